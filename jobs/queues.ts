@@ -1,0 +1,68 @@
+import { Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
+import type { Logger } from '../src/runtime/logging.ts';
+import type { RunKey } from '../src/store/runs.ts';
+
+/** The queues by their names in Redis. */
+export const QUEUE = { sync: 'sync', upkeep: 'upkeep' } as const;
+
+/** What a sync job carries: ids only, never a token or an address. */
+export type SyncJobData = RunKey;
+
+/** Producers of both queues. */
+export interface Queues {
+  sync: Queue<SyncJobData>;
+  upkeep: Queue;
+  /** Sees to it that these runs have a job; one that has is left alone, unless it is told to hurry. */
+  enqueue(runs: readonly RunKey[], options?: { hurry?: boolean }): Promise<void>;
+  counts(): Promise<{ name: string; counts: Record<string, number> }[]>;
+  close(): Promise<void>;
+}
+
+// Ended jobs vanish: what is worth keeping about a run stands in the store, and its job's id must come free.
+const FORGOTTEN = { removeOnComplete: true, removeOnFail: true } as const;
+
+/** @param connection fails fast, so that a button does not hang while Redis is away */
+export function createQueues(connection: Redis, logger: Logger): Queues {
+  const sync = new Queue<SyncJobData>(QUEUE.sync, { connection, defaultJobOptions: FORGOTTEN });
+  const upkeep = new Queue(QUEUE.upkeep, { connection, defaultJobOptions: FORGOTTEN });
+  for (const queue of [sync, upkeep]) queue.on('error', connectionTrouble(logger, queue.name));
+  return {
+    sync,
+    upkeep,
+    async enqueue(runs, options = {}) {
+      await sync.addBulk(
+        runs.map((run) => ({ name: run.resource, data: run, opts: { jobId: syncJobId(run) } })),
+      );
+      if (options.hurry) await Promise.all(runs.map((run) => hurry(sync, run)));
+    },
+    counts: () =>
+      Promise.all(
+        [sync, upkeep].map(async (queue) => ({ name: queue.name, counts: await queue.getJobCounts() })),
+      ),
+    async close() {
+      await Promise.all([sync.close(), upkeep.close()]);
+    },
+  };
+}
+
+/**
+ * Listens to the errors of a queue or a worker. They come with every try to connect again; that Redis is away, the
+ * connection itself has said once.
+ */
+export function connectionTrouble(logger: Logger, queue: string): (error: Error) => void {
+  return (error) => logger.debug({ queue, err: error }, 'the queue has trouble with Redis');
+}
+
+/** One job a run at the most: adding it again while it is there changes nothing. */
+function syncJobId({ instanceId, resource }: RunKey): string {
+  return `${instanceId}.${resource}`;
+}
+
+/** Brings a job that waits for its time forward; the budget still decides when its request goes. */
+async function hurry(queue: Queue<SyncJobData>, run: RunKey): Promise<void> {
+  const job = await queue.getJob(syncJobId(run));
+  if (job === undefined || !(await job.isDelayed())) return;
+  // It may have started by itself in between: then there is nothing left to bring forward.
+  await job.promote().catch(() => undefined);
+}

@@ -1,0 +1,75 @@
+import { Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
+import type { ServiceTime } from '../src/client/service-time.ts';
+import type { Logger } from '../src/runtime/logging.ts';
+import { type ScheduleParts, startDueRuns } from '../src/sync/schedule.ts';
+import type { SyncParts } from '../src/sync/slice-parts.ts';
+import { connectionTrouble, QUEUE, type Queues, type SyncJobData } from './queues.ts';
+import { rotateTokens } from './rotate-tokens.ts';
+import { keepSchedules, UPKEEP } from './schedules.ts';
+import { syncRun } from './sync-run.ts';
+
+/** Runs that one process works on at the same time; most of them wait for the network. */
+const RUNS_AT_ONCE = 50;
+
+// After kill -9 another worker has the job within lock and check together; what the dead one still sends or
+// writes is kept out by the run's fence. A job may be lost so as often as it likes.
+const RECOVERY = { lockDuration: 8_000, stalledInterval: 4_000, maxStalledCount: 1_000 } as const;
+
+/** What the workers of a process work with. */
+export interface WorkerParts {
+  /** Opens a connection for blocking commands. */
+  connect(): Redis;
+  queues: Queues;
+  sync: SyncParts;
+  schedule: ScheduleParts;
+  time: ServiceTime;
+  logger: Logger;
+}
+
+/** The workers of one process, running. */
+export interface Workers {
+  /** Ends them: requests under way are broken off, and every run stands where another worker takes it up. */
+  close(): Promise<void>;
+}
+
+/** Starts the workers of this process and keeps the schedules. */
+export function startWorkers(parts: WorkerParts): Workers {
+  const { queues, logger } = parts;
+  const connection = parts.connect();
+  const stopping = new AbortController();
+  const context = { logger, signal: stopping.signal };
+
+  const sync = new Worker<SyncJobData>(QUEUE.sync, (job, token) => syncRun(parts.sync, job, token, context), {
+    connection,
+    concurrency: RUNS_AT_ONCE,
+    ...RECOVERY,
+  });
+  const upkeep = new Worker(
+    QUEUE.upkeep,
+    async (job) => {
+      if (job.name === UPKEEP.startRuns) await queues.enqueue(await startDueRuns(parts.schedule));
+      if (job.name === UPKEEP.rotateTokens) {
+        await rotateTokens(
+          { tokens: parts.sync.tokens, time: parts.time },
+          logger.child({ job: job.id }),
+          stopping.signal,
+        );
+      }
+    },
+    { connection, concurrency: 2, ...RECOVERY },
+  );
+  for (const worker of [sync, upkeep]) {
+    worker.on('failed', (job, error) => logger.error({ job: job?.id, err: error }, 'a job failed'));
+    worker.on('error', connectionTrouble(logger, worker.name));
+  }
+  const endSchedules = keepSchedules(queues, logger, parts.schedule.intervalMs);
+  return {
+    async close() {
+      endSchedules();
+      stopping.abort();
+      await Promise.all([sync.close(), upkeep.close()]);
+      connection.disconnect();
+    },
+  };
+}

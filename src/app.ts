@@ -1,0 +1,202 @@
+import express from 'express';
+import { sql } from 'kysely';
+import { createQueues, type Queues } from '../jobs/queues.ts';
+import { startWorkers, type Workers } from '../jobs/workers.ts';
+import { RateBudget } from './client/budget/rate-budget.ts';
+import { HttpClient } from './client/http.ts';
+import { AllowedOrigins } from './client/next-address.ts';
+import { ServiceApi } from './client/service-api.ts';
+import { ServiceClock } from './client/service-clock.ts';
+import { ServiceTime } from './client/service-time.ts';
+import type { Config } from './config.ts';
+import { CALLBACK_PATH } from './contract/routes.ts';
+import { OAuthInstaller } from './install/installer.ts';
+import { checkReadiness } from './runtime/health.ts';
+import type { Logger } from './runtime/logging.ts';
+import { createMetrics } from './runtime/metrics.ts';
+import { createRedis } from './runtime/redis.ts';
+import { openDatabase } from './store/database.ts';
+import { DeletionStore } from './store/deletions.ts';
+import { InstanceStore } from './store/instances.ts';
+import { PageStore } from './store/pages.ts';
+import { RecordStore } from './store/records.ts';
+import { RunStore } from './store/runs.ts';
+import { TokenStore } from './store/tokens.ts';
+import { SyncControl } from './sync/control.ts';
+import { type OwnLogic, onRecords } from './sync/own-logic.ts';
+import { RESOURCES } from './sync/resources.ts';
+import type { SyncParts } from './sync/slice-parts.ts';
+import { StatusReader } from './sync/status.ts';
+import { RedisLock } from './tokens/lock.ts';
+import { OAuthClient } from './tokens/oauth-client.ts';
+import { Tokens } from './tokens/tokens.ts';
+import { Vault } from './tokens/vault.ts';
+import { type ListeningWeb, listen } from './web/listen.ts';
+import { healthRoutes } from './web/routes/health.ts';
+import { createWebApp } from './web/web-app.ts';
+
+/** How often the web app sees to it that it knows the service's time, in milliseconds. */
+const TIME_EVERY_MS = 30_000;
+
+/** How long a readiness check may take, in milliseconds. */
+const READINESS_LIMIT_MS = 2_000;
+
+/** The app of one process: who gets what. */
+export interface App {
+  tokens: Tokens;
+  clock: ServiceClock;
+  queues: Queues;
+  startWeb(): Promise<ListeningWeb>;
+  startWorkers(): Workers;
+  /** What machines ask, for a process without the web app. */
+  startHealth(address: { host: string; port: number }): Promise<ListeningWeb>;
+  /** Closes what all parts share; the parts are closed before. */
+  close(): Promise<void>;
+}
+
+/**
+ * Puts the app of this process together; nothing runs yet.
+ *
+ * @param redisUrl of the Redis that all processes share
+ * @param options.ownLogic instead of the integrator's function
+ * @throws when the database cannot be opened
+ */
+export async function createApp(
+  config: Config,
+  redisUrl: string,
+  logger: Logger,
+  options: { ownLogic?: OwnLogic } = {},
+): Promise<App> {
+  const db = await openDatabase(config.databaseUrl);
+  const redis = createRedis(redisUrl, 'general', logger);
+  const queues = createQueues(redis, logger);
+  const metrics = createMetrics();
+  const http = new HttpClient();
+  const clock = new ServiceClock();
+  const budget = new RateBudget(redis);
+
+  const stores = {
+    instances: new InstanceStore(db),
+    tokens: new TokenStore(db),
+    runs: new RunStore(db),
+    records: new RecordStore(db),
+  };
+  const api = new ServiceApi({
+    apiUrl: config.service.apiUrl,
+    http,
+    clock,
+    budget,
+    origins: new AllowedOrigins(config.service.apiUrl, config.service.nextOrigins),
+    onOutcome: ({ route, status, durationMs }) => {
+      metrics.serviceRequests.inc({ route, outcome: status === 0 ? 'no_answer' : String(status) });
+      metrics.serviceRequestSeconds.observe({ route }, durationMs / 1_000);
+    },
+  });
+  const oauth = new OAuthClient({ ...config.service, redirectUri: config.publicUrl + CALLBACK_PATH, clock });
+  const tokens = new Tokens({
+    oauth,
+    store: stores.tokens,
+    instances: stores.instances,
+    vault: new Vault(config.tokenKeys),
+    lock: new RedisLock(redis),
+    clock,
+    onRefresh: ({ outcome }) => metrics.tokenRefreshes.inc({ outcome }),
+  });
+  const shared = { ...stores, resources: RESOURCES, intervalMs: config.syncIntervalMs };
+  const status = new StatusReader({ ...shared, budget, clock });
+  const control = new SyncControl({
+    ...shared,
+    status,
+    enqueue: (runs) => queues.enqueue(runs, { hurry: true }),
+  });
+  const sync: SyncParts = {
+    ...shared,
+    api,
+    tokens,
+    pages: new PageStore(db),
+    deletions: new DeletionStore(db),
+    ownLogic: options.ownLogic ?? onRecords,
+    onPage: ({ resource, records }) => {
+      metrics.pages.inc({ resource });
+      metrics.records.inc({ resource }, records);
+    },
+    onRunEnd: ({ resource, outcome }) => metrics.runs.inc({ resource, outcome }),
+  };
+  const installer = new OAuthInstaller({
+    oauth,
+    api,
+    tokens,
+    onInstalled: async (instanceId) => {
+      // The install stands even if Redis is away just now: the next sweep starts what could not be started here.
+      await control
+        .syncNow(instanceId)
+        .catch((error) => logger.warn({ instanceId, err: error }, 'sync not started'));
+    },
+  });
+  const overview = async () => ({ instances: await status.readAll(), queues: await queues.counts() });
+  const time = new ServiceTime(clock, config.service.authUrl);
+
+  const health = {
+    readiness: () =>
+      checkReadiness(
+        { database: () => sql`select 1`.execute(db), redis: () => redis.ping() },
+        READINESS_LIMIT_MS,
+      ),
+    metrics: async () => ({
+      contentType: metrics.registry.contentType,
+      body: await metrics.registry.metrics(),
+    }),
+  };
+
+  return {
+    tokens,
+    clock,
+    queues,
+    startWeb: () =>
+      listen(config, (shutdown) => {
+        const timer = setInterval(() => time.refresh(), TIME_EVERY_MS).unref();
+        shutdown.addEventListener('abort', () => clearInterval(timer));
+        return createWebApp({
+          publicUrl: config.publicUrl,
+          sessionSecret: config.sessionSecret,
+          production: config.production,
+          isSandbox: config.service.isSandbox,
+          ...(config.service.isSandbox ? { sandboxUrl: new URL(config.service.apiUrl).origin } : {}),
+          redis,
+          installer,
+          control,
+          records: stores.records,
+          resources: [...RESOURCES],
+          ...health,
+          onRequest: ({ method, route, status, durationMs }) =>
+            metrics.httpRequestSeconds.observe({ method, route, status }, durationMs / 1_000),
+          ...(config.operatorPassword === undefined
+            ? {}
+            : { operations: { password: config.operatorPassword, overview } }),
+          logger,
+          shutdown,
+        });
+      }),
+    startHealth: (address) =>
+      listen(address, (shutdown) =>
+        express()
+          .disable('x-powered-by')
+          .use(healthRoutes({ ...health, shutdown })),
+      ),
+    startWorkers: () =>
+      startWorkers({
+        connect: () => createRedis(redisUrl, 'worker', logger),
+        queues,
+        sync,
+        schedule: shared,
+        time,
+        logger,
+      }),
+    async close() {
+      await queues.close();
+      await http.close();
+      redis.disconnect();
+      await db.destroy();
+    },
+  };
+}

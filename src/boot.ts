@@ -1,0 +1,46 @@
+import { type App, createApp } from './app.ts';
+import { type Config, ConfigError, loadConfig, loadEnvFile } from './config.ts';
+import { createLogger, type Logger } from './runtime/logging.ts';
+import { openRedis } from './runtime/private-redis.ts';
+import { installShutdown, type Shutdown } from './runtime/shutdown.ts';
+
+/** A process with everything that it needs, before it begins to work. */
+export interface Boot {
+  config: Config;
+  logger: Logger;
+  shutdown: Shutdown;
+  /** Opens Redis and the database, and puts the app together; both are closed at the shutdown. */
+  openApp(): Promise<App>;
+}
+
+/**
+ * Runs an entry point: reads the configuration, then hands over. Whatever goes wrong before the work has begun ends
+ * the process with a plain sentence.
+ */
+export async function boot(run: (boot: Boot) => Promise<void>): Promise<void> {
+  try {
+    loadEnvFile();
+    const config = loadConfig(process.env);
+    const logger = createLogger(config);
+    const shutdown = installShutdown({ logger });
+    const openApp = async () => {
+      const redis = await openRedis({ redisUrl: config.redisUrl, dir: config.dataDir, logger });
+      shutdown.add('redis', () => redis.release());
+      const app = await createApp(config, redis.url, logger);
+      shutdown.add('app', () => app.close());
+      return app;
+    };
+    try {
+      await run({ config, logger, shutdown, openApp });
+    } catch (error) {
+      // For people a plain sentence; the stack is for a log that machines read, or for who asks for it.
+      logger[config.production ? 'fatal' : 'debug']({ err: error }, 'the start failed');
+      process.stderr.write(`\n${error instanceof Error ? error.message : String(error)}\n\n`);
+      await shutdown.stop('the start failed', 1);
+    }
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,42 @@
+/**
+ * What to do about a failure, as data:
+ * - `wait`: try again later, the run is unharmed; `retryAfterMs` says when, if the service told
+ * - `refresh`: the access token was rejected: renew it once, then try again
+ * - `reauthorize`: only a new installation helps
+ * - `give_up`: trying again does not help; somebody has to look
+ */
+export type Remedy = 'wait' | 'refresh' | 'reauthorize' | 'give_up';
+
+/** Facts about a failure that go along with its message. */
+export interface ServiceErrorFacts extends ErrorOptions {
+  /** HTTP status, where there was an answer. */
+  status?: number;
+  /** How long the service wants us to wait, in milliseconds. */
+  retryAfterMs?: number;
+  /** The guard that refused (`x-service-tier`), where one did. */
+  tier?: string;
+}
+
+/** The one family of errors about the service; messages are for administrators and hold no secrets. */
+export class ServiceError extends Error {
+  readonly remedy: Remedy;
+  readonly status: number | undefined;
+  readonly retryAfterMs: number | undefined;
+  readonly tier: string | undefined;
+
+  constructor(remedy: Remedy, message: string, facts: ServiceErrorFacts = {}) {
+    super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
+    this.name = 'ServiceError';
+    this.remedy = remedy;
+    this.status = facts.status;
+    this.retryAfterMs = facts.retryAfterMs;
+    this.tier = facts.tier;
+  }
+}
+
+/** The error itself if it is one of the family, else one that wraps it as passing trouble. */
+export function toServiceError(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error;
+  const reason = error instanceof Error ? error.message : String(error);
+  return new ServiceError('wait', `The app itself had trouble: ${reason}`, { cause: error });
+}

@@ -1,0 +1,38 @@
+import { ServiceError } from './errors.ts';
+
+/** A page of a list (Pagination): its text as it came, and what we read out of it. */
+export interface ListPage {
+  body: string;
+  /** The items, as JSON.parse reads them. */
+  results: unknown[];
+  /** Address of the next page; null, and only null, is the end. */
+  next: string | null;
+}
+
+/**
+ * Reads a page. A page without a `_pagination.next` is refused rather than taken for the last one: the records
+ * behind it would be marked as deleted.
+ *
+ * @throws ServiceError to wait on, when the body is no such page
+ */
+export function readListPage(body: string): ListPage {
+  const page = parse(body);
+  const results = page?._results;
+  const next = page?._pagination?.next;
+  if (!Array.isArray(results)) throw malformed('there is no list of results in it');
+  if (next !== null && (typeof next !== 'string' || next === ''))
+    throw malformed('it does not say what comes next');
+  return { body, results, next };
+}
+
+function parse(body: string): { _results?: unknown; _pagination?: { next?: unknown } } | null {
+  try {
+    return JSON.parse(body);
+  } catch (error) {
+    throw malformed('it is not JSON', error);
+  }
+}
+
+function malformed(what: string, cause?: unknown): ServiceError {
+  return new ServiceError('wait', `The service sent a page that cannot be read: ${what}.`, { cause });
+}

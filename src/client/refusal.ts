@@ -1,0 +1,63 @@
+import { HEADER } from '../contract/headers.ts';
+import { ServiceError } from './errors.ts';
+import type { HttpAnswer } from './http.ts';
+import { readRateHeaders } from './rate-headers.ts';
+import { retryAfterMs } from './retry-timing.ts';
+
+/** The wait after a 429 that says nothing about it, in milliseconds. */
+const UNSAID_WAIT_MS = 5_000;
+
+/** Longest part of the service's own words that goes into a message. */
+const LONGEST_QUOTE = 200;
+
+/**
+ * Says what an answer refuses, and what is to be done about it (Errors).
+ *
+ * @param now the service's time in milliseconds since 1970
+ * @returns undefined for an answer that refuses nothing
+ */
+export function refusalOf(answer: HttpAnswer, now: number): ServiceError | undefined {
+  const { status, headers } = answer;
+  if (status >= 200 && status < 300) return undefined;
+  const waitMs = retryAfterMs(headers[HEADER.retryAfter], Date.parse(headers.date ?? '') || now);
+  const facts = { status, ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }) };
+  if (status === 401) {
+    return new ServiceError('refresh', 'The service rejected the access token (401).', { status });
+  }
+  if (status === 429) {
+    const tier = headers[HEADER.tier];
+    return new ServiceError('wait', 'The service asked us to slow down (429).', {
+      status,
+      retryAfterMs: waitMs ?? readRateHeaders(headers, now)?.endsInMs ?? UNSAID_WAIT_MS,
+      ...(tier === undefined ? {} : { tier }),
+    });
+  }
+  if (status >= 500 || status === 408 || status === 425) {
+    return new ServiceError('wait', `The service has trouble (${status}${quote(answer.body)}).`, facts);
+  }
+  if (status >= 300 && status < 400) {
+    return new ServiceError(
+      'give_up',
+      `The service answered with a redirect (${status}), which is not followed.`,
+      {
+        status,
+      },
+    );
+  }
+  return new ServiceError(
+    'give_up',
+    `The service refused the request (${status}${quote(answer.body)}).`,
+    facts,
+  );
+}
+
+/** The `_error` message of an answer, on one line and not too long, or nothing. */
+function quote(body: string): string {
+  try {
+    const message = (JSON.parse(body) as { _error?: { message?: unknown } } | null)?._error?.message;
+    if (typeof message !== 'string') return '';
+    return `: ${message.replace(/\s+/g, ' ').slice(0, LONGEST_QUOTE)}`;
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,45 @@
+/** The first pause after a failure, in milliseconds; it doubles from then on. */
+export const FIRST_PAUSE_MS = 500;
+
+/** The longest pause between two tries, in milliseconds. */
+export const LONGEST_PAUSE_MS = 60_000;
+
+/** The longest that we believe a `retry-after`, in milliseconds: a service that says more is asked again then. */
+export const LONGEST_RETRY_AFTER_MS = 15 * 60_000;
+
+/** The shortest wait after a refusal, in milliseconds, whatever the service says: never a tight loop. */
+const SHORTEST_RETRY_AFTER_MS = 50;
+
+/**
+ * The pause before the next try: doubling, with "equal jitter" (between half and all of it), so that many
+ * instances that failed together do not come back together.
+ *
+ * @param attempt how many tries have failed, from 1
+ * @param random a number from 0 up to 1
+ * @returns milliseconds
+ */
+export function backoffMs(attempt: number, random: number): number {
+  const full = Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
+  return Math.round(full / 2 + (full / 2) * random);
+}
+
+/**
+ * Reads a `retry-after` header (Errors): seconds, whole or decimal; an HTTP date is understood too.
+ *
+ * @param value the header, if there was one
+ * @param now the service's time in milliseconds since 1970
+ * @returns milliseconds to wait, kept within reason; undefined when the header is absent or makes no sense
+ */
+export function retryAfterMs(value: string | undefined, now: number): number | undefined {
+  const text = value?.trim();
+  if (text === undefined || text === '') return undefined;
+  const seconds = Number(text);
+  const wait = Number.isNaN(seconds) ? parseDate(text) - now : seconds * 1_000;
+  if (Number.isNaN(wait)) return undefined;
+  return Math.min(Math.max(Math.ceil(wait), SHORTEST_RETRY_AFTER_MS), LONGEST_RETRY_AFTER_MS);
+}
+
+/** NaN for what is no date; Date.parse alone would take "try in 5" for a day in May. */
+function parseDate(text: string): number {
+  return /\d\d:\d\d:\d\d/.test(text) ? Date.parse(text) : Number.NaN;
+}

@@ -1,0 +1,85 @@
+import type { ConfigProblem } from './config-error.ts';
+import { isLoopback } from './urls.ts';
+import { type GivenValues, VARIABLES, type VariableName } from './variables.ts';
+
+const MIN_OPERATOR_PASSWORD_CHARACTERS = 12;
+
+/** What production has no default for, and why. */
+const NEEDED_IN_PRODUCTION: Partial<Record<VariableName, string>> = {
+  SERVICE_API_URL: 'the sandbox is for development only',
+  SERVICE_AUTH_URL: 'the sandbox is for development only',
+  CLIENT_ID: "the sandbox's is for development only",
+  CLIENT_SECRET: "the sandbox's is for development only",
+  PUBLIC_URL: 'browsers come back to it after the authorization',
+  REDIS_URL: 'the private Redis is for development only',
+  SESSION_SECRET: 'all web processes sign with the same one',
+  TOKEN_KEYS: 'all processes read the tokens with the same ones',
+};
+
+type Report = (variable: VariableName, problem: string) => void;
+
+/**
+ * Finds what is wrong between variables that are right one by one.
+ *
+ * @param isSet tells whether a variable was given at all: a wrong value is reported already, and is not missing
+ */
+export function findProblems(given: GivenValues, isSet: (name: VariableName) => boolean): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  const report: Report = (variable, problem) =>
+    problems.push({ variable, problem, example: VARIABLES[variable].example });
+  if (given.NODE_ENV === 'production') {
+    reportProduction(given, isSet, report);
+  } else {
+    reportDevelopment(isSet, report);
+    const ownSandbox = !isSet('SERVICE_API_URL') && !isSet('SERVICE_AUTH_URL');
+    if (ownSandbox && given.SANDBOX_PORT === 0) {
+      report('SANDBOX_PORT', 'must not be 0: the app has to know where the sandbox listens');
+    }
+    if (given.PORT === 0 && !isSet('PUBLIC_URL')) {
+      report('PUBLIC_URL', 'is needed with PORT=0: the default address names the port');
+    }
+  }
+  return problems;
+}
+
+/** The service and its credentials come together, or not at all: the sandbox's defaults go with nothing else. */
+function reportDevelopment(isSet: (name: VariableName) => boolean, report: Report): void {
+  const requireWith = (variable: VariableName, other: VariableName): void => {
+    if (isSet(other) && !isSet(variable)) report(variable, `is needed, as ${other} is set`);
+  };
+  requireWith('SERVICE_API_URL', 'SERVICE_AUTH_URL');
+  requireWith('SERVICE_AUTH_URL', 'SERVICE_API_URL');
+  const service = isSet('SERVICE_API_URL') ? 'SERVICE_API_URL' : 'SERVICE_AUTH_URL';
+  requireWith('CLIENT_ID', isSet(service) ? service : 'CLIENT_SECRET');
+  requireWith('CLIENT_SECRET', isSet(service) ? service : 'CLIENT_ID');
+}
+
+function reportProduction(given: GivenValues, isSet: (name: VariableName) => boolean, report: Report): void {
+  for (const [name, reason] of Object.entries(NEEDED_IN_PRODUCTION)) {
+    const variable = name as VariableName;
+    if (!isSet(variable)) report(variable, `is needed in production: ${reason}`);
+  }
+  const addresses = [
+    ['SERVICE_API_URL', [given.SERVICE_API_URL]],
+    ['SERVICE_AUTH_URL', [given.SERVICE_AUTH_URL]],
+    ['SERVICE_NEXT_ORIGINS', given.SERVICE_NEXT_ORIGINS],
+    ['PUBLIC_URL', [given.PUBLIC_URL]],
+  ] as const;
+  for (const [variable, urls] of addresses) {
+    if (urls?.some((url) => url !== undefined && isOpenToOthers(url))) {
+      report(variable, 'must be https in production: secrets travel over it');
+    }
+  }
+  const password = given.OPERATOR_PASSWORD;
+  if (password !== undefined && password.length < MIN_OPERATOR_PASSWORD_CHARACTERS) {
+    report(
+      'OPERATOR_PASSWORD',
+      `must have at least ${MIN_OPERATOR_PASSWORD_CHARACTERS} characters in production`,
+    );
+  }
+}
+
+function isOpenToOthers(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
+  return protocol === 'http:' && !isLoopback(hostname);
+}

@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import { tokenKeys } from './token-keys.ts';
+import { baseUrl, originPatterns, originUrl } from './urls.ts';
+
+const MIN_SECRET_CHARACTERS = 32;
+const MIN_SYNC_INTERVAL_MINUTES = 0.01;
+const MAX_SYNC_INTERVAL_MINUTES = 30 * 24 * 60;
+const MAX_WINDOW_MS = 24 * 60 * 60_000;
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+const numberBetween = (min: number, max: number, shape: RegExp, what: string) =>
+  z.string().transform((text, context) => {
+    const value = shape.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    context.addIssue(`must be ${what} from ${min} to ${max}`);
+    return z.NEVER;
+  });
+const wholeNumber = (min: number, max: number) => numberBetween(min, max, /^\d{1,10}$/, 'a whole number');
+const port = wholeNumber(0, 65_535);
+
+const databaseUrl = z.string().transform((text, context) => {
+  if (/^postgres(ql)?:/i.test(text)) {
+    context.addIssue('names a PostgreSQL database, which is not supported yet: use file:…');
+    return z.NEVER;
+  }
+  const path = /^file:(?:\/\/(?=\/))?([^?#]+)$/.exec(text)?.[1];
+  if (path === undefined || path.startsWith('//') || path.includes(':memory:')) {
+    context.addIssue('must be file: and the path of a database file, without parameters');
+    return z.NEVER;
+  }
+  return `file:${path}`;
+});
+
+const redisUrl = z.string().refine(
+  (text) => {
+    const url = URL.parse(text);
+    return url !== null && ['redis:', 'rediss:'].includes(url.protocol) && url.hostname !== '';
+  },
+  { error: 'must be a redis:// or rediss:// URL' },
+);
+
+/** A variable of the environment: how its text is read, a value that would do, and whether its value may be shown. */
+interface Variable<Schema extends z.ZodType> {
+  schema: Schema;
+  example: string;
+  /** Put into the message when it is wrong; left out for what may hold a secret. */
+  shown?: boolean;
+}
+
+const variable = <Schema extends z.ZodType>(definition: Variable<Schema>): Variable<Schema> => definition;
+
+/** Every variable that the app and the sandbox read; what goes together with what is the business of loadConfig. */
+export const VARIABLES = {
+  NODE_ENV: variable({
+    schema: z.enum(['development', 'test', 'production'], {
+      error: 'must be development, test or production',
+    }),
+    example: 'production',
+    shown: true,
+  }),
+  SERVICE_API_URL: variable({ schema: baseUrl, example: 'https://api.example.com' }),
+  SERVICE_AUTH_URL: variable({ schema: baseUrl, example: 'https://auth.example.com' }),
+  SERVICE_NEXT_ORIGINS: variable({ schema: originPatterns, example: 'https://*.api.example.com' }),
+  CLIENT_ID: variable({
+    // The Basic header joins id and secret with a colon (Authentication, 5).
+    schema: z.string().regex(/^[\x21-\x39\x3b-\x7e]+$/, {
+      error: 'must be printable ASCII characters without spaces and colons',
+    }),
+    example: 'the-client-id-of-your-oauth-application',
+  }),
+  CLIENT_SECRET: variable({
+    schema: z.string().regex(/^\P{Cc}+$/u, { error: 'must not hold control characters' }),
+    example: 'the-client-secret-of-your-oauth-application',
+  }),
+  PUBLIC_URL: variable({ schema: originUrl, example: 'https://app.example.com' }),
+  PORT: variable({ schema: port, example: '3000', shown: true }),
+  WORKER_PORT: variable({ schema: port, example: '3001', shown: true }),
+  HOST: variable({
+    schema: z.string().regex(/^[A-Za-z0-9.:_-]+$/, { error: 'must be an IP address or a host name' }),
+    example: '127.0.0.1',
+    shown: true,
+  }),
+  DATABASE_URL: variable({ schema: databaseUrl, example: 'file:.data/app.db' }),
+  REDIS_URL: variable({ schema: redisUrl, example: 'redis://127.0.0.1:6379' }),
+  SESSION_SECRET: variable({
+    schema: z.string().min(MIN_SECRET_CHARACTERS, {
+      error: `must have at least ${MIN_SECRET_CHARACTERS} characters`,
+    }),
+    example: '<output of: openssl rand -base64 48>',
+  }),
+  TOKEN_KEYS: variable({ schema: tokenKeys, example: '2026a:<output of: openssl rand -base64 32>' }),
+  OPERATOR_PASSWORD: variable({ schema: z.string(), example: '<output of: openssl rand -base64 24>' }),
+  SYNC_INTERVAL_MINUTES: variable({
+    schema: numberBetween(
+      MIN_SYNC_INTERVAL_MINUTES,
+      MAX_SYNC_INTERVAL_MINUTES,
+      /^\d{0,10}(\.\d{1,10})?$/,
+      'a number',
+    ),
+    example: '60',
+    shown: true,
+  }),
+  LOG_LEVEL: variable({
+    schema: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }),
+    example: 'info',
+    shown: true,
+  }),
+  SANDBOX_PORT: variable({ schema: port, example: '4010', shown: true }),
+  SANDBOX_WINDOW_MS: variable({ schema: wholeNumber(1, MAX_WINDOW_MS), example: '60000', shown: true }),
+  SANDBOX_LATENCY_MS: variable({ schema: wholeNumber(0, MAX_WINDOW_MS), example: '0', shown: true }),
+};
+
+/** Name of a variable that the configuration knows. */
+export type VariableName = keyof typeof VARIABLES;
+
+/** What was given, by variable; undefined for what is unset or wrong. */
+export type GivenValues = {
+  [Name in VariableName]: z.output<(typeof VARIABLES)[Name]['schema']> | undefined;
+};

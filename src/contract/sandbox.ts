@@ -1,0 +1,13 @@
+/**
+ * Where the sandbox is found when nothing else is said, and the OAuth application that it starts with.
+ * The configuration takes these as defaults in development, and the sandbox registers them: both sides of one convention.
+ */
+export const SANDBOX_DEFAULTS = {
+  host: '127.0.0.1',
+  port: 4010,
+  apiPath: '/api',
+  authPath: '/auth',
+  clientId: 'sandbox-partner-app',
+  /** Not a secret: it opens nothing but the sandbox. Its characters are ones that form-encoding would change. */
+  clientSecret: 'not-secret: s@ndbox+only/100%=~',
+} as const;

@@ -1,0 +1,60 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createApp } from '../app.ts';
+import { loadConfig } from '../config.ts';
+import { CALLBACK_PATH } from '../contract/routes.ts';
+import { findFreePort } from '../runtime/free-port.ts';
+import { createLogger } from '../runtime/logging.ts';
+import { openRedis } from '../runtime/private-redis.ts';
+import { installShutdown, type Shutdown } from '../runtime/shutdown.ts';
+import { createSandbox } from '../sandbox/sandbox.ts';
+
+/** What shells use for a process that ended on Ctrl-C. */
+const INTERRUPTED_CODE = 130;
+
+/** The running parts of the demo. */
+export interface DemoParts {
+  appUrl: string;
+  sandboxUrl: string;
+  shutdown: Shutdown;
+}
+
+/**
+ * Starts sandbox, Redis, web app and workers for a demo: on free ports, with files that are gone afterwards, so that
+ * it runs beside anything and from the same start every time.
+ */
+export async function startParts(): Promise<DemoParts> {
+  const logLevel = process.env.LOG_LEVEL ?? 'warn';
+  const logger = createLogger({ logLevel, production: false });
+  // A demo that was interrupted has not shown what it should.
+  const shutdown = installShutdown({ logger, signalCode: INTERRUPTED_CODE });
+  const dir = mkdtempSync(join(tmpdir(), 'partner-app-demo-'));
+  shutdown.add('files', () => rmSync(dir, { recursive: true, force: true }));
+
+  const port = await findFreePort();
+  const appUrl = `http://127.0.0.1:${port}`;
+  const sandbox = await createSandbox({ redirectUris: [appUrl + CALLBACK_PATH] });
+  shutdown.add('sandbox', () => sandbox.close());
+  const redis = await openRedis({ dir, logger });
+  shutdown.add('redis', () => redis.release());
+  const config = loadConfig(
+    {
+      SERVICE_API_URL: sandbox.apiUrl,
+      SERVICE_AUTH_URL: sandbox.authUrl,
+      CLIENT_ID: sandbox.application.client_id,
+      CLIENT_SECRET: sandbox.application.client_secret,
+      PUBLIC_URL: appUrl,
+      PORT: String(port),
+      LOG_LEVEL: logLevel,
+    },
+    { dataDir: dir },
+  );
+  const app = await createApp(config, redis.url, logger);
+  shutdown.add('app', () => app.close());
+  const workers = app.startWorkers();
+  shutdown.add('workers', () => workers.close());
+  const web = await app.startWeb();
+  shutdown.add('web', () => web.close());
+  return { appUrl, sandboxUrl: sandbox.origin, shutdown };
+}

@@ -1,0 +1,58 @@
+import { oauthErrorOf } from '../tokens/token-errors.ts';
+import { InstallError, type InstallFailure } from './install-types.ts';
+
+/**
+ * What the service answered at the authorize route instead of a code (RFC 6749, section 4.1.2.1).
+ *
+ * @param error the callback's `error` parameter
+ * @param description its `error_description`, in the service's words
+ */
+export function authorizeFailure(error: string, description: string | null): InstallError {
+  if (error === 'access_denied' && /admin/i.test(description ?? '')) {
+    return new InstallError(
+      'not_administrator',
+      'The service lets only administrators authorize an app. Ask an administrator of your company to install it.',
+    );
+  }
+  if (error === 'access_denied') {
+    return new InstallError('denied', 'The authorization was declined at the service.');
+  }
+  const words = description === null ? error : `${error}: ${description}`;
+  return new InstallError('refused', `The service answered with an error: ${words.slice(0, 300)}`);
+}
+
+const BY_CODE: Record<string, { failure: InstallFailure; message: string }> = {
+  invalid_grant: {
+    failure: 'code',
+    message: 'The service did not accept the code that it had given out: it has expired, or was used before.',
+  },
+  invalid_client: {
+    failure: 'credentials',
+    message:
+      "The service did not accept the app's client id and secret. Whoever runs this app has to check them.",
+  },
+  unauthorized_client: {
+    failure: 'credentials',
+    message:
+      'The service does not let this app ask for tokens. Whoever runs this app has to check its registration.',
+  },
+};
+
+/** What the exchange of the code failed on. */
+export function exchangeFailure(error: unknown): InstallError {
+  const refusal = oauthErrorOf(error);
+  if (refusal === undefined) {
+    return new InstallError(
+      'unreachable',
+      "The service's token route could not be reached, or gave no usable answer.",
+      {
+        cause: error,
+      },
+    );
+  }
+  const known = Object.hasOwn(BY_CODE, refusal.code) ? BY_CODE[refusal.code] : undefined;
+  if (known !== undefined) return new InstallError(known.failure, known.message, { cause: error });
+  return new InstallError('refused', `The service refused the exchange of the code (${refusal.code}).`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,76 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { ServiceApi } from '../client/service-api.ts';
+import type { OAuthClient } from '../tokens/oauth-client.ts';
+import type { Tokens } from '../tokens/tokens.ts';
+import { companyOf } from './company.ts';
+import { authorizeFailure, exchangeFailure } from './install-failures.ts';
+import { InstallError, type Installer, type InstallSession } from './install-types.ts';
+import { issueState, spendState } from './state.ts';
+
+/** What an install works with. */
+export interface OAuthInstallerParts {
+  oauth: OAuthClient;
+  api: ServiceApi;
+  tokens: Tokens;
+  /** Starts the syncs of a new or returning instance. */
+  onInstalled: (instanceId: string) => Promise<void>;
+  now?: () => number;
+}
+
+/** The OAuth authorization code flow (Authentication, 4), from the button to an active instance. */
+export class OAuthInstaller implements Installer {
+  readonly #parts: OAuthInstallerParts;
+  readonly #now: () => number;
+
+  constructor(parts: OAuthInstallerParts) {
+    this.#parts = parts;
+    this.#now = parts.now ?? Date.now;
+  }
+
+  start(session: InstallSession): URL {
+    return this.#parts.oauth.authorizeUrl(issueState(session, this.#now()));
+  }
+
+  async finish(session: InstallSession, query: URLSearchParams): Promise<string> {
+    // Before anything else: "if the returned state differs, the process must be aborted".
+    const state = query.get('state');
+    if (state === null || !spendState(session, state, this.#now())) {
+      throw new InstallError(
+        'state',
+        'This answer does not belong to an installation that this browser has started.',
+      );
+    }
+    const error = query.get('error');
+    if (error !== null) throw authorizeFailure(error, query.get('error_description'));
+    const code = query.get('code');
+    if (!code) throw new InstallError('malformed', 'The service sent neither a code nor an error.');
+
+    const grant = await this.#parts.oauth.exchange(code, state).catch((cause: unknown) => {
+      throw exchangeFailure(cause);
+    });
+    const company = await companyOf(this.#parts.api, grant.accessToken);
+    const installedAt = this.#now();
+    const day = new Date(installedAt).toISOString().slice(0, 10);
+    const id = instanceIdOf(company?.id);
+    await this.#parts.tokens.install(
+      {
+        id,
+        companyId: company?.id ?? null,
+        name: company?.name ?? company?.id ?? `Company installed on ${day}`,
+        installedAt,
+      },
+      grant,
+    );
+    await this.#parts.onInstalled(id);
+    return id;
+  }
+}
+
+/**
+ * The instance of a company: always the same one, so that two installs of a company that end at the same moment
+ * are one instance. Without a company id every install is an instance of its own.
+ */
+function instanceIdOf(companyId: string | undefined): string {
+  const source = companyId === undefined ? randomBytes(32) : Buffer.from(companyId, 'utf8');
+  return `ins_${createHash('sha256').update(source).digest('hex').slice(0, 32)}`;
+}

@@ -1,0 +1,47 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import Database from 'better-sqlite3';
+
+const POLL_MS = 20;
+
+/** The lock was not free within the time allowed. */
+export class FileLockTimeoutError extends Error {
+  constructor(path: string, timeoutMs: number) {
+    super(`Another process has held ${path} for more than ${timeoutMs} ms.`);
+    this.name = 'FileLockTimeoutError';
+  }
+}
+
+/**
+ * Runs `action` while no other process (or other call in this one) holds the lock of this name.
+ * The lock is SQLite's on an empty database, so the operating system frees it when its holder dies, however it dies.
+ *
+ * @param path of the lock's file, made when missing; its directory must be there
+ * @throws FileLockTimeoutError, or what `action` throws
+ */
+export async function withFileLock<Result>(
+  path: string,
+  timeoutMs: number,
+  action: () => Promise<Result>,
+): Promise<Result> {
+  const deadline = performance.now() + timeoutMs;
+  const database = new Database(path, { timeout: 0 });
+  try {
+    while (!tryLock(database)) {
+      if (performance.now() >= deadline) throw new FileLockTimeoutError(path, timeoutMs);
+      await sleep(POLL_MS);
+    }
+    return await action();
+  } finally {
+    database.close();
+  }
+}
+
+function tryLock(database: Database.Database): boolean {
+  try {
+    database.exec('BEGIN EXCLUSIVE');
+    return true;
+  } catch (error) {
+    if (error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')) return false;
+    throw error;
+  }
+}

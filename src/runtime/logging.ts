@@ -1,0 +1,55 @@
+import { createRequire } from 'node:module';
+import { type DestinationStream, type Logger, pino } from 'pino';
+import { redactText, redactValues } from './logging/redaction.ts';
+import { serializeError } from './logging/serialize-error.ts';
+
+export type { Logger } from 'pino';
+
+/** How and where to log. */
+export interface LoggerOptions {
+  /** For people instead of one JSON object a line; by default in development on a terminal. */
+  pretty?: boolean;
+  /** Instead of the standard output. */
+  destination?: DestinationStream;
+}
+
+/**
+ * Creates the logger of a process. Callers make child loggers with the id of their request or job.
+ * Secrets are left out by their names at any depth, and by their looks in texts.
+ *
+ * @param config.logLevel a level of pino, or `silent`
+ */
+export function createLogger(
+  config: { logLevel: string; production: boolean },
+  options: LoggerOptions = {},
+): Logger {
+  const wantsPretty =
+    options.pretty ?? (!config.production && options.destination === undefined && process.stdout.isTTY);
+  const destination = options.destination ?? pino.destination({ fd: 1, sync: true });
+  return pino(
+    {
+      level: config.logLevel,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: {
+        level: (label) => ({ level: label }),
+        log: (values) => redactValues(values) as Record<string, unknown>,
+      },
+      // Instead of pino's own, which logs every field of an error; the formatter has been there before, bar in child loggers.
+      serializers: { err: (error: unknown) => (error instanceof Error ? serializeError(error) : error) },
+      hooks: { streamWrite: redactText },
+    },
+    wantsPretty ? (prettyStream(destination) ?? destination) : destination,
+  );
+}
+
+/** pino-pretty is a development dependency: where it is not installed, the log is JSON. */
+function prettyStream(destination: DestinationStream): DestinationStream | undefined {
+  try {
+    const pretty: unknown = createRequire(import.meta.url)('pino-pretty');
+    if (typeof pretty !== 'function') return undefined;
+    return pretty({ destination, sync: true, ignore: 'pid,hostname' });
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,24 @@
+// Loaded before every entry point, in plain JavaScript: an older Node cannot read the TypeScript behind it.
+
+const NEEDED_MAJOR = 24;
+const PARENT_LOOK_MS = 500;
+
+const major = Number(process.versions.node.split('.')[0]);
+if (major < NEEDED_MAJOR) {
+  process.stderr.write(
+    `Node ${NEEDED_MAJOR} or newer is needed, this is ${process.versions.node}: start with "npm start" after "npm ci" (which brings Node ${NEEDED_MAJOR} along), or install Node ${NEEDED_MAJOR}.\n`,
+  );
+  process.exit(1);
+}
+
+// npm hands a signal to the shell between it and us, which may end without handing it on: we would run on, unseen,
+// and keep the ports. So when that shell is gone, the signal counts as ours.
+if (process.env.npm_lifecycle_event !== undefined) {
+  const parent = process.ppid;
+  const look = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(look);
+    process.kill(process.pid, 'SIGTERM');
+  }, PARENT_LOOK_MS);
+  look.unref();
+}

@@ -1,0 +1,54 @@
+import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../contract/limits.ts';
+import type { Collection } from '../data/collection.ts';
+import { type Answer, json, Problem } from '../http/answer.ts';
+import type { Call } from '../http/call.ts';
+import { type PageStart, readPageToken, writePageToken } from './page-token.ts';
+
+function single(query: URLSearchParams, name: string): string | undefined {
+  const values = query.getAll(name);
+  if (values.length > 1) throw new Problem(400, `${name} is given more than once.`);
+  return values[0];
+}
+
+/** The limit that a request names. Over the maximum is an error, not clamped: our choice, the specification is silent. */
+function limitOf(query: URLSearchParams): number | undefined {
+  const text = single(query, 'limit');
+  if (text === undefined) return undefined;
+  const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  if (limit < 1 || limit > PAGE_LIMIT_MAX) {
+    throw new Problem(400, `limit must be a whole number from 1 to ${PAGE_LIMIT_MAX}.`);
+  }
+  return limit;
+}
+
+function pageStart(query: URLSearchParams, list: string): PageStart {
+  const limit = limitOf(query);
+  const token = single(query, 'page_token');
+  if (token === undefined) return { position: 0, limit: limit ?? PAGE_LIMIT_DEFAULT };
+  const start = readPageToken(list, token);
+  if (start === undefined) throw new Problem(400, 'page_token is not one of this list.');
+  if (limit !== undefined && limit !== start.limit) {
+    throw new Problem(400, `page_token belongs to a list with the limit ${start.limit}.`);
+  }
+  return start;
+}
+
+/**
+ * Answers a page of a list (Endpoints, "Pagination"): `next` is a full URL that carries the original limit, or null at
+ * the end, and `self` is the URL as requested. A page token is good for one company, list and limit.
+ */
+export function listPage(call: Call, companyId: string, collection: Collection): Answer {
+  const list = `${companyId} ${call.path}`;
+  const { position, limit } = pageStart(call.query, list);
+  const { documents, next } = collection.page(position, limit, call.baseUrl);
+  const here = `${call.baseUrl}${call.path}`;
+  const nextUrl =
+    next === undefined
+      ? null
+      : `${here}?limit=${limit}&page_token=${writePageToken(list, { position: next, limit })}`;
+  return json(200, {
+    _pagination: { next: nextUrl },
+    _links: { self: `${here}${call.search}` },
+    _results: documents,
+  });
+}

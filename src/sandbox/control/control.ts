@@ -1,0 +1,80 @@
+import type { Host } from '../host.ts';
+import { type Answer, json, Problem } from '../http/answer.ts';
+import { mediaType, parseJson } from '../http/body.ts';
+import type { Call } from '../http/call.ts';
+import { findRoute, type Route } from '../http/router.ts';
+import { moveClock } from './move-clock.ts';
+import { check, SCHEMA } from './schemas.ts';
+import { showApplication, showCompany, showState } from './state.ts';
+
+/** Where the control interface lives, below the sandbox's origin. */
+export const CONTROL_PATH = '/_sandbox';
+
+const BODY_MAX_BYTES = 1024 * 1024;
+/** Pages of other origins get neither to read nor to keep any of this. */
+const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
+
+type ControlHandler = (host: Host, body: unknown, call: Call) => Answer;
+
+function requests({ world }: Host, call: Call): Answer {
+  const after = call.query.get('after') ?? '0';
+  if (!/^\d{1,15}$/.test(after)) throw new Problem(400, 'after must be a whole number.');
+  return json(200, world.journal.after(Number(after)));
+}
+
+function addCompany({ world }: Host, body: unknown): Answer {
+  const { addon_rpm: addonRpm, ...spec } = check(SCHEMA.company, body);
+  return json(201, showCompany(world.companies.add({ ...spec, addonRpm })));
+}
+
+function addApplication({ world }: Host, body: unknown): Answer {
+  const { redirect_uris: redirectUris, ...spec } = check(SCHEMA.application, body);
+  return json(201, showApplication(world.applications.register({ ...spec, redirectUris })));
+}
+
+function orderFault({ world }: Host, body: unknown): Answer {
+  const { match, fault, times } = check(SCHEMA.fault, body);
+  return json(201, { id: world.faults.order(match, fault, times) });
+}
+
+function reset(host: Host, body: unknown): Answer {
+  check(SCHEMA.nothing, body);
+  host.reset();
+  return json(200, { now: host.world.clock.now(), frozen: host.world.clock.frozen });
+}
+
+const ROUTES: readonly Route<ControlHandler>[] = [
+  { method: 'GET', path: '/state', handle: (host) => json(200, showState(host)) },
+  { method: 'GET', path: '/requests', handle: (host, _, call) => requests(host, call) },
+  { method: 'POST', path: '/companies', handle: addCompany },
+  { method: 'POST', path: '/applications', handle: addApplication },
+  {
+    method: 'POST',
+    path: '/clock',
+    handle: ({ world }, body) => json(200, moveClock(world.clock, check(SCHEMA.clock, body))),
+  },
+  { method: 'POST', path: '/faults', handle: orderFault },
+  { method: 'DELETE', path: '/faults', handle: ({ world }) => json(200, { deleted: world.faults.clear() }) },
+  { method: 'POST', path: '/reset', handle: reset },
+];
+
+/**
+ * The JSON body of a POST; an empty one is an empty object. Only `application/json` is taken: a page of another origin
+ * cannot send that without being allowed to first, and nobody allows it.
+ */
+async function bodyOf(call: Call): Promise<unknown> {
+  if (call.method !== 'POST') return {};
+  if (mediaType(call.headers['content-type']) !== 'application/json') {
+    throw new Problem(415, 'A POST to the control interface must be application/json.');
+  }
+  const body = await call.body(BODY_MAX_BYTES);
+  return body.length === 0 ? {} : parseJson(body);
+}
+
+/** The control interface. Throws a `Problem` for what cannot be done. */
+export async function control(host: Host, call: Call): Promise<Answer> {
+  const { handle } = findRoute(ROUTES, call.method, call.path);
+  const body = await bodyOf(call);
+  const answer = handle(host, body, call);
+  return { ...answer, headers: { ...answer.headers, ...HEADERS } };
+}

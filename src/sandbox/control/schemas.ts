@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import { DEFAULT_PLAN, PLAN_LIMITS, type Plan } from '../../contract/limits.ts';
+import { CLOCK_MAX_MS } from '../clock.ts';
+import { Problem } from '../http/answer.ts';
+import { faultSchema } from './fault-schema.ts';
+
+const RECORDS_MAX = 10_000_000;
+const CONTACTS_DEFAULT = 100;
+const CONVERSATIONS_DEFAULT = 50;
+const ADDON_MAX_RPM = 100_000;
+/** Addresses that would run in the page that redirects to them. */
+const SCRIPT_SCHEMES = new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'file:']);
+
+const PLANS = Object.keys(PLAN_LIMITS) as [Plan, ...Plan[]];
+
+const name = z.string().trim().min(1).max(200);
+const records = z.int().min(0).max(RECORDS_MAX);
+
+const company = z
+  .strictObject({
+    name,
+    plan: z.enum(PLANS),
+    addon_rpm: z.int().min(0).max(ADDON_MAX_RPM).default(0),
+    contacts: records.default(CONTACTS_DEFAULT),
+    conversations: records.default(CONVERSATIONS_DEFAULT),
+  })
+  .refine((spec) => spec.addon_rpm === 0 || spec.plan !== DEFAULT_PLAN, {
+    path: ['addon_rpm'],
+    error: 'needs the professional plan or higher',
+  });
+
+// What a Location header can hold is printable ASCII.
+function isRedirectUri(text: string): boolean {
+  if (!URL.canParse(text) || !/^[\x21-\x7e]+$/.test(text) || text.includes('#')) return false;
+  return !SCRIPT_SCHEMES.has(new URL(text).protocol);
+}
+
+const application = z.strictObject({
+  name,
+  redirect_uris: z
+    .array(
+      z
+        .string()
+        .refine(isRedirectUri, 'must be an absolute URL in ASCII, without blanks and without a fragment'),
+    )
+    .min(1)
+    .max(50),
+  kind: z.enum(['partner', 'automation', 'tool-protocol']).default('partner'),
+});
+
+const moment = z.union(
+  [
+    z.int().min(0).max(CLOCK_MAX_MS),
+    z.union([z.iso.datetime({ offset: true }), z.iso.date()]).transform((text) => Date.parse(text)),
+  ],
+  { error: 'must be milliseconds since 1970 or an ISO 8601 date' },
+);
+
+const clock = z
+  .strictObject({
+    advance_ms: z.int().min(0).optional(),
+    set: moment.optional(),
+    frozen: z.boolean().optional(),
+  })
+  .refine(
+    (move) => Object.values(move).some((value) => value !== undefined),
+    'needs advance_ms, set or frozen',
+  );
+
+const nothing = z.strictObject({});
+
+/** What the control interface takes, call by call. */
+export const SCHEMA = { company, application, clock, fault: faultSchema, nothing };
+
+/** Checks a body. Throws a {@link Problem} (400) that says what is wrong where. */
+export function check<T>(schema: z.ZodType<T>, body: unknown): T {
+  const result = schema.safeParse(body);
+  if (result.success) return result.data;
+  const issues = result.error.issues.map(({ path, message }) =>
+    path.length > 0 ? `${path.join('.')}: ${message}` : message,
+  );
+  throw new Problem(400, issues.join('; '));
+}

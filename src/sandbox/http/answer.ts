@@ -1,0 +1,50 @@
+import { STATUS_CODES } from 'node:http';
+import type { ErrorBody } from '../../contract/errors.ts';
+
+/** An answer, ready to be sent; header names in lower case. */
+export interface Answer {
+  status: number;
+  headers: Record<string, string>;
+  body: string | Buffer;
+}
+
+/** A request that cannot be served as it is: thrown by whoever finds out, answered as `_error`. */
+export class Problem extends Error {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+
+  constructor(status: number, message: string, headers: Record<string, string> = {}) {
+    super(message);
+    this.status = status;
+    this.headers = headers;
+  }
+}
+
+export function json(status: number, value: unknown, headers: Record<string, string> = {}): Answer {
+  return {
+    status,
+    headers: { 'content-type': 'application/json; charset=utf-8', ...headers },
+    body: JSON.stringify(value),
+  };
+}
+
+/** An error in the service's one form (Errors). */
+export function errorAnswer(status: number, message: string, headers: Record<string, string> = {}): Answer {
+  const body: ErrorBody = { _error: { status, title: STATUS_CODES[status] ?? 'Error', message } };
+  return json(status, body, headers);
+}
+
+/** The answer for a {@link Problem}; anything else that was thrown is thrown on. */
+export function problemAnswer(error: unknown): Answer {
+  if (error instanceof Problem) return errorAnswer(error.status, error.message, error.headers);
+  throw error;
+}
+
+/** Runs a handler, and turns a {@link Problem} that it throws into its answer. */
+export function answering(handle: () => Answer): Answer {
+  try {
+    return handle();
+  } catch (error) {
+    return problemAnswer(error);
+  }
+}

@@ -1,0 +1,52 @@
+import { optionsFromEnvironment } from './environment.ts';
+import { createSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts';
+
+function fail(...lines: string[]): never {
+  process.stderr.write(`${lines.map((line) => `sandbox: ${line}`).join('\n')}\n`);
+  process.exit(1);
+}
+
+function banner({ origin, apiUrl, authUrl, application }: Sandbox): string {
+  return `
+  Sandbox of the customer messaging service
+
+    Front page   ${origin}/
+    API          ${apiUrl}
+    OAuth        ${authUrl}
+    Client id    ${application.client_id}  (secret: see ${origin}/_sandbox/state)
+
+  Ctrl-C ends it.
+
+`;
+}
+
+async function start(options: SandboxOptions): Promise<Sandbox> {
+  try {
+    return await createSandbox(options);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'EADDRINUSE') {
+      fail(`port ${options.port} is in use: end what runs there, or set SANDBOX_PORT to another one.`);
+    }
+    if (code === 'EACCES') fail(`port ${options.port} is not allowed: set SANDBOX_PORT to one above 1023.`);
+    throw error;
+  }
+}
+
+/** What a `.env` file says goes for the sandbox as for the app; without a file there is nothing to read. */
+function loadEnvFile(): void {
+  try {
+    process.loadEnvFile();
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+  }
+}
+
+loadEnvFile();
+const options = optionsFromEnvironment(process.env);
+if (Array.isArray(options)) fail(...options);
+const sandbox = await start(options);
+process.stdout.write(banner(sandbox));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => void sandbox.close().then(() => process.exit(0)));
+}

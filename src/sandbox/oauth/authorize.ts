@@ -1,0 +1,74 @@
+import type { Answer } from '../http/answer.ts';
+import type { Call } from '../http/call.ts';
+import type { Prepared } from '../http/exchange.ts';
+import { consentPage, refusedPage } from '../pages/oauth-pages.ts';
+import type { World } from '../world.ts';
+import { type AuthorizationRequest, readAuthorizationRequest } from './authorization-request.ts';
+import { formParameters, type Parameters } from './parameters.ts';
+
+const BODY_MAX_BYTES = 16 * 1024;
+
+/** Sends the browser to the application. @param status 303 after a form, so that the browser asks with GET */
+function redirect(
+  { redirectUri, state }: AuthorizationRequest,
+  result: Record<string, string>,
+  status: 302 | 303,
+): Answer {
+  const parameters = Object.entries(state === undefined ? result : { ...result, state });
+  // Percent-encoded throughout (not + for a space): it reads the same for every decoder.
+  const query = parameters.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&');
+  const location = `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${query}`;
+  return {
+    status,
+    headers: { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },
+    body: '',
+  };
+}
+
+function decide(world: World, request: AuthorizationRequest, form: Parameters): Answer {
+  const { application, redirectUri } = request;
+  const decision = form.get('decision');
+  if (decision === 'deny') {
+    return redirect(request, { error: 'access_denied', error_description: 'The teammate said no.' }, 303);
+  }
+  const found = world.companies.findTeammate(form.get('teammate_id') ?? '');
+  if (found === undefined) return consentPage(world, request, 'Choose the teammate who you are.');
+  if (decision !== 'approve') return consentPage(world, request, 'Choose to approve or to deny.');
+  const { company, teammate } = found;
+  if (!teammate.is_admin && application.kind !== 'tool-protocol') {
+    return redirect(
+      request,
+      { error: 'access_denied', error_description: 'Only an administrator of the company may authorize.' },
+      303,
+    );
+  }
+  const grant = { application, company, teammateId: teammate.id, revoked: false };
+  return redirect(request, { code: world.codes.issue(grant, redirectUri, world.clock.now()) }, 303);
+}
+
+function respond(world: World, call: Call, form: Parameters | string | undefined): Answer {
+  const request = readAuthorizationRequest(world.applications, call.query);
+  if ('problem' in request) return refusedPage(request.problem);
+  if ('error' in request) {
+    const { error, description } = request;
+    return redirect(
+      request.request,
+      { error, error_description: description },
+      form === undefined ? 302 : 303,
+    );
+  }
+  if (form === undefined) return consentPage(world, request);
+  return typeof form === 'string' ? consentPage(world, request, form) : decide(world, request, form);
+}
+
+/** The authorize route: the consent page (GET), and what the teammate decides on it (POST). */
+export async function prepareAuthorize(world: World, call: Call): Promise<Prepared> {
+  const form =
+    call.method === 'POST' ? formParameters((await call.body(BODY_MAX_BYTES)).toString('utf8')) : undefined;
+  const teammateId = typeof form === 'object' ? form.get('teammate_id') : undefined;
+  return {
+    companyId: world.companies.findTeammate(teammateId ?? '')?.company.id,
+    application: world.applications.get(call.query.get('client_id') ?? '')?.clientId,
+    perform: (instead) => instead ?? respond(world, call, form),
+  };
+}

@@ -1,0 +1,100 @@
+import type { Server } from 'node:http';
+import { isIP } from 'node:net';
+import { WINDOW_MS } from '../contract/limits.ts';
+import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
+import { Clock } from './clock.ts';
+import type { Addresses, Host } from './host.ts';
+import { isLoopbackHost } from './http/loopback.ts';
+import { createSandboxServer } from './http/server.ts';
+import { keepTokens, restoreTokens } from './state/kept-tokens.ts';
+import { createWorld } from './world.ts';
+
+/** How a sandbox is made. */
+export interface SandboxOptions {
+  /** 0, the default, takes a free one. */
+  port?: number;
+  /** A loopback address; 127.0.0.1 by default. */
+  host?: string;
+  /** Length of the rate-limit window in milliseconds; 60,000 by default. */
+  windowMs?: number;
+  /** Holds back each API answer, in milliseconds; 0 by default. */
+  latencyMs?: number;
+  /** Further addresses of the application at start, beside those of an app on port 3000 of this machine. */
+  redirectUris?: readonly string[];
+  /** Where the clock starts, in ms since 1970; real time by default. */
+  now?: number;
+  /** Keeps the tokens that are valid when it ends for the next start; without it they end with the sandbox. */
+  tokensFile?: string;
+}
+
+/** A running sandbox. */
+export interface Sandbox extends Addresses {
+  /** The application at start. */
+  application: { client_id: string; client_secret: string; redirect_uris: string[] };
+  /** Stops at once, also with connections open. */
+  close(): Promise<void>;
+}
+
+function listen(server: Server, port: number, host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      const address = server.address();
+      resolve(typeof address === 'object' && address !== null ? address.port : port);
+    });
+  });
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
+
+/**
+ * Starts the service of the specification, in memory.
+ *
+ * @returns the running sandbox
+ * Throws a RangeError for an address that is not this machine's own, and node's error (`EADDRINUSE`) for a port in use.
+ */
+export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  const { port = 0, host: address = SANDBOX_DEFAULTS.host, windowMs = WINDOW_MS } = options;
+  const { latencyMs = 0, redirectUris = [] } = options;
+  const name = isIP(address) === 6 ? `[${address}]` : address;
+  if (!isLoopbackHost(name))
+    throw new RangeError(`The sandbox listens on this machine alone, not on ${address}.`);
+  const settings = { windowMs, latencyMs, redirectUris };
+  const clock = new Clock(options.now);
+  const { tokensFile } = options;
+  const newWorld = () => {
+    const world = createWorld(settings, clock);
+    if (tokensFile !== undefined) keepTokens(world, tokensFile);
+    return world;
+  };
+  const host: Host = {
+    world: newWorld(),
+    addresses: { origin: '', apiUrl: '', authUrl: '' },
+    reset() {
+      clock.reset();
+      host.world = newWorld();
+      host.world.tokens.onIssue();
+    },
+  };
+  if (tokensFile !== undefined) restoreTokens(host.world, tokensFile);
+  const server = createSandboxServer(host);
+  const origin = `http://${name}:${await listen(server, port, address)}`;
+  host.addresses = {
+    origin,
+    apiUrl: `${origin}${SANDBOX_DEFAULTS.apiPath}`,
+    authUrl: `${origin}${SANDBOX_DEFAULTS.authPath}`,
+  };
+  const { clientId: client_id, clientSecret: client_secret } = SANDBOX_DEFAULTS;
+  const redirect_uris = [...(host.world.applications.get(client_id)?.redirectUris ?? [])];
+  return {
+    ...host.addresses,
+    application: { client_id, client_secret, redirect_uris },
+    close: () => close(server),
+  };
+}

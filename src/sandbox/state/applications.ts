@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto';
+import { CALLBACK_PATH } from '../../contract/routes.ts';
+import { SANDBOX_DEFAULTS } from '../../contract/sandbox.ts';
+
+/**
+ * What an application is: `partner` has the partner limit; `automation` counts against the company's own limit (Limits,
+ * "except for one automation-platform integration"); `tool-protocol` has user-scoped tokens, and any teammate may
+ * authorize it (Authentication, 3). Its limit is the partner one: the specification names no other exception.
+ */
+export type ApplicationKind = 'partner' | 'automation' | 'tool-protocol';
+
+/** An OAuth application, as registered with the service. */
+export interface Application {
+  name: string;
+  kind: ApplicationKind;
+  clientId: string;
+  clientSecret: string;
+  redirectUris: readonly string[];
+}
+
+const LOCAL_REDIRECT_URIS = ['http://localhost:3000', 'http://127.0.0.1:3000'].map(
+  (app) => app + CALLBACK_PATH,
+);
+
+/** The OAuth applications that are registered. */
+export class Applications {
+  readonly #byClientId = new Map<string, Application>();
+
+  /** @param redirectUris addresses of the application at start, beside those of an app on port 3000 of this machine */
+  constructor(redirectUris: readonly string[]) {
+    const { clientId, clientSecret } = SANDBOX_DEFAULTS;
+    this.#byClientId.set(clientId, {
+      name: 'Partner app',
+      kind: 'partner',
+      clientId,
+      clientSecret,
+      redirectUris: [...new Set([...redirectUris, ...LOCAL_REDIRECT_URIS])],
+    });
+  }
+
+  /** Registers an application; its credentials are random. */
+  register(spec: Pick<Application, 'name' | 'kind' | 'redirectUris'>): Application {
+    const application = {
+      ...spec,
+      clientId: `app_${randomBytes(8).toString('hex')}`,
+      // Plain Base64 with its + and /: a client that form-encodes credentials first (the specification does not) fails.
+      clientSecret: randomBytes(32).toString('base64'),
+    };
+    this.#byClientId.set(application.clientId, application);
+    return application;
+  }
+
+  all(): Application[] {
+    return [...this.#byClientId.values()];
+  }
+
+  get(clientId: string): Application | undefined {
+    return this.#byClientId.get(clientId);
+  }
+}

@@ -1,0 +1,54 @@
+import { randomBytes } from 'node:crypto';
+import { BoundedMap } from './bounded-map.ts';
+import type { Grant } from './tokens.ts';
+
+/** How long a code may be exchanged, in milliseconds: the most that RFC 6749, section 4.1.2, recommends. */
+export const CODE_LIFETIME_MS = 10 * 60_000;
+
+const CODES_KEPT = 10_000;
+
+interface Code {
+  grant: Grant;
+  redirectUri: string;
+  expiresAt: number;
+  used: boolean;
+}
+
+/** Authorization codes: short-lived, single-use, bound to an application and its redirect address. */
+export class Codes {
+  readonly #byValue = new BoundedMap<string, Code>(CODES_KEPT);
+
+  /** A code for what a teammate has just granted; it lives for {@link CODE_LIFETIME_MS}. */
+  issue(grant: Grant, redirectUri: string, now: number): string {
+    const value = randomBytes(24).toString('base64url');
+    this.#byValue.set(value, { grant, redirectUri, expiresAt: now + CODE_LIFETIME_MS, used: false });
+    return value;
+  }
+
+  /** The grant behind a code, whatever the code's state. */
+  grantOf(value: string): Grant | undefined {
+    return this.#byValue.get(value)?.grant;
+  }
+
+  /**
+   * Spends a code.
+   *
+   * A second use by its own application revokes what the first one gave, as the code may have been stolen (RFC 6749,
+   * 4.1.2). A wrong application or redirect address does not spend it.
+   *
+   * @returns the grant, or why there is none, in words for `error_description`
+   */
+  redeem(value: string, clientId: string, redirectUri: string, now: number): Grant | string {
+    const code = this.#byValue.get(value);
+    if (code?.grant.application.clientId !== clientId) return 'The code is unknown.';
+    if (code.redirectUri !== redirectUri)
+      return 'redirect_uri differs from that of the authorization request.';
+    if (code.used) {
+      code.grant.revoked = true;
+      return 'The code was used before; its tokens are revoked.';
+    }
+    if (now >= code.expiresAt) return 'The code has expired.';
+    code.used = true;
+    return code.grant;
+  }
+}

@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto';
+import {
+  ACCESS_TOKEN_LIFETIME_MS,
+  addMonths,
+  REFRESH_TOKEN_LIFETIME_MONTHS,
+  ROTATION_WINDOW_MS,
+} from '../../contract/lifetimes.ts';
+import type { Application } from './applications.ts';
+import { BoundedMap } from './bounded-map.ts';
+import type { Company } from './company.ts';
+
+/** What a teammate granted to an application with one authorization; its tokens live and end with it. */
+export interface Grant {
+  application: Application;
+  company: Company;
+  teammateId: string;
+  revoked: boolean;
+}
+
+/** A token of either kind; times in ms since 1970. It is valid while now is before `expiresAt`. */
+export interface Token {
+  id: string;
+  kind: 'access' | 'refresh';
+  value: string;
+  grant: Grant;
+  issuedAt: number;
+  expiresAt: number;
+}
+
+/** What the token route hands out. */
+export interface TokenPair {
+  access: Token;
+  refresh: Token;
+}
+
+/** Far more than a year of hourly refreshes needs; the oldest go first. */
+const TOKENS_KEPT = 100_000;
+
+/** Whether the token opens anything at this moment, in ms since 1970. */
+export function isValid(token: Token, now: number): boolean {
+  return !token.grant.revoked && now < token.expiresAt;
+}
+
+/**
+ * Access and refresh tokens through their life (States and transitions, "Token lifecycle").
+ *
+ * A refresh gives a new access token; earlier ones stay valid until their own end. The refresh token stays the same
+ * until its last 24 hours, when each refresh gives a new one. The old one then stays valid until its own end: nothing in
+ * the specification ends it, and an answer that got lost does no harm this way.
+ */
+export class Tokens {
+  /** Told after tokens were issued. */
+  onIssue: () => void = () => {};
+  readonly #byValue = new BoundedMap<string, Token>(TOKENS_KEPT);
+  #count = 0;
+
+  /** First tokens of a grant (60 minutes, and 6 months). */
+  issue(grant: Grant, now: number): TokenPair {
+    const pair = { access: this.#access(grant, now), refresh: this.#refresh(grant, now) };
+    this.onIssue();
+    return pair;
+  }
+
+  /** New tokens for a valid refresh token: the same refresh token, or a new one in its last 24 hours. */
+  refresh(token: Token, now: number): TokenPair {
+    const rotates = token.expiresAt - now <= ROTATION_WINDOW_MS;
+    const pair = {
+      access: this.#access(token.grant, now),
+      refresh: rotates ? this.#refresh(token.grant, now) : token,
+    };
+    this.onIssue();
+    return pair;
+  }
+
+  /** The token of this kind with this value, valid or not; undefined when it was never issued. */
+  find(kind: Token['kind'], value: string): Token | undefined {
+    const token = this.#byValue.get(value);
+    return token?.kind === kind ? token : undefined;
+  }
+
+  /** The newest valid tokens, newest first. */
+  valid(now: number, most: number): Token[] {
+    const all = [...this.#byValue.values()].filter((token) => isValid(token, now));
+    return all.reverse().slice(0, most);
+  }
+
+  #access(grant: Grant, now: number): Token {
+    return this.#issue('access', grant, now, now + ACCESS_TOKEN_LIFETIME_MS);
+  }
+
+  #refresh(grant: Grant, now: number): Token {
+    return this.#issue('refresh', grant, now, addMonths(now, REFRESH_TOKEN_LIFETIME_MONTHS));
+  }
+
+  /** Takes a token in: a new one, or one that was issued before this sandbox was started. */
+  add(kept: Omit<Token, 'id'>): Token {
+    this.#count += 1;
+    const token: Token = { ...kept, id: `${kept.kind}-${this.#count}` };
+    this.#byValue.set(token.value, token);
+    return token;
+  }
+
+  #issue(kind: Token['kind'], grant: Grant, issuedAt: number, expiresAt: number): Token {
+    const value = `${kind === 'access' ? 'at' : 'rt'}_${randomBytes(32).toString('base64url')}`;
+    return this.add({ kind, value, grant, issuedAt, expiresAt });
+  }
+}

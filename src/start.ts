@@ -1,0 +1,50 @@
+import { join } from 'node:path';
+import { boot } from './boot.ts';
+import type { Config } from './config.ts';
+import { CALLBACK_PATH } from './contract/routes.ts';
+import { createSandbox, type Sandbox } from './sandbox/sandbox.ts';
+
+await boot(async ({ config, shutdown, openApp }) => {
+  const sandbox = config.service.isSandbox ? await startSandbox(config) : undefined;
+  if (sandbox !== undefined) shutdown.add('sandbox', () => sandbox.close());
+  const app = await openApp();
+  const web = await app.startWeb();
+  shutdown.add('web', () => web.close());
+  const workers = app.startWorkers();
+  shutdown.add('workers', () => workers.close());
+  process.stdout.write(banner(config, sandbox));
+});
+
+async function startSandbox(config: Config): Promise<Sandbox> {
+  try {
+    return await createSandbox({
+      ...config.sandbox,
+      redirectUris: [config.publicUrl + CALLBACK_PATH],
+      tokensFile: join(config.dataDir, 'sandbox-tokens.json'),
+    });
+  } catch (error) {
+    throw new Error(
+      `The sandbox cannot listen on port ${config.sandbox.port}: end what listens there, or set SANDBOX_PORT to another one.`,
+      { cause: error },
+    );
+  }
+}
+
+function banner(config: Config, sandbox: Sandbox | undefined): string {
+  const service =
+    sandbox === undefined ? `Service   ${config.service.apiUrl}` : `Sandbox   ${sandbox.origin}`;
+  const company =
+    sandbox === undefined
+      ? 'sign in to the service as an administrator'
+      : 'choose a company and an administrator';
+  return `
+  The partner app runs.
+
+    App       ${config.publicUrl}
+    ${service}
+
+  First: open ${config.publicUrl}, click Install, ${company},
+  and watch the contacts and conversations come in. Ctrl-C ends everything.
+
+`;
+}

@@ -1,0 +1,43 @@
+import type { Selectable } from 'kysely';
+import type { Database } from './database.ts';
+import type { InstanceTable } from './schema.ts';
+import type { InstanceState } from './states.ts';
+
+export type Instance = Selectable<InstanceTable>;
+
+/** The table of instances. */
+export class InstanceStore {
+  readonly #db: Database;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  find(id: string): Promise<Instance | undefined> {
+    return this.#db.selectFrom('instances').selectAll().where('id', '=', id).executeTakeFirst();
+  }
+
+  list(): Promise<Instance[]> {
+    return this.#db.selectFrom('instances').selectAll().orderBy('installed_at').execute();
+  }
+
+  /**
+   * Moves an instance to another state.
+   *
+   * @param from only from one of these states
+   * @returns whether it was in one of them
+   */
+  async setStatus(
+    id: string,
+    status: InstanceState,
+    options: { from: readonly InstanceState[]; notice?: string },
+  ): Promise<boolean> {
+    const result = await this.#db
+      .updateTable('instances')
+      .set({ status, notice: options.notice ?? null })
+      .where('id', '=', id)
+      .where('status', 'in', [...options.from])
+      .executeTakeFirst();
+    return result.numUpdatedRows > 0n;
+  }
+}

@@ -1,0 +1,30 @@
+/** A record of the copy. */
+export interface StoredRecord {
+  id: string;
+  /** The document's text as the service sent it, on one line. */
+  document: string;
+  /** Milliseconds since 1970, local clock. */
+  updatedAt: number;
+  /** When a finished run no longer saw it, or null. */
+  deletedAt: number | null;
+}
+
+/** One page of the copy for browsing. */
+export interface RecordPage {
+  records: StoredRecord[];
+  /** How many records match in all. */
+  total: number;
+}
+
+/** Reading the copy of one instance, by resource name. */
+export interface RecordReader {
+  /** Records in the order of their ids; `search` matches words anywhere in the document. Deleted ones are left out. */
+  browse(
+    instanceId: string,
+    resource: string,
+    options: { search?: string; offset: number; limit: number },
+  ): Promise<RecordPage>;
+  find(instanceId: string, resource: string, id: string): Promise<StoredRecord | undefined>;
+  /** Every document that is not deleted, as text, read in small portions: memory stays flat. */
+  stream(instanceId: string, resource: string): AsyncIterable<string>;
+}

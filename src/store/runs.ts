@@ -1,0 +1,230 @@
+import { type Selectable, sql } from 'kysely';
+import type { Database } from './database.ts';
+import type { RunTable } from './schema.ts';
+
+export type Run = Selectable<RunTable>;
+
+/** Names a run: one instance, one resource. */
+export interface RunKey {
+  instanceId: string;
+  resource: string;
+}
+
+/** A run that a worker holds: with the fence that its commits must carry. */
+export interface RunClaim extends RunKey {
+  fence: number;
+}
+
+const UNSTARTED = {
+  state: 'idle',
+  phase: 'pages',
+  generation: 0,
+  fence: 0,
+  cursor: null,
+  pages: 0,
+  records: 0,
+  skipped: 0,
+  deleted: 0,
+  attempt: 0,
+  error: null,
+  waiting_until: null,
+  waiting_for: null,
+  started_at: null,
+  finished_at: null,
+} as const;
+
+/**
+ * The table of runs. A run goes idle → waiting → running → idle; it waits (for the limit, for a retry, for its
+ * turn) as often as it must, and ends as failed when its retries are used up. `fence` rises with every worker
+ * that takes the run over, and only the newest worker may write.
+ */
+export class RunStore {
+  readonly #db: Database;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  find(key: RunKey): Promise<Run | undefined> {
+    return this.#db
+      .selectFrom('runs')
+      .selectAll()
+      .where('instance_id', '=', key.instanceId)
+      .where('resource', '=', key.resource)
+      .executeTakeFirst();
+  }
+
+  list(instanceId: string): Promise<Run[]> {
+    return this.#db.selectFrom('runs').selectAll().where('instance_id', '=', instanceId).execute();
+  }
+
+  /**
+   * Starts a run that is not under way: at the first page, in a new generation; or where it stopped, when it
+   * failed on something that may pass (its cursor was kept then).
+   *
+   * @param now milliseconds since 1970
+   * @returns whether a run was started; false when one is under way
+   */
+  async start(key: RunKey, now: number): Promise<boolean> {
+    const begun = {
+      state: 'waiting',
+      waiting_for: 'turn',
+      attempt: 0,
+      error: null,
+      finished_at: null,
+    } as const;
+    const resumed = await this.#db
+      .updateTable('runs')
+      .set(begun)
+      .where('instance_id', '=', key.instanceId)
+      .where('resource', '=', key.resource)
+      .where('state', '=', 'failed')
+      .where((where) => where.or([where('cursor', 'is not', null), where('phase', '=', 'deletions')]))
+      .executeTakeFirst();
+    if (resumed.numUpdatedRows > 0n) return true;
+    const anew = { ...UNSTARTED, ...begun, started_at: now };
+    const { fence: _fence, generation: _generation, ...restarted } = anew;
+    const started = await this.#db
+      .insertInto('runs')
+      .values({ ...anew, instance_id: key.instanceId, resource: key.resource, generation: 1 })
+      .onConflict((conflict) =>
+        conflict
+          .columns(['instance_id', 'resource'])
+          .doUpdateSet({ ...restarted, generation: sql<number>`runs.generation + 1` })
+          .where('runs.state', 'in', ['idle', 'failed']),
+      )
+      .executeTakeFirst();
+    return (started.numInsertedOrUpdatedRows ?? 0n) > 0n;
+  }
+
+  /**
+   * Takes an unfinished run of an active instance over: whoever held it before cannot commit any more.
+   *
+   * @returns the run with its new fence, or undefined when there is nothing to do
+   */
+  claim(key: RunKey): Promise<Run | undefined> {
+    return this.#db
+      .updateTable('runs')
+      .set({ fence: sql<number>`fence + 1`, state: 'running', waiting_for: null, waiting_until: null })
+      .where('instance_id', '=', key.instanceId)
+      .where('resource', '=', key.resource)
+      .where('state', 'in', ['waiting', 'running'])
+      .where((where) =>
+        where.exists(
+          where
+            .selectFrom('instances')
+            .select('id')
+            .whereRef('instances.id', '=', 'runs.instance_id')
+            .where('status', '=', 'active'),
+        ),
+      )
+      .returningAll()
+      .executeTakeFirst();
+  }
+
+  /** Notes that the run waits, for what, and until when (milliseconds since 1970). */
+  wait(
+    claim: RunClaim,
+    waiting: { for: NonNullable<Run['waiting_for']>; until: number | null; attempt?: number; error?: string },
+  ): Promise<boolean> {
+    return this.#update(claim, {
+      state: 'waiting',
+      waiting_for: waiting.for,
+      waiting_until: waiting.until,
+      ...(waiting.attempt === undefined ? {} : { attempt: waiting.attempt }),
+      ...(waiting.error === undefined ? {} : { error: waiting.error }),
+    });
+  }
+
+  /**
+   * Ends the run as failed.
+   *
+   * @param keepsPlace whether the next start may go on where this one stopped
+   */
+  fail(claim: RunClaim, failure: { error: string; keepsPlace: boolean; now: number }): Promise<boolean> {
+    return this.#update(claim, {
+      state: 'failed',
+      error: failure.error,
+      waiting_for: null,
+      waiting_until: null,
+      finished_at: failure.now,
+      ...(failure.keepsPlace ? {} : { cursor: null, phase: 'pages' as const }),
+    });
+  }
+
+  /** Ends the run as finished: every page was read, and what it did not see is marked as deleted. */
+  finish(claim: RunClaim, now: number): Promise<boolean> {
+    return this.#update(claim, {
+      state: 'idle',
+      phase: 'pages',
+      cursor: null,
+      attempt: 0,
+      error: null,
+      waiting_for: null,
+      waiting_until: null,
+      finished_at: now,
+    });
+  }
+
+  /** Unfinished runs of active instances: each must have a job. */
+  async unfinished(): Promise<RunKey[]> {
+    const rows = await this.#db
+      .selectFrom('runs')
+      .innerJoin('instances', 'instances.id', 'runs.instance_id')
+      .select(['runs.instance_id', 'runs.resource'])
+      .where('runs.state', 'in', ['waiting', 'running'])
+      .where('instances.status', '=', 'active')
+      .execute();
+    return rows.map((row) => ({ instanceId: row.instance_id, resource: row.resource }));
+  }
+
+  /**
+   * What is to be started: a resource of active instances that never ran, or whose last run ended long enough ago.
+   *
+   * @param finishedBefore milliseconds since 1970: finished runs from before are due
+   * @param failedBefore likewise for failed ones
+   */
+  async due(resource: string, finishedBefore: number, failedBefore: number): Promise<RunKey[]> {
+    const rows = await this.#db
+      .selectFrom('instances')
+      .leftJoin('runs', (join) =>
+        join.onRef('runs.instance_id', '=', 'instances.id').on('runs.resource', '=', resource),
+      )
+      .select('instances.id')
+      .where('instances.status', '=', 'active')
+      .where((where) =>
+        where.or([
+          where('runs.state', 'is', null),
+          where.and([where('runs.state', '=', 'idle'), where('runs.finished_at', 'is', null)]),
+          where.and([where('runs.state', '=', 'idle'), where('runs.finished_at', '<=', finishedBefore)]),
+          where.and([where('runs.state', '=', 'failed'), where('runs.finished_at', '<=', failedBefore)]),
+        ]),
+      )
+      .execute();
+    return rows.map((row) => ({ instanceId: row.id, resource }));
+  }
+
+  /**
+   * Ends the runs of an instance that is disconnected: whoever works on one cannot commit any more, and the next
+   * install begins at the first page. The generations go on, as records of the copy may stay.
+   */
+  async abandon(instanceId: string): Promise<void> {
+    const { generation: _generation, ...ended } = UNSTARTED;
+    await this.#db
+      .updateTable('runs')
+      .set({ ...ended, fence: sql<number>`fence + 1` })
+      .where('instance_id', '=', instanceId)
+      .execute();
+  }
+
+  async #update(claim: RunClaim, values: Partial<RunTable>): Promise<boolean> {
+    const result = await this.#db
+      .updateTable('runs')
+      .set(values)
+      .where('instance_id', '=', claim.instanceId)
+      .where('resource', '=', claim.resource)
+      .where('fence', '=', claim.fence)
+      .executeTakeFirst();
+    return result.numUpdatedRows > 0n;
+  }
+}

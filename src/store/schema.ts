@@ -1,0 +1,77 @@
+import type { Generated } from 'kysely';
+import type { InstanceState, RunState } from './states.ts';
+
+/** An installation of the app at one company. All times are milliseconds since 1970. */
+export interface InstanceTable {
+  id: string;
+  /** The service's id of the company; null when the service does not tell whose token it is. */
+  company_id: string | null;
+  name: string;
+  status: InstanceState;
+  /** Why the instance needs attention, or null. */
+  notice: string | null;
+  installed_at: number;
+}
+
+/** The tokens of an instance: sealed, with the moments of their lives in the service's time. */
+export interface TokenTable {
+  instance_id: string;
+  access_token: string;
+  refresh_token: string;
+  access_expires_at: number;
+  refresh_issued_at: number;
+  /** From when on, and until the refresh token has changed, the rotation tries. */
+  refresh_due_at: number;
+  /** When a refresh last went well, so that a rotation that changed nothing is not tried again at once. */
+  refreshed_at: number;
+  /** Counts every write: whoever writes says which version it read. */
+  version: number;
+  rotations: number;
+  refreshes: number;
+}
+
+/** The run of one resource of one instance: the current one, or else the last. All progress lives here. */
+export interface RunTable {
+  instance_id: string;
+  resource: string;
+  state: RunState;
+  /** `pages` while paging, then `deletions` while marking what the run did not see. */
+  phase: 'pages' | 'deletions';
+  /** Counts the runs that began at the first page; records carry the generation that last saw them. */
+  generation: number;
+  /** Counts the workers that took this run over: only the newest may commit. */
+  fence: number;
+  /** The next page as the service gave it, or null before the first one. */
+  cursor: string | null;
+  pages: number;
+  records: number;
+  skipped: number;
+  deleted: number;
+  /** Failures in a row. */
+  attempt: number;
+  error: string | null;
+  waiting_until: number | null;
+  waiting_for: 'limit' | 'retry' | 'turn' | null;
+  started_at: number | null;
+  finished_at: number | null;
+}
+
+/** One record of the copy. */
+export interface RecordTable {
+  seq: Generated<number>;
+  instance_id: string;
+  resource: string;
+  id: string;
+  document: string;
+  generation: number;
+  updated_at: number;
+  deleted_at: number | null;
+}
+
+/** The database as Kysely sees it. */
+export interface Schema {
+  instances: InstanceTable;
+  tokens: TokenTable;
+  runs: RunTable;
+  records: RecordTable;
+}

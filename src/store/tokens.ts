@@ -1,0 +1,100 @@
+import type { Selectable } from 'kysely';
+import type { Database } from './database.ts';
+import type { TokenTable } from './schema.ts';
+
+export type TokenRow = Selectable<TokenTable>;
+
+/** The table of tokens: sealed texts only, see `tokens/vault.ts`. */
+export class TokenStore {
+  readonly #db: Database;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  find(instanceId: string): Promise<TokenRow | undefined> {
+    return this.#db.selectFrom('tokens').selectAll().where('instance_id', '=', instanceId).executeTakeFirst();
+  }
+
+  /**
+   * Stores an install: the instance, new or known, with its tokens in place of older ones, and awake. One
+   * transaction: there is never an instance without tokens, nor an active one with old tokens.
+   */
+  async install(
+    instance: { id: string; company_id: string | null; name: string; installed_at: number },
+    tokens: Omit<TokenRow, 'instance_id' | 'version' | 'rotations' | 'refreshes'>,
+  ): Promise<void> {
+    const awake = {
+      name: instance.name,
+      installed_at: instance.installed_at,
+      status: 'active',
+      notice: null,
+    } as const;
+    await this.#db.transaction().execute(async (transaction) => {
+      await transaction
+        .insertInto('instances')
+        .values({ ...instance, ...awake })
+        .onConflict((conflict) => conflict.column('id').doUpdateSet(awake))
+        .execute();
+      await transaction
+        .insertInto('tokens')
+        .values({ ...tokens, instance_id: instance.id, version: 1, rotations: 0, refreshes: 0 })
+        .onConflict((conflict) =>
+          conflict
+            .column('instance_id')
+            .doUpdateSet((old) => ({ ...tokens, version: old('tokens.version', '+', 1) })),
+        )
+        .execute();
+    });
+  }
+
+  /**
+   * Writes a refreshed grant if nobody else has written since (compare-and-swap).
+   *
+   * @param readVersion the version that the refresh started from
+   * @returns whether it was written; if not, another grant is newer or the instance was disconnected
+   */
+  async replace(row: TokenRow, readVersion: number): Promise<boolean> {
+    const result = await this.#db
+      .updateTable('tokens')
+      .set({ ...row, version: readVersion + 1 })
+      .where('instance_id', '=', row.instance_id)
+      .where('version', '=', readVersion)
+      .executeTakeFirst();
+    return result.numUpdatedRows > 0n;
+  }
+
+  /**
+   * Ends an instance's access: its state and its tokens in one transaction, so that a disconnected instance never
+   * keeps tokens that nobody would look for any more.
+   */
+  async disconnect(instanceId: string): Promise<void> {
+    await this.#db.transaction().execute(async (transaction) => {
+      await transaction
+        .updateTable('instances')
+        .set({ status: 'disconnected', notice: null })
+        .where('id', '=', instanceId)
+        .execute();
+      await transaction.deleteFrom('tokens').where('instance_id', '=', instanceId).execute();
+    });
+  }
+
+  /**
+   * Active and paused instances whose refresh token is due for its rotation.
+   *
+   * @param now the service's time, in milliseconds since 1970
+   * @param triedBefore only those whose last refresh lies before this moment
+   */
+  async due(now: number, triedBefore: number): Promise<string[]> {
+    const rows = await this.#db
+      .selectFrom('tokens')
+      .innerJoin('instances', 'instances.id', 'tokens.instance_id')
+      .select('tokens.instance_id')
+      .where('instances.status', 'in', ['active', 'paused'])
+      .where('refresh_due_at', '<=', now)
+      .where('refreshed_at', '<=', triedBefore)
+      .orderBy('refresh_due_at')
+      .execute();
+    return rows.map((row) => row.instance_id);
+  }
+}

@@ -1,0 +1,66 @@
+import type { InstanceStore } from '../store/instances.ts';
+import type { RecordStore } from '../store/records.ts';
+import type { RunKey, RunStore } from '../store/runs.ts';
+import type { TokenStore } from '../store/tokens.ts';
+import type { Resource } from './resources.ts';
+import type { StatusReader } from './status.ts';
+import type { InstanceControl, InstanceStatus } from './status-types.ts';
+
+/** What an administrator's buttons work with. */
+export interface ControlParts {
+  instances: InstanceStore;
+  tokens: TokenStore;
+  runs: RunStore;
+  records: RecordStore;
+  resources: readonly Resource[];
+  status: StatusReader;
+  /** Sees to it that these runs have a job, now. */
+  enqueue: (runs: readonly RunKey[]) => Promise<void>;
+  now?: () => number;
+}
+
+/** What an administrator does to an instance. */
+export class SyncControl implements InstanceControl {
+  readonly #parts: ControlParts;
+
+  constructor(parts: ControlParts) {
+    this.#parts = parts;
+  }
+
+  status(instanceId: string): Promise<InstanceStatus | undefined> {
+    return this.#parts.status.read(instanceId);
+  }
+
+  /** Starts what is not under way; what waits to be tried again is tried at once. */
+  async syncNow(instanceId: string): Promise<void> {
+    const instance = await this.#parts.instances.find(instanceId);
+    if (instance?.status !== 'active') return;
+    const now = (this.#parts.now ?? Date.now)();
+    const keys = this.#parts.resources.map(({ name }) => ({ instanceId, resource: name }));
+    for (const key of keys) await this.#parts.runs.start(key, now);
+    await this.#parts.enqueue(keys);
+  }
+
+  /** Stops after the request that is under way; progress stays. */
+  async pause(instanceId: string): Promise<void> {
+    await this.#parts.instances.setStatus(instanceId, 'paused', { from: ['active'] });
+  }
+
+  /** Goes on where it stopped; what was finished comes round again in its time. */
+  async resume(instanceId: string): Promise<void> {
+    if (!(await this.#parts.instances.setStatus(instanceId, 'active', { from: ['paused'] }))) return;
+    const unfinished = (await this.#parts.runs.list(instanceId)).filter(
+      ({ state }) => state !== 'idle' && state !== 'failed',
+    );
+    await this.#parts.enqueue(unfinished.map(({ resource }) => ({ instanceId, resource })));
+  }
+
+  async disconnect(instanceId: string, options: { deleteData: boolean }): Promise<void> {
+    const { tokens, runs, records } = this.#parts;
+    // First this: from here on no page of the instance can be asked for or written any more.
+    await tokens.disconnect(instanceId);
+    // Before the data go: a run that went on in its middle would miss the pages before.
+    await runs.abandon(instanceId);
+    if (options.deleteData) await records.removeAll(instanceId);
+  }
+}

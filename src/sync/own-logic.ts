@@ -1,0 +1,41 @@
+import type { Logger } from 'pino';
+
+/** A document as the service sent it, parsed; the service promises an `id`, and little else. */
+export type ServiceDocument = Readonly<Record<string, unknown>>;
+
+/** What one page (or one portion of deletions) changed in the copy of one company. */
+export interface RecordBatch {
+  instanceId: string;
+  companyId: string | null;
+  /** The resource's name in `resources.ts`. */
+  resource: string;
+  /** Seen for the first time, or again after a deletion. */
+  created: readonly ServiceDocument[];
+  /** Different from the copy. */
+  changed: readonly ServiceDocument[];
+  /** Not seen by a run that went from the first page to the last; as they last were. */
+  deleted: readonly ServiceDocument[];
+}
+
+/** What the function below may use. */
+export interface OwnLogicContext {
+  logger: Logger;
+  /** Aborted when the process shuts down. */
+  signal: AbortSignal;
+}
+
+/** The integrator's own logic, called with every batch that changes something. */
+export type OwnLogic = (batch: RecordBatch, context: OwnLogicContext) => Promise<void>;
+
+/**
+ * YOUR LOGIC GOES HERE. Called inside the run, before the batch is stored: if it throws, the page is tried again
+ * later, and shown as failed on the dashboard when it keeps throwing. A crash between your work and the store
+ * repeats the batch, so make it idempotent (by the documents' `id`).
+ */
+export const onRecords: OwnLogic = async (batch, { logger }) => {
+  const { created, changed, deleted } = batch;
+  logger.debug(
+    { created: created.length, changed: changed.length, deleted: deleted.length },
+    'records changed',
+  );
+};

@@ -1,0 +1,36 @@
+import type { RunKey, RunStore } from '../store/runs.ts';
+import type { Resource } from './resources.ts';
+
+/** A failed run is started again after this at the latest, in milliseconds. */
+const FAILED_AGAIN_MS = 10 * 60_000;
+
+/** What decides when runs start. */
+export interface ScheduleParts {
+  runs: RunStore;
+  resources: readonly Resource[];
+  /** From the end of one run to the start of the next, in milliseconds. */
+  intervalMs: number;
+  now?: () => number;
+}
+
+/** When a run that ended is started again by itself, in milliseconds since 1970. */
+export function nextStartAt(ended: { failed: boolean; finishedAt: number }, intervalMs: number): number {
+  return ended.finishedAt + (ended.failed ? Math.min(intervalMs, FAILED_AGAIN_MS) : intervalMs);
+}
+
+/**
+ * Starts every run that is due: resources that were never synced, finished runs after the interval, failed ones
+ * somewhat sooner.
+ *
+ * @returns every run that is unfinished now, and so must have a job: what was in Redis may be gone
+ */
+export async function startDueRuns(parts: ScheduleParts): Promise<RunKey[]> {
+  const now = (parts.now ?? Date.now)();
+  const endedBefore = (failed: boolean) => now - nextStartAt({ failed, finishedAt: 0 }, parts.intervalMs);
+  for (const { name } of parts.resources) {
+    for (const key of await parts.runs.due(name, endedBefore(false), endedBefore(true))) {
+      await parts.runs.start(key, now);
+    }
+  }
+  return parts.runs.unfinished();
+}

@@ -1,0 +1,58 @@
+import { toServiceError } from '../client/errors.ts';
+import { backoffMs } from '../client/retry-timing.ts';
+import type { Run, RunClaim } from '../store/runs.ts';
+import { VaultError } from '../tokens/vault.ts';
+import type { SliceContext, SliceOutcome, SyncParts } from './slice-parts.ts';
+
+/** Tries of a page before the run fails: with the pauses between them, about half a minute. */
+const MOST_TRIES = 7;
+
+/**
+ * Decides how a slice ends that met an error, and writes it down: wait as long as the service wants, try again
+ * later, or fail with the reason. A wait that the service asked for uses up no try.
+ *
+ * @param run as it was after the last page that was written: a written page sets its count of tries back
+ */
+export async function endSlice(
+  parts: SyncParts,
+  claim: RunClaim,
+  run: Run,
+  error: unknown,
+  context: SliceContext,
+): Promise<SliceOutcome> {
+  const now = (parts.now ?? Date.now)();
+  const { runs } = parts;
+  if (context.signal.aborted) {
+    await runs.wait(claim, { for: 'turn', until: null });
+    return { kind: 'yield' };
+  }
+  const fail = async (message: string, keepsPlace: boolean): Promise<SliceOutcome> => {
+    context.logger.warn({ err: error, attempt: run.attempt + 1 }, 'the run failed');
+    await runs.fail(claim, { error: message, keepsPlace, now });
+    parts.onRunEnd?.({ resource: claim.resource, outcome: 'failed' });
+    return { kind: 'ended' };
+  };
+  if (error instanceof VaultError) return fail(error.message, true);
+
+  const failure = toServiceError(error);
+  if (failure.remedy === 'reauthorize') {
+    context.logger.warn({ err: error }, 'the instance needs a new authorization');
+    await runs.wait(claim, { for: 'turn', until: null });
+    return { kind: 'ended' };
+  }
+  if (failure.remedy === 'give_up') return fail(failure.message, false);
+  if (failure.retryAfterMs !== undefined) {
+    context.logger.info({ err: error, waitMs: failure.retryAfterMs }, 'the service asked to wait');
+    await runs.wait(claim, { for: 'limit', until: now + failure.retryAfterMs });
+    return { kind: 'wait', ms: failure.retryAfterMs };
+  }
+
+  const attempt = run.attempt + 1;
+  if (attempt >= MOST_TRIES) {
+    return fail(`${failure.message} Tried ${attempt} times; it will be tried again by itself.`, true);
+  }
+  const ms = backoffMs(attempt, Math.random());
+  context.logger.info({ err: error, attempt, waitMs: ms }, 'a page failed and is tried again');
+  await runs.wait(claim, { for: 'retry', until: now + ms, attempt, error: failure.message });
+  return { kind: 'wait', ms };
+}

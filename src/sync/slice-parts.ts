@@ -1,0 +1,42 @@
+import type { Logger } from 'pino';
+import type { ServiceApi } from '../client/service-api.ts';
+import type { DeletionStore } from '../store/deletions.ts';
+import type { InstanceStore } from '../store/instances.ts';
+import type { PageStore } from '../store/pages.ts';
+import type { RunStore } from '../store/runs.ts';
+import type { Tokens } from '../tokens/tokens.ts';
+import type { OwnLogic } from './own-logic.ts';
+import type { Resource } from './resources.ts';
+
+/** What the sync works with. */
+export interface SyncParts {
+  api: ServiceApi;
+  tokens: Tokens;
+  instances: InstanceStore;
+  runs: RunStore;
+  pages: PageStore;
+  deletions: DeletionStore;
+  resources: readonly Resource[];
+  ownLogic: OwnLogic;
+  /** Told of every page that was written. */
+  onPage?: (page: { resource: string; records: number }) => void;
+  /** Told of every run that ended. */
+  onRunEnd?: (end: { resource: string; outcome: 'finished' | 'failed' }) => void;
+  now?: () => number;
+}
+
+/** One turn of a worker at one run. */
+export interface SliceContext {
+  logger: Logger;
+  /** Aborted when the process shuts down: the slice ends where it can be taken up again. */
+  signal: AbortSignal;
+}
+
+/** How a slice ended. */
+export type SliceOutcome =
+  /** the run is over, or is not ours, or not to be worked on: the job is done */
+  | { kind: 'ended' }
+  /** to be taken up again after so many milliseconds */
+  | { kind: 'wait'; ms: number }
+  /** to be taken up again when others have had their turn */
+  | { kind: 'yield' };

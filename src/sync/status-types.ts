@@ -1,0 +1,67 @@
+import type { InstanceState, RunState } from '../store/states.ts';
+
+export type { InstanceState, RunState };
+
+/** The progress of one resource, dates as ISO 8601 in UTC. */
+export interface ResourceStatus {
+  state: RunState;
+  /** Pages and records that the current or last run has brought. */
+  pages: number;
+  records: number;
+  /** Records that the last finished run marked as deleted. */
+  deleted: number;
+  /** Records without a usable id that the run could not keep. */
+  skipped: number;
+  /** Records in the copy, without the deleted ones. */
+  stored: number;
+  started_at: string | null;
+  finished_at: string | null;
+  /** What went wrong last, in words for an administrator, with what to do. */
+  error: string | null;
+  /** When a waiting run goes on, and why it waits. */
+  waiting_until: string | null;
+  waiting_for: 'limit' | 'retry' | 'turn' | null;
+}
+
+/** The facts of the dashboard, as `GET /instances/:id/status` answers them. */
+export interface InstanceStatus {
+  id: string;
+  name: string;
+  company_id: string | null;
+  status: InstanceState;
+  installed_at: string;
+  /** Why the instance needs attention, with what to do, or null. */
+  notice: string | null;
+  /** The service's time now, as far as its answers tell. */
+  now: string;
+  next_sync_at: string | null;
+  token: {
+    access_expires_at: string | null;
+    refresh_issued_at: string | null;
+    refresh_expires_at: string | null;
+    refresh_due_at: string | null;
+    /** How often the refresh token was exchanged for a new one. */
+    rotations: number;
+    /** How often the access token was renewed. */
+    refreshes: number;
+  };
+  budget: {
+    limit: number | null;
+    remaining: number | null;
+    reset_at: string | null;
+    burst_remaining: number | null;
+    blocked_until: string | null;
+  };
+  /** By the resource's name in the registry, in its order. */
+  resources: Record<string, ResourceStatus>;
+}
+
+/** What an administrator does to an instance, and what the pages read. */
+export interface InstanceControl {
+  status(instanceId: string): Promise<InstanceStatus | undefined>;
+  syncNow(instanceId: string): Promise<void>;
+  pause(instanceId: string): Promise<void>;
+  resume(instanceId: string): Promise<void>;
+  /** Deletes the tokens and stops everything; with `deleteData` the copied records too. */
+  disconnect(instanceId: string, options: { deleteData: boolean }): Promise<void>;
+}

@@ -1,0 +1,122 @@
+import type { BudgetState, RateBudget } from '../client/budget/rate-budget.ts';
+import type { ServiceClock } from '../client/service-clock.ts';
+import type { Instance, InstanceStore } from '../store/instances.ts';
+import type { RecordStore } from '../store/records.ts';
+import type { Run, RunStore } from '../store/runs.ts';
+import type { TokenRow, TokenStore } from '../store/tokens.ts';
+import { refreshExpiry } from '../tokens/expiry.ts';
+import type { Resource } from './resources.ts';
+import { nextStartAt } from './schedule.ts';
+import type { InstanceStatus, ResourceStatus } from './status-types.ts';
+
+/** What the status of an instance is read from. */
+export interface StatusParts {
+  instances: InstanceStore;
+  tokens: TokenStore;
+  runs: RunStore;
+  records: RecordStore;
+  budget: RateBudget;
+  clock: ServiceClock;
+  resources: readonly Resource[];
+  intervalMs: number;
+}
+
+/** Puts together what the dashboard shows. */
+export class StatusReader {
+  readonly #parts: StatusParts;
+
+  constructor(parts: StatusParts) {
+    this.#parts = parts;
+  }
+
+  async read(instanceId: string): Promise<InstanceStatus | undefined> {
+    const { instances, tokens, runs, budget, resources } = this.#parts;
+    const instance = await instances.find(instanceId);
+    if (instance === undefined) return undefined;
+    const [token, runRows, budgetState, stored] = await Promise.all([
+      tokens.find(instanceId),
+      runs.list(instanceId),
+      budget.read(instance.company_id ?? instanceId),
+      Promise.all(resources.map(({ name }) => this.#parts.records.count(instanceId, name))),
+    ]);
+    const runOf = new Map(runRows.map((run) => [run.resource, run]));
+    return {
+      id: instance.id,
+      name: instance.name,
+      company_id: instance.company_id,
+      status: instance.status,
+      installed_at: iso(instance.installed_at),
+      notice: instance.notice,
+      now: iso(this.#parts.clock.now()),
+      next_sync_at: this.#nextSync(instance, runRows),
+      token: tokenStatus(token),
+      budget: budgetStatus(budgetState),
+      resources: Object.fromEntries(
+        resources.map(({ name }, index) => [name, resourceStatus(runOf.get(name), stored[index] ?? 0)]),
+      ),
+    };
+  }
+
+  /** All instances, the oldest first. */
+  async readAll(): Promise<InstanceStatus[]> {
+    const instances = await this.#parts.instances.list();
+    const all = await Promise.all(instances.map(({ id }) => this.read(id)));
+    return all.filter((status) => status !== undefined);
+  }
+
+  #nextSync(instance: Instance, runs: readonly Run[]): string | null {
+    if (instance.status !== 'active') return null;
+    const starts = runs
+      .filter((run) => run.finished_at !== null)
+      .map((run) =>
+        nextStartAt(
+          { failed: run.state === 'failed', finishedAt: run.finished_at ?? 0 },
+          this.#parts.intervalMs,
+        ),
+      );
+    return starts.length === 0 ? null : iso(Math.min(...starts));
+  }
+}
+
+function tokenStatus(token: TokenRow | undefined): InstanceStatus['token'] {
+  return {
+    access_expires_at: iso(token?.access_expires_at),
+    refresh_issued_at: iso(token?.refresh_issued_at),
+    refresh_expires_at: token === undefined ? null : iso(refreshExpiry(token.refresh_issued_at)),
+    refresh_due_at: iso(token?.refresh_due_at),
+    rotations: token?.rotations ?? 0,
+    refreshes: token?.refreshes ?? 0,
+  };
+}
+
+function budgetStatus(state: BudgetState): InstanceStatus['budget'] {
+  return {
+    limit: state.limit ?? null,
+    remaining: state.remaining ?? null,
+    reset_at: iso(state.resetAt),
+    burst_remaining: state.burstRemaining ?? null,
+    blocked_until: iso(state.blockedUntil),
+  };
+}
+
+function resourceStatus(run: Run | undefined, stored: number): ResourceStatus {
+  return {
+    state: run?.state ?? 'idle',
+    pages: run?.pages ?? 0,
+    records: run?.records ?? 0,
+    deleted: run?.deleted ?? 0,
+    skipped: run?.skipped ?? 0,
+    stored,
+    started_at: iso(run?.started_at),
+    finished_at: iso(run?.finished_at),
+    error: run?.error ?? null,
+    waiting_until: iso(run?.waiting_until),
+    waiting_for: run?.waiting_for ?? null,
+  };
+}
+
+function iso(ms: number): string;
+function iso(ms: number | null | undefined): string | null;
+function iso(ms: number | null | undefined): string | null {
+  return ms === null || ms === undefined ? null : new Date(ms).toISOString();
+}

@@ -1,0 +1,53 @@
+import { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError } from 'openid-client';
+import { ServiceError } from '../client/errors.ts';
+import { retryAfterMs } from '../client/retry-timing.ts';
+import { HEADER } from '../contract/headers.ts';
+
+/** What the token route refused, by the names of RFC 6749, section 5.2; undefined when it did not speak OAuth. */
+export function oauthErrorOf(error: unknown): { code: string; description: string | undefined } | undefined {
+  if (error instanceof ResponseBodyError || error instanceof AuthorizationResponseError) {
+    return { code: error.error, description: error.error_description };
+  }
+  // A 401 with a challenge: the client's own credentials were refused.
+  if (error instanceof WWWAuthenticateChallengeError)
+    return { code: 'invalid_client', description: undefined };
+  return undefined;
+}
+
+/**
+ * Maps what a refresh failed on to the family of errors. Only `invalid_grant` ends a grant; whatever else goes
+ * wrong, the grant is kept.
+ */
+export function toRefreshError(error: unknown): ServiceError {
+  const refusal = oauthErrorOf(error);
+  if (refusal?.code === 'invalid_grant') {
+    return new ServiceError('reauthorize', 'The service does not accept the refresh token any more.', {
+      cause: error,
+    });
+  }
+  if (refusal?.code === 'invalid_client' || refusal?.code === 'unauthorized_client') {
+    return new ServiceError(
+      'give_up',
+      'The service does not accept CLIENT_ID and CLIENT_SECRET: check them.',
+      {
+        cause: error,
+      },
+    );
+  }
+  const response = responseOf(error);
+  const waitMs = retryAfterMs(response?.headers.get(HEADER.retryAfter) ?? undefined, Date.now());
+  const status = response === undefined ? '' : ` (${response.status})`;
+  return new ServiceError('wait', `The service's token route has trouble${status}.`, {
+    cause: error,
+    ...(response === undefined ? {} : { status: response.status }),
+    ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }),
+  });
+}
+
+/** The answer behind an error of openid-client, which hands it on as the cause. */
+function responseOf(error: unknown): Response | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause.cause instanceof Response) return cause.cause;
+  }
+  return undefined;
+}

@@ -1,0 +1,208 @@
+import { ServiceError } from '../client/errors.ts';
+import type { ServiceClock } from '../client/service-clock.ts';
+import type { InstanceStore } from '../store/instances.ts';
+import type { TokenRow, TokenStore } from '../store/tokens.ts';
+import { needsRefresh, ROTATION_RETRY_MS, rotationDueAt } from './expiry.ts';
+import type { RedisLock } from './lock.ts';
+import type { Grant, OAuthClient } from './oauth-client.ts';
+import { toRefreshError } from './token-errors.ts';
+import type { Vault } from './vault.ts';
+
+/** How long a refresh may hold its lock, in milliseconds: longer than a token request may take. */
+const LOCK_MS = 35_000;
+
+/** What the tokens of all instances are kept with. */
+export interface TokensParts {
+  oauth: OAuthClient;
+  store: TokenStore;
+  instances: InstanceStore;
+  vault: Vault;
+  lock: RedisLock;
+  clock: ServiceClock;
+  /** Told of every refresh: what came of it. */
+  onRefresh?: (event: {
+    instanceId: string;
+    outcome: 'refreshed' | 'rotated' | 'failed' | 'rejected';
+  }) => void;
+}
+
+/** An instance as an install makes it, or finds it again. */
+export interface NewInstance {
+  id: string;
+  /** The service's id of the company; null when the service does not tell. */
+  companyId: string | null;
+  name: string;
+  /** Milliseconds since 1970, local clock. */
+  installedAt: number;
+}
+
+/**
+ * The tokens of every instance (States, "Token lifecycle").
+ *
+ *     (none) --install--> active --60 minutes, or 401--> refreshed --> active
+ *     active --refresh in the refresh token's last 24 hours--> active with a new refresh token
+ *     active --refresh answered with invalid_grant--> needs_reauthorization --install--> active
+ *     any --disconnect--> (none)
+ *
+ * A refresh is done once however many ask for it: callers in one process share it, processes take turns by a lock,
+ * and whoever gets the lock looks first whether there is still something to do. The lock only saves work; what
+ * keeps a late holder from overwriting a newer grant is the version that every write is checked against.
+ */
+export class Tokens {
+  readonly #parts: TokensParts;
+  readonly #running = new Map<string, Promise<string>>();
+
+  constructor(parts: TokensParts) {
+    this.#parts = parts;
+  }
+
+  /** Stores the grant of an install, in place of an older one, and makes the instance active. */
+  async install(instance: NewInstance, grant: Grant & { refreshToken: string }): Promise<void> {
+    const { lock, store, clock } = this.#parts;
+    const now = clock.now();
+    await lock.hold(lockKey(instance.id), LOCK_MS, () =>
+      store.install(
+        {
+          id: instance.id,
+          company_id: instance.companyId,
+          name: instance.name,
+          installed_at: instance.installedAt,
+        },
+        {
+          ...this.#sealed(instance.id, grant.accessToken, grant.refreshToken),
+          access_expires_at: grant.accessExpiresAt,
+          refresh_issued_at: now,
+          refresh_due_at: rotationDueAt(now, instance.id),
+          refreshed_at: now,
+        },
+      ),
+    );
+  }
+
+  /**
+   * An access token to send a request with: renewed first if it is about to end.
+   *
+   * @param rejected a token that the service has just answered with 401: another one is wanted
+   * @throws ServiceError: to wait, to give up, or that the instance needs a new authorization
+   */
+  async accessToken(instanceId: string, rejected?: string): Promise<string> {
+    const row = await this.#find(instanceId);
+    const token = this.#open(row).accessToken;
+    if (
+      token !== rejected &&
+      !needsRefresh(row.access_expires_at, row.refreshed_at, this.#parts.clock.now())
+    ) {
+      return token;
+    }
+    return this.#refreshOnce(instanceId, row.version);
+  }
+
+  /** The instances whose refresh token is due for rotation, earliest first (Authentication, 8). */
+  dueForRotation(): Promise<string[]> {
+    const now = this.#parts.clock.now();
+    return this.#parts.store.due(now, now - ROTATION_RETRY_MS);
+  }
+
+  /**
+   * Refreshes now, whatever the age of the access token. In the last 24 hours of the refresh token this brings a
+   * new one.
+   *
+   * @throws ServiceError
+   */
+  async rotate(instanceId: string): Promise<void> {
+    const row = await this.#find(instanceId);
+    await this.#refreshOnce(instanceId, row.version);
+  }
+
+  #refreshOnce(instanceId: string, readVersion: number): Promise<string> {
+    const running = this.#running.get(instanceId);
+    if (running !== undefined) return running;
+    const refresh = this.#parts.lock
+      .hold(lockKey(instanceId), LOCK_MS, () => this.#refresh(instanceId, readVersion))
+      .finally(() => this.#running.delete(instanceId));
+    this.#running.set(instanceId, refresh);
+    return refresh;
+  }
+
+  async #refresh(instanceId: string, readVersion: number): Promise<string> {
+    const row = await this.#find(instanceId);
+    const current = this.#open(row);
+    if (row.version !== readVersion) return current.accessToken;
+
+    let grant: Grant;
+    try {
+      grant = await this.#parts.oauth.refresh(current.refreshToken);
+    } catch (error) {
+      return this.#refused(row, toRefreshError(error));
+    }
+
+    const now = this.#parts.clock.now();
+    const refreshToken = grant.refreshToken ?? current.refreshToken;
+    const rotated = refreshToken !== current.refreshToken;
+    const written = await this.#parts.store.replace(
+      {
+        ...row,
+        ...this.#sealed(instanceId, grant.accessToken, refreshToken),
+        access_expires_at: grant.accessExpiresAt,
+        refreshed_at: now,
+        refreshes: row.refreshes + 1,
+        ...(rotated
+          ? {
+              refresh_issued_at: now,
+              refresh_due_at: rotationDueAt(now, instanceId),
+              rotations: row.rotations + 1,
+            }
+          : {}),
+      },
+      row.version,
+    );
+    if (!written) return this.#open(await this.#find(instanceId)).accessToken;
+    this.#parts.onRefresh?.({ instanceId, outcome: rotated ? 'rotated' : 'refreshed' });
+    return grant.accessToken;
+  }
+
+  async #refused(row: TokenRow, error: ServiceError): Promise<string> {
+    const { store, instances, onRefresh } = this.#parts;
+    const instanceId = row.instance_id;
+    if (error.remedy !== 'reauthorize') {
+      onRefresh?.({ instanceId, outcome: 'failed' });
+      throw error;
+    }
+    // A sibling whose lock ran out under it may have renewed the grant meanwhile: then all is well.
+    const newest = await store.find(instanceId);
+    if (newest !== undefined && newest.version !== row.version) return this.#open(newest).accessToken;
+    await instances.setStatus(instanceId, 'needs_reauthorization', {
+      from: ['active', 'paused'],
+      notice: `${error.message} Authorize the app again to go on; everything copied so far is kept.`,
+    });
+    onRefresh?.({ instanceId, outcome: 'rejected' });
+    throw error;
+  }
+
+  async #find(instanceId: string): Promise<TokenRow> {
+    const row = await this.#parts.store.find(instanceId);
+    if (row !== undefined) return row;
+    throw new ServiceError('reauthorize', 'The app holds no tokens for this instance.');
+  }
+
+  #sealed(instanceId: string, accessToken: string, refreshToken: string) {
+    const { vault } = this.#parts;
+    return {
+      access_token: vault.seal(accessToken, { instanceId, purpose: 'access_token' }),
+      refresh_token: vault.seal(refreshToken, { instanceId, purpose: 'refresh_token' }),
+    };
+  }
+
+  #open(row: TokenRow): { accessToken: string; refreshToken: string } {
+    const { vault } = this.#parts;
+    const instanceId = row.instance_id;
+    return {
+      accessToken: vault.open(row.access_token, { instanceId, purpose: 'access_token' }),
+      refreshToken: vault.open(row.refresh_token, { instanceId, purpose: 'refresh_token' }),
+    };
+  }
+}
+
+function lockKey(instanceId: string): string {
+  return `tokens:{${instanceId}}:lock`;
+}

@@ -1,0 +1,68 @@
+import { InstallError } from '../install/install-types.ts';
+import { explainInstallFailure } from './install-failure-pages.ts';
+import { StoreUnavailableError, WebError } from './web-error.ts';
+
+const RETRY_SECONDS = 5;
+
+const UNREACHABLE_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT', 'EPIPE', 'ENOTFOUND']);
+
+function field(error: unknown, name: 'code' | 'status' | 'name'): unknown {
+  return typeof error === 'object' && error !== null ? (error as Record<string, unknown>)[name] : undefined;
+}
+
+/** Whether a store behind the app is away, which passes, rather than a mistake of ours, which does not. */
+function isUnavailable(error: unknown): boolean {
+  if (error instanceof StoreUnavailableError) return true;
+  if (field(error, 'name') === 'MaxRetriesPerRequestError') return true;
+  const code = field(error, 'code');
+  return typeof code === 'string' && UNREACHABLE_CODES.has(code);
+}
+
+function explainClientError(status: number): WebError {
+  if (status === 413) {
+    return new WebError(413, 'Too large', 'The form that arrived is larger than any form of this app.');
+  }
+  return new WebError(status, 'Bad request', 'The app cannot make sense of this request.', {
+    advice: 'Go back, reload the page and try again.',
+  });
+}
+
+/** Turns whatever was thrown into the error that the person sees; nothing internal gets through. */
+export function explainError(error: unknown): WebError {
+  if (error instanceof WebError) return error;
+  if (error instanceof InstallError) return explainInstallFailure(error);
+  if (field(error, 'code') === 'EBADCSRFTOKEN') {
+    return new WebError(
+      403,
+      'This form is too old',
+      'The form did not carry the mark of your session, so nothing was done.',
+      {
+        advice: 'Go back, reload the page and press the button again.',
+        cause: error,
+      },
+    );
+  }
+  if (isUnavailable(error)) {
+    return new WebError(
+      503,
+      'Not available right now',
+      'The app cannot reach its own store at the moment. Nothing is lost.',
+      {
+        advice: 'Wait a few seconds, then reload the page.',
+        retryAfterSeconds: RETRY_SECONDS,
+        cause: error,
+      },
+    );
+  }
+  const status = field(error, 'status');
+  if (typeof status === 'number' && status >= 400 && status < 500) return explainClientError(status);
+  return new WebError(
+    500,
+    'Something went wrong',
+    'The app made a mistake. It has been written to the log.',
+    {
+      advice: 'Try again. If it stays, tell the people who run the app the request id below.',
+      cause: error,
+    },
+  );
+}

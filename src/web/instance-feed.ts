@@ -1,0 +1,83 @@
+import type { Response } from 'express';
+import type { InstanceStatus } from '../sync/status-types.ts';
+
+/** What goes to a watcher, and the part of it whose change is worth sending it again. */
+export interface Presented {
+  data: string;
+  gist: string;
+}
+
+interface FeedOptions {
+  read: () => Promise<InstanceStatus | undefined>;
+  present: (status: InstanceStatus) => Presented;
+  intervalMs: number;
+  /** Called for the first of several failures in a row. */
+  onFailure: (error: unknown) => void;
+}
+
+/** Looks at one instance at intervals and sends its watchers what changed. */
+export class InstanceFeed {
+  readonly #options: FeedOptions;
+  /** The gist of what each watcher has got last. */
+  readonly #watchers = new Map<Response, string>();
+  #timer: NodeJS.Timeout | undefined;
+  #looking = false;
+  #lookAgain = false;
+  #failing = false;
+
+  constructor(options: FeedOptions) {
+    this.#options = options;
+  }
+
+  /** Adds a watcher, who gets the current state at once. */
+  add(watcher: Response): void {
+    this.#watchers.set(watcher, '');
+    void this.#look();
+  }
+
+  /** @returns whether nobody watches any more; the feed then stands still */
+  remove(watcher: Response): boolean {
+    this.#watchers.delete(watcher);
+    if (this.#watchers.size > 0) return false;
+    clearTimeout(this.#timer);
+    return true;
+  }
+
+  async #look(): Promise<void> {
+    if (this.#looking) {
+      this.#lookAgain = true;
+      return;
+    }
+    this.#looking = true;
+    clearTimeout(this.#timer);
+    try {
+      const status = await this.#options.read();
+      if (status) this.#send(this.#options.present(status));
+      else this.#sayGone();
+      this.#failing = false;
+    } catch (error) {
+      // The next look may succeed; until then the page keeps what it shows.
+      if (!this.#failing) this.#options.onFailure(error);
+      this.#failing = true;
+    }
+    this.#looking = false;
+    if (this.#watchers.size === 0) return;
+    const pause = this.#lookAgain ? 0 : this.#options.intervalMs;
+    this.#lookAgain = false;
+    this.#timer = setTimeout(() => void this.#look(), pause);
+  }
+
+  #send({ data, gist }: Presented): void {
+    for (const [watcher, sent] of this.#watchers) {
+      // Someone who is slow misses states in between and gets the latest once there is room.
+      if (sent === gist || watcher.writableNeedDrain || watcher.writableEnded) continue;
+      watcher.write(`data: ${data}\n\n`);
+      this.#watchers.set(watcher, gist);
+    }
+  }
+
+  #sayGone(): void {
+    for (const watcher of this.#watchers.keys()) watcher.end('event: gone\ndata: {}\n\n');
+    this.#watchers.clear();
+  }
+}

@@ -1,0 +1,31 @@
+import type { Request } from 'express';
+import type { InstanceControl, InstanceStatus } from '../sync/status-types.ts';
+import { notFound } from './web-error.ts';
+
+/** One value of the path; Express allows several under one name, these routes do not. */
+export function pathValue(req: Request, name: string): string {
+  const value = req.params[name];
+  return typeof value === 'string' ? value : '';
+}
+
+/**
+ * The id in the path, if this session installed that instance.
+ *
+ * @throws WebError 404 otherwise, alike for an instance of somebody else and for none
+ */
+export function ownInstanceId(req: Request): string {
+  const id = pathValue(req, 'id');
+  if (!req.session.instances?.includes(id)) throw notFound();
+  return id;
+}
+
+/**
+ * The state of this session's instance.
+ *
+ * @throws WebError 404 when the session did not install it, or when it is gone
+ */
+export async function ownInstance(req: Request, control: InstanceControl): Promise<InstanceStatus> {
+  const status = await control.status(ownInstanceId(req));
+  if (!status) throw notFound();
+  return status;
+}

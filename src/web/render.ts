@@ -1,0 +1,40 @@
+import { fileURLToPath } from 'node:url';
+import { Eta } from 'eta';
+import type { Response } from 'express';
+
+/** Where pages and assets lie. */
+export const VIEWS_DIRECTORY = fileURLToPath(new URL('../../views', import.meta.url));
+
+/** Facts that every page may show. */
+export interface SiteFacts {
+  /** Absolute: the session's cookie must belong to the host that the service sends the browser back to. */
+  installUrl: string;
+  isSandbox: boolean;
+  sandboxUrl: string | null;
+}
+
+const ESCAPES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** Text for HTML, in elements and quoted attributes; what is missing prints as nothing, not as "undefined". */
+function escapeText(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return String(value).replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
+}
+
+/** Sends a page made from `views/<template>.eta`. */
+export type RenderPage = (res: Response, status: number, template: string, data: object) => void;
+
+/** @param cache keeps compiled templates; without it a change to a page shows on reload */
+export function pageRenderer(site: SiteFacts, cache: boolean): RenderPage {
+  const eta = new Eta({ views: VIEWS_DIRECTORY, cache, escapeFunction: escapeText });
+  return (res, status, template, data) => {
+    const html = eta.render(`./${template}`, { site, requestId: res.locals.requestId, ...data });
+    res.status(status).type('html').send(html);
+  };
+}

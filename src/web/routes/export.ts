@@ -1,0 +1,75 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { Router } from 'express';
+import { ownInstance, pathValue } from '../own-instance.ts';
+import type { WebDependencies } from '../web-dependencies.ts';
+import { notFound } from '../web-error.ts';
+
+/** Lines are sent together up to about this size (characters): few writes, flat memory. */
+const CHUNK_LENGTH = 64 * 1_024;
+
+/** Joins documents to chunks of whole lines. */
+async function* lines(documents: AsyncIterable<string>): AsyncGenerator<string> {
+  let chunk: string[] = [];
+  let length = 0;
+  for await (const document of documents) {
+    chunk.push(document, '\n');
+    length += document.length + 1;
+    if (length < CHUNK_LENGTH) continue;
+    yield chunk.join('');
+    chunk = [];
+    length = 0;
+  }
+  if (length > 0) yield chunk.join('');
+}
+
+/** A file's name that no system trips over. */
+function fileName(company: string, resource: string): string {
+  const plain = company
+    .normalize('NFKD')
+    .replace(/[^\w]+/g, '-')
+    .replace(/^-+|-+$/g, '')
+    .toLowerCase()
+    .slice(0, 60);
+  return `${plain || 'company'}-${resource}.ndjson`;
+}
+
+/** What was read ahead, then the rest. */
+async function* resume(first: string, rest: AsyncIterable<string>): AsyncGenerator<string> {
+  yield first;
+  yield* rest;
+}
+
+/** Someone who goes away in the middle of a download has not met an error. */
+function isGoneAway(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE';
+}
+
+/** The whole copy of a resource as newline-delimited JSON, each document as the service sent it. */
+export function exportRoutes(deps: WebDependencies): Router {
+  const router = Router();
+  router.get('/instances/:id/:resource.ndjson', async (req, res) => {
+    const status = await ownInstance(req, deps.control);
+    const resource = deps.resources.find(({ name }) => name === pathValue(req, 'resource'));
+    if (!resource) throw notFound();
+    const chunks = lines(deps.records.stream(status.id, resource.name));
+    // A store that fails at once gets its error page: nothing has been sent before the first chunk is there.
+    const first = req.method === 'HEAD' ? { done: true as const } : await chunks.next();
+    res.set({
+      'Content-Type': 'application/x-ndjson',
+      'Cache-Control': 'no-store',
+      'Content-Disposition': `attachment; filename="${fileName(status.name, resource.name)}"`,
+    });
+    if (first.done) {
+      res.end();
+      return;
+    }
+    try {
+      await pipeline(Readable.from(resume(first.value, chunks), { highWaterMark: 1 }), res);
+    } catch (error) {
+      if (!isGoneAway(error)) throw error;
+      res.locals.log.debug('download ended early');
+    }
+  });
+  return router;
+}

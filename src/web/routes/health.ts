@@ -1,0 +1,30 @@
+import { Router } from 'express';
+import { noStore } from '../security.ts';
+import type { WebDependencies } from '../web-dependencies.ts';
+
+/** What machines ask: is the process alive, can it work, what does it count. None of it needs a session. */
+export function healthRoutes(deps: Pick<WebDependencies, 'readiness' | 'metrics' | 'shutdown'>): Router {
+  const router = Router();
+
+  router.get('/healthz', noStore, (_req, res) => {
+    res.json({ status: 'alive' });
+  });
+
+  router.get('/readyz', noStore, async (_req, res) => {
+    if (deps.shutdown?.aborted) {
+      // A balancer has to stop sending people here before the process ends.
+      res.status(503).json({ status: 'shutting down', checks: {} });
+      return;
+    }
+    const { ok, checks } = await deps.readiness();
+    res.status(ok ? 200 : 503).json({ status: ok ? 'ready' : 'not ready', checks });
+  });
+
+  router.get('/metrics', noStore, async (_req, res) => {
+    const { contentType, body } = await deps.metrics();
+    res.setHeader('Content-Type', contentType);
+    res.send(body);
+  });
+
+  return router;
+}

@@ -1,0 +1,116 @@
+import express, { type Request, Router } from 'express';
+import { checkCsrf, csrfToken } from '../csrf.ts';
+import type { LiveStreams } from '../live-streams.ts';
+import { ownInstance, ownInstanceId, pathValue } from '../own-instance.ts';
+import type { RenderPage } from '../render.ts';
+import { noStore } from '../security.ts';
+import type { Flash } from '../session.ts';
+import { saveSession, takeFlash } from '../session-actions.ts';
+import { actionsFor, type InstanceAction } from '../view/actions.ts';
+import { dashboardValues } from '../view/dashboard-values.ts';
+import { formatInstant } from '../view/format.ts';
+import type { WebDependencies } from '../web-dependencies.ts';
+import { notFound } from '../web-error.ts';
+
+const MAX_FORM_BYTES = 10 * 1_024;
+
+const DONE: Record<InstanceAction, string> = {
+  sync: 'A sync has been started.',
+  pause: 'Paused. Nothing is copied until you resume.',
+  resume: 'Resumed. The sync goes on where it stopped.',
+  disconnect: 'Disconnected. The app has given up its access.',
+  forget: 'The company is off the list of this browser.',
+};
+
+function isAction(value: string): value is InstanceAction {
+  return Object.hasOwn(DONE, value);
+}
+
+/** The form's confirmation to delete the copy as well; a checkbox that is not set is not sent. */
+function wantsDataDeleted(req: Request): boolean {
+  return typeof (req.body as Record<string, unknown> | undefined)?.delete_data === 'string';
+}
+
+async function act(deps: WebDependencies, req: Request, id: string, action: InstanceAction): Promise<Flash> {
+  const { control } = deps;
+  const status = await ownInstance(req, control);
+  const deleteData = wantsDataDeleted(req);
+  const gone = status.status === 'disconnected';
+  // To disconnect what is disconnected has one sense: to delete the copy that was kept.
+  if (!actionsFor(status).includes(action) || (gone && action === 'disconnect' && !deleteData)) {
+    return {
+      tone: 'warn',
+      text: 'That is not possible in the state the company is in now. Nothing was done.',
+    };
+  }
+  if (action === 'sync') await control.syncNow(id);
+  else if (action === 'pause') await control.pause(id);
+  else if (action === 'resume') await control.resume(id);
+  else if (action === 'forget') {
+    req.session.instances = req.session.instances?.filter((known) => known !== id) ?? [];
+  } else {
+    await control.disconnect(id, { deleteData });
+    const said = gone ? [] : [DONE.disconnect];
+    if (deleteData) return { tone: 'good', text: [...said, 'The copied data is deleted.'].join(' ') };
+  }
+  return { tone: 'good', text: DONE[action] };
+}
+
+/** The page of one instance, the same facts as JSON and as a stream, and its buttons. */
+export function instanceRoutes(
+  deps: WebDependencies,
+  renderPage: RenderPage,
+  live: LiveStreams,
+  now: () => number,
+): Router {
+  const router = Router();
+
+  router.get('/instances/:id', noStore, async (req, res) => {
+    const status = await ownInstance(req, deps.control);
+    const data = {
+      status,
+      installedText: formatInstant(status.installed_at),
+      resources: deps.resources.filter(({ name }) => status.resources[name]),
+      actions: actionsFor(status),
+      values: dashboardValues(status, deps.resources, {}, now()),
+      formatInstant,
+      flash: takeFlash(req),
+      csrf: csrfToken(req),
+    };
+    renderPage(res, 200, 'instance', data);
+  });
+
+  router.get('/instances/:id/status', noStore, async (req, res) => {
+    res.json(await ownInstance(req, deps.control));
+  });
+
+  router.get('/instances/:id/live', async (req, res) => {
+    const { id } = await ownInstance(req, deps.control);
+    if (req.method === 'HEAD') res.status(200).type('text/event-stream').end();
+    else live.watch(req, res, id);
+  });
+
+  router.post(
+    '/instances/:id/:action',
+    noStore,
+    (req, _res, next) => {
+      ownInstanceId(req);
+      if (!isAction(pathValue(req, 'action'))) throw notFound();
+      next();
+    },
+    express.urlencoded({ extended: false, limit: MAX_FORM_BYTES, parameterLimit: 20 }),
+    checkCsrf,
+    async (req, res) => {
+      const id = ownInstanceId(req);
+      const action = pathValue(req, 'action');
+      if (!isAction(action)) throw notFound();
+      req.session.flash = await act(deps, req, id, action);
+      await saveSession(req);
+      res.locals.log.info({ instanceId: id, action }, 'instance action');
+      const shown = req.session.instances?.includes(id) && (await deps.control.status(id));
+      res.redirect(303, shown ? `/instances/${encodeURIComponent(id)}` : '/');
+    },
+  );
+
+  return router;
+}

@@ -1,0 +1,28 @@
+import { Router } from 'express';
+import type { RenderPage } from '../render.ts';
+import { noStore } from '../security.ts';
+import { takeFlash } from '../session-actions.ts';
+import { formatInstant, listOf } from '../view/format.ts';
+import { instanceWords } from '../view/instance-words.ts';
+import type { WebDependencies } from '../web-dependencies.ts';
+
+/** The front page: what the app does, the way to install it, and this session's instances, newest first. */
+export function landingRoutes(deps: WebDependencies, renderPage: RenderPage, now: () => number): Router {
+  const router = Router();
+  const copied = listOf(deps.resources.map(({ title }) => title));
+  router.get('/', noStore, async (req, res) => {
+    const ids = req.session.instances ?? [];
+    const statuses = await Promise.all(ids.map((id) => deps.control.status(id)));
+    const instances = statuses
+      .filter((status) => status !== undefined)
+      .map((status) => ({
+        id: status.id,
+        name: status.name,
+        installedAt: status.installed_at,
+        installedText: formatInstant(status.installed_at),
+        words: instanceWords(status, deps.resources, now()),
+      }));
+    renderPage(res, 200, 'landing', { instances, copied, flash: takeFlash(req) });
+  });
+  return router;
+}

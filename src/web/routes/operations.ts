@@ -1,0 +1,18 @@
+import { Router } from 'express';
+import { operatorGate } from '../operator-gate.ts';
+import type { RenderPage } from '../render.ts';
+import { noStore } from '../security.ts';
+import { formatNumber } from '../view/format.ts';
+import type { WebDependencies } from '../web-dependencies.ts';
+
+/** The operator's page: every instance and the queues; without a configured password it is not there. */
+export function operationsRoutes(deps: WebDependencies, renderPage: RenderPage, now: () => number): Router {
+  const router = Router();
+  const { operations } = deps;
+  if (!operations) return router;
+  router.get('/ops', noStore, operatorGate(operations.password, now), async (_req, res) => {
+    const { instances, queues } = await operations.overview();
+    renderPage(res, 200, 'operations', { instances, queues, resources: deps.resources, formatNumber });
+  });
+  return router;
+}

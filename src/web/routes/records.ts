@@ -1,0 +1,111 @@
+import { type Request, Router } from 'express';
+import type { InstanceStatus } from '../../sync/status-types.ts';
+import { ownInstance, pathValue } from '../own-instance.ts';
+import type { RenderPage } from '../render.ts';
+import { noStore } from '../security.ts';
+import { formatInstant, formatNumber } from '../view/format.ts';
+import { formatJson } from '../view/format-json.ts';
+import { listAddress, RECORDS_PER_PAGE, readListQuery } from '../view/paging.ts';
+import { summarizeRecord } from '../view/record-summary.ts';
+import type { WebDependencies, WebResource } from '../web-dependencies.ts';
+import { notFound, WebError } from '../web-error.ts';
+
+interface Place {
+  status: InstanceStatus;
+  resource: WebResource;
+  /** The list's address. */
+  base: string;
+}
+
+/** This session's instance and the resource in the path, or 404. */
+async function placeOf(req: Request, deps: WebDependencies): Promise<Place> {
+  const status = await ownInstance(req, deps.control);
+  const resource = deps.resources.find(({ name }) => name === pathValue(req, 'resource'));
+  if (!resource) throw notFound();
+  return { status, resource, base: `/instances/${encodeURIComponent(status.id)}/${resource.name}` };
+}
+
+function lastPage(total: number): number {
+  return Math.max(1, Math.ceil(total / RECORDS_PER_PAGE));
+}
+
+/** The session may see the list, so the answer may speak of the record. */
+function noSuchRecord(name: string, base: string): WebError {
+  return new WebError(404, 'No such record', `The copy of ${name} has no record with this id.`, {
+    advice: 'It may have come under another id, or not been copied yet. Search the list for it.',
+    back: { address: base, text: 'Back to the list' },
+  });
+}
+
+function pages(base: string, search: string, page: number, total: number) {
+  const last = lastPage(total);
+  const to = (number: number) => listAddress(base, { search, page: number });
+  return {
+    text: `Page ${formatNumber(page)} of ${formatNumber(last)}`,
+    first: page > 2 ? to(1) : null,
+    previous: page > 1 ? to(page - 1) : null,
+    next: page < last ? to(page + 1) : null,
+    last: page < last - 1 ? to(last) : null,
+  };
+}
+
+/** Browsing and searching the copy, and one record of it. */
+export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Router {
+  const router = Router();
+
+  router.get('/instances/:id/:resource', noStore, async (req, res) => {
+    const { status, resource, base } = await placeOf(req, deps);
+    const { search, page } = readListQuery(req.query);
+    const found = await deps.records.browse(status.id, resource.name, {
+      ...(search ? { search } : {}),
+      offset: (page - 1) * RECORDS_PER_PAGE,
+      limit: RECORDS_PER_PAGE,
+    });
+    if (page > lastPage(found.total)) {
+      res.redirect(302, listAddress(base, { search, page: lastPage(found.total) }));
+      return;
+    }
+    const rows = found.records.map((record) => {
+      const copiedAt = new Date(record.updatedAt).toISOString();
+      return {
+        id: record.id,
+        address: `${base}/${encodeURIComponent(record.id)}`,
+        ...summarizeRecord(record.id, record.document),
+        copiedAt,
+        copiedText: formatInstant(copiedAt),
+      };
+    });
+    renderPage(res, 200, 'records', {
+      status,
+      resource,
+      base,
+      search,
+      rows,
+      totalText: formatNumber(found.total),
+      total: found.total,
+      pages: pages(base, search, page, found.total),
+    });
+  });
+
+  router.get('/instances/:id/:resource/:recordId', noStore, async (req, res) => {
+    const { status, resource, base } = await placeOf(req, deps);
+    const record = await deps.records.find(status.id, resource.name, pathValue(req, 'recordId'));
+    if (!record) throw noSuchRecord(status.name, base);
+    const copiedAt = new Date(record.updatedAt).toISOString();
+    const deletedAt = record.deletedAt === null ? null : new Date(record.deletedAt).toISOString();
+    renderPage(res, 200, 'record', {
+      status,
+      resource,
+      base,
+      record,
+      ...summarizeRecord(record.id, record.document),
+      pretty: formatJson(record.document),
+      copiedAt,
+      copiedText: formatInstant(copiedAt),
+      deletedAt,
+      deletedText: formatInstant(deletedAt),
+    });
+  });
+
+  return router;
+}

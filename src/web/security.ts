@@ -1,0 +1,34 @@
+import type { RequestHandler } from 'express';
+import helmet from 'helmet';
+
+/**
+ * Headers for every answer. Pages load what this app serves and nothing else: no inline script or style,
+ * no frames, forms only back to the app. Installing is a link, so `form-action` needs no other address.
+ */
+export function securityHeaders(https: boolean): RequestHandler {
+  return helmet({
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        defaultSrc: ["'none'"],
+        scriptSrc: ["'self'"],
+        styleSrc: ["'self'"],
+        imgSrc: ["'self'"],
+        connectSrc: ["'self'"],
+        formAction: ["'self'"],
+        frameAncestors: ["'none'"],
+        baseUri: ["'none'"],
+      },
+    },
+    // A codes-bearing address must never leak to a linked page; nothing here needs a referrer.
+    referrerPolicy: { policy: 'no-referrer' },
+    // A browser obeys this only over https; behind plain http it would be a lie.
+    strictTransportSecurity: https && { maxAge: 365 * 24 * 60 * 60, includeSubDomains: false },
+  });
+}
+
+/** For pages that belong to one session: no cache may keep them, not even the browser's. */
+export const noStore: RequestHandler = (_req, res, next) => {
+  res.setHeader('Cache-Control', 'no-store');
+  next();
+};

@@ -1,0 +1,72 @@
+import { RedisStore } from 'connect-redis';
+import type { RequestHandler } from 'express';
+import session from 'express-session';
+import type { Redis } from 'ioredis';
+import type { PendingInstall } from '../install/install-types.ts';
+import { sessionClient } from './redis-session-client.ts';
+
+const DAY_SECONDS = 24 * 60 * 60;
+const SESSION_SECONDS = 30 * DAY_SECONDS;
+/** A session that has not installed anything only has to outlive a visit to the consent page. */
+const VISITOR_SECONDS = 60 * 60;
+
+/** Name of the session cookie. */
+export const SESSION_COOKIE = 'partner_app.sid';
+
+/** A message that the next page shows once. */
+export interface Flash {
+  tone: 'good' | 'warn';
+  text: string;
+}
+
+/** A callback that succeeded: digests of its spent state and code, and the instance that it led to. */
+export interface FinishedInstall {
+  stateDigest: string;
+  codeDigest: string;
+  instanceId: string;
+}
+
+declare module 'express-session' {
+  interface SessionData {
+    /** Ids of the instances that this browser installed, newest first. */
+    instances?: string[];
+    pendingInstalls?: PendingInstall[];
+    /** The callbacks that succeeded last, newest first. */
+    finishedInstalls?: FinishedInstall[];
+    flash?: Flash;
+  }
+}
+
+/** What the session middleware needs to know. */
+export interface SessionOptions {
+  redis: Redis;
+  secret: string;
+  /** Whether browsers reach the app by https, so that the cookie may insist on it. */
+  https: boolean;
+}
+
+/**
+ * Sessions in Redis: 30 days from the last visit, none for visitors who only look.
+ * SameSite=Lax and not Strict, as the service's redirect to the callback has to bring the cookie along.
+ */
+export function sessions(options: SessionOptions): RequestHandler {
+  return session({
+    name: SESSION_COOKIE,
+    secret: options.secret,
+    store: new RedisStore({
+      client: sessionClient(options.redis),
+      prefix: 'session:',
+      ttl: (data) => (data.instances?.length ? SESSION_SECONDS : VISITOR_SECONDS),
+    }),
+    resave: false,
+    saveUninitialized: false,
+    rolling: true,
+    cookie: {
+      httpOnly: true,
+      sameSite: 'lax',
+      secure: options.https,
+      path: '/',
+      maxAge: SESSION_SECONDS * 1_000,
+    },
+  });
+}

@@ -1,0 +1,55 @@
+import type { InstanceStatus } from '../../sync/status-types.ts';
+import type { WebResource } from '../web-dependencies.ts';
+import { storedRecords } from './actions.ts';
+import { budgetValues } from './budget-values.ts';
+import { instanceWords } from './instance-words.ts';
+import { type LiveValues, mergeLiveValues } from './live-values.ts';
+import { type RecordsPerSecond, resourceValues } from './resource-values.ts';
+import { tokenValues } from './token-values.ts';
+
+/** Whether there is anything that a sync could start. */
+function canSync(status: InstanceStatus, resources: WebResource[]): boolean {
+  const states = resources.map(({ name }) => status.resources[name]?.state);
+  return states.some((state) => state === 'idle' || state === 'failed');
+}
+
+/**
+ * Every changing value of an instance's page.
+ *
+ * @param paces records per second by resource, as far as known
+ * @param now milliseconds since 1970, local clock
+ */
+export function dashboardValues(
+  status: InstanceStatus,
+  resources: WebResource[],
+  paces: Record<string, RecordsPerSecond>,
+  now: number,
+): LiveValues {
+  const words = instanceWords(status, resources, now);
+  const parts = resources.flatMap(({ name }) => {
+    const resource = status.resources[name];
+    return resource ? [resourceValues(name, resource, status.status, paces[name], now)] : [];
+  });
+  return mergeLiveValues([
+    {
+      text: {
+        'state.label': words.label,
+        'state.headline': words.headline,
+        'state.next': words.next,
+        notice: status.notice ?? '',
+      },
+      time: {},
+      attributes: { 'state.tone': { 'data-tone': words.tone } },
+      show: {
+        'state.next': words.next !== '',
+        notice: status.notice !== null,
+        'action.sync': canSync(status, resources),
+        'action.delete': storedRecords(status) > 0,
+        'action.forget': storedRecords(status) === 0,
+      },
+    },
+    ...parts,
+    budgetValues(status.budget, now),
+    tokenValues(status),
+  ]);
+}

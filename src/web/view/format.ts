@@ -1,0 +1,74 @@
+const NUMBER = new Intl.NumberFormat('en-GB');
+const INSTANT = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  timeZone: 'UTC',
+});
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** A whole number with separators: `1,000,000`. */
+export function formatNumber(value: number): string {
+  return NUMBER.format(value);
+}
+
+/** A number with its noun: `1 page`, `2 pages`. */
+export function formatCount(value: number, noun: string): string {
+  return `${formatNumber(value)} ${noun}${value === 1 ? '' : 's'}`;
+}
+
+/** Milliseconds since 1970 of an ISO 8601 date, or undefined when there is none or it is none. */
+export function instantOf(iso: string | null | undefined): number | undefined {
+  if (!iso) return undefined;
+  const value = Date.parse(iso);
+  return Number.isNaN(value) ? undefined : value;
+}
+
+/** A moment to read: `21 Nov 2025, 01:07 UTC`; a dash when there is none. */
+export function formatInstant(iso: string | null | undefined): string {
+  const value = instantOf(iso);
+  return value === undefined ? '–' : `${INSTANT.format(value)} UTC`;
+}
+
+/** A length of time to read, in its largest one or two units: `42 s`, `3 min 20 s`, `2 h 5 min`, `179 days`. */
+export function formatDuration(ms: number): string {
+  const left = Math.max(0, ms);
+  if (left < MINUTE_MS) return `${Math.ceil(left / SECOND_MS)} s`;
+  if (left < 10 * MINUTE_MS) {
+    const seconds = Math.floor((left % MINUTE_MS) / SECOND_MS);
+    return `${Math.floor(left / MINUTE_MS)} min${seconds ? ` ${seconds} s` : ''}`;
+  }
+  if (left < HOUR_MS) return `${Math.floor(left / MINUTE_MS)} min`;
+  if (left < 2 * DAY_MS) {
+    const minutes = Math.floor((left % HOUR_MS) / MINUTE_MS);
+    return `${Math.floor(left / HOUR_MS)} h${minutes ? ` ${minutes} min` : ''}`;
+  }
+  return `${Math.floor(left / DAY_MS)} days`;
+}
+
+/** When something will be, seen from `now`: `in 12 s`, `any moment`. */
+export function formatAhead(iso: string | null | undefined, now: number): string {
+  const value = instantOf(iso);
+  if (value === undefined) return '';
+  return value - now < SECOND_MS ? 'any moment' : `in ${formatDuration(value - now)}`;
+}
+
+/** How long ago something was, seen from `now`: `5 min ago`, `just now`. */
+export function formatAgo(iso: string | null | undefined, now: number): string {
+  const value = instantOf(iso);
+  if (value === undefined) return '';
+  return now - value < 5 * SECOND_MS ? 'just now' : `${formatDuration(now - value)} ago`;
+}
+
+/** Titles in the middle of a sentence: `contacts`, `contacts and conversations`, `tags, contacts and links`. */
+export function listOf(titles: string[]): string {
+  const words = titles.map((title) => title.toLowerCase());
+  const last = words.pop() ?? '';
+  return words.length > 0 ? `${words.join(', ')} and ${last}` : last;
+}

@@ -1,0 +1,28 @@
+/** Records on one page of the browser. */
+export const RECORDS_PER_PAGE = 50;
+const MAX_SEARCH_LENGTH = 200;
+/** Keeps the offset a safe whole number, whatever the address says. */
+const MAX_PAGE = 1_000_000;
+
+/** What the address of a list asks for. */
+export interface ListQuery {
+  search: string;
+  /** From 1. */
+  page: number;
+}
+
+/** Reads `q` and `page`; whatever makes no sense counts as not there. */
+export function readListQuery(query: Record<string, unknown>): ListQuery {
+  const search = typeof query.q === 'string' ? query.q.trim().slice(0, MAX_SEARCH_LENGTH) : '';
+  const page = typeof query.page === 'string' && /^\d{1,7}$/.test(query.page) ? Number(query.page) : 1;
+  return { search, page: Math.min(Math.max(page, 1), MAX_PAGE) };
+}
+
+/** The address of a page of a list. */
+export function listAddress(base: string, { search, page }: ListQuery): string {
+  const parameters = new URLSearchParams();
+  if (search) parameters.set('q', search);
+  if (page > 1) parameters.set('page', String(page));
+  const query = parameters.toString();
+  return query ? `${base}?${query}` : base;
+}

@@ -1,0 +1,53 @@
+import type { InstanceState, ResourceStatus } from '../../sync/status-types.ts';
+import { formatAhead } from './format.ts';
+import type { Tone } from './instance-words.ts';
+
+/** The state of a resource in a word or two, and what it waits for (empty when for nothing). */
+export interface ResourceWords {
+  label: string;
+  tone: Tone;
+  wait: string;
+}
+
+const WAITS_FOR: Record<'limit' | 'retry' | 'turn', string> = {
+  limit: 'Waiting for the service’s limit',
+  retry: 'Waiting before the next try',
+  turn: 'Waiting for its turn',
+};
+
+function waitText(resource: ResourceStatus, now: number): string {
+  const reason = resource.waiting_for ? WAITS_FOR[resource.waiting_for] : 'Waiting';
+  const ahead = formatAhead(resource.waiting_until, now);
+  return ahead ? `${reason}; goes on ${ahead}.` : `${reason}.`;
+}
+
+function runWords(resource: ResourceStatus, now: number): ResourceWords {
+  switch (resource.state) {
+    case 'running':
+      return { label: 'Copying', tone: 'busy', wait: '' };
+    case 'waiting':
+      return { label: 'Waiting', tone: 'wait', wait: waitText(resource, now) };
+    case 'failed':
+      return { label: 'Stopped', tone: 'bad', wait: '' };
+    case 'idle':
+      return resource.finished_at
+        ? { label: 'Complete', tone: 'good', wait: '' }
+        : { label: 'Not started', tone: 'off', wait: '' };
+  }
+}
+
+/**
+ * Says how a resource is. What the instance's state has stopped neither waits nor runs, whatever its run says.
+ *
+ * @param now milliseconds since 1970, local clock, which runs go by
+ */
+export function resourceWords(resource: ResourceStatus, instance: InstanceState, now: number): ResourceWords {
+  if (instance === 'disconnected') {
+    return { label: resource.stored > 0 ? 'Kept' : 'Empty', tone: 'off', wait: '' };
+  }
+  const complete = resource.state === 'idle' && resource.finished_at !== null;
+  if (instance === 'active' || complete) return runWords(resource, now);
+  return instance === 'paused'
+    ? { label: 'Paused', tone: 'off', wait: '' }
+    : { label: 'Stopped', tone: 'warn', wait: 'Goes on once the app is authorized again.' };
+}

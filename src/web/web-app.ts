@@ -1,0 +1,64 @@
+import express, { type Express } from 'express';
+import { assets } from './assets.ts';
+import { errorPages, unknownAddress } from './error-pages.ts';
+import { livePresenter } from './live-presenter.ts';
+import { LiveStreams } from './live-streams.ts';
+import { pageRenderer } from './render.ts';
+import { requestLog } from './request-log.ts';
+import { exportRoutes } from './routes/export.ts';
+import { healthRoutes } from './routes/health.ts';
+import { installRoutes } from './routes/install.ts';
+import { instanceRoutes } from './routes/instance.ts';
+import { landingRoutes } from './routes/landing.ts';
+import { operationsRoutes } from './routes/operations.ts';
+import { recordRoutes } from './routes/records.ts';
+import { securityHeaders } from './security.ts';
+import { sessions } from './session.ts';
+import type { WebDependencies } from './web-dependencies.ts';
+
+export type { OperationsOverview, WebDependencies, WebResource } from './web-dependencies.ts';
+
+/**
+ * Puts the web app together: who answers what, in which order.
+ * Machines' addresses and assets come before the sessions, so that they answer when Redis does not.
+ */
+export function createWebApp(deps: WebDependencies): Express {
+  const now = deps.now ?? Date.now;
+  const https = deps.publicUrl.startsWith('https:');
+  const renderPage = pageRenderer(
+    {
+      installUrl: `${deps.publicUrl}/install`,
+      isSandbox: deps.isSandbox,
+      sandboxUrl: deps.sandboxUrl ?? null,
+    },
+    deps.production,
+  );
+  const live = new LiveStreams(
+    (id) => deps.control.status(id),
+    () => livePresenter(deps.resources, now),
+    deps.live,
+  );
+  deps.shutdown?.addEventListener('abort', () => live.close(), { once: true });
+
+  const app = express();
+  app.disable('x-powered-by');
+  app.set('query parser', 'simple');
+  // The app itself speaks http only: behind an https address stands exactly one proxy, whose word on scheme and
+  // address counts. Without https nothing vouches for such headers, and any client could write them.
+  app.set('trust proxy', https ? 1 : false);
+
+  app.use(requestLog(deps.logger, deps.onRequest));
+  app.use(securityHeaders(https));
+  app.use(healthRoutes(deps));
+  app.use('/assets', assets());
+  app.use(operationsRoutes(deps, renderPage, now));
+  app.use(sessions({ redis: deps.redis, secret: deps.sessionSecret, https }));
+  app.use(landingRoutes(deps, renderPage, now));
+  app.use(installRoutes(deps));
+  app.use(exportRoutes(deps));
+  app.use(instanceRoutes(deps, renderPage, live, now));
+  app.use(recordRoutes(deps, renderPage));
+  app.use(unknownAddress);
+  app.use(errorPages(renderPage));
+  return app;
+}

@@ -1,0 +1,52 @@
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import type { Installer } from '../install/install-types.ts';
+import type { RecordReader } from '../store/record-types.ts';
+import type { InstanceControl, InstanceStatus } from '../sync/status-types.ts';
+import type { LiveOptions } from './live-streams.ts';
+import type { RequestFacts } from './request-log.ts';
+
+/** A resource of the registry: `name` stands in addresses, `title` in headings. */
+export interface WebResource {
+  name: string;
+  title: string;
+}
+
+/** What the operator's page shows. */
+export interface OperationsOverview {
+  instances: Pick<InstanceStatus, 'id' | 'name' | 'company_id' | 'status' | 'notice' | 'resources'>[];
+  /** Counts of jobs by state, as the queue names its states. */
+  queues: { name: string; counts: Record<string, number> }[];
+}
+
+/** Everything that the web app needs of the rest; it reaches for nothing else. */
+export interface WebDependencies {
+  /** Where browsers reach the app, without a trailing slash or path. */
+  publicUrl: string;
+  /** Signs the session cookie. */
+  sessionSecret: string;
+  /** Keeps compiled pages in memory. */
+  production: boolean;
+  /** Says on every page that the service is the sandbox. */
+  isSandbox: boolean;
+  /** The sandbox's front page, for a link. */
+  sandboxUrl?: string;
+  /** Holds the sessions. */
+  redis: Redis;
+  installer: Installer;
+  control: InstanceControl;
+  records: RecordReader;
+  resources: WebResource[];
+  readiness(): Promise<{ ok: boolean; checks: Record<string, string> }>;
+  metrics(): Promise<{ contentType: string; body: string }>;
+  /** Opens the operator's page; without it that page answers 404. */
+  operations?: { password: string; overview(): Promise<OperationsOverview> };
+  logger: Logger;
+  /** Called once a request, when it is over: for the metrics. */
+  onRequest?: (facts: RequestFacts) => void;
+  /** Ends every open stream when it aborts, so that the server can close. */
+  shutdown?: AbortSignal;
+  /** Milliseconds since 1970, local clock. */
+  now?: () => number;
+  live?: Partial<LiveOptions>;
+}

@@ -1,0 +1,46 @@
+/** An answer that is an error page (or its JSON): texts are for the person who reads it. */
+export class WebError extends Error {
+  readonly status: number;
+  readonly title: string;
+  /** What to do now. */
+  readonly advice: string;
+  /** Seconds after which a new try makes sense. */
+  readonly retryAfterSeconds: number | undefined;
+  /** Where the page leads besides the front page. */
+  readonly back: { address: string; text: string } | undefined;
+
+  constructor(
+    status: number,
+    title: string,
+    message: string,
+    options: ErrorOptions & {
+      advice?: string;
+      retryAfterSeconds?: number;
+      back?: { address: string; text: string };
+    } = {},
+  ) {
+    super(message, options);
+    this.name = 'WebError';
+    this.status = status;
+    this.title = title;
+    this.advice = options.advice ?? '';
+    this.retryAfterSeconds = options.retryAfterSeconds;
+    this.back = options.back;
+  }
+}
+
+/** The session store (Redis) failed or did not answer in time. */
+export class StoreUnavailableError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'StoreUnavailableError';
+  }
+}
+
+/** The one answer for what does not exist and for what belongs to somebody else: it does not tell which. */
+export function notFound(): WebError {
+  return new WebError(404, 'Not found', 'There is nothing at this address that this browser may see.', {
+    advice:
+      'A company shows only in the browser that installed the app for it. If that was you, in another browser or long ago, install again: the company keeps its copy.',
+  });
+}

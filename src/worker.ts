@@ -1,0 +1,12 @@
+import { boot } from './boot.ts';
+
+await boot(async ({ config, logger, shutdown, openApp }) => {
+  const app = await openApp();
+  const workers = app.startWorkers();
+  shutdown.add('workers', () => workers.close());
+  if (config.workerPort !== undefined) {
+    const health = await app.startHealth({ host: config.host, port: config.workerPort });
+    shutdown.add('health', () => health.close());
+  }
+  logger.info('the workers run');
+});

@@ -1,0 +1,162 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, sep } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+const ROOT = join(import.meta.dirname, '..');
+const LONGEST_FILE = 300;
+
+/** What each folder may import from, besides itself; packages are not looked at. */
+const MAY_IMPORT: Record<string, readonly string[]> = {
+  contract: [],
+  client: ['contract'],
+  store: ['contract'],
+  tokens: ['client', 'store', 'contract'],
+  sync: ['tokens', 'client', 'store', 'contract'],
+  install: ['tokens', 'client', 'store', 'contract'],
+  jobs: ['install', 'sync', 'tokens', 'client', 'store', 'contract'],
+  web: ['install', 'sync', 'tokens', 'client', 'store', 'contract'],
+  sandbox: ['contract'],
+  config: ['contract'],
+  runtime: ['contract'],
+};
+
+/** Modules that any folder but the sandbox may name the types of: everybody may be handed a logger. */
+const TYPES_FOR_ALL = ['src/runtime/logging.ts'];
+
+/** Whatever puts the app together; it may import what it likes, but the sandbox only where it is named below. */
+const WIRING = /^src\/(app|boot|start|web|worker|demo)\.ts$|^src\/demo\//;
+
+const MAY_IMPORT_SANDBOX = /^src\/(start|demo)\.ts$|^src\/demo\/|^src\/sandbox\/|^test\//;
+
+const MAY_READ_ENVIRONMENT =
+  /^src\/config(\.ts|\/.+)$|^src\/(app|boot|start|web|worker|demo)\.ts$|^src\/demo\/parts\.ts$|^src\/sandbox\/(main|environment)\.ts$/;
+
+/** What belongs to the machine, not to the configuration: where programs are found, and how npm started us. */
+const MACHINE: Record<string, readonly string[]> = {
+  'src/runtime/private-redis.ts': ['PATH'],
+  'src/runtime/preload.js': ['npm_lifecycle_event'],
+};
+
+interface Import {
+  from: string;
+  to: string;
+  isTypeOnly: boolean;
+}
+
+function list(...patterns: string[]): string[] {
+  return globSync(patterns, { cwd: ROOT })
+    .map((path) => path.split(sep).join('/'))
+    .toSorted();
+}
+
+/** The files that a module imports, statically or not, by their path from the root. */
+function importsOf(file: string): Import[] {
+  const source = readFileSync(join(ROOT, file), 'utf8');
+  const statements = source.matchAll(/^\s*(?:import|export)\b([^'"`;]*?)\bfrom\s+'([^']+)'/gm);
+  const bare = source.matchAll(
+    /^\s*import\s+'([^']+)'|\bimport\(\s*['"]([^'"]+)['"]|\bnew URL\(\s*'([^']+\.[tj]s)'/gm,
+  );
+  const found = [
+    ...[...statements].map(([, clause = '', target = '']) => ({
+      target,
+      isTypeOnly: /^\s*type\b/.test(clause),
+    })),
+    ...[...bare].map(([, side, dynamic, url]) => ({
+      target: side ?? dynamic ?? url ?? '',
+      isTypeOnly: false,
+    })),
+  ];
+  return found
+    .filter(({ target }) => target.startsWith('.'))
+    .map(({ target, isTypeOnly }) => ({
+      from: file,
+      to: relative(ROOT, join(ROOT, dirname(file), target))
+        .split(sep)
+        .join('/'),
+      isTypeOnly,
+    }));
+}
+
+/** `src/store/runs.ts` → `store`; `jobs/queues.ts` → `jobs`; `src/config.ts` → `config`. */
+function folderOf(file: string): string {
+  const [first = '', second = ''] = file.split('/');
+  return first === 'src' ? second.replace(/\.ts$/, '') : first;
+}
+
+const CODE = list('src/**/*.{ts,js}', 'jobs/**/*.{ts,js}');
+const IMPORTS = [...CODE, ...list('test/**/*.ts')].flatMap(importsOf);
+
+describe('imports', () => {
+  test('are found, and lead to files that exist', () => {
+    expect(CODE.length).toBeGreaterThan(100);
+    expect(IMPORTS.length).toBeGreaterThan(CODE.length);
+    expect(IMPORTS.filter(({ to }) => !existsSync(join(ROOT, to)))).toEqual([]);
+  });
+
+  test('every folder has its rule', () => {
+    const folders = new Set(CODE.filter((file) => !WIRING.test(file)).map(folderOf));
+    expect([...folders].toSorted()).toEqual(Object.keys(MAY_IMPORT).toSorted());
+  });
+
+  test('point one way: web, jobs → install, sync → tokens, client, store → contract', () => {
+    const wrong = IMPORTS.filter(({ from, to, isTypeOnly }) => {
+      const [folder, target] = [folderOf(from), folderOf(to)];
+      if (WIRING.test(from) || from.startsWith('test/') || folder === target) return false;
+      if (isTypeOnly && folder !== 'sandbox' && TYPES_FOR_ALL.includes(to)) return false;
+      return WIRING.test(to) || !MAY_IMPORT[folder]?.includes(target);
+    });
+    expect(wrong.map(({ from, to }) => `${from} → ${to}`)).toEqual([]);
+  });
+
+  test('of the sandbox are only where it is started, and in tests', () => {
+    const wrong = IMPORTS.filter(
+      ({ from, to }) => to.startsWith('src/sandbox/') && !MAY_IMPORT_SANDBOX.test(from),
+    );
+    expect(wrong.map(({ from, to }) => `${from} → ${to}`)).toEqual([]);
+    expect(IMPORTS.some(({ from, to }) => from === 'src/start.ts' && to.startsWith('src/sandbox/'))).toBe(
+      true,
+    );
+  });
+
+  test('of tests are only in tests', () => {
+    expect(IMPORTS.filter(({ from, to }) => to.startsWith('test/') && !from.startsWith('test/'))).toEqual([]);
+  });
+
+  test('go in no circle', () => {
+    const targets = new Map<string, string[]>();
+    for (const { from, to, isTypeOnly } of IMPORTS) {
+      if (!isTypeOnly) targets.set(from, [...(targets.get(from) ?? []), to]);
+    }
+    const done = new Set<string>();
+    const findCircle = (file: string, path: string[]): string[] | undefined => {
+      if (path.includes(file)) return [...path.slice(path.indexOf(file)), file];
+      if (done.has(file)) return undefined;
+      for (const target of targets.get(file) ?? []) {
+        const circle = findCircle(target, [...path, file]);
+        if (circle !== undefined) return circle;
+      }
+      done.add(file);
+      return undefined;
+    };
+    expect(CODE.map((file) => findCircle(file, [])).find((circle) => circle !== undefined)).toBeUndefined();
+  });
+});
+
+test('the environment is read in one place, and where a process begins', () => {
+  const readers = CODE.filter((file) => {
+    const source = readFileSync(join(ROOT, file), 'utf8');
+    const reads = source.matchAll(/\bprocess\.env\b(?:\.(\w+))?|\bfrom 'node:process'/g);
+    return [...reads].some(([, name = '']) => !MACHINE[file]?.includes(name));
+  });
+  expect(readers.filter((file) => !MAY_READ_ENVIRONMENT.test(file))).toEqual([]);
+  expect(readers).toContain('src/boot.ts');
+});
+
+test(`no file of the app is longer than ${LONGEST_FILE} lines`, () => {
+  const files = list('src/**/*.{ts,js,lua,eta,css}', 'jobs/**/*.ts');
+  const long = files
+    .map((file) => ({ file, lines: readFileSync(join(ROOT, file), 'utf8').split('\n').length - 1 }))
+    .filter(({ lines }) => lines > LONGEST_FILE);
+  expect(files).toContain('src/client/budget/budget.lua');
+  expect(long).toEqual([]);
+});

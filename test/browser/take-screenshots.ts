@@ -1,0 +1,49 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { startParts } from '../../src/demo/parts.ts';
+import { launchBrowser } from '../support/launch-browser.ts';
+
+// `npm run screenshots`: takes the README's pictures from the running app. What the picture shows is real: the
+// company that is larger than a window, when it waits for the limit.
+
+const DIR = join(import.meta.dirname, '../../docs/images');
+const COMPANY = 'Meridian Outfitters';
+
+const { appUrl, sandboxUrl, shutdown } = await startParts();
+const browser = await launchBrowser();
+shutdown.add('browser', () => browser.close());
+mkdirSync(DIR, { recursive: true });
+
+const desktop = await open(browser, { width: 1_200, height: 900 }, 'light');
+const dashboard = await install(desktop);
+await desktop.getByText('Waiting for the limit').first().waitFor();
+await desktop.screenshot({ path: join(DIR, 'dashboard.png') });
+
+const phone = await open(browser, { width: 390, height: 844 }, 'dark');
+await install(phone);
+await phone.screenshot({ path: join(DIR, 'dashboard-phone.png') });
+
+await desktop.goto(`${dashboard}/contacts?q=an`);
+await desktop.screenshot({ path: join(DIR, 'browse.png') });
+await desktop.goto(sandboxUrl);
+await desktop.screenshot({ path: join(DIR, 'sandbox.png') });
+await shutdown.stop('the screenshots are taken');
+
+async function open(
+  chromium: Browser,
+  viewport: { width: number; height: number },
+  colorScheme: 'light' | 'dark',
+) {
+  const context = await chromium.newContext({ viewport, colorScheme });
+  return context.newPage();
+}
+
+async function install(page: Page): Promise<string> {
+  await page.goto(`${appUrl}/install`);
+  await page.getByRole('group', { name: COMPANY }).getByRole('radio').first().check();
+  await page.getByRole('button', { name: 'Approve' }).click();
+  await page.waitForURL('**/instances/*');
+  await page.getByRole('heading', { name: COMPANY }).waitFor();
+  return page.url();
+}

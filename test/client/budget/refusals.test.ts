@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import { EVERY_REDIS, OTHER_ROUTE, ROUTE, rate, startTestBudget } from './test-budget.ts';
+
+describe.each(EVERY_REDIS)('a service that refuses, on $what', async ({ searchPath }) => {
+  const { redis, budget, newCompany, acquire, refusal, pass } = await startTestBudget(searchPath);
+
+  it('blocks the company for as long as it says', async () => {
+    const company = await newCompany(rate(50));
+    const permit = await acquire(company);
+    await budget.settle(permit, { answer: { rate: rate(49) }, block: { forMs: 7_000, routeOnly: false } });
+    for (const route of [ROUTE, OTHER_ROUTE]) {
+      const { why, waitMs } = await refusal(company, route);
+      expect(why).toBe('blocked');
+      expect(waitMs).toBeLessThanOrEqual(7_000);
+      expect(waitMs).toBeGreaterThan(5_000);
+    }
+    const { blockedUntil = 0 } = await budget.read(company);
+    expect(Math.abs(blockedUntil - Date.now() - 7_000)).toBeLessThan(2_000);
+  });
+
+  it('blocks one route alone when a guard refuses', async () => {
+    const company = await newCompany(rate(50));
+    const permit = await acquire(company);
+    await budget.settle(permit, { answer: { rate: rate(49) }, block: { forMs: 7_000, routeOnly: true } });
+    expect((await refusal(company, ROUTE)).why).toBe('blocked');
+    await acquire(company, OTHER_ROUTE);
+    expect((await budget.read(company)).blockedUntil).toBeUndefined();
+  });
+
+  it('does not let a shorter block end a longer one', async () => {
+    const company = await newCompany(rate(50));
+    const [first, second] = [await acquire(company), await acquire(company)];
+    await budget.settle(first, { answer: { rate: rate(49) }, block: { forMs: 20_000, routeOnly: false } });
+    await budget.settle(second, { answer: { rate: rate(48) }, block: { forMs: 1_000, routeOnly: false } });
+    expect((await refusal(company)).waitMs).toBeGreaterThan(15_000);
+  });
+
+  it('goes on when the block is over', async () => {
+    const company = await newCompany(rate(50));
+    const permit = await acquire(company);
+    await budget.settle(permit, { answer: { rate: rate(49) }, block: { forMs: 250, routeOnly: false } });
+    await pass((await refusal(company)).waitMs);
+    await acquire(company);
+  });
+
+  it('waits longer with every refusal in a row, and not any more after an answer', async () => {
+    const company = await newCompany(rate(100));
+    const block = { forMs: 1, routeOnly: false };
+    const permits = [];
+    for (let index = 0; index < 14; index++) permits.push(await acquire(company));
+    const pauses = [50, 100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000];
+    for (const [index, pause] of pauses.entries()) {
+      const permit = permits[index];
+      const before = Date.now();
+      if (permit !== undefined) await budget.settle(permit, { answer: { rate: rate(50) }, block });
+      const blocked = Number(await redis.hget(`budget:{${company}}`, 'blocked'));
+      expect(blocked).toBeGreaterThanOrEqual(before + pause);
+      expect(blocked).toBeLessThanOrEqual(Date.now() + pause + 1);
+      await redis.hdel(`budget:{${company}}`, 'blocked');
+    }
+    const [good, bad] = permits.slice(12);
+    if (good !== undefined) await budget.settle(good, { answer: { rate: rate(49) } });
+    if (bad !== undefined) await budget.settle(bad, { answer: { rate: rate(48) }, block });
+    expect((await refusal(company)).waitMs).toBeLessThanOrEqual(50);
+  });
+});

@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { afterAll } from 'vitest';
+import { type Permit, RateBudget } from '../../../src/client/budget/rate-budget.ts';
+import type { RateHeaders } from '../../../src/client/rate-headers.ts';
+import { openRedis } from '../../../src/runtime/private-redis.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { testLogger } from '../../support/test-logger.ts';
+
+/** Every Redis that the app may start by itself. */
+export const EVERY_REDIS = [
+  { what: 'what the PATH offers', searchPath: process.env.PATH },
+  { what: 'the JavaScript one', searchPath: '' },
+];
+
+export const ROUTE = '/contacts';
+export const OTHER_ROUTE = '/conversations';
+/** The service's name of a window; its clock need not be ours. */
+export const RESET = Date.UTC(2031, 0, 1);
+export const WINDOW_MS = 60_000;
+
+/** What an answer says of a window of 120 that ends in half a minute. */
+export function rate(remaining: number, facts: Partial<RateHeaders> = {}): RateHeaders {
+  return { limit: 120, remaining, resetMs: RESET, endsInMs: 30_000, burstRemaining: undefined, ...facts };
+}
+
+/** Two budgets on one Redis, as of two processes; it ends with the suite that called. */
+export async function startTestBudget(searchPath: string | undefined) {
+  const lease = await openRedis({ dir: tempDir(), logger: testLogger().logger, searchPath });
+  const connections = [new Redis(lease.url), new Redis(lease.url)] as const;
+  const [redis] = connections;
+  // Nothing is kept for people where a test counts permits.
+  const budget = new RateBudget(connections[0], 0);
+  const sibling = new RateBudget(connections[1], 0);
+  afterAll(async () => {
+    for (const connection of connections) connection.disconnect();
+    await lease.release();
+  });
+
+  /** A company that nothing is known of, or of which an answer has just told this. */
+  async function newCompany(known?: RateHeaders): Promise<string> {
+    const company = randomUUID();
+    if (known !== undefined) await budget.observe(company, known);
+    return company;
+  }
+
+  async function acquire(company: string, route = ROUTE, from = budget): Promise<Permit> {
+    const admission = await from.acquire(company, route);
+    if (admission.permit === undefined)
+      throw new Error(`no permit: ${admission.why}, ${admission.waitMs} ms`);
+    return admission.permit;
+  }
+
+  async function refusal(company: string, route = ROUTE, from = budget) {
+    const admission = await from.acquire(company, route);
+    if (admission.permit !== undefined) throw new Error('a permit was granted');
+    return admission;
+  }
+
+  /** Waits; a timer of Node may ring a millisecond early. */
+  async function pass(ms: number): Promise<void> {
+    await sleep(ms + 1);
+  }
+
+  /** Takes permits until none is left. */
+  async function takeAll(company: string): Promise<Permit[]> {
+    const permits: Permit[] = [];
+    for (;;) {
+      const { permit } = await budget.acquire(company, ROUTE);
+      if (permit === undefined) return permits;
+      permits.push(permit);
+    }
+  }
+
+  /** Lets the leases of permits run out, as when their holders were killed long ago. */
+  async function expire(...permits: Permit[]): Promise<void> {
+    for (const { company, id } of permits) await redis.zadd(`budget:{${company}}:flight`, 'XX', 1, id);
+  }
+
+  return { redis, budget, sibling, newCompany, acquire, refusal, pass, takeAll, expire };
+}

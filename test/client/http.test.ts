@@ -1,0 +1,166 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ServiceError } from '../../src/client/errors.ts';
+import { HttpClient } from '../../src/client/http.ts';
+import { findFreePort } from '../../src/runtime/free-port.ts';
+
+const MEGABYTE = 1024 * 1024;
+
+const seen: IncomingMessage[] = [];
+let handle: (request: IncomingMessage, response: ServerResponse) => void = () => {};
+let server: Server;
+let origin: string;
+const http = new HttpClient();
+const impatient = new HttpClient(100);
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    seen.push(request);
+    handle(request, response);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+
+afterAll(async () => {
+  await Promise.all([http.close(), impatient.close()]);
+  server.closeAllConnections();
+  server.close();
+});
+
+async function failure(answer: Promise<unknown>): Promise<ServiceError> {
+  const error = await answer.then(
+    () => new Error('there was an answer'),
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof ServiceError)) throw error;
+  return error;
+}
+
+test('an answer is read to its end, whatever its status', async () => {
+  handle = (_request, response) => {
+    response.writeHead(418, { 'content-type': 'application/json', 'X-Mixed-Case': 'kept' });
+    response.write(Buffer.from('{"name":"Zo').subarray(0, 11));
+    response.end('ë"}');
+  };
+  const answer = await http.get(new URL(`${origin}/contacts?limit=100`), { authorization: 'Bearer secret' });
+  expect(answer.status).toBe(418);
+  expect(answer.body).toBe('{"name":"Zoë"}');
+  expect(answer.headers['x-mixed-case']).toBe('kept');
+  expect(seen.at(-1)).toMatchObject({ method: 'GET', url: '/contacts?limit=100' });
+  expect(seen.at(-1)?.headers).toMatchObject({
+    authorization: 'Bearer secret',
+    accept: 'application/json',
+    'user-agent': 'partner-app',
+  });
+});
+
+test('a character that is split between two chunks comes whole', async () => {
+  handle = (_request, response) => {
+    const bytes = Buffer.from('€'.repeat(50_000));
+    response.write(bytes.subarray(0, 100_000));
+    setImmediate(() => response.end(bytes.subarray(100_000)));
+  };
+  expect((await http.get(new URL(origin), {})).body).toBe('€'.repeat(50_000));
+});
+
+test('of a header that comes several times the first counts', async () => {
+  handle = (_request, response) => {
+    response.setHeader('x-ratelimit-remaining', ['5', '9']).end('{}');
+  };
+  expect((await http.get(new URL(origin), {})).headers['x-ratelimit-remaining']).toBe('5');
+});
+
+test('a redirect is an answer, and nothing is sent to where it leads', async () => {
+  handle = (_request, response) => {
+    response.writeHead(307, { location: `${origin}/stolen` }).end();
+  };
+  const before = seen.length;
+  const answer = await http.get(new URL(`${origin}/redirects`), { authorization: 'Bearer secret' });
+  expect(answer.status).toBe(307);
+  expect(seen.slice(before).map(({ url }) => url)).toEqual(['/redirects']);
+});
+
+test('a service that does not begin to answer is given up on in time', async () => {
+  handle = () => {};
+  const error = await failure(impatient.get(new URL(origin), {}));
+  expect(error).toMatchObject({ remedy: 'wait', status: undefined });
+  expect(error.message).toContain('0.1 seconds');
+});
+
+test('a service that begins and never ends is given up on in time', async () => {
+  handle = (_request, response) => {
+    response.write('{"_results":[');
+    const drip = setInterval(() => response.write(' '), 20);
+    response.once('close', () => clearInterval(drip));
+  };
+  const error = await failure(impatient.get(new URL(origin), {}));
+  expect(error.remedy).toBe('wait');
+  expect(error.message).toContain('did not answer within');
+});
+
+test('whoever asked can end the request early', async () => {
+  const asked = Promise.withResolvers<void>();
+  const closed = Promise.withResolvers<void>();
+  handle = (_request, response) => {
+    response.once('close', closed.resolve);
+    asked.resolve();
+  };
+  const stop = new AbortController();
+  const answer = failure(http.get(new URL(origin), {}, stop.signal));
+  await asked.promise;
+  stop.abort();
+  const error = await answer;
+  expect(error.remedy).toBe('wait');
+  expect(error.message).not.toContain('did not answer');
+  await closed.promise;
+});
+
+test('a body that is too large is not read to its end', async () => {
+  const closed = Promise.withResolvers<void>();
+  let written = 0;
+  handle = (_request, response) => {
+    response.once('close', closed.resolve);
+    const chunk = Buffer.alloc(MEGABYTE, ' ');
+    const pour = () => {
+      while (!response.destroyed && written < 200 * MEGABYTE) {
+        written += chunk.length;
+        if (!response.write(chunk)) return;
+      }
+      response.end();
+    };
+    response.on('drain', pour);
+    pour();
+  };
+  const error = await failure(http.get(new URL(origin), {}));
+  expect(error.remedy).toBe('wait');
+  expect(error.message).toContain('larger than');
+  await closed.promise;
+  expect(written).toBeLessThan(100 * MEGABYTE);
+});
+
+test.each([
+  ['breaks off before the answer', (response: ServerResponse) => response.destroy()],
+  [
+    'breaks off within the answer',
+    (response: ServerResponse) => {
+      response.writeHead(200, { 'content-length': '1000' });
+      response.write('{"_results"');
+      setImmediate(() => response.destroy());
+    },
+  ],
+])('a connection that %s is trouble that may pass', async (_what, breakOff) => {
+  handle = (_request, response) => breakOff(response);
+  const error = await failure(http.get(new URL(origin), { authorization: 'Bearer secret' }));
+  expect(error.remedy).toBe('wait');
+  expect(error.message).toMatch(/^The connection to the service failed/);
+  expect(error.message).not.toContain('secret');
+});
+
+test('a service that is not there is trouble that may pass, and says why', async () => {
+  const error = await failure(http.get(new URL(`http://127.0.0.1:${await findFreePort()}/`), {}));
+  expect(error.remedy).toBe('wait');
+  expect(error.message).toContain('ECONNREFUSED');
+});

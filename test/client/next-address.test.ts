@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest';
+import { ServiceError } from '../../src/client/errors.ts';
+import { AllowedOrigins } from '../../src/client/next-address.ts';
+
+const API = 'https://api.service.example/v1';
+
+function refusal(origins: AllowedOrigins, next: string): ServiceError {
+  try {
+    origins.check(next);
+  } catch (error) {
+    if (error instanceof ServiceError) return error;
+    throw error;
+  }
+  throw new Error(`${next} was let through`);
+}
+
+test.each([
+  'https://api.service.example/v1/contacts?limit=100&page_token=a%2Fb%3D%3D',
+  'https://api.service.example:443/v1/contacts',
+  'https://API.service.example/elsewhere',
+])('the origin of the API: %s', (next) => {
+  const url = new AllowedOrigins(API).check(next);
+  expect(url.href).toBe(new URL(next).href);
+});
+
+test('the address is not touched: order, case and escapes of its query stay', () => {
+  const next = 'https://api.service.example/v1/contacts?b=2&a=%7e%2B+x&page_token=AbC==';
+  expect(new AllowedOrigins(API).check(next).href).toBe(next);
+});
+
+test.each([
+  ['another host', 'https://evil.example/v1/contacts'],
+  ['plain http', 'http://api.service.example/v1/contacts'],
+  ['another port', 'https://api.service.example:8443/v1/contacts'],
+  ['a host that only begins like it', 'https://api.service.example.evil.example/v1'],
+  ['a host that only ends like it', 'https://evilapi.service.example/v1'],
+  ['a host below it', 'https://x.api.service.example/v1'],
+  ['a name and a password', 'https://user:secret@api.service.example/v1'],
+  ['a name that looks like the host', 'https://api.service.example@evil.example/v1'],
+  ['a name alone', 'https://user@api.service.example/v1'],
+  ['a path', '/v1/contacts?page_token=x'],
+  ['a path without a scheme', '//api.service.example/v1/contacts'],
+  ['a file', 'file:///etc/passwd'],
+  ['data', 'data:application/json,{}'],
+  ['nothing like an address', 'next please'],
+  ['a backslash trick', 'https://evil.example\\@api.service.example/'],
+])('the token does not go to %s', (_what, next) => {
+  const error = refusal(new AllowedOrigins(API), next);
+  expect(error.remedy).toBe('give_up');
+  expect(error.message).toContain('SERVICE_NEXT_ORIGINS');
+  expect(error.message).not.toContain('page_token');
+  expect(error.message).not.toContain('secret');
+});
+
+test('origins of the configuration are allowed, to the port', () => {
+  const origins = new AllowedOrigins(API, ['https://pages.service.example:8443']);
+  expect(origins.check('https://pages.service.example:8443/a').pathname).toBe('/a');
+  expect(refusal(origins, 'https://pages.service.example/a').remedy).toBe('give_up');
+});
+
+test('a star stands for one leading label, no more and no less', () => {
+  const origins = new AllowedOrigins(API, ['https://*.pages.example']);
+  expect(origins.check('https://acme-1.pages.example/x').host).toBe('acme-1.pages.example');
+  for (const next of [
+    'https://pages.example/x',
+    'https://.pages.example/x',
+    'https://a.b.pages.example/x',
+    'https://acme.pagesXexample/x',
+    'https://acme-pages.example/x',
+    'https://acme.pages.example.evil.example/x',
+    'https://acme.pages.example:8443/x',
+    'http://acme.pages.example/x',
+    'https://evil.example/.pages.example',
+    'https://evil.example?.pages.example',
+  ]) {
+    expect(refusal(origins, next).remedy).toBe('give_up');
+  }
+});

@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest';
+import { ServiceError, toServiceError } from '../../src/client/errors.ts';
+import { readIdentity } from '../../src/client/identity.ts';
+import { readListPage } from '../../src/client/list-page.ts';
+
+test('a page: its text as it came, its records, and what comes next', () => {
+  const body = '{ "_pagination": {"next": "https://x.example/p2"}, "_results": [{"id": "1"}, {"id": 2}] }';
+  expect(readListPage(body)).toEqual({
+    body,
+    results: [{ id: '1' }, { id: 2 }],
+    next: 'https://x.example/p2',
+  });
+});
+
+test('an empty page with a next is no end, and null is', () => {
+  expect(readListPage('{"_pagination":{"next":"https://x.example/p2"},"_results":[]}').next).not.toBeNull();
+  expect(readListPage('{"_pagination":{"next":null},"_results":[]}').next).toBeNull();
+});
+
+test.each([
+  ['cut short', '{"_pagination":{"next":null},"_results":[{"id"'],
+  ['empty', ''],
+  ['HTML', '<h1>hello</h1>'],
+  ['null', 'null'],
+  ['a number', '7'],
+  ['a list', '[]'],
+  ['without results', '{"_pagination":{"next":null}}'],
+  ['with results that are no list', '{"_pagination":{"next":null},"_results":{}}'],
+  ['without pagination', '{"_results":[]}'],
+  ['with pagination that is null', '{"_pagination":null,"_results":[]}'],
+  ['without a next', '{"_pagination":{},"_results":[]}'],
+  ['with an empty next', '{"_pagination":{"next":""},"_results":[]}'],
+  ['with a next that is false', '{"_pagination":{"next":false},"_results":[]}'],
+])('a page that is %s is not taken for the last one: it is asked for again', (_what, body) => {
+  const read = () => readListPage(body);
+  expect(read).toThrow(ServiceError);
+  expect(read).toThrow(expect.objectContaining({ remedy: 'wait' }));
+});
+
+test.each([
+  ['{"id":"cmp_1","name":"Acme"}', { id: 'cmp_1', name: 'Acme' }],
+  ['{"id":17,"name":"  Åkesson "}', { id: '17', name: 'Åkesson' }],
+  ['{"id":"cmp_1"}', { id: 'cmp_1', name: undefined }],
+  ['{"id":"cmp_1","name":"  "}', { id: 'cmp_1', name: undefined }],
+  ['{"id":"cmp_1","name":7}', { id: 'cmp_1', name: undefined }],
+])('an identity: %s', (body, identity) => {
+  expect(readIdentity(body)).toEqual(identity);
+});
+
+test.each([
+  '{}',
+  '{"id":""}',
+  '{"id":null}',
+  '{"id":1.5}',
+  '{"id":12345678901234567890}',
+  'null',
+  '[]',
+  '<h1>',
+  '',
+])('no usable identity: %s', (body) => {
+  expect(readIdentity(body)).toBeUndefined();
+});
+
+test('an error of the family stays itself; any other becomes trouble that may pass', () => {
+  const own = new ServiceError('give_up', 'no');
+  expect(toServiceError(own)).toBe(own);
+  const cause = new Error('disk full');
+  const wrapped = toServiceError(cause);
+  expect(wrapped).toMatchObject({ remedy: 'wait', status: undefined, retryAfterMs: undefined });
+  expect(wrapped.message).toContain('disk full');
+  expect(wrapped.cause).toBe(cause);
+  expect(toServiceError('a string').message).toContain('a string');
+});

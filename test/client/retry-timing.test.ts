@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import {
+  backoffMs,
+  FIRST_PAUSE_MS,
+  LONGEST_PAUSE_MS,
+  LONGEST_RETRY_AFTER_MS,
+  retryAfterMs,
+} from '../../src/client/retry-timing.ts';
+
+const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
+const ALMOST_ONE = 1 - 2 ** -53;
+
+test('the pause lies between half of a doubling step and all of it', () => {
+  for (let attempt = 1; attempt <= 7; attempt++) {
+    const full = FIRST_PAUSE_MS * 2 ** (attempt - 1);
+    expect(backoffMs(attempt, 0)).toBe(full / 2);
+    expect(backoffMs(attempt, 0.5)).toBe(full * 0.75);
+    expect(backoffMs(attempt, ALMOST_ONE)).toBe(full);
+  }
+});
+
+test.each([8, 20, 1_000, 10_000])('the pause does not grow beyond its cap (attempt %d)', (attempt) => {
+  expect(backoffMs(attempt, ALMOST_ONE)).toBe(LONGEST_PAUSE_MS);
+  expect(backoffMs(attempt, 0)).toBe(LONGEST_PAUSE_MS / 2);
+});
+
+test.each([
+  ['whole seconds', '3', 3_000],
+  ['decimal seconds', '0.25', 250],
+  ['parts of a millisecond, rounded up', '1.0001', 1_001],
+  ['spaces around', ' 2 ', 2_000],
+  ['an HTTP date', 'Sun, 01 Mar 2026 12:00:30 GMT', 30_000],
+  ['zero: never a tight loop', '0', 50],
+  ['a negative number', '-7', 50],
+  ['a date that has passed', 'Sun, 01 Mar 2026 11:59:00 GMT', 50],
+  ['more than is believed', '86400', LONGEST_RETRY_AFTER_MS],
+  ['endless', 'Infinity', LONGEST_RETRY_AFTER_MS],
+  ['a date far away', 'Mon, 01 Mar 2027 12:00:00 GMT', LONGEST_RETRY_AFTER_MS],
+])('retry-after: %s', (_what, header, expected) => {
+  expect(retryAfterMs(header, NOW)).toBe(expected);
+});
+
+test.each([
+  [undefined],
+  [''],
+  ['   '],
+  ['soon'],
+  ['5 s'],
+  ['1s'],
+  ['try in 5'],
+  ['about 10 seconds'],
+  ['NaN'],
+])('retry-after: %j says nothing', (header) => {
+  expect(retryAfterMs(header, NOW)).toBeUndefined();
+});

@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { ServiceClock } from '../../src/client/service-clock.ts';
+
+const AT = Date.UTC(2026, 2, 1, 12, 0, 0);
+
+/** A clock of ours that the test moves. */
+function clockAt(start: number) {
+  const own = { now: start };
+  return { own, clock: new ServiceClock(() => own.now) };
+}
+
+test('until an answer has told, the service’s time is ours', () => {
+  const { own, clock } = clockAt(AT);
+  expect(clock.now()).toBe(AT);
+  expect(clock.age()).toBe(Number.POSITIVE_INFINITY);
+  own.now += 5;
+  expect(clock.now()).toBe(AT + 5);
+});
+
+test.each([
+  ['hours behind', AT - 3 * 3_600_000],
+  ['minutes ahead', AT + 5 * 60_000],
+  ['two seconds behind', AT - 2_000],
+])('a clock that is %s follows the service to half a second', (_what, start) => {
+  const { own, clock } = clockAt(start);
+  clock.observe(new Date(AT).toUTCString());
+  expect(Math.abs(clock.now() - (AT + 500))).toBeLessThanOrEqual(500);
+  own.now += 10_000;
+  expect(Math.abs(clock.now() - (AT + 10_500))).toBeLessThanOrEqual(500);
+  expect(clock.age()).toBe(10_000);
+});
+
+test.each([0, 1, 999])('a difference that whole seconds explain (%d ms) changes nothing', (ahead) => {
+  const { clock } = clockAt(AT + ahead);
+  clock.observe(new Date(AT).toUTCString());
+  expect(clock.now()).toBe(AT + ahead);
+  expect(clock.age()).toBe(0);
+});
+
+test('a clock that is right stays where it is over many answers', () => {
+  const { own, clock } = clockAt(AT - 60_000);
+  clock.observe(new Date(AT).toUTCString());
+  const offset = clock.now() - own.now;
+  for (let second = 1; second <= 20; second++) {
+    own.now += 1_000;
+    clock.observe(new Date(AT + second * 1_000).toUTCString());
+  }
+  expect(clock.now() - own.now).toBe(offset);
+});
+
+test.each([[undefined], [null], [''], ['yesterday'], ['Xyz, 99 Foo 2026 99:99:99 GMT']])(
+  'a Date of %j teaches nothing',
+  (date) => {
+    const { clock } = clockAt(AT);
+    clock.observe(date);
+    expect(clock.now()).toBe(AT);
+    expect(clock.age()).toBe(Number.POSITIVE_INFINITY);
+  },
+);

@@ -1,0 +1,59 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, expect, test } from 'vitest';
+import { ServiceClock } from '../../src/client/service-clock.ts';
+import { ServiceTime } from '../../src/client/service-time.ts';
+import { findFreePort } from '../../src/runtime/free-port.ts';
+
+const THERE = Date.UTC(2031, 5, 1, 12, 0, 0);
+
+const seen: IncomingMessage[] = [];
+let date: string | undefined = new Date(THERE).toUTCString();
+const server = createServer((request, response) => {
+  seen.push(request);
+  response.sendDate = false;
+  if (date !== undefined) response.setHeader('date', date);
+  response.writeHead(404).end();
+}).listen(0, '127.0.0.1');
+await once(server, 'listening');
+const authUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/auth`;
+
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+test('any answer tells the time, and no token is sent for it', async () => {
+  const clock = new ServiceClock();
+  const before = seen.length;
+  await new ServiceTime(clock, authUrl).refresh();
+  expect(Math.abs(clock.now() - THERE)).toBeLessThan(2_000);
+  expect(seen.slice(before).map(({ method, url }) => [method, url])).toEqual([['HEAD', '/auth']]);
+  expect(seen.at(-1)?.headers.authorization).toBeUndefined();
+});
+
+test('it asks only when no answer has told the time lately', async () => {
+  let own = THERE;
+  const clock = new ServiceClock(() => own);
+  const time = new ServiceTime(clock, authUrl, 1_000);
+  const before = seen.length;
+  clock.observe(new Date(THERE).toUTCString());
+  own += 999;
+  await time.refresh();
+  expect(seen.length).toBe(before);
+  own += 1;
+  await time.refresh();
+  expect(seen.length).toBe(before + 1);
+  await time.refresh();
+  expect(seen.length).toBe(before + 1);
+});
+
+test('without a Date, or without an answer, the clock stays as it is', async () => {
+  const clock = new ServiceClock(() => 1_000);
+  date = undefined;
+  await new ServiceTime(clock, authUrl).refresh();
+  await new ServiceTime(clock, `http://127.0.0.1:${await findFreePort()}`).refresh();
+  expect(clock.now()).toBe(1_000);
+  expect(clock.age()).toBe(Number.POSITIVE_INFINITY);
+});

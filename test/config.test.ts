@@ -1,0 +1,261 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ConfigError, loadConfig } from '../src/config.ts';
+import { tempDir } from './support/temp-dir.ts';
+
+const KEY_A = Buffer.alloc(32, 'a').toString('base64');
+const KEY_B = Buffer.alloc(32, 'b').toString('base64');
+
+const PRODUCTION = {
+  NODE_ENV: 'production',
+  SERVICE_API_URL: 'https://api.example.com',
+  SERVICE_AUTH_URL: 'https://auth.example.com',
+  CLIENT_ID: 'client',
+  CLIENT_SECRET: 'client secret: %&=',
+  PUBLIC_URL: 'https://app.example.com',
+  REDIS_URL: 'redis://redis:6379',
+  SESSION_SECRET: 's'.repeat(32),
+  TOKEN_KEYS: `a:${KEY_A}`,
+};
+
+const load = (env: Record<string, string>) => loadConfig(env, { dataDir: tempDir() });
+
+function problemsOf(env: Record<string, string>): Record<string, string> {
+  try {
+    load(env);
+  } catch (error) {
+    if (error instanceof ConfigError) {
+      return Object.fromEntries(error.problems.map(({ variable, problem }) => [variable, problem]));
+    }
+    throw error;
+  }
+  return {};
+}
+
+describe('defaults', () => {
+  it('needs nothing in development, and takes the sandbox', () => {
+    const dataDir = tempDir();
+    const config = loadConfig({}, { dataDir });
+    expect(config).toMatchObject({
+      production: false,
+      service: {
+        apiUrl: 'http://127.0.0.1:4010/api',
+        authUrl: 'http://127.0.0.1:4010/auth',
+        nextOrigins: [],
+        clientId: 'sandbox-partner-app',
+        isSandbox: true,
+      },
+      publicUrl: 'http://localhost:3000',
+      host: '127.0.0.1',
+      port: 3000,
+      databaseUrl: `file:${dataDir}/app.db`,
+      redisUrl: undefined,
+      operatorPassword: undefined,
+      syncIntervalMs: 3_600_000,
+      logLevel: 'info',
+      dataDir,
+      sandbox: { port: 4010, windowMs: 60_000, latencyMs: 0 },
+    });
+  });
+
+  it('follows PORT and SANDBOX_PORT in the addresses', () => {
+    const config = load({ PORT: '8080', SANDBOX_PORT: '5000' });
+    expect(config.publicUrl).toBe('http://localhost:8080');
+    expect(config.service.apiUrl).toBe('http://127.0.0.1:5000/api');
+  });
+
+  it('counts an empty value as unset', () => {
+    expect(load({ PORT: '', SERVICE_API_URL: '', REDIS_URL: '' })).toMatchObject({
+      port: 3000,
+      redisUrl: undefined,
+      service: { isSandbox: true },
+    });
+  });
+
+  it('makes the data directory absolute', () => {
+    const config = loadConfig({
+      SESSION_SECRET: PRODUCTION.SESSION_SECRET,
+      TOKEN_KEYS: PRODUCTION.TOKEN_KEYS,
+    });
+    expect(config.dataDir).toBe(resolve('.data'));
+  });
+
+  it('listens to the network in production only', () => {
+    expect(load(PRODUCTION).host).toBe('0.0.0.0');
+    expect(load({ ...PRODUCTION, HOST: '127.0.0.1' }).host).toBe('127.0.0.1');
+  });
+});
+
+describe('values', () => {
+  it('reads everything that is given', () => {
+    const config = load({
+      ...PRODUCTION,
+      SERVICE_API_URL: 'https://API.example.com:443/v1/',
+      SERVICE_NEXT_ORIGINS: 'https://*.api.example.com, https://other.example.com/',
+      PUBLIC_URL: 'https://app.example.com/',
+      DATABASE_URL: 'file:///var/lib/app.db',
+      TOKEN_KEYS: `b:${KEY_B}, a:${KEY_A}`,
+      OPERATOR_PASSWORD: 'a long password',
+      SYNC_INTERVAL_MINUTES: '0.5',
+      LOG_LEVEL: 'silent',
+      SANDBOX_WINDOW_MS: '2000',
+      SANDBOX_LATENCY_MS: '40',
+    });
+    expect(config).toMatchObject({
+      production: true,
+      service: {
+        apiUrl: 'https://api.example.com/v1',
+        authUrl: 'https://auth.example.com',
+        nextOrigins: ['https://*.api.example.com', 'https://other.example.com'],
+        clientId: 'client',
+        clientSecret: 'client secret: %&=',
+        isSandbox: false,
+      },
+      publicUrl: 'https://app.example.com',
+      databaseUrl: 'file:/var/lib/app.db',
+      redisUrl: 'redis://redis:6379',
+      sessionSecret: PRODUCTION.SESSION_SECRET,
+      operatorPassword: 'a long password',
+      syncIntervalMs: 30_000,
+      logLevel: 'silent',
+      sandbox: { port: 4010, windowMs: 2000, latencyMs: 40 },
+    });
+    expect(config.tokenKeys).toEqual([
+      { id: 'b', key: Buffer.alloc(32, 'b') },
+      { id: 'a', key: Buffer.alloc(32, 'a') },
+    ]);
+  });
+
+  it.each([
+    ['PORT', '70000', 'whole number from 0 to 65535 (it is "70000")'],
+    ['PORT', '80.5', 'whole number'],
+    ['SYNC_INTERVAL_MINUTES', '0', 'from 0.01'],
+    ['SYNC_INTERVAL_MINUTES', '.', 'a number'],
+    ['LOG_LEVEL', 'loud', 'one of trace'],
+    ['NODE_ENV', 'prod', 'development, test or production'],
+    ['HOST', 'http://x', 'host name'],
+    ['PUBLIC_URL', 'app.example.com', 'http or https URL'],
+    ['PUBLIC_URL', 'https://app.example.com/app', 'must not contain a path'],
+    ['SERVICE_API_URL', 'ftp://example.com', 'http or https URL'],
+    ['SERVICE_API_URL', 'https://me:pass@example.com', 'user name'],
+    ['SERVICE_API_URL', 'https://example.com/?', 'query'],
+    ['SERVICE_NEXT_ORIGINS', 'https://*.com', 'two labels'],
+    ['SERVICE_NEXT_ORIGINS', 'https://a.*.example.com', 'whole first label'],
+    ['SERVICE_NEXT_ORIGINS', 'https://x*.example.com', 'whole first label'],
+    ['CLIENT_ID', 'a:b', 'without spaces and colons'],
+    ['DATABASE_URL', 'app.db', 'must be file:'],
+    ['DATABASE_URL', 'file::memory:', 'must be file:'],
+    ['DATABASE_URL', 'file://host/app.db', 'must be file:'],
+    ['DATABASE_URL', 'postgres://db/app', 'not supported yet'],
+    ['DATABASE_URL', 'postgresql://db/app', 'not supported yet'],
+    ['REDIS_URL', 'localhost:6379', 'redis://'],
+    ['SESSION_SECRET', 'short', 'at least 32'],
+    ['TOKEN_KEYS', KEY_A, 'entry 1 has no id'],
+    ['TOKEN_KEYS', `a:${KEY_A},b:c2hvcnQ=`, 'entry 2 is a key of 5 bytes'],
+    ['TOKEN_KEYS', 'a:***', 'entry 1 is not Base64'],
+    ['TOKEN_KEYS', `a:${KEY_A},a:${KEY_B}`, 'an id twice'],
+    ['TOKEN_KEYS', `a:${KEY_A},b:${KEY_A}`, 'a key twice'],
+    ['SANDBOX_WINDOW_MS', '0', 'from 1'],
+    ['SANDBOX_LATENCY_MS', '-1', 'from 0'],
+  ])('refuses %s=%s', (variable, value, problem) => {
+    expect(problemsOf({ [variable]: value })[variable]).toContain(problem);
+  });
+
+  it('names every problem at once, with an example each, and shows no secret', () => {
+    const secrets = {
+      REDIS_URL: 'http://:hush-1@redis',
+      DATABASE_URL: 'postgres://me:hush-2@db/app',
+      SESSION_SECRET: 'hush-3',
+      TOKEN_KEYS: 'a:hush-4',
+      SERVICE_API_URL: 'https://me:hush-5@example.com',
+    };
+    const error = (() => {
+      try {
+        return load({ ...secrets, PORT: 'x' });
+      } catch (thrown) {
+        return thrown;
+      }
+    })();
+    expect(error).toBeInstanceOf(ConfigError);
+    const { message, problems } = error as ConfigError;
+    for (const variable of [
+      ...Object.keys(secrets),
+      'PORT',
+      'SERVICE_AUTH_URL',
+      'CLIENT_ID',
+      'CLIENT_SECRET',
+    ]) {
+      expect(problems.map((problem) => problem.variable)).toContain(variable);
+      expect(message).toMatch(new RegExp(`^ {2}${variable} .*\\n {6}example: ${variable}=.+`, 'm'));
+    }
+    expect(message).not.toContain('hush');
+  });
+});
+
+describe('what goes together', () => {
+  it('wants both addresses of the service, and its credentials', () => {
+    expect(Object.keys(problemsOf({ SERVICE_API_URL: 'https://api.example.com' }))).toEqual([
+      'SERVICE_AUTH_URL',
+      'CLIENT_ID',
+      'CLIENT_SECRET',
+    ]);
+    expect(Object.keys(problemsOf({ SERVICE_AUTH_URL: 'https://auth.example.com' }))).toEqual([
+      'SERVICE_API_URL',
+      'CLIENT_ID',
+      'CLIENT_SECRET',
+    ]);
+  });
+
+  it('takes own credentials for the sandbox, but not half of them', () => {
+    expect(load({ CLIENT_ID: 'me', CLIENT_SECRET: 'mine' }).service).toMatchObject({
+      clientId: 'me',
+      clientSecret: 'mine',
+      isSandbox: true,
+    });
+    expect(Object.keys(problemsOf({ CLIENT_ID: 'me' }))).toEqual(['CLIENT_SECRET']);
+    expect(Object.keys(problemsOf({ CLIENT_SECRET: 'mine' }))).toEqual(['CLIENT_ID']);
+  });
+
+  it('wants addresses where it cannot know the port', () => {
+    expect(problemsOf({ PORT: '0' })).toHaveProperty('PUBLIC_URL');
+    expect(load({ PORT: '0', PUBLIC_URL: 'http://localhost:1234' }).port).toBe(0);
+    expect(problemsOf({ SANDBOX_PORT: '0' })).toHaveProperty('SANDBOX_PORT');
+  });
+});
+
+describe('production', () => {
+  it('has no defaults for what would be unsafe', () => {
+    expect(Object.keys(problemsOf({ NODE_ENV: 'production' })).sort()).toEqual(
+      Object.keys(PRODUCTION)
+        .filter((name) => name !== 'NODE_ENV')
+        .sort(),
+    );
+    expect(problemsOf(PRODUCTION)).toEqual({});
+  });
+
+  it.each(['SERVICE_API_URL', 'SERVICE_AUTH_URL', 'SERVICE_NEXT_ORIGINS', 'PUBLIC_URL'])(
+    'wants https in %s, except on this machine',
+    (variable) => {
+      expect(problemsOf({ ...PRODUCTION, [variable]: 'http://example.com' })[variable]).toContain('https');
+      for (const host of ['localhost:1', 'app.localhost', '127.0.0.1:4010', '127.1.2.3', '[::1]:80']) {
+        expect(problemsOf({ ...PRODUCTION, [variable]: `http://${host}` })).toEqual({});
+      }
+      expect(problemsOf({ ...PRODUCTION, [variable]: 'http://127.0.0.1.example.com' })).toHaveProperty(
+        variable,
+      );
+    },
+  );
+
+  it('wants an operator password that cannot be guessed quickly', () => {
+    expect(problemsOf({ ...PRODUCTION, OPERATOR_PASSWORD: 'secret' })).toHaveProperty('OPERATOR_PASSWORD');
+    expect(problemsOf({ OPERATOR_PASSWORD: 'secret' })).toEqual({});
+  });
+
+  it('generates and writes nothing', () => {
+    const dataDir = `${tempDir()}/none`;
+    expect(() => loadConfig({ NODE_ENV: 'production' }, { dataDir })).toThrow(ConfigError);
+    loadConfig(PRODUCTION, { dataDir });
+    expect(existsSync(dataDir)).toBe(false);
+  });
+});

@@ -1,0 +1,10 @@
+import { expect, test } from 'vitest';
+import { spawnEntry } from '../support/spawn-entry.ts';
+
+test('npm run demo syncs a company over the real routes, says so, and ends well', async () => {
+  const demo = spawnEntry('src/demo.ts');
+  expect(await demo.exited, demo.output()).toEqual({ code: 0, signal: null });
+  expect(demo.output()).toMatch(/Installing .+ through the service's consent page/);
+  expect(demo.output()).toMatch(/records\s+pages\s+requests\s+429s\s+tokens renewed/);
+  expect(demo.output()).toMatch(/\d{4} records in \d+\.\d s: nothing is missing, nothing is double\./);
+});

@@ -1,0 +1,58 @@
+import { ResponseBodyError, WWWAuthenticateChallengeError } from 'openid-client';
+import { expect, test } from 'vitest';
+import { authorizeFailure, exchangeFailure } from '../../src/install/install-failures.ts';
+import { InstallError } from '../../src/install/install-types.ts';
+
+test.each([
+  ['access_denied', null, 'denied'],
+  ['access_denied', 'The user said no', 'denied'],
+  ['access_denied', 'Only administrators may authorize', 'not_administrator'],
+  ['access_denied', 'An Admin is needed', 'not_administrator'],
+  ['server_error', null, 'refused'],
+  ['invalid_scope', 'ask an admin', 'refused'],
+  ['', null, 'refused'],
+])('at the authorize route: %s, %j', (error, description, failure) => {
+  const installError = authorizeFailure(error, description);
+  expect(installError).toBeInstanceOf(InstallError);
+  expect(installError.failure).toBe(failure);
+});
+
+test('the service’s own words go along, and not too many of them', () => {
+  expect(authorizeFailure('server_error', 'try later').message).toContain('server_error: try later');
+  expect(authorizeFailure('server_error', 'x'.repeat(5_000)).message.length).toBeLessThan(400);
+});
+
+function responseBodyError(error: string): ResponseBodyError {
+  const response = new Response(null, { status: 400 });
+  return new ResponseBodyError('refused', { cause: { error, error_description: 'secret-code' }, response });
+}
+
+test.each([
+  ['invalid_grant', 'code'],
+  ['invalid_client', 'credentials'],
+  ['unauthorized_client', 'credentials'],
+  ['invalid_request', 'refused'],
+  ['unsupported_grant_type', 'refused'],
+  ['constructor', 'refused'],
+])('at the token route: %s', (error, failure) => {
+  const cause = responseBodyError(error);
+  const installError = exchangeFailure(cause);
+  expect(installError).toMatchObject({ failure, cause });
+  expect(installError.message).toMatch(/^The service .+\.$/);
+  expect(installError.message).not.toContain('secret-code');
+});
+
+test('a challenge at the token route is about the app’s credentials', () => {
+  const error = new WWWAuthenticateChallengeError('challenged', {
+    cause: [{ scheme: 'basic', parameters: {} }],
+    response: new Response(null, { status: 401 }),
+  });
+  expect(exchangeFailure(error).failure).toBe('credentials');
+});
+
+test.each([new TypeError('fetch failed'), new Error('no refresh token'), 'nonsense', undefined])(
+  'whatever else goes wrong there: it cannot be reached (%s)',
+  (error) => {
+    expect(exchangeFailure(error)).toMatchObject({ failure: 'unreachable', cause: error });
+  },
+);

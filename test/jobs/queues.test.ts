@@ -1,0 +1,102 @@
+import { Worker } from 'bullmq';
+import { afterAll, expect, test } from 'vitest';
+import { createQueues, QUEUE, type SyncJobData } from '../../jobs/queues.ts';
+import { keepSchedules, UPKEEP } from '../../jobs/schedules.ts';
+import { createRedis } from '../../src/runtime/redis.ts';
+import { testLogger } from '../support/test-logger.ts';
+import { startTestRedis } from '../support/test-redis.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const { logger } = testLogger();
+const { url } = await startTestRedis();
+const redis = createRedis(url, 'general', logger);
+const queues = createQueues(redis, logger);
+const workerRedis = createRedis(url, 'worker', logger);
+afterAll(async () => {
+  await queues.close();
+  redis.disconnect();
+  workerRedis.disconnect();
+});
+
+const RUN = { instanceId: 'ins_1', resource: 'contacts' };
+const OTHER = { instanceId: 'ins_1', resource: 'conversations' };
+
+async function empty(): Promise<void> {
+  await queues.sync.obliterate({ force: true });
+}
+
+test('a run has one job, however often it is asked for, and no secrets in it', async () => {
+  await empty();
+  await queues.enqueue([RUN, OTHER]);
+  await queues.enqueue([RUN]);
+  const jobs = await queues.sync.getJobs();
+  expect(jobs.map(({ data }) => data).toSorted((a, b) => a.resource.localeCompare(b.resource))).toEqual([
+    RUN,
+    OTHER,
+  ]);
+  expect((await queues.counts()).find(({ name }) => name === 'sync')?.counts).toMatchObject({ waiting: 2 });
+});
+
+test('a job that waits for its time stays there, unless it is told to hurry', async () => {
+  await empty();
+  await queues.enqueue([RUN]);
+  const [job] = await queues.sync.getJobs();
+  const worker = new Worker<SyncJobData>(QUEUE.sync, null, { connection: workerRedis, autorun: false });
+  const active = await worker.getNextJob('token');
+  await active?.moveToDelayed(Date.now() + 3_600_000, 'token');
+
+  await queues.enqueue([RUN]);
+  expect(await job?.getState()).toBe('delayed');
+  await queues.enqueue([RUN], { hurry: true });
+  expect(await job?.getState()).toBe('waiting');
+  expect((await queues.sync.getJobs()).length).toBe(1);
+  await worker.close();
+});
+
+test('to hurry what is not waiting for its time changes nothing', async () => {
+  await empty();
+  await queues.enqueue([RUN], { hurry: true });
+  await queues.enqueue([RUN], { hurry: true });
+  expect((await queues.sync.getJobs()).length).toBe(1);
+});
+
+test('a job that has ended makes room for the next one of its run', async () => {
+  await empty();
+  let done = 0;
+  const worker = new Worker<SyncJobData>(
+    QUEUE.sync,
+    async () => {
+      done++;
+      if (done === 2) throw new Error('broken');
+    },
+    { connection: workerRedis },
+  );
+  for (const expected of [1, 2, 3]) {
+    await queues.enqueue([RUN]);
+    await waitFor(async () => done === expected && (await queues.sync.getJobs()).length === 0);
+  }
+  await worker.close();
+  expect(done).toBe(3);
+});
+
+test('schedules are there once, from however many workers, and come round at once when a worker starts', async () => {
+  const ends = [0, 1, 2].map(() => keepSchedules(queues, logger, 60 * 60_000));
+  const names = Object.values(UPKEEP).toSorted();
+  await waitFor(async () => (await queues.upkeep.getJobSchedulersCount()) === names.length);
+  const waiting = await waitFor(async () => {
+    const jobs = await queues.upkeep.getJobs(['waiting']);
+    return jobs.length >= names.length ? jobs : undefined;
+  });
+  expect([...new Set(waiting.map(({ name }) => name))].toSorted()).toEqual(names);
+  const schedulers = await queues.upkeep.getJobSchedulers();
+  expect(schedulers.map(({ name }) => name).toSorted()).toEqual(names);
+  for (const end of ends) end();
+});
+
+test('a Redis that lost everything has its schedules back with the next worker', async () => {
+  await redis.flushall();
+  const end = keepSchedules(queues, logger, 60 * 60_000);
+  await waitFor(async () => (await queues.upkeep.getJobSchedulersCount()) === Object.keys(UPKEEP).length);
+  end();
+  expect((await queues.upkeep.getJobSchedulers()).every(({ every }) => every === 30_000)).toBe(true);
+});

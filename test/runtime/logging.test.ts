@@ -1,0 +1,153 @@
+import { EventEmitter } from 'node:events';
+import { describe, expect, it } from 'vitest';
+import { createLogger } from '../../src/runtime/logging.ts';
+import { testLogger } from '../support/test-logger.ts';
+
+const SECRET = 'hush.A1b2C3d4E5f6';
+
+describe('secrets', () => {
+  it.each([
+    'authorization',
+    'Authorization',
+    'cookie',
+    'set-cookie',
+    'access_token',
+    'accessToken',
+    'refresh_token',
+    'client_secret',
+    'clientSecret',
+    'password',
+    'sessionID',
+    'code',
+    'state',
+    'code_verifier',
+    'page_token',
+    'redisUrl',
+  ])('leaves out %s at any depth', (name) => {
+    const { logger, text } = testLogger();
+    logger.info({ [name]: SECRET }, 'flat');
+    logger.info({ a: { b: [{ [name]: SECRET }] } }, 'deep');
+    logger.info({ headers: { [name]: [SECRET, SECRET] } }, 'list');
+    logger.child({ [name]: SECRET }).info('child');
+    logger.child({ a: { [name]: SECRET } }).info('deep child');
+    expect(text()).not.toContain(SECRET);
+    expect(text().match(/\[redacted\]/g)).toHaveLength(5);
+  });
+
+  it.each([
+    `GET https://x.example/oauth/callback?code=${SECRET}&state=${SECRET}`,
+    `body {"access_token":"${SECRET}"} refused`,
+    `grant_type=refresh_token&refresh_token=${SECRET}`,
+    `header Authorization: Bearer ${SECRET}`,
+    `header Basic ${Buffer.from(SECRET).toString('base64')}`,
+    `connect redis://:${SECRET}@127.0.0.1:6379 failed`,
+    `next is https://api.example/contacts?limit=100&page_token=${SECRET}`,
+  ])('blanks them in texts: %s', (message) => {
+    const { logger, text } = testLogger();
+    logger.info(message);
+    logger.info({ url: message }, 'field');
+    logger.error(new Error(message));
+    logger.error({ err: new Error('outer', { cause: new Error(message) }) });
+    expect(text()).not.toContain(SECRET);
+    expect(text()).not.toContain(Buffer.from(SECRET).toString('base64'));
+    expect(text()).toContain('[redacted]');
+  });
+
+  it('keeps states of runs and codes of errors', () => {
+    const { logger, lines } = testLogger();
+    logger.info({ state: 'needs_reauthorization', code: 'UND_ERR_SOCKET', token: { rotations: 2 } }, 'plain');
+    expect(lines).toMatchObject([
+      { state: 'needs_reauthorization', code: 'UND_ERR_SOCKET', token: { rotations: 2 } },
+    ]);
+  });
+
+  it('does not change what was given to it', () => {
+    const given = { headers: { authorization: SECRET } };
+    testLogger().logger.info(given, 'x');
+    expect(given).toEqual({ headers: { authorization: SECRET } });
+  });
+});
+
+describe('errors', () => {
+  it('are logged with their cause and plain fields, and nothing else that hangs on them', () => {
+    const { logger, lines, text } = testLogger();
+    const cause = Object.assign(new TypeError('inner'), { code: 'ECONNRESET', response: { body: SECRET } });
+    const error = Object.assign(new Error('outer', { cause }), {
+      status: 502,
+      request: { headers: { x: SECRET } },
+      body: SECRET,
+    });
+    logger.error({ err: error, other: { nested: error } }, 'failed');
+    logger.child({ err: error }).info('child');
+    const serialized = {
+      type: 'Error',
+      message: 'outer',
+      stack: expect.stringContaining('logging.test.ts'),
+      status: 502,
+      cause: { type: 'TypeError', message: 'inner', code: 'ECONNRESET', stack: expect.any(String) },
+    };
+    expect(lines).toEqual([
+      {
+        level: 'error',
+        time: expect.any(String),
+        err: serialized,
+        other: { nested: serialized },
+        msg: 'failed',
+      },
+      { level: 'info', time: expect.any(String), err: serialized, msg: 'child' },
+    ]);
+    expect(text()).not.toContain(SECRET);
+  });
+
+  it('may be anything, and go round in circles', () => {
+    const { logger, lines } = testLogger();
+    const loop = new Error('loop');
+    loop.cause = loop;
+    logger.error({ err: loop });
+    logger.error({ err: new AggregateError([new Error('first')], 'several') });
+    expect(lines[0]).toMatchObject({ err: { message: 'loop', cause: { message: 'loop' } } });
+    expect(lines[1]).toMatchObject({ err: { cause: { message: 'first' } } });
+  });
+});
+
+it('copes with circles, depth, and what is no plain object', () => {
+  const { logger, lines } = testLogger();
+  const circle: Record<string, unknown> = { name: 'circle' };
+  circle.self = circle;
+  logger.info({
+    circle,
+    url: new URL('https://x.example/a'),
+    at: new Date(0),
+    bytes: Buffer.from(SECRET),
+    set: null,
+  });
+  expect(lines[0]).toMatchObject({
+    circle: { name: 'circle' },
+    url: 'https://x.example/a',
+    at: '1970-01-01T00:00:00.000Z',
+    bytes: '[17 bytes]',
+    set: null,
+  });
+  expect(JSON.stringify(lines[0])).toContain('[too deep]');
+});
+
+it('keeps to the level', () => {
+  const written: string[] = [];
+  const logger = createLogger(
+    { logLevel: 'warn', production: true },
+    { destination: { write: (line) => written.push(line) } },
+  );
+  logger.info('no');
+  logger.warn('yes');
+  expect(written.map((line) => JSON.parse(line).msg)).toEqual(['yes']);
+});
+
+it('writes for people when asked, without the secrets either', async () => {
+  const written: string[] = [];
+  const destination = Object.assign(new EventEmitter(), { write: (line: string) => written.push(line) });
+  const logger = createLogger({ logLevel: 'info', production: false }, { pretty: true, destination });
+  logger.info({ access_token: SECRET }, 'hello');
+  await expect.poll(() => written.join('')).toMatch(/INFO.*hello/);
+  expect(written.join('')).toContain('[redacted]');
+  expect(written.join('')).not.toContain(SECRET);
+});

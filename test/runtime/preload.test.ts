@@ -1,0 +1,44 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { waitFor } from '../support/wait-for.ts';
+
+const PRELOAD = join(import.meta.dirname, '../../src/runtime/preload.js');
+
+/** Runs a process below a shell, as npm does; it writes its id, and lives until it gets a SIGTERM. */
+async function startBelowShell(env: Record<string, string>) {
+  const script =
+    "process.on('SIGTERM', () => process.exit(0)); setInterval(() => {}, 1000); console.log(process.pid)";
+  const shell = spawn('sh', ['-c', `"${process.execPath}" --import "${PRELOAD}" -e "${script}"; true`], {
+    env: { PATH: process.env.PATH ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = await once(shell.stdout, 'data');
+  return { shell, pid: Number(String(line)) };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+test('a process that npm started ends when the shell in between is gone', async () => {
+  const { shell, pid } = await startBelowShell({ npm_lifecycle_event: 'start' });
+  shell.kill('SIGKILL');
+  await waitFor(() => !isAlive(pid), { timeoutMs: 5_000, what: 'the process to end' });
+});
+
+test('a process that was started otherwise does not care who its parent is', async () => {
+  const { shell, pid } = await startBelowShell({});
+  const watched = await startBelowShell({ npm_lifecycle_event: 'start' });
+  shell.kill('SIGKILL');
+  watched.shell.kill('SIGKILL');
+  await waitFor(() => !isAlive(watched.pid), { timeoutMs: 5_000, what: 'the watched process to end' });
+  expect(isAlive(pid)).toBe(true);
+  process.kill(pid, 'SIGKILL');
+});

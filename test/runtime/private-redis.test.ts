@@ -1,0 +1,214 @@
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { delimiter, join } from 'node:path';
+import { Redis } from 'ioredis';
+import { afterAll, describe, expect, it } from 'vitest';
+import { isRunning } from '../../src/runtime/private-redis/process.ts';
+import { findServerProgram } from '../../src/runtime/private-redis/server-programs.ts';
+import { openRedis, type RedisLease } from '../../src/runtime/private-redis.ts';
+import { spawnEntry } from '../support/spawn-entry.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { testLogger } from '../support/test-logger.ts';
+
+const installed = findServerProgram(process.env.PATH ?? '');
+const nowhere = tempDir();
+const leases: RedisLease[] = [];
+
+/** The JavaScript server runs everywhere, a server binary where there is one. */
+const variants = [
+  { kind: 'js-redis-server', searchPath: nowhere },
+  ...(installed.kind === 'js-redis-server' ? [] : [{ kind: installed.kind, searchPath: process.env.PATH }]),
+];
+
+afterAll(() => Promise.all(leases.map((lease) => lease.release())));
+
+async function open(
+  dir: string,
+  searchPath: string | undefined,
+  logger = testLogger().logger,
+): Promise<RedisLease> {
+  const lease = await openRedis({ dir, searchPath, logger });
+  leases.push(lease);
+  return lease;
+}
+
+async function withRedis<Result>(url: string, action: (redis: Redis) => Promise<Result>): Promise<Result> {
+  const redis = new Redis(url, { maxRetriesPerRequest: 0, retryStrategy: null });
+  redis.on('error', () => {});
+  try {
+    return await action(redis);
+  } finally {
+    redis.disconnect();
+  }
+}
+
+const ping = (url: string): Promise<string> => withRedis(url, (redis) => redis.ping());
+const addressIn = (dir: string): { pid: number; port: number } =>
+  JSON.parse(readFileSync(join(dir, 'redis/address.json'), 'utf8'));
+
+it('takes the Redis that is given, and starts nothing', async () => {
+  const dir = join(tempDir(), 'data');
+  const lease = await openRedis({ redisUrl: 'redis://elsewhere:1', dir, logger: testLogger().logger });
+  expect(lease).toMatchObject({ url: 'redis://elsewhere:1', kind: 'given' });
+  await lease.release();
+  expect(existsSync(dir)).toBe(false);
+});
+
+describe.each(variants)('on $kind', ({ kind, searchPath }) => {
+  it('serves all that open it at the same time, until the last one releases it', async () => {
+    const dir = tempDir();
+    const [one, other] = await Promise.all([open(dir, searchPath), open(dir, searchPath)]);
+    expect(one.kind).toBe(kind);
+    expect(other.url).toBe(one.url);
+    const { pid } = addressIn(dir);
+    await one.release();
+    await one.release();
+    expect(await ping(other.url)).toBe('PONG');
+    await other.release();
+    expect(isRunning(pid)).toBe(false);
+    expect(existsSync(join(dir, 'redis/address.json'))).toBe(false);
+    await expect(ping(other.url)).rejects.toThrow();
+  });
+
+  it('is joined by other processes, and outlives a starter that is killed', async () => {
+    const dir = tempDir();
+    const starter = spawnEntry(
+      'test/support/hold-redis.ts',
+      { SEARCH_PATH: searchPath ?? '' },
+      { args: [dir] },
+    );
+    await starter.waitForOutput(/open/);
+    await starter.stop('SIGKILL');
+    const { pid } = addressIn(dir);
+    const lease = await open(dir, searchPath);
+    expect(addressIn(dir).pid).toBe(pid);
+    expect(await ping(lease.url)).toBe('PONG');
+    await lease.release();
+    expect(isRunning(pid)).toBe(false);
+  });
+
+  it('survives the Ctrl-C that ends its starter, and then ends with it', async () => {
+    const dir = tempDir();
+    const starter = spawnEntry(
+      'test/support/hold-redis.ts',
+      { SEARCH_PATH: searchPath ?? '' },
+      { args: [dir] },
+    );
+    await starter.waitForOutput(/open/);
+    const { pid } = addressIn(dir);
+    expect(await starter.stop('SIGINT')).toEqual({ code: 0, signal: null });
+    expect(starter.output()).toContain('still there: PONG');
+    expect(isRunning(pid)).toBe(false);
+  });
+
+  it('lets nobody in without its password', async () => {
+    const dir = tempDir();
+    const { url } = await open(dir, searchPath);
+    const { port } = addressIn(dir);
+    await expect(ping(`redis://127.0.0.1:${port}`)).rejects.toThrow('NOAUTH');
+    expect(new URL(url).password.length).toBeGreaterThanOrEqual(32);
+    expect(statSync(join(dir, 'redis')).mode & 0o777).toBe(0o700);
+    expect(statSync(join(dir, 'redis/address.json')).mode & 0o777).toBe(0o600);
+  });
+
+  it('starts anew where a crash left its address behind', async () => {
+    const dir = tempDir();
+    const first = await open(dir, searchPath);
+    const { pid } = addressIn(dir);
+    process.kill(pid, 'SIGKILL');
+    await expect.poll(() => isRunning(pid)).toBe(false);
+    const second = await open(dir, searchPath);
+    expect(await ping(second.url)).toBe('PONG');
+    expect(addressIn(dir).pid).not.toBe(pid);
+    await first.release();
+    expect((await open(dir, searchPath)).url).toBe(second.url);
+    expect(await ping(second.url)).toBe('PONG');
+  });
+
+  it('does not join a stranger that has its port now', async () => {
+    const dir = tempDir();
+    const stranger = createServer((socket) =>
+      socket
+        .on('error', () => {})
+        .resume()
+        .end('HTTP/1.1 400 Bad Request\r\n\r\n'),
+    );
+    await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve));
+    const address = stranger.address();
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    mkdirSync(join(dir, 'redis'), { mode: 0o700 });
+    const stale = { kind, port: address.port, password: 'old', pid: process.pid };
+    writeFileSync(join(dir, 'redis/address.json'), JSON.stringify(stale));
+    const lease = await open(dir, searchPath);
+    expect(await ping(lease.url)).toBe('PONG');
+    expect(addressIn(dir).port).not.toBe(address.port);
+    await new Promise((resolve) => stranger.close(resolve));
+  });
+
+  it('says which process to end when a server holds its files and does not answer', async () => {
+    const dir = tempDir();
+    const { logger, lines } = testLogger();
+    const lease = await open(dir, searchPath, logger);
+    const { pid } = addressIn(dir);
+    process.kill(pid, 'SIGSTOP');
+    try {
+      await expect(open(dir, searchPath)).rejects.toThrow(`process ${pid}`);
+      await lease.release();
+      expect(lines).toContainEqual(expect.objectContaining({ level: 'warn', pid }));
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+    // It can be had again, and then ends in order.
+    await (await open(dir, searchPath)).release();
+    expect(isRunning(pid)).toBe(false);
+  });
+});
+
+it('keeps its data from one run to the next where there is a server binary, and evicts nothing', async () => {
+  const isBinary = installed.kind !== 'js-redis-server';
+  if (!isBinary) {
+    process.stderr.write(
+      'NO redis-server OR valkey-server ON THE PATH: what only a server binary does is not tested on this machine.\n',
+    );
+  }
+  const dir = tempDir();
+  const first = await open(dir, process.env.PATH);
+  const policy = await withRedis(first.url, async (redis) => {
+    await redis.set('kept', 'yes');
+    return redis.config('GET', 'maxmemory-policy');
+  });
+  await first.release();
+  const second = await open(dir, process.env.PATH);
+  expect(await withRedis(second.url, (redis) => redis.get('kept'))).toBe(isBinary ? 'yes' : null);
+  expect(policy).toEqual(isBinary ? ['maxmemory-policy', 'noeviction'] : expect.any(Array));
+});
+
+it('is found under the name of Valkey too', () => {
+  const dir = tempDir();
+  const command = join(dir, 'valkey-server');
+  writeFileSync(command, '', { mode: 0o755 });
+  expect(findServerProgram([nowhere, dir].join(delimiter))).toEqual({
+    kind: 'valkey-server',
+    command,
+    args: ['-'],
+  });
+});
+
+it('says plainly that the JavaScript one is for trying out', async () => {
+  const { logger, lines } = testLogger();
+  await open(tempDir(), nowhere, logger);
+  expect(lines).toContainEqual(
+    expect.objectContaining({ level: 'warn', msg: expect.stringContaining('for trying out only') }),
+  );
+});
+
+it('shows the last words of a server that does not start', async () => {
+  const dir = tempDir();
+  const bin = tempDir();
+  writeFileSync(join(bin, 'redis-server'), '#!/bin/sh\necho "Fatal: this is not a Redis"\nexit 3\n', {
+    mode: 0o755,
+  });
+  await expect(openRedis({ dir, searchPath: bin, logger: testLogger().logger })).rejects.toThrow(
+    /did not start[\s\S]*Fatal: this is not a Redis/,
+  );
+});

@@ -1,0 +1,71 @@
+import { connect, createServer, type Socket } from 'node:net';
+import { expect, it } from 'vitest';
+import { createRedis } from '../../src/runtime/redis.ts';
+import { testLogger } from '../support/test-logger.ts';
+import { startTestRedis } from '../support/test-redis.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const { url } = await startTestRedis();
+
+/** A way to Redis that can be cut. */
+async function openGate(port = 0): Promise<{ url: string; port: number; cut: () => Promise<void> }> {
+  const target = new URL(url);
+  const sockets = new Set<Socket>();
+  const server = createServer((inward) => {
+    const outward = connect(Number(target.port), target.hostname);
+    inward.pipe(outward).pipe(inward);
+    for (const socket of [inward, outward]) {
+      sockets.add(socket);
+      socket.on('error', () => {}).on('close', () => sockets.delete(socket));
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  const through = new URL(url);
+  through.port = String(address.port);
+  const cut = async (): Promise<void> => {
+    const closed = new Promise((resolve) => server.close(resolve));
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  };
+  return { url: through.href, port: address.port, cut };
+}
+
+it('logs an outage once, comes back by itself, and says so', async () => {
+  const gate = await openGate();
+  const { logger, lines, text } = testLogger();
+  const redis = createRedis(gate.url, 'general', logger);
+  let attempts = 0;
+  redis.on('reconnecting', () => {
+    attempts += 1;
+  });
+  await redis.set('a', '1');
+  await gate.cut();
+  await waitFor(() => attempts > 3);
+  const again = await openGate(gate.port);
+  await waitFor(() => lines.some(({ level }) => level === 'info'));
+  expect(await redis.get('a')).toBe('1');
+  expect(lines.map(({ level, role }) => [level, role])).toEqual([
+    ['error', 'general'],
+    ['info', 'general'],
+  ]);
+  expect(text()).not.toContain(new URL(url).password);
+  redis.disconnect();
+  await again.cut();
+});
+
+it('fails within seconds where somebody waits, and waits where a worker does', async () => {
+  const gate = await openGate();
+  await gate.cut();
+  const { logger } = testLogger();
+  const general = createRedis(gate.url, 'general', logger);
+  const worker = createRedis(gate.url, 'worker', logger);
+  const waiting = worker.get('a');
+  await expect(general.get('a')).rejects.toThrow(/max retries per request/);
+  const again = await openGate(gate.port);
+  expect(await waiting).toBe('1');
+  general.disconnect();
+  worker.disconnect();
+  await again.cut();
+});

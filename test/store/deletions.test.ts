@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import { NOW, openTestStore } from './test-store.ts';
+
+const store = await openTestStore();
+const { deletions, records, runs } = store;
+
+/** An instance whose first run saw five records, and a second run that is under way. */
+async function startSecondRun() {
+  const { claim: first } = await store.claimRun();
+  await store.write(
+    first,
+    ['a', 'b', 'c', 'd', 'e'].map((id) => `{"id":"${id}"}`),
+  );
+  await runs.finish(first, NOW);
+  const { run, claim } = await store.claimRun({ instanceId: first.instanceId, resource: 'contacts' });
+  const unseen = async () => (await deletions.unseen(run, 100)).map(({ id }) => id).toSorted();
+  return { run, claim, unseen };
+}
+
+test('only what this generation did not see is unseen', async () => {
+  const { claim, unseen } = await startSecondRun();
+  expect(await unseen()).toEqual(['a', 'b', 'c', 'd', 'e']);
+  await store.write(claim, ['{"id":"b"}', '{"id":"f"}'], { next: 'https://x.example/p2' });
+  await store.write(claim, ['{"id":"d","changed":true}']);
+  expect(await unseen()).toEqual(['a', 'c', 'e']);
+});
+
+test('what is marked is gone from the copy, but can be found; the run counts it', async () => {
+  const { claim, unseen } = await startSecondRun();
+  await store.write(claim, ['{"id":"a"}']);
+  expect(await deletions.mark(claim, ['b', 'c'], NOW + 5)).toBe(true);
+  expect(await unseen()).toEqual(['d', 'e']);
+  expect(await records.count(claim.instanceId, 'contacts')).toBe(3);
+  expect(await records.find(claim.instanceId, 'contacts', 'b')).toMatchObject({
+    deletedAt: NOW + 5,
+    document: '{"id":"b"}',
+  });
+  expect(await runs.find(claim)).toMatchObject({ deleted: 2 });
+  await deletions.mark(claim, ['d', 'e'], NOW + 6);
+  expect(await runs.find(claim)).toMatchObject({ deleted: 4 });
+});
+
+test('a run that resumes keeps what it has seen', async () => {
+  const { claim, unseen } = await startSecondRun();
+  await store.write(claim, ['{"id":"a"}', '{"id":"b"}'], { next: 'https://x.example/p2' });
+  await runs.fail(claim, { error: 'trouble', keepsPlace: true, now: NOW });
+  const resumed = await store.claimRun(claim);
+  await store.write(resumed.claim, ['{"id":"c"}']);
+  expect(await unseen()).toEqual(['d', 'e']);
+});
+
+test('no more at a time than is asked for, and none of other instances or resources', async () => {
+  const { run, claim } = await startSecondRun();
+  const other = await startSecondRun();
+  expect((await deletions.unseen(run, 2)).length).toBe(2);
+  expect(await deletions.unseen({ ...run, resource: 'conversations' }, 10)).toEqual([]);
+  await deletions.mark(claim, ['a', 'b', 'c', 'd', 'e'], NOW);
+  expect(await other.unseen()).toEqual(['a', 'b', 'c', 'd', 'e']);
+});
+
+test('a record that comes back is no longer deleted, and not unseen', async () => {
+  const { claim, unseen } = await startSecondRun();
+  await deletions.mark(claim, ['a'], NOW);
+  await store.write(claim, ['{"id":"a"}']);
+  expect(await unseen()).toEqual(['b', 'c', 'd', 'e']);
+  expect(await records.find(claim.instanceId, 'contacts', 'a')).toMatchObject({ deletedAt: null });
+});

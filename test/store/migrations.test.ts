@@ -1,0 +1,69 @@
+import { sql } from 'kysely';
+import { expect, test } from 'vitest';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { migrate } from '../../src/store/migrate.ts';
+import { spawnEntry } from '../support/spawn-entry.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+/** Everything that the schema consists of, and what the migrations keep of themselves. */
+async function describe(db: Database) {
+  const { rows: schema } = await sql`select type, name, sql from sqlite_master order by name`.execute(db);
+  const { rows: done } = await sql`select * from kysely_migration order by name`.execute(db);
+  return { schema, done };
+}
+
+test('processes that open a new file at the same time all find the schema, made once', async () => {
+  const url = `file:${tempDir()}/deep/er/app.db`;
+  const at = String(Date.now() + 1_500);
+  const processes = [0, 1, 2, 3].map(() =>
+    spawnEntry('test/store/migrate-process.ts', {}, { args: [url, at] }),
+  );
+  const ends = await Promise.all(processes.map(({ exited }) => exited));
+  expect(processes.map((one) => one.output())).toEqual(Array(4).fill('opened, 0 instances\n'));
+  expect(ends.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
+
+  const db = await openDatabase(url);
+  const { done } = await describe(db);
+  await db.destroy();
+  expect(done.length).toBe(1);
+});
+
+test('migrating again changes nothing, and keeps what is there', async () => {
+  const url = `file:${tempDir()}/app.db`;
+  const first = await openDatabase(url);
+  await first
+    .insertInto('instances')
+    .values({ id: 'ins_1', company_id: null, name: 'Kept', status: 'active', notice: null, installed_at: 1 })
+    .execute();
+  const before = await describe(first);
+  await migrate(first);
+  expect(await describe(first)).toEqual(before);
+  await first.destroy();
+
+  const second = await openDatabase(url);
+  expect(await describe(second)).toEqual(before);
+  expect((await second.selectFrom('instances').selectAll().execute()).map(({ name }) => name)).toEqual([
+    'Kept',
+  ]);
+  await second.destroy();
+});
+
+test('a database that cannot be migrated is left as it was, and says so', async () => {
+  const url = `file:${tempDir()}/app.db`;
+  const db = await openDatabase(url);
+  await sql`delete from kysely_migration`.execute(db);
+  const before = await describe(db);
+  await expect(openDatabase(url)).rejects.toThrow(/already exists/);
+  expect(await describe(db)).toEqual(before);
+  await db.destroy();
+});
+
+test('what may not be lost is on the disk when it is written; readers do not wait; parents are kept', async () => {
+  const db = await openDatabase(`file://${tempDir()}/app.db`);
+  const pragma = async (name: string) =>
+    Object.values((await sql.raw(`pragma ${name}`).execute(db)).rows[0] ?? {})[0];
+  expect(await pragma('journal_mode')).toBe('wal');
+  expect(await pragma('synchronous')).toBe(2);
+  expect(await pragma('foreign_keys')).toBe(1);
+  await db.destroy();
+});

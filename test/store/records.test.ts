@@ -1,0 +1,123 @@
+import { expect, test } from 'vitest';
+import { NOW, openTestStore } from './test-store.ts';
+
+const store = await openTestStore();
+const { records } = store;
+
+const DOCUMENTS = [
+  { id: 'a', name: 'Zoë Müller', email: 'zoe@example.com' },
+  { id: 'b', name: 'Bob 100% sure', note: 'snake_case', _links: { self: 'https://self.example' } },
+  { id: 'c', name: 'Carol 1000 sure', note: 'snakeXcase', path: 'C:\\temp' },
+  { id: 'd', name: 'said "hello" to Bob', tags: ['vip', { name: 'nested word' }] },
+  { id: 'e', name: '\u{1f511} key', n: 4711 },
+].map((document) => JSON.stringify(document));
+/** The same as the first, as a service writes it that escapes everything. */
+const ESCAPED = String.raw`{"id":"f","name":"Zo\u00eb M\u00FCller \ud83d\udd11","url":"http:\/\/x.example\/y"}`;
+
+const { claim } = await store.claimRun();
+await store.write(claim, [...DOCUMENTS.toReversed(), ESCAPED, '{"id":"gone","name":"Bob"}']);
+await store.deletions.mark(claim, ['gone'], NOW);
+
+async function search(text: string): Promise<string[]> {
+  const { records: found, total } = await records.browse(claim.instanceId, 'contacts', {
+    search: text,
+    offset: 0,
+    limit: 50,
+  });
+  expect(total).toBe(found.length);
+  return found.map(({ id }) => id);
+}
+
+async function collect(documents: AsyncIterable<string>): Promise<string[]> {
+  const all: string[] = [];
+  for await (const document of documents) all.push(document);
+  return all;
+}
+
+test.each([
+  ['nothing', '', ['a', 'b', 'c', 'd', 'e', 'f']],
+  ['spaces', '   ', ['a', 'b', 'c', 'd', 'e', 'f']],
+  ['a word', 'Carol', ['c']],
+  ['part of a word, in another case', 'cAR', ['c']],
+  ['several words, all of which must be there, in any order', 'sure bob', ['b']],
+  ['words that are not all there', 'bob carol', []],
+  ['a percent sign', '100%', ['b']],
+  ['an underline', 'snake_case', ['b']],
+  ['a backslash', 'C:\\temp', ['c']],
+  ['quotes', '"hello"', ['d']],
+  ['a word deep in the document', 'nested', ['d']],
+  ['a number', '4711', ['e']],
+  ['unicode, as it is or escaped', 'Zoë', ['a', 'f']],
+  ['unicode that was escaped in capitals', 'Müller', ['a', 'f']],
+  ['a pair of surrogates', '\u{1f511}', ['e', 'f']],
+  ['a slash, also when it was escaped', 'x.example/y', ['f']],
+  ['the name of a member, which is no content', 'email', []],
+  ['an address in _links, which is none either', 'self.example', []],
+  ['a single quote', "'", []],
+  ['SQL', "' or 1=1 --", []],
+  ['what was deleted is not found', 'gone', []],
+])('search: %s', async (_what, text, ids) => {
+  expect(await search(text)).toEqual(ids);
+});
+
+test('pages in the order of ids, with the number of all', async () => {
+  const browse = (offset: number) => records.browse(claim.instanceId, 'contacts', { offset, limit: 4 });
+  const [first, second, beyond] = [await browse(0), await browse(4), await browse(8)];
+  expect(first.records.map(({ id }) => id)).toEqual(['a', 'b', 'c', 'd']);
+  expect(second.records.map(({ id }) => id)).toEqual(['e', 'f']);
+  expect(beyond.records).toEqual([]);
+  expect([first.total, second.total, beyond.total]).toEqual([6, 6, 6]);
+  expect(first.records[0]).toEqual({ id: 'a', document: DOCUMENTS[0], updatedAt: NOW, deletedAt: null });
+});
+
+test('another instance or another resource has none of them', async () => {
+  const stranger = await store.addInstance();
+  const options = { offset: 0, limit: 50 };
+  expect(await records.browse(stranger, 'contacts', options)).toEqual({ records: [], total: 0 });
+  expect(await records.browse(claim.instanceId, 'conversations', options)).toEqual({ records: [], total: 0 });
+  expect(await records.find(stranger, 'contacts', 'a')).toBeUndefined();
+  expect(await collect(records.stream(stranger, 'contacts'))).toEqual([]);
+});
+
+test('a stream brings everything that is not deleted, once, in the order of ids, over several portions', async () => {
+  const { claim: large } = await store.claimRun();
+  const ids = Array.from({ length: 1_234 }, (_, index) => `id_${(index * 7_919) % 10_007}`);
+  for (let at = 0; at < ids.length; at += 100) {
+    await store.write(
+      large,
+      ids.slice(at, at + 100).map((id) => `{"id":"${id}"}`),
+      { next: 'https://x.example/p' },
+    );
+  }
+  await store.deletions.mark(large, ids.slice(0, 3), NOW);
+  const lines = await collect(records.stream(large.instanceId, 'contacts'));
+  expect(lines).toEqual(
+    ids
+      .slice(3)
+      .toSorted()
+      .map((id) => `{"id":"${id}"}`),
+  );
+});
+
+test('a stream that is read while records come in misses none that were there', async () => {
+  const { claim: growing } = await store.claimRun();
+  const page = (from: number) =>
+    Array.from({ length: 600 }, (_, index) => `{"id":"k${String(from + 2 * index).padStart(5, '0')}"}`);
+  await store.write(growing, page(0), { next: 'https://x.example/p' });
+  const seen: string[] = [];
+  for await (const document of records.stream(growing.instanceId, 'contacts')) {
+    if (seen.length === 10) await store.write(growing, page(1), { next: 'https://x.example/p' });
+    seen.push(document);
+  }
+  expect(new Set(seen).size).toBe(seen.length);
+  expect(seen).toEqual(expect.arrayContaining(page(0)));
+});
+
+test('the whole copy of an instance can be removed, and only that', async () => {
+  const { claim: gone } = await store.claimRun();
+  await store.write(gone, ['{"id":"1"}']);
+  await records.removeAll(gone.instanceId);
+  expect(await records.count(gone.instanceId, 'contacts')).toBe(0);
+  expect(await records.find(gone.instanceId, 'contacts', '1')).toBeUndefined();
+  expect(await records.count(claim.instanceId, 'contacts')).toBe(6);
+});

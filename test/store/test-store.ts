@@ -1,0 +1,84 @@
+import { afterAll } from 'vitest';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { DeletionStore } from '../../src/store/deletions.ts';
+import { InstanceStore } from '../../src/store/instances.ts';
+import { PageStore } from '../../src/store/pages.ts';
+import { RecordStore } from '../../src/store/records.ts';
+import { type Run, type RunKey, RunStore } from '../../src/store/runs.ts';
+import { TokenStore } from '../../src/store/tokens.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+export const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
+
+/** Every store on a new database file. */
+export interface TestStore {
+  url: string;
+  db: Database;
+  instances: InstanceStore;
+  tokens: TokenStore;
+  runs: RunStore;
+  pages: PageStore;
+  records: RecordStore;
+  deletions: DeletionStore;
+  /** Installs a company; answers its instance's id. */
+  addInstance(): Promise<string>;
+  /** A run of a new instance (or of a given one), claimed by a worker. */
+  claimRun(key?: RunKey): Promise<{ run: Run; claim: RunKey & { fence: number } }>;
+  /** Writes a page of these documents, as texts. */
+  write(
+    claim: RunKey & { fence: number },
+    documents: string[],
+    options?: { next?: string; now?: number },
+  ): Promise<Run | undefined>;
+}
+
+/** Opens a new database; it is closed when the test file is through. */
+export async function openTestStore(): Promise<TestStore> {
+  const url = `file:${tempDir()}/app.db`;
+  const db = await openDatabase(url);
+  afterAll(() => db.destroy());
+  const tokens = new TokenStore(db);
+  const runs = new RunStore(db);
+  const pages = new PageStore(db);
+  let count = 0;
+  const addInstance = async () => {
+    const id = `ins_${++count}`;
+    await tokens.install(
+      { id, company_id: `cmp_${count}`, name: `Company ${count}`, installed_at: NOW + count },
+      {
+        access_token: 'sealed',
+        refresh_token: 'sealed',
+        access_expires_at: NOW,
+        refresh_issued_at: NOW,
+        refresh_due_at: NOW,
+        refreshed_at: NOW,
+      },
+    );
+    return id;
+  };
+  return {
+    url,
+    db,
+    instances: new InstanceStore(db),
+    tokens,
+    runs,
+    pages,
+    records: new RecordStore(db),
+    deletions: new DeletionStore(db),
+    addInstance,
+    async claimRun(key) {
+      const ofRun = key ?? { instanceId: await addInstance(), resource: 'contacts' };
+      await runs.start(ofRun, NOW);
+      const run = await runs.claim(ofRun);
+      if (run === undefined) throw new Error('the run could not be claimed');
+      return { run, claim: { ...ofRun, fence: run.fence } };
+    },
+    write: (claim, documents, { next, now = NOW } = {}) =>
+      pages.commit(
+        claim,
+        { body: `{"_results":[${documents.join(',')}]}`, next: next ?? null },
+        { records: documents.length, skipped: 0 },
+        now,
+      ),
+  };
+}

@@ -1,0 +1,43 @@
+import { accessSync, constants } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { type Browser, chromium } from 'playwright-core';
+import { withFileLock } from '../../src/runtime/file-lock.ts';
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+const UNPACK_LIMIT_MS = 60_000;
+const FLAGS = [
+  // Its sandbox does not work for root, nor in most containers; the tests open nothing but our own pages.
+  '--no-sandbox',
+  '--disable-dev-shm-usage',
+  '--disable-gpu',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** Starts Chromium, that of the PATH or else the one that npm brought; the caller closes it. */
+export async function launchBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath: onPath() ?? (await unpacked()), args: FLAGS });
+}
+
+function onPath(): string | undefined {
+  const dirs = (process.env.PATH ?? '').split(delimiter).filter((dir) => dir !== '');
+  return NAMES.flatMap((name) => dirs.map((dir) => join(dir, name))).find((path) => {
+    try {
+      accessSync(path, constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+async function unpacked(): Promise<string> {
+  const { default: packed } = await import('@sparticuz/chromium');
+  // It takes a file that another test file has not finished unpacking for the whole.
+  return withFileLock(join(tmpdir(), 'partner-app-test-chromium.lock'), UNPACK_LIMIT_MS, () =>
+    packed.executablePath(),
+  );
+}

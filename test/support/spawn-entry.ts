@@ -1,0 +1,88 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
+import { tempDir } from './temp-dir.ts';
+import { waitFor } from './wait-for.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const PRELOAD = join(ROOT, 'src/runtime/preload.js');
+
+/** How a process ended. */
+export interface Exit {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+/** A running entry point. */
+export interface EntryProcess {
+  pid: number;
+  /** Everything that it has written so far, standard output and error output as they came. */
+  output(): string;
+  /** Resolves when the output matches; fails when the process ends before. */
+  waitForOutput(pattern: RegExp, timeoutMs?: number): Promise<RegExpExecArray>;
+  /** Resolves when it has ended. */
+  exited: Promise<Exit>;
+  /** Sends a signal, unless it has ended already, and waits for the end. */
+  stop(signal?: NodeJS.Signals): Promise<Exit>;
+}
+
+const running = new Set<EntryProcess>();
+
+afterAll(async () => {
+  await Promise.all([...running].map((entry) => entry.stop('SIGKILL')));
+});
+
+/**
+ * Starts an entry point as a process of its own, as the npm scripts do; what still runs when the test file is through
+ * is killed.
+ *
+ * @param entry path from the root of the repository, such as `src/worker.ts`
+ * @param env all of its environment, besides PATH and HOME
+ * @param options.cwd its current directory, where it keeps `.data`; by default an empty one
+ */
+export function spawnEntry(
+  entry: string,
+  env: Record<string, string> = {},
+  options: { cwd?: string; args?: string[] } = {},
+): EntryProcess {
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(process.execPath, ['--import', PRELOAD, join(ROOT, entry), ...(options.args ?? [])], {
+    cwd: options.cwd ?? tempDir(),
+    env: { PATH, HOME, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  if (child.pid === undefined) throw new Error(`${entry} could not be started`);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  }
+  let end: Exit | undefined;
+  const exited = new Promise<Exit>((resolve) => {
+    child.once('close', (code, signal) => {
+      end = { code, signal };
+      running.delete(entryProcess);
+      resolve(end);
+    });
+  });
+  const entryProcess: EntryProcess = {
+    pid: child.pid,
+    output: () => output,
+    waitForOutput: async (pattern, timeoutMs = 15_000) => {
+      const found = await waitFor(() => pattern.exec(output) ?? end, {
+        timeoutMs,
+        what: `${entry} to write ${pattern}`,
+      });
+      if (Array.isArray(found)) return found;
+      throw new Error(`${entry} ended before it wrote ${pattern}: ${JSON.stringify(end)}\n${output}`);
+    },
+    exited,
+    stop: (signal = 'SIGTERM') => {
+      if (end === undefined) child.kill(signal);
+      return exited;
+    },
+  };
+  running.add(entryProcess);
+  return entryProcess;
+}

@@ -1,0 +1,94 @@
+import { afterAll } from 'vitest';
+import { type App, createApp } from '../../src/app.ts';
+import { type Config, loadConfig } from '../../src/config.ts';
+import { findFreePort } from '../../src/runtime/free-port.ts';
+import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts';
+import type { OwnLogic } from '../../src/sync/own-logic.ts';
+import { createHttpSession, type HttpSession } from './http-session.ts';
+import { SandboxControl } from './sandbox-control.ts';
+import { tempDir } from './temp-dir.ts';
+import { type TestLogger, testLogger } from './test-logger.ts';
+import { startTestRedis } from './test-redis.ts';
+
+/** What a test wants otherwise. */
+export interface TestAppOptions {
+  sandbox?: { windowMs?: number; latencyMs?: number };
+  /** Environment variables over those that the test app sets. */
+  env?: Record<string, string>;
+  ownLogic?: OwnLogic;
+  /** Whether this process works on jobs; it does by default. */
+  workers?: boolean;
+}
+
+/** The sandbox, a Redis and the app, all real, on ports and files of their own. */
+export interface TestApp {
+  app: App;
+  config: Config;
+  /** The environment that another process needs to join in. */
+  env: Record<string, string>;
+  redisUrl: string;
+  sandbox: Sandbox;
+  control: SandboxControl;
+  log: TestLogger;
+  /** Puts together another app on the same store and Redis, as a second process would. */
+  join(): Promise<App>;
+  /** A new browser without JavaScript. */
+  session(): HttpSession;
+}
+
+const closers: (() => Promise<void>)[] = [];
+
+afterAll(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+/** Starts a test app; everything ends when the test file is through. */
+export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
+  const port = await findFreePort();
+  const publicUrl = `http://127.0.0.1:${port}`;
+  const sandbox = await createSandbox({ ...options.sandbox, redirectUris: [`${publicUrl}/oauth/callback`] });
+  closers.push(() => sandbox.close());
+  const redis = await startTestRedis();
+  const dir = tempDir();
+  const env = {
+    SERVICE_API_URL: sandbox.apiUrl,
+    SERVICE_AUTH_URL: sandbox.authUrl,
+    CLIENT_ID: sandbox.application.client_id,
+    CLIENT_SECRET: sandbox.application.client_secret,
+    PUBLIC_URL: publicUrl,
+    PORT: String(port),
+    DATABASE_URL: `file:${dir}/app.db`,
+    REDIS_URL: redis.url,
+    ...options.env,
+  };
+  const config = loadConfig(env, { dataDir: dir });
+  const secrets = {
+    SESSION_SECRET: config.sessionSecret,
+    TOKEN_KEYS: config.tokenKeys.map(({ id, key }) => `${id}:${key.toString('base64')}`).join(','),
+  };
+  const log = testLogger();
+  const join = async () => {
+    const { ownLogic } = options;
+    const app = await createApp(config, redis.url, log.logger, ownLogic === undefined ? {} : { ownLogic });
+    closers.push(() => app.close());
+    return app;
+  };
+  const app = await join();
+  const web = await app.startWeb();
+  closers.push(() => web.close());
+  if (options.workers !== false) {
+    const workers = app.startWorkers();
+    closers.push(() => workers.close());
+  }
+  return {
+    app,
+    config,
+    env: { ...env, ...secrets },
+    redisUrl: redis.url,
+    sandbox,
+    control: new SandboxControl(sandbox.origin),
+    log,
+    join,
+    session: () => createHttpSession(publicUrl),
+  };
+}

@@ -1,0 +1,137 @@
+import { Redis } from 'ioredis';
+import { afterAll, expect, test } from 'vitest';
+import { RateBudget } from '../../src/client/budget/rate-budget.ts';
+import { ServiceClock } from '../../src/client/service-clock.ts';
+import { RESOURCES } from '../../src/sync/resources.ts';
+import { StatusReader } from '../../src/sync/status.ts';
+import { NOW, openTestStore } from '../store/test-store.ts';
+import { startTestRedis } from '../support/test-redis.ts';
+
+/** As the interfaces name them; more is allowed, less is not. */
+const FIELDS = {
+  instance: ['id', 'name', 'company_id', 'status', 'token', 'budget', 'resources'],
+  token: ['access_expires_at', 'refresh_expires_at', 'refresh_due_at', 'rotations'],
+  budget: ['limit', 'remaining', 'reset_at', 'burst_remaining', 'blocked_until'],
+  resource: ['state', 'pages', 'records', 'deleted', 'started_at', 'finished_at', 'error'],
+};
+
+const INTERVAL_MS = 60 * 60_000;
+const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+const store = await openTestStore();
+const redis = new Redis((await startTestRedis()).url);
+afterAll(() => redis.disconnect());
+const budget = new RateBudget(redis);
+const reader = new StatusReader({
+  ...store,
+  budget,
+  clock: new ServiceClock(() => NOW),
+  resources: RESOURCES,
+  intervalMs: INTERVAL_MS,
+});
+
+async function read(id: string) {
+  const status = await reader.read(id);
+  if (status === undefined) throw new Error('no status');
+  return status;
+}
+
+async function expectFields(id: string) {
+  const status = JSON.parse(JSON.stringify(await read(id)));
+  expect(Object.keys(status)).toEqual(expect.arrayContaining(FIELDS.instance));
+  expect(Object.keys(status.token)).toEqual(expect.arrayContaining(FIELDS.token));
+  expect(Object.keys(status.budget)).toEqual(expect.arrayContaining(FIELDS.budget));
+  expect(Object.keys(status.resources)).toEqual(['contacts', 'conversations']);
+  for (const resource of Object.values(status.resources)) {
+    expect(Object.keys(resource as object)).toEqual(expect.arrayContaining(FIELDS.resource));
+  }
+}
+
+test('every field is there as JSON from the first moment on, null where nothing is known', async () => {
+  const id = await store.addInstance();
+  await expectFields(id);
+  const status = await read(id);
+  expect(status).toMatchObject({ id, status: 'active', notice: null, next_sync_at: null });
+  expect(status.budget).toEqual({
+    limit: null,
+    remaining: null,
+    reset_at: null,
+    burst_remaining: null,
+    blocked_until: null,
+  });
+  expect(status.resources.contacts).toMatchObject({ state: 'idle', pages: 0, started_at: null, error: null });
+});
+
+test('and without tokens, after a disconnect', async () => {
+  const id = await store.addInstance();
+  await store.tokens.disconnect(id);
+  await expectFields(id);
+  expect((await read(id)).token).toMatchObject({
+    access_expires_at: null,
+    refresh_expires_at: null,
+    rotations: 0,
+  });
+});
+
+test('the token’s life is told in dates: the end is six months after the issue', async () => {
+  const { token } = await read(await store.addInstance());
+  expect(token).toMatchObject({
+    access_expires_at: '2026-03-01T12:00:00.000Z',
+    refresh_expires_at: '2026-09-01T12:00:00.000Z',
+    refresh_due_at: '2026-03-01T12:00:00.000Z',
+  });
+});
+
+test('the progress of a resource, and what is in the copy', async () => {
+  const { claim } = await store.claimRun();
+  await store.write(claim, ['{"id":"1"}', '{"id":"2"}', '{"id":"3"}'], { next: 'https://x.example/p2' });
+  await store.runs.wait(claim, { for: 'limit', until: NOW + 30_000 });
+  expect((await read(claim.instanceId)).resources.contacts).toMatchObject({
+    state: 'waiting',
+    waiting_for: 'limit',
+    waiting_until: new Date(NOW + 30_000).toISOString(),
+    pages: 1,
+    records: 3,
+    stored: 3,
+    started_at: new Date(NOW).toISOString(),
+    finished_at: null,
+  });
+  expect(JSON.stringify(await read(claim.instanceId))).not.toContain('x.example');
+
+  await store.deletions.mark(claim, ['3'], NOW);
+  await store.runs.finish(claim, NOW + 1_000);
+  const after = await read(claim.instanceId);
+  expect(after.resources.contacts).toMatchObject({ state: 'idle', deleted: 1, stored: 2 });
+  expect(after.next_sync_at).toBe(new Date(NOW + 1_000 + INTERVAL_MS).toISOString());
+});
+
+test('a failure says what went wrong, and the next try comes sooner', async () => {
+  const { claim } = await store.claimRun();
+  await store.runs.fail(claim, { error: 'The service has trouble (500).', keepsPlace: true, now: NOW });
+  const status = await read(claim.instanceId);
+  expect(status.resources.contacts).toMatchObject({
+    state: 'failed',
+    error: 'The service has trouble (500).',
+  });
+  expect(status.next_sync_at).toBe(new Date(NOW + 10 * 60_000).toISOString());
+});
+
+test('the budget of the company', async () => {
+  const id = await store.addInstance();
+  const { company_id } = await read(id);
+  const rate = { limit: 120, remaining: 77, resetMs: NOW, endsInMs: 30_000, burstRemaining: 60 };
+  await budget.observe(company_id ?? '', rate);
+  const known = (await read(id)).budget;
+  expect(known).toMatchObject({ limit: 120, remaining: 77, burst_remaining: 60, blocked_until: null });
+  expect(known.reset_at).toMatch(ISO);
+});
+
+test('an instance that does not exist has no status', async () => {
+  expect(await reader.read('ins_unknown')).toBeUndefined();
+});
+
+test('all of them, the oldest first', async () => {
+  const all = (await reader.readAll()).map(({ id }) => id);
+  expect(all.length).toBeGreaterThan(4);
+  expect(all).toEqual(all.toSorted((one, other) => Number(one.slice(4)) - Number(other.slice(4))));
+});

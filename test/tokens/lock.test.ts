@@ -1,0 +1,100 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { RedisLock } from '../../src/tokens/lock.ts';
+import { startTestRedis } from '../support/test-redis.ts';
+
+const HOLD_MS = 5_000;
+
+let redis: Redis;
+let locks: RedisLock[];
+const connections: Redis[] = [];
+
+beforeAll(async () => {
+  const { url } = await startTestRedis();
+  locks = [0, 1].map(() => {
+    redis = new Redis(url);
+    connections.push(redis);
+    return new RedisLock(redis);
+  });
+});
+
+afterAll(() => {
+  for (const connection of connections) connection.disconnect();
+});
+
+test('one at a time, from several processes', async () => {
+  let inside = 0;
+  let most = 0;
+  const results = await Promise.all(
+    Array.from({ length: 6 }, (_, index) =>
+      locks[index % 2]?.hold('exclusive', HOLD_MS, async () => {
+        inside++;
+        most = Math.max(most, inside);
+        await redis.ping();
+        await turn();
+        inside--;
+        return index;
+      }),
+    ),
+  );
+  expect(most).toBe(1);
+  expect(results).toEqual([0, 1, 2, 3, 4, 5]);
+  expect(await redis.exists('exclusive')).toBe(0);
+});
+
+test('different keys do not wait for each other', async () => {
+  const [one, other] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await Promise.all([
+    locks[0]?.hold('one', HOLD_MS, async () => {
+      one.resolve();
+      await other.promise;
+    }),
+    locks[1]?.hold('other', HOLD_MS, async () => {
+      other.resolve();
+      await one.promise;
+    }),
+  ]);
+  expect(await redis.exists('one', 'other')).toBe(0);
+});
+
+test('work that throws gives the lock back, and its error on', async () => {
+  const failing = locks[0]?.hold('failing', HOLD_MS, async () => {
+    throw new Error('out of paper');
+  });
+  await expect(failing).rejects.toThrow('out of paper');
+  expect(await redis.exists('failing')).toBe(0);
+});
+
+test('a holder that outlived its lock does not give back another’s', async () => {
+  let owner: string | null = null;
+  await locks[0]?.hold('late', HOLD_MS, async () => {
+    owner = await redis.get('late');
+    // As if its time had run out, and somebody else had taken it.
+    await redis.set('late', 'somebody else');
+  });
+  expect(owner).toEqual(expect.any(String));
+  expect(await redis.get('late')).toBe('somebody else');
+});
+
+test('the lock of a dead holder ends by itself', async () => {
+  await redis.set('dead', 'somebody', 'PX', 150);
+  expect(await locks[0]?.hold('dead', HOLD_MS, async () => 'done')).toBe('done');
+});
+
+test('a holder’s lock lives as long as it says and no longer', async () => {
+  const ttlMs = await locks[0]?.hold('lifetime', HOLD_MS, () => redis.pttl('lifetime'));
+  expect(ttlMs).toBeGreaterThan(HOLD_MS - 2_000);
+  expect(ttlMs).toBeLessThanOrEqual(HOLD_MS);
+});
+
+test('a lock that does not come free is given up on, without doing the work', async () => {
+  await redis.set('stuck', 'somebody');
+  let worked = false;
+  const waiting = locks[0]?.hold('stuck', 60, async () => {
+    worked = true;
+  });
+  await expect(waiting).rejects.toThrow('did not come free');
+  expect(worked).toBe(false);
+  expect(await redis.get('stuck')).toBe('somebody');
+});

@@ -1,0 +1,156 @@
+import * as openid from 'openid-client';
+import { beforeEach, expect, test } from 'vitest';
+import { ServiceClock } from '../../src/client/service-clock.ts';
+import { OAuthClient } from '../../src/tokens/oauth-client.ts';
+import { startTokenServer } from './token-server.ts';
+
+const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
+const REDIRECT_URI = 'https://app.example:8443/oauth/callback';
+const CLIENT_ID = 'app:1+2%/ ü';
+const CLIENT_SECRET = 'p:a+s%s/w o&r=d?ü€';
+const GRANTED = {
+  access_token: 'at-1',
+  refresh_token: 'rt-1',
+  expires_at: '1772370000',
+  token_type: 'Bearer',
+};
+
+const server = await startTokenServer();
+let clock: ServiceClock;
+let client: OAuthClient;
+
+beforeEach(() => {
+  server.requests.length = 0;
+  server.answerJson(200, GRANTED, { date: new Date(NOW).toUTCString() });
+  clock = new ServiceClock();
+  client = newClient();
+});
+
+function newClient(
+  credentials: { clientId: string; clientSecret: string } = {
+    clientId: CLIENT_ID,
+    clientSecret: CLIENT_SECRET,
+  },
+) {
+  return new OAuthClient({ authUrl: server.url, redirectUri: REDIRECT_URI, clock, ...credentials });
+}
+
+function lastRequest() {
+  const request = server.requests.at(-1);
+  if (request === undefined) throw new Error('nothing was asked');
+  return request;
+}
+
+const basic = (text: string) => `Basic ${Buffer.from(text, 'utf8').toString('base64')}`;
+
+test.each([
+  ['plain', 'app', 'secret'],
+  ['a colon', 'app', 'se:cr:et'],
+  ['plus, percent, slash and space', 'app', '+%/ %20'],
+  ['an umlaut and a euro', 'äpp', 'gehöim €'],
+  ['what a URL would change', '~app!*()', "a&b=c?d#e'f"],
+  ['all of it', CLIENT_ID, CLIENT_SECRET],
+])(
+  'the Basic header is Base64 of client_id:client_secret, to the letter: %s',
+  async (_what, clientId, clientSecret) => {
+    await newClient({ clientId, clientSecret }).refresh('rt-0');
+    expect(lastRequest().headers.authorization).toBe(basic(`${clientId}:${clientSecret}`));
+  },
+);
+
+test('the library’s own Basic header would be another one', async () => {
+  const metadata = { issuer: server.url, token_endpoint: `${server.url}/oauth/token` };
+  const own = new openid.Configuration(
+    metadata,
+    CLIENT_ID,
+    undefined,
+    openid.ClientSecretBasic(CLIENT_SECRET),
+  );
+  openid.allowInsecureRequests(own);
+  await openid.refreshTokenGrant(own, 'rt-0');
+  const { authorization } = lastRequest().headers;
+  expect(authorization).toMatch(/^Basic /);
+  expect(authorization).not.toBe(basic(`${CLIENT_ID}:${CLIENT_SECRET}`));
+});
+
+test('the exchange sends the specified parameters and no others, as a form', async () => {
+  expect(await client.exchange('c o+d&e/ü', 'state-1')).toEqual({
+    accessToken: 'at-1',
+    refreshToken: 'rt-1',
+    accessExpiresAt: 1_772_370_000_000,
+  });
+  const { method, url, headers, body } = lastRequest();
+  expect([method, url]).toEqual(['POST', '/auth/oauth/token']);
+  expect(headers['content-type']).toMatch(/^application\/x-www-form-urlencoded\b/);
+  expect(headers.accept).toBe('application/json');
+  expect([...new URLSearchParams(body)].toSorted()).toEqual([
+    ['code', 'c o+d&e/ü'],
+    ['grant_type', 'authorization_code'],
+    ['redirect_uri', REDIRECT_URI],
+  ]);
+});
+
+test('redirect_uri is identical in both requests', async () => {
+  const authorize = client.authorizeUrl('state-1');
+  await client.exchange('code-1', 'state-1');
+  expect(new URLSearchParams(lastRequest().body).get('redirect_uri')).toBe(
+    authorize.searchParams.get('redirect_uri'),
+  );
+});
+
+test('the authorize address carries the specified parameters and no others', () => {
+  const url = client.authorizeUrl('state-1');
+  expect(url.origin + url.pathname).toBe(`${server.url}/oauth/authorize`);
+  expect(Object.fromEntries(url.searchParams)).toEqual({
+    response_type: 'code',
+    client_id: CLIENT_ID,
+    redirect_uri: REDIRECT_URI,
+    state: 'state-1',
+  });
+});
+
+test('the refresh sends the specified parameters and no others, as a form', async () => {
+  expect(await client.refresh('rt/+ 0')).toMatchObject({ accessToken: 'at-1', refreshToken: 'rt-1' });
+  const { method, url, headers, body } = lastRequest();
+  expect([method, url]).toEqual(['POST', '/auth/oauth/token']);
+  expect(headers['content-type']).toMatch(/^application\/x-www-form-urlencoded\b/);
+  expect([...new URLSearchParams(body)].toSorted()).toEqual([
+    ['grant_type', 'refresh_token'],
+    ['refresh_token', 'rt/+ 0'],
+  ]);
+});
+
+test('a refresh that is answered without a refresh token brings none', async () => {
+  server.answerJson(200, { access_token: 'at-2', token_type: 'bearer' });
+  expect(await client.refresh('rt-0')).toMatchObject({ accessToken: 'at-2', refreshToken: undefined });
+});
+
+test.each([
+  ['no token_type', {}],
+  ['a refresh_token of null', { token_type: 'Bearer', refresh_token: null }],
+  [
+    'members that are not specified, in odd forms',
+    { token_type: 'bearer', scope: null, expires_in: null, id_token: 'x' },
+  ],
+])('an answer with %s grants what it says', async (_what, odd) => {
+  server.answerJson(200, { access_token: 'at', expires_at: null, ...odd });
+  expect(await client.refresh('rt')).toMatchObject({ accessToken: 'at', refreshToken: undefined });
+});
+
+test('an exchange that is answered without a refresh token fails', async () => {
+  server.answerJson(200, { access_token: 'at-2', token_type: 'Bearer' });
+  await expect(client.exchange('code-1', 'state-1')).rejects.toThrow('no refresh token');
+});
+
+test('an answer’s Date teaches the clock before expires_at is read with it', async () => {
+  const expiresAt = NOW / 1_000 + 1_800;
+  server.answerJson(200, { ...GRANTED, expires_at: expiresAt }, { date: new Date(NOW).toUTCString() });
+  expect((await client.refresh('rt-0')).accessExpiresAt).toBe(NOW + 30 * 60_000);
+  expect(Math.abs(clock.now() - NOW)).toBeLessThan(5_000);
+});
+
+test('a redirect is not followed with the credentials', async () => {
+  server.answer = (response) => response.writeHead(307, { location: `${server.url}/stolen` }).end();
+  await expect(client.refresh('rt-0')).rejects.toThrow();
+  expect(server.requests.map(({ url }) => url)).toEqual(['/auth/oauth/token']);
+});

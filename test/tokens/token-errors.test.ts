@@ -1,0 +1,111 @@
+import type { ServerResponse } from 'node:http';
+import { expect, test } from 'vitest';
+import { ServiceClock } from '../../src/client/service-clock.ts';
+import { findFreePort } from '../../src/runtime/free-port.ts';
+import { OAuthClient } from '../../src/tokens/oauth-client.ts';
+import { oauthErrorOf, toRefreshError } from '../../src/tokens/token-errors.ts';
+import { startTokenServer } from './token-server.ts';
+
+const server = await startTokenServer();
+
+function newClient(authUrl: string) {
+  return new OAuthClient({
+    authUrl,
+    clientId: 'app',
+    clientSecret: 'top-secret',
+    redirectUri: 'https://app.example/oauth/callback',
+    clock: new ServiceClock(),
+  });
+}
+
+/** What a refresh fails on when the token route answers so. */
+async function failure(authUrl = server.url): Promise<unknown> {
+  return newClient(authUrl)
+    .refresh('rt-secret')
+    .then(
+      () => new Error('the refresh went well'),
+      (error: unknown) => error,
+    );
+}
+
+function json(status: number, body: unknown, headers: Record<string, string> = {}) {
+  return (response: ServerResponse) => {
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+  };
+}
+
+const CHALLENGE = { 'www-authenticate': 'Basic realm="token", charset="UTF-8"' };
+const SERVICE_ERROR = { _error: { status: 500, title: 'Oops', message: 'Something went wrong' } };
+
+test.each<[string, (response: ServerResponse) => void, object]>([
+  ['invalid_grant', json(400, { error: 'invalid_grant' }), { remedy: 'reauthorize' }],
+  ['invalid_client', json(401, { error: 'invalid_client' }), { remedy: 'give_up' }],
+  [
+    'invalid_client with a challenge',
+    json(401, { error: 'invalid_client' }, CHALLENGE),
+    { remedy: 'give_up' },
+  ],
+  [
+    'a bare 401 with a challenge',
+    (response) => response.writeHead(401, CHALLENGE).end(),
+    { remedy: 'give_up' },
+  ],
+  ['unauthorized_client', json(400, { error: 'unauthorized_client' }), { remedy: 'give_up' }],
+  ['another OAuth error', json(400, { error: 'temporarily_unavailable' }), { remedy: 'wait' }],
+  ['500', json(500, SERVICE_ERROR), { remedy: 'wait', status: 500, retryAfterMs: undefined }],
+  ['500 without a body', (response) => response.writeHead(500).end(), { remedy: 'wait', status: 500 }],
+  [
+    '503 with retry-after',
+    json(503, SERVICE_ERROR, { 'retry-after': '7' }),
+    { remedy: 'wait', status: 503, retryAfterMs: 7_000 },
+  ],
+  [
+    '429 with retry-after',
+    json(429, SERVICE_ERROR, { 'retry-after': '2.5' }),
+    { remedy: 'wait', status: 429, retryAfterMs: 2_500 },
+  ],
+  [
+    'HTML',
+    (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>hi</h1>'),
+    { remedy: 'wait', status: 200 },
+  ],
+  [
+    'HTML as JSON',
+    (response) => response.writeHead(200, { 'content-type': 'application/json' }).end('<h1>'),
+    { remedy: 'wait' },
+  ],
+  ['no access token', json(200, { token_type: 'Bearer' }), { remedy: 'wait' }],
+  ['another token type', json(200, { access_token: 'a', token_type: 'mac' }), { remedy: 'wait' }],
+  [
+    'a redirect',
+    (response) => response.writeHead(302, { location: '/elsewhere' }).end(),
+    { remedy: 'wait', status: 302 },
+  ],
+  ['a connection that breaks', (response) => response.destroy(), { remedy: 'wait', status: undefined }],
+])('a refresh answered with %s', async (_what, answer, expected) => {
+  server.answer = answer;
+  const cause = await failure();
+  const error = toRefreshError(cause);
+  expect(error).toMatchObject(expected);
+  expect(error.cause).toBe(cause);
+  expect(error.message).not.toMatch(/secret/);
+});
+
+test('a token route that is not there', async () => {
+  const error = toRefreshError(await failure(`http://127.0.0.1:${await findFreePort()}`));
+  expect(error).toMatchObject({ remedy: 'wait', status: undefined });
+});
+
+test('a token route that takes too long, or anything else', () => {
+  expect(toRefreshError(new DOMException('timed out', 'TimeoutError'))).toMatchObject({ remedy: 'wait' });
+  expect(toRefreshError('nonsense')).toMatchObject({ remedy: 'wait', status: undefined });
+});
+
+test('the names of OAuth errors, where the token route spoke OAuth', async () => {
+  server.answer = json(400, { error: 'invalid_grant', error_description: 'expired' });
+  expect(oauthErrorOf(await failure())).toEqual({ code: 'invalid_grant', description: 'expired' });
+  server.answer = (response) => response.writeHead(401, CHALLENGE).end();
+  expect(oauthErrorOf(await failure())).toMatchObject({ code: 'invalid_client' });
+  server.answer = json(500, SERVICE_ERROR);
+  expect(oauthErrorOf(await failure())).toBeUndefined();
+});

@@ -1,0 +1,297 @@
+import { randomBytes } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { ServiceClock } from '../../src/client/service-clock.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { InstanceStore } from '../../src/store/instances.ts';
+import { TokenStore } from '../../src/store/tokens.ts';
+import { RedisLock } from '../../src/tokens/lock.ts';
+import { OAuthClient } from '../../src/tokens/oauth-client.ts';
+import { Tokens, type TokensParts } from '../../src/tokens/tokens.ts';
+import { Vault } from '../../src/tokens/vault.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { startTestRedis } from '../support/test-redis.ts';
+import { startTokenServer } from './token-server.ts';
+
+const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
+const HOUR_MS = 60 * 60_000;
+const DAY_MS = 24 * HOUR_MS;
+
+// A token route of the test's own, not the sandbox: the test holds its answers back for as long as it likes.
+const server = await startTokenServer();
+const { url } = await startTestRedis();
+const redis = new Redis(url);
+const databaseUrl = `file:${tempDir()}/app.db`;
+const db = await openDatabase(databaseUrl);
+afterAll(async () => {
+  redis.disconnect();
+  await db.destroy();
+});
+
+const vault = new Vault([{ id: 'k1', key: randomBytes(32) }]);
+const store = new TokenStore(db);
+const instances = new InstanceStore(db);
+
+let now: number;
+let events: string[];
+let id: string;
+let tokens: Tokens;
+let count = 0;
+
+beforeEach(async () => {
+  now = NOW;
+  events = [];
+  id = `ins_${++count}`;
+  server.requests.length = 0;
+  tokens = newProcess();
+  await tokens.install(
+    { id, companyId: `cmp_${count}`, name: 'Acme', installedAt: now },
+    grant('at-0', 'rt-0'),
+  );
+});
+
+/** The same store and Redis, as another process has them. */
+function newProcess(parts: Partial<TokensParts> = {}): Tokens {
+  const clock = new ServiceClock(() => now);
+  return new Tokens({
+    oauth: new OAuthClient({
+      authUrl: server.url,
+      clientId: 'app',
+      clientSecret: 'secret',
+      redirectUri: 'https://app.example/oauth/callback',
+      clock,
+    }),
+    store,
+    instances,
+    vault,
+    lock: new RedisLock(redis),
+    clock,
+    onRefresh: ({ outcome }) => events.push(outcome),
+    ...parts,
+  });
+}
+
+function grant(accessToken: string, refreshToken: string) {
+  return { accessToken, refreshToken, accessExpiresAt: now + HOUR_MS };
+}
+
+async function stored() {
+  const row = await store.find(id);
+  if (row === undefined) throw new Error('no tokens');
+  return {
+    ...row,
+    access: vault.open(row.access_token, { instanceId: id, purpose: 'access_token' }),
+    refresh: vault.open(row.refresh_token, { instanceId: id, purpose: 'refresh_token' }),
+  };
+}
+
+const ANSWERED = { access_token: 'at-late', refresh_token: 'rt-late', token_type: 'Bearer' };
+
+test('a token that is good is used as it is, and nothing is asked', async () => {
+  expect(await tokens.accessToken(id)).toBe('at-0');
+  now += HOUR_MS - 2 * 60_000 - 1;
+  expect(await tokens.accessToken(id)).toBe('at-0');
+  expect(server.requests).toEqual([]);
+});
+
+test('one that is about to end is renewed first; the refresh token stays', async () => {
+  server.answerRefreshes();
+  now += HOUR_MS - 2 * 60_000;
+  expect(await tokens.accessToken(id)).toBe('at-1');
+  expect(await stored()).toMatchObject({
+    access: 'at-1',
+    refresh: 'rt-0',
+    access_expires_at: now + HOUR_MS,
+    refresh_issued_at: NOW,
+    refreshes: 1,
+    rotations: 0,
+  });
+  expect(events).toEqual(['refreshed']);
+});
+
+test('one that was rejected is renewed once; whoever comes later with it gets the new one', async () => {
+  server.answerRefreshes();
+  expect(await tokens.accessToken(id, 'at-0')).toBe('at-1');
+  expect(await tokens.accessToken(id, 'at-0')).toBe('at-1');
+  expect(server.requests.length).toBe(1);
+});
+
+test('an answer without a refresh token leaves the old one in force', async () => {
+  server.answerRefreshes({ withoutRefreshToken: true });
+  await tokens.rotate(id);
+  expect(await stored()).toMatchObject({ access: 'at-1', refresh: 'rt-0', rotations: 0 });
+});
+
+test('a new refresh token starts a new period', async () => {
+  server.answerRefreshes({ rotating: true });
+  now += 180 * DAY_MS;
+  await tokens.rotate(id);
+  const row = await stored();
+  expect(row).toMatchObject({ refresh: 'rt-1', refresh_issued_at: now, rotations: 1 });
+  expect(row.refresh_due_at).toBeGreaterThan(now + 178 * DAY_MS);
+  expect(events).toEqual(['rotated']);
+});
+
+test('a new refresh token is durable before anybody uses the new access token', async () => {
+  server.answerRefreshes({ rotating: true });
+  const elsewhere = await openDatabase(databaseUrl);
+  const accessToken = await tokens.accessToken(id, 'at-0');
+  const row = await new TokenStore(elsewhere).find(id);
+  await elsewhere.destroy();
+  expect(accessToken).toBe('at-1');
+  expect(vault.open(row?.refresh_token ?? '', { instanceId: id, purpose: 'refresh_token' })).toBe('rt-1');
+});
+
+test('if the new grant cannot be written, nobody gets its access token', async () => {
+  server.answerRefreshes({ rotating: true });
+  const failing = new (class extends TokenStore {
+    override async replace(): Promise<boolean> {
+      throw new Error('disk full');
+    }
+  })(db);
+  await expect(newProcess({ store: failing }).accessToken(id, 'at-0')).rejects.toThrow('disk full');
+  expect((await stored()).access).toBe('at-0');
+});
+
+test('an install that comes while a refresh is under way has the last word', async () => {
+  const held = server.holdAnswer();
+  const refreshing = tokens.accessToken(id, 'at-0');
+  await held.asked;
+  const installing = newProcess().install(
+    { id, companyId: `cmp_${count}`, name: 'Acme', installedAt: now },
+    grant('at-installed', 'rt-installed'),
+  );
+  held.answer(200, ANSWERED);
+  await Promise.all([refreshing, installing]);
+  expect(await stored()).toMatchObject({ access: 'at-installed', refresh: 'rt-installed' });
+});
+
+test('a late holder, whose lock ran out, does not overwrite a newer grant, and uses that', async () => {
+  const held = server.holdAnswer();
+  const refreshing = tokens.accessToken(id, 'at-0');
+  await held.asked;
+  await redis.flushall();
+  await newProcess().install(
+    { id, companyId: `cmp_${count}`, name: 'Acme', installedAt: now },
+    grant('at-installed', 'rt-installed'),
+  );
+  held.answer(200, ANSWERED);
+  expect(await refreshing).toBe('at-installed');
+  expect(await stored()).toMatchObject({ access: 'at-installed', refresh: 'rt-installed' });
+  expect(events).toEqual([]);
+});
+
+test('invalid_grant after somebody else has renewed the grant is no harm', async () => {
+  const held = server.holdAnswer();
+  const refreshing = tokens.accessToken(id, 'at-0');
+  await held.asked;
+  await redis.flushall();
+  server.answerRefreshes({ rotating: true });
+  expect(await newProcess().accessToken(id, 'at-0')).toBe('at-1');
+  held.answer(400, { error: 'invalid_grant' });
+  expect(await refreshing).toBe('at-1');
+  expect((await instances.find(id))?.status).toBe('active');
+});
+
+test('invalid_grant otherwise ends the grant: a new authorization is needed, the reason is noted', async () => {
+  server.answerJson(400, { error: 'invalid_grant' });
+  await expect(tokens.accessToken(id, 'at-0')).rejects.toMatchObject({ remedy: 'reauthorize' });
+  const instance = await instances.find(id);
+  expect(instance?.status).toBe('needs_reauthorization');
+  expect(instance?.notice).toMatch(/authorize/i);
+  expect(events).toEqual(['rejected']);
+
+  await tokens.install(
+    { id, companyId: `cmp_${count}`, name: 'Acme', installedAt: now },
+    grant('at-9', 'rt-9'),
+  );
+  expect(await instances.find(id)).toMatchObject({ status: 'active', notice: null });
+  expect(await tokens.accessToken(id)).toBe('at-9');
+});
+
+test('invalid_grant after a disconnect does not wake the instance', async () => {
+  const held = server.holdAnswer();
+  const refreshing = tokens.accessToken(id, 'at-0').catch((error: unknown) => error);
+  await held.asked;
+  await store.disconnect(id);
+  held.answer(400, { error: 'invalid_grant' });
+  expect(await refreshing).toMatchObject({ remedy: 'reauthorize' });
+  expect((await instances.find(id))?.status).toBe('disconnected');
+});
+
+test('a refresh that ends after a disconnect stores nothing, and only a new authorization helps', async () => {
+  const held = server.holdAnswer();
+  const refreshing = tokens.accessToken(id, 'at-0').catch((error: unknown) => error);
+  await held.asked;
+  await store.disconnect(id);
+  held.answer(200, ANSWERED);
+  expect(await refreshing).toMatchObject({ remedy: 'reauthorize' });
+  expect(await store.find(id)).toBeUndefined();
+  await expect(tokens.accessToken(id)).rejects.toMatchObject({ remedy: 'reauthorize' });
+});
+
+test.each([
+  [500, { _error: {} }, 'wait'],
+  [401, { error: 'invalid_client' }, 'give_up'],
+] as const)('trouble at the token route (%d) keeps the grant', async (status, body, remedy) => {
+  server.answerJson(status, body);
+  await expect(tokens.accessToken(id, 'at-0')).rejects.toMatchObject({ remedy });
+  expect(await stored()).toMatchObject({ access: 'at-0', refresh: 'rt-0', version: 1 });
+  expect((await instances.find(id))?.status).toBe('active');
+  expect(events).toEqual(['failed']);
+  server.answerRefreshes();
+  expect(await tokens.accessToken(id, 'at-0')).toBe('at-1');
+});
+
+test('callers in one process share a refresh, processes take turns and look first', async () => {
+  const held = server.holdAnswer();
+  const sibling = newProcess();
+  const asking = [tokens, tokens, sibling, sibling].map((one) => one.accessToken(id, 'at-0'));
+  await held.asked;
+  await turn();
+  held.answer(200, ANSWERED);
+  expect(await Promise.all(asking)).toEqual(Array(4).fill('at-late'));
+  expect(server.requests.length).toBe(1);
+});
+
+test('nothing is stored in clear', async () => {
+  const row = JSON.stringify(await store.find(id));
+  expect(row).not.toMatch(/at-0|rt-0/);
+});
+
+test('what is due for rotation: the instance’s own time has come, and the last try lies an hour back', async () => {
+  server.answerRefreshes();
+  const { refresh_due_at: dueAt } = await stored();
+  now = dueAt - 1;
+  expect(await tokens.dueForRotation()).not.toContain(id);
+  now = dueAt;
+  expect(await tokens.dueForRotation()).toContain(id);
+
+  await tokens.rotate(id);
+  expect(await tokens.dueForRotation()).not.toContain(id);
+  now += HOUR_MS;
+  expect(await tokens.dueForRotation()).toContain(id);
+
+  await instances.setStatus(id, 'paused', { from: ['active'] });
+  expect(await tokens.dueForRotation()).toContain(id);
+  await instances.setStatus(id, 'needs_reauthorization', { from: ['paused'] });
+  expect(await tokens.dueForRotation()).not.toContain(id);
+});
+
+test('an installed instance keeps its counts over a new authorization', async () => {
+  server.answerRefreshes({ rotating: true });
+  await tokens.rotate(id);
+  await tokens.install(
+    { id, companyId: `cmp_${count}`, name: 'Acme II', installedAt: now },
+    grant('at-9', 'rt-9'),
+  );
+  expect(await stored()).toMatchObject({
+    access: 'at-9',
+    refresh: 'rt-9',
+    rotations: 1,
+    refreshes: 1,
+    version: 3,
+  });
+  expect(await instances.find(id)).toMatchObject({ name: 'Acme II' });
+});

@@ -1,0 +1,79 @@
+import { InstallError, type Installer, type InstallFailure } from '../../src/install/install-types.ts';
+import type { RecordReader, StoredRecord } from '../../src/store/record-types.ts';
+import type { InstanceControl, InstanceStatus } from '../../src/sync/status-types.ts';
+import { instanceStatus } from './status-fixtures.ts';
+
+/** Where the stand-in for the service asks for consent. */
+export const AUTHORIZE_URL = 'https://auth.example/oauth/authorize';
+
+/**
+ * What lies behind the web app, in memory, so that its pages can be brought into any state. The way through the
+ * real parts is tested with those.
+ */
+export class FakeDomain {
+  readonly instances = new Map<string, InstanceStatus>();
+  readonly records = new Map<string, StoredRecord[]>();
+  /** What the web app asked for, in order. */
+  readonly calls: string[] = [];
+  /** Which failure the next installs end with. */
+  failure: InstallFailure | undefined;
+  /** Awaited in the middle of an install, so that two can meet. */
+  exchange: () => Promise<void> = async () => {};
+  #states = 0;
+
+  readonly installer: Installer = {
+    start: (session) => {
+      this.#states += 1;
+      const state = `state-${this.#states}`;
+      session.pendingInstalls = [...(session.pendingInstalls ?? []), { state, createdAt: 0 }];
+      return new URL(`${AUTHORIZE_URL}?state=${state}`);
+    },
+    finish: async (session, query) => {
+      const state = query.get('state');
+      const known = session.pendingInstalls ?? [];
+      if (!known.some((pending) => pending.state === state)) {
+        throw new InstallError('state', 'This browser did not start the install.');
+      }
+      session.pendingInstalls = known.filter((pending) => pending.state !== state);
+      this.calls.push(`exchange ${query.get('code')}`);
+      await this.exchange();
+      if (this.failure) throw new InstallError(this.failure, `It failed: ${this.failure} <b>`);
+      const id = query.get('code') ?? '';
+      if (!this.instances.has(id)) this.instances.set(id, instanceStatus({ id }));
+      return id;
+    },
+  };
+
+  readonly control: InstanceControl = {
+    status: async (id) => this.instances.get(id),
+    syncNow: async (id) => void this.calls.push(`sync ${id}`),
+    pause: async (id) => this.#change('pause', id, { status: 'paused' }),
+    resume: async (id) => this.#change('resume', id, { status: 'active' }),
+    disconnect: async (id, { deleteData }) => {
+      this.#change(deleteData ? 'disconnect and delete' : 'disconnect', id, { status: 'disconnected' });
+    },
+  };
+
+  readonly reader: RecordReader = {
+    browse: async (id, resource, { search, offset, limit }) => {
+      const found = this.#of(id, resource).filter(({ document }) => document.includes(search ?? ''));
+      return { records: found.slice(offset, offset + limit), total: found.length };
+    },
+    find: async (id, resource, recordId) => this.#of(id, resource).find((record) => record.id === recordId),
+    stream: (id, resource) => this.stream(id, resource),
+  };
+
+  async *stream(id: string, resource: string): AsyncGenerator<string> {
+    for (const { document } of this.#of(id, resource)) yield document;
+  }
+
+  #of(id: string, resource: string): StoredRecord[] {
+    return this.records.get(`${id}/${resource}`) ?? [];
+  }
+
+  #change(call: string, id: string, change: Partial<InstanceStatus>): void {
+    this.calls.push(`${call} ${id}`);
+    const status = this.instances.get(id);
+    if (status) this.instances.set(id, { ...status, ...change });
+  }
+}

@@ -1,0 +1,185 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { InstallFailure } from '../../src/install/install-types.ts';
+import { SESSION_COOKIE } from '../../src/web/session.ts';
+import type { HttpSession } from '../support/http-session.ts';
+import { AUTHORIZE_URL } from './fake-domain.ts';
+import { install, type StartedWeb, startWeb } from './start-web.ts';
+
+let web: StartedWeb;
+let browser: HttpSession;
+beforeEach(async () => {
+  web = await startWeb(web ? { redis: web.redis } : {});
+  browser = web.browser();
+});
+
+async function begin(): Promise<string> {
+  const page = await browser.get('/install', { follow: false });
+  expect(page.status).toBe(302);
+  expect(page.location?.href).toContain(AUTHORIZE_URL);
+  return page.location?.searchParams.get('state') ?? '';
+}
+
+function sessionId(): string | undefined {
+  return browser.cookies.get(new URL(web.url), SESSION_COOKIE);
+}
+
+describe('the callback', () => {
+  it('leads to the dashboard by 303, uncached, under a new session id', async () => {
+    const state = await begin();
+    const before = sessionId();
+    const answer = await browser.get(`/oauth/callback?code=ins_1&state=${state}`, { follow: false });
+    expect(answer.status).toBe(303);
+    expect(answer.location?.href).toBe(`${web.url}/instances/ins_1`);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(answer.headers.get('referrer-policy')).toBe('no-referrer');
+    expect(sessionId()).not.toBe(before);
+    const [cookie = ''] = answer.headers.getSetCookie();
+    expect(cookie).toMatch(/HttpOnly/);
+    expect(cookie).toMatch(/SameSite=Lax/);
+    expect(cookie).not.toMatch(/Secure/);
+    const dashboard = await browser.get('/instances/ins_1');
+    expect(dashboard.status).toBe(200);
+    expect(dashboard.body).toContain('Authorized. The sync is on its way.');
+    expect((await browser.get('/instances/ins_1')).body).not.toContain('Authorized. The sync');
+  });
+
+  it('makes the old session id worthless', async () => {
+    const state = await begin();
+    const old = sessionId() ?? '';
+    await browser.get(`/oauth/callback?code=ins_1&state=${state}`);
+    const thief = await web
+      .browser()
+      .get('/instances/ins_1', { headers: { cookie: `${SESSION_COOKIE}=${old}` } });
+    expect(thief.status).toBe(404);
+  });
+
+  it('keeps a session for 30 days, but one without an instance only for an hour', async () => {
+    await begin();
+    await install(web.browser(), 'ins_1');
+    const ttls = await Promise.all((await web.redis.keys('session:*')).map((key) => web.redis.ttl(key)));
+    const days = ttls.map((seconds) => Math.ceil(seconds / 3_600) / 24);
+    expect(new Set(days)).toEqual(new Set([1 / 24, 30]));
+  });
+
+  it('keeps earlier instances and other installs that have begun', async () => {
+    await install(browser, 'ins_1');
+    const other = await begin();
+    const state = await begin();
+    await browser.get(`/oauth/callback?code=ins_2&state=${state}`);
+    expect((await browser.get('/instances/ins_1')).status).toBe(200);
+    expect((await browser.get(`/oauth/callback?code=ins_3&state=${other}`)).url.pathname).toBe(
+      '/instances/ins_3',
+    );
+  });
+
+  it('keeps an install that another tab begins while the service is asked', async () => {
+    const state = await begin();
+    let other = '';
+    web.domain.exchange = async () => {
+      web.domain.exchange = async () => {};
+      other = await begin();
+    };
+    await browser.get(`/oauth/callback?code=ins_1&state=${state}`);
+    const answer = await browser.get(`/oauth/callback?code=ins_2&state=${other}`);
+    expect(answer.url.pathname).toBe('/instances/ins_2');
+  });
+
+  it('leads a reload to the instance, in this session alone', async () => {
+    const state = await begin();
+    const address = `/oauth/callback?code=ins_1&state=${state}`;
+    await browser.get(address);
+    expect((await browser.get(address)).url.pathname).toBe('/instances/ins_1');
+    expect(web.domain.calls).toEqual(['exchange ins_1']);
+    expect((await web.browser().get(address)).status).toBe(400);
+  });
+
+  it('leads to the instance also after later installs, as far as ten back', async () => {
+    const addresses: string[] = [];
+    for (let n = 1; n <= 11; n += 1) {
+      addresses.push(`/oauth/callback?code=ins_${n}&state=${await begin()}`);
+      await browser.get(addresses.at(-1) ?? '');
+    }
+    const [oldest = '', second = ''] = addresses;
+    expect((await browser.get(second)).url.pathname).toBe('/instances/ins_2');
+    expect((await browser.get(oldest)).status).toBe(400);
+    expect(web.domain.calls).toHaveLength(11);
+  });
+
+  it.each([
+    ['another code', 'code=ins_2'],
+    ['an error', 'error=access_denied'],
+  ])('takes a spent state with %s for no reload: nothing is exchanged', async (_what, answer) => {
+    const state = await begin();
+    await browser.get(`/oauth/callback?code=ins_1&state=${state}`);
+    const page = await browser.get(`/oauth/callback?${answer}&state=${state}`);
+    expect(page.status).toBe(400);
+    expect(page.body).toContain('This install cannot be finished');
+    expect(page.body).toContain(`href="${web.url}/install">Start again`);
+    expect(web.domain.calls).toEqual(['exchange ins_1']);
+    const reload = await browser.get(`/oauth/callback?code=ins_1&state=${state}`);
+    expect(reload.url.pathname, 'the first install still counts').toBe('/instances/ins_1');
+  });
+
+  it('lets one of two go on that come with the same state at once', async () => {
+    const state = await begin();
+    const address = `/oauth/callback?code=ins_1&state=${state}`;
+    const { promise: met, resolve: meet } = Promise.withResolvers<void>();
+    web.domain.exchange = () => met;
+    const first = browser.get(address, { follow: false });
+    const second = browser.get(address, { follow: false });
+    const loser = await Promise.race([first, second]);
+    expect(loser.status).toBe(400);
+    meet();
+    const statuses = (await Promise.all([first, second])).map(({ status }) => status).sort();
+    expect(statuses).toEqual([303, 400]);
+    expect(web.domain.calls).toHaveLength(1);
+  });
+
+  it.each([
+    ['state', 400],
+    ['denied', 403],
+    ['not_administrator', 403],
+    ['code', 400],
+    ['credentials', 502],
+    ['unreachable', 502],
+    ['refused', 400],
+    ['malformed', 400],
+  ] as [InstallFailure, number][])('explains %s and offers to start again', async (failure, status) => {
+    web.domain.failure = failure;
+    const state = await begin();
+    const page = await browser.get(`/oauth/callback?code=ins_1&state=${state}`);
+    expect(page.status).toBe(status);
+    expect(page.body).toContain(`It failed: ${failure} &lt;b&gt;`);
+    expect(page.body).toContain('Nothing was stored');
+    expect(page.body).toContain(`href="${web.url}/install"`);
+    expect(page.body).not.toMatch(/at \w+.*\.ts:/);
+    web.domain.failure = undefined;
+    const again = await browser.get(`/oauth/callback?code=ins_1&state=${state}`);
+    expect(again.status, 'the state is spent').toBe(400);
+  });
+
+  it.each([
+    ['a state twice', (state: string) => `code=x&state=${state}&state=${state}`],
+    ['a code twice', (state: string) => `code=x&code=y&state=${state}`],
+    ['a code over 2 KB', (state: string) => `code=${'x'.repeat(2_049)}&state=${state}`],
+    ['anything twice', (state: string) => `code=x&state=${state}&z=1&%7a=2`],
+  ])('refuses %s before anything else', async (_what, query) => {
+    const state = await begin();
+    expect((await browser.get(`/oauth/callback?${query(state)}`)).status).toBe(400);
+    expect(web.domain.calls).toEqual([]);
+    const answer = await browser.get(`/oauth/callback?code=ins_1&state=${state}`);
+    expect(answer.url.pathname, 'the state was left alone').toBe('/instances/ins_1');
+  });
+});
+
+it('sets a cookie for https alone when that is where browsers come from, and believes its proxy', async () => {
+  const secure = await startWeb({ redis: web.redis, publicUrl: 'https://app.example' });
+  const visit = (headers: Record<string, string>) =>
+    secure.browser().get('/install', { follow: false, headers });
+  const answer = await visit({ 'x-forwarded-proto': 'https' });
+  expect(answer.headers.getSetCookie().join()).toMatch(/; Secure/);
+  expect(answer.headers.get('strict-transport-security')).toMatch(/max-age=\d{8}/);
+  const unproxied = await visit({});
+  expect(unproxied.status).toBe(500);
+  expect(unproxied.body).toContain('X-Forwarded-Proto');
+});

@@ -1,0 +1,93 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { install, type StartedWeb, startWeb } from './start-web.ts';
+import { instanceStatus } from './status-fixtures.ts';
+
+let web: StartedWeb;
+beforeAll(async () => {
+  web = await startWeb();
+});
+
+describe('the front page', () => {
+  it('offers the install at the public address, and gives a visitor no cookie', async () => {
+    const page = await web.browser().get('/');
+    expect(page.status).toBe(200);
+    expect(page.body).toContain(`href="${web.url}/install"`);
+    expect(page.headers.getSetCookie()).toEqual([]);
+    expect(page.body).not.toContain('sandbox');
+  });
+
+  it("lists this session's instances, newest first, and nobody else's", async () => {
+    web.domain.instances.set('ins_a', instanceStatus({ id: 'ins_a', name: 'Alpha' }));
+    web.domain.instances.set('ins_b', instanceStatus({ id: 'ins_b', name: '<b>Beta</b>', status: 'paused' }));
+    const browser = web.browser();
+    await install(browser, 'ins_a');
+    await install(browser, 'ins_b');
+    const { body } = await browser.get('/');
+    expect(body.indexOf('&lt;b&gt;Beta&lt;/b&gt;')).toBeGreaterThan(0);
+    expect(body.indexOf('&lt;b&gt;Beta&lt;/b&gt;')).toBeLessThan(body.indexOf('Alpha'));
+    expect(body).toContain('Paused');
+    expect((await web.browser().get('/')).body).not.toContain('Alpha');
+  });
+
+  it('says that the service is the sandbox, with a link', async () => {
+    const sandbox = await startWeb({
+      redis: web.redis,
+      isSandbox: true,
+      sandboxUrl: 'http://127.0.0.1:4010',
+    });
+    expect((await sandbox.browser().get('/')).body).toContain('href="http://127.0.0.1:4010"');
+  });
+});
+
+describe('every answer', () => {
+  it.each(['/', '/nowhere', '/assets/app.css', '/healthz'])(
+    'carries the security headers: %s',
+    async (path) => {
+      const { headers } = await web.browser().get(path);
+      const policy = headers.get('content-security-policy') ?? '';
+      expect(policy.split(';').sort()).toEqual([
+        "base-uri 'none'",
+        "connect-src 'self'",
+        "default-src 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+        "img-src 'self'",
+        "script-src 'self'",
+        "style-src 'self'",
+      ]);
+      expect(headers.get('referrer-policy')).toBe('no-referrer');
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.has('x-powered-by')).toBe(false);
+      expect(headers.has('strict-transport-security')).toBe(false);
+    },
+  );
+
+  it('carries a request id: a sane one as it came, else a new one', async () => {
+    const idFor = async (given: string) =>
+      (await web.browser().get('/', { headers: { 'x-request-id': given } })).headers.get('x-request-id');
+    expect(await idFor('trace-0123456789')).toBe('trace-0123456789');
+    expect(await idFor('short')).toMatch(/^[\da-f-]{36}$/);
+    expect(await idFor('x'.repeat(500))).toMatch(/^[\da-f-]{36}$/);
+    expect(await idFor('forged" level="error')).toMatch(/^[\da-f-]{36}$/);
+  });
+
+  it('leaves one line in the log, without query, cookie or session', async () => {
+    const browser = web.browser();
+    await install(browser, 'ins_log');
+    await browser.get('/instances/ins_log/contacts?q=private-words', {
+      headers: { 'x-request-id': 'the-logged-one' },
+    });
+    const lines = web.log.lines.filter((line) => line.requestId === 'the-logged-one');
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatchObject({ method: 'GET', path: '/instances/ins_log/contacts', status: 200 });
+    expect(web.log.text()).not.toMatch(/private-words|state-\d|partner_app\.sid|s%3A/);
+  });
+
+  it('lets a browser check its copy of an asset', async () => {
+    const first = await web.browser().get('/assets/live.js');
+    expect(first.headers.get('content-type')).toMatch(/javascript/);
+    const etag = first.headers.get('etag') ?? '';
+    const second = await web.browser().get('/assets/live.js', { headers: { 'if-none-match': etag } });
+    expect(second.status).toBe(304);
+  });
+});

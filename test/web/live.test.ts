@@ -1,0 +1,151 @@
+import { once } from 'node:events';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { SESSION_COOKIE } from '../../src/web/session.ts';
+import type { HttpSession } from '../support/http-session.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { install, type StartedWeb, startWeb } from './start-web.ts';
+import { instanceStatus, resourceStatus } from './status-fixtures.ts';
+
+interface Stream {
+  answer: IncomingMessage;
+  text(): string;
+  events(): Record<string, unknown>[];
+  ended(): boolean;
+  leave(): void;
+}
+
+let web: StartedWeb;
+let browser: HttpSession;
+let shutdown: AbortController;
+const open: ClientRequest[] = [];
+
+beforeEach(async () => {
+  shutdown = new AbortController();
+  web = await startWeb({
+    ...(web ? { redis: web.redis } : {}),
+    shutdown: shutdown.signal,
+    live: { intervalMs: 20, keepAliveMs: 50, maxStreams: 5, maxStreamsPerSession: 3 },
+  });
+  browser = web.browser();
+  await install(browser);
+});
+
+afterEach(() => {
+  for (const stream of open.splice(0)) stream.destroy();
+});
+
+async function watch(session = browser, id = 'ins_1'): Promise<Stream> {
+  const cookie = `${SESSION_COOKIE}=${session.cookies.get(new URL(web.url), SESSION_COOKIE)}`;
+  const stream = request(`${web.url}/instances/${id}/live`, { headers: { cookie } }).end();
+  stream.on('error', () => {});
+  open.push(stream);
+  const [answer]: IncomingMessage[] = await once(stream, 'response');
+  if (!answer) throw new Error('no answer');
+  let text = '';
+  let ended = false;
+  answer.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  answer.once('end', () => {
+    ended = true;
+  });
+  return {
+    answer,
+    text: () => text,
+    events: () => [...text.matchAll(/^data: (.*)$/gm)].map(([, data = '']) => JSON.parse(data)),
+    ended: () => ended,
+    leave: () => stream.destroy(),
+  };
+}
+
+describe('the live stream', () => {
+  it('sends the state at once, and again only when it has changed', async () => {
+    const early = instanceStatus({ now: '2025-06-10T12:00:10.000Z' });
+    web.domain.instances.set('ins_1', early);
+    const stream = await watch();
+    expect(stream.answer.headers['content-type']).toMatch(/^text\/event-stream/);
+    await waitFor(() => stream.events().length === 1);
+    const [first] = stream.events();
+    const { view, ...status } = first ?? {};
+    expect(status).toEqual(early);
+    expect(view).toMatchObject({ text: { 'state.label': 'Up to date' } });
+    // The clock alone is no change: several looks later nothing new has come.
+    web.domain.instances.set('ins_1', instanceStatus({ now: '2025-06-10T12:00:40.000Z' }));
+    await waitFor(() => stream.text().split(': still here').length > 3);
+    expect(stream.events()).toHaveLength(1);
+    const contacts = resourceStatus({ state: 'running', records: 5 });
+    web.domain.instances.set('ins_1', instanceStatus({ resources: { contacts } }));
+    await waitFor(() => stream.events().length >= 2);
+    expect(stream.events()[1]).toMatchObject({ resources: { contacts: { records: 5 } } });
+  });
+
+  it('ends when the instance is gone', async () => {
+    const stream = await watch();
+    web.domain.instances.delete('ins_1');
+    await waitFor(() => stream.ended());
+    expect(stream.text()).toContain('event: gone\n');
+  });
+
+  it('ends when the app ends', async () => {
+    const stream = await watch();
+    shutdown.abort();
+    await waitFor(() => stream.ended());
+    expect((await watch()).answer.statusCode).toBe(503);
+    expect((await browser.get('/readyz')).status).toBe(503);
+  });
+
+  it('goes on after a failure to look', async () => {
+    const stream = await watch();
+    await waitFor(() => stream.events().length === 1);
+    const { status } = web.domain.control;
+    web.domain.control.status = async () => {
+      throw new Error('the store is away');
+    };
+    await waitFor(() => web.log.lines.some((line) => line.msg === 'live status failed'));
+    web.domain.control.status = status;
+    web.domain.instances.set('ins_1', instanceStatus({ name: 'New' }));
+    await waitFor(() => stream.events().length >= 2);
+    expect(web.log.lines.filter((line) => line.msg === 'live status failed')).toHaveLength(1);
+  });
+
+  it('is limited a session, and frees its place', async () => {
+    const streams = [await watch(), await watch(), await watch()];
+    const refused = await watch();
+    expect(refused.answer.statusCode).toBe(429);
+    expect(refused.answer.headers['retry-after']).toBe('30');
+    streams[0]?.leave();
+    await waitFor(async () => (await watch()).answer.statusCode === 200);
+  });
+
+  it('is limited in all', async () => {
+    const other = web.browser();
+    await install(other);
+    const streams: Stream[] = [];
+    for (const session of [browser, browser, browser, other, other]) streams.push(await watch(session));
+    expect((await watch(other)).answer.statusCode).toBe(503);
+    streams[0]?.leave();
+    await waitFor(async () => (await watch(other)).answer.statusCode === 200);
+  });
+
+  it('looks at an instance once for all who watch, and not when nobody does', async () => {
+    let looks = 0;
+    const { status } = web.domain.control;
+    const streams = [await watch(), await watch()];
+    await waitFor(() => streams.every((stream) => stream.events().length === 1));
+    for (const stream of streams) stream.leave();
+    await waitFor(() => web.log.lines.filter((line) => line.path === '/instances/ins_1/live').length === 2);
+    web.domain.control.status = (id) => {
+      looks += 1;
+      return status(id);
+    };
+    const later = await watch();
+    await waitFor(() => later.text().includes(': still here'));
+    later.leave();
+    await waitFor(() => web.log.lines.filter((line) => line.path === '/instances/ins_1/live').length === 3);
+    const seen = looks;
+    await browser.get('/healthz');
+    expect(seen).toBeGreaterThan(1);
+    expect(looks - seen).toBeLessThanOrEqual(1);
+  });
+});

@@ -1,0 +1,192 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { StoredRecord } from '../../src/store/record-types.ts';
+import { SESSION_COOKIE } from '../../src/web/session.ts';
+import type { HttpSession } from '../support/http-session.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { install, type StartedWeb, startWeb } from './start-web.ts';
+import { instanceStatus, NOW } from './status-fixtures.ts';
+
+let web: StartedWeb;
+let browser: HttpSession;
+beforeEach(async () => {
+  web = await startWeb(web ? { redis: web.redis } : {});
+  browser = web.browser();
+  await install(browser);
+});
+
+function record(id: string, document: string): StoredRecord {
+  return { id, document, updatedAt: NOW, deletedAt: null };
+}
+
+function fill(count: number): void {
+  const records = Array.from({ length: count }, (_, i) =>
+    record(`crd_${i}`, JSON.stringify({ id: `crd_${i}`, name: `Person ${i}` })),
+  );
+  web.domain.records.set('ins_1/contacts', records);
+}
+
+function titles(body: string): string[] {
+  return [...body.matchAll(/<td class="what"><a [^>]*>([^<]*)</g)].map(([, title = '']) => title);
+}
+
+describe('browsing', () => {
+  it('shows fifty a page, with ways on and back', async () => {
+    fill(120);
+    const first = await browser.get('/instances/ins_1/contacts');
+    expect(titles(first.body)).toHaveLength(50);
+    expect(first.body).toContain('120 records');
+    expect(first.body).toContain('href="/instances/ins_1/contacts?page=2"');
+    expect(first.body).not.toContain('rel="prev"');
+    const last = await browser.get('/instances/ins_1/contacts?page=3');
+    expect(titles(last.body)).toHaveLength(20);
+    expect(last.body).not.toContain('rel="next"');
+  });
+
+  it('searches, and keeps the search on the way', async () => {
+    fill(120);
+    const page = await browser.get('/instances/ins_1/contacts?q=Person+1');
+    expect(page.body).toContain('31 records');
+    expect(page.forms()[0]?.fields.get('q')).toBe('Person 1');
+    const nothing = await browser.get('/instances/ins_1/contacts?q=%3Cb%3Ezzz');
+    expect(nothing.body).toContain('Nothing in the copy has these words');
+    expect(nothing.body).toContain('&lt;b&gt;zzz');
+  });
+
+  it.each(['page=-1', 'page=x', 'page=1&page=2', 'q[]=x', 'page=99999999999999999999'])(
+    'takes %s for the first page',
+    async (query) => {
+      fill(3);
+      const page = await browser.get(`/instances/ins_1/contacts?${query}`);
+      expect(titles(page.body)).toEqual(['Person 0', 'Person 1', 'Person 2']);
+    },
+  );
+
+  it('leads from past the end to the last page, of a search too', async () => {
+    fill(60);
+    const page = await browser.get('/instances/ins_1/contacts?page=9999');
+    expect(page.url.search).toBe('?page=2');
+    expect(page.body).toContain('Page 2 of 2');
+    expect(titles(page.body)).toHaveLength(10);
+    expect((await browser.get('/instances/ins_1/contacts?q=Person+1&page=3')).url.search).toBe('?q=Person+1');
+    fill(0);
+    expect((await browser.get('/instances/ins_1/contacts?page=2')).url.search).toBe('');
+  });
+
+  it('promises no records of a company that is disconnected', async () => {
+    const empty = async () => (await browser.get('/instances/ins_1/contacts')).body;
+    expect(await empty()).toContain('Nothing has been copied yet');
+    web.domain.instances.set('ins_1', instanceStatus({ status: 'disconnected' }));
+    expect(await empty()).toContain('Nothing is kept of this company');
+  });
+
+  it('does not know other resources', async () => {
+    for (const name of ['tags', 'constructor', 'contacts.json', '%E0%A4%A']) {
+      expect((await browser.get(`/instances/ins_1/${name}`)).status).toBeGreaterThanOrEqual(400);
+    }
+    expect((await browser.get('/instances/ins_1/tags')).status).toBe(404);
+    expect((await browser.get('/instances/ins_1/tags.ndjson')).status).toBe(404);
+  });
+});
+
+describe('a record', () => {
+  it('is shown as it came, set out on lines', async () => {
+    const document = '{"id":"a/b?c","n":12345678901234567890,"x":"<script>"}';
+    web.domain.records.set('ins_1/contacts', [record('a/b?c', document)]);
+    const list = await browser.get('/instances/ins_1/contacts');
+    expect(list.body).toContain('href="/instances/ins_1/contacts/a%2Fb%3Fc"');
+    const { body } = await browser.get('/instances/ins_1/contacts/a%2Fb%3Fc');
+    expect(body).toContain('&quot;n&quot;: 12345678901234567890,\n');
+    expect(body).toContain(document.replaceAll('"', '&quot;').replace('<script>', '&lt;script&gt;'));
+    expect(body).not.toContain('<script>');
+  });
+
+  it('says when the service no longer has it, and 404 when it never was', async () => {
+    web.domain.records.set('ins_1/contacts', [{ ...record('crd_1', '{}'), deletedAt: NOW }]);
+    expect((await browser.get('/instances/ins_1/contacts/crd_1')).body).toContain(
+      'no longer has this record',
+    );
+    const missing = await browser.get('/instances/ins_1/contacts/crd_2');
+    expect(missing.status).toBe(404);
+    expect(missing.body).toContain('No such record');
+    expect(missing.body).toContain('href="/instances/ins_1/contacts">Back to the list');
+    expect(missing.body).not.toContain('another browser');
+  });
+});
+
+describe('the download', () => {
+  const path = '/instances/ins_1/contacts.ndjson';
+
+  it('has every document as it came, a line each', async () => {
+    const documents = ['{"id":"1","n":1.0}', '{"id":"2","u":"\\u00e9 é 山"}', '{"id":"3"}'];
+    web.domain.records.set(
+      'ins_1/contacts',
+      documents.map((text, i) => record(String(i), text)),
+    );
+    const answer = await browser.get(path);
+    expect(answer.headers.get('content-type')).toMatch(/^application\/x-ndjson/);
+    expect(answer.headers.get('content-disposition')).toBe(
+      'attachment; filename="riverside-dental-contacts.ndjson"',
+    );
+    expect(answer.body).toBe(documents.map((text) => `${text}\n`).join(''));
+  });
+
+  it('may be empty', async () => {
+    const answer = await browser.get(path);
+    expect(answer.status).toBe(200);
+    expect(answer.body).toBe('');
+  });
+
+  it('is an error when the store fails before the first line', async () => {
+    web.domain.stream = async function* () {
+      yield* [];
+      throw new Error('the store is broken');
+    };
+    const answer = await browser.get(path);
+    expect(answer.status).toBe(500);
+    expect(answer.body).not.toContain('the store is broken');
+  });
+
+  it('breaks off, rather than ends, when the store fails on the way', async () => {
+    web.domain.stream = async function* () {
+      yield 'x'.repeat(100_000);
+      throw new Error('the store is broken');
+    };
+    await expect(browser.get(path)).rejects.toThrow();
+  });
+
+  it('reads no further than the client takes, and stops when the client goes', async () => {
+    let taken = 0;
+    let stopped = false;
+    web.domain.stream = async function* () {
+      try {
+        for (;;) {
+          taken += 1;
+          yield `{"n":${taken},"x":"${'x'.repeat(10_000)}"}`;
+        }
+      } finally {
+        stopped = true;
+      }
+    };
+    const cookie = `${SESSION_COOKIE}=${browser.cookies.get(new URL(web.url), SESSION_COOKIE)}`;
+    const download = request(`${web.url}${path}`, { headers: { cookie } }).end();
+    const [answer] = await once(download, 'response');
+    answer.pause();
+    let before = -1;
+    await waitFor(
+      () => {
+        const still = taken === before;
+        before = taken;
+        return still;
+      },
+      { intervalMs: 200, what: 'the stream to stand still' },
+    );
+    expect(stopped).toBe(false);
+    download.destroy();
+    await waitFor(() => stopped, { what: 'the stream to be stopped' });
+    const lines = web.log.lines.filter((line) => line.path === path);
+    await waitFor(() => web.log.lines.some((line) => line.aborted === true), { what: 'the log line' });
+    expect(lines.every((line) => line.level !== 'error')).toBe(true);
+  });
+});

@@ -1,0 +1,71 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { RequestFacts } from '../../src/web/request-log.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { install, type StartedWeb, startWeb } from './start-web.ts';
+
+const seen: RequestFacts[] = [];
+let web: StartedWeb;
+beforeAll(async () => {
+  web = await startWeb({ onRequest: (facts) => seen.push(facts) });
+});
+
+/** The facts of the requests that `act` makes; each is told once its connection is done with it. */
+async function factsOf(requests: number, act: () => Promise<unknown>): Promise<RequestFacts[]> {
+  seen.length = 0;
+  await act();
+  await waitFor(() => seen.length >= requests, { what: 'the facts of every request' });
+  return seen.slice();
+}
+
+describe('what is measured of a request', () => {
+  it('is the route by its pattern, once a request', async () => {
+    const browser = web.browser();
+    await install(browser, 'ins_measured');
+    const facts = await factsOf(3, async () => {
+      await browser.get('/instances/ins_measured');
+      await browser.get('/instances/ins_measured/contacts.ndjson');
+      await browser.post('/instances/ins_measured/sync');
+    });
+    expect(facts.map(({ method, route, status }) => [method, route, status])).toEqual([
+      ['GET', '/instances/:id', 200],
+      ['GET', '/instances/:id/:resource.ndjson', 200],
+      ['POST', '/instances/:id/:action', 403],
+    ]);
+    for (const { durationMs } of facts) expect(durationMs).toBeGreaterThan(0);
+  });
+
+  it('has one name for all assets, and one for all that nobody knows', async () => {
+    const facts = await factsOf(4, async () => {
+      for (const path of ['/assets/app.css', '/assets/none', '/nowhere', '/wp-admin/x']) {
+        await web.browser().get(path);
+      }
+    });
+    expect(facts.map(({ route, status }) => [route, status])).toEqual([
+      ['/assets/*', 200],
+      ['/assets/*', 404],
+      ['other', 404],
+      ['other', 404],
+    ]);
+  });
+});
+
+describe('the line of a request', () => {
+  it('is for debugging when machines or open pages ask', async () => {
+    const browser = web.browser();
+    await install(browser, 'ins_quiet');
+    const paths = ['/instances/ins_quiet/status', '/assets/app.css', '/healthz', '/readyz', '/metrics'];
+    await factsOf(7, async () => {
+      for (const path of [...paths, '/', '/instances/ins_quiet']) await browser.get(path);
+    });
+    const levels = (path: string) =>
+      web.log.lines.filter((line) => line.path === path).map(({ level }) => level);
+    for (const path of paths) expect(new Set(levels(path)), path).toEqual(new Set(['debug']));
+    expect(levels('/')).toEqual(['info']);
+    expect(levels('/instances/ins_quiet')).toContain('info');
+  });
+
+  it('names instance and request as the lines of the workers do', () => {
+    const installed = web.log.lines.find(({ msg }) => msg === 'installed');
+    expect(installed).toMatchObject({ instanceId: 'ins_measured', requestId: expect.any(String) });
+  });
+});

@@ -1,0 +1,72 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Redis } from 'ioredis';
+import { afterAll } from 'vitest';
+import { createWebApp, type WebDependencies } from '../../src/web/web-app.ts';
+import { createHttpSession, type HttpPage, type HttpSession } from '../support/http-session.ts';
+import { type TestLogger, testLogger } from '../support/test-logger.ts';
+import { startTestRedis } from '../support/test-redis.ts';
+import { FakeDomain } from './fake-domain.ts';
+import { NOW } from './status-fixtures.ts';
+
+/** A web app that listens, with what stands behind it. */
+export interface StartedWeb {
+  url: string;
+  domain: FakeDomain;
+  log: TestLogger;
+  redis: Redis;
+  /** Opens another browser. */
+  browser(): HttpSession;
+}
+
+const closers: (() => Promise<void>)[] = [];
+
+afterAll(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+/** Starts the web app before the stand-in domain, with a Redis of its own unless one is given. */
+export async function startWeb(changes: Partial<WebDependencies> = {}): Promise<StartedWeb> {
+  const redis = changes.redis ?? new Redis((await startTestRedis()).url);
+  const domain = new FakeDomain();
+  const log = testLogger();
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const app = createWebApp({
+    publicUrl: url,
+    sessionSecret: 'a secret of the tests',
+    production: false,
+    isSandbox: false,
+    redis,
+    installer: domain.installer,
+    control: domain.control,
+    records: domain.reader,
+    resources: [
+      { name: 'contacts', title: 'Contacts' },
+      { name: 'conversations', title: 'Conversations' },
+    ],
+    readiness: async () => ({ ok: true, checks: { database: 'ok' } }),
+    metrics: async () => ({ contentType: 'text/plain; version=0.0.4', body: 'up 1\n' }),
+    logger: log.logger,
+    now: () => NOW,
+    ...changes,
+  });
+  server.on('request', app);
+  closers.push(async () => {
+    server.closeAllConnections();
+    server.close();
+    // One that was given belongs to the giver.
+    if (!changes.redis) redis.disconnect();
+  });
+  return { url, domain, log, redis, browser: () => createHttpSession(url) };
+}
+
+/** Installs in a browser and answers the dashboard; the instance gets the id `code`. */
+export async function install(browser: HttpSession, code = 'ins_1'): Promise<HttpPage> {
+  const start = await browser.get('/install', { follow: false });
+  const state = start.location?.searchParams.get('state') ?? '';
+  return browser.get(`/oauth/callback?state=${state}&code=${code}`);
+}

@@ -1,0 +1,64 @@
+import type { InstanceStatus, ResourceStatus } from '../../src/sync/status-types.ts';
+
+/** The time that fixtures are written for. */
+export const NOW = Date.parse('2025-06-10T12:00:00Z');
+
+/** A moment, in milliseconds from the fixtures' time, as ISO 8601. */
+export function at(offsetMs: number): string {
+  return new Date(NOW + offsetMs).toISOString();
+}
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+
+/** A resource that was copied once, with changes. */
+export function resourceStatus(changes: Partial<ResourceStatus> = {}): ResourceStatus {
+  return {
+    state: 'idle',
+    pages: 41,
+    records: 4_012,
+    deleted: 0,
+    skipped: 0,
+    stored: 4_012,
+    started_at: at(-6 * MINUTE_MS),
+    finished_at: at(-5 * MINUTE_MS),
+    error: null,
+    waiting_until: null,
+    waiting_for: null,
+    ...changes,
+  };
+}
+
+/** An instance that is up to date, with changes. */
+export function instanceStatus(changes: Partial<InstanceStatus> = {}): InstanceStatus {
+  return {
+    id: 'ins_1',
+    name: 'Riverside Dental',
+    company_id: 'cmp_riverside',
+    status: 'active',
+    installed_at: at(-30 * DAY_MS),
+    notice: null,
+    now: at(0),
+    next_sync_at: at(55 * MINUTE_MS),
+    token: {
+      access_expires_at: at(42 * MINUTE_MS),
+      refresh_issued_at: at(-30 * DAY_MS),
+      refresh_expires_at: at(153 * DAY_MS),
+      refresh_due_at: at(152.3 * DAY_MS),
+      rotations: 0,
+      refreshes: 12,
+    },
+    budget: {
+      limit: 120,
+      remaining: 87,
+      reset_at: at(31_000),
+      burst_remaining: 60,
+      blocked_until: null,
+    },
+    resources: {
+      contacts: resourceStatus(),
+      conversations: resourceStatus({ stored: 9_120, records: 9_120 }),
+    },
+    ...changes,
+  };
+}

@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest';
+import type { Instance } from '../../../src/store/instances.ts';
+import { callOwnLogic } from '../../../src/sync/own-logic-call.ts';
+import type { SliceContext } from '../../../src/sync/slice-parts.ts';
+import type { InstanceStatus, ResourceStatus } from '../../../src/sync/status-types.ts';
+import { instanceWords } from '../../../src/web/view/instance-words.ts';
+import { at, instanceStatus, NOW, resourceStatus } from '../status-fixtures.ts';
+
+const RESOURCES = [
+  { name: 'contacts', title: 'Contacts' },
+  { name: 'conversations', title: 'Conversations' },
+];
+
+function words(changes: Partial<InstanceStatus>) {
+  return instanceWords(instanceStatus(changes), RESOURCES, NOW);
+}
+
+function withContacts(changes: Partial<ResourceStatus>) {
+  return words({ resources: { contacts: resourceStatus(changes), conversations: resourceStatus() } });
+}
+
+describe('instanceWords', () => {
+  it('says when an instance is up to date, and when the next sync comes', () => {
+    expect(words({})).toMatchObject({
+      tone: 'good',
+      label: 'Up to date',
+      headline: 'The last sync finished 5 min ago.',
+      next: 'The next sync starts by itself in 55 min.',
+    });
+    expect(words({ next_sync_at: null }).next).toContain('Sync now');
+  });
+
+  it('names what is being copied', () => {
+    expect(withContacts({ state: 'running' }).headline).toBe('Copying contacts.');
+  });
+
+  it.each([
+    ['limit', 'Waiting for the limit', 'in 23 s'],
+    ['retry', 'Trying again', 'in 23 s'],
+    ['turn', 'Waiting', 'by itself'],
+  ] as const)('says what a sync waits for: %s', (waiting_for, label, when) => {
+    const said = withContacts({ state: 'waiting', waiting_for, waiting_until: at(23_000) });
+    expect(said.label).toBe(label);
+    expect(said.next).toContain(when);
+  });
+
+  it('does not blame the service for what the app’s own logic did', async () => {
+    const instance = { id: 'ins_1', company_id: null } as Instance;
+    const thrown = await callOwnLogic(
+      async () => {
+        throw new Error('no such table: leads');
+      },
+      { instance, resource: 'contacts' },
+      { created: [{ id: 'crd_1' }] },
+      {} as SliceContext,
+    ).catch((error: Error) => error.message);
+    const retry = { state: 'waiting', waiting_for: 'retry', waiting_until: at(23_000) } as const;
+    const said = withContacts({ ...retry, error: thrown ?? null });
+    expect(said.headline).toBe('The app’s own logic failed on contacts.');
+    expect(said.next).toMatch(/in 23 s.*people who run the app/);
+    const service = withContacts({ ...retry, error: 'The service answered 503.' });
+    expect(service.headline).toContain('The service did not answer');
+  });
+
+  it('says that a sync that has stopped is tried again by itself, and when', () => {
+    const failed = { contacts: resourceStatus({ state: 'failed' }) };
+    expect(words({ resources: failed, next_sync_at: at(9 * 60_000 + 1) }).next).toMatch(
+      /by itself in 9 min;.*“Sync now”/,
+    );
+    expect(words({ resources: failed, next_sync_at: null }).next).not.toContain('by itself');
+  });
+
+  it('leaves to the notice what the notice says', () => {
+    const notice =
+      'The service does not accept the refresh token any more. Authorize the app again to go on.';
+    expect(words({ status: 'needs_reauthorization', notice }).next).toBe('');
+  });
+
+  it('promises a disconnected company only what there is', () => {
+    const emptied = { contacts: resourceStatus({ stored: 0 }) };
+    expect(words({ status: 'disconnected' }).next).toContain('bring the copy up to date');
+    expect(words({ status: 'disconnected', resources: emptied }).next).toContain('Nothing is kept');
+  });
+
+  it('shows a failure once nothing runs any more, and what to do', () => {
+    expect(withContacts({ state: 'failed' })).toMatchObject({
+      tone: 'bad',
+      headline: 'The sync of contacts has stopped.',
+    });
+    const both = words({
+      resources: {
+        contacts: resourceStatus({ state: 'failed' }),
+        conversations: resourceStatus({ state: 'running' }),
+      },
+    });
+    expect(both.label).toBe('Syncing');
+  });
+
+  it('does not call a copy up to date that was never finished', () => {
+    expect(withContacts({ finished_at: null }).label).toBe('Starting');
+    expect(words({ resources: {} }).label).toBe('Starting');
+  });
+
+  it.each([
+    ['paused', 'Paused', 'Resume'],
+    ['needs_reauthorization', 'Needs authorization', 'Authorize again'],
+    ['disconnected', 'Disconnected', 'Install again'],
+  ] as const)('says what to do when %s', (status, label, advice) => {
+    expect(words({ status }).label).toBe(label);
+    expect(words({ status }).next).toContain(advice);
+  });
+});

@@ -1,0 +1,109 @@
+/*
+ * Keeps an open page up to date. The server sends the values that the page was rendered from, by the names in
+ * its data attributes; without this file, or without a connection, the page simply stays as it was loaded.
+ */
+
+const FIRST_RETRY_MS = 5_000;
+const LONGEST_RETRY_MS = 60_000;
+
+const moments = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+
+/** Shows a moment in the reader's own time zone. */
+function showMoment(element) {
+  const at = Date.parse(element.dateTime);
+  if (Number.isNaN(at)) return;
+  element.textContent = moments.format(at);
+  element.title = element.dateTime;
+}
+
+function each(root, attribute, act) {
+  for (const element of root.querySelectorAll(`[${attribute}]`))
+    act(element, element.getAttribute(attribute));
+}
+
+/** Writes only what differs: a text that is set anew would be read out again, and lose its selection. */
+function apply(root, values) {
+  each(root, 'data-text', (element, name) => {
+    const text = values.text[name];
+    if (text !== undefined && element.textContent !== text) element.textContent = text;
+  });
+  each(root, 'data-time', (element, name) => {
+    const moment = values.time[name] ?? '';
+    if (element.dateTime === moment) return;
+    element.dateTime = moment;
+    showMoment(element);
+  });
+  each(root, 'data-show', (element, name) => {
+    const shown = values.show[name];
+    if (shown !== undefined) element.hidden = !shown;
+  });
+  each(root, 'data-attributes', (element, name) => {
+    for (const [attribute, value] of Object.entries(values.attributes[name] ?? {})) {
+      if (value === null) element.removeAttribute(attribute);
+      else if (element.getAttribute(attribute) !== value) element.setAttribute(attribute, value);
+    }
+  });
+}
+
+/** Follows the stream while the page can be seen: a browser opens only a few connections to a host. */
+function follow(root) {
+  const mark = root.querySelector('[data-live-mark]');
+  let source;
+  let retry;
+  let retryMs = FIRST_RETRY_MS;
+
+  function say(state, text) {
+    mark.hidden = false;
+    mark.dataset.liveState = state;
+    if (mark.textContent !== text) mark.textContent = text;
+  }
+
+  function disconnect() {
+    clearTimeout(retry);
+    source?.close();
+    source = undefined;
+  }
+
+  function loadAnew() {
+    disconnect();
+    location.reload();
+  }
+
+  function connect() {
+    disconnect();
+    source = new EventSource(root.dataset.live);
+    source.onmessage = (event) => {
+      const status = JSON.parse(event.data);
+      retryMs = FIRST_RETRY_MS;
+      // Another state has other buttons; the server knows which.
+      if (status.status !== root.dataset.status) return loadAnew();
+      say('live', 'Live');
+      apply(root, status.view);
+    };
+    source.addEventListener('gone', loadAnew);
+    source.onerror = () => {
+      say('reconnecting', 'Reconnecting …');
+      // The browser itself comes back after a broken connection, but not after an answer that is an error.
+      if (source?.readyState !== EventSource.CLOSED) return;
+      disconnect();
+      retry = setTimeout(connect, retryMs);
+      retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS);
+    };
+  }
+
+  function followVisibility() {
+    if (document.visibilityState === 'visible') connect();
+    else disconnect();
+  }
+
+  document.addEventListener('visibilitychange', followVisibility);
+  addEventListener('pagehide', disconnect);
+  addEventListener('pageshow', (event) => {
+    if (event.persisted) followVisibility();
+  });
+  followVisibility();
+}
+
+for (const element of document.querySelectorAll('time[datetime]')) showMoment(element);
+const page = document.querySelector('[data-live]');
+if (page) follow(page);
