@@ -65,14 +65,14 @@ if outcome ~= '' then
   if outcome == 'answered' then
     local limit, reset, ends = tonumber(ARGV[3]), tonumber(ARGV[5]), now + tonumber(ARGV[6])
     -- The contract's limit is the ceiling, whatever more the service would allow.
-    local remaining = tonumber(ARGV[4]) - math.max(0, limit - tonumber(ARGV[14]))
+    local remaining = tonumber(ARGV[4]) - math.max(0, limit - tonumber(ARGV[14])) - missed
     local current = get('reset')
     local newer = current == nil or reset > current + SAME_WINDOW_MS
     local same = current ~= nil and math.abs(reset - current) <= SAME_WINDOW_MS
     if known() and same then
       redis.call('HSET', state, 'remaining', math.min(get('remaining'), remaining), 'end', math.min(get('end'), ends))
     elseif newer or (probed and not known()) then
-      redis.call('HSET', state, 'remaining', remaining - missed, 'reset', reset, 'end', ends)
+      redis.call('HSET', state, 'remaining', remaining, 'reset', reset, 'end', ends)
     end
     if newer or same then
       redis.call('HSET', state, 'limit', math.min(limit, tonumber(ARGV[14])))

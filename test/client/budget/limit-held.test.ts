@@ -10,6 +10,8 @@ const WINDOW_MS = 2_000;
 const LIMIT = 40;
 const WINDOWS = 2;
 const LOOPS = 8;
+/** Companies at the same time: what goes wrong once in a hundred windows is to be seen in one run. */
+const COMPANIES = 24;
 
 /** The limit of the service, and nothing else: a window begins with its first request. Its clock is not ours. */
 class LimitModel {
@@ -47,12 +49,18 @@ test('whatever the latencies and losses, no window holds more than the limit, an
     connections.push(connection);
     return new RateBudget(connection);
   });
+  await Promise.all(
+    Array.from({ length: COMPANIES }, (_, index) => useTheLimit(`company-${index}`, budgets)),
+  );
+});
+
+async function useTheLimit(company: string, budgets: readonly RateBudget[]): Promise<void> {
   const model = new LimitModel();
   let lost = 0;
 
   /** One request with a random time there and back; now and then it, or its answer, is lost on the way. */
   async function sendOne(budget: RateBudget, route: string): Promise<number> {
-    const admission = await budget.acquire('company', route);
+    const admission = await budget.acquire(company, route);
     if (admission.permit === undefined) return admission.waitMs;
     await sleep(Math.random() * 50);
     const fate = Math.random();
@@ -83,4 +91,4 @@ test('whatever the latencies and losses, no window holds more than the limit, an
   expect(complete.reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(
     LIMIT * WINDOWS - 2 * lost - WINDOWS,
   );
-});
+}

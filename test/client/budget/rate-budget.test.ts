@@ -69,6 +69,15 @@ describe.each(EVERY_REDIS)('the budget on $what', async ({ searchPath }) => {
       expect((await takeAll(company)).length).toBe(2);
     });
 
+    it('counts a request without an answer, which the service may have counted after one whose answer comes later', async () => {
+      const company = await newCompany(rate(9));
+      const [lost, answered] = [await acquire(company), await acquire(company)];
+      await budget.settle(lost, {});
+      await budget.settle(answered, { answer: { rate: rate(8) } });
+      expect((await budget.read(company)).remaining).toBe(7);
+      expect((await takeAll(company)).length).toBe(7);
+    });
+
     it('counts an answer without the limit’s headers as spent', async () => {
       const company = await newCompany(rate(3));
       await budget.settle(await acquire(company), { answer: { rate: undefined } });
