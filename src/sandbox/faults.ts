@@ -47,8 +47,17 @@ function matches(match: FaultMatch, target: FaultTarget): boolean {
 
 /** The faults that are ordered; the oldest that matches a request is used first. */
 export class Faults {
-  readonly #orders = new Map<string, Order>();
+  #orders = new Map<string, Order>();
   #ordered = 0;
+
+  /** Plain data; what is set is taken over, not copied. Ids go on counting: none is given twice. */
+  get state(): Map<string, Order> {
+    return this.#orders;
+  }
+
+  set state(orders: Map<string, Order>) {
+    this.#orders = orders;
+  }
 
   /** Orders a fault for the next `times` matching requests, and answers its id. */
   order(match: FaultMatch, fault: Fault, times: number): string {

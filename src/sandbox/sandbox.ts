@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import { isIP } from 'node:net';
+import { GUARDS, type GuardRules } from '../contract/guards.ts';
 import { WINDOW_MS } from '../contract/limits.ts';
 import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
 import { Clock } from './clock.ts';
@@ -17,6 +18,8 @@ export interface SandboxOptions {
   host?: string;
   /** Length of the rate-limit window in milliseconds; 60,000 by default. */
   windowMs?: number;
+  /** Other tiers and limits of guards than the contract's: its reading of two of them may be wrong. */
+  guards?: Partial<GuardRules>;
   /** Holds back each API answer, in milliseconds; 0 by default. */
   latencyMs?: number;
   /** Further addresses of the application at start, beside those of an app on port 3000 of this machine. */
@@ -65,7 +68,8 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   const name = isIP(address) === 6 ? `[${address}]` : address;
   if (!isLoopbackHost(name))
     throw new RangeError(`The sandbox listens on this machine alone, not on ${address}.`);
-  const settings = { windowMs, latencyMs, redirectUris };
+  const guards = { ...GUARDS, search: { ...GUARDS.search, windowMs }, ...options.guards };
+  const settings = { windowMs, latencyMs, redirectUris, guards };
   const clock = new Clock(options.now);
   const { tokensFile } = options;
   const newWorld = () => {

@@ -1,6 +1,8 @@
+import type { GuardRules } from '../contract/guards.ts';
 import type { Clock } from './clock.ts';
 import { Faults } from './faults.ts';
 import { Journal } from './journal.ts';
+import { GuardLimiter } from './limits/guard-limiter.ts';
 import { Limiter } from './limits/limiter.ts';
 import { Applications } from './state/applications.ts';
 import { Codes } from './state/codes.ts';
@@ -12,6 +14,7 @@ export interface Settings {
   windowMs: number;
   latencyMs: number;
   redirectUris: readonly string[];
+  guards: GuardRules;
 }
 
 /** All that the service knows at one time. A reset puts a new world in place of the old one. */
@@ -23,6 +26,7 @@ export interface World {
   codes: Codes;
   tokens: Tokens;
   limiter: Limiter;
+  guards: GuardLimiter;
   faults: Faults;
   journal: Journal;
 }
@@ -37,7 +41,34 @@ export function createWorld(settings: Settings, clock: Clock): World {
     codes: new Codes(),
     tokens: new Tokens(),
     limiter: new Limiter(settings.windowMs),
+    guards: new GuardLimiter(settings.guards),
     faults: new Faults(),
     journal: new Journal(),
   };
+}
+
+/** The parts of the world that a snapshot holds; the journal goes on, as it tells what happened, not how things are. */
+const KEPT = ['companies', 'applications', 'codes', 'tokens', 'limiter', 'guards', 'faults'] as const;
+
+type Kept = { [Part in (typeof KEPT)[number]]: World[Part]['state'] };
+
+/** The world at one moment: plain data, shared with nothing. */
+export interface Snapshot {
+  parts: Kept;
+  now: number;
+  frozen: boolean;
+}
+
+/** Copies the world. One copy of all its parts together: tokens and codes share their grants. */
+export function takeSnapshot(world: World): Snapshot {
+  const parts = Object.fromEntries(KEPT.map((part) => [part, world[part].state])) as Kept;
+  return { parts: structuredClone(parts), now: world.clock.now(), frozen: world.clock.frozen };
+}
+
+/** Puts the world back to where a snapshot was taken, as often as one likes. */
+export function restoreSnapshot(world: World, { parts, now, frozen }: Snapshot): void {
+  world.clock.freeze(frozen);
+  world.clock.set(now);
+  const copies = structuredClone(parts);
+  for (const part of KEPT) Object.assign(world[part], { state: copies[part] });
 }

@@ -9,7 +9,9 @@ test('the state tells addresses, credentials and companies', async () => {
   const state = await service.state();
   expect(state).toMatchObject({ frozen: false, api_url: `${origin}/api`, auth_url: `${origin}/auth` });
   expect([apiUrl, authUrl]).toEqual([state.api_url, state.auth_url]);
-  expect(state.applications).toEqual([{ name: 'Partner app', kind: 'partner', ...application }]);
+  expect(state.applications).toEqual([
+    { name: 'Partner app', kind: 'partner', scopes: ['shared_resources'], ...application },
+  ]);
   expect(application).toEqual({
     client_id: SANDBOX_DEFAULTS.clientId,
     client_secret: SANDBOX_DEFAULTS.clientSecret,

@@ -41,6 +41,13 @@ export interface TokenResponse {
   token_type: string;
 }
 
+/** An answer of the API, read. */
+export interface ApiAnswer<T> {
+  status: number;
+  headers: Headers;
+  body: T;
+}
+
 /** A moment in the middle of a second, to notice rounding. */
 export const START_MS = Date.UTC(2027, 2, 14, 10, 30, 15, 250);
 
@@ -100,6 +107,23 @@ export class TestSandbox {
   async journal(after = 0): Promise<JournalRow[]> {
     const response = await fetch(`${this.sandbox.origin}/_sandbox/requests?after=${after}`);
     return (await response.json()) as JournalRow[];
+  }
+
+  /** A request to the API with a JSON body, if one is given, and its answer, read; `path` may be a full URL. */
+  async call<T = Record<string, unknown>>(
+    method: string,
+    path: string,
+    token: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<ApiAnswer<T>> {
+    const url = path.startsWith('http') ? path : `${this.sandbox.apiUrl}${path}`;
+    const response = await fetch(url, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, headers: response.headers, body: (await response.json()) as T };
   }
 
   /** A request to the API; `path` may be a full URL. */

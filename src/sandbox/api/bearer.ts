@@ -4,11 +4,16 @@ import type { Company } from '../state/company.ts';
 import { isValid } from '../state/tokens.ts';
 import type { World } from '../world.ts';
 
-/** Who asks, and which limit that counts against. */
+/** Who asks, what for, and which limit that counts against. */
 export interface Caller {
   company: Company;
   /** The application's client id; undefined for an API token. */
   application: string | undefined;
+  /** Who granted the application its token; undefined for an API token. */
+  teammateId: string | undefined;
+  /** What the token is allowed (Authentication, 9). */
+  scopes: readonly string[];
+  /** Which limit its requests count against. */
   scope: LimitScope;
 }
 
@@ -39,13 +44,24 @@ export function authenticate(world: World, authorization: string | undefined, no
   if (authorization === undefined) return refuse('An access token is needed: Authorization: Bearer.', REALM);
   const [, value] = /^Bearer +([^\s]+)$/i.exec(authorization) ?? [];
   if (value === undefined) return refuse('The API takes Bearer authentication alone.', REALM);
-  const company = world.companies.byApiToken(value);
-  if (company !== undefined) return { company, application: undefined, scope: 'plan' };
+  const own = world.companies.byApiToken(value);
+  if (own !== undefined) {
+    const { company, apiToken } = own;
+    return { company, application: undefined, teammateId: undefined, scopes: apiToken.scopes, scope: 'plan' };
+  }
   const token = world.tokens.find('access', value);
   if (token === undefined) return refuseToken('The access token is unknown.');
   const { grant } = token;
-  const { application } = grant;
-  const caller = { company: grant.company, application: application.clientId, scope: scopeOf(application) };
+  const company = world.companies.get(grant.companyId);
+  if (company === undefined) return refuseToken('The access token is unknown.');
+  const { clientId: application, teammateId, scopes } = grant;
+  const caller = {
+    company,
+    application,
+    teammateId,
+    scopes,
+    scope: scopeOf(world.applications.get(application)),
+  };
   if (grant.revoked) return refuseToken('The access token was revoked.', caller);
   return isValid(token, now) ? caller : refuseToken('The access token has expired.', caller);
 }

@@ -1,8 +1,8 @@
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../contract/limits.ts';
-import type { Collection } from '../data/collection.ts';
-import { type Answer, json, Problem } from '../http/answer.ts';
-import type { Call } from '../http/call.ts';
+import type { Collection, Document, PageOfTexts } from '../data/collection.ts';
+import { Problem } from '../http/answer.ts';
 import { type PageStart, readPageToken, writePageToken } from './page-token.ts';
+import { type ApiContext, Ready, reachesPrivate } from './request.ts';
 
 function single(query: URLSearchParams, name: string): string | undefined {
   const values = query.getAll(name);
@@ -34,21 +34,51 @@ function pageStart(query: URLSearchParams, list: string): PageStart {
 }
 
 /**
- * Answers a page of a list (Endpoints, "Pagination"): `next` is a full URL that carries the original limit, or null at
- * the end, and `self` is the URL as requested. A page token is good for one company, list and limit.
+ * A page of a list (Endpoints, "Pagination"): `next` is a full URL that carries the original limit, or null at the end,
+ * and `self` is the URL as requested. A page token is good for one company, list and limit.
  */
-export function listPage(call: Call, companyId: string, collection: Collection): Answer {
-  const list = `${companyId} ${call.path}`;
-  const { position, limit } = pageStart(call.query, list);
-  const { documents, next } = collection.page(position, limit, call.baseUrl);
+function paged(
+  { call, company }: ApiContext,
+  read: (start: PageStart, baseUrl: string) => PageOfTexts,
+): Ready {
+  const list = `${company.id} ${call.path}`;
+  const start = pageStart(call.query, list);
+  const { texts, next } = read(start, call.baseUrl);
+  const { limit } = start;
   const here = `${call.baseUrl}${call.path}`;
   const nextUrl =
     next === undefined
       ? null
       : `${here}?limit=${limit}&page_token=${writePageToken(list, { position: next, limit })}`;
-  return json(200, {
-    _pagination: { next: nextUrl },
-    _links: { self: `${here}${call.search}` },
-    _results: documents,
+  const head = `{"_pagination":{"next":${JSON.stringify(nextUrl)}},"_links":{"self":${JSON.stringify(here + call.search)}}`;
+  return new Ready({
+    status: 200,
+    headers: { 'content-type': 'application/json; charset=utf-8' },
+    body: `${head},"_results":[${texts.join(',')}]}`,
   });
+}
+
+/** A page of all that the caller may reach. */
+export function listPage(request: ApiContext, collection: Collection): Ready {
+  const isShared = !reachesPrivate(request);
+  return paged(request, ({ position, limit }, baseUrl) =>
+    collection.page(position, limit, baseUrl, isShared),
+  );
+}
+
+/** A page of those that meet a condition, of what the caller may reach. */
+export function listWhere<D extends Document>(
+  request: ApiContext,
+  collection: Collection<D>,
+  where: (document: D) => boolean,
+): Ready {
+  const all = reachesPrivate(request);
+  return paged(request, ({ position, limit }, baseUrl) =>
+    collection.pageWhere(
+      position,
+      limit,
+      baseUrl,
+      (document) => (all || document.is_private !== true) && where(document),
+    ),
+  );
 }

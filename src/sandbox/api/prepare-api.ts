@@ -1,23 +1,26 @@
 import { HEADER } from '../../contract/headers.ts';
 import { DEFAULT_PLAN, PLAN_LIMITS } from '../../contract/limits.ts';
-import { type Answer, answering, errorAnswer } from '../http/answer.ts';
+import { type Answer, answering, errorAnswer, problemAnswer } from '../http/answer.ts';
 import type { Call } from '../http/call.ts';
 import type { Prepared } from '../http/exchange.ts';
-import { findRoute } from '../http/router.ts';
+import { findRoute, type Matched } from '../http/router.ts';
+import type { GuardedCall, GuardReading } from '../limits/guard-limiter.ts';
 import { rateHeaders } from '../limits/rate-headers.ts';
 import { type Reading, waitMs } from '../limits/window.ts';
 import type { World } from '../world.ts';
 import { authenticate, type Caller } from './bearer.ts';
-import { API_ROUTES } from './routes.ts';
+import { guardedCall } from './guarded-call.ts';
+import { type RequestBody, readJsonBody } from './json-body.ts';
+import { API_ROUTES, type ApiRoute } from './routes.ts';
+import { serve } from './serve.ts';
 
-function withRate(answer: Answer, reading: Reading): Answer {
-  return { ...answer, headers: { ...answer.headers, ...rateHeaders(reading) } };
+function withHeaders(answer: Answer, headers: Record<string, string>): Answer {
+  return { ...answer, headers: { ...answer.headers, ...headers } };
 }
 
 /** 429 (Errors): the exact wait in the message, and in whole seconds, rounded up, in `retry-after`. */
-function tooManyRequests(reading: Reading, now: number): Answer {
-  const wait = waitMs(reading, now);
-  return errorAnswer(429, `Rate limit exceeded. Please retry in ${wait} milliseconds.`, {
+function tooManyRequests(what: string, wait: number): Answer {
+  return errorAnswer(429, `${what} exceeded. Please retry in ${wait} milliseconds.`, {
     [HEADER.retryAfter]: String(Math.ceil(wait / 1000)),
   });
 }
@@ -26,20 +29,76 @@ function untouchedDefault(world: World): Reading {
   return world.limiter.readUntouched(PLAN_LIMITS[DEFAULT_PLAN], world.clock.now());
 }
 
-function serve(call: Call, { company }: Caller): Answer {
-  return answering(() => {
-    const { handle, params } = findRoute(API_ROUTES, call.method, call.path);
-    return handle({ call, company, params });
-  });
+/** The route of a request, or the answer when there is none. */
+function matchRoute({ method, path }: Call): Matched<ApiRoute> | Answer {
+  try {
+    return findRoute(API_ROUTES, method, path);
+  } catch (error) {
+    return problemAnswer(error);
+  }
+}
+
+function isOver({ remaining, burstRemaining }: Reading): boolean {
+  return remaining === 0 && burstRemaining === 0;
 }
 
 /**
- * Prepares a request to the API: who asks, and then, once it takes effect, the limit and the route.
+ * Lets an authenticated request take effect, if the limits allow it: the main limit first, then the guard of the route.
+ * One that is refused by either counts for neither, and everything else counts for both, whatever its answer.
+ * `x-service-tier` names the guard on every answer of a guarded route, but for a refusal by the main limit: there it
+ * would name a limit that was not exceeded.
+ */
+function perform(
+  world: World,
+  caller: Caller,
+  guarded: GuardedCall | undefined,
+  answer: (now: number) => Answer | Promise<Answer>,
+): Answer | Promise<Answer> {
+  const { clock, limiter, guards } = world;
+  const { company, scope } = caller;
+  const now = clock.now();
+  const before = limiter.read(company, scope, now);
+  if (isOver(before)) {
+    return withHeaders(tooManyRequests('Rate limit', waitMs(before, now)), rateHeaders(before));
+  }
+  const tier = guarded === undefined ? {} : { [HEADER.tier]: guards.tierOf(guarded.guard) };
+  const guard: GuardReading | undefined = guarded && guards.read(guarded, now);
+  if (guard?.remaining === 0) {
+    const refusal = tooManyRequests(`Rate limit ${guard.tier}`, guard.resetAt - now);
+    return withHeaders(refusal, { ...rateHeaders(before), ...tier });
+  }
+  limiter.take(company, scope, now);
+  if (guarded !== undefined) guards.take(guarded, now);
+  const headers = { ...rateHeaders(limiter.read(company, scope, now)), ...tier };
+  const served = answer(now);
+  return served instanceof Promise
+    ? served.then((later) => withHeaders(later, headers))
+    : withHeaders(served, headers);
+}
+
+function prepareFor(world: World, call: Call, caller: Caller, body: RequestBody | undefined): Prepared {
+  const route = matchRoute(call);
+  const guarded =
+    'status' in route ? undefined : guardedCall(route.handle.contract, route.params, caller, body);
+  return {
+    companyId: caller.company.id,
+    application: caller.application,
+    perform: (instead) =>
+      perform(world, caller, guarded, (now) => {
+        if (instead !== undefined) return instead;
+        if ('status' in route) return route;
+        return answering(() => serve(world, call, caller, route, body, now));
+      }),
+  };
+}
+
+/**
+ * Prepares a request to the API: who asks, what the body is, and then, once it takes effect, limits and route.
  *
  * Every answer carries the five headers (Limits). An authenticated request counts, whatever its answer; a refused one
  * (401, 429) does not. Without a company that a token tells of, the headers show the default plan's limit, untouched.
  */
-export function prepareApi(world: World, call: Call): Prepared {
+export function prepareApi(world: World, call: Call): Prepared | Promise<Prepared> {
   const { clock, limiter } = world;
   const found = authenticate(world, call.headers.authorization, clock.now());
   if ('answer' in found) {
@@ -48,28 +107,21 @@ export function prepareApi(world: World, call: Call): Prepared {
       companyId: caller?.company.id,
       application: caller?.application,
       perform: (instead = found.answer) =>
-        withRate(
+        withHeaders(
           instead,
-          caller === undefined
-            ? untouchedDefault(world)
-            : limiter.read(caller.company, caller.scope, clock.now()),
+          rateHeaders(
+            caller === undefined
+              ? untouchedDefault(world)
+              : limiter.read(caller.company, caller.scope, clock.now()),
+          ),
         ),
     };
   }
-  const { company, application, scope } = found;
-  return {
-    companyId: company.id,
-    application,
-    perform(instead) {
-      const now = clock.now();
-      const allowed = limiter.take(company, scope, now);
-      const reading = limiter.read(company, scope, now);
-      return withRate(instead ?? (allowed ? serve(call, found) : tooManyRequests(reading, now)), reading);
-    },
-  };
+  if (call.method === 'GET') return prepareFor(world, call, found, undefined);
+  return readJsonBody(call).then((body) => prepareFor(world, call, found, body));
 }
 
 /** An answer of the API to a request that got no further (an unreadable one, a foreign host), with the five headers. */
 export function withDefaultRate(world: World, answer: Answer): Answer {
-  return withRate(answer, untouchedDefault(world));
+  return withHeaders(answer, rateHeaders(untouchedDefault(world)));
 }

@@ -1,54 +1,52 @@
-import { IDENTITY_PATH } from '../../contract/routes.ts';
-import type { Collection } from '../data/collection.ts';
-import { type Answer, json, Problem } from '../http/answer.ts';
-import type { Call } from '../http/call.ts';
+import { type Operation, ROUTES } from '../../contract/api/api.ts';
+import type { RouteContract } from '../../contract/api/route.ts';
 import type { Route } from '../http/router.ts';
-import type { Company } from '../state/company.ts';
-import { listPage } from './list.ts';
+import { accountsHandlers } from './handlers/accounts.ts';
+import { analyticsHandlers } from './handlers/analytics.ts';
+import { applicationsHandlers } from './handlers/applications.ts';
+import { channelsHandlers } from './handlers/channels.ts';
+import { contactHandlers } from './handlers/contacts.ts';
+import { conversationHandlers } from './handlers/conversations.ts';
+import { identityHandlers } from './handlers/identity.ts';
+import { inboxesHandlers } from './handlers/inboxes.ts';
+import { knowledgeBasesHandlers } from './handlers/knowledge-bases.ts';
+import { linksHandlers } from './handlers/links.ts';
+import { messagesHandlers } from './handlers/messages.ts';
+import { responsesHandlers } from './handlers/responses.ts';
+import { tagHandlers } from './handlers/tags.ts';
+import { teammatesHandlers } from './handlers/teammates.ts';
+import type { ApiContext, Handlers } from './request.ts';
 
-/** A request that is authenticated and within the limit. */
-export interface ApiRequest {
-  call: Call;
-  company: Company;
-  /** Values of the path's placeholders. */
-  params: Record<string, string>;
+const HANDLERS: Handlers<Operation> = {
+  ...identityHandlers,
+  ...contactHandlers,
+  ...conversationHandlers,
+  ...messagesHandlers,
+  ...tagHandlers,
+  ...accountsHandlers,
+  ...channelsHandlers,
+  ...inboxesHandlers,
+  ...linksHandlers,
+  ...responsesHandlers,
+  ...teammatesHandlers,
+  ...knowledgeBasesHandlers,
+  ...analyticsHandlers,
+  ...applicationsHandlers,
+};
+
+/** A handler, told its parameters and its body: both are checked against the contract, which its types are made of. */
+export type AnyHandler = (request: ApiContext & { params: Record<string, string>; body: unknown }) => object;
+
+/** A route of the API, and who handles it. */
+export interface ApiRoute {
+  operation: Operation;
+  contract: RouteContract;
+  handler: AnyHandler;
 }
 
-/** What answers an API route. Throws a `Problem` for what cannot be served. */
-export type ApiHandler = (request: ApiRequest) => Answer;
-
-function me({ call, company }: ApiRequest): Answer {
-  const { id, name } = company;
-  return json(200, { _links: { self: `${call.baseUrl}${IDENTITY_PATH}` }, id, name });
-}
-
-function single({ call }: ApiRequest, collection: Collection, id: string | undefined): Answer {
-  const document = collection.find(id ?? '', call.baseUrl);
-  if (document === undefined) throw new Problem(404, `There is no ${call.path} here.`);
-  return json(200, document);
-}
-
-/** The API's routes below `{base_url}` (Endpoints). */
-export const API_ROUTES: readonly Route<ApiHandler>[] = [
-  { method: 'GET', path: IDENTITY_PATH, handle: me },
-  {
-    method: 'GET',
-    path: '/contacts',
-    handle: ({ call, company }) => listPage(call, company.id, company.contacts),
-  },
-  {
-    method: 'GET',
-    path: '/contacts/:contact_id',
-    handle: (request) => single(request, request.company.contacts, request.params.contact_id),
-  },
-  {
-    method: 'GET',
-    path: '/conversations',
-    handle: ({ call, company }) => listPage(call, company.id, company.conversations),
-  },
-  {
-    method: 'GET',
-    path: '/conversations/:conversation_id',
-    handle: (request) => single(request, request.company.conversations, request.params.conversation_id),
-  },
-];
+/** The API's routes below `{base_url}` (Endpoints): the contract's, all of them. */
+export const API_ROUTES: readonly Route<ApiRoute>[] = ROUTES.map(([operation, contract]) => ({
+  method: contract.method,
+  path: contract.path,
+  handle: { operation, contract, handler: HANDLERS[operation] as AnyHandler },
+}));

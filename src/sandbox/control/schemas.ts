@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { DEFAULT_PLAN, PLAN_LIMITS, type Plan } from '../../contract/limits.ts';
+import { OAUTH_SCOPES, SCOPE } from '../../contract/scopes.ts';
 import { CLOCK_MAX_MS } from '../clock.ts';
 import { Problem } from '../http/answer.ts';
 import { faultSchema } from './fault-schema.ts';
@@ -46,6 +47,10 @@ const application = z.strictObject({
     .min(1)
     .max(50),
   kind: z.enum(['partner', 'automation', 'tool-protocol']).default('partner'),
+  scopes: z
+    .array(z.enum(OAUTH_SCOPES, `must be ${OAUTH_SCOPES.join(' or ')}: OAuth tokens reach nothing else`))
+    .min(1)
+    .default([SCOPE.shared]),
 });
 
 const moment = z.union(

@@ -1,4 +1,5 @@
 import type { Host } from '../host.ts';
+import type { GuardBucket } from '../limits/guard-limiter.ts';
 import type { LimitScope } from '../limits/limiter.ts';
 import type { Reading } from '../limits/window.ts';
 import type { Application } from '../state/applications.ts';
@@ -7,52 +8,50 @@ import type { Token } from '../state/tokens.ts';
 
 /** A great number of tokens would make the state slow to read. */
 const TOKENS_SHOWN = 1_000;
-
-function ids(things: readonly { id: string }[]): string[] {
-  return things.map(({ id }) => id);
-}
+/** Likewise of guards' buckets. */
+const GUARDS_SHOWN = 1_000;
 
 /** A company as the control interface shows it: what it owns, as arrays of ids. */
 export function showCompany(company: Company) {
-  const { id, name, plan, addonRpm, teammates, apiTokens, knowledgeBases, contacts, conversations } = company;
+  const { id, name, plan, addonRpm, apiTokens, tables } = company;
+  const ids = (table: { all(): { id: string }[] }) => table.all().map((record) => record.id);
   return {
     id,
     name,
     plan,
     addon_rpm: addonRpm,
-    teammates,
+    teammates: tables.teammates.all(),
     api_tokens: apiTokens,
-    inboxes: ids(company.inboxes),
-    tags: ids(company.tags),
-    channels: ids(company.channels),
-    responses: ids(company.responses),
-    knowledge_bases: ids(knowledgeBases),
-    articles: knowledgeBases.flatMap((base) => ids(base.articles)),
-    counts: {
-      contacts: contacts.count,
-      conversations: conversations.count,
-      teammates: teammates.length,
-      inboxes: company.inboxes.length,
-      tags: company.tags.length,
-      channels: company.channels.length,
-      responses: company.responses.length,
-      knowledge_bases: knowledgeBases.length,
-    },
+    inboxes: ids(tables.inboxes),
+    tags: ids(tables.tags),
+    channels: ids(tables.channels),
+    responses: ids(tables.responses),
+    knowledge_bases: ids(tables.knowledge_bases),
+    articles: ids(tables.articles),
+    counts: Object.fromEntries(Object.entries(tables).map(([kind, { count }]) => [kind, count])),
   };
 }
 
 /** An application with its credentials. */
-export function showApplication({ name, kind, clientId, clientSecret, redirectUris }: Application) {
-  return { name, kind, client_id: clientId, client_secret: clientSecret, redirect_uris: redirectUris };
+export function showApplication({ name, kind, clientId, clientSecret, redirectUris, scopes }: Application) {
+  return {
+    name,
+    kind,
+    client_id: clientId,
+    client_secret: clientSecret,
+    redirect_uris: redirectUris,
+    scopes,
+  };
 }
 
 function showToken({ id, kind, grant, issuedAt, expiresAt }: Token) {
   return {
     id,
     kind,
-    application: grant.application.clientId,
-    company_id: grant.company.id,
+    application: grant.clientId,
+    company_id: grant.companyId,
     teammate_id: grant.teammateId,
+    scopes: grant.scopes,
     issued_at: issuedAt,
     expires_at: expiresAt,
   };
@@ -71,9 +70,13 @@ function showLimit({ company, scope, reading }: { company: Company; scope: Limit
   };
 }
 
+function showGuard({ companyId, guard, tier, bucket, limit, remaining, resetAt }: GuardBucket) {
+  return { company_id: companyId, guard, tier, bucket, limit, remaining, reset_at: resetAt };
+}
+
 /** `GET /_sandbox/state`; times in ms since 1970. Tokens are the valid ones, newest first, without their values. */
 export function showState({ world, addresses }: Host) {
-  const { clock, applications, companies, tokens, limiter } = world;
+  const { clock, applications, companies, tokens, limiter, guards } = world;
   const now = clock.now();
   return {
     now,
@@ -83,6 +86,7 @@ export function showState({ world, addresses }: Host) {
     applications: applications.all().map(showApplication),
     companies: companies.all().map(showCompany),
     tokens: tokens.valid(now, TOKENS_SHOWN).map(showToken),
-    limits: limiter.list(now).map(showLimit),
+    limits: limiter.list(companies.all(), now).map(showLimit),
+    guards: guards.list(now, GUARDS_SHOWN).map(showGuard),
   };
 }

@@ -1,4 +1,4 @@
-import { Collection, type Document, type Owner } from './collection.ts';
+import type { Kind, Owner } from './collection.ts';
 import { personName } from './names.ts';
 import { Random, seedOf } from './random.ts';
 import { CITIES, CONTACT_DESCRIPTIONS, CONTACT_GROUPS, DOMAINS, LANGUAGES, SEGMENTS } from './words.ts';
@@ -26,7 +26,10 @@ export function contactIdentity(seed: number, index: number): ContactIdentity {
   return identity(new Random(seedOf(seed, KIND, index)), index);
 }
 
-function contact(owner: Owner, index: number, id: string, baseUrl: string): Document {
+/** A contact (the fields are our choice: the specification shows none). */
+export type Contact = ReturnType<typeof contact>;
+
+function contact(owner: Owner, index: number, id: string) {
   const random = new Random(seedOf(owner.seed, KIND, index));
   const { name, handle } = identity(random, index);
   const createdAt = FIRST_CREATED_S + random.int(CREATED_SPAN_S);
@@ -35,7 +38,6 @@ function contact(owner: Owner, index: number, id: string, baseUrl: string): Docu
     handles.push({ handle: `${FICTIONAL_PHONE}${100 + random.int(900)}`, source: 'phone' });
   if (random.chance(12)) handles.push({ handle: handle.slice(0, handle.indexOf('@')), source: 'custom' });
   return {
-    _links: { self: `${baseUrl}/contacts/${id}` },
     id,
     name,
     description: random.chance(25) ? random.pick(CONTACT_DESCRIPTIONS) : '',
@@ -55,7 +57,15 @@ function contact(owner: Owner, index: number, id: string, baseUrl: string): Docu
   };
 }
 
-/** A company's contacts (the fields are our choice: the specification shows none). */
-export function contacts(owner: Owner, count: number): Collection {
-  return new Collection('crd', owner, count, (index, id, baseUrl) => contact(owner, index, id, baseUrl));
+/** The contacts of a company. */
+export function contactKind(owner: Owner): Kind<Contact> {
+  return {
+    prefix: 'crd',
+    shared: true,
+    build: (index, id) => contact(owner, index, id),
+    present: (document, baseUrl) => ({
+      _links: { self: `${baseUrl}/contacts/${document.id}` },
+      ...document,
+    }),
+  };
 }

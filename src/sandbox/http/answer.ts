@@ -40,8 +40,13 @@ export function problemAnswer(error: unknown): Answer {
   throw error;
 }
 
+/** The answer that a handler came to, or that of the {@link Problem} that it threw. */
+export function settling(answer: Promise<Answer>): Promise<Answer> {
+  return answer.catch(problemAnswer);
+}
+
 /** Runs a handler, and turns a {@link Problem} that it throws into its answer. */
-export function answering(handle: () => Answer): Answer {
+export function answering<A extends Answer | Promise<Answer>>(handle: () => A): A | Answer {
   try {
     return handle();
   } catch (error) {

@@ -13,7 +13,7 @@ export interface Prepared {
   /** The application's client id. */
   application: string | undefined;
   /** Lets the request take effect. @param instead answered in place of the route's own answer, which then has no effect */
-  perform(instead?: Answer): Answer;
+  perform(instead?: Answer): Answer | Promise<Answer>;
 }
 
 /** Finds out who asks; it reads the body if it must. */
@@ -79,7 +79,7 @@ export async function exchange(
   if (fault?.drop === 'before') {
     response.destroy();
   } else {
-    const answer = prepared.perform(fault && replacement(fault));
+    const answer = await prepared.perform(fault && replacement(fault));
     const outgoing = fault === undefined ? answer : disturb(answer, fault);
     const delayMs = latencyMs + (fault?.delay_ms ?? 0);
     // A stopping process does not wait for answers that are still held back.

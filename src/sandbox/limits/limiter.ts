@@ -11,8 +11,14 @@ export function scopeOf(application: Application | undefined): LimitScope {
   return application === undefined || application.kind === 'automation' ? 'plan' : 'partner';
 }
 
+/** The limit itself, in requests a window (Limits). */
+export function limitOf(company: Company, scope: LimitScope): number {
+  return scope === 'partner' ? PARTNER_LIMIT : planLimit(company);
+}
+
+/** The bucket of one limit of one company: plain data. */
 interface Account {
-  company: Company;
+  companyId: string;
   scope: LimitScope;
   bucket: Bucket;
 }
@@ -20,11 +26,20 @@ interface Account {
 /** The standard and the partner limit of every company, each counted per company, never per token. */
 export class Limiter {
   readonly #windowMs: number;
-  readonly #accounts = new Map<string, Account>();
+  #accounts = new Map<string, Account>();
 
   /** @param windowMs length of the rate-limit window in milliseconds */
   constructor(windowMs: number) {
     this.#windowMs = windowMs;
+  }
+
+  /** Plain data; what is set is taken over, not copied. */
+  get state(): Map<string, Account> {
+    return this.#accounts;
+  }
+
+  set state(accounts: Map<string, Account>) {
+    this.#accounts = accounts;
   }
 
   /** Counts a request if it is allowed, and tells whether it is; `now` in ms since 1970. */
@@ -32,7 +47,7 @@ export class Limiter {
     const key = `${scope} ${company.id}`;
     let account = this.#accounts.get(key);
     if (account === undefined) {
-      account = { company, scope, bucket: createBucket() };
+      account = { companyId: company.id, scope, bucket: createBucket() };
       this.#accounts.set(key, account);
     }
     return take(account.bucket, this.#rule(company, scope), now);
@@ -49,16 +64,19 @@ export class Limiter {
     return read(createBucket(), { limit, windowMs: this.#windowMs }, now);
   }
 
-  /** Every limit that something was counted against. */
-  list(now: number): { company: Company; scope: LimitScope; reading: Reading }[] {
-    return [...this.#accounts.values()].map(({ company, scope }) => ({
-      company,
-      scope,
-      reading: this.read(company, scope, now),
-    }));
+  /** Every limit of these companies that something was counted against. */
+  list(
+    companies: readonly Company[],
+    now: number,
+  ): { company: Company; scope: LimitScope; reading: Reading }[] {
+    return companies.flatMap((company) =>
+      (['plan', 'partner'] as const)
+        .filter((scope) => this.#accounts.has(`${scope} ${company.id}`))
+        .map((scope) => ({ company, scope, reading: this.read(company, scope, now) })),
+    );
   }
 
   #rule(company: Company, scope: LimitScope): Rule {
-    return { limit: scope === 'partner' ? PARTNER_LIMIT : planLimit(company), windowMs: this.#windowMs };
+    return { limit: limitOf(company, scope), windowMs: this.#windowMs };
   }
 }

@@ -42,7 +42,13 @@ function decide(world: World, request: AuthorizationRequest, form: Parameters): 
       303,
     );
   }
-  const grant = { application, company, teammateId: teammate.id, revoked: false };
+  const grant = {
+    clientId: application.clientId,
+    companyId: company.id,
+    teammateId: teammate.id,
+    scopes: application.scopes,
+    revoked: false,
+  };
   return redirect(request, { code: world.codes.issue(grant, redirectUri, world.clock.now()) }, 303);
 }
 

@@ -51,7 +51,7 @@ function usableRefreshToken(
   now: number,
 ): Token | string {
   const token = world.tokens.find('refresh', value);
-  if (token?.grant.application !== application) return 'The refresh token is unknown.';
+  if (token?.grant.clientId !== application.clientId) return 'The refresh token is unknown.';
   if (token.grant.revoked) return 'The refresh token was revoked.';
   return isValid(token, now) ? token : 'The refresh token has expired.';
 }
@@ -89,7 +89,7 @@ function companyId(world: World, parameters: Parameters | string): string | unde
   const grant =
     world.codes.grantOf(parameters.get('code') ?? '') ??
     world.tokens.find('refresh', parameters.get('refresh_token') ?? '')?.grant;
-  return grant?.company.id;
+  return grant?.companyId;
 }
 
 /** The body's parameters, or what is wrong with it: errors of this route are all of OAuth's form. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { CALLBACK_PATH } from '../../contract/routes.ts';
 import { SANDBOX_DEFAULTS } from '../../contract/sandbox.ts';
+import { SCOPE, type Scope } from '../../contract/scopes.ts';
 
 /**
  * What an application is: `partner` has the partner limit; `automation` counts against the company's own limit (Limits,
@@ -16,6 +17,8 @@ export interface Application {
   clientId: string;
   clientSecret: string;
   redirectUris: readonly string[];
+  /** What it asks a customer for at installation (Authentication, 9). */
+  scopes: readonly Scope[];
 }
 
 const LOCAL_REDIRECT_URIS = ['http://localhost:3000', 'http://127.0.0.1:3000'].map(
@@ -35,11 +38,22 @@ export class Applications {
       clientId,
       clientSecret,
       redirectUris: [...new Set([...redirectUris, ...LOCAL_REDIRECT_URIS])],
+      scopes: [SCOPE.shared],
     });
   }
 
+  /** Plain data; what is set is taken over, not copied. */
+  get state(): Application[] {
+    return this.all();
+  }
+
+  set state(applications: Application[]) {
+    this.#byClientId.clear();
+    for (const application of applications) this.#byClientId.set(application.clientId, application);
+  }
+
   /** Registers an application; its credentials are random. */
-  register(spec: Pick<Application, 'name' | 'kind' | 'redirectUris'>): Application {
+  register(spec: Omit<Application, 'clientId' | 'clientSecret'>): Application {
     const application = {
       ...spec,
       clientId: `app_${randomBytes(8).toString('hex')}`,

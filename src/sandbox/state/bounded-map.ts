@@ -2,9 +2,10 @@
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly #capacity: number;
 
-  constructor(capacity: number) {
+  constructor(capacity: number, entries: Iterable<[K, V]> = []) {
     super();
     this.#capacity = capacity;
+    for (const [key, value] of entries) this.set(key, value);
   }
 
   override set(key: K, value: V): this {

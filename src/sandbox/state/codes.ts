@@ -16,7 +16,16 @@ interface Code {
 
 /** Authorization codes: short-lived, single-use, bound to an application and its redirect address. */
 export class Codes {
-  readonly #byValue = new BoundedMap<string, Code>(CODES_KEPT);
+  #byValue = new BoundedMap<string, Code>(CODES_KEPT);
+
+  /** Plain data; what is set is taken over, not copied. */
+  get state(): [string, Code][] {
+    return [...this.#byValue];
+  }
+
+  set state(codes: [string, Code][]) {
+    this.#byValue = new BoundedMap(CODES_KEPT, codes);
+  }
 
   /** A code for what a teammate has just granted; it lives for {@link CODE_LIFETIME_MS}. */
   issue(grant: Grant, redirectUri: string, now: number): string {
@@ -40,7 +49,7 @@ export class Codes {
    */
   redeem(value: string, clientId: string, redirectUri: string, now: number): Grant | string {
     const code = this.#byValue.get(value);
-    if (code?.grant.application.clientId !== clientId) return 'The code is unknown.';
+    if (code?.grant.clientId !== clientId) return 'The code is unknown.';
     if (code.redirectUri !== redirectUri)
       return 'redirect_uri differs from that of the authorization request.';
     if (code.used) {

@@ -1,4 +1,6 @@
-import { type Company, type CompanySpec, createCompany, type Teammate } from './company.ts';
+import type { Teammate } from '../data/teammates.ts';
+import { type ApiToken, type Company, type CompanySpec, createCompany } from './company.ts';
+import { readTables, type TablesState, writeTables } from './tables.ts';
 
 /** The companies at start: one of a few pages, one of some 40 pages of 100, and one larger than a rate window. */
 const AT_START: readonly CompanySpec[] = [
@@ -13,22 +15,44 @@ const AT_START: readonly CompanySpec[] = [
   { name: 'Meridian Outfitters', plan: 'enterprise', addonRpm: 0, contacts: 9_000, conversations: 6_500 },
 ];
 
+/** A company as it is kept: what it was made of, and what was changed since. */
+interface CompanyState {
+  spec: CompanySpec;
+  tables: TablesState;
+}
+
 /** The service's customers, found by id, by teammate and by API token. */
 export class Companies {
+  readonly #specs: CompanySpec[] = [];
   readonly #byId = new Map<string, Company>();
   readonly #byTeammate = new Map<string, Company>();
-  readonly #byApiToken = new Map<string, Company>();
+  readonly #byApiToken = new Map<string, { company: Company; apiToken: ApiToken }>();
 
   constructor() {
     for (const spec of AT_START) this.add(spec);
   }
 
+  /** Plain data; what is set is taken over, not copied. */
+  get state(): CompanyState[] {
+    return this.all().map(({ tables }, index) => ({
+      spec: this.#specs[index] as CompanySpec,
+      tables: readTables(tables),
+    }));
+  }
+
+  set state(companies: CompanyState[]) {
+    this.#specs.length = 0;
+    for (const index of [this.#byId, this.#byTeammate, this.#byApiToken]) index.clear();
+    for (const { spec, tables } of companies) writeTables(this.add(spec).tables, tables);
+  }
+
   /** Adds a company; its records are generated when they are read. */
   add(spec: CompanySpec): Company {
-    const company = createCompany(this.#byId.size + 1, spec);
+    this.#specs.push(spec);
+    const company = createCompany(this.#specs.length, spec);
     this.#byId.set(company.id, company);
-    for (const teammate of company.teammates) this.#byTeammate.set(teammate.id, company);
-    for (const { token } of company.apiTokens) this.#byApiToken.set(token, company);
+    for (const teammate of company.tables.teammates.all()) this.#byTeammate.set(teammate.id, company);
+    for (const apiToken of company.apiTokens) this.#byApiToken.set(apiToken.token, { company, apiToken });
     return company;
   }
 
@@ -37,14 +61,18 @@ export class Companies {
     return [...this.#byId.values()];
   }
 
-  byApiToken(token: string): Company | undefined {
+  get(id: string): Company | undefined {
+    return this.#byId.get(id);
+  }
+
+  byApiToken(token: string): { company: Company; apiToken: ApiToken } | undefined {
     return this.#byApiToken.get(token);
   }
 
   /** The teammate with this id and the company, or undefined. */
   findTeammate(id: string): { company: Company; teammate: Teammate } | undefined {
     const company = this.#byTeammate.get(id);
-    const teammate = company?.teammates.find((candidate) => candidate.id === id);
+    const teammate = company?.tables.teammates.find(id);
     return company && teammate && { company, teammate };
   }
 }

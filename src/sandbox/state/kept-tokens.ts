@@ -12,9 +12,7 @@ interface KeptToken {
   issuedAt: number;
   expiresAt: number;
   grant: number;
-  application: string;
-  company: string;
-  teammate: string;
+  granted: Grant;
 }
 
 /**
@@ -33,9 +31,7 @@ export function keepTokens(world: World, file: string): void {
         issuedAt: token.issuedAt,
         expiresAt: token.expiresAt,
         grant: grants.get(grant) ?? 0,
-        application: grant.application.clientId,
-        company: grant.company.id,
-        teammate: grant.teammateId,
+        granted: grant,
       };
     });
     writeFileSync(`${file}.new`, JSON.stringify(kept.reverse()), { mode: 0o600 });
@@ -47,15 +43,9 @@ export function keepTokens(world: World, file: string): void {
 export function restoreTokens(world: World, file: string): void {
   const grants = new Map<number, Grant>();
   for (const kept of readKept(file)) {
-    const application = world.applications.get(kept.application);
-    const company = world.companies.all().find(({ id }) => id === kept.company);
-    if (application === undefined || company === undefined) continue;
-    const grant = grants.get(kept.grant) ?? {
-      application,
-      company,
-      teammateId: kept.teammate,
-      revoked: false,
-    };
+    const { clientId, companyId } = kept.granted;
+    if (!world.applications.get(clientId) || !world.companies.get(companyId)) continue;
+    const grant = grants.get(kept.grant) ?? kept.granted;
     grants.set(kept.grant, grant);
     const { kind, value, issuedAt, expiresAt } = kept;
     world.tokens.add({ kind, value, issuedAt, expiresAt, grant });
@@ -64,7 +54,8 @@ export function restoreTokens(world: World, file: string): void {
 
 function readKept(file: string): KeptToken[] {
   try {
-    return JSON.parse(readFileSync(file, 'utf8'));
+    const kept: KeptToken[] = JSON.parse(readFileSync(file, 'utf8'));
+    return kept.filter(({ granted }) => granted !== undefined);
   } catch {
     // Not there yet, or not ours: then there is nothing to go on with.
     return [];

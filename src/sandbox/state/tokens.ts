@@ -5,15 +5,15 @@ import {
   REFRESH_TOKEN_LIFETIME_MONTHS,
   ROTATION_WINDOW_MS,
 } from '../../contract/lifetimes.ts';
-import type { Application } from './applications.ts';
+import type { Scope } from '../../contract/scopes.ts';
 import { BoundedMap } from './bounded-map.ts';
-import type { Company } from './company.ts';
 
 /** What a teammate granted to an application with one authorization; its tokens live and end with it. */
 export interface Grant {
-  application: Application;
-  company: Company;
+  clientId: string;
+  companyId: string;
   teammateId: string;
+  scopes: readonly Scope[];
   revoked: boolean;
 }
 
@@ -51,8 +51,21 @@ export function isValid(token: Token, now: number): boolean {
 export class Tokens {
   /** Told after tokens were issued. */
   onIssue: () => void = () => {};
-  readonly #byValue = new BoundedMap<string, Token>(TOKENS_KEPT);
+  #byValue = new BoundedMap<string, Token>(TOKENS_KEPT);
   #count = 0;
+
+  /** Plain data; what is set is taken over, not copied. */
+  get state(): { tokens: Token[]; count: number } {
+    return { tokens: [...this.#byValue.values()], count: this.#count };
+  }
+
+  set state({ tokens, count }: { tokens: Token[]; count: number }) {
+    this.#byValue = new BoundedMap(
+      TOKENS_KEPT,
+      tokens.map((token) => [token.value, token]),
+    );
+    this.#count = count;
+  }
 
   /** First tokens of a grant (60 minutes, and 6 months). */
   issue(grant: Grant, now: number): TokenPair {

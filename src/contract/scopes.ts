@@ -1,0 +1,33 @@
+/**
+ * What a token may be allowed (Authentication, 9). The specification does not list the scopes: these names are our
+ * choice.
+ */
+export const SCOPE = {
+  /** Read and change what the company's teams share. */
+  shared: 'shared_resources',
+  /** Read what the company's teams share. */
+  sharedRead: 'shared_resources:read',
+  /** Private resources of teammates: individual inboxes, tags, signatures. */
+  private: 'private_resources',
+  /** Knowledge bases and their articles. */
+  knowledgeBase: 'knowledge_base',
+} as const;
+
+/** A scope's name. */
+export type Scope = (typeof SCOPE)[keyof typeof SCOPE];
+
+/** What an OAuth application may ask for: the rest is for API tokens alone (Authentication, 9). */
+export const OAUTH_SCOPES = [SCOPE.shared, SCOPE.sharedRead] as const;
+
+/** Which resources a route is about. */
+export type Reach = 'shared' | 'knowledge_base';
+
+/**
+ * Whether scopes open a route. Single private things among shared ones are another question: see `SCOPE.private`.
+ *
+ * @param writes whether the route changes something
+ */
+export function opens(scopes: readonly string[], reach: Reach, writes: boolean): boolean {
+  if (reach === 'knowledge_base') return scopes.includes(SCOPE.knowledgeBase);
+  return scopes.includes(SCOPE.shared) || (!writes && scopes.includes(SCOPE.sharedRead));
+}

@@ -1,0 +1,88 @@
+import type { CheckedBodyOf, Operation, ParamsOf } from '../../contract/api/api.ts';
+import { SCOPE } from '../../contract/scopes.ts';
+import type { Collection, Document } from '../data/collection.ts';
+import { type Answer, Problem } from '../http/answer.ts';
+import type { Call } from '../http/call.ts';
+import type { Company } from '../state/company.ts';
+import type { Tables } from '../state/tables.ts';
+import type { World } from '../world.ts';
+import type { Caller } from './bearer.ts';
+
+/** A request that is authenticated, within the limits and allowed. */
+export interface ApiContext {
+  world: World;
+  call: Call;
+  caller: Caller;
+  company: Company;
+  tables: Tables;
+  /** The service's time, in ms since 1970. */
+  now: number;
+}
+
+/** A request to one operation, whose body has been checked. */
+export interface ApiRequest<Op extends Operation> extends ApiContext {
+  /** Values of the path's placeholders. */
+  params: ParamsOf<Op>;
+  body: CheckedBodyOf<Op>;
+}
+
+/** An answer that is ready as it is: another status than the contract's, or text that is JSON already. */
+export class Ready {
+  readonly answer: Answer;
+
+  constructor(answer: Answer) {
+    this.answer = answer;
+  }
+}
+
+/** What answers an operation: the document, sent with the contract's status. Throws a `Problem` for what cannot be served. */
+export type Handler<Op extends Operation> = (request: ApiRequest<Op>) => object | Promise<object>;
+
+/** The handlers of some operations. */
+export type Handlers<Op extends Operation> = { [Name in Op]: Handler<Name> };
+
+/** The moment in seconds since 1970, as documents have it. */
+export function seconds(now: number): number {
+  return now / 1000;
+}
+
+/** Whether the caller's token reaches private resources of teammates (Authentication, 9). */
+export function reachesPrivate({ caller }: ApiContext): boolean {
+  return caller.scopes.includes(SCOPE.private);
+}
+
+/**
+ * The record with this id, which the caller may reach. Throws a {@link Problem}: 404 when there is none, 403 when it is a
+ * teammate's own and the token does not reach such (Authentication, 9).
+ */
+export function reach<D extends Document>(request: ApiContext, collection: Collection<D>, id: string): D {
+  const document = collection.find(id);
+  if (document === undefined) throw new Problem(404, `There is no ${id} here.`);
+  if (document.is_private === true && !reachesPrivate(request)) {
+    throw new Problem(403, `${id} is private: it takes an API token with the scope ${SCOPE.private}.`);
+  }
+  return document;
+}
+
+/** The record that is named in a body; throws a {@link Problem} (422) in place of {@link reach}'s 404. */
+export function named<D extends Document>(request: ApiContext, collection: Collection<D>, id: string): D {
+  if (collection.find(id) === undefined) throw new Problem(422, `There is no ${id} here.`);
+  return reach(request, collection, id);
+}
+
+/** The record as the API shows it. */
+export function show<D extends Document>({ call }: ApiContext, collection: Collection<D>, document: D) {
+  return collection.present(document, call.baseUrl);
+}
+
+const SERVERS_OWN = ['id', '_links', 'is_private', 'created_at', 'updated_at'] as const;
+
+/**
+ * What of a body is kept with the record: also members that the contract does not name, so that what is sent is what is
+ * read back; but not those that the service alone sets.
+ */
+export function own<Body extends object>(body: Body): Omit<Body, (typeof SERVERS_OWN)[number]> {
+  const kept: Record<string, unknown> = Object.fromEntries(Object.entries(body));
+  for (const name of SERVERS_OWN) delete kept[name];
+  return kept as Omit<Body, (typeof SERVERS_OWN)[number]>;
+}

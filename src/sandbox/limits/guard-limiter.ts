@@ -1,0 +1,127 @@
+import { type GuardName, type GuardRule, type GuardRules, guardLimit } from '../../contract/guards.ts';
+import { BoundedMap } from '../state/bounded-map.ts';
+
+/** As many buckets are kept; one of a guard of seconds is over long before it is the oldest. */
+const BUCKETS_KEPT = 100_000;
+
+interface Counted {
+  companyId: string;
+  guard: GuardName;
+  bucket: string;
+  /** When its window began, in ms since 1970. */
+  start: number;
+  used: number;
+  limit: number;
+}
+
+/** Where a guard's bucket stands; times in ms since 1970. */
+export interface GuardReading {
+  tier: string;
+  remaining: number;
+  resetAt: number;
+}
+
+/** A bucket whose window is open. */
+export interface GuardBucket {
+  companyId: string;
+  guard: GuardName;
+  tier: string;
+  bucket: string;
+  limit: number;
+  remaining: number;
+  /** ms since 1970 */
+  resetAt: number;
+}
+
+/** One request to a guarded route. */
+export interface GuardedCall {
+  guard: GuardName;
+  /** Whose: guards count per company, and apart for its own tokens and for partners, as the main limits do. */
+  companyId: string;
+  scope: string;
+  /** See `guardBucket` in the contract. */
+  bucket: string;
+  /** The caller's main limit, for a guard that is a share of it. */
+  rateLimit: number;
+}
+
+/**
+ * The additional rate guards (Limits): short windows against bursts, independent of the main limit. A window is fixed
+ * and starts with its first request, as that of the main limit; a refused request counts nowhere.
+ */
+export class GuardLimiter {
+  readonly #rules: GuardRules;
+  #buckets = new BoundedMap<string, Counted>(BUCKETS_KEPT);
+
+  constructor(rules: GuardRules) {
+    this.#rules = rules;
+  }
+
+  /** Plain data; what is set is taken over, not copied. */
+  get state(): [string, Counted][] {
+    return [...this.#buckets];
+  }
+
+  set state(buckets: [string, Counted][]) {
+    this.#buckets = new BoundedMap(BUCKETS_KEPT, buckets);
+  }
+
+  /** What the guard's tier is called. */
+  tierOf(guard: GuardName): string {
+    return this.#rules[guard].tier;
+  }
+
+  /** Where the bucket stands, without counting a request; `now` in ms since 1970. */
+  read(call: GuardedCall, now: number): GuardReading {
+    const rule = this.#rules[call.guard];
+    const counted = this.#open(call, rule, now);
+    const limit = guardLimit(rule, call.rateLimit);
+    return {
+      tier: rule.tier,
+      remaining: Math.max(0, limit - (counted?.used ?? 0)),
+      resetAt: (counted?.start ?? now) + rule.windowMs,
+    };
+  }
+
+  /** Counts a request. */
+  take(call: GuardedCall, now: number): void {
+    const rule = this.#rules[call.guard];
+    const { companyId, guard, bucket } = call;
+    const counted = this.#open(call, rule, now);
+    if (counted !== undefined) counted.used += 1;
+    else {
+      const limit = guardLimit(rule, call.rateLimit);
+      const key = keyOf(call);
+      // Put at the end again, where the youngest are.
+      this.#buckets.delete(key);
+      this.#buckets.set(key, { companyId, guard, bucket, start: now, used: 1, limit });
+    }
+  }
+
+  /** The buckets whose window is open, newest first. */
+  list(now: number, most: number): GuardBucket[] {
+    const open = [...this.#buckets.values()].filter(({ guard, start }) =>
+      isOpen(start, this.#rules[guard].windowMs, now),
+    );
+    return open
+      .reverse()
+      .slice(0, most)
+      .map(({ companyId, guard, bucket, start, used, limit }) => {
+        const { tier, windowMs } = this.#rules[guard];
+        return { companyId, guard, tier, bucket, limit, remaining: limit - used, resetAt: start + windowMs };
+      });
+  }
+
+  #open(call: GuardedCall, rule: GuardRule, now: number): Counted | undefined {
+    const counted = this.#buckets.get(keyOf(call));
+    return counted !== undefined && isOpen(counted.start, rule.windowMs, now) ? counted : undefined;
+  }
+}
+
+function keyOf({ guard, companyId, scope, bucket }: GuardedCall): string {
+  return `${guard} ${companyId} ${scope} ${bucket}`;
+}
+
+function isOpen(start: number, windowMs: number, now: number): boolean {
+  return now >= start && now < start + windowMs;
+}
