@@ -44,7 +44,7 @@ export function createTables(owner: Owner, sizes: TableSizes) {
     accounts: accounts(owner),
     links: links(owner),
     knowledge_bases: bases,
-    articles: articles(owner, bases.idAt(0)),
+    articles: articles(owner, bases.idAt(0), ownTeammates.idAt(0)),
   };
 }
 
