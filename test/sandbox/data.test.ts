@@ -7,13 +7,14 @@ import { at } from './test-sandbox.ts';
 
 const OWNER = { code: companyCode(1), seed: 4_711 };
 const BASE_URL = 'http://127.0.0.1/api';
+const VIEW = { isShared: true, now: 0 };
 
 function contacts(count: number): Collection<Contact> {
   return new Collection(contactKind(OWNER), OWNER, count);
 }
 
 function page(all: Collection, position: number, limit: number) {
-  const { texts, next } = all.page(position, limit, BASE_URL, true);
+  const { texts, next } = all.page(position, limit, BASE_URL, VIEW);
   return { documents: texts.map((text): Contact => JSON.parse(text)), next };
 }
 
@@ -61,7 +62,7 @@ test('a million contacts are there at once, the last page as quick as the first'
   expect(documents).toHaveLength(50);
   expect(next).toBeUndefined();
   const found = all.find(at(documents, 49).id);
-  expect(found && all.present(found, BASE_URL)).toEqual(documents[49]);
+  expect(found && all.present(found, BASE_URL, VIEW)).toEqual(documents[49]);
 });
 
 test('a record is the same whenever it is read, and in many scripts', () => {

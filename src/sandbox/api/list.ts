@@ -2,7 +2,7 @@ import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../contract/limits.ts';
 import type { Collection, Document, PageOfTexts } from '../data/collection.ts';
 import { Problem } from '../http/answer.ts';
 import { type PageStart, readPageToken, writePageToken } from './page-token.ts';
-import { type ApiContext, Ready, reachesPrivate } from './request.ts';
+import { type ApiContext, Ready, viewOf } from './request.ts';
 
 function single(query: URLSearchParams, name: string): string | undefined {
   const values = query.getAll(name);
@@ -60,10 +60,8 @@ function paged(
 
 /** A page of all that the caller may reach. */
 export function listPage(request: ApiContext, collection: Collection): Ready {
-  const isShared = !reachesPrivate(request);
-  return paged(request, ({ position, limit }, baseUrl) =>
-    collection.page(position, limit, baseUrl, isShared),
-  );
+  const view = viewOf(request);
+  return paged(request, ({ position, limit }, baseUrl) => collection.page(position, limit, baseUrl, view));
 }
 
 /** A page of those that meet a condition, of what the caller may reach. */
@@ -72,13 +70,8 @@ export function listWhere<D extends Document>(
   collection: Collection<D>,
   where: (document: D) => boolean,
 ): Ready {
-  const all = reachesPrivate(request);
+  const view = viewOf(request);
   return paged(request, ({ position, limit }, baseUrl) =>
-    collection.pageWhere(
-      position,
-      limit,
-      baseUrl,
-      (document) => (all || document.is_private !== true) && where(document),
-    ),
+    collection.pageWhere(position, limit, baseUrl, view, where),
   );
 }

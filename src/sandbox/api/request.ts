@@ -1,6 +1,6 @@
 import type { CheckedBodyOf, Operation, ParamsOf } from '../../contract/api/api.ts';
 import { SCOPE } from '../../contract/scopes.ts';
-import type { Collection, Document } from '../data/collection.ts';
+import type { Collection, Document, View } from '../data/collection.ts';
 import { type Answer, Problem } from '../http/answer.ts';
 import type { Call } from '../http/call.ts';
 import type { Company } from '../state/company.ts';
@@ -70,9 +70,14 @@ export function named<D extends Document>(request: ApiContext, collection: Colle
   return reach(request, collection, id);
 }
 
+/** Who looks, and when. */
+export function viewOf(request: ApiContext): View {
+  return { isShared: !reachesPrivate(request), now: request.now };
+}
+
 /** The record as the API shows it. */
-export function show<D extends Document>({ call }: ApiContext, collection: Collection<D>, document: D) {
-  return collection.present(document, call.baseUrl);
+export function show<D extends Document>(request: ApiContext, collection: Collection<D>, document: D) {
+  return collection.present(document, request.call.baseUrl, viewOf(request));
 }
 
 const SERVERS_OWN = ['id', '_links', 'is_private', 'created_at', 'updated_at'] as const;

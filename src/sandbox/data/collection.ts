@@ -19,6 +19,14 @@ export interface Owner {
   seed: number;
 }
 
+/** Who looks at records, and when: some of them show more, or something else, then. */
+export interface View {
+  /** Whether the caller reaches what is shared alone, no private resources (Authentication, 9). */
+  isShared: boolean;
+  /** The service's time, in ms since 1970. */
+  now: number;
+}
+
 /** What the records of one kind are. */
 export interface Kind<D extends Document> {
   /** First letters of the ids. */
@@ -28,7 +36,7 @@ export interface Kind<D extends Document> {
   /** Makes the record with this index: the same one whenever it is read. */
   build(index: number, id: string): D;
   /** The record as the API shows it. @param baseUrl `{base_url}` as the client reached it, for links */
-  present(document: D, baseUrl: string): object;
+  present(document: D, baseUrl: string, view: View): object;
 }
 
 /** What a collection is beside what is generated: plain data, so that it can be copied. */
@@ -150,8 +158,8 @@ export class Collection<D extends Document = Document> {
   }
 
   /** The record as the API shows it. */
-  present(document: D, baseUrl: string): object {
-    return this.#kind.present(document, baseUrl);
+  present(document: D, baseUrl: string, view: View): object {
+    return this.#kind.present(document, baseUrl, view);
   }
 
   /**
@@ -160,28 +168,34 @@ export class Collection<D extends Document = Document> {
    * Now and then a page holds fewer than `limit`, as after deletions; that is no end (Pagination, 4). This happens where
    * records were deleted, and at fixed places of the list: a page that would run across one ends there.
    */
-  page(position: number, limit: number, baseUrl: string, isShared: boolean): PageOfTexts {
+  page(position: number, limit: number, baseUrl: string, view: View): PageOfTexts {
     const size = this.#size;
     const end = Math.min(position + limit, size, this.#cutAfter(position));
     const texts: string[] = [];
     for (let place = position; place < end; place++) {
       const document = this.#at(this.#indexAt(place));
-      if (document === undefined || (isShared && document.is_private === true)) continue;
-      texts.push(JSON.stringify(this.#kind.present(document, baseUrl)));
+      if (document === undefined || (view.isShared && document.is_private === true)) continue;
+      texts.push(JSON.stringify(this.#kind.present(document, baseUrl, view)));
     }
     return { texts, next: end < size ? end : undefined };
   }
 
   /** As {@link page}, of those records that meet a condition. */
-  pageWhere(position: number, limit: number, baseUrl: string, where: (document: D) => boolean): PageOfTexts {
+  pageWhere(
+    position: number,
+    limit: number,
+    baseUrl: string,
+    view: View,
+    where: (document: D) => boolean,
+  ): PageOfTexts {
     const size = this.#size;
     const end = Math.min(position + LOOKED_AT_MAX, size);
     const texts: string[] = [];
     let place = position;
     for (; place < end && texts.length < limit; place++) {
       const document = this.#at(this.#indexAt(place));
-      if (document === undefined || !where(document)) continue;
-      texts.push(JSON.stringify(this.#kind.present(document, baseUrl)));
+      if (document === undefined || (view.isShared && document.is_private === true)) continue;
+      if (where(document)) texts.push(JSON.stringify(this.#kind.present(document, baseUrl, view)));
     }
     return { texts, next: place < size ? place : undefined };
   }

@@ -1,4 +1,4 @@
-import { Collection, type Document, type Owner } from './collection.ts';
+import { Collection, type Document, type Owner, type View } from './collection.ts';
 
 /** When what every company has at start was made, in seconds since 1970. */
 export const AT_START_S = Date.UTC(2021, 0, 4) / 1000;
@@ -8,7 +8,7 @@ export interface Few<D extends Document> {
   prefix: string;
   /** Records at start, by index. */
   start: readonly ((id: string, index: number) => D)[];
-  present(document: D, baseUrl: string): object;
+  present(document: D, baseUrl: string, view: View): object;
 }
 
 /** A collection of which the records at start are few, and named one by one. */
