@@ -1,3 +1,4 @@
+import type { Snapshots } from './control/snapshots.ts';
 import type { World } from './world.ts';
 
 /** Where a sandbox is reached. */
@@ -13,6 +14,7 @@ export interface Addresses {
 export interface Host {
   world: World;
   addresses: Addresses;
+  snapshots: Snapshots;
   /** Back to the state at start. */
   reset(): void;
 }

@@ -13,6 +13,8 @@ export interface JournalEntry {
   application: string | undefined;
   tier: string | undefined;
   remaining: number | undefined;
+  /** Id of the fault that it met. */
+  fault?: string | undefined;
   /** Real time until the answer, in milliseconds. */
   durationMs: number;
 }
@@ -30,6 +32,8 @@ export interface JournalRow {
   application: string | null;
   tier: string | null;
   remaining: number | null;
+  /** Id of the ordered fault that it met. */
+  fault: string | null;
   duration_ms: number;
 }
 
@@ -71,6 +75,7 @@ function row(n: number, entry: JournalEntry): JournalRow {
     application: entry.application ?? null,
     tier: entry.tier ?? null,
     remaining: entry.remaining ?? null,
+    fault: entry.fault ?? null,
     duration_ms: Math.round(entry.durationMs * 10) / 10,
   };
 }

@@ -4,6 +4,7 @@ import { GUARDS, type GuardRules } from '../contract/guards.ts';
 import { WINDOW_MS } from '../contract/limits.ts';
 import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
 import { Clock } from './clock.ts';
+import { Snapshots } from './control/snapshots.ts';
 import type { Addresses, Host } from './host.ts';
 import { isLoopbackHost } from './http/loopback.ts';
 import { createSandboxServer } from './http/server.ts';
@@ -80,6 +81,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   const host: Host = {
     world: newWorld(),
     addresses: { origin: '', apiUrl: '', authUrl: '' },
+    snapshots: new Snapshots(),
     reset() {
       clock.reset();
       host.world = newWorld();

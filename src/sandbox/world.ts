@@ -1,6 +1,6 @@
 import type { GuardRules } from '../contract/guards.ts';
 import type { Clock } from './clock.ts';
-import { Faults } from './faults.ts';
+import { Faults } from './faults/faults.ts';
 import { Journal } from './journal.ts';
 import { GuardLimiter } from './limits/guard-limiter.ts';
 import { Limiter } from './limits/limiter.ts';

@@ -1,7 +1,7 @@
 import { type Answer, errorAnswer } from '../http/answer.ts';
 import { type LimitScope, scopeOf } from '../limits/limiter.ts';
 import type { Company } from '../state/company.ts';
-import { isValid } from '../state/tokens.ts';
+import { isRevoked, isValid, type Token } from '../state/tokens.ts';
 import type { World } from '../world.ts';
 
 /** Who asks, what for, and which limit that counts against. */
@@ -9,6 +9,8 @@ export interface Caller {
   company: Company;
   /** The application's client id; undefined for an API token. */
   application: string | undefined;
+  /** The access token; undefined for an API token. */
+  token?: Token;
   /** Who granted the application its token; undefined for an API token. */
   teammateId: string | undefined;
   /** What the token is allowed (Authentication, 9). */
@@ -58,10 +60,11 @@ export function authenticate(world: World, authorization: string | undefined, no
   const caller = {
     company,
     application,
+    token,
     teammateId,
     scopes,
     scope: scopeOf(world.applications.get(application)),
   };
-  if (grant.revoked) return refuseToken('The access token was revoked.', caller);
+  if (isRevoked(token)) return refuseToken('The access token was revoked.', caller);
   return isValid(token, now) ? caller : refuseToken('The access token has expired.', caller);
 }

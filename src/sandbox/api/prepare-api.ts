@@ -83,6 +83,9 @@ function prepareFor(world: World, call: Call, caller: Caller, body: RequestBody 
   return {
     companyId: caller.company.id,
     application: caller.application,
+    token: caller.token,
+    grant: caller.token?.grant,
+    route: 'status' in route ? undefined : route.handle.contract.path,
     perform: (instead) =>
       perform(world, caller, guarded, (now) => {
         if (instead !== undefined) return instead;

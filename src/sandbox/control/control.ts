@@ -5,6 +5,7 @@ import type { Call } from '../http/call.ts';
 import { findRoute, type Route } from '../http/router.ts';
 import { moveClock } from './move-clock.ts';
 import { check, SCHEMA } from './schemas.ts';
+import { showFault } from './show-fault.ts';
 import { showApplication, showCompany, showState } from './state.ts';
 
 /** Where the control interface lives, below the sandbox's origin. */
@@ -14,7 +15,7 @@ const BODY_MAX_BYTES = 1024 * 1024;
 /** Pages of other origins get neither to read nor to keep any of this. */
 const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 
-type ControlHandler = (host: Host, body: unknown, call: Call) => Answer;
+type ControlHandler = (host: Host, body: unknown, call: Call, params: Record<string, string>) => Answer;
 
 function requests({ world }: Host, call: Call): Answer {
   const after = call.query.get('after') ?? '0';
@@ -37,10 +38,29 @@ function orderFault({ world }: Host, body: unknown): Answer {
   return json(201, { id: world.faults.order(match, fault, times) });
 }
 
+function removeFault({ world }: Host, _body: unknown, _call: Call, { id = '' }): Answer {
+  if (!world.faults.remove(id)) throw new Problem(404, `There is no fault ${id}.`);
+  return json(200, { deleted: 1 });
+}
+
+function showClock({ world: { clock } }: Host): Answer {
+  return json(200, { now: clock.now(), frozen: clock.frozen });
+}
+
+function takeSnapshot({ world, snapshots }: Host, body: unknown): Answer {
+  check(SCHEMA.nothing, body);
+  return json(201, { id: snapshots.take(world) });
+}
+
+function restoreSnapshot(host: Host, body: unknown): Answer {
+  host.snapshots.restore(host.world, check(SCHEMA.restore, body).id);
+  return showClock(host);
+}
+
 function reset(host: Host, body: unknown): Answer {
   check(SCHEMA.nothing, body);
   host.reset();
-  return json(200, { now: host.world.clock.now(), frozen: host.world.clock.frozen });
+  return showClock(host);
 }
 
 const ROUTES: readonly Route<ControlHandler>[] = [
@@ -53,8 +73,13 @@ const ROUTES: readonly Route<ControlHandler>[] = [
     path: '/clock',
     handle: ({ world }, body) => json(200, moveClock(world.clock, check(SCHEMA.clock, body))),
   },
+  { method: 'GET', path: '/faults', handle: ({ world }) => json(200, world.faults.list().map(showFault)) },
   { method: 'POST', path: '/faults', handle: orderFault },
   { method: 'DELETE', path: '/faults', handle: ({ world }) => json(200, { deleted: world.faults.clear() }) },
+  { method: 'DELETE', path: '/faults/:id', handle: removeFault },
+  { method: 'GET', path: '/snapshots', handle: ({ snapshots }) => json(200, snapshots.list()) },
+  { method: 'POST', path: '/snapshot', handle: takeSnapshot },
+  { method: 'POST', path: '/restore', handle: restoreSnapshot },
   { method: 'POST', path: '/reset', handle: reset },
 ];
 
@@ -73,8 +98,8 @@ async function bodyOf(call: Call): Promise<unknown> {
 
 /** The control interface. Throws a `Problem` for what cannot be done. */
 export async function control(host: Host, call: Call): Promise<Answer> {
-  const { handle } = findRoute(ROUTES, call.method, call.path);
+  const { handle, params } = findRoute(ROUTES, call.method, call.path);
   const body = await bodyOf(call);
-  const answer = handle(host, body, call);
+  const answer = handle(host, body, call, params);
   return { ...answer, headers: { ...answer.headers, ...HEADERS } };
 }

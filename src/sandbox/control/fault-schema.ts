@@ -17,12 +17,9 @@ function isHeader(name: string, value: string): boolean {
 }
 
 const headers = z
-  .record(
-    z.string(),
-    z.union([z.string(), z.number()]).transform((value) => String(value)),
-  )
+  .record(z.string(), z.union([z.string(), z.number().transform(String), z.null()]))
   .refine(
-    (fields) => Object.entries(fields).every(([name, value]) => isHeader(name, value)),
+    (fields) => Object.entries(fields).every(([name, value]) => isHeader(name, value ?? '')),
     'must be HTTP fields, without content-length and transfer-encoding',
   )
   .transform((fields) =>
@@ -36,6 +33,8 @@ export const faultSchema = z.strictObject({
       method: z.string().min(1).optional(),
       path: z.string().startsWith('/').optional(),
       company_id: z.string().min(1).optional(),
+      client_id: z.string().min(1).optional(),
+      nth: z.int().min(1).max(TIMES_MAX).optional(),
     })
     .default({}),
   fault: z
@@ -46,10 +45,16 @@ export const faultSchema = z.strictObject({
       delay_ms: z.int().min(0).max(DELAY_MAX_MS).optional(),
       drop: z.enum(['before', 'after']).optional(),
       truncate: z.int().min(0).optional(),
+      drip: z.strictObject({ bytes: z.int().min(1), every_ms: z.int().min(0).max(DELAY_MAX_MS) }).optional(),
+      revoke: z.enum(['access_token', 'grant']).optional(),
     })
     .refine(
       (fault) => Object.values(fault).some((value) => value !== undefined),
       'needs at least one thing that goes wrong',
+    )
+    .refine(
+      ({ drop, revoke }) => drop !== 'before' || revoke === undefined,
+      'cannot revoke: with drop "before" the request takes no effect',
     ),
   times: z.int().min(1).max(TIMES_MAX).default(1),
 });

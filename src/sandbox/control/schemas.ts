@@ -72,10 +72,12 @@ const clock = z
     'needs advance_ms, set or frozen',
   );
 
+const restore = z.strictObject({ id: z.string().min(1) });
+
 const nothing = z.strictObject({});
 
 /** What the control interface takes, call by call. */
-export const SCHEMA = { company, application, clock, fault: faultSchema, nothing };
+export const SCHEMA = { company, application, clock, fault: faultSchema, restore, nothing };
 
 /** Checks a body. Throws a {@link Problem} (400) that says what is wrong where. */
 export function check<T>(schema: z.ZodType<T>, body: unknown): T {

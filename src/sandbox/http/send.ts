@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Answer } from './answer.ts';
 
 /** Statuses that have no body (RFC 9110). */
@@ -17,6 +18,31 @@ export function sendPart(response: ServerResponse, answer: Answer, bytes: number
   const body = Buffer.from(answer.body);
   writeHead(response, answer, body.length, now);
   response.write(body.subarray(0, bytes), () => response.destroy());
+}
+
+/**
+ * Sends the head at once, and the body in small pieces with a pause before each; it stops when the client goes away.
+ *
+ * @param most as many bytes of the body as are sent before the connection is closed; undefined for the whole
+ */
+export async function sendPieces(
+  response: ServerResponse,
+  answer: Answer,
+  { bytes, every_ms: everyMs }: { bytes: number; every_ms: number },
+  most: number | undefined,
+  now: number,
+): Promise<void> {
+  const whole = Buffer.from(EMPTY.has(answer.status) ? '' : answer.body);
+  writeHead(response, answer, whole.length, now);
+  response.flushHeaders();
+  const body = whole.subarray(0, most);
+  for (let sent = 0; sent < body.length && !response.closed; sent += bytes) {
+    // A stopping process does not wait for the rest.
+    await pause(everyMs, undefined, { ref: false });
+    response.write(body.subarray(sent, sent + bytes));
+  }
+  if (most === undefined) response.end();
+  else response.destroy();
 }
 
 function writeHead(response: ServerResponse, answer: Answer, length: number, now: number): void {

@@ -2,7 +2,7 @@ import { type Answer, json, Problem } from '../http/answer.ts';
 import type { Call } from '../http/call.ts';
 import type { Prepared } from '../http/exchange.ts';
 import type { Application } from '../state/applications.ts';
-import { isValid, type Token, type TokenPair } from '../state/tokens.ts';
+import { type Grant, isValid, type Token, type TokenPair } from '../state/tokens.ts';
 import type { World } from '../world.ts';
 import { authenticateClient } from './basic.ts';
 import { bodyParameters, type Parameters } from './parameters.ts';
@@ -84,12 +84,13 @@ function grant(world: World, application: Application, parameters: Parameters): 
   }
 }
 
-function companyId(world: World, parameters: Parameters | string): string | undefined {
+/** The grant that the request is about, valid or not. */
+function grantOf(world: World, parameters: Parameters | string): Grant | undefined {
   if (typeof parameters === 'string') return undefined;
-  const grant =
+  return (
     world.codes.grantOf(parameters.get('code') ?? '') ??
-    world.tokens.find('refresh', parameters.get('refresh_token') ?? '')?.grant;
-  return grant?.companyId;
+    world.tokens.find('refresh', parameters.get('refresh_token') ?? '')?.grant
+  );
 }
 
 /** The body's parameters, or what is wrong with it: errors of this route are all of OAuth's form. */
@@ -107,9 +108,11 @@ async function readParameters(call: Call): Promise<Parameters | string> {
 export async function prepareToken(world: World, call: Call): Promise<Prepared> {
   const application = authenticateClient(world.applications, call.headers.authorization);
   const parameters = await readParameters(call);
+  const granted = grantOf(world, parameters);
   return {
-    companyId: companyId(world, parameters),
+    companyId: granted?.companyId,
     application: application?.clientId,
+    grant: granted,
     perform(instead) {
       if (instead !== undefined) return instead;
       if (application === undefined) {

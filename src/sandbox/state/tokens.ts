@@ -25,6 +25,8 @@ export interface Token {
   grant: Grant;
   issuedAt: number;
   expiresAt: number;
+  /** This token alone was revoked, not the grant. */
+  revoked?: boolean;
 }
 
 /** What the token route hands out. */
@@ -36,9 +38,14 @@ export interface TokenPair {
 /** Far more than a year of hourly refreshes needs; the oldest go first. */
 const TOKENS_KEPT = 100_000;
 
+/** Whether it was revoked, alone or with its grant. */
+export function isRevoked({ grant, revoked }: Token): boolean {
+  return grant.revoked || revoked === true;
+}
+
 /** Whether the token opens anything at this moment, in ms since 1970. */
 export function isValid(token: Token, now: number): boolean {
-  return !token.grant.revoked && now < token.expiresAt;
+  return !isRevoked(token) && now < token.expiresAt;
 }
 
 /**

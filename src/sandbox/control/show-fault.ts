@@ -1,0 +1,6 @@
+import type { Order } from '../faults/faults.ts';
+
+/** A fault as the control interface lists it; `to_pass` matching requests still go well before it begins. */
+export function showFault({ id, match, fault, times, used, toPass }: Order) {
+  return { id, match, fault, times, used, left: times - used, to_pass: toPass };
+}
