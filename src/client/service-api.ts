@@ -115,5 +115,5 @@ export class ServiceApi {
 /** "Avoids further requests to the same guard bucket" (Errors): a guard blocks its route, the limit the company. */
 function blockOf(failure: ServiceError | undefined, headers: Headers) {
   if (failure?.retryAfterMs === undefined) return {};
-  return { block: { forMs: failure.retryAfterMs, routeOnly: headers[HEADER.tier] !== undefined } };
+  return { block: { forMs: failure.retryAfterMs, bucketOnly: headers[HEADER.tier] !== undefined } };
 }

@@ -5,15 +5,19 @@
 --   reset     the service's moment of it, in ms: names the window, so that late answers are told apart
 --   remaining the smallest that this window's answers said
 --   limit, burst   as last said
---   blocked, blocked:<route>   until when the service wants no request, in ms of Redis' clock
+--   blocked   until when the service wants no request of the company, in ms of Redis' clock
 --   refused   refusals in a row
 --   probe     the one permit out while nothing is known
 -- KEYS[2] sorted set: permits in flight, by the moment at which their lease ends
 -- KEYS[3] sorted set: permits that ended without a word about the limit, by the moment at which they did
+-- KEYS[4] sorted set: requests in the bucket of a guard, by the moment at which they were answered; those that were
+--         not, by the end of their lease
+-- KEYS[5] string: until when the service wants no request of this bucket (of this route, where we know of no guard)
 --
--- ARGV: settle permit, outcome ('' | answered | bare | lost), limit, remaining, reset, ends in, burst remaining,
---       block for, block route, acquire permit (empty: none), route, lease, window and limit of the contract,
---       permits kept for people
+-- ARGV: settle permit, outcome ('' | answered | bare | lost | unsent), limit, remaining, reset, ends in,
+--       burst remaining, block for, what is blocked ('' | company | bucket), acquire permit (empty: none),
+--       lease, window and limit of the contract, permits kept for people,
+--       the bucket's limit (empty: there is no bucket) and window, '1' if that limit is a share of the rate limit
 --
 -- Times and waits are whole milliseconds, waits rounded up: a number that Lua returns is cut.
 
@@ -24,8 +28,11 @@ local RELEASE_MS = 2000        -- what is kept for people goes to the sync so lo
 local KEPT_OF = 20             -- of so many permits at least, one may be kept
 local KEEP_MS = 30 * 60 * 1000 -- how long an idle company's budget is kept
 
-local state, flight, unheard = KEYS[1], KEYS[2], KEYS[3]
-local lease = tonumber(ARGV[12])
+local state, flight, unheard, bucket, bucket_blocked = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local lease = tonumber(ARGV[11])
+local window, most = tonumber(ARGV[12]), tonumber(ARGV[13])
+local guarded = ARGV[15] ~= ''
+local guard_window = guarded and tonumber(ARGV[16])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.ceil(time[2] / 1000)
 
@@ -37,6 +44,20 @@ local function known() local e = get('end'); return e ~= nil and now < e end
 local function spend(permit)
   redis.call('ZADD', unheard, now, permit)
   if known() then redis.call('HINCRBY', state, 'remaining', -1) end
+end
+
+-- How long until one more request fits into the guard's bucket. So many requests as the guard allows may be on their
+-- way or answered for less than its window: then no window of the service holds more, fixed or sliding and wherever it
+-- begins, as the service counts a request between the moments at which it is granted and answered.
+local function wait_for_guard()
+  local allowed = tonumber(ARGV[15])
+  if ARGV[17] == '1' then allowed = math.max(1, math.floor(allowed * (get('limit') or most))) end
+  redis.call('ZREMRANGEBYSCORE', bucket, '-inf', now - guard_window - 1)
+  local over = redis.call('ZCARD', bucket) - allowed
+  if over < 0 then return 0 end
+  -- Whoever asks again then finds the place free, or that it is still on its way.
+  local leaves = redis.call('ZRANGE', bucket, over, over, 'WITHSCORES')[2]
+  return math.min(tonumber(leaves), now) + guard_window + 1 - now
 end
 
 -- A lease that ran out: its holder died.
@@ -65,7 +86,7 @@ if outcome ~= '' then
   if outcome == 'answered' then
     local limit, reset, ends = tonumber(ARGV[3]), tonumber(ARGV[5]), now + tonumber(ARGV[6])
     -- The contract's limit is the ceiling, whatever more the service would allow.
-    local remaining = tonumber(ARGV[4]) - math.max(0, limit - tonumber(ARGV[14])) - missed
+    local remaining = tonumber(ARGV[4]) - math.max(0, limit - most) - missed
     local current = get('reset')
     local newer = current == nil or reset > current + SAME_WINDOW_MS
     local same = current ~= nil and math.abs(reset - current) <= SAME_WINDOW_MS
@@ -75,25 +96,36 @@ if outcome ~= '' then
       redis.call('HSET', state, 'remaining', remaining, 'reset', reset, 'end', ends)
     end
     if newer or same then
-      redis.call('HSET', state, 'limit', math.min(limit, tonumber(ARGV[14])))
+      redis.call('HSET', state, 'limit', math.min(limit, most))
       if ARGV[7] ~= '' then redis.call('HSET', state, 'burst', ARGV[7]) end
     end
   elseif outcome == 'bare' and probed and not known() then
     -- A service that says nothing about its limit: the contract's, in a window that starts now. Besides this
     -- request it may have counted the one that asked whose token it is.
-    local remaining = tonumber(ARGV[14]) - 2 - missed
-    redis.call('HSET', state, 'remaining', remaining, 'limit', ARGV[14], 'end', now + tonumber(ARGV[13]))
+    local remaining = most - 2 - missed
+    redis.call('HSET', state, 'remaining', remaining, 'limit', most, 'end', now + window)
     redis.call('HDEL', state, 'reset')
-  elseif held then
+  elseif held and outcome ~= 'unsent' then
     spend(permit)
+  end
+
+  -- One that got no answer keeps its place until its lease ends: the service may count it yet.
+  if guarded and outcome == 'unsent' then
+    redis.call('ZREM', bucket, permit)
+  elseif guarded and outcome ~= 'lost' then
+    redis.call('ZADD', bucket, 'XX', now, permit)
   end
 
   local block = tonumber(ARGV[8])
   if block > 0 then
     local refused = redis.call('HINCRBY', state, 'refused', 1)
     local pause = math.min(50 * 2 ^ math.min(refused - 1, 20), LONGEST_PAUSE_MS)
-    local field = ARGV[9] == '' and 'blocked' or ('blocked:' .. ARGV[9])
-    redis.call('HSET', state, field, math.max(get(field) or 0, now + math.ceil(math.max(block, pause))))
+    local over_at = now + math.ceil(math.max(block, pause))
+    if ARGV[9] == 'company' then
+      redis.call('HSET', state, 'blocked', math.max(get('blocked') or 0, over_at))
+    elseif over_at > tonumber(redis.call('GET', bucket_blocked) or 0) then
+      redis.call('SET', bucket_blocked, over_at, 'PX', over_at - now)
+    end
   elseif outcome == 'answered' then
     redis.call('HDEL', state, 'refused')
   end
@@ -101,13 +133,16 @@ end
 
 local granted, wait, why = 0, 0, ''
 if ARGV[10] ~= '' then
-  local permit, route = ARGV[10], ARGV[11]
-  local blocked = math.max(get('blocked') or 0, get('blocked:' .. route) or 0)
+  local permit = ARGV[10]
+  local blocked = math.max(get('blocked') or 0, tonumber(redis.call('GET', bucket_blocked) or 0))
+  local guard_wait = guarded and wait_for_guard() or 0
   if blocked > now then
     wait, why = blocked - now, 'blocked'
+  elseif guard_wait > 0 then
+    wait, why = guard_wait, 'guard'
   elseif known() then
     local free, left = get('remaining') - redis.call('ZCARD', flight), get('end') - now
-    local kept = left > RELEASE_MS and math.min(tonumber(ARGV[15]), math.floor(get('limit') / KEPT_OF)) or 0
+    local kept = left > RELEASE_MS and math.min(tonumber(ARGV[14]), math.floor(get('limit') / KEPT_OF)) or 0
     if free > kept then
       granted = 1
     else
@@ -120,7 +155,13 @@ if ARGV[10] ~= '' then
     redis.call('HSET', state, 'probe', permit)
     granted = 1
   end
-  if granted == 1 then redis.call('ZADD', flight, now + lease, permit) end
+  if granted == 1 then
+    redis.call('ZADD', flight, now + lease, permit)
+    if guarded then
+      redis.call('ZADD', bucket, now + lease, permit)
+      redis.call('PEXPIRE', bucket, lease + guard_window + 1)
+    end
+  end
 end
 
 redis.call('PEXPIRE', state, KEEP_MS)

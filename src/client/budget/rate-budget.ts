@@ -4,6 +4,7 @@ import type { Redis } from 'ioredis';
 import { PARTNER_LIMIT, WINDOW_MS } from '../../contract/limits.ts';
 import { REQUEST_TIMEOUT_MS } from '../http.ts';
 import type { RateHeaders } from '../rate-headers.ts';
+import type { Bucket } from './bucket.ts';
 
 /** How long a permit counts as in flight when its holder never comes back, in milliseconds. */
 const LEASE_MS = REQUEST_TIMEOUT_MS + 5_000;
@@ -18,22 +19,27 @@ const KEPT_FOR_PEOPLE = 2;
 export interface Permit {
   id: string;
   company: string;
-  /** The route that is called, with the specification's placeholders: what guards are kept by. */
+  /** The route that is called, with the specification's placeholders. */
   route: string;
+  /** Where the route's guard counts the request; absent where we know of no guard. */
+  bucket?: Bucket;
 }
 
 /** What became of a request. */
 export interface Settlement {
   /** There was an answer; with the limit's headers if it carried them. Absent: there was none. */
   answer?: { rate: RateHeaders | undefined };
-  /** The service wants no requests for so many milliseconds: of the company, or of this route alone. */
-  block?: { forMs: number; routeOnly: boolean };
+  /** There was none, and the request has surely not come to the service: it counts nowhere. */
+  unsent?: boolean;
+  /** The service wants no requests for so many milliseconds: of the company, or in this bucket (on this route) alone. */
+  block?: { forMs: number; bucketOnly: boolean };
 }
 
+/** What a request has to wait for. */
+export type WaitReason = 'limit' | 'blocked' | 'probe' | 'guard';
+
 /** A permit, or how long to wait for one and for what. */
-export type Admission =
-  | { permit: Permit }
-  | { permit: undefined; waitMs: number; why: 'limit' | 'blocked' | 'probe' };
+export type Admission = { permit: Permit } | { permit: undefined; waitMs: number; why: WaitReason };
 
 /** What the budget knows of a company, times in milliseconds since 1970 by Redis' clock. */
 export interface BudgetState {
@@ -48,13 +54,14 @@ export interface BudgetState {
 const SCRIPT = readFileSync(new URL('./budget.lua', import.meta.url), 'utf8');
 
 interface BudgetCommand {
-  rateBudget(...args: (string | number)[]): Promise<[granted: number, waitMs: number, why: string]>;
+  rateBudget(...args: (string | number)[]): Promise<[granted: number, waitMs: number, why: WaitReason | '']>;
 }
 
 /**
  * Decides when a request may go, for every process that shares the Redis: permits left are the smallest
  * `x-ratelimit-remaining` seen for the current window, less the requests in flight. So the limit holds whatever
- * the number of workers (Limits, "Other rate limits": 120 a minute per company).
+ * the number of workers (Limits, "Other rate limits": 120 a minute per company). So do the additional rate guards:
+ * a bucket never holds more requests than its guard lets through.
  */
 export class RateBudget {
   readonly #redis: Redis & BudgetCommand;
@@ -62,21 +69,24 @@ export class RateBudget {
 
   constructor(redis: Redis, keptForPeople = KEPT_FOR_PEOPLE) {
     this.#keptForPeople = keptForPeople;
-    redis.defineCommand('rateBudget', { numberOfKeys: 3, lua: SCRIPT });
+    redis.defineCommand('rateBudget', { numberOfKeys: 5, lua: SCRIPT });
     this.#redis = redis as Redis & BudgetCommand;
   }
 
-  /** Asks for the right to send one request on behalf of a company. */
-  async acquire(company: string, route: string): Promise<Admission> {
-    const permit = { id: randomUUID(), company, route };
-    const [granted, waitMs, why] = await this.#run(company, NO_SETTLEMENT, permit);
-    if (granted === 1) return { permit };
-    return { permit: undefined, waitMs, why: why as 'limit' | 'blocked' | 'probe' };
+  /**
+   * Asks for the right to send one request on behalf of a company.
+   *
+   * @param bucket where the route's guard will count it, if it has one
+   */
+  async acquire(company: string, route: string, bucket?: Bucket): Promise<Admission> {
+    const permit: Permit = { id: randomUUID(), company, route, ...(bucket && { bucket }) };
+    const [granted, waitMs, why] = await this.#run(permit, NO_SETTLEMENT, permit.id);
+    return granted === 1 ? { permit } : { permit: undefined, waitMs, why: why || 'limit' };
   }
 
   /** Gives a permit back with what became of its request. */
   async settle(permit: Permit, settlement: Settlement): Promise<void> {
-    await this.#run(permit.company, settlementArguments(permit, settlement));
+    await this.#run(permit, settlementArguments(permit, settlement), '');
   }
 
   /** Learns from an answer to a request that no permit was asked for: the one that told which company it is. */
@@ -104,37 +114,41 @@ export class RateBudget {
     };
   }
 
-  #run(company: string, settlement: (string | number)[], acquire?: Permit) {
+  #run({ company, route, bucket }: Permit, settlement: (string | number)[], acquire: string) {
+    const state = stateKey(company);
     return this.#redis.rateBudget(
-      stateKey(company),
-      `${stateKey(company)}:flight`,
-      `${stateKey(company)}:unheard`,
+      state,
+      `${state}:flight`,
+      `${state}:unheard`,
+      `${state}:bucket:${bucket?.name ?? route}`,
+      `${state}:blocked:${bucket?.name ?? route}`,
       ...settlement,
-      acquire?.id ?? '',
-      acquire?.route ?? '',
+      acquire,
       LEASE_MS,
       WINDOW_MS,
       PARTNER_LIMIT,
       this.#keptForPeople,
+      bucket?.limit ?? '',
+      bucket?.windowMs ?? '',
+      bucket?.share ? 1 : '',
     );
   }
 }
 
 const NO_SETTLEMENT = ['', '', '', '', '', '', '', 0, ''];
 
-function settlementArguments(permit: Permit, { answer, block }: Settlement): (string | number)[] {
+function settlementArguments(permit: Permit, { answer, unsent, block }: Settlement): (string | number)[] {
   const rate = answer?.rate;
-  const outcome = answer === undefined ? 'lost' : rate === undefined ? 'bare' : 'answered';
   return [
     permit.id,
-    outcome,
+    answer === undefined ? (unsent ? 'unsent' : 'lost') : rate === undefined ? 'bare' : 'answered',
     rate?.limit ?? '',
     rate?.remaining ?? '',
     rate?.resetMs ?? '',
     rate?.endsInMs ?? '',
     rate?.burstRemaining ?? '',
     block?.forMs ?? 0,
-    block?.routeOnly ? permit.route : '',
+    block?.bucketOnly ? 'bucket' : 'company',
   ];
 }
 

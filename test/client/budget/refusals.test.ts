@@ -7,7 +7,7 @@ describe.each(EVERY_REDIS)('a service that refuses, on $what', async ({ searchPa
   it('blocks the company for as long as it says', async () => {
     const company = await newCompany(rate(50));
     const permit = await acquire(company);
-    await budget.settle(permit, { answer: { rate: rate(49) }, block: { forMs: 7_000, routeOnly: false } });
+    await budget.settle(permit, { answer: { rate: rate(49) }, block: { forMs: 7_000, bucketOnly: false } });
     for (const route of [ROUTE, OTHER_ROUTE]) {
       const { why, waitMs } = await refusal(company, route);
       expect(why).toBe('blocked');
@@ -21,7 +21,7 @@ describe.each(EVERY_REDIS)('a service that refuses, on $what', async ({ searchPa
   it('blocks one route alone when a guard refuses', async () => {
     const company = await newCompany(rate(50));
     const permit = await acquire(company);
-    await budget.settle(permit, { answer: { rate: rate(49) }, block: { forMs: 7_000, routeOnly: true } });
+    await budget.settle(permit, { answer: { rate: rate(49) }, block: { forMs: 7_000, bucketOnly: true } });
     expect((await refusal(company, ROUTE)).why).toBe('blocked');
     await acquire(company, OTHER_ROUTE);
     expect((await budget.read(company)).blockedUntil).toBeUndefined();
@@ -30,22 +30,22 @@ describe.each(EVERY_REDIS)('a service that refuses, on $what', async ({ searchPa
   it('does not let a shorter block end a longer one', async () => {
     const company = await newCompany(rate(50));
     const [first, second] = [await acquire(company), await acquire(company)];
-    await budget.settle(first, { answer: { rate: rate(49) }, block: { forMs: 20_000, routeOnly: false } });
-    await budget.settle(second, { answer: { rate: rate(48) }, block: { forMs: 1_000, routeOnly: false } });
+    await budget.settle(first, { answer: { rate: rate(49) }, block: { forMs: 20_000, bucketOnly: false } });
+    await budget.settle(second, { answer: { rate: rate(48) }, block: { forMs: 1_000, bucketOnly: false } });
     expect((await refusal(company)).waitMs).toBeGreaterThan(15_000);
   });
 
   it('goes on when the block is over', async () => {
     const company = await newCompany(rate(50));
     const permit = await acquire(company);
-    await budget.settle(permit, { answer: { rate: rate(49) }, block: { forMs: 250, routeOnly: false } });
+    await budget.settle(permit, { answer: { rate: rate(49) }, block: { forMs: 250, bucketOnly: false } });
     await pass((await refusal(company)).waitMs);
     await acquire(company);
   });
 
   it('waits longer with every refusal in a row, and not any more after an answer', async () => {
     const company = await newCompany(rate(100));
-    const block = { forMs: 1, routeOnly: false };
+    const block = { forMs: 1, bucketOnly: false };
     const permits = [];
     for (let index = 0; index < 14; index++) permits.push(await acquire(company));
     const pauses = [50, 100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000];
