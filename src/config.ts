@@ -5,6 +5,8 @@ import { readVariables } from './config/read-variables.ts';
 import { findProblems } from './config/rules.ts';
 import type { TokenKey } from './config/token-keys.ts';
 import type { GivenValues, VariableName } from './config/variables.ts';
+import { openGuards } from './contract/guard-limit.ts';
+import type { GuardRules } from './contract/guards.ts';
 import { WINDOW_MS } from './contract/limits.ts';
 import { SANDBOX_DEFAULTS } from './contract/sandbox.ts';
 
@@ -54,7 +56,7 @@ export interface Config {
   logLevel: string;
   /** Absolute path of the directory for what the app makes for itself in development. */
   dataDir: string;
-  sandbox: { port: number; windowMs: number; latencyMs: number };
+  sandbox: { port: number; windowMs: number; latencyMs: number; guards: Partial<GuardRules> };
 }
 
 /**
@@ -91,6 +93,10 @@ export function loadConfig(env: NodeJS.ProcessEnv, options: { dataDir?: string }
       port: given.SANDBOX_PORT ?? SANDBOX_DEFAULTS.port,
       windowMs: given.SANDBOX_WINDOW_MS ?? WINDOW_MS,
       latencyMs: given.SANDBOX_LATENCY_MS ?? 0,
+      guards: openGuards({
+        analytics: given.SANDBOX_GUARD_ANALYTICS,
+        resource: given.SANDBOX_GUARD_RESOURCE,
+      }),
     },
   };
 }

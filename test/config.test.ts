@@ -55,7 +55,7 @@ describe('defaults', () => {
       syncIntervalMs: 3_600_000,
       logLevel: 'info',
       dataDir,
-      sandbox: { port: 4010, windowMs: 60_000, latencyMs: 0 },
+      sandbox: { port: 4010, windowMs: 60_000, latencyMs: 0, guards: {} },
     });
   });
 
@@ -101,6 +101,7 @@ describe('values', () => {
       LOG_LEVEL: 'silent',
       SANDBOX_WINDOW_MS: '2000',
       SANDBOX_LATENCY_MS: '40',
+      SANDBOX_GUARD_RESOURCE: '3/2.5',
     });
     expect(config).toMatchObject({
       production: true,
@@ -119,7 +120,12 @@ describe('values', () => {
       operatorPassword: 'a long password',
       syncIntervalMs: 30_000,
       logLevel: 'silent',
-      sandbox: { port: 4010, windowMs: 2000, latencyMs: 40 },
+      sandbox: {
+        port: 4010,
+        windowMs: 2000,
+        latencyMs: 40,
+        guards: { resource: { tier: '2', limit: 3, windowMs: 2500 } },
+      },
     });
     expect(config.tokenKeys).toEqual([
       { id: 'b', key: Buffer.alloc(32, 'b') },
@@ -158,6 +164,10 @@ describe('values', () => {
     ['TOKEN_KEYS', `a:${KEY_A},b:${KEY_A}`, 'a key twice'],
     ['SANDBOX_WINDOW_MS', '0', 'from 1'],
     ['SANDBOX_LATENCY_MS', '-1', 'from 0'],
+    ['SANDBOX_GUARD_ANALYTICS', '1', 'requests/seconds'],
+    ['SANDBOX_GUARD_RESOURCE', '0/1', 'above 0'],
+    ['SANDBOX_HOST', 'http://x', 'host name'],
+    ['SANDBOX_EXPOSE', 'yes', 'word for word'],
   ])('refuses %s=%s', (variable, value, problem) => {
     expect(problemsOf({ [variable]: value })[variable]).toContain(problem);
   });

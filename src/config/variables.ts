@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { GUARD_LIMIT_SHAPE, readGuardLimit } from '../contract/guard-limit.ts';
+import { EXPOSE_WORDS } from '../contract/sandbox.ts';
 import { tokenKeys } from './token-keys.ts';
 import { baseUrl, originPatterns, originUrl } from './urls.ts';
 
@@ -17,6 +19,15 @@ const numberBetween = (min: number, max: number, shape: RegExp, what: string) =>
   });
 const wholeNumber = (min: number, max: number) => numberBetween(min, max, /^\d{1,10}$/, 'a whole number');
 const port = wholeNumber(0, 65_535);
+
+const hostName = z.string().regex(/^[A-Za-z0-9.:_-]+$/, { error: 'must be an IP address or a host name' });
+
+const guardLimit = z.string().transform((text, context) => {
+  const limit = readGuardLimit(text);
+  if (limit !== undefined) return limit;
+  context.addIssue(GUARD_LIMIT_SHAPE);
+  return z.NEVER;
+});
 
 const databaseUrl = z.string().transform((text, context) => {
   if (/^postgres(ql)?:/i.test(text)) {
@@ -76,7 +87,7 @@ export const VARIABLES = {
   PORT: variable({ schema: port, example: '3000', shown: true }),
   WORKER_PORT: variable({ schema: port, example: '3001', shown: true }),
   HOST: variable({
-    schema: z.string().regex(/^[A-Za-z0-9.:_-]+$/, { error: 'must be an IP address or a host name' }),
+    schema: hostName,
     example: '127.0.0.1',
     shown: true,
   }),
@@ -108,6 +119,14 @@ export const VARIABLES = {
   SANDBOX_PORT: variable({ schema: port, example: '4010', shown: true }),
   SANDBOX_WINDOW_MS: variable({ schema: wholeNumber(1, MAX_WINDOW_MS), example: '60000', shown: true }),
   SANDBOX_LATENCY_MS: variable({ schema: wholeNumber(0, MAX_WINDOW_MS), example: '0', shown: true }),
+  SANDBOX_GUARD_ANALYTICS: variable({ schema: guardLimit, example: '1/3', shown: true }),
+  SANDBOX_GUARD_RESOURCE: variable({ schema: guardLimit, example: '5/1', shown: true }),
+  SANDBOX_HOST: variable({ schema: hostName, example: '0.0.0.0', shown: true }),
+  SANDBOX_EXPOSE: variable({
+    schema: z.literal(EXPOSE_WORDS, { error: `must be ${EXPOSE_WORDS}, word for word` }),
+    example: EXPOSE_WORDS,
+    shown: true,
+  }),
 };
 
 /** Name of a variable that the configuration knows. */

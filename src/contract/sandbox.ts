@@ -11,3 +11,6 @@ export const SANDBOX_DEFAULTS = {
   /** Not a secret: it opens nothing but the sandbox. Its characters are ones that form-encoding would change. */
   clientSecret: 'not-secret: s@ndbox+only/100%=~',
 } as const;
+
+/** What has to be said for the sandbox to listen beyond this machine. */
+export const EXPOSE_WORDS = 'yes-i-know-it-has-no-password';

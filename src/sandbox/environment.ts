@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { GUARD_LIMIT_SHAPE, openGuards, readGuardLimit } from '../contract/guard-limit.ts';
 import { WINDOW_MS } from '../contract/limits.ts';
 import { CALLBACK_PATH } from '../contract/routes.ts';
-import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
+import { EXPOSE_WORDS, SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
 import type { SandboxOptions } from './sandbox.ts';
 
 const PORT_MAX = 65_535;
@@ -16,14 +17,27 @@ function wholeNumber(min: number, max: number) {
     .refine((value) => value >= min && value <= max, error);
 }
 
+const guardLimit = z.string().transform((text, context) => {
+  const limit = readGuardLimit(text);
+  if (limit !== undefined) return limit;
+  context.addIssue(GUARD_LIMIT_SHAPE);
+  return z.NEVER;
+});
+
+const NO_PRODUCTION = 'is production: the sandbox is no part of that; unset it here';
+
 const schema = z.object({
   NODE_ENV: z
     .string()
-    .refine((value) => value !== 'production', 'is production: the sandbox is no part of that; unset it here')
+    .refine((value) => value !== 'production', NO_PRODUCTION)
     .optional(),
   SANDBOX_PORT: wholeNumber(0, PORT_MAX).default(SANDBOX_DEFAULTS.port),
   SANDBOX_WINDOW_MS: wholeNumber(1, HOUR_MS).default(WINDOW_MS),
   SANDBOX_LATENCY_MS: wholeNumber(0, HOUR_MS).default(0),
+  SANDBOX_GUARD_ANALYTICS: guardLimit.optional(),
+  SANDBOX_GUARD_RESOURCE: guardLimit.optional(),
+  SANDBOX_HOST: z.string().default(SANDBOX_DEFAULTS.host),
+  SANDBOX_EXPOSE: z.literal(EXPOSE_WORDS, `must be ${EXPOSE_WORDS}, word for word`).optional(),
   PUBLIC_URL: z
     .url({ protocol: /^https?$/, error: 'must be an address like http://localhost:3000' })
     .optional(),
@@ -48,11 +62,19 @@ export function optionsFromEnvironment(
   if (!result.success) {
     return result.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`);
   }
-  const { SANDBOX_PORT, SANDBOX_WINDOW_MS, SANDBOX_LATENCY_MS, PUBLIC_URL, PORT } = result.data;
+  const { data } = result;
   return {
-    port: SANDBOX_PORT,
-    windowMs: SANDBOX_WINDOW_MS,
-    latencyMs: SANDBOX_LATENCY_MS,
-    redirectUris: redirectUris(PUBLIC_URL, PORT),
+    host: data.SANDBOX_HOST,
+    port: data.SANDBOX_PORT,
+    windowMs: data.SANDBOX_WINDOW_MS,
+    latencyMs: data.SANDBOX_LATENCY_MS,
+    guards: openGuards({ analytics: data.SANDBOX_GUARD_ANALYTICS, resource: data.SANDBOX_GUARD_RESOURCE }),
+    redirectUris: redirectUris(data.PUBLIC_URL, data.PORT),
+    ...(data.SANDBOX_EXPOSE && { expose: data.SANDBOX_EXPOSE }),
   };
+}
+
+/** Whoever starts it, and from where: throws an Error with NODE_ENV=production. */
+export function refuseProduction(): void {
+  if (process.env.NODE_ENV === 'production') throw new Error(`NODE_ENV ${NO_PRODUCTION}.`);
 }

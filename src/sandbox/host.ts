@@ -15,6 +15,8 @@ export interface Host {
   world: World;
   addresses: Addresses;
   snapshots: Snapshots;
+  /** Whether it listens beyond this machine. */
+  exposed: boolean;
   /** Back to the state at start. */
   reset(): void;
 }

@@ -6,7 +6,11 @@ function fail(...lines: string[]): never {
   process.exit(1);
 }
 
-function banner({ origin, apiUrl, authUrl, application }: Sandbox): string {
+const EXPOSED = `
+  !!!  IT LISTENS BEYOND THIS MACHINE. Whoever reaches it controls it: there is no password.  !!!
+`;
+
+function banner({ origin, apiUrl, authUrl, application, exposed }: Sandbox): string {
   return `
   Sandbox of the customer messaging service
 
@@ -16,7 +20,7 @@ function banner({ origin, apiUrl, authUrl, application }: Sandbox): string {
     Client id    ${application.client_id}  (secret: see ${origin}/_sandbox/state)
 
   Ctrl-C ends it.
-
+${exposed ? EXPOSED : ''}
 `;
 }
 
@@ -25,6 +29,10 @@ async function start(options: SandboxOptions): Promise<Sandbox> {
     return await createSandbox(options);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (error instanceof RangeError) fail(error.message);
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
+      fail(`${options.host} is no address of this machine: set SANDBOX_HOST to one that is.`);
+    }
     if (code === 'EADDRINUSE') {
       fail(`port ${options.port} is in use: end what runs there, or set SANDBOX_PORT to another one.`);
     }

@@ -2,11 +2,12 @@ import type { Server } from 'node:http';
 import { isIP } from 'node:net';
 import { GUARDS, type GuardRules } from '../contract/guards.ts';
 import { WINDOW_MS } from '../contract/limits.ts';
-import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
+import { type EXPOSE_WORDS, SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
 import { Clock } from './clock.ts';
 import { Snapshots } from './control/snapshots.ts';
+import { refuseProduction } from './environment.ts';
 import type { Addresses, Host } from './host.ts';
-import { isLoopbackHost } from './http/loopback.ts';
+import { isLoopbackHost } from './http/known-host.ts';
 import { createSandboxServer } from './http/server.ts';
 import { keepTokens, restoreTokens } from './state/kept-tokens.ts';
 import { createWorld } from './world.ts';
@@ -15,8 +16,10 @@ import { createWorld } from './world.ts';
 export interface SandboxOptions {
   /** 0, the default, takes a free one. */
   port?: number;
-  /** A loopback address; 127.0.0.1 by default. */
+  /** Where it listens; 127.0.0.1 by default. Another than a loopback address takes {@link expose}. */
   host?: string;
+  /** Said in words, it may listen beyond this machine: whoever reaches it controls it, as it asks for no password. */
+  expose?: typeof EXPOSE_WORDS;
   /** Length of the rate-limit window in milliseconds; 60,000 by default. */
   windowMs?: number;
   /** Other tiers and limits of guards than the contract's: its reading of two of them may be wrong. */
@@ -35,8 +38,16 @@ export interface SandboxOptions {
 export interface Sandbox extends Addresses {
   /** The application at start. */
   application: { client_id: string; client_secret: string; redirect_uris: string[] };
+  /** Whether others than this machine can reach it. */
+  exposed: boolean;
   /** Stops at once, also with connections open. */
   close(): Promise<void>;
+}
+
+/** The address in a URL; that of this machine for one that stands for all of its addresses. */
+function nameOf(address: string): string {
+  if (address === '0.0.0.0' || address === '::') return SANDBOX_DEFAULTS.host;
+  return isIP(address) === 6 ? `[${address}]` : address;
 }
 
 function listen(server: Server, port: number, host: string): Promise<number> {
@@ -61,14 +72,19 @@ function close(server: Server): Promise<void> {
  * Starts the service of the specification, in memory.
  *
  * @returns the running sandbox
- * Throws a RangeError for an address that is not this machine's own, and node's error (`EADDRINUSE`) for a port in use.
+ * Throws an Error with NODE_ENV=production, a RangeError for an address beyond this machine unless that was said in
+ * words, and node's error (`EADDRINUSE`) for a port in use.
  */
 export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  refuseProduction();
   const { port = 0, host: address = SANDBOX_DEFAULTS.host, windowMs = WINDOW_MS } = options;
   const { latencyMs = 0, redirectUris = [] } = options;
-  const name = isIP(address) === 6 ? `[${address}]` : address;
-  if (!isLoopbackHost(name))
-    throw new RangeError(`The sandbox listens on this machine alone, not on ${address}.`);
+  const exposed = !isLoopbackHost(isIP(address) === 6 ? `[${address}]` : address);
+  if (exposed && options.expose === undefined) {
+    throw new RangeError(
+      `The sandbox listens on this machine alone, not on ${address}, unless SANDBOX_EXPOSE says so in words.`,
+    );
+  }
   const guards = { ...GUARDS, search: { ...GUARDS.search, windowMs }, ...options.guards };
   const settings = { windowMs, latencyMs, redirectUris, guards };
   const clock = new Clock(options.now);
@@ -82,6 +98,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     world: newWorld(),
     addresses: { origin: '', apiUrl: '', authUrl: '' },
     snapshots: new Snapshots(),
+    exposed,
     reset() {
       clock.reset();
       host.world = newWorld();
@@ -90,7 +107,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   };
   if (tokensFile !== undefined) restoreTokens(host.world, tokensFile);
   const server = createSandboxServer(host);
-  const origin = `http://${name}:${await listen(server, port, address)}`;
+  const origin = `http://${nameOf(address)}:${await listen(server, port, address)}`;
   host.addresses = {
     origin,
     apiUrl: `${origin}${SANDBOX_DEFAULTS.apiPath}`,
@@ -101,6 +118,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   return {
     ...host.addresses,
     application: { client_id, client_secret, redirect_uris },
+    exposed,
     close: () => close(server),
   };
 }

@@ -14,7 +14,7 @@ import { page } from '../pages/pages.ts';
 import { type Answer, errorAnswer, problemAnswer } from './answer.ts';
 import { createCall, splitTarget } from './call.ts';
 import { exchange } from './exchange.ts';
-import { isLoopbackHost } from './loopback.ts';
+import { isKnownHost } from './known-host.ts';
 import { send } from './send.ts';
 
 /** Longer than clients keep an idle connection, so that they never write into one that is being closed. */
@@ -34,7 +34,7 @@ async function dispatch(host: Host, request: IncomingMessage, response: ServerRe
   const { world } = host;
   const { path } = splitTarget(request.url ?? '/');
   const isApi = isBelow(path, apiPath);
-  if (!isLoopbackHost(request.headers.host)) {
+  if (!isKnownHost(request.headers.host, host.exposed)) {
     const refusal = errorAnswer(403, 'The sandbox answers to names of this machine alone.');
     return send(response, isApi ? withDefaultRate(world, refusal) : refusal, world.clock.now());
   }
