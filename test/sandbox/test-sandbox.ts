@@ -1,7 +1,9 @@
 import { afterEach } from 'vitest';
+import type { GuardRules } from '../../src/contract/guards.ts';
 import type { Plan } from '../../src/contract/limits.ts';
 import type { JournalRow } from '../../src/sandbox/journal.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts';
+import { type Description, descriptionOf, type Exchange } from './description.ts';
 
 export interface Company {
   id: string;
@@ -55,12 +57,17 @@ export function basic({ client_id, client_secret }: Credentials): string {
   return `Basic ${Buffer.from(`${client_id}:${client_secret}`).toString('base64')}`;
 }
 
-/** A sandbox with the calls that tests make of it. */
+/**
+ * A sandbox with the calls that tests make of it. Every answer of the API and of the token route must be as the
+ * description says, unless it met an ordered fault: the call fails otherwise.
+ */
 export class TestSandbox {
   readonly sandbox: Sandbox;
+  readonly #description: Description;
 
-  constructor(sandbox: Sandbox) {
+  constructor(sandbox: Sandbox, guards?: Partial<GuardRules>) {
     this.sandbox = sandbox;
+    this.#description = descriptionOf(guards);
   }
 
   async state(): Promise<State> {
@@ -118,18 +125,52 @@ export class TestSandbox {
     headers: Record<string, string> = {},
   ): Promise<ApiAnswer<T>> {
     const url = path.startsWith('http') ? path : `${this.sandbox.apiUrl}${path}`;
+    const sent = body === undefined ? undefined : JSON.stringify(body);
     const response = await fetch(url, {
       method,
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(sent === undefined ? {} : { body: sent }),
     });
-    return { status: response.status, headers: response.headers, body: (await response.json()) as T };
+    const text = await response.text();
+    await this.#check({
+      method,
+      url,
+      sent,
+      status: response.status,
+      headers: response.headers,
+      body: text,
+    });
+    return { status: response.status, headers: response.headers, body: JSON.parse(text) as T };
   }
 
   /** A request to the API; `path` may be a full URL. */
   api(path: string, token: string, init: RequestInit = {}): Promise<Response> {
     const url = path.startsWith('http') ? path : `${this.sandbox.apiUrl}${path}`;
-    return fetch(url, { ...init, headers: { authorization: `Bearer ${token}` } });
+    return this.#fetch(url, { ...init, headers: { authorization: `Bearer ${token}` } });
+  }
+
+  /** A request whose answer is held against the description, as long as it comes whole. */
+  async #fetch(url: string, init: RequestInit): Promise<Response> {
+    const response = await fetch(url, init);
+    const { status, headers } = response;
+    const body = await response
+      .clone()
+      .text()
+      .catch(() => undefined);
+    if (body !== undefined) await this.#check({ method: init.method ?? 'GET', url, status, headers, body });
+    return response;
+  }
+
+  /** Throws an Error for an answer that is not as described. */
+  async #check(exchange: Exchange): Promise<void> {
+    const problems = this.#description.problems(exchange);
+    if (problems.length === 0) return;
+    const { method, url, status } = exchange;
+    const { pathname } = new URL(url);
+    const journal = await this.journal();
+    const last = journal.findLast((row) => row.method === method && pathname.endsWith(row.path));
+    if (last?.fault) return;
+    throw new Error(`${method} ${pathname} (${status}) is not as described: ${problems.join('; ')}`);
   }
 
   authorizeUrl(parameters: Record<string, string> = {}): URL {
@@ -165,7 +206,7 @@ export class TestSandbox {
     form: Record<string, string> | URLSearchParams,
     application: Credentials = this.sandbox.application,
   ): Promise<Response> {
-    return fetch(`${this.sandbox.authUrl}/oauth/token`, {
+    return this.#fetch(`${this.sandbox.authUrl}/oauth/token`, {
       method: 'POST',
       headers: { authorization: basic(application) },
       body: new URLSearchParams(form),
@@ -212,7 +253,7 @@ afterEach(async () => {
 export async function startSandbox(options: SandboxOptions = {}): Promise<TestSandbox> {
   const sandbox = await createSandbox(options);
   running.push(sandbox);
-  return new TestSandbox(sandbox);
+  return new TestSandbox(sandbox, options.guards);
 }
 
 /** Starts a sandbox whose clock stands at {@link START_MS}. */

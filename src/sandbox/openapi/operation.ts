@@ -1,0 +1,120 @@
+import type { Operation } from '../../contract/api/api.ts';
+import { acceptedMessage } from '../../contract/api/common.ts';
+import type { RouteContract } from '../../contract/api/route.ts';
+import type { GuardRules } from '../../contract/guards.ts';
+import { type Reach, SCOPE } from '../../contract/scopes.ts';
+import { type ErrorStatus, errorRef } from './errors.ts';
+import { RATE_HEADERS, tierHeader } from './headers.ts';
+import { placeholders } from './names.ts';
+import type { JsonSchema, Schemas } from './schemas.ts';
+
+/** The part of the API that a route belongs to: the first segment of its path. */
+export function familyOf({ path }: RouteContract): string {
+  return (path.split('/')[1] ?? '').replaceAll('_', ' ');
+}
+
+function parameters({ path, list, async }: RouteContract): object[] {
+  const inPath = placeholders(path).map((name) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string', minLength: 1 },
+  }));
+  const refer = (name: string) => ({ $ref: `#/components/parameters/${name}` });
+  return [
+    ...inPath,
+    ...(list === true ? [refer('limit'), refer('page_token')] : []),
+    ...(async === true ? [refer('Prefer')] : []),
+  ];
+}
+
+function pageOf(item: JsonSchema): JsonSchema {
+  return {
+    allOf: [{ $ref: '#/components/schemas/Page' }],
+    type: 'object',
+    properties: { _results: { type: 'array', items: item } },
+  };
+}
+
+function errorStatuses({ path, list, body, method }: RouteContract): ErrorStatus[] {
+  const hasBody = body !== undefined;
+  return [
+    ...(hasBody || list === true ? [400 as const] : []),
+    401,
+    403,
+    ...(path.includes(':') ? [404 as const] : []),
+    ...(hasBody ? [413 as const] : []),
+    ...(hasBody && method !== 'GET' ? [422 as const] : []),
+    429,
+  ];
+}
+
+function responses(route: RouteContract, guards: GuardRules, { refer }: Schemas): object {
+  const { answer, list, status = 200, async, guard } = route;
+  const headers = {
+    ...RATE_HEADERS,
+    ...(guard === undefined ? {} : tierHeader(guards[guard.guard].tier, true)),
+  };
+  const json = (description: string, schema: JsonSchema) => ({
+    description,
+    headers,
+    content: { 'application/json': { schema } },
+  });
+  const item = refer(answer);
+  const errors = errorStatuses(route).map((code) => [code, errorRef(code, guard?.guard)]);
+  return {
+    [status]: json(list === true ? 'A page of them.' : 'Done.', list === true ? pageOf(item) : item),
+    ...(async === true ? { 202: json('Accepted: it is done later.', refer(acceptedMessage)) } : {}),
+    ...Object.fromEntries(errors),
+  };
+}
+
+/** Who may ask: an OAuth token for what is shared, an API token for everything that it has the scope for. */
+function security(reach: Reach, method: string): object[] {
+  if (reach === 'knowledge_base') return [{ apiToken: [SCOPE.knowledgeBase] }];
+  const scopes = method === 'GET' ? [SCOPE.shared, SCOPE.sharedRead] : [SCOPE.shared];
+  return scopes.flatMap((scope) => [{ oauth: [scope] }, { apiToken: [scope] }]);
+}
+
+function guardExtension({ guard: use }: RouteContract, guards: GuardRules): object {
+  if (use === undefined) return {};
+  const { tier, limit, share, windowMs } = guards[use.guard];
+  return {
+    'x-guard': {
+      name: use.guard,
+      tier,
+      ...(share === true ? { share_of_rate_limit: limit } : { limit }),
+      window_ms: windowMs,
+      grouped_by: use.by,
+      ...(use.pool === undefined ? {} : { shared_by: use.pool }),
+    },
+  };
+}
+
+/** One route as an operation object. `x-source` tells the specification's routes from ours, `x-guard` how it is guarded. */
+export function operationObject(
+  operation: Operation,
+  route: RouteContract,
+  guards: GuardRules,
+  schemas: Schemas,
+): object {
+  const { method, summary, source, reach = 'shared', body } = route;
+  return {
+    operationId: operation,
+    summary,
+    tags: [familyOf(route)],
+    'x-source': source,
+    ...guardExtension(route, guards),
+    security: security(reach, method),
+    parameters: parameters(route),
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: !body.safeParse({}).success,
+            content: { 'application/json': { schema: schemas.refer(body) } },
+          },
+        }),
+    responses: responses(route, guards, schemas),
+  };
+}
