@@ -3,11 +3,13 @@ import { sql } from 'kysely';
 import { createQueues, type Queues } from '../jobs/queues.ts';
 import { startWorkers, type Workers } from '../jobs/workers.ts';
 import { RateBudget } from './client/budget/rate-budget.ts';
+import { createServiceClient } from './client/calls/service-client.ts';
 import { HttpClient } from './client/http.ts';
 import { AllowedOrigins } from './client/next-address.ts';
 import { ServiceApi } from './client/service-api.ts';
 import { ServiceClock } from './client/service-clock.ts';
 import { ServiceTime } from './client/service-time.ts';
+import { Transport } from './client/transport.ts';
 import type { Config } from './config.ts';
 import { CALLBACK_PATH } from './contract/routes.ts';
 import { OAuthInstaller } from './install/installer.ts';
@@ -81,17 +83,18 @@ export async function createApp(
     runs: new RunStore(db),
     records: new RecordStore(db),
   };
-  const api = new ServiceApi({
-    apiUrl: config.service.apiUrl,
+  const transport = new Transport({
     http,
     clock,
     budget,
-    origins: new AllowedOrigins(config.service.apiUrl, config.service.nextOrigins),
     onOutcome: ({ route, status, durationMs }) => {
       metrics.serviceRequests.inc({ route, outcome: status === 0 ? 'no_answer' : String(status) });
       metrics.serviceRequestSeconds.observe({ route }, durationMs / 1_000);
     },
   });
+  const { apiUrl, nextOrigins } = config.service;
+  const origins = new AllowedOrigins(apiUrl, nextOrigins);
+  const api = new ServiceApi({ apiUrl, transport, clock, budget, origins });
   const oauth = new OAuthClient({ ...config.service, redirectUri: config.publicUrl + CALLBACK_PATH, clock });
   const tokens = new Tokens({
     oauth,
@@ -116,6 +119,7 @@ export async function createApp(
     pages: new PageStore(db),
     deletions: new DeletionStore(db),
     ownLogic: options.ownLogic ?? onRecords,
+    serviceFor: (whose) => createServiceClient({ apiUrl, transport, budget, tokens, origins }, whose),
     onPage: ({ resource, records }) => {
       metrics.pages.inc({ resource });
       metrics.records.inc({ resource }, records);

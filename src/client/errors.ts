@@ -15,6 +15,10 @@ export interface ServiceErrorFacts extends ErrorOptions {
   retryAfterMs?: number;
   /** The guard that refused (`x-service-tier`), where one did. */
   tier?: string;
+  /** The request has surely not come to the service. */
+  unsent?: boolean;
+  /** The request was not sent again, as it may have taken effect although there is no answer that says so. */
+  mayHaveTakenEffect?: boolean;
 }
 
 /** The one family of errors about the service; messages are for administrators and hold no secrets. */
@@ -23,6 +27,8 @@ export class ServiceError extends Error {
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
   readonly tier: string | undefined;
+  readonly unsent: boolean;
+  readonly mayHaveTakenEffect: boolean;
 
   constructor(remedy: Remedy, message: string, facts: ServiceErrorFacts = {}) {
     super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
@@ -31,7 +37,20 @@ export class ServiceError extends Error {
     this.status = facts.status;
     this.retryAfterMs = facts.retryAfterMs;
     this.tier = facts.tier;
+    this.unsent = facts.unsent ?? false;
+    this.mayHaveTakenEffect = facts.mayHaveTakenEffect ?? false;
   }
+}
+
+/** A second 401 in a row: what is wrong is not the token. */
+export function rejectedAgain(cause: ServiceError): ServiceError {
+  return new ServiceError(
+    'wait',
+    'The service rejects even an access token that it has just renewed (401).',
+    {
+      cause,
+    },
+  );
 }
 
 /** The error itself if it is one of the family, else one that wraps it as passing trouble. */

@@ -1,4 +1,5 @@
 import { Agent, request } from 'undici';
+import type { Method } from '../contract/api/route.ts';
 import { ServiceError } from './errors.ts';
 
 /** Headers of an answer, names in lower case; of a repeated header the first. */
@@ -11,14 +12,33 @@ export interface HttpAnswer {
   body: string;
 }
 
+/** A request to the service. */
+export interface HttpRequest {
+  method: Method;
+  url: URL;
+  headers?: Record<string, string>;
+  /** JSON text. */
+  body?: string;
+}
+
 /** How long a request may take from start to end, in milliseconds; well under a window. */
 export const REQUEST_TIMEOUT_MS = 20_000;
 
 /** The largest body that is read, in bytes. A page of 100 records is far below. */
 const LARGEST_BODY_BYTES = 32 * 1024 * 1024;
 
+/** What goes wrong before a request is on its way: the name is not known, or nobody takes the call. */
+const UNSENT = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
 /**
- * Sends GET requests to the service, never follows a redirect (the token would go along), and reads answers
+ * Sends requests to the service, never follows a redirect (the token would go along), and reads answers
  * within limits of time and size.
  */
 export class HttpClient {
@@ -31,14 +51,20 @@ export class HttpClient {
 
   /**
    * @param signal ends the request early
-   * @throws ServiceError to wait on, when there is no whole answer
+   * @throws ServiceError to wait on, when there is no whole answer; `unsent` when the service has not got the request
    */
-  async get(url: URL, headers: Record<string, string>, signal?: AbortSignal): Promise<HttpAnswer> {
+  async send({ method, url, headers, body }: HttpRequest, signal?: AbortSignal): Promise<HttpAnswer> {
     const limit = AbortSignal.timeout(this.#timeoutMs);
     try {
       const answer = await request(url, {
-        method: 'GET',
-        headers: { accept: 'application/json', 'user-agent': 'partner-app', ...headers },
+        method,
+        headers: {
+          accept: 'application/json',
+          'user-agent': 'partner-app',
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body }),
         dispatcher: this.#agent,
         signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
       });
@@ -49,7 +75,8 @@ export class HttpClient {
       };
     } catch (error) {
       if (error instanceof ServiceError) throw error;
-      throw new ServiceError('wait', describe(error, limit, this.#timeoutMs), { cause: error });
+      const unsent = UNSENT.has(codeOf(error) ?? '');
+      throw new ServiceError('wait', describe(error, limit, this.#timeoutMs), { cause: error, unsent });
     }
   }
 
@@ -81,6 +108,10 @@ function firstOfEach(headers: Record<string, string | string[] | undefined>): He
 
 function describe(error: unknown, limit: AbortSignal, timeoutMs: number): string {
   if (limit.aborted) return `The service did not answer within ${timeoutMs / 1_000} seconds.`;
-  const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
-  return `The connection to the service failed${code}.`;
+  const code = codeOf(error);
+  return `The connection to the service failed${code === undefined ? '' : ` (${code})`}.`;
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error ? String(error.code) : undefined;
 }

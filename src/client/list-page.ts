@@ -10,22 +10,35 @@ export interface ListPage {
 }
 
 /**
- * Reads a page. A page without a `_pagination.next` is refused rather than taken for the last one: the records
- * behind it would be marked as deleted.
+ * Reads a page.
  *
  * @throws ServiceError to wait on, when the body is no such page
  */
 export function readListPage(body: string): ListPage {
-  const page = parse(body);
-  const results = page?._results;
-  const next = page?._pagination?.next;
+  return { body, ...checkListPage(parse(body)) };
+}
+
+/**
+ * Takes what counts out of a page. A page without a `_pagination.next` is refused rather than taken for the last one:
+ * the records behind it would be marked as deleted.
+ *
+ * @param page its JSON, parsed
+ * @throws ServiceError to wait on, when it is no such page
+ */
+export function checkListPage(page: unknown): Pick<ListPage, 'results' | 'next'> {
+  const { _results: results, _pagination: pagination } = fieldsOf(page);
+  const { next } = fieldsOf(pagination);
   if (!Array.isArray(results)) throw malformed('there is no list of results in it');
   if (next !== null && (typeof next !== 'string' || next === ''))
     throw malformed('it does not say what comes next');
-  return { body, results, next };
+  return { results, next };
 }
 
-function parse(body: string): { _results?: unknown; _pagination?: { next?: unknown } } | null {
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function parse(body: string): unknown {
   try {
     return JSON.parse(body);
   } catch (error) {

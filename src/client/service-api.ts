@@ -1,29 +1,25 @@
-import { HEADER } from '../contract/headers.ts';
 import { PAGE_LIMIT_MAX } from '../contract/limits.ts';
 import { IDENTITY_PATH } from '../contract/routes.ts';
 import type { Permit, RateBudget } from './budget/rate-budget.ts';
-import type { ServiceError } from './errors.ts';
-import type { Headers, HttpAnswer, HttpClient } from './http.ts';
 import { type Identity, readIdentity } from './identity.ts';
 import { type ListPage, readListPage } from './list-page.ts';
 import type { AllowedOrigins } from './next-address.ts';
 import { readRateHeaders } from './rate-headers.ts';
 import { refusalOf } from './refusal.ts';
 import type { ServiceClock } from './service-clock.ts';
+import type { Transport } from './transport.ts';
 
-/** What the API client works with. */
+/** What the sync and the install talk to the API with. */
 export interface ServiceApiParts {
   /** `{base_url}`, without a slash at its end. */
   apiUrl: string;
-  http: HttpClient;
+  transport: Transport;
   clock: ServiceClock;
   budget: RateBudget;
   origins: AllowedOrigins;
-  /** Told of every answer, and of every request that got none (status 0). */
-  onOutcome?: (outcome: { route: string; status: number; durationMs: number }) => void;
 }
 
-/** Talking to the API of the service: each request under a permit of the budget, each failure a {@link ServiceError}. */
+/** What sync and install need of the API: each request under a permit of the budget, each failure a {@link ServiceError}. */
 export class ServiceApi {
   readonly #parts: ServiceApiParts;
 
@@ -55,7 +51,8 @@ export class ServiceApi {
    * @throws ServiceError
    */
   async listPage(url: URL, permit: Permit, accessToken: string, signal?: AbortSignal): Promise<ListPage> {
-    const answer = await this.#send(url, permit, accessToken, signal);
+    const { transport } = this.#parts;
+    const answer = await transport.send({ method: 'GET', url }, permit, accessToken, signal);
     return readListPage(answer.body);
   }
 
@@ -67,8 +64,10 @@ export class ServiceApi {
    * @throws ServiceError when it cannot be asked
    */
   async identity(accessToken: string): Promise<Identity | undefined> {
-    const answer = await this.#get(new URL(this.#parts.apiUrl + IDENTITY_PATH), IDENTITY_PATH, accessToken);
-    const now = this.#parts.clock.now();
+    const { apiUrl, transport, clock } = this.#parts;
+    const url = new URL(apiUrl + IDENTITY_PATH);
+    const answer = await transport.sendBare({ method: 'GET', url }, IDENTITY_PATH, accessToken);
+    const now = clock.now();
     const failure = refusalOf(answer, now);
     if (failure !== undefined) {
       if (failure.remedy === 'give_up') return undefined;
@@ -79,41 +78,4 @@ export class ServiceApi {
     if (identity !== undefined && rate !== undefined) await this.#parts.budget.observe(identity.id, rate);
     return identity;
   }
-
-  async #send(url: URL, permit: Permit, accessToken: string, signal?: AbortSignal): Promise<HttpAnswer> {
-    const { budget, clock } = this.#parts;
-    let answer: HttpAnswer;
-    try {
-      answer = await this.#get(url, permit.route, accessToken, signal);
-    } catch (error) {
-      await budget.settle(permit, {});
-      throw error;
-    }
-    const failure = refusalOf(answer, clock.now());
-    await budget.settle(permit, {
-      answer: { rate: readRateHeaders(answer.headers, clock.now()) },
-      ...blockOf(failure, answer.headers),
-    });
-    if (failure !== undefined) throw failure;
-    return answer;
-  }
-
-  async #get(url: URL, route: string, accessToken: string, signal?: AbortSignal): Promise<HttpAnswer> {
-    const startedAt = performance.now();
-    let status = 0;
-    try {
-      const answer = await this.#parts.http.get(url, { authorization: `Bearer ${accessToken}` }, signal);
-      status = answer.status;
-      this.#parts.clock.observe(answer.headers.date);
-      return answer;
-    } finally {
-      this.#parts.onOutcome?.({ route, status, durationMs: performance.now() - startedAt });
-    }
-  }
-}
-
-/** "Avoids further requests to the same guard bucket" (Errors): a guard blocks its route, the limit the company. */
-function blockOf(failure: ServiceError | undefined, headers: Headers) {
-  if (failure?.retryAfterMs === undefined) return {};
-  return { block: { forMs: failure.retryAfterMs, bucketOnly: headers[HEADER.tier] !== undefined } };
 }

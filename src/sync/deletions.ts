@@ -22,7 +22,7 @@ export async function markDeletions(
     const unseen = await parts.deletions.unseen(run, BATCH);
     if (unseen.length === 0) return true;
     const deleted = unseen.map((record) => JSON.parse(record.document));
-    await callOwnLogic(parts.ownLogic, { instance, resource: resource.name }, { deleted }, context);
+    await callOwnLogic(parts, { instance, resource: resource.name }, { deleted }, context);
     const ids = unseen.map((record) => record.id);
     if (!(await parts.deletions.mark(claim, ids, (parts.now ?? Date.now)()))) return false;
   }

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { ServiceClient } from '../client/calls/call-types.ts';
 
 /** A document as the service sent it, parsed; the service promises an `id`, and little else. */
 export type ServiceDocument = Readonly<Record<string, unknown>>;
@@ -22,6 +23,12 @@ export interface OwnLogicContext {
   logger: Logger;
   /** Aborted when the process shuts down. */
   signal: AbortSignal;
+  /**
+   * The API of the service, with the authorization of the batch's company: `service.listTags()`,
+   * `service.createChildTag({ tag_id }, { name })`. It keeps the limits together with the sync, and waits for them; let
+   * its errors through, and the page is tried again when there is a point in it.
+   */
+  service: ServiceClient;
 }
 
 /** The integrator's own logic, called with every batch that changes something. */

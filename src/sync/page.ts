@@ -1,4 +1,4 @@
-import { ServiceError } from '../client/errors.ts';
+import { rejectedAgain, ServiceError } from '../client/errors.ts';
 import type { ListPage } from '../client/list-page.ts';
 import type { Instance } from '../store/instances.ts';
 import type { Run, RunClaim } from '../store/runs.ts';
@@ -41,7 +41,7 @@ export async function syncPage(
   const { created, changed, skipped } = await parts.pages.compare(run, page, fetched.results.length);
   if (skipped > 0) context.logger.warn({ skipped }, 'records without a usable id were left out');
   await callOwnLogic(
-    parts.ownLogic,
+    parts,
     { instance, resource: resource.name },
     { created: documentsAt(fetched.results, created), changed: documentsAt(fetched.results, changed) },
     context,
@@ -70,15 +70,7 @@ async function fetchPage(
       return await api.listPage(url, admission.permit, accessToken, context.signal);
     } catch (error) {
       if (!(error instanceof ServiceError) || error.remedy !== 'refresh') throw error;
-      if (rejected !== undefined) {
-        throw new ServiceError(
-          'wait',
-          'The service rejects even an access token that it has just renewed (401).',
-          {
-            cause: error,
-          },
-        );
-      }
+      if (rejected !== undefined) throw rejectedAgain(error);
       rejected = accessToken;
     }
   }

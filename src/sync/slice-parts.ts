@@ -1,4 +1,6 @@
 import type { Logger } from 'pino';
+import type { ServiceClient } from '../client/calls/call-types.ts';
+import type { ClientFor } from '../client/calls/service-client.ts';
 import type { ServiceApi } from '../client/service-api.ts';
 import type { DeletionStore } from '../store/deletions.ts';
 import type { InstanceStore } from '../store/instances.ts';
@@ -18,6 +20,8 @@ export interface SyncParts {
   deletions: DeletionStore;
   resources: readonly Resource[];
   ownLogic: OwnLogic;
+  /** Makes what the own logic calls the service with. */
+  serviceFor(whose: ClientFor): ServiceClient;
   /** Told of every page that was written. */
   onPage?: (page: { resource: string; records: number }) => void;
   /** Told of every run that ended. */

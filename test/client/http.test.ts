@@ -45,7 +45,11 @@ test('an answer is read to its end, whatever its status', async () => {
     response.write(Buffer.from('{"name":"Zo').subarray(0, 11));
     response.end('ë"}');
   };
-  const answer = await http.get(new URL(`${origin}/contacts?limit=100`), { authorization: 'Bearer secret' });
+  const answer = await http.send({
+    method: 'GET',
+    url: new URL(`${origin}/contacts?limit=100`),
+    headers: { authorization: 'Bearer secret' },
+  });
   expect(answer.status).toBe(418);
   expect(answer.body).toBe('{"name":"Zoë"}');
   expect(answer.headers['x-mixed-case']).toBe('kept');
@@ -63,14 +67,16 @@ test('a character that is split between two chunks comes whole', async () => {
     response.write(bytes.subarray(0, 100_000));
     setImmediate(() => response.end(bytes.subarray(100_000)));
   };
-  expect((await http.get(new URL(origin), {})).body).toBe('€'.repeat(50_000));
+  expect((await http.send({ method: 'GET', url: new URL(origin) })).body).toBe('€'.repeat(50_000));
 });
 
 test('of a header that comes several times the first counts', async () => {
   handle = (_request, response) => {
     response.setHeader('x-ratelimit-remaining', ['5', '9']).end('{}');
   };
-  expect((await http.get(new URL(origin), {})).headers['x-ratelimit-remaining']).toBe('5');
+  expect((await http.send({ method: 'GET', url: new URL(origin) })).headers['x-ratelimit-remaining']).toBe(
+    '5',
+  );
 });
 
 test('a redirect is an answer, and nothing is sent to where it leads', async () => {
@@ -78,14 +84,18 @@ test('a redirect is an answer, and nothing is sent to where it leads', async () 
     response.writeHead(307, { location: `${origin}/stolen` }).end();
   };
   const before = seen.length;
-  const answer = await http.get(new URL(`${origin}/redirects`), { authorization: 'Bearer secret' });
+  const answer = await http.send({
+    method: 'GET',
+    url: new URL(`${origin}/redirects`),
+    headers: { authorization: 'Bearer secret' },
+  });
   expect(answer.status).toBe(307);
   expect(seen.slice(before).map(({ url }) => url)).toEqual(['/redirects']);
 });
 
 test('a service that does not begin to answer is given up on in time', async () => {
   handle = () => {};
-  const error = await failure(impatient.get(new URL(origin), {}));
+  const error = await failure(impatient.send({ method: 'GET', url: new URL(origin) }));
   expect(error).toMatchObject({ remedy: 'wait', status: undefined });
   expect(error.message).toContain('0.1 seconds');
 });
@@ -96,7 +106,7 @@ test('a service that begins and never ends is given up on in time', async () => 
     const drip = setInterval(() => response.write(' '), 20);
     response.once('close', () => clearInterval(drip));
   };
-  const error = await failure(impatient.get(new URL(origin), {}));
+  const error = await failure(impatient.send({ method: 'GET', url: new URL(origin) }));
   expect(error.remedy).toBe('wait');
   expect(error.message).toContain('did not answer within');
 });
@@ -109,7 +119,7 @@ test('whoever asked can end the request early', async () => {
     asked.resolve();
   };
   const stop = new AbortController();
-  const answer = failure(http.get(new URL(origin), {}, stop.signal));
+  const answer = failure(http.send({ method: 'GET', url: new URL(origin) }, stop.signal));
   await asked.promise;
   stop.abort();
   const error = await answer;
@@ -134,7 +144,7 @@ test('a body that is too large is not read to its end', async () => {
     response.on('drain', pour);
     pour();
   };
-  const error = await failure(http.get(new URL(origin), {}));
+  const error = await failure(http.send({ method: 'GET', url: new URL(origin) }));
   expect(error.remedy).toBe('wait');
   expect(error.message).toContain('larger than');
   await closed.promise;
@@ -153,14 +163,18 @@ test.each([
   ],
 ])('a connection that %s is trouble that may pass', async (_what, breakOff) => {
   handle = (_request, response) => breakOff(response);
-  const error = await failure(http.get(new URL(origin), { authorization: 'Bearer secret' }));
+  const error = await failure(
+    http.send({ method: 'GET', url: new URL(origin), headers: { authorization: 'Bearer secret' } }),
+  );
   expect(error.remedy).toBe('wait');
   expect(error.message).toMatch(/^The connection to the service failed/);
   expect(error.message).not.toContain('secret');
 });
 
 test('a service that is not there is trouble that may pass, and says why', async () => {
-  const error = await failure(http.get(new URL(`http://127.0.0.1:${await findFreePort()}/`), {}));
+  const error = await failure(
+    http.send({ method: 'GET', url: new URL(`http://127.0.0.1:${await findFreePort()}/`) }),
+  );
   expect(error.remedy).toBe('wait');
   expect(error.message).toContain('ECONNREFUSED');
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { ServiceClient } from '../../../src/client/calls/call-types.ts';
 import type { Instance } from '../../../src/store/instances.ts';
 import { callOwnLogic } from '../../../src/sync/own-logic-call.ts';
 import type { SliceContext } from '../../../src/sync/slice-parts.ts';
@@ -47,8 +48,11 @@ describe('instanceWords', () => {
   it('does not blame the service for what the app’s own logic did', async () => {
     const instance = { id: 'ins_1', company_id: null } as Instance;
     const thrown = await callOwnLogic(
-      async () => {
-        throw new Error('no such table: leads');
+      {
+        ownLogic: async () => {
+          throw new Error('no such table: leads');
+        },
+        serviceFor: () => ({}) as ServiceClient,
       },
       { instance, resource: 'contacts' },
       { created: [{ id: 'crd_1' }] },

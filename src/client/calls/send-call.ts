@@ -1,0 +1,126 @@
+import type { RateBudget, WaitReason } from '../budget/rate-budget.ts';
+import { rejectedAgain, ServiceError, toServiceError } from '../errors.ts';
+import { backoffMs } from '../retry-timing.ts';
+import type { Transport } from '../transport.ts';
+import { Patience } from './patience.ts';
+import type { PreparedCall } from './prepare-call.ts';
+import { readAnswer } from './read-answer.ts';
+
+/** How often a request is sent that fails, besides waits that the service asked for. */
+const MOST_TRIES = 4;
+
+/** Where access tokens come from. */
+export interface AccessTokens {
+  /** @param rejected a token that the service has just answered with 401: another one is wanted */
+  accessToken(instanceId: string, rejected?: string): Promise<string>;
+}
+
+/** What calls are sent with. */
+export interface SenderParts {
+  transport: Transport;
+  budget: RateBudget;
+  tokens: AccessTokens;
+}
+
+/** On whose behalf a call is made, and how if its own options do not say. */
+export interface CallFor {
+  instanceId: string;
+  /** What the budget is kept by. */
+  company: string;
+  signal?: AbortSignal;
+  /** Milliseconds. */
+  maxWaitMs: number;
+}
+
+/**
+ * Sends a call until there is an answer to it (Errors):
+ *
+ * - no permit yet (rate limit, guard, block): waits for it
+ * - 401: once more with a new token; 429: once more when the service wants it
+ * - 5xx, no answer, or one that cannot be read: a few times more, after pauses. A POST may have taken effect by then
+ *   and is not sent again, unless it is said to be repeatable or has surely not come to the service.
+ *
+ * @throws ServiceError; or the reason of a signal that ended the call
+ */
+export async function sendCall(parts: SenderParts, whose: CallFor, call: PreparedCall): Promise<unknown> {
+  const { options } = call;
+  const signals = [whose.signal, options.signal].filter((one) => one !== undefined);
+  const signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0];
+  const patience = new Patience(options.maxWaitMs ?? whose.maxWaitMs, signal);
+  try {
+    signal?.throwIfAborted();
+    return await persist(parts, whose, call, patience, signal);
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw toServiceError(error);
+  }
+}
+
+async function persist(
+  { transport, budget, tokens }: SenderParts,
+  { instanceId, company }: CallFor,
+  call: PreparedCall,
+  patience: Patience,
+  signal: AbortSignal | undefined,
+): Promise<unknown> {
+  let rejected: string | undefined;
+  for (let tries = 1; ; ) {
+    const accessToken = await tokens.accessToken(instanceId, rejected);
+    const admission = await budget.acquire(company, call.route, call.bucket);
+    if (admission.permit === undefined) {
+      const { waitMs, why } = admission;
+      await patience.wait(waitMs, () => noPermit(call, waitMs, why));
+      continue;
+    }
+    try {
+      const answer = await transport.send(call.request, admission.permit, accessToken, signal);
+      return readAnswer(call.contract, answer);
+    } catch (error) {
+      const failure = toServiceError(error);
+      if (failure.remedy === 'refresh') {
+        if (rejected !== undefined) throw rejectedAgain(failure);
+        rejected = accessToken;
+      } else if (failure.status === 429) {
+        // The budget knows for how long nothing may go: the wait is there.
+        patience.allow(failure.retryAfterMs ?? 0, () => failure);
+      } else {
+        if (failure.remedy !== 'wait' || tries === MOST_TRIES) throw failure;
+        if (!mayRepeat(call, failure)) throw perhapsDone(failure);
+        const pauseMs = Math.max(failure.retryAfterMs ?? 0, backoffMs(tries, Math.random()));
+        await patience.wait(pauseMs, () => failure);
+        tries++;
+      }
+    }
+  }
+}
+
+function mayRepeat({ request, options }: PreparedCall, failure: ServiceError): boolean {
+  return failure.unsent || (options.repeatable ?? request.method !== 'POST');
+}
+
+function perhapsDone(failure: ServiceError): ServiceError {
+  const { status, retryAfterMs } = failure;
+  return new ServiceError(
+    'wait',
+    `${failure.message} The request may have taken effect, so it was not sent again.`,
+    {
+      mayHaveTakenEffect: true,
+      cause: failure,
+      ...(status === undefined ? {} : { status }),
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    },
+  );
+}
+
+function noPermit({ route, bucket }: PreparedCall, waitMs: number, why: WaitReason): ServiceError {
+  const what = {
+    limit: 'The rate limit',
+    probe: 'The rate limit',
+    blocked: 'The service',
+    guard: 'A rate guard',
+  };
+  return new ServiceError('wait', `${what[why]} allows no request to ${route} for ${waitMs} ms.`, {
+    retryAfterMs: waitMs,
+    ...(why === 'guard' && bucket !== undefined ? { tier: bucket.tier } : {}),
+  });
+}

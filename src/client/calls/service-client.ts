@@ -1,0 +1,77 @@
+import { type Page, ROUTES } from '../../contract/api/api.ts';
+import type { RouteContract } from '../../contract/api/route.ts';
+import { GUARDS, type GuardRules } from '../../contract/guards.ts';
+import type { AllowedOrigins } from '../next-address.ts';
+import type { ServiceClient } from './call-types.ts';
+import { type PreparedCall, prepareCall } from './prepare-call.ts';
+import { type CallFor, type SenderParts, sendCall } from './send-call.ts';
+
+/** The longest that a call waits if nothing else is said, in milliseconds. */
+export const MAX_WAIT_MS = 30_000;
+
+/** What a client of the service is made of. */
+export interface ClientParts extends SenderParts {
+  /** `{base_url}`, without a slash at its end. */
+  apiUrl: string;
+  origins: AllowedOrigins;
+  /** Other limits of guards than the contract's, whose reading of two of them may be wrong. */
+  guards?: Partial<GuardRules>;
+}
+
+/** Whose client it is; `maxWaitMs` is half a minute when left out. */
+export type ClientFor = Omit<CallFor, 'maxWaitMs'> & { maxWaitMs?: number };
+
+/** Makes the methods of a client, one a route of the contract, for one instance. */
+export function createServiceClient(parts: ClientParts, whose: ClientFor): ServiceClient {
+  const rules = { ...GUARDS, ...parts.guards };
+  const target = { ...whose, maxWaitMs: whose.maxWaitMs ?? MAX_WAIT_MS };
+  const prepare = (contract: RouteContract, args: readonly unknown[]) =>
+    prepareCall(contract, args, parts.apiUrl, rules);
+
+  const call =
+    (contract: RouteContract) =>
+    async (...args: unknown[]) =>
+      sendCall(parts, target, prepare(contract, args));
+  const pages =
+    (contract: RouteContract) =>
+    (...args: unknown[]) =>
+      pagesOf(parts, target, () => prepare(contract, args));
+  const each =
+    (contract: RouteContract) =>
+    (...args: unknown[]) =>
+      itemsOf(pagesOf(parts, target, () => prepare(contract, args)));
+
+  const lists = ROUTES.filter(([, { list }]) => list);
+  // The table that the methods are made from is the one that their types are made from.
+  return {
+    ...methods(ROUTES, call),
+    pages: methods(lists, pages),
+    each: methods(lists, each),
+  } as unknown as ServiceClient;
+}
+
+function methods<Made>(
+  routes: readonly (readonly [string, RouteContract])[],
+  make: (contract: RouteContract) => Made,
+): Record<string, Made> {
+  return Object.fromEntries(routes.map(([operation, contract]) => [operation, make(contract)]));
+}
+
+/** The pages of a list, each from the address that the one before gave (Pagination, 3 and 4). */
+async function* pagesOf(parts: ClientParts, target: CallFor, first: () => PreparedCall) {
+  const call = first();
+  for (let url = call.request.url; ; ) {
+    const page = (await sendCall(parts, target, {
+      ...call,
+      request: { ...call.request, url },
+    })) as Page<unknown>;
+    yield page;
+    const { next } = page._pagination;
+    if (next === null) return;
+    url = parts.origins.check(next);
+  }
+}
+
+async function* itemsOf(pages: AsyncGenerator<Page<unknown>>) {
+  for await (const page of pages) yield* page._results;
+}

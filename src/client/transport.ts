@@ -1,0 +1,90 @@
+import { HEADER } from '../contract/headers.ts';
+import type { Permit, RateBudget, Settlement } from './budget/rate-budget.ts';
+import { ServiceError } from './errors.ts';
+import type { Headers, HttpAnswer, HttpClient, HttpRequest } from './http.ts';
+import { readRateHeaders } from './rate-headers.ts';
+import { refusalOf } from './refusal.ts';
+import type { ServiceClock } from './service-clock.ts';
+
+/** What requests are sent with. */
+export interface TransportParts {
+  http: HttpClient;
+  clock: ServiceClock;
+  budget: RateBudget;
+  /** Told of every answer, and of every request that got none (status 0). */
+  onOutcome?: (outcome: { route: string; status: number; durationMs: number }) => void;
+}
+
+/** Sends requests with a token, and learns from every answer: the service's time, and what is left of its limits. */
+export class Transport {
+  readonly #parts: TransportParts;
+
+  constructor(parts: TransportParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Sends a request under a permit, and gives the permit back.
+   *
+   * @param signal ends the request early
+   * @throws ServiceError when there is no answer, or one that refuses
+   */
+  async send(
+    request: HttpRequest,
+    permit: Permit,
+    accessToken: string,
+    signal?: AbortSignal,
+  ): Promise<HttpAnswer> {
+    let answer: HttpAnswer;
+    try {
+      answer = await this.sendBare(request, permit.route, accessToken, signal);
+    } catch (error) {
+      await this.#settle(permit, { unsent: error instanceof ServiceError && error.unsent });
+      throw error;
+    }
+    const now = this.#parts.clock.now();
+    const failure = refusalOf(answer, now);
+    await this.#settle(permit, {
+      answer: { rate: readRateHeaders(answer.headers, now) },
+      ...blockOf(failure, answer.headers),
+    });
+    if (failure !== undefined) throw failure;
+    return answer;
+  }
+
+  /**
+   * Sends a request without a permit: whose limit it counts against is not known yet.
+   *
+   * @param route names it in the outcome
+   * @returns the answer, whatever its status
+   */
+  async sendBare(
+    request: HttpRequest,
+    route: string,
+    accessToken: string,
+    signal?: AbortSignal,
+  ): Promise<HttpAnswer> {
+    const startedAt = performance.now();
+    let status = 0;
+    try {
+      const headers = { ...request.headers, authorization: `Bearer ${accessToken}` };
+      const answer = await this.#parts.http.send({ ...request, headers }, signal);
+      status = answer.status;
+      this.#parts.clock.observe(answer.headers.date);
+      return answer;
+    } finally {
+      this.#parts.onOutcome?.({ route, status, durationMs: performance.now() - startedAt });
+    }
+  }
+
+  /** What the service has answered stands, whether or not Redis hears of it: the permit's lease ends by itself. */
+  async #settle(permit: Permit, settlement: Settlement): Promise<void> {
+    await this.#parts.budget.settle(permit, settlement).catch(() => undefined);
+  }
+}
+
+/** "Avoids further requests to the same guard bucket" (Errors): a guard blocks its bucket, the limit the company. */
+function blockOf(failure: ServiceError | undefined, headers: Headers) {
+  if (failure?.retryAfterMs === undefined) return {};
+  return { block: { forMs: failure.retryAfterMs, bucketOnly: headers[HEADER.tier] !== undefined } };
+}
