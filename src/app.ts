@@ -92,7 +92,7 @@ export async function createApp(
       metrics.serviceRequestSeconds.observe({ route }, durationMs / 1_000);
     },
   });
-  const { apiUrl, nextOrigins } = config.service;
+  const { apiUrl, nextOrigins, guards } = config.service;
   const origins = new AllowedOrigins(apiUrl, nextOrigins);
   const api = new ServiceApi({ apiUrl, transport, clock, budget, origins });
   const oauth = new OAuthClient({ ...config.service, redirectUri: config.publicUrl + CALLBACK_PATH, clock });
@@ -119,7 +119,7 @@ export async function createApp(
     pages: new PageStore(db),
     deletions: new DeletionStore(db),
     ownLogic: options.ownLogic ?? onRecords,
-    serviceFor: (whose) => createServiceClient({ apiUrl, transport, budget, tokens, origins }, whose),
+    serviceFor: (whose) => createServiceClient({ apiUrl, transport, budget, tokens, origins, guards }, whose),
     onPage: ({ resource, records }) => {
       metrics.pages.inc({ resource });
       metrics.records.inc({ resource }, records);

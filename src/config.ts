@@ -27,6 +27,8 @@ export interface ServiceConfig {
   nextOrigins: string[];
   clientId: string;
   clientSecret: string;
+  /** Limits of the guards that the specification leaves open, where they are not those of the contract. */
+  guards: Partial<GuardRules>;
   /** No service was configured: the addresses are those of the sandbox, which the start has to bring up. */
   isSandbox: boolean;
 }
@@ -104,12 +106,18 @@ export function loadConfig(env: NodeJS.ProcessEnv, options: { dataDir?: string }
 function serviceConfig(given: GivenValues): ServiceConfig {
   const { host, port, apiPath, authPath, clientId, clientSecret } = SANDBOX_DEFAULTS;
   const sandboxUrl = `http://${host}:${given.SANDBOX_PORT ?? port}`;
+  const isSandbox = given.SERVICE_API_URL === undefined;
   return {
     apiUrl: given.SERVICE_API_URL ?? sandboxUrl + apiPath,
     authUrl: given.SERVICE_AUTH_URL ?? sandboxUrl + authPath,
     nextOrigins: given.SERVICE_NEXT_ORIGINS ?? [],
     clientId: given.CLIENT_ID ?? clientId,
     clientSecret: given.CLIENT_SECRET ?? clientSecret,
-    isSandbox: given.SERVICE_API_URL === undefined,
+    // What the own sandbox is told to enforce, the app knows.
+    guards: openGuards({
+      analytics: given.GUARD_ANALYTICS ?? (isSandbox ? given.SANDBOX_GUARD_ANALYTICS : undefined),
+      resource: given.GUARD_RESOURCE ?? (isSandbox ? given.SANDBOX_GUARD_RESOURCE : undefined),
+    }),
+    isSandbox,
   };
 }

@@ -101,6 +101,7 @@ describe('values', () => {
       LOG_LEVEL: 'silent',
       SANDBOX_WINDOW_MS: '2000',
       SANDBOX_LATENCY_MS: '40',
+      GUARD_ANALYTICS: '2/10',
       SANDBOX_GUARD_RESOURCE: '3/2.5',
     });
     expect(config).toMatchObject({
@@ -111,6 +112,7 @@ describe('values', () => {
         nextOrigins: ['https://*.api.example.com', 'https://other.example.com'],
         clientId: 'client',
         clientSecret: 'client secret: %&=',
+        guards: { analytics: { tier: '1', limit: 2, windowMs: 10_000 } },
         isSandbox: false,
       },
       publicUrl: 'https://app.example.com',
@@ -164,12 +166,26 @@ describe('values', () => {
     ['TOKEN_KEYS', `a:${KEY_A},b:${KEY_A}`, 'a key twice'],
     ['SANDBOX_WINDOW_MS', '0', 'from 1'],
     ['SANDBOX_LATENCY_MS', '-1', 'from 0'],
+    ['GUARD_ANALYTICS', '1 in 3', 'requests/seconds'],
+    ['GUARD_RESOURCE', '5/0', 'above 0'],
     ['SANDBOX_GUARD_ANALYTICS', '1', 'requests/seconds'],
     ['SANDBOX_GUARD_RESOURCE', '0/1', 'above 0'],
     ['SANDBOX_HOST', 'http://x', 'host name'],
     ['SANDBOX_EXPOSE', 'yes', 'word for word'],
   ])('refuses %s=%s', (variable, value, problem) => {
     expect(problemsOf({ [variable]: value })[variable]).toContain(problem);
+  });
+
+  it('takes the guards of its own sandbox for those of the service, unless it is told others', () => {
+    const sandbox = { SANDBOX_GUARD_RESOURCE: '3/2' };
+    const three = { resource: { tier: '2', limit: 3, windowMs: 2_000 } };
+    expect(load(sandbox).service.guards).toEqual(three);
+    const four = { resource: { tier: '2', limit: 4, windowMs: 1_000 } };
+    expect(load({ ...sandbox, GUARD_RESOURCE: '4/1' })).toMatchObject({
+      service: { guards: four },
+      sandbox: { guards: three },
+    });
+    expect(load({ ...PRODUCTION, ...sandbox }).service.guards).toEqual({});
   });
 
   it('names every problem at once, with an example each, and shows no secret', () => {

@@ -116,6 +116,8 @@ export const VARIABLES = {
     example: 'info',
     shown: true,
   }),
+  GUARD_ANALYTICS: variable({ schema: guardLimit, example: '1/3', shown: true }),
+  GUARD_RESOURCE: variable({ schema: guardLimit, example: '5/1', shown: true }),
   SANDBOX_PORT: variable({ schema: port, example: '4010', shown: true }),
   SANDBOX_WINDOW_MS: variable({ schema: wholeNumber(1, MAX_WINDOW_MS), example: '60000', shown: true }),
   SANDBOX_LATENCY_MS: variable({ schema: wholeNumber(0, MAX_WINDOW_MS), example: '0', shown: true }),

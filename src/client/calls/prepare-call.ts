@@ -35,7 +35,7 @@ export function prepareCall(
   const params = contract.path.includes('/:') ? ((rest.shift() ?? {}) as Params) : {};
   const body = contract.body === undefined ? undefined : rest.shift();
   const options = (rest.shift() ?? {}) as AnyOptions;
-  const { method, path } = contract;
+  const { method, path, mediaType } = contract;
 
   const url = new URL(apiUrl + fillPath(path, params));
   if (options.limit !== undefined) url.searchParams.set('limit', String(options.limit));
@@ -44,8 +44,11 @@ export function prepareCall(
     request: {
       method,
       url,
-      // RFC 7240; the specification does not show how the asynchronous form is asked for.
-      ...(options.respondAsync ? { headers: { prefer: 'respond-async' } } : {}),
+      headers: {
+        ...(mediaType === undefined ? {} : { accept: mediaType }),
+        // RFC 7240; the specification does not show how the asynchronous form is asked for.
+        ...(options.respondAsync ? { prefer: 'respond-async' } : {}),
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     },
     route: method === 'GET' ? path : `${method} ${path}`,

@@ -4,11 +4,12 @@ import type { HttpAnswer } from '../http.ts';
 import { checkListPage } from '../list-page.ts';
 
 /**
- * The JSON of an answer; undefined when there is nothing in it.
+ * The JSON of an answer, undefined when there is nothing in it; the text where the route answers something else.
  *
  * @throws ServiceError to wait on, when it cannot be read, or is no page where the route answers pages
  */
 export function readAnswer(contract: RouteContract, { body }: HttpAnswer): unknown {
+  if (contract.mediaType !== undefined) return body;
   if (body === '' && !contract.list) return undefined;
   let answer: unknown;
   try {

@@ -1,0 +1,169 @@
+import { describe, expect, it } from 'vitest';
+import type { Bucket } from '../../../src/client/budget/bucket.ts';
+import type { RateBudget } from '../../../src/client/budget/rate-budget.ts';
+import { EVERY_REDIS, OTHER_ROUTE, ROUTE, rate, startTestBudget } from './test-budget.ts';
+
+const REFUSED = { answer: { rate: rate(90) }, block: { forMs: 7_000, bucketOnly: true } };
+
+function bucket(facts: Partial<Bucket> = {}): Bucket {
+  return { name: 'one', tier: '2', limit: 3, windowMs: 400, ...facts };
+}
+
+describe.each(EVERY_REDIS)('the buckets of guards on $what', async ({ searchPath }) => {
+  const { redis, budget, sibling, newCompany, acquire, refusal, pass, expire } =
+    await startTestBudget(searchPath);
+
+  async function take(company: string, from: Bucket, by: RateBudget = budget) {
+    const admission = await by.acquire(company, ROUTE, from);
+    if (admission.permit === undefined)
+      throw new Error(`no permit: ${admission.why}, ${admission.waitMs} ms`);
+    return admission.permit;
+  }
+
+  async function refused(company: string, from: Bucket, by: RateBudget = budget) {
+    const admission = await by.acquire(company, ROUTE, from);
+    if (admission.permit !== undefined) throw new Error('a permit was granted');
+    return admission;
+  }
+
+  const answered = { answer: { rate: rate(90) } };
+
+  it('hold so many requests on their way as the guard allows, whoever sends them', async () => {
+    const company = await newCompany(rate(100));
+    for (const by of [budget, sibling, budget]) await take(company, bucket(), by);
+    for (const by of [budget, sibling]) {
+      expect(await refused(company, bucket(), by)).toMatchObject({ why: 'guard', waitMs: 401 });
+    }
+  });
+
+  it('keep a request for a window from its answer', async () => {
+    const company = await newCompany(rate(100));
+    const permits = [await take(company, bucket()), await take(company, bucket())];
+    await take(company, bucket());
+    await pass(150);
+    for (const permit of permits) await budget.settle(permit, answered);
+    const { waitMs } = await refused(company, bucket());
+    expect(waitMs).toBeGreaterThan(300);
+    expect(waitMs).toBeLessThanOrEqual(401);
+    await pass(waitMs);
+    await take(company, bucket());
+    await take(company, bucket());
+    // The third one is on its way still.
+    await refused(company, bucket());
+  });
+
+  it('let the next one in as soon as the oldest answer is a window old', async () => {
+    const company = await newCompany(rate(100));
+    await budget.settle(await take(company, bucket()), answered);
+    await pass(200);
+    for (let more = 0; more < 2; more++) await budget.settle(await take(company, bucket()), answered);
+    const { waitMs } = await refused(company, bucket());
+    expect(waitMs).toBeLessThanOrEqual(201);
+    await pass(waitMs);
+    await take(company, bucket());
+    await refused(company, bucket());
+  });
+
+  it('are each their own, and none of them holds up what has no guard', async () => {
+    const [company, other] = [await newCompany(rate(100)), await newCompany(rate(100))];
+    const full = bucket({ limit: 1 });
+    await take(company, full);
+    await refused(company, full);
+    await take(company, { ...full, name: 'two' });
+    await take(other, full);
+    await acquire(company);
+  });
+
+  it('keep the place of a request without an answer until its lease ends, and a window more', async () => {
+    const company = await newCompany(rate(100));
+    const full = bucket({ limit: 1, windowMs: 100 });
+    const lost = await take(company, full);
+    await budget.settle(lost, {});
+    await pass(150);
+    await refused(company, full);
+    const key = `budget:{${company}}:bucket:one`;
+    expect(Number(await redis.zscore(key, lost.id)) - Date.now()).toBeGreaterThan(23_000);
+    await redis.zadd(key, Date.now(), lost.id);
+    await refused(company, full);
+    await pass(101);
+    await take(company, full);
+  });
+
+  it('give the place of a request back that has surely not come to the service, and so does the limit', async () => {
+    const company = await newCompany(rate(1));
+    const full = bucket({ limit: 1 });
+    await budget.settle(await take(company, full), { unsent: true });
+    expect((await budget.read(company)).remaining).toBe(1);
+    await take(company, full);
+  });
+
+  it('count the requests of a dead holder', async () => {
+    const company = await newCompany(rate(100));
+    const full = bucket({ limit: 1 });
+    await expire(await take(company, full));
+    expect((await refused(company, full)).why).toBe('guard');
+  });
+
+  it('cost no permit of the limit while they are full, and are not filled while there is none', async () => {
+    const company = await newCompany(rate(2));
+    const full = bucket({ limit: 1 });
+    const permit = await take(company, full);
+    await refused(company, full);
+    await acquire(company);
+    await budget.settle(permit, { unsent: true });
+    await acquire(company);
+    expect((await refused(company, full)).why).toBe('limit');
+    expect(await redis.zcard(`budget:{${company}}:bucket:one`)).toBe(0);
+  });
+
+  it('of a guard that is a share of the rate limit follow that limit', async () => {
+    const search = bucket({ name: 'search', limit: 0.4, share: true });
+    for (const [limit, allowed] of [
+      [10, 4],
+      [9, 3],
+      [2, 1],
+    ] as const) {
+      const company = await newCompany(rate(50, { limit }));
+      for (let granted = 0; granted < allowed; granted++) await take(company, search);
+      expect((await refused(company, search)).why).toBe('guard');
+    }
+  });
+
+  it('that refuse are left alone for as long as the service says, and nothing else is', async () => {
+    const company = await newCompany(rate(100));
+    await budget.settle(await take(company, bucket()), REFUSED);
+    const { why, waitMs } = await refused(company, bucket(), sibling);
+    expect(why).toBe('blocked');
+    expect(waitMs).toBeGreaterThan(5_000);
+    expect(waitMs).toBeLessThanOrEqual(7_000);
+    await take(company, bucket({ name: 'two' }));
+    await acquire(company, ROUTE);
+    expect((await budget.read(company)).blockedUntil).toBeUndefined();
+  });
+
+  it('are not waited for on a route of which no guard is known: there the route is left alone', async () => {
+    const company = await newCompany(rate(100));
+    await budget.settle(await acquire(company, ROUTE), REFUSED);
+    expect((await refusal(company, ROUTE)).why).toBe('blocked');
+    await acquire(company, OTHER_ROUTE);
+  });
+
+  it('do not let a shorter block end a longer one', async () => {
+    const company = await newCompany(rate(100));
+    const [first, second] = [await take(company, bucket()), await take(company, bucket())];
+    await budget.settle(first, REFUSED);
+    await budget.settle(second, { ...REFUSED, block: { forMs: 200, bucketOnly: true } });
+    expect((await refused(company, bucket())).waitMs).toBeGreaterThan(5_000);
+  });
+
+  it('are forgotten when they cannot matter any more', async () => {
+    const company = await newCompany(rate(100));
+    await budget.settle(await take(company, bucket()), REFUSED);
+    const bucketMs = await redis.pttl(`budget:{${company}}:bucket:one`);
+    expect(bucketMs).toBeGreaterThan(24_000);
+    expect(bucketMs).toBeLessThanOrEqual(25_401);
+    const blockMs = await redis.pttl(`budget:{${company}}:blocked:one`);
+    expect(blockMs).toBeGreaterThan(5_000);
+    expect(blockMs).toBeLessThanOrEqual(7_000);
+  });
+});
