@@ -138,12 +138,14 @@ export class Description {
     const at = this.#resolve(pointer);
     const response = this.#at(at) as ResponseObject;
     const problems = this.#headerProblems(at, response, headers);
-    if (method === 'HEAD' || response.content?.[JSON_TYPE] === undefined) return problems;
-    if (headers.get('content-type')?.split(';', 1)[0] !== JSON_TYPE) return [...problems, 'it is no JSON'];
+    const [type] = Object.keys(response.content ?? {});
+    if (method === 'HEAD' || type === undefined) return problems;
+    if (headers.get('content-type')?.split(';', 1)[0] !== type) return [...problems, `it is no ${type}`];
+    if (type !== JSON_TYPE) return problems;
     const schema = `${at}/content/${step(JSON_TYPE)}/schema`;
     const value = parsed(body);
     return value === undefined
-      ? [...problems, 'the body is no JSON']
+      ? [...problems, `the body is no ${type}`]
       : [...problems, ...this.#schemaProblems(schema, value, 'the body')];
   }
 

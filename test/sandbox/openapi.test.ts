@@ -108,11 +108,11 @@ function withHeader(headers: Headers, name: string, value: string): Headers {
 const SPOILS: [string, (exchange: Exchange) => Partial<Exchange>, RegExp][] = [
   ['a member is missing', ({ body }) => ({ body: body.replace('"created_at"', '"made_at"') }), /created_at/],
   ['a member has another type', ({ body }) => ({ body: body.replace(/"name":"[^"]*"/, '"name":7') }), /name/],
-  ['the body is no JSON', () => ({ body: '{"id":' }), /no JSON/],
+  ['the body is no JSON', () => ({ body: '{"id":' }), /no application.json/],
   [
     'it says that it is text',
     ({ headers }) => ({ headers: withHeader(headers, 'content-type', 'text/plain') }),
-    /no JSON/,
+    /no application.json/,
   ],
   [
     'a rate header is missing',

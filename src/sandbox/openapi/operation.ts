@@ -50,21 +50,21 @@ function errorStatuses({ path, list, body, method }: RouteContract): ErrorStatus
 }
 
 function responses(route: RouteContract, guards: GuardRules, { refer }: Schemas): object {
-  const { answer, list, status = 200, async, guard } = route;
+  const { answer, list, status = 200, async, guard, mediaType = 'application/json' } = route;
   const headers = {
     ...RATE_HEADERS,
     ...(guard === undefined ? {} : tierHeader(guards[guard.guard].tier, true)),
   };
-  const json = (description: string, schema: JsonSchema) => ({
+  const body = (description: string, schema: JsonSchema) => ({
     description,
     headers,
-    content: { 'application/json': { schema } },
+    content: { [mediaType]: { schema } },
   });
   const item = refer(answer);
   const errors = errorStatuses(route).map((code) => [code, errorRef(code, guard?.guard)]);
   return {
-    [status]: json(list === true ? 'A page of them.' : 'Done.', list === true ? pageOf(item) : item),
-    ...(async === true ? { 202: json('Accepted: it is done later.', refer(acceptedMessage)) } : {}),
+    [status]: body(list === true ? 'A page of them.' : 'Done.', list === true ? pageOf(item) : item),
+    ...(async === true ? { 202: body('Accepted: it is done later.', refer(acceptedMessage)) } : {}),
     ...Object.fromEntries(errors),
   };
 }
