@@ -10,6 +10,9 @@ export const DEFAULT_PLAN: Plan = 'starter';
 /** Requests a minute of a partner integration, per company, beside the company's own limit (Limits, "Other rate limits"). */
 export const PARTNER_LIMIT = 120;
 
+/** Calls a minute to a server that an application is configured with for authorization (Limits, "Other rate limits"). */
+export const AUTHORIZATION_CALL_LIMIT = 600;
+
 /** Length of the window that the limits count in, in milliseconds ("never more than 1 minute ahead"). */
 export const WINDOW_MS = 60_000;
 

@@ -19,6 +19,9 @@ export type Scope = (typeof SCOPE)[keyof typeof SCOPE];
 /** What an OAuth application may ask for: the rest is for API tokens alone (Authentication, 9). */
 export const OAUTH_SCOPES = [SCOPE.shared, SCOPE.sharedRead] as const;
 
+/** Name of a scope that an OAuth application may ask for. */
+export type OAuthScope = (typeof OAUTH_SCOPES)[number];
+
 /** Which resources a route is about. */
 export type Reach = 'shared' | 'knowledge_base';
 

@@ -12,6 +12,9 @@ import { createSandboxServer } from './http/server.ts';
 import { keepTokens, restoreTokens } from './state/kept-tokens.ts';
 import { createWorld } from './world.ts';
 
+/** How long an application's server may take to answer, unless another time is said. */
+const CALL_TIMEOUT_MS = 5_000;
+
 /** How a sandbox is made. */
 export interface SandboxOptions {
   /** 0, the default, takes a free one. */
@@ -26,6 +29,8 @@ export interface SandboxOptions {
   guards?: Partial<GuardRules>;
   /** Holds back each API answer, in milliseconds; 0 by default. */
   latencyMs?: number;
+  /** How long an application's server may take to answer a call, in real milliseconds; 5,000 by default. */
+  callTimeoutMs?: number;
   /** Further addresses of the application at start, beside those of an app on port 3000 of this machine. */
   redirectUris?: readonly string[];
   /** Where the clock starts, in ms since 1970; real time by default. */
@@ -78,7 +83,7 @@ function close(server: Server): Promise<void> {
 export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   refuseProduction();
   const { port = 0, host: address = SANDBOX_DEFAULTS.host, windowMs = WINDOW_MS } = options;
-  const { latencyMs = 0, redirectUris = [] } = options;
+  const { latencyMs = 0, redirectUris = [], callTimeoutMs = CALL_TIMEOUT_MS } = options;
   const exposed = !isLoopbackHost(isIP(address) === 6 ? `[${address}]` : address);
   if (exposed && options.expose === undefined) {
     throw new RangeError(
@@ -86,7 +91,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     );
   }
   const guards = { ...GUARDS, search: { ...GUARDS.search, windowMs }, ...options.guards };
-  const settings = { windowMs, latencyMs, redirectUris, guards };
+  const settings = { windowMs, latencyMs, callTimeoutMs, redirectUris, guards };
   const clock = new Clock(options.now);
   const { tokensFile } = options;
   const newWorld = () => {

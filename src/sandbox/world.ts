@@ -4,6 +4,8 @@ import { Faults } from './faults/faults.ts';
 import { Journal } from './journal.ts';
 import { GuardLimiter } from './limits/guard-limiter.ts';
 import { Limiter } from './limits/limiter.ts';
+import { CallLimiter } from './outgoing/call-limiter.ts';
+import { CallLog } from './outgoing/call-log.ts';
 import { Applications } from './state/applications.ts';
 import { Codes } from './state/codes.ts';
 import { Companies } from './state/companies.ts';
@@ -13,6 +15,8 @@ import { Tokens } from './state/tokens.ts';
 export interface Settings {
   windowMs: number;
   latencyMs: number;
+  /** How long an application's server may take to answer, in real milliseconds. */
+  callTimeoutMs: number;
   redirectUris: readonly string[];
   guards: GuardRules;
 }
@@ -27,8 +31,10 @@ export interface World {
   tokens: Tokens;
   limiter: Limiter;
   guards: GuardLimiter;
+  callLimiter: CallLimiter;
   faults: Faults;
   journal: Journal;
+  calls: CallLog;
 }
 
 /** The world at start. */
@@ -42,13 +48,24 @@ export function createWorld(settings: Settings, clock: Clock): World {
     tokens: new Tokens(),
     limiter: new Limiter(settings.windowMs),
     guards: new GuardLimiter(settings.guards),
+    callLimiter: new CallLimiter(settings.windowMs),
     faults: new Faults(),
     journal: new Journal(),
+    calls: new CallLog(),
   };
 }
 
-/** The parts of the world that a snapshot holds; the journal goes on, as it tells what happened, not how things are. */
-const KEPT = ['companies', 'applications', 'codes', 'tokens', 'limiter', 'guards', 'faults'] as const;
+/** The parts of the world that a snapshot holds; journal and calls go on: they tell what happened, not how things are. */
+const KEPT = [
+  'companies',
+  'applications',
+  'codes',
+  'tokens',
+  'limiter',
+  'guards',
+  'callLimiter',
+  'faults',
+] as const;
 
 type Kept = { [Part in (typeof KEPT)[number]]: World[Part]['state'] };
 

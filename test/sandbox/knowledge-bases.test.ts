@@ -168,8 +168,12 @@ test('what only the service sets cannot be sent', async () => {
   expect(body).toMatchObject({ locale: 'en', locales: ['en'], created_at: START_MS / 1000 });
   expect(body.id).toMatch(/^kba_(?!mine)/);
   expect(base).toContain(body.knowledge_base_id);
-  const changed = await call('PATCH', `${base}/content`, { id: 'knb_mine', default_locale: 'de' });
-  expect(changed.body).toMatchObject({ id: body.knowledge_base_id, default_locale: 'en' });
+  const before = (await call('GET', base)).body;
+  const mine = { id: 'knb_mine', default_locale: 'de', created_at: 1 };
+  expect((await call('PATCH', `${base}/content`, mine)).body).toEqual({
+    ...before,
+    updated_at: START_MS / 1000,
+  });
 });
 
 /** How many of six requests at one moment are let through. */

@@ -190,12 +190,15 @@ export class TestSandbox {
     });
   }
 
-  /** A code that an administrator of the company granted. */
-  async code(company: Company, application: Credentials = this.sandbox.application): Promise<string> {
-    const admin = company.teammates.find(({ is_admin }) => is_admin);
+  /** A code that a teammate of the company granted: an administrator, when no other is named. */
+  async code(
+    company: Company,
+    application: Credentials = this.sandbox.application,
+    teammate_id = company.teammates.find(({ is_admin }) => is_admin)?.id ?? '',
+  ): Promise<string> {
     const { client_id, redirect_uris } = application;
     const response = await this.decide(
-      { teammate_id: admin?.id ?? '', decision: 'approve' },
+      { teammate_id, decision: 'approve' },
       { client_id, redirect_uri: redirect_uris[0] ?? '' },
     );
     return new URL(response.headers.get('location') ?? '').searchParams.get('code') ?? '';
@@ -226,8 +229,9 @@ export class TestSandbox {
   async install(
     company: Company,
     application: Credentials = this.sandbox.application,
+    teammateId?: string,
   ): Promise<TokenResponse> {
-    const response = await this.exchange(await this.code(company, application), application);
+    const response = await this.exchange(await this.code(company, application, teammateId), application);
     return (await response.json()) as TokenResponse;
   }
 

@@ -3,6 +3,7 @@ import { type Answer, json, Problem } from '../http/answer.ts';
 import { mediaType, parseJson } from '../http/body.ts';
 import type { Call } from '../http/call.ts';
 import { findRoute, type Route } from '../http/router.ts';
+import { describeService } from '../openapi/describe.ts';
 import { moveClock } from './move-clock.ts';
 import { check, SCHEMA } from './schemas.ts';
 import { showFault } from './show-fault.ts';
@@ -17,20 +18,21 @@ const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosnif
 
 type ControlHandler = (host: Host, body: unknown, call: Call, params: Record<string, string>) => Answer;
 
-function requests({ world }: Host, call: Call): Answer {
+function afterOf(call: Call): number {
   const after = call.query.get('after') ?? '0';
   if (!/^\d{1,15}$/.test(after)) throw new Problem(400, 'after must be a whole number.');
-  return json(200, world.journal.after(Number(after)));
+  return Number(after);
 }
 
 function addCompany({ world }: Host, body: unknown): Answer {
-  const { addon_rpm: addonRpm, ...spec } = check(SCHEMA.company, body);
-  return json(201, showCompany(world.companies.add({ ...spec, addonRpm })));
+  const { addon_rpm: addonRpm, api_tokens: apiTokens, ...spec } = check(SCHEMA.company, body);
+  return json(201, showCompany(world.companies.add({ ...spec, addonRpm, apiTokens })));
 }
 
 function addApplication({ world }: Host, body: unknown): Answer {
-  const { redirect_uris: redirectUris, ...spec } = check(SCHEMA.application, body);
-  return json(201, showApplication(world.applications.register({ ...spec, redirectUris })));
+  const application = check(SCHEMA.application, body);
+  const { redirect_uris: redirectUris, introspection_url: introspectionUrl, ...spec } = application;
+  return json(201, showApplication(world.applications.register({ ...spec, redirectUris, introspectionUrl })));
 }
 
 function orderFault({ world }: Host, body: unknown): Answer {
@@ -65,7 +67,22 @@ function reset(host: Host, body: unknown): Answer {
 
 const ROUTES: readonly Route<ControlHandler>[] = [
   { method: 'GET', path: '/state', handle: (host) => json(200, showState(host)) },
-  { method: 'GET', path: '/requests', handle: (host, _, call) => requests(host, call) },
+  {
+    method: 'GET',
+    path: '/openapi.json',
+    handle: ({ addresses, world }) =>
+      json(200, describeService({ ...addresses, guards: world.settings.guards })),
+  },
+  {
+    method: 'GET',
+    path: '/requests',
+    handle: ({ world }, _, call) => json(200, world.journal.after(afterOf(call))),
+  },
+  {
+    method: 'GET',
+    path: '/calls',
+    handle: ({ world }, _, call) => json(200, world.calls.after(afterOf(call))),
+  },
   { method: 'POST', path: '/companies', handle: addCompany },
   { method: 'POST', path: '/applications', handle: addApplication },
   {

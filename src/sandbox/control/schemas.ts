@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { DEFAULT_PLAN, PLAN_LIMITS, type Plan } from '../../contract/limits.ts';
-import { OAUTH_SCOPES, SCOPE } from '../../contract/scopes.ts';
+import { OAUTH_SCOPES, SCOPE, type Scope } from '../../contract/scopes.ts';
 import { CLOCK_MAX_MS } from '../clock.ts';
 import { Problem } from '../http/answer.ts';
+import { isIntrospectionUrl } from '../outgoing/introspection-url.ts';
 import { faultSchema } from './fault-schema.ts';
 
 const RECORDS_MAX = 10_000_000;
@@ -12,7 +13,11 @@ const ADDON_MAX_RPM = 100_000;
 /** Addresses that would run in the page that redirects to them. */
 const SCRIPT_SCHEMES = new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'file:']);
 
+/** As many as anyone needs to try every combination of scopes. */
+const API_TOKENS_MAX = 20;
+
 const PLANS = Object.keys(PLAN_LIMITS) as [Plan, ...Plan[]];
+const SCOPES = Object.values(SCOPE) as [Scope, ...Scope[]];
 
 const name = z.string().trim().min(1).max(200);
 const records = z.int().min(0).max(RECORDS_MAX);
@@ -24,6 +29,10 @@ const company = z
     addon_rpm: z.int().min(0).max(ADDON_MAX_RPM).default(0),
     contacts: records.default(CONTACTS_DEFAULT),
     conversations: records.default(CONVERSATIONS_DEFAULT),
+    api_tokens: z
+      .array(z.strictObject({ scopes: z.array(z.enum(SCOPES)).min(1) }))
+      .max(API_TOKENS_MAX)
+      .default([]),
   })
   .refine((spec) => spec.addon_rpm === 0 || spec.plan !== DEFAULT_PLAN, {
     path: ['addon_rpm'],
@@ -50,7 +59,15 @@ const application = z.strictObject({
   scopes: z
     .array(z.enum(OAUTH_SCOPES, `must be ${OAUTH_SCOPES.join(' or ')}: OAuth tokens reach nothing else`))
     .min(1)
+    .transform((scopes) => [...new Set(scopes)])
     .default([SCOPE.shared]),
+  introspection_url: z
+    .string()
+    .refine(
+      isIntrospectionUrl,
+      'must be an http address of this machine (localhost, 127.0.0.1, [::1]), without credentials and fragment',
+    )
+    .optional(),
 });
 
 const moment = z.union(

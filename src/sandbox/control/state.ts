@@ -2,6 +2,7 @@ import type { Host } from '../host.ts';
 import type { GuardBucket } from '../limits/guard-limiter.ts';
 import type { LimitScope } from '../limits/limiter.ts';
 import type { Reading } from '../limits/window.ts';
+import type { CallReading } from '../outgoing/call-limiter.ts';
 import type { Application } from '../state/applications.ts';
 import type { Company } from '../state/company.ts';
 import type { Token } from '../state/tokens.ts';
@@ -33,7 +34,8 @@ export function showCompany(company: Company) {
 }
 
 /** An application with its credentials. */
-export function showApplication({ name, kind, clientId, clientSecret, redirectUris, scopes }: Application) {
+export function showApplication(application: Application) {
+  const { name, kind, clientId, clientSecret, redirectUris, scopes, introspectionUrl } = application;
   return {
     name,
     kind,
@@ -41,6 +43,7 @@ export function showApplication({ name, kind, clientId, clientSecret, redirectUr
     client_secret: clientSecret,
     redirect_uris: redirectUris,
     scopes,
+    introspection_url: introspectionUrl,
   };
 }
 
@@ -74,9 +77,13 @@ function showGuard({ companyId, guard, tier, bucket, limit, remaining, resetAt }
   return { company_id: companyId, guard, tier, bucket, limit, remaining, reset_at: resetAt };
 }
 
+function showCallLimit({ application, limit, remaining, resetAt }: CallReading) {
+  return { application, limit, remaining, reset_at: resetAt };
+}
+
 /** `GET /_sandbox/state`; times in ms since 1970. Tokens are the valid ones, newest first, without their values. */
 export function showState({ world, addresses }: Host) {
-  const { clock, applications, companies, tokens, limiter, guards } = world;
+  const { clock, applications, companies, tokens, limiter, guards, callLimiter } = world;
   const now = clock.now();
   return {
     now,
@@ -88,5 +95,6 @@ export function showState({ world, addresses }: Host) {
     tokens: tokens.valid(now, TOKENS_SHOWN).map(showToken),
     limits: limiter.list(companies.all(), now).map(showLimit),
     guards: guards.list(now, GUARDS_SHOWN).map(showGuard),
+    call_limits: callLimiter.list(now).map(showCallLimit),
   };
 }

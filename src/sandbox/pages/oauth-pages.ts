@@ -2,9 +2,10 @@ import type { Answer } from '../http/answer.ts';
 import type { AuthorizationRequest } from '../oauth/authorization-request.ts';
 import type { World } from '../world.ts';
 import { renderPage } from './render.ts';
+import { scopeWords } from './scope-words.ts';
 
 /**
- * The consent page: which application asks, and who answers. There is no sign-in here, so it shows the teammates of
+ * The consent page: which application asks for what (Authentication, 9), and who answers. There is no sign-in here, so it shows the teammates of
  * every company to choose from.
  *
  * @param message what was wrong with the form that came in (status 400); none at first
@@ -14,6 +15,7 @@ export function consentPage(world: World, request: AuthorizationRequest, message
   const data = {
     application: application.name,
     clientId: application.clientId,
+    ...scopeWords(application.scopes),
     anyone: application.kind === 'tool-protocol',
     returnsTo: redirectUri,
     companies: world.companies.all(),

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { CALLBACK_PATH } from '../../contract/routes.ts';
 import { SANDBOX_DEFAULTS } from '../../contract/sandbox.ts';
-import { SCOPE, type Scope } from '../../contract/scopes.ts';
+import { type OAuthScope, SCOPE } from '../../contract/scopes.ts';
 
 /**
  * What an application is: `partner` has the partner limit; `automation` counts against the company's own limit (Limits,
@@ -18,7 +18,9 @@ export interface Application {
   clientSecret: string;
   redirectUris: readonly string[];
   /** What it asks a customer for at installation (Authentication, 9). */
-  scopes: readonly Scope[];
+  scopes: readonly OAuthScope[];
+  /** Where its server tells who the channel behind a token is (Authentication, 10); on this machine. */
+  introspectionUrl?: string | undefined;
 }
 
 const LOCAL_REDIRECT_URIS = ['http://localhost:3000', 'http://127.0.0.1:3000'].map(

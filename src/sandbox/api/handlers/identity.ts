@@ -1,10 +1,16 @@
 import type { identityRoutes } from '../../../contract/api/identity.ts';
-import type { Handlers } from '../request.ts';
+import { actingTeammate } from '../acting-teammate.ts';
+import { type Handlers, show } from '../request.ts';
 
 export const identityHandlers: Handlers<keyof typeof identityRoutes> = {
-  getIdentity: ({ call, company: { id, name } }) => ({
-    _links: { self: `${call.baseUrl}${call.path}` },
-    id,
-    name,
-  }),
+  getIdentity: (request) => {
+    const { call, company, tables } = request;
+    const teammate = actingTeammate(request);
+    return {
+      _links: { self: `${call.baseUrl}${call.path}` },
+      id: company.id,
+      name: company.name,
+      ...(teammate && { teammate: show(request, tables.teammates, teammate) }),
+    };
+  },
 };
