@@ -1,3 +1,56 @@
+import { z } from 'zod';
+import { id, links, nonBlank, timestamp } from './common.ts';
 import { defineRoutes } from './route.ts';
 
-export const applicationsRoutes = defineRoutes({});
+/** What an event is about: a thing of the application, by kind and id, or in one word. */
+const eventObject = z.union([
+  nonBlank,
+  z.looseObject({ type: nonBlank.optional(), id: z.union([nonBlank, z.number()]).optional() }),
+]);
+
+/** An event that an application told of (the fields are our choice: Events names the route alone). */
+export const applicationEvent = z.looseObject({
+  _links: links,
+  id,
+  application_uid: id,
+  type: z.string(),
+  object: eventObject.nullable(),
+  payload: z.unknown(),
+  status: z.literal('accepted'),
+  created_at: timestamp,
+});
+
+/** A new event; with its object it makes the key that the guard groups by. */
+export const newApplicationEvent = z.looseObject({
+  type: nonBlank,
+  object: eventObject.nullable().optional(),
+  payload: z.unknown().optional(),
+});
+
+export const applicationsRoutes = defineRoutes({
+  listApplicationEvents: {
+    method: 'GET',
+    path: '/applications/:application_uid/events',
+    summary: 'Lists the events that an application told this company of',
+    source: 'choice',
+    list: true,
+    answer: applicationEvent,
+  },
+  createApplicationEvent: {
+    method: 'POST',
+    path: '/applications/:application_uid/events',
+    summary: 'Tells of an event in an application',
+    source: 'specified',
+    body: newApplicationEvent,
+    status: 202,
+    answer: applicationEvent,
+    guard: { guard: 'resource', by: [':application_uid', 'event'] },
+  },
+  getApplicationEvent: {
+    method: 'GET',
+    path: '/applications/:application_uid/events/:event_id',
+    summary: 'Fetches one event of an application',
+    source: 'choice',
+    answer: applicationEvent,
+  },
+});

@@ -3,6 +3,9 @@ import { z } from 'zod';
 /** An id, as the service gives them out. */
 export const id = z.string().min(1);
 
+/** Text that says something; kept as it was sent. */
+export const nonBlank = z.string().regex(/\S/, 'must not be blank');
+
 /** A moment in seconds since 1970, with a fraction (our choice: the specification shows no format). */
 export const timestamp = z.number().nonnegative();
 

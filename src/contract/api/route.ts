@@ -22,6 +22,8 @@ export interface RouteContract {
   /** Status of an answer that is no error; 200 when left out. */
   status?: 201 | 202;
   answer: z.ZodType;
+  /** Media type of an answer that is no JSON; `answer` is then a text. */
+  mediaType?: 'text/csv';
   /** With `Prefer: respond-async` the answer is 202 and carries `message_uid` in place of the document. */
   async?: true;
   guard?: GuardUse;

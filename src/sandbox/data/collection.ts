@@ -115,9 +115,9 @@ export class Collection<D extends Document = Document> {
     return index === undefined ? undefined : this.#at(index);
   }
 
-  /** All records: for kinds of which a company has few. */
-  all(): D[] {
-    return Array.from({ length: this.#size }, (_, index) => this.#at(index)).filter(
+  /** All records: for kinds of which a company has few. @param most as many are looked at, from the first on */
+  all(most = Number.POSITIVE_INFINITY): D[] {
+    return Array.from({ length: Math.min(this.#size, most) }, (_, index) => this.#at(index)).filter(
       (document) => document !== undefined,
     );
   }

@@ -1,4 +1,7 @@
 import { accounts } from '../data/accounts.ts';
+import { analyticsExports } from '../data/analytics-exports.ts';
+import { analyticsReports } from '../data/analytics-reports.ts';
+import { applicationEvents } from '../data/application-events.ts';
 import { articles } from '../data/articles.ts';
 import { channels } from '../data/channels.ts';
 import { Collection, type CollectionState, type Owner } from '../data/collection.ts';
@@ -23,14 +26,17 @@ export interface TableSizes {
 /** Makes a company's collections. The same owner and sizes always give the same records. */
 export function createTables(owner: Owner, sizes: TableSizes) {
   const ownTeammates = teammates(owner);
-  const ownInboxes = inboxes(owner, ownTeammates.idAt(0));
+  const ownInboxes = inboxes(owner, ownTeammates);
   const ownTags = tags(owner);
   const ownContacts = new Collection(contactKind(owner), owner, sizes.contacts);
   const bases = knowledgeBases(owner);
   const parties = {
     contacts: { count: sizes.contacts, idAt: (index: number) => ownContacts.idAt(index) },
     teammates: ownTeammates.all(),
-    inboxes: ownInboxes.all().filter((inbox) => !inbox.is_private),
+    inboxes: ownInboxes
+      .all()
+      .filter((inbox) => !inbox.is_private)
+      .map(({ id, name }) => ({ id, name })),
     tags: ownTags.all().filter((tag) => !tag.is_private),
   };
   return {
@@ -40,11 +46,14 @@ export function createTables(owner: Owner, sizes: TableSizes) {
     inboxes: ownInboxes,
     tags: ownTags,
     channels: channels(owner),
-    responses: responses(owner),
+    responses: responses(owner, ownInboxes.idAt(0)),
     accounts: accounts(owner),
     links: links(owner),
     knowledge_bases: bases,
     articles: articles(owner, bases.idAt(0), ownTeammates.idAt(0)),
+    analytics_reports: analyticsReports(owner),
+    analytics_exports: analyticsExports(owner),
+    application_events: applicationEvents(owner),
   };
 }
 
