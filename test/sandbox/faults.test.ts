@@ -66,6 +66,77 @@ test('times counts matching requests only; method, path and company must match',
   expect(await statuses('/contacts/x')).toBe(404);
 });
 
+test('nth begins with the so-many-th matching request from now, and times counts from there', async () => {
+  const { service, token } = await ready();
+  await service.api('/contacts', token);
+  await order(service, { status: 503 }, { path: '/contacts', nth: 3 }, 2);
+  expect(await service.statuses(1, '/me', token)).toEqual([200]);
+  expect(await service.statuses(5, '/contacts', token)).toEqual([200, 200, 503, 503, 200]);
+});
+
+test('a request counts for every fault that waits for its turn, also one that meets another fault', async () => {
+  const { service, token } = await ready();
+  await order(service, { status: 500 }, {}, 2);
+  await order(service, { status: 502 }, { nth: 2 }, 1);
+  await order(service, { status: 503 }, { nth: 4 }, 1);
+  expect(await service.statuses(5, '/me', token)).toEqual([500, 500, 502, 503, 200]);
+});
+
+test('a fault is for one application: others and API tokens go well', async () => {
+  const { service, company, token } = await ready();
+  const application = await service.application();
+  const [mine, others] = [await service.install(company), await service.install(company, application)];
+  await order(service, { status: 503 }, { client_id: application.client_id }, 9);
+  expect(await service.statuses(1, '/me', token)).toEqual([200]);
+  expect(await service.statuses(1, '/me', mine.access_token)).toEqual([200]);
+  expect(await service.statuses(1, '/me', others.access_token)).toEqual([503]);
+  expect((await service.refresh(others.refresh_token, application)).status).toBe(503);
+});
+
+test('a pattern means a route: neither the list above it, nor a search that it would fit', async () => {
+  const { service, token } = await ready();
+  await order(service, { status: 503 }, { path: '/contacts/:contact_id' });
+  await order(service, { status: 502 }, { path: '/conversations/:conversation_id/tags' });
+  expect(await service.statuses(1, '/contacts', token)).toEqual([200]);
+  expect(await service.statuses(1, '/conversations/search/tags', token)).not.toEqual([502]);
+  expect(await service.statuses(1, '/contacts/x', token)).toEqual([503]);
+  const tags = await service.call('POST', '/conversations/cnv_x/tags', token, { tag_ids: [] });
+  expect(tags.status).toBe(502);
+});
+
+test('a literal path is one record alone', async () => {
+  const { service, company, token } = await ready();
+  const [one, other] = [at(company.tags, 0), at(company.tags, 1)];
+  await order(service, { status: 503 }, { path: `/tags/${one}` }, 9);
+  expect(await service.statuses(1, `/tags/${other}`, token)).toEqual([200]);
+  expect(await service.statuses(1, `/tags/${one}`, token)).toEqual([503]);
+});
+
+test('the list tells what is ordered, how often it was used and what is left; the journal which one it was', async () => {
+  const { service, token } = await ready();
+  const list = async () => (await fetch(`${service.sandbox.origin}/_sandbox/faults`)).json();
+  const spent = await order(service, { status: 503 }, { path: '/me' });
+  const open = await order(service, { truncate: 3 }, { nth: 4 }, 3);
+  await service.statuses(5, '/me', token);
+  expect(await list()).toEqual([
+    { id: spent.id, match: { path: '/me' }, fault: { status: 503 }, times: 1, used: 1, left: 0, to_pass: 0 },
+    { id: open.id, match: { nth: 4 }, fault: { truncate: 3 }, times: 3, used: 2, left: 1, to_pass: 0 },
+  ]);
+  const faults = (await service.journal()).map(({ fault }) => fault);
+  expect(faults).toEqual([spent.id, null, null, open.id, open.id]);
+});
+
+test('one fault is taken back by its id; another id is a 404', async () => {
+  const { service, token } = await ready();
+  const { id } = await order(service, { status: 503 });
+  await order(service, { status: 502 });
+  const remove = () => fetch(`${service.sandbox.origin}/_sandbox/faults/${id}`, { method: 'DELETE' });
+  const first = await remove();
+  expect([first.status, await first.json()]).toEqual([200, { deleted: 1 }]);
+  expect((await remove()).status).toBe(404);
+  expect(await service.statuses(2, '/me', token)).toEqual([502, 200]);
+});
+
 test('faults are used oldest first, and DELETE forgets them', async () => {
   const { service, token } = await ready();
   await order(service, { status: 500 });
@@ -137,6 +208,8 @@ test.each([
   { fault: { status: 500, headers: { 'x-a': 'b\r\nx-c: d' } } },
   { fault: { status: 500, headers: { 'content-length': '5' } } },
   { match: { path: 'contacts' }, fault: { status: 500 } },
+  { match: { nth: 0 }, fault: { status: 500 } },
+  { match: { client_id: '' }, fault: { status: 500 } },
 ])('refuses %j', async (body) => {
   const service = await startFrozen();
   expect((await service.control('faults', body)).status).toBe(400);

@@ -36,7 +36,7 @@ export async function sendPieces(
   writeHead(response, answer, whole.length, now);
   response.flushHeaders();
   const body = whole.subarray(0, most);
-  for (let sent = 0; sent < body.length && !response.closed; sent += bytes) {
+  for (let sent = 0; sent < body.length && !response.destroyed; sent += bytes) {
     // A stopping process does not wait for the rest.
     await pause(everyMs, undefined, { ref: false });
     response.write(body.subarray(sent, sent + bytes));
