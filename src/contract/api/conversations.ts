@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { customFields, id, links, timestamp } from './common.ts';
-import { defineRoutes } from './route.ts';
+import { defineRoutes, type RouteContract } from './route.ts';
 
 const named = z.looseObject({ id, name: z.string() });
 
@@ -17,10 +17,44 @@ export const conversation = z.looseObject({
   links: z.array(z.looseObject({ id })),
   custom_fields: customFields,
   last_message: z.looseObject({}).nullable(),
+  /** There once a teammate was to be reminded of it. */
+  reminders: z.array(z.looseObject({ teammate_id: id, scheduled_at: timestamp })).optional(),
   is_private: z.boolean(),
   created_at: timestamp,
   updated_at: timestamp,
 });
+
+/** Changes of a conversation; `tag_ids` and `custom_fields` take the place of what there was. */
+export const conversationChanges = z.looseObject({
+  subject: z.string().optional(),
+  /** `open` is read back as `assigned` or `unassigned`, whichever it then is. */
+  status: z.enum(['open', 'assigned', 'unassigned', 'archived', 'deleted', 'spam']).optional(),
+  assignee_id: id.nullable().optional(),
+  inbox_id: id.optional(),
+  tag_ids: z.array(id).optional(),
+  custom_fields: customFields.optional(),
+});
+
+/** Who a conversation is assigned to; null: no one any more. */
+export const newAssignee = z.looseObject({ assignee_id: id.nullable() });
+
+/** When a teammate is reminded of a conversation; null: not any more. */
+export const newReminder = z.looseObject({ teammate_id: id, scheduled_at: timestamp.nullable() });
+
+const tagIds = z.looseObject({ tag_ids: z.array(id).min(1) });
+const linkIds = z.looseObject({ link_ids: z.array(id).min(1) });
+
+// Each row of the guards' table that names several of these routes is one pool.
+const changesGuard = {
+  guard: 'resource',
+  pool: 'conversation changes',
+  by: [':conversation_id'],
+} as const satisfies RouteContract['guard'];
+const attachmentsGuard = {
+  guard: 'resource',
+  pool: 'conversation tags and links',
+  by: [':conversation_id'],
+} as const satisfies RouteContract['guard'];
 
 export const conversationRoutes = defineRoutes({
   listConversations: {
@@ -31,11 +65,84 @@ export const conversationRoutes = defineRoutes({
     list: true,
     answer: conversation,
   },
+  // Before the routes of one conversation: there is none that is called `search`.
+  searchConversations: {
+    method: 'GET',
+    path: '/conversations/search/:query',
+    summary: 'Lists the conversations in which all words of a query occur',
+    source: 'specified',
+    list: true,
+    answer: conversation,
+    guard: { guard: 'search', by: [] },
+  },
   getConversation: {
     method: 'GET',
     path: '/conversations/:conversation_id',
     summary: 'Fetches one conversation',
     source: 'choice',
     answer: conversation,
+  },
+  updateConversation: {
+    method: 'PATCH',
+    path: '/conversations/:conversation_id',
+    summary: 'Changes a conversation',
+    source: 'specified',
+    body: conversationChanges,
+    answer: conversation,
+    guard: changesGuard,
+  },
+  assignConversation: {
+    method: 'PUT',
+    path: '/conversations/:conversation_id/assignee',
+    summary: 'Assigns a conversation to a teammate, or to no one',
+    source: 'specified',
+    body: newAssignee,
+    answer: conversation,
+    guard: changesGuard,
+  },
+  remindOfConversation: {
+    method: 'PATCH',
+    path: '/conversations/:conversation_id/reminders',
+    summary: 'Sets or cancels a teammate’s reminder of a conversation',
+    source: 'specified',
+    body: newReminder,
+    answer: conversation,
+    guard: changesGuard,
+  },
+  addConversationTags: {
+    method: 'POST',
+    path: '/conversations/:conversation_id/tags',
+    summary: 'Tags a conversation',
+    source: 'specified',
+    body: tagIds,
+    answer: conversation,
+    guard: attachmentsGuard,
+  },
+  removeConversationTags: {
+    method: 'DELETE',
+    path: '/conversations/:conversation_id/tags',
+    summary: 'Takes tags off a conversation',
+    source: 'specified',
+    body: tagIds,
+    answer: conversation,
+    guard: attachmentsGuard,
+  },
+  addConversationLinks: {
+    method: 'POST',
+    path: '/conversations/:conversation_id/links',
+    summary: 'Puts links on a conversation',
+    source: 'specified',
+    body: linkIds,
+    answer: conversation,
+    guard: attachmentsGuard,
+  },
+  removeConversationLinks: {
+    method: 'DELETE',
+    path: '/conversations/:conversation_id/links',
+    summary: 'Takes links off a conversation',
+    source: 'specified',
+    body: linkIds,
+    answer: conversation,
+    guard: attachmentsGuard,
   },
 });

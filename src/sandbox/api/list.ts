@@ -2,7 +2,7 @@ import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../contract/limits.ts';
 import type { Collection, Document, PageOfTexts } from '../data/collection.ts';
 import { Problem } from '../http/answer.ts';
 import { type PageStart, readPageToken, writePageToken } from './page-token.ts';
-import { type ApiContext, Ready, viewOf } from './request.ts';
+import { type ApiContext, Ready, show, viewOf } from './request.ts';
 
 function single(query: URLSearchParams, name: string): string | undefined {
   const values = query.getAll(name);
@@ -62,6 +62,25 @@ function paged(
 export function listPage(request: ApiContext, collection: Collection): Ready {
   const view = viewOf(request);
   return paged(request, ({ position, limit }, baseUrl) => collection.page(position, limit, baseUrl, view));
+}
+
+/** A page of records that are named one by one, in that order; a deleted one leaves its place empty. */
+export function listNamed<D extends Document>(
+  request: ApiContext,
+  collection: Collection<D>,
+  ids: readonly string[],
+): Ready {
+  return paged(request, ({ position, limit }) => {
+    const end = position + limit;
+    const documents = ids
+      .slice(position, end)
+      .map((id) => collection.find(id))
+      .filter((document) => document !== undefined);
+    return {
+      texts: documents.map((document) => JSON.stringify(show(request, collection, document))),
+      next: end < ids.length ? end : undefined,
+    };
+  });
 }
 
 /** A page of those that meet a condition, of what the caller may reach. */

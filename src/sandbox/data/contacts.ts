@@ -26,8 +26,16 @@ export function contactIdentity(seed: number, index: number): ContactIdentity {
   return identity(new Random(seedOf(seed, KIND, index)), index);
 }
 
+/** The index of the contact whose mail address or handle this could be, if it was generated. */
+export function indexInHandle(handle: string): number | undefined {
+  const [, digits] = /\.([0-9a-z]{1,7})(?:@|$)/.exec(handle) ?? [];
+  return digits === undefined ? undefined : Number.parseInt(digits, 36);
+}
+
 /** A contact (the fields are our choice: the specification shows none). */
-export type Contact = ReturnType<typeof contact>;
+export type Contact = Omit<ReturnType<typeof contact>, 'custom_fields'> & {
+  custom_fields: Readonly<Record<string, unknown>>;
+};
 
 function contact(owner: Owner, index: number, id: string) {
   const random = new Random(seedOf(owner.seed, KIND, index));

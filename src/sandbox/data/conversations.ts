@@ -33,6 +33,8 @@ export type Conversation = Document & {
     readonly is_inbound: boolean;
     readonly created_at: number;
   };
+  /** There once a teammate was to be reminded of it; moments in seconds since 1970. */
+  readonly reminders?: readonly { readonly teammate_id: string; readonly scheduled_at: number }[];
   readonly is_private: boolean;
   readonly created_at: number;
   readonly updated_at: number;

@@ -8,6 +8,8 @@ export type Tag = Document & {
   readonly highlight: string | null;
   readonly parent_tag_id: string | null;
   readonly is_private: boolean;
+  /** Whose it is, if it is private. */
+  readonly teammate_id?: string;
   readonly created_at: number;
   readonly updated_at: number;
 };
@@ -15,27 +17,29 @@ export type Tag = Document & {
 const NAMES = ['Urgent', 'Refund', 'Waiting for customer', 'Lob 💛'];
 const PRIVATE_NAME = 'My follow-ups';
 
-/** The tags of a company: four shared ones, and a private one. */
-export function tags(owner: Owner): Collection<Tag> {
-  const make = (name: string) => (id: string) => ({
+/** The tags of a company: four shared ones, and a private one of the first teammate. */
+export function tags(owner: Owner, firstTeammate: string): Collection<Tag> {
+  const make = (name: string, teammate: Pick<Tag, 'teammate_id'>) => (id: string) => ({
     id,
     name,
     description: null,
     highlight: null,
     parent_tag_id: null,
-    is_private: name === PRIVATE_NAME,
+    is_private: teammate.teammate_id !== undefined,
+    ...teammate,
     created_at: AT_START_S,
     updated_at: AT_START_S,
   });
   return few<Tag>(owner, {
     prefix: 'tag',
-    start: [...NAMES, PRIVATE_NAME].map(make),
+    start: [...NAMES.map((name) => make(name, {})), make(PRIVATE_NAME, { teammate_id: firstTeammate })],
     present: (tag, baseUrl) => ({
       _links: {
         self: `${baseUrl}/tags/${tag.id}`,
         children: `${baseUrl}/tags/${tag.id}/children`,
       },
       ...tag,
+      teammate_id: (tag.is_private && tag.teammate_id) || null,
     }),
   });
 }

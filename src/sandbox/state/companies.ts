@@ -1,5 +1,6 @@
 import type { Teammate } from '../data/teammates.ts';
 import { type ApiToken, type Company, type CompanySpec, createCompany } from './company.ts';
+import type { CorrespondenceState } from './correspondence.ts';
 import { readTables, type TablesState, writeTables } from './tables.ts';
 
 /** The companies at start: one of a few pages, one of some 40 pages of 100, and one larger than a rate window. */
@@ -19,6 +20,7 @@ const AT_START: readonly CompanySpec[] = [
 interface CompanyState {
   spec: CompanySpec;
   tables: TablesState;
+  correspondence: CorrespondenceState;
 }
 
 /** The service's customers, found by id, by teammate and by API token. */
@@ -34,16 +36,21 @@ export class Companies {
 
   /** Plain data; what is set is taken over, not copied. */
   get state(): CompanyState[] {
-    return this.all().map(({ tables }, index) => ({
+    return this.all().map(({ tables, correspondence }, index) => ({
       spec: this.#specs[index] as CompanySpec,
       tables: readTables(tables),
+      correspondence: correspondence.state,
     }));
   }
 
   set state(companies: CompanyState[]) {
     this.#specs.length = 0;
     for (const index of [this.#byId, this.#byTeammate, this.#byApiToken]) index.clear();
-    for (const { spec, tables } of companies) writeTables(this.add(spec).tables, tables);
+    for (const { spec, tables, correspondence } of companies) {
+      const company = this.add(spec);
+      writeTables(company.tables, tables);
+      company.correspondence.state = correspondence;
+    }
   }
 
   /** Adds a company; its records are generated when they are read. */

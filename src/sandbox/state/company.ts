@@ -3,6 +3,7 @@ import { PLAN_LIMITS, type Plan } from '../../contract/limits.ts';
 import { SCOPE, type Scope } from '../../contract/scopes.ts';
 import { companyCode } from '../data/ids.ts';
 import { mix32 } from '../data/random.ts';
+import { Correspondence } from './correspondence.ts';
 import { createTables, type Tables } from './tables.ts';
 
 /** A token that a company made for itself; it counts against the company's own limit. */
@@ -20,6 +21,8 @@ export interface Company {
   addonRpm: number;
   apiTokens: readonly ApiToken[];
   tables: Tables;
+  /** Which messages belong to which conversation, and what other systems call them. */
+  correspondence: Correspondence;
 }
 
 /** What a company is made of. */
@@ -29,7 +32,15 @@ export interface CompanySpec {
   addonRpm: number;
   contacts: number;
   conversations: number;
+  /** What API tokens it has beside the two that every company has. */
+  apiTokens?: readonly Pick<ApiToken, 'scopes'>[];
 }
+
+/** The API tokens of every company: one for everything, and one that reaches no knowledge base. */
+const API_TOKENS: readonly Pick<ApiToken, 'scopes'>[] = [
+  { scopes: [SCOPE.shared, SCOPE.private, SCOPE.knowledgeBase] },
+  { scopes: [SCOPE.shared, SCOPE.private] },
+];
 
 /** The company's own limit in requests a window: its plan's, and what it bought on top (Limits). */
 export function planLimit(company: Company): number {
@@ -48,15 +59,17 @@ function apiToken(code: string, number: number): string {
  */
 export function createCompany(ordinal: number, spec: CompanySpec): Company {
   const code = companyCode(ordinal);
+  const owner = { code, seed: mix32(ordinal) };
   return {
     id: `cmp_${code}`,
     name: spec.name,
     plan: spec.plan,
     addonRpm: spec.addonRpm,
-    apiTokens: [
-      { token: apiToken(code, 1), scopes: [SCOPE.shared, SCOPE.private, SCOPE.knowledgeBase] },
-      { token: apiToken(code, 2), scopes: [SCOPE.shared, SCOPE.private] },
-    ],
-    tables: createTables({ code, seed: mix32(ordinal) }, spec),
+    apiTokens: [...API_TOKENS, ...(spec.apiTokens ?? [])].map(({ scopes }, index) => ({
+      token: apiToken(code, index + 1),
+      scopes,
+    })),
+    tables: createTables(owner, spec),
+    correspondence: new Correspondence(owner, spec.conversations),
   };
 }

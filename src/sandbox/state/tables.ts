@@ -10,6 +10,7 @@ import { conversationKind } from '../data/conversations.ts';
 import { inboxes } from '../data/inboxes.ts';
 import { knowledgeBases } from '../data/knowledge-bases.ts';
 import { links } from '../data/links.ts';
+import { generatedMessages, messageKind } from '../data/messages.ts';
 import { responses } from '../data/responses.ts';
 import { tags } from '../data/tags.ts';
 import { teammates } from '../data/teammates.ts';
@@ -27,7 +28,7 @@ export interface TableSizes {
 export function createTables(owner: Owner, sizes: TableSizes) {
   const ownTeammates = teammates(owner);
   const ownInboxes = inboxes(owner, ownTeammates);
-  const ownTags = tags(owner);
+  const ownTags = tags(owner, ownTeammates.idAt(0));
   const ownContacts = new Collection(contactKind(owner), owner, sizes.contacts);
   const bases = knowledgeBases(owner);
   const parties = {
@@ -39,13 +40,23 @@ export function createTables(owner: Owner, sizes: TableSizes) {
       .map(({ id, name }) => ({ id, name })),
     tags: ownTags.all().filter((tag) => !tag.is_private),
   };
+  const ownConversationKind = conversationKind(owner, parties);
+  const ownConversations = new Collection(ownConversationKind, owner, sizes.conversations);
+  const ownMessageKind = messageKind(owner, {
+    conversationAt: (index) => ownConversationKind.build(index, ownConversations.idAt(index)),
+    teammates: parties.teammates,
+  });
   return {
     contacts: ownContacts,
-    conversations: new Collection(conversationKind(owner, parties), owner, sizes.conversations),
+    conversations: ownConversations,
+    messages: new Collection(ownMessageKind, owner, generatedMessages(sizes.conversations)),
     teammates: ownTeammates,
     inboxes: ownInboxes,
     tags: ownTags,
-    channels: channels(owner),
+    channels: channels(
+      owner,
+      parties.inboxes.map(({ id }) => id),
+    ),
     responses: responses(owner, ownInboxes.idAt(0)),
     accounts: accounts(owner),
     links: links(owner),

@@ -15,6 +15,11 @@ function refuseCycle(tags: Collection<Tag>, tag: Tag, parent: Tag): void {
   }
 }
 
+/** Whose a private tag is: nothing that is sent changes that. */
+function ownership({ teammate_id }: Tag): Pick<Tag, 'teammate_id'> {
+  return teammate_id === undefined ? {} : { teammate_id };
+}
+
 function updateTag(request: ApiRequest<'updateTag'>) {
   const { tags } = request.tables;
   const { body, params, now } = request;
@@ -26,7 +31,11 @@ function updateTag(request: ApiRequest<'updateTag'>) {
     }
     refuseCycle(tags, tag, parent);
   }
-  return show(request, tags, tags.replace({ ...tag, ...own(body), updated_at: seconds(now) }));
+  return show(
+    request,
+    tags,
+    tags.replace({ ...tag, ...own(body), ...ownership(tag), updated_at: seconds(now) }),
+  );
 }
 
 function createChildTag(request: ApiRequest<'createChildTag'>) {
@@ -41,6 +50,7 @@ function createChildTag(request: ApiRequest<'createChildTag'>) {
     id,
     parent_tag_id: parent.id,
     is_private: parent.is_private,
+    ...ownership(parent),
     created_at: at,
     updated_at: at,
   }));
