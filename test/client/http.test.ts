@@ -79,6 +79,33 @@ test('of a header that comes several times the first counts', async () => {
   );
 });
 
+test.each(['POST', 'PUT', 'PATCH', 'DELETE'] as const)(
+  'a %s takes its body along, as JSON',
+  async (method) => {
+    const got = Promise.withResolvers<string>();
+    handle = async (request, response) => {
+      let text = '';
+      for await (const chunk of request.setEncoding('utf8')) text += chunk;
+      got.resolve(text);
+      response.writeHead(201).end('{}');
+    };
+    const answer = await http.send({ method, url: new URL(`${origin}/tags`), body: '{"name":"Zoë"}' });
+    expect(answer.status).toBe(201);
+    expect(await got.promise).toBe('{"name":"Zoë"}');
+    expect(seen.at(-1)?.method).toBe(method);
+    expect(seen.at(-1)?.headers['content-type']).toBe('application/json');
+  },
+);
+
+test('without a body none is announced', async () => {
+  handle = (_request, response) => {
+    response.end('{}');
+  };
+  await http.send({ method: 'POST', url: new URL(origin), headers: { prefer: 'respond-async' } });
+  expect(seen.at(-1)?.headers).not.toHaveProperty('content-type');
+  expect(seen.at(-1)?.headers).toMatchObject({ 'content-length': '0', prefer: 'respond-async' });
+});
+
 test('a redirect is an answer, and nothing is sent to where it leads', async () => {
   handle = (_request, response) => {
     response.writeHead(307, { location: `${origin}/stolen` }).end();
@@ -166,15 +193,15 @@ test.each([
   const error = await failure(
     http.send({ method: 'GET', url: new URL(origin), headers: { authorization: 'Bearer secret' } }),
   );
-  expect(error.remedy).toBe('wait');
+  expect(error).toMatchObject({ remedy: 'wait', unsent: false });
   expect(error.message).toMatch(/^The connection to the service failed/);
   expect(error.message).not.toContain('secret');
 });
 
-test('a service that is not there is trouble that may pass, and says why', async () => {
+test('a service that is not there is trouble that may pass, says why, and has got nothing', async () => {
   const error = await failure(
     http.send({ method: 'GET', url: new URL(`http://127.0.0.1:${await findFreePort()}/`) }),
   );
-  expect(error.remedy).toBe('wait');
+  expect(error).toMatchObject({ remedy: 'wait', unsent: true });
   expect(error.message).toContain('ECONNREFUSED');
 });

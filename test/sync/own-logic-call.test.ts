@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest';
+import type { ServiceClient } from '../../src/client/calls/call-types.ts';
+import type { ClientFor } from '../../src/client/calls/service-client.ts';
+import { ServiceError } from '../../src/client/errors.ts';
+import type { Instance } from '../../src/store/instances.ts';
+import type { OwnLogic } from '../../src/sync/own-logic.ts';
+import { callOwnLogic } from '../../src/sync/own-logic-call.ts';
+import { testLogger } from '../support/test-logger.ts';
+
+const instance = { id: 'ins_1', company_id: 'cmp_1' } as Instance;
+const created = [{ id: 'cnv_1' }];
+
+/** Calls the own logic as a page does; tells which clients were made for it. */
+async function call(
+  ownLogic: OwnLogic,
+  changes: Parameters<typeof callOwnLogic>[2] = { created },
+  of = instance,
+) {
+  const made: ClientFor[] = [];
+  const shutdown = new AbortController();
+  const serviceFor = (whose: ClientFor) => {
+    made.push(whose);
+    return {} as ServiceClient;
+  };
+  const context = { logger: testLogger().logger, signal: shutdown.signal };
+  const place = { instance: of, resource: 'conversations' };
+  await callOwnLogic({ ownLogic, serviceFor }, place, changes, context);
+  return { made, signal: shutdown.signal };
+}
+
+/** What the run is told when the own logic throws this. */
+async function failure(thrown: unknown): Promise<ServiceError> {
+  const error = await call(async () => {
+    throw thrown;
+  }).catch((reason: unknown) => reason);
+  if (error instanceof ServiceError) return error;
+  throw error;
+}
+
+describe('the service that the own logic is handed', () => {
+  it('is that of the batch’s instance, ends with the process, and waits for more than a window', async () => {
+    const { made, signal } = await call(async (_batch, { service }) => {
+      expect(service).toBeDefined();
+    });
+    expect(made).toEqual([{ instanceId: 'ins_1', company: 'cmp_1', signal, maxWaitMs: 120_000 }]);
+  });
+
+  it('keeps the limits by the instance where the company is not known, as the sync does', async () => {
+    const { made } = await call(
+      async (_batch, { service }) => void service,
+      { created },
+      {
+        ...instance,
+        company_id: null,
+      },
+    );
+    expect(made).toMatchObject([{ instanceId: 'ins_1', company: 'ins_1' }]);
+  });
+
+  it('is not made for logic that does not want it', async () => {
+    expect((await call(async () => {})).made).toEqual([]);
+  });
+});
+
+describe('an error of the own logic', () => {
+  it('holds the page back and says whose it is', async () => {
+    const error = await failure(new Error('no such table: leads'));
+    expect(error).toMatchObject({ remedy: 'wait', status: undefined, retryAfterMs: undefined });
+    expect(error.message).toBe(
+      "The app's own logic failed on a batch of conversations: no such table: leads",
+    );
+  });
+
+  it('that is a call which has to wait, waits as a page does', async () => {
+    const cause = new ServiceError('wait', 'Slow down (429).', {
+      status: 429,
+      retryAfterMs: 700_000,
+      tier: '2',
+    });
+    const error = await failure(cause);
+    expect(error).toMatchObject({ remedy: 'wait', status: 429, retryAfterMs: 700_000, tier: '2', cause });
+    expect(error.message).toContain('own logic failed on a batch of conversations: Slow down (429).');
+  });
+
+  it('that is a call which the grant’s end stopped, stops the run', async () => {
+    expect((await failure(new ServiceError('reauthorize', 'No more.'))).remedy).toBe('reauthorize');
+  });
+
+  it('that is a call which was refused for good, does not send the run back to its first page', async () => {
+    const refused = new ServiceError('give_up', 'Not found (404).', { status: 404, retryAfterMs: 900 });
+    expect(await failure(refused)).toMatchObject({ remedy: 'wait', status: 404, retryAfterMs: undefined });
+  });
+
+  it('that is a call which may have taken effect, says so', async () => {
+    const lost = new ServiceError('wait', 'Lost.', { mayHaveTakenEffect: true });
+    expect(await failure(lost)).toMatchObject({ remedy: 'wait', mayHaveTakenEffect: true });
+  });
+});
+
+it('is not called with a batch that changes nothing', async () => {
+  let calls = 0;
+  await call(async () => {
+    calls++;
+  }, {});
+  expect(calls).toBe(0);
+});
