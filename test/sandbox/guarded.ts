@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { ApiAnswer, TestSandbox } from './test-sandbox.ts';
 
 /** Sends one request. */
-export type Send = () => Promise<ApiAnswer<Record<string, unknown>>>;
+export type Send = () => Promise<ApiAnswer<unknown>>;
 
 /** A guard, as the specification has it, and requests that it lets through. */
 export interface Guarded {
