@@ -27,10 +27,10 @@ const AT_START = [
 
 /** Whether a contact belongs to an account: by a mail address at one of its domains. */
 export function isOfAccount(contact: Contact, { domains }: Account): boolean {
-  return contact.handles.some(({ handle, source }) => {
-    const domain = handle.slice(handle.lastIndexOf('@') + 1).toLowerCase();
-    return source === 'email' && domains.some((one) => one.toLowerCase() === domain);
-  });
+  const endings = domains.map((domain) => `@${domain.toLowerCase()}`);
+  return contact.handles.some(({ handle }) =>
+    endings.some((ending) => handle.toLowerCase().endsWith(ending)),
+  );
 }
 
 /** The accounts of a company: three at start. */
