@@ -47,7 +47,8 @@ export function showApplication(application: Application) {
   };
 }
 
-function showToken({ id, kind, grant, issuedAt, expiresAt }: Token) {
+/** A valid token, without its value. */
+export function showToken({ id, kind, grant, issuedAt, expiresAt }: Token) {
   return {
     id,
     kind,
@@ -60,7 +61,16 @@ function showToken({ id, kind, grant, issuedAt, expiresAt }: Token) {
   };
 }
 
-function showLimit({ company, scope, reading }: { company: Company; scope: LimitScope; reading: Reading }) {
+/** Where one limit of a company stands. */
+export function showLimit({
+  company,
+  scope,
+  reading,
+}: {
+  company: Company;
+  scope: LimitScope;
+  reading: Reading;
+}) {
   return {
     company_id: company.id,
     scope,
@@ -73,7 +83,8 @@ function showLimit({ company, scope, reading }: { company: Company; scope: Limit
   };
 }
 
-function showGuard({ companyId, guard, tier, bucket, limit, remaining, resetAt }: GuardBucket) {
+/** A guard's bucket whose window is open. */
+export function showGuard({ companyId, guard, tier, bucket, limit, remaining, resetAt }: GuardBucket) {
   return { company_id: companyId, guard, tier, bucket, limit, remaining, reset_at: resetAt };
 }
 

@@ -6,6 +6,9 @@ import { type Bucket, createBucket, type Reading, type Rule, read, take } from '
 /** The company's own limit, or the one that all partner integrations of the company share (Limits). */
 export type LimitScope = 'plan' | 'partner';
 
+/** Both limits of a company. */
+export const LIMIT_SCOPES = ['plan', 'partner'] as const satisfies readonly LimitScope[];
+
 /** Which limit a caller's requests count against; without an application it is an API token of the company. */
 export function scopeOf(application: Application | undefined): LimitScope {
   return application === undefined || application.kind === 'automation' ? 'plan' : 'partner';
@@ -70,9 +73,11 @@ export class Limiter {
     now: number,
   ): { company: Company; scope: LimitScope; reading: Reading }[] {
     return companies.flatMap((company) =>
-      (['plan', 'partner'] as const)
-        .filter((scope) => this.#accounts.has(`${scope} ${company.id}`))
-        .map((scope) => ({ company, scope, reading: this.read(company, scope, now) })),
+      LIMIT_SCOPES.filter((scope) => this.#accounts.has(`${scope} ${company.id}`)).map((scope) => ({
+        company,
+        scope,
+        reading: this.read(company, scope, now),
+      })),
     );
   }
 

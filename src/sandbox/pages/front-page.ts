@@ -1,32 +1,32 @@
+import { ROUTES } from '../../contract/api/api.ts';
+import { OAUTH_ROUTE } from '../../contract/routes.ts';
 import type { Host } from '../host.ts';
 import type { Answer } from '../http/answer.ts';
+import { SHOWN, shownCompanies } from './panel-data.ts';
 import { renderPage } from './render.ts';
 
-const HOUR_MS = 60 * 60_000;
-const BEFORE_END_MS = 12 * HOUR_MS;
-const REQUESTS_SHOWN = 12;
-/** As many tokens as are looked through for the newest refresh token. */
-const TOKENS_READ = 1_000;
+/** Routes by the first segment of their path, for the form that orders faults. */
+const ROUTE_GROUPS = Object.entries({
+  'OAuth routes': [
+    { method: 'GET', path: OAUTH_ROUTE.authorize },
+    { method: 'POST', path: OAUTH_ROUTE.token },
+  ],
+  ...Object.groupBy(
+    ROUTES.map(([, { method, path }]) => ({ method, path })),
+    ({ path }) => path.split('/')[1]?.replaceAll('_', ' ') ?? '',
+  ),
+});
 
-/** Where the clock must go to stand 12 hours before the end of the newest refresh token; undefined without one. */
-function beforeRefreshEnd({ world }: Host): { at: number; passed: boolean } | undefined {
-  const now = world.clock.now();
-  const token = world.tokens.valid(now, TOKENS_READ).find(({ kind }) => kind === 'refresh');
-  return token && { at: token.expiresAt - BEFORE_END_MS, passed: token.expiresAt - BEFORE_END_MS <= now };
-}
-
-/** The sandbox's front page: what it is, its addresses, companies and clock. */
-export function frontPage(host: Host): Answer {
-  const { world, addresses } = host;
-  const { clock, companies, applications, journal } = world;
+/** The sandbox's front page: what it is and where, and a control panel, which its script fills and keeps going. */
+export function frontPage({ world, addresses }: Host): Answer {
+  const { clock, companies, applications } = world;
   return renderPage('front.eta', {
     addresses,
     now: clock.now(),
     frozen: clock.frozen,
-    hourMs: HOUR_MS,
-    rotation: beforeRefreshEnd(host),
-    companies: companies.all(),
+    companies: shownCompanies(world),
+    companiesHidden: Math.max(0, companies.all().length - SHOWN.companies),
     applications: applications.all(),
-    requests: journal.after(journal.count - REQUESTS_SHOWN).reverse(),
+    routeGroups: ROUTE_GROUPS,
   });
 }

@@ -1,35 +1,47 @@
-// The clock ticks, and the buttons speak to the control interface in JSON. Runs in the browser.
-const shown = document.querySelector('#now');
-const failed = document.querySelector('#failed');
-const loadedAt = Date.now();
-const startedAt = Number(shown.dataset.now);
+// The control panel: looks once a second, and at once after each change. Runs in the browser.
+import { updateClock } from './panel/clock.js';
+import { updateCompanies } from './panel/companies.js';
+import { updateFaultForm } from './panel/fault-form.js';
+import { updateFaults } from './panel/faults.js';
+import { newestRequest, updateJournal } from './panel/journal.js';
+import { clearFailure, read, showFailure } from './panel/service.js';
+import { updateSnapshots } from './panel/snapshots.js';
+import { updateTokens } from './panel/tokens.js';
 
-function tick() {
-  const now = new Date(startedAt + Date.now() - loadedAt).toISOString();
-  shown.dateTime = now;
-  shown.textContent = now.slice(0, 19).replace('T', ' ');
-}
+const LOOK_MS = 1_000;
+const PARTS = [
+  updateClock,
+  updateCompanies,
+  updateTokens,
+  updateFaultForm,
+  updateFaults,
+  updateSnapshots,
+  updateJournal,
+];
 
-async function press(button) {
-  const { call, body, confirm: question } = button.dataset;
-  if (question && !window.confirm(question)) return;
-  button.disabled = true;
+let timer;
+let isLost = false;
+/** One look after the other: of two at a time both would bring the same requests. */
+let looking = Promise.resolve();
+
+async function look() {
+  clearTimeout(timer);
   try {
-    const response = await fetch(`/_sandbox/${call}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body,
-    });
-    if (!response.ok) throw new Error((await response.json())._error.message);
-    location.reload();
+    const data = await read(newestRequest());
+    for (const update of PARTS) update(data);
+    if (isLost) clearFailure();
+    isLost = false;
   } catch (error) {
-    button.disabled = false;
-    failed.hidden = false;
-    failed.textContent = error.message;
+    isLost = true;
+    showFailure(new Error(`The sandbox does not answer: ${error.message}`));
   }
+  if (!document.hidden) timer = setTimeout(lookNext, LOOK_MS);
 }
 
-if (shown.dataset.frozen === 'false') setInterval(tick, 1000);
-for (const button of document.querySelectorAll('[data-call]')) {
-  button.addEventListener('click', () => press(button));
+function lookNext() {
+  looking = looking.then(look);
 }
+
+document.addEventListener('changed', lookNext);
+document.addEventListener('visibilitychange', () => !document.hidden && lookNext());
+lookNext();

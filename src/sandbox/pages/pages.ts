@@ -1,20 +1,56 @@
 import type { Host } from '../host.ts';
-import type { Answer } from '../http/answer.ts';
+import { type Answer, json, Problem } from '../http/answer.ts';
 import type { Call } from '../http/call.ts';
 import { findRoute, type Route } from '../http/router.ts';
 import { frontPage } from './front-page.ts';
+import { panelData } from './panel-data.ts';
 import { asset } from './render.ts';
 
-const STYLE = asset('sandbox.css', 'text/css; charset=utf-8');
-const SCRIPT = asset('front.js', 'text/javascript; charset=utf-8');
+const STYLE = asset(
+  'text/css; charset=utf-8',
+  ...['base', 'controls', 'lists', 'panel'].map((subject) => `styles/${subject}.css`),
+);
 
-const ROUTES: readonly Route<(host: Host) => Answer>[] = [
+/** The control panel's modules: `/front.js` loads them all. */
+const SCRIPTS = new Map(
+  [
+    'clock',
+    'companies',
+    'dom',
+    'fault-form',
+    'faults',
+    'journal',
+    'service',
+    'snapshots',
+    'tokens',
+    'words',
+  ].map((name) => [`${name}.js`, asset('text/javascript; charset=utf-8', `panel/${name}.js`)]),
+);
+const FRONT_SCRIPT = asset('text/javascript; charset=utf-8', 'front.js');
+
+function script(name: string): Answer {
+  const found = SCRIPTS.get(name);
+  if (found === undefined) throw new Problem(404, `There is no ${name} here.`);
+  return found;
+}
+
+function data(host: Host, call: Call): Answer {
+  const after = Number(call.query.get('after') ?? 0);
+  return json(200, panelData(host, Number.isSafeInteger(after) ? after : 0), { 'cache-control': 'no-store' });
+}
+
+type Page = (host: Host, call: Call, params: Record<string, string>) => Answer;
+
+const ROUTES: readonly Route<Page>[] = [
   { method: 'GET', path: '/', handle: frontPage },
   { method: 'GET', path: '/sandbox.css', handle: () => STYLE },
-  { method: 'GET', path: '/front.js', handle: () => SCRIPT },
+  { method: 'GET', path: '/front.js', handle: () => FRONT_SCRIPT },
+  { method: 'GET', path: '/panel/:name', handle: (_host, _call, { name = '' }) => script(name) },
+  { method: 'GET', path: '/panel.json', handle: data },
 ];
 
 /** The pages for people, outside the service. Throws a `Problem` (404, 405). */
 export function page(host: Host, call: Call): Answer {
-  return findRoute(ROUTES, call.method, call.path).handle(host);
+  const { handle, params } = findRoute(ROUTES, call.method, call.path);
+  return handle(host, call, params);
 }

@@ -37,11 +37,11 @@ export function renderPage(template: string, data: object, status = 200): Answer
   };
 }
 
-/** A file of this directory as an answer, read once. */
-export function asset(file: string, type: string): Answer {
+/** Files of this directory, one after the other, as an answer; they are read once. */
+export function asset(type: string, ...files: string[]): Answer {
   return {
     status: 200,
     headers: { 'content-type': type, 'cache-control': 'no-cache', 'x-content-type-options': 'nosniff' },
-    body: readFileSync(`${DIRECTORY}${file}`),
+    body: files.map((file) => readFileSync(`${DIRECTORY}${file}`, 'utf8')).join('\n'),
   };
 }
