@@ -245,6 +245,8 @@ test('an application’s server is called 600 times a minute, and no more', asyn
   await service.advance(1_000);
   expect((await create()).status).toBe(201);
   expect(server.asked).toHaveLength(602);
+  const next = { ...limit, remaining: 599, reset_at: START_MS + 120_000 };
+  expect(await service.state()).toMatchObject({ call_limits: expect.arrayContaining([next]) });
 });
 
 test('a snapshot holds how often a server was called', async () => {

@@ -16,16 +16,13 @@ async function start() {
   const service = await startFrozen();
   const company = await service.company({
     plan: 'enterprise',
-    api_tokens: [
-      { scopes: ['shared_resources'] },
-      { scopes: ['shared_resources:read'] },
-      { scopes: ['knowledge_base'] },
-    ],
+    api_tokens: [{ scopes: ['shared_resources'] }, { scopes: ['knowledge_base'] }],
   });
-  const [all = '', noKnowledgeBase = '', shared = '', readOnly = '', knowledgeBase = ''] =
-    company.api_tokens.map(({ token }) => token);
+  const [all = '', noKnowledgeBase = '', shared = '', knowledgeBase = ''] = company.api_tokens.map(
+    ({ token }) => token,
+  );
   const { access_token: oauth } = await service.install(company);
-  return { service, company, oauth, all, noKnowledgeBase, shared, readOnly, knowledgeBase };
+  return { service, company, oauth, all, noKnowledgeBase, shared, knowledgeBase };
 }
 
 const PRIVATE = ['/tags', '/inboxes'];
@@ -57,6 +54,51 @@ test.each(PRIVATE)(
     expect(await statusOf(all)).toBe(200);
   },
 );
+
+test('what is in a private inbox is private: channels, conversations and their messages', async () => {
+  const { service, oauth, all, shared } = await start();
+  const { body } = await service.call<List>('GET', '/inboxes', all);
+  const inbox = body._results.find(({ is_private }) => is_private)?.id;
+  const channel = await service.call('POST', `/inboxes/${inbox}/channels`, all, { type: 'custom' });
+  const message = { to: ['ada@example.com'], body: 'Hello', text: 'Hello' };
+  const sent = await service.call('POST', `/channels/${channel.body.id}/messages`, all, message);
+  const draft = await service.call('GET', `/messages/${sent.body.id}`, all);
+  const conversation = `/conversations/${draft.body.conversation_id}`;
+  expect([channel.status, sent.status, draft.status]).toEqual([201, 201, 200]);
+  const reads = [
+    `/inboxes/${inbox}/channels`,
+    `/channels/${channel.body.id}`,
+    conversation,
+    `${conversation}/messages`,
+    `/messages/${sent.body.id}`,
+  ];
+  for (const path of reads) {
+    const statuses = [];
+    for (const token of [oauth, shared, all]) statuses.push((await service.call('GET', path, token)).status);
+    expect([path, ...statuses]).toEqual([path, 403, 403, 200]);
+  }
+  const write = async (method: string, path: string, body: object) =>
+    (await service.call(method, path, oauth, body)).status;
+  expect(await write('POST', `/inboxes/${inbox}/channels`, { type: 'custom' })).toBe(403);
+  expect(await write('POST', `/channels/${channel.body.id}/messages`, message)).toBe(403);
+  expect(await write('POST', `${conversation}/messages`, message)).toBe(403);
+  expect(await write('PATCH', conversation, { status: 'archived' })).toBe(403);
+  const channels = await service.call<List>('GET', '/channels', oauth);
+  expect(channels.body._results.map(({ id }) => id)).not.toContain(channel.body.id);
+});
+
+test('an OAuth token can put no private tag on a conversation, nor move one into a private inbox', async () => {
+  const { service, oauth, all } = await start();
+  const read = async (path: string) => (await service.call<List>('GET', path, all)).body._results;
+  const [tag, inbox] = [await read('/tags'), await read('/inboxes')].map(
+    (things) => things.find(({ is_private }) => is_private)?.id,
+  );
+  const conversation = `/conversations/${at(await read('/conversations'), 0).id}`;
+  const before = (await service.call('GET', conversation, all)).body;
+  expect((await service.call('POST', `${conversation}/tags`, oauth, { tag_ids: [tag] })).status).toBe(403);
+  expect((await service.call('PATCH', conversation, oauth, { inbox_id: inbox })).status).toBe(403);
+  expect((await service.call('GET', conversation, all)).body).toEqual(before);
+});
 
 test('a teammate’s signature is shown to an API token with the scope, and to no OAuth token, and changed so', async () => {
   const { service, company, oauth, all, shared } = await start();
@@ -112,88 +154,12 @@ test('the scope for knowledge bases alone opens nothing else', async () => {
   expect((await service.call('GET', '/contacts', knowledgeBase)).status).toBe(403);
 });
 
-test('an application that asked to read alone may read what is shared, and gets 403 for every change', async () => {
-  const { service, company, all, readOnly } = await start();
-  const application = await service.application({ scopes: ['shared_resources:read'] });
-  const { access_token, refresh_token } = await service.install(company, application);
-  const refreshed = (await (await service.refresh(refresh_token, application)).json()) as {
-    access_token: string;
-  };
-  const tag = `/tags/${at(company.tags, 0)}`;
-  const before = (await service.call('GET', tag, all)).body;
-  for (const token of [access_token, refreshed.access_token, readOnly]) {
-    expect((await service.call('GET', tag, token)).body).toEqual(before);
-    const { status, body } = await service.call('PATCH', tag, token, { name: 'Changed' });
-    expect(status).toBe(403);
-    expect(body).toMatchObject({ _error: { status: 403, message: expect.stringContaining(':read') } });
-    expect((await service.call('POST', `${tag}/children`, token, { name: 'x' })).status).toBe(403);
-  }
-  expect((await service.call('GET', tag, all)).body).toEqual(before);
-});
-
-test('an application cannot be set up for what OAuth tokens do not reach', async () => {
-  const { service } = await start();
-  for (const scopes of [['knowledge_base'], ['private_resources'], ['shared_resources', 'all'], []]) {
-    const response = await service.control('applications', {
-      name: 'Greedy',
-      redirect_uris: ['http://greedy.example/'],
-      scopes,
-    });
-    expect(response.status).toBe(400);
-    expect(await response.text()).toMatch(/scopes/);
-  }
-});
-
 test('tokens of other scopes are refused when a company is added', async () => {
   const { service } = await start();
   for (const api_tokens of [[{ scopes: ['everything'] }], [{ scopes: [] }], [{}]]) {
     const response = await service.control('companies', { name: 'X', plan: 'starter', api_tokens });
     expect(response.status).toBe(400);
   }
-});
-
-test('the consent page says in plain words what is asked for, and what stays out of reach', async () => {
-  const { service } = await start();
-  const application = await service.application({ scopes: ['shared_resources:read'] });
-  const pageOf = async ({ client_id, redirect_uris }: typeof application) =>
-    (await fetch(service.authorizeUrl({ client_id, redirect_uri: at(redirect_uris, 0) }))).text();
-  const readOnly = await pageOf(application);
-  expect(readOnly).toContain('See what your teams share: contacts');
-  expect(readOnly).toContain('<li>Change anything.</li>');
-  expect(readOnly).not.toContain('See and change');
-  const full = await pageOf(service.sandbox.application);
-  expect(full).toContain('See and change what your teams share: contacts');
-  expect(full).not.toContain('Change anything.');
-  for (const html of [readOnly, full]) {
-    expect(html).toContain('individual inboxes, tags and signatures');
-    expect(html).toContain('Reach your knowledge bases.');
-    expect(html).not.toContain('in your name');
-  }
-});
-
-test('a grant keeps the scopes that were shown, whatever the authorization request says', async () => {
-  const { service, company } = await start();
-  const application = await service.application({ scopes: ['shared_resources:read'] });
-  const admin = company.teammates.find(({ is_admin }) => is_admin);
-  const response = await service.decide(
-    { teammate_id: admin?.id ?? '', decision: 'approve', scope: 'shared_resources knowledge_base' },
-    {
-      client_id: application.client_id,
-      redirect_uri: at(application.redirect_uris, 0),
-      scope: 'shared_resources knowledge_base',
-    },
-  );
-  const code = new URL(response.headers.get('location') ?? '').searchParams.get('code') ?? '';
-  const { access_token } = (await (await service.exchange(code, application)).json()) as {
-    access_token: string;
-  };
-  const tag = `/tags/${at(company.tags, 0)}`;
-  expect((await service.call('PATCH', tag, access_token, { name: 'x' })).status).toBe(403);
-  const { tokens } = (await service.state()) as unknown as {
-    tokens: { application: string; scopes: string[] }[];
-  };
-  const own = tokens.filter((token) => token.application === application.client_id);
-  expect(own.map(({ scopes }) => scopes)).toEqual([['shared_resources:read'], ['shared_resources:read']]);
 });
 
 test('no token reaches another company', async () => {
@@ -204,75 +170,4 @@ test('no token reaches another company', async () => {
   }
   const base = `/knowledge_bases/${at(other.knowledge_bases, 0)}`;
   expect((await service.call('GET', base, all)).status).toBe(404);
-});
-
-test('a tool-protocol application’s token acts for the teammate who authorized it, and for that one alone', async () => {
-  const { service, company } = await start();
-  const application = await service.application({ kind: 'tool-protocol' });
-  const people = company.teammates.slice(0, 2);
-  expect(people.map(({ is_admin }) => is_admin)).toEqual([true, false]);
-  for (const { id, name } of people) {
-    const { access_token } = await service.install(company, application, id);
-    const { body } = await service.call('GET', '/me', access_token);
-    expect(body).toMatchObject({ id: company.id, teammate: { id, name } });
-  }
-});
-
-test('any other token acts for the company', async () => {
-  const { service, oauth, all } = await start();
-  const automation = await service.application({ kind: 'automation' });
-  const { access_token } = await service.install(at((await service.state()).companies, 0), automation);
-  for (const token of [oauth, all, access_token]) {
-    expect((await service.call('GET', '/me', token)).body).not.toHaveProperty('teammate');
-  }
-});
-
-test('a tool-protocol token reaches what is shared, and not even its own teammate’s private resources', async () => {
-  const { service, company, all } = await start();
-  const application = await service.application({ kind: 'tool-protocol' });
-  const inboxes = await service.call<{ _results: (Thing & { teammate_id: string | null })[] }>(
-    'GET',
-    '/inboxes',
-    all,
-  );
-  const own = inboxes.body._results.find(({ is_private }) => is_private);
-  const { access_token } = await service.install(company, application, own?.teammate_id ?? '');
-  const statusOf = async (path: string) => (await service.call('GET', path, access_token)).status;
-  expect(await statusOf('/contacts')).toBe(200);
-  expect(await statusOf(`/inboxes/${own?.id}`)).toBe(403);
-  expect(await statusOf(`/knowledge_bases/${at(company.knowledge_bases, 0)}`)).toBe(403);
-});
-
-test('tokens of two teammates for one tool-protocol application share the company’s partner limit', async () => {
-  const { service, company } = await start();
-  const application = await service.application({ kind: 'tool-protocol' });
-  const remaining: (string | null)[] = [];
-  for (const { id } of company.teammates.slice(0, 2)) {
-    const { access_token } = await service.install(company, application, id);
-    const { headers } = await service.call('GET', '/me', access_token);
-    remaining.push(headers.get('x-ratelimit-remaining'));
-  }
-  expect(remaining).toEqual(['119', '118']);
-});
-
-test('the consent page tells a teammate that a tool-protocol application acts in the own name', async () => {
-  const { service } = await start();
-  const { client_id, redirect_uris } = await service.application({ kind: 'tool-protocol' });
-  const html = await (
-    await fetch(service.authorizeUrl({ client_id, redirect_uri: at(redirect_uris, 0) }))
-  ).text();
-  expect(html).toContain('Any teammate may allow this application.');
-  expect(html).toContain('in your name');
-});
-
-test('teammates who are no administrators authorize no application of another kind', async () => {
-  const { service, company } = await start();
-  const teammate = company.teammates.find(({ is_admin }) => !is_admin);
-  for (const kind of ['partner', 'automation']) {
-    const { client_id, redirect_uris } = await service.application({ kind });
-    const form = { teammate_id: teammate?.id ?? '', decision: 'approve' };
-    const response = await service.decide(form, { client_id, redirect_uri: at(redirect_uris, 0) });
-    const { searchParams } = new URL(response.headers.get('location') ?? '');
-    expect([searchParams.get('error'), searchParams.get('code')]).toEqual(['access_denied', null]);
-  }
 });

@@ -4,6 +4,7 @@ import type { Plan } from '../../src/contract/limits.ts';
 import type { JournalRow } from '../../src/sandbox/journal.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { type Description, descriptionOf, type Exchange } from './description.ts';
+import { noteExercise } from './exercise.ts';
 
 export interface Company {
   id: string;
@@ -32,7 +33,14 @@ export interface State {
   auth_url: string;
   applications: (Credentials & { kind: string })[];
   companies: Company[];
-  tokens: { id: string; kind: string; application: string; company_id: string; expires_at: number }[];
+  tokens: {
+    id: string;
+    kind: string;
+    application: string;
+    company_id: string;
+    scopes: string[];
+    expires_at: number;
+  }[];
   limits: { company_id: string; scope: string; limit: number; remaining: number; burst_remaining: number }[];
 }
 
@@ -163,9 +171,11 @@ export class TestSandbox {
 
   /** Throws an Error for an answer that is not as described. */
   async #check(exchange: Exchange): Promise<void> {
+    const { method, url, status, headers } = exchange;
     const problems = this.#description.problems(exchange);
-    if (problems.length === 0) return;
-    const { method, url, status } = exchange;
+    if (problems.length === 0) {
+      return noteExercise(this.#description.operationOf(method, url) ?? '', status, headers);
+    }
     const { pathname } = new URL(url);
     const journal = await this.journal();
     const last = journal.findLast((row) => row.method === method && pathname.endsWith(row.path));
