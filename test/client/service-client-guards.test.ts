@@ -61,6 +61,24 @@ test('what counts apart does not wait for each other', async () => {
   expect(refused(await company.journal())).toEqual([]);
 });
 
+test('the search guard is a share of the rate limit that the service says', async () => {
+  const windowMs = 1_500;
+  const { newCompany } = await startTestClient({
+    sandbox: { windowMs },
+    guards: { search: { ...GUARDS.search, windowMs } },
+  });
+  const company = await newCompany({ conversations: 1 });
+  const startedAt = performance.now();
+  await atOnce(50, company, (by) => by.searchConversations({ query: 'order' }, { limit: 1 }));
+  expect(performance.now() - startedAt).toBeGreaterThan(windowMs);
+  const journal = await company.journal();
+  expect(journal.map(({ tier, status }) => `${tier} ${status}`)).toEqual(Array(50).fill('search 200'));
+  // 40% of 120 at once; the other two a window later.
+  const [first, last] = [journal[0]?.at ?? 0, journal[47]?.at ?? 0];
+  expect(last - first).toBeLessThan(windowMs);
+  expect((journal[48]?.at ?? 0) - last).toBeGreaterThan(windowMs / 2);
+});
+
 test('a call that would wait for too long fails at once, and says what for', async () => {
   const { client, journal } = await known.newCompany();
   await client.createReport({});

@@ -130,6 +130,20 @@ test('a next page is asked for as it was given, and nowhere that the token must 
   ]);
 });
 
+test('a message that is answered before it is there', async () => {
+  const { client, company } = await newCompany();
+  const [channel_id = ''] = company.channels;
+  const body = { to: ['ada@example.com'], body: 'Hello' };
+  const accepted = await client.createMessage({ channel_id }, body, { respondAsync: true });
+  const { message_uid }: { message_uid: string } = accepted;
+  const message = await client.getMessage({ message_id: message_uid });
+  expect(message).toMatchObject({ message_uid, body: 'Hello' });
+  const drafted = await client.createMessage({ channel_id }, body);
+  expect(drafted).toMatchObject({ is_draft: true, body: 'Hello' });
+  // A message has been seen without anything being said about it.
+  expect(await client.markMessageSeen({ message_id: drafted.id })).toMatchObject({ is_seen: true });
+});
+
 test('the service judges what is sent, and its words are in the error', async () => {
   const { client, tag_id } = await withTag();
   const error = await failureOf(client.createChildTag({ tag_id }, { name: ' ' }));
