@@ -42,7 +42,7 @@ async function start(spec: object = {}) {
     return service.call<Job>('POST', path, token, body);
   };
   const get = async (path: string) => (await service.call<Job>('GET', path, token)).body;
-  return { service, token, post, get };
+  return { service, company, token, post, get };
 }
 
 test('a report is answered at once, is running, and is read back as it was asked for', async () => {
@@ -168,7 +168,7 @@ test('the file is CSV: a head, a row a line, and quotes where they are needed; i
   const { service, token, post, get } = await start({ conversations: 100 });
   const list = await service.call<List<Conversation>>('GET', '/conversations?limit=100', token);
   const all = list.body._results;
-  const { body } = await post('/analytics/exports', YEAR_2024);
+  const { body } = await post('/analytics/exports', { start: 0 });
   const path = `/conversations/${at(all, 0).id}`;
   expect((await service.call('PATCH', path, token, { subject: 'changed after' })).status).toBe(200);
   await service.advance(RUN_MS);
@@ -185,6 +185,21 @@ test('the file is CSV: a head, a row a line, and quotes where they are needed; i
   expect(fields.map((row) => row.slice(6).join(','))).toEqual(
     subjects.map((subject) => (/[",]/.test(subject) ? `"${subject.replaceAll('"', '""')}"` : subject)),
   );
+});
+
+test('private conversations are in no export, whoever asks for it', async () => {
+  const { service, company, token, post, get } = await start({ conversations: 20 });
+  const list = await service.call<List<Conversation>>('GET', '/conversations', token);
+  const moved = list.body._results.find(({ tags }) => tags.length === 0)?.id ?? '';
+  const inbox_id = at(company.inboxes, 2);
+  const { body: own } = await service.call('PATCH', `/conversations/${moved}`, token, { inbox_id });
+  expect(own).toMatchObject({ is_private: true, inbox: { id: inbox_id } });
+  const { body } = await post('/analytics/exports', { start: 0 });
+  await service.advance(RUN_MS);
+  const { url } = await get(body._links.self);
+  const text = await (await service.api(url ?? '', token)).text();
+  expect(text.split('\r\n')).toHaveLength(1 + 19 + 1);
+  expect(text).not.toContain(moved);
 });
 
 test('reports and exports are listed, apart and per company', async () => {

@@ -16,6 +16,8 @@ export interface Company {
   tags: string[];
   channels: string[];
   responses: string[];
+  accounts: string[];
+  links: string[];
   knowledge_bases: string[];
   counts: { contacts: number; conversations: number };
 }

@@ -27,6 +27,8 @@ export function showCompany(company: Company) {
     tags: ids(tables.tags),
     channels: ids(tables.channels),
     responses: ids(tables.responses),
+    accounts: ids(tables.accounts),
+    links: ids(tables.links),
     knowledge_bases: ids(tables.knowledge_bases),
     articles: ids(tables.articles),
     counts: Object.fromEntries(Object.entries(tables).map(([kind, { count }]) => [kind, count])),
