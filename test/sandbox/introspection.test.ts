@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
+import { EXPOSE_WORDS } from '../../src/contract/sandbox.ts';
 import type { CallRow } from '../../src/sandbox/outgoing/call-log.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { answerJson, startIntrospectionServer } from './introspection-server.ts';
@@ -295,4 +296,12 @@ test.each([
   });
   expect(response.status).toBe(400);
   expect(await response.text()).toContain('introspection_url');
+});
+
+test('a sandbox that listens beyond this machine calls nobody on it', async () => {
+  const service = await startFrozen({ host: '0.0.0.0', expose: EXPOSE_WORDS });
+  const application = { name: 'X', redirect_uris: ['http://x.example/'] };
+  const introspection_url = 'http://127.0.0.1:4711/';
+  expect((await service.control('applications', { ...application, introspection_url })).status).toBe(403);
+  expect((await service.control('applications', application)).status).toBe(201);
 });

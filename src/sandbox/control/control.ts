@@ -29,9 +29,16 @@ function addCompany({ world }: Host, body: unknown): Answer {
   return json(201, showCompany(world.companies.add({ ...spec, addonRpm, apiTokens })));
 }
 
-function addApplication({ world }: Host, body: unknown): Answer {
+function addApplication({ world, exposed }: Host, body: unknown): Answer {
   const application = check(SCHEMA.application, body);
   const { redirect_uris: redirectUris, introspection_url: introspectionUrl, ...spec } = application;
+  if (exposed && introspectionUrl !== undefined) {
+    // Whoever reaches it from elsewhere could have it call services that only this machine may reach.
+    throw new Problem(
+      403,
+      'introspection_url: a sandbox that listens beyond this machine calls nobody on it.',
+    );
+  }
   return json(201, showApplication(world.applications.register({ ...spec, redirectUris, introspectionUrl })));
 }
 
