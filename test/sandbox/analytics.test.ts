@@ -187,6 +187,24 @@ test('the file is CSV: a head, a row a line, and quotes where they are needed; i
   );
 });
 
+test('of very many conversations the newest ten thousand are looked at', async () => {
+  const { service, company, token, post, get } = await start({ conversations: 10_020 });
+  const path = `/channels/${at(company.channels, 0)}/incoming_messages`;
+  const sent = { sender: { handle: 'new@example.com' }, body: 'Hello' };
+  expect((await service.call('POST', path, token, sent)).status).toBe(202);
+  const rowsOf = async (range: object) => {
+    const { body } = await post('/analytics/exports', range);
+    await service.advance(RUN_MS);
+    const { url } = await get(body._links.self);
+    return (await (await service.api(url ?? '', token)).text()).split('\r\n').slice(1, -1);
+  };
+  const recent = await rowsOf({});
+  expect(recent).toHaveLength(1);
+  const all = await rowsOf({ start: 0 });
+  expect(all).toHaveLength(10_000);
+  expect(all.at(-1)).toBe(recent[0]);
+});
+
 test('private conversations are in no export, whoever asks for it', async () => {
   const { service, company, token, post, get } = await start({ conversations: 20 });
   const list = await service.call<List<Conversation>>('GET', '/conversations', token);

@@ -115,9 +115,10 @@ export class Collection<D extends Document = Document> {
     return index === undefined ? undefined : this.#at(index);
   }
 
-  /** All records: for kinds of which a company has few. @param most as many are looked at, from the first on */
+  /** All records: for kinds of which a company has few. @param most as many are looked at, the newest */
   all(most = Number.POSITIVE_INFINITY): D[] {
-    return Array.from({ length: Math.min(this.#size, most) }, (_, index) => this.#at(index)).filter(
+    const first = Math.max(0, this.#size - most);
+    return Array.from({ length: this.#size - first }, (_, place) => this.#at(first + place)).filter(
       (document) => document !== undefined,
     );
   }

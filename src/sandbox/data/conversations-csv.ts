@@ -2,7 +2,7 @@ import type { AnalyticsFilters, AnalyticsJob } from './analytics-job.ts';
 import type { Collection } from './collection.ts';
 import type { Conversation } from './conversations.ts';
 
-/** As many conversations, the oldest of the list, are looked at for one file: it is made while someone waits. */
+/** As many conversations, those at the end of the list, are looked at for one file: it is made while someone waits. */
 const LOOKED_AT_MAX = 10_000;
 
 const COLUMNS = [
