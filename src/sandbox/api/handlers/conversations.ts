@@ -51,9 +51,7 @@ function inboxOf(request: ApiContext, { inbox }: Conversation) {
 }
 
 function assigneeNamed(request: ApiContext, id: string | null) {
-  const teammate = id === null ? null : named(request, request.tables.teammates, id);
-  if (teammate?.is_blocked) throw new Problem(422, `assignee_id: ${teammate.id} is blocked.`);
-  return teammate;
+  return id === null ? null : named(request, request.tables.teammates, id);
 }
 
 function plainChanges(body: object): object {
