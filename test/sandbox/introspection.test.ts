@@ -13,6 +13,7 @@ interface Channel {
   id: string;
   name: string;
   address: string | null;
+  settings: object;
 }
 
 async function start(answer: (response: ServerResponse) => void, options: SandboxOptions = {}) {
@@ -31,12 +32,14 @@ async function start(answer: (response: ServerResponse) => void, options: Sandbo
   return { server, service, company, application, access_token, path, create, calls, channels };
 }
 
-test('an external service gives a channel its name and address', async () => {
+test('an external service gives a channel its name and address; the token is not kept', async () => {
   const { server, service, application, create, channels } = await start((response) =>
     answerJson(response, NAMED),
   );
-  const { status, body } = await create({ token: TOKEN }, { name: 'Sent name', address: 'sent' });
+  const settings = { token: TOKEN, colour: 'teal' };
+  const { status, body } = await create(settings, { name: 'Sent name', address: 'sent' });
   expect(status).toBe(201);
+  expect(body.settings).toEqual({ colour: 'teal' });
   expect(body).toMatchObject({ name: 'Parcel bot', address: '@parcels', type: 'application' });
   expect((await channels()).find(({ id }) => id === body.id)).toEqual(body);
   expect(server.asked).toHaveLength(1);

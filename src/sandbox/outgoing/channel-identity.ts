@@ -4,10 +4,17 @@ import type { Application } from '../state/applications.ts';
 import type { ChannelIdentity } from './ask-server.ts';
 import { introspect } from './introspect.ts';
 
+type ChannelSettings = Record<string, unknown>;
+
 /** What of a new channel's body matters here. */
 interface NewChannel {
   type: string;
-  settings?: Readonly<Record<string, unknown>> | undefined;
+  settings?: ChannelSettings | undefined;
+}
+
+/** A channel's name and address, and what of its settings is kept. */
+interface NamedChannel extends ChannelIdentity {
+  settings: ChannelSettings;
 }
 
 /**
@@ -31,19 +38,23 @@ function applicationOf({ world, caller }: ApiContext, named: unknown): Applicati
  * `application`, with a token in its settings, of an application that has an introspection address. Any other keeps
  * those that were sent: undefined.
  *
+ * The token is not kept with the channel then: it is a secret of the external service, and every application of the
+ * company may read channels.
+ *
  * Throws a {@link Problem} when the external service was asked and gives none: see {@link introspect}.
  */
 export async function channelIdentity(
   request: ApiContext,
   { type, settings = {} }: NewChannel,
-): Promise<ChannelIdentity | undefined> {
+): Promise<NamedChannel | undefined> {
   if (type !== 'application') return undefined;
   const application = applicationOf(request, settings.application_uid);
-  const { token } = settings;
+  const { token, ...kept } = settings;
   if (application?.introspectionUrl === undefined || token === undefined) return undefined;
   if (typeof token !== 'string' || token === '') {
     throw new Problem(422, 'settings.token: must be the text that the external service gave out.');
   }
   const url = new URL(application.introspectionUrl);
-  return introspect(request.world, application, url, request.company.id, token);
+  const identity = await introspect(request.world, application, url, request.company.id, token);
+  return { ...identity, settings: kept };
 }
