@@ -69,9 +69,11 @@ function recipients(body: Fields): string {
 }
 
 function event({ type, object }: Fields): string {
+  if (object === undefined || object === null) return text(type);
   const { type: objectType, id } = fields(object);
-  const named = typeof object === 'object' ? `${text(objectType)} ${text(id)}` : text(object);
-  return `${text(type)} ${named}`.trim();
+  const named = typeof object === 'object' ? [text(objectType), text(id)] : [text(object)];
+  // As JSON, so that no blank in one part makes it look like two.
+  return JSON.stringify([text(type), ...named]);
 }
 
 /** What stands behind the parts of a grouping key. The bodies' members are our choice, as the specification shows none. */

@@ -126,6 +126,8 @@ test('events are guarded by application, type and object', async () => {
       paid(),
       paid({ type: 'order', id: '2' }),
       paid({ type: 'return', id: '1' }),
+      paid('order 1'),
+      () => post({ type: 'paid order', object: '1' }),
       () => post({ type: 'cancelled', object: order }),
       () =>
         service.call('POST', `/applications/${other.client_id}/events`, token, {
@@ -144,6 +146,10 @@ test('events without an object are guarded by application and type', async () =>
     limit: 5,
     windowMs: 1_000,
     send: [() => post({ type: 'opened' }), () => post({ type: 'opened', payload: { page: 2 } })],
-    apart: [() => post({ type: 'closed' }), () => post({ type: 'opened', object: 'cart' })],
+    apart: [
+      () => post({ type: 'closed' }),
+      () => post({ type: 'opened', object: 'cart' }),
+      () => post({ type: 'opened again' }),
+    ],
   });
 });
