@@ -1,5 +1,5 @@
 import { ServiceError } from '../client/errors.ts';
-import { WINDOW_MS } from '../contract/limits.ts';
+import { LONGEST_RETRY_AFTER_MS } from '../client/retry-timing.ts';
 import type { Instance } from '../store/instances.ts';
 import type { RecordBatch, ServiceDocument } from './own-logic.ts';
 import type { SliceContext, SyncParts } from './slice-parts.ts';
@@ -8,10 +8,10 @@ import type { SliceContext, SyncParts } from './slice-parts.ts';
 export type BatchChanges = Partial<Pick<RecordBatch, 'created' | 'changed' | 'deleted'>>;
 
 /**
- * The longest that a call of the own logic waits, in milliseconds: for more than a window of the limit, as a page whose
- * batch needs many calls would begin again with the first of them after every window.
+ * The longest that a call of the own logic waits, in milliseconds: for many windows of the limit. A batch that makes
+ * hundreds of calls at once would otherwise fail for the last of them, and begin again with the first.
  */
-const OWN_LOGIC_MAX_WAIT_MS = 2 * WINDOW_MS;
+const OWN_LOGIC_MAX_WAIT_MS = LONGEST_RETRY_AFTER_MS;
 
 /**
  * Hands a batch to the integrator's function, if it changes anything. No permit is held meanwhile, so that the function

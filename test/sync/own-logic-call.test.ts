@@ -38,11 +38,11 @@ async function failure(thrown: unknown): Promise<ServiceError> {
 }
 
 describe('the service that the own logic is handed', () => {
-  it('is that of the batch’s instance, ends with the process, and waits for more than a window', async () => {
+  it('is that of the batch’s instance, ends with the process, and waits for many windows', async () => {
     const { made, signal } = await call(async (_batch, { service }) => {
       expect(service).toBeDefined();
     });
-    expect(made).toEqual([{ instanceId: 'ins_1', company: 'cmp_1', signal, maxWaitMs: 120_000 }]);
+    expect(made).toEqual([{ instanceId: 'ins_1', company: 'cmp_1', signal, maxWaitMs: 900_000 }]);
   });
 
   it('keeps the limits by the instance where the company is not known, as the sync does', async () => {

@@ -118,12 +118,16 @@ if outcome ~= '' then
 
   local block = tonumber(ARGV[8])
   if block > 0 then
-    local refused = redis.call('HINCRBY', state, 'refused', 1)
+    local whole = ARGV[9] == 'company'
+    local blocked = whole and (get('blocked') or 0) or tonumber(redis.call('GET', bucket_blocked) or 0)
+    -- Requests that were on their way together are refused together: that is one refusal.
+    local refused = get('refused') or 1
+    if blocked <= now then refused = redis.call('HINCRBY', state, 'refused', 1) end
     local pause = math.min(50 * 2 ^ math.min(refused - 1, 20), LONGEST_PAUSE_MS)
     local over_at = now + math.ceil(math.max(block, pause))
-    if ARGV[9] == 'company' then
-      redis.call('HSET', state, 'blocked', math.max(get('blocked') or 0, over_at))
-    elseif over_at > tonumber(redis.call('GET', bucket_blocked) or 0) then
+    if whole then
+      redis.call('HSET', state, 'blocked', math.max(blocked, over_at))
+    elseif over_at > blocked then
       redis.call('SET', bucket_blocked, over_at, 'PX', over_at - now)
     end
   elseif outcome == 'answered' then

@@ -43,6 +43,16 @@ describe.each(EVERY_REDIS)('a service that refuses, on $what', async ({ searchPa
     await acquire(company);
   });
 
+  it('takes refusals of requests that were on their way together for one', async () => {
+    for (const bucketOnly of [false, true]) {
+      const company = await newCompany(rate(100));
+      const permits = await Promise.all(Array.from({ length: 12 }, () => acquire(company)));
+      const block = { forMs: 300, bucketOnly };
+      for (const permit of permits) await budget.settle(permit, { answer: { rate: rate(50) }, block });
+      expect((await refusal(company)).waitMs).toBeLessThanOrEqual(300);
+    }
+  });
+
   it('waits longer with every refusal in a row, and not any more after an answer', async () => {
     const company = await newCompany(rate(100));
     const block = { forMs: 1, bucketOnly: false };
