@@ -1,9 +1,6 @@
 import { expect, test } from 'vitest';
-import { addMonths } from '../../src/contract/lifetimes.ts';
-import { openBrowser } from '../support/browser.ts';
-import { at, START_MS, startFrozen, startSandbox } from './test-sandbox.ts';
-
-const HOUR_MS = 60 * 60_000;
+import { API } from '../../src/contract/api/api.ts';
+import { startSandbox } from './test-sandbox.ts';
 
 test('says what it is, where it is and who is in it', async () => {
   const service = await startSandbox();
@@ -21,9 +18,19 @@ test('says what it is, where it is and who is in it', async () => {
   expect(html).toContain('There is no refresh token yet');
 });
 
+test('faults can be ordered for every route, and for those of OAuth', async () => {
+  const service = await startSandbox();
+  const html = await (await fetch(service.sandbox.origin)).text();
+  for (const { method, path } of Object.values(API)) {
+    expect(html).toContain(`<option value="${method} ${path}">`);
+  }
+  expect(html).toContain('<option value="POST /oauth/token">');
+});
+
 test.each([
   ['/sandbox.css', 'text/css'],
   ['/front.js', 'text/javascript'],
+  ['/panel/clock.js', 'text/javascript'],
 ])('%s is served', async (path, type) => {
   const service = await startSandbox();
   const response = await fetch(`${service.sandbox.origin}${path}`);
@@ -31,34 +38,18 @@ test.each([
   expect(response.headers.get('content-type')).toContain(type);
 });
 
+test.each(['/panel/none.js', '/panel/clock.eta', '/panel/..%2Ffront.js', '/sandbox.ts'])(
+  '%s is not there',
+  async (path) => {
+    const service = await startSandbox();
+    expect((await fetch(`${service.sandbox.origin}${path}`)).status).toBe(404);
+  },
+);
+
 test('names are escaped', async () => {
   const service = await startSandbox();
   await service.company({ name: '<script>alert(1)</script>' });
   const html = await (await fetch(service.sandbox.origin)).text();
   expect(html).toContain('&lt;script&gt;alert(1)');
   expect(html).not.toContain('<script>alert');
-});
-
-test('its buttons move the clock, in a browser, within the content security policy', async () => {
-  const service = await startFrozen();
-  await service.install(at((await service.state()).companies, 0));
-  const page = await (await openBrowser()).newPage();
-  const errors: string[] = [];
-  page.on('pageerror', (error) => errors.push(error.message));
-  page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
-  await page.goto(service.sandbox.origin);
-  const press = async (name: string | RegExp) => {
-    const reloaded = page.waitForEvent('load');
-    await page.getByRole('button', { name }).click();
-    await reloaded;
-    return (await service.state()).now;
-  };
-  expect(await press('+1 hour')).toBe(START_MS + HOUR_MS);
-  expect(await press('+1 day')).toBe(START_MS + 25 * HOUR_MS);
-  expect(await press(/To 12 hours before/)).toBe(addMonths(START_MS, 6) - 12 * HOUR_MS);
-  expect(await page.getByRole('button', { name: /To 12 hours before/ }).isDisabled()).toBe(true);
-  page.on('dialog', (dialog) => dialog.accept());
-  await press('Reset everything');
-  expect((await service.state()).tokens).toEqual([]);
-  expect(errors).toEqual([]);
 });

@@ -69,7 +69,7 @@ setForm.addEventListener('submit', (event) => {
 });
 document.querySelector('#reset').addEventListener('click', () => {
   if (!window.confirm('Forget all tokens, added companies and requests? Snapshots stay.')) return;
-  act(
+  void act(
     () => control('POST', 'reset', {}),
     () => 'Everything is as it was at the start.',
   );

@@ -2,7 +2,7 @@
 import { make, makeBar, reconcile, setBar, write } from './dom.js';
 import { bucket, count, span } from './words.js';
 
-const SCOPES = { plan: 'Own limit', partner: 'Partner limit' };
+const SCOPES = { plan: 'Own', partner: 'Partner' };
 
 const list = document.querySelector('#company-list');
 const hidden = document.querySelector('#companies-hidden');
@@ -25,7 +25,7 @@ function makeGauge(name, thin) {
 
 function setGauge(gauge, name, left, most, note) {
   const [title, value] = gauge.querySelector('.words').children;
-  const words = `${left} of ${most} left${note}`;
+  const words = `${left} of ${most}${note}`;
   write(title, name);
   write(value, words);
   setBar(gauge.querySelector('.bar'), left, most, words);
@@ -36,7 +36,7 @@ function gaugesOf(now) {
   return ({ scope, limit, remaining, reset_at, burst_limit, burst_remaining, burst_reset_at }) => [
     {
       key: scope,
-      name: SCOPES[scope],
+      name: `${SCOPES[scope]} limit`,
       left: remaining,
       most: limit,
       note: remaining < limit ? ` · full in ${span(reset_at - now)}` : '',
@@ -44,7 +44,7 @@ function gaugesOf(now) {
     {
       key: `${scope} burst`,
       thin: true,
-      name: `${SCOPES[scope]}, burst`,
+      name: `${SCOPES[scope]} burst`,
       left: burst_remaining,
       most: burst_limit,
       note: burst_reset_at === null ? '' : ` · full in ${span(burst_reset_at - now)}`,

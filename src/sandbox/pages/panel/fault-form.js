@@ -79,7 +79,7 @@ showFields();
 form.addEventListener('submit', (event) => {
   event.preventDefault();
   const order = { match: matchOf(), fault: FAULTS[kind.value](), times: number('times') };
-  act(
+  void act(
     () => control('POST', 'faults', order),
     ({ id }) => `${id} is ordered.`,
   );

@@ -64,9 +64,11 @@ export function updateFaults({ faults, companies, applications }) {
   );
 }
 
-removeAll.addEventListener('click', () =>
-  act(
-    () => control('DELETE', 'faults'),
-    () => 'No more faults.',
-  ),
+removeAll.addEventListener(
+  'click',
+  () =>
+    void act(
+      () => control('DELETE', 'faults'),
+      () => 'No more faults.',
+    ),
 );

@@ -34,9 +34,11 @@ export function updateSnapshots({ snapshots }) {
   );
 }
 
-document.querySelector('#take-snapshot').addEventListener('click', () =>
-  act(
-    () => control('POST', 'snapshot', {}),
-    ({ id }) => `${id} is taken.`,
-  ),
+document.querySelector('#take-snapshot').addEventListener(
+  'click',
+  () =>
+    void act(
+      () => control('POST', 'snapshot', {}),
+      ({ id }) => `${id} is taken.`,
+    ),
 );
