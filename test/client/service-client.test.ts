@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ROUTES } from '../../src/contract/api/api.ts';
 import { failureOf, startTestClient } from './test-client.ts';
 
-const { newCompany } = await startTestClient();
+const { newCompany, sandbox } = await startTestClient();
 
 /** A company with its first shared tag. */
 async function withTag() {
@@ -142,6 +142,15 @@ test('a message that is answered before it is there', async () => {
   expect(drafted).toMatchObject({ is_draft: true, body: 'Hello' });
   // A message has been seen without anything being said about it.
   expect(await client.markMessageSeen({ message_id: drafted.id })).toMatchObject({ is_seen: true });
+});
+
+test('an answer that is no JSON is the text that it is', async () => {
+  const { client } = await newCompany({ conversations: 2 });
+  const { id: export_id } = await client.createExport({ start: 0 });
+  await sandbox.advance(60_000);
+  const file: string = await client.getExportFile({ export_id });
+  expect(file.split('\n')[0]).toContain(',');
+  expect(file.trim().split('\n').length).toBe(3);
 });
 
 test('the service judges what is sent, and its words are in the error', async () => {
