@@ -32,14 +32,12 @@ async function start(answer: (response: ServerResponse) => void, options: Sandbo
   return { server, service, company, application, access_token, path, create, calls, channels };
 }
 
-test('an external service gives a channel its name and address; the token is not kept', async () => {
+test('an external service gives a channel its name and address', async () => {
   const { server, service, application, create, channels } = await start((response) =>
     answerJson(response, NAMED),
   );
-  const settings = { token: TOKEN, colour: 'teal' };
-  const { status, body } = await create(settings, { name: 'Sent name', address: 'sent' });
+  const { status, body } = await create({ token: TOKEN }, { name: 'Sent name', address: 'sent' });
   expect(status).toBe(201);
-  expect(body.settings).toEqual({ colour: 'teal' });
   expect(body).toMatchObject({ name: 'Parcel bot', address: '@parcels', type: 'application' });
   expect((await channels()).find(({ id }) => id === body.id)).toEqual(body);
   expect(server.asked).toHaveLength(1);
@@ -49,6 +47,13 @@ test('an external service gives a channel its name and address; the token is not
   expect(asked.headers['content-type']).toBe('application/x-www-form-urlencoded');
   expect([...new URLSearchParams(asked.body)]).toEqual([['token', TOKEN]]);
   expect((await service.journal()).at(-2)).toMatchObject({ method: 'POST', status: 201 });
+});
+
+test('the token of an external service is not kept with the channel', async () => {
+  const { create, channels } = await start((response) => answerJson(response, NAMED));
+  const { body } = await create({ token: TOKEN, colour: 'teal' });
+  expect(body.settings).toEqual({ colour: 'teal' });
+  expect(JSON.stringify(await channels())).not.toContain(TOKEN);
 });
 
 const FAILURES: [string, string, number | null, RegExp, (response: ServerResponse) => void][] = [
