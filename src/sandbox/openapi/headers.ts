@@ -60,6 +60,15 @@ export const STATUS_HEADERS: Record<number, object> = {
   429: { [HEADER.retryAfter]: header('RetryAfter') },
 };
 
+/** What tells that the answer is the asynchronous one that was asked for (RFC 7240). */
+export const PREFERENCE_HEADER = {
+  'preference-applied': {
+    description: 'The answer is the asynchronous one.',
+    required: true,
+    schema: { type: 'string', const: 'respond-async' },
+  },
+};
+
 /** `x-service-tier`, which names the guard of a route. @param required not on a refusal by the main limit */
 export function tierHeader(tier: string, required: boolean) {
   return {

@@ -4,7 +4,7 @@ import type { RouteContract } from '../../contract/api/route.ts';
 import type { GuardRules } from '../../contract/guards.ts';
 import { type Reach, SCOPE } from '../../contract/scopes.ts';
 import { type ErrorStatus, errorRef } from './errors.ts';
-import { RATE_HEADERS, tierHeader } from './headers.ts';
+import { PREFERENCE_HEADER, RATE_HEADERS, tierHeader } from './headers.ts';
 import { placeholders } from './names.ts';
 import type { JsonSchema, Schemas } from './schemas.ts';
 
@@ -60,11 +60,13 @@ function responses(route: RouteContract, guards: GuardRules, { refer }: Schemas)
     headers,
     content: { [mediaType]: { schema } },
   });
+  const later = body('Accepted: it is done later.', refer(acceptedMessage));
+  const accepted = { ...later, headers: { ...later.headers, ...PREFERENCE_HEADER } };
   const item = refer(answer);
   const errors = errorStatuses(route).map((code) => [code, errorRef(code, guard?.guard)]);
   return {
     [status]: body(list === true ? 'A page of them.' : 'Done.', list === true ? pageOf(item) : item),
-    ...(async === true ? { 202: body('Accepted: it is done later.', refer(acceptedMessage)) } : {}),
+    ...(async === true ? { 202: accepted } : {}),
     ...Object.fromEntries(errors),
   };
 }
