@@ -1,0 +1,61 @@
+// `npm run ledger`: measures which tests exercise what, and writes the ledger's table into the documentation.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const MEASURED = 'src/sandbox/ledger/measured.json';
+const PAGE = 'docs/fidelity.md';
+/** More cases for one row would say no more. */
+const CASES_MOST = 2;
+
+interface Exercise {
+  self: string;
+  seen: string[];
+}
+
+function run(command: string, args: string[], records?: string): void {
+  const { status } = spawnSync(join(ROOT, 'node_modules/.bin', command), args, {
+    cwd: ROOT,
+    stdio: 'inherit',
+    env: records === undefined ? process.env : { ...process.env, LEDGER_RECORDS: records },
+  });
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${status}`);
+}
+
+function readExercises(directory: string): Exercise[] {
+  return readdirSync(directory).flatMap((file) =>
+    readFileSync(join(directory, file), 'utf8')
+      .trim()
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as Exercise),
+  );
+}
+
+/** For each thing that was exercised the tests that are about little else, always in the same order. */
+function pickCases(exercises: Exercise[]): Record<string, string[]> {
+  const keys = [...new Set(exercises.flatMap(({ seen }) => seen))].toSorted();
+  const specific = exercises.toSorted(
+    (one, other) => one.seen.length - other.seen.length || (one.self < other.self ? -1 : 1),
+  );
+  return Object.fromEntries(
+    keys.map((key) => {
+      const tests = specific.filter(({ seen }) => seen.includes(key)).map(({ self }) => self);
+      return [key, [...new Set(tests)].slice(0, CASES_MOST)];
+    }),
+  );
+}
+
+const directory = mkdtempSync(join(tmpdir(), 'ledger-'));
+try {
+  run('vitest', ['run', 'test/sandbox', '--exclude', 'test/sandbox/ledger.test.ts'], directory);
+  writeFileSync(join(ROOT, MEASURED), `${JSON.stringify(pickCases(readExercises(directory)))}\n`);
+} finally {
+  rmSync(directory, { recursive: true });
+}
+run('biome', ['format', '--write', MEASURED]);
+// Only now: it reads what was just measured.
+const { ledgerMarkdown } = await import('../../src/sandbox/ledger/markdown.ts');
+writeFileSync(join(ROOT, PAGE), ledgerMarkdown());
