@@ -127,6 +127,43 @@ test('text and body are made of each other, and a conversation can start archive
   expect(await read(text.body._links.related.conversation)).toMatchObject({ status: 'archived' });
 });
 
+test('what only the service sets of a message cannot be sent', async () => {
+  const { send, channel } = await startMessaging();
+  const { body } = await send<Message>('POST', `/channels/${channel}/messages`, {
+    to: ['a@example.com'],
+    text: 'x',
+    id: 'msg_mine',
+    message_uid: 'mine',
+    conversation_id: 'cnv_mine',
+    type: 'mine',
+    is_inbound: true,
+    is_draft: false,
+    error_type: 'mine',
+    author: { id: 'mine' },
+    recipients: [],
+    delivery: null,
+    blurb: 'mine',
+    is_seen: true,
+    seen_at: 1,
+    created_at: 1,
+    _links: {},
+  });
+  expect(JSON.stringify(body)).not.toContain('mine');
+  expect(body).toMatchObject({ is_inbound: false, is_draft: true, error_type: null, is_seen: false });
+  expect([body.created_at, body.seen_at, body.recipients.length]).toEqual([NOW, null, 2]);
+  expect(body).not.toHaveProperty('delivery');
+});
+
+test('a body of very many brackets is taken as quickly as any other', async () => {
+  const { send, channel } = await startMessaging();
+  const startedAt = performance.now();
+  const sent = { to: ['a@example.com'], body: `${'<'.repeat(900_000)}b>x` };
+  const { status, body } = await send<Message>('POST', `/channels/${channel}/messages`, sent);
+  expect(status).toBe(201);
+  expect(body.text.endsWith('< x')).toBe(true);
+  expect(performance.now() - startedAt).toBeLessThan(3_000);
+});
+
 test('a reply goes to whom the conversation is with, and is its last message then', async () => {
   const { read, send, messagesOf, conversation, tag } = await startMessaging();
   const before = await messagesOf(conversation.id);

@@ -173,9 +173,12 @@ test('the external PUT puts another content in a message’s place, which keeps 
   expect(changed.message).not.toHaveProperty('of_first');
   expect(await messagesOf(first.conversation.id)).toEqual([changed.message]);
   expect(changed.conversation.last_message).toEqual({ excerpt: 'changed', is_inbound: true, created_at });
-  await take('PUT', external('c', 'n'), { sender: ann, body: 'newer' });
+  const newer = await take('PUT', external('c', 'n'), { sender: ann, body: 'newer' });
+  expect(newer.conversation.last_message.excerpt).toBe('newer');
+  await take('PUT', external('c', 'same moment'), { sender: ann, body: 'newest' });
+  await take('PUT', external('c', 'n'), { sender: ann, body: 'newer still' });
   const older = await take('PUT', external('c', 'm'), { sender: ann, body: 'older' });
-  expect(older.conversation.last_message.excerpt).toBe('newer');
+  expect(older.conversation.last_message.excerpt).toBe('newest');
 });
 
 test('the external PUT takes messages that went out: to whom the conversation is with, or who is named', async () => {
@@ -267,6 +270,7 @@ test('an imported message keeps its moment, type and tags; those with the same t
   const alone = await take('POST', path, { sender: sent.sender, text: 'alone' });
   expect(alone.conversation.id).not.toBe(conversation.id);
   expect(alone.message).toMatchObject({ type: 'email', created_at: NOW });
+  expect(alone.conversation.status).toBe('archived');
 });
 
 test('what is wrong is refused by each of the routes, and nothing is created', async () => {

@@ -123,7 +123,7 @@ function importMessage(request: ApiRequest<'importMessage'>) {
     recipient: knownConversation(request, thread)?.recipient.handle,
     tags: applicableTags(request, body.tag_ids ?? [], [inbox]),
     at,
-    status: 'archived',
+    isOld: true,
   });
   return takeInOnce(request, message);
 }

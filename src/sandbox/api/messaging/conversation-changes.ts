@@ -16,6 +16,11 @@ function isOpen({ status }: Conversation): boolean {
   return status === 'assigned' || status === 'unassigned';
 }
 
+/** The conversation, open again if it was not. */
+export function opened(conversation: Conversation): Conversation {
+  return { ...conversation, status: openStatus(conversation) };
+}
+
 /** The conversation with another assignee, or none; one that is archived stays so. */
 export function assignedTo(conversation: Conversation, teammate: Teammate | null): Conversation {
   const assignee = teammate && { id: teammate.id, name: teammate.name, email: teammate.email };
@@ -29,7 +34,7 @@ export function inStatus(conversation: Conversation, status: StatusAsked): Conve
   if (status === 'assigned' && conversation.assignee === null) {
     throw new Problem(422, 'status: assigned needs an assignee_id.');
   }
-  return { ...conversation, status: status === 'open' ? openStatus(conversation) : status };
+  return status === 'open' ? opened(conversation) : { ...conversation, status };
 }
 
 /** The conversation in another inbox: as private as that is. */
@@ -43,13 +48,11 @@ export function taggedWith(conversation: Conversation, tags: readonly Tag[]): Co
   return { ...conversation, tags: [...others, ...tags] };
 }
 
-/** The conversation after a message, which reopens it if it came in just now; an older one is not its last. */
+/** The conversation after a message, which is its last unless it is older than that. */
 export function afterMessage(conversation: Conversation, message: Message, now: number): Conversation {
   const { blurb: excerpt, is_inbound, created_at } = message;
-  const isNews = is_inbound && created_at === now;
   return {
     ...conversation,
-    ...(isNews ? { status: openStatus(conversation) } : {}),
     last_message:
       created_at < conversation.last_message.created_at
         ? conversation.last_message

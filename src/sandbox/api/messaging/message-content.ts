@@ -20,7 +20,7 @@ const UNREACHABLE = /@(?:[^@]*\.)?invalid\.?$/i;
 
 function textOf(html: string): string {
   return html
-    .replace(/<[^>]*>/g, ' ')
+    .replace(/<[^<>]*>/g, ' ')
     .replace(/\s+/g, ' ')
     .trim();
 }

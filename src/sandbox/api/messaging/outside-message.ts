@@ -3,7 +3,6 @@ import type { Message, Recipient } from '../../data/messages.ts';
 import type { Tag } from '../../data/tags.ts';
 import { Problem } from '../../http/answer.ts';
 import { addressees, contentOf, type MessageBody } from './message-content.ts';
-import type { Beginning } from './start-conversation.ts';
 import type { OutsideMessage, Reference } from './take-in.ts';
 
 interface Sender {
@@ -27,7 +26,8 @@ interface Told {
   tags: readonly Tag[];
   /** When it was made, in seconds since 1970. */
   at: number;
-  status?: Beginning['status'];
+  /** Of the past: it opens no conversation. */
+  isOld?: true;
 }
 
 function fromOf({ handle, name }: Sender): Recipient {
@@ -59,7 +59,7 @@ export function outsideMessage(told: Told): OutsideMessage {
       name: contact.name,
       role: isInbound ? 'from' : 'to',
       subject: content.subject,
-      status: told.status ?? 'unassigned',
+      status: told.isOld ? 'archived' : 'unassigned',
       tags,
       at,
     },
@@ -73,5 +73,6 @@ export function outsideMessage(told: Told): OutsideMessage {
       seen_at: null,
       created_at: at,
     },
+    isNews: isInbound && !told.isOld,
   };
 }

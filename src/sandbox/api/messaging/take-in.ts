@@ -3,7 +3,7 @@ import type { Message, MessageContent } from '../../data/messages.ts';
 import type { KnownBy } from '../../state/correspondence.ts';
 import { type ApiContext, seconds } from '../request.ts';
 import { addMessage } from './add-message.ts';
-import { afterMessage, taggedWith } from './conversation-changes.ts';
+import { afterMessage, opened, taggedWith } from './conversation-changes.ts';
 import { type Beginning, startConversation } from './start-conversation.ts';
 
 /** What another system calls a conversation or a message. */
@@ -18,6 +18,8 @@ export interface OutsideMessage {
   /** How the conversation begins, if it is new. */
   beginning: Beginning;
   content: MessageContent;
+  /** Whether it came in just now, which opens its conversation again. */
+  isNews: boolean;
 }
 
 /** The conversation that a reference leads to, wherever it was moved; undefined when it is new, or gone. */
@@ -49,17 +51,23 @@ export function replaceTakenIn(request: ApiContext, outside: OutsideMessage): Me
   const { id, message_uid, conversation_id, created_at, seen_at } = known.message;
   const kept = { id, message_uid, conversation_id, created_at, seen_at };
   const message = messages.replace({ ...outside.content, ...kept });
-  conversations.replace(afterMessage(known.conversation, message, seconds(request.now)));
+  const at = seconds(request.now);
+  const isLast = request.company.correspondence.messagesOf(conversation_id).at(-1) === id;
+  conversations.replace(
+    isLast ? afterMessage(known.conversation, message, at) : { ...known.conversation, updated_at: at },
+  );
   return message;
 }
 
 /** Adds the message to the conversation that it belongs to, which may begin with it. */
 export function takeIn(request: ApiContext, outside: OutsideMessage): Message {
   const { correspondence } = request.company;
-  const { thread, reference, beginning, content } = outside;
+  const { thread, reference, beginning, content, isNews } = outside;
   const known = knownConversation(request, thread);
   const conversation =
-    known === undefined ? startConversation(request, beginning) : taggedWith(known, beginning.tags);
+    known === undefined
+      ? startConversation(request, beginning)
+      : taggedWith(isNews ? opened(known) : known, beginning.tags);
   if (thread !== undefined) correspondence.note(conversation.id, ...thread);
   const message = addMessage(request, conversation, content);
   if (reference !== undefined) correspondence.note(message.id, ...reference);
