@@ -149,6 +149,32 @@ test('an open bucket of a guard has a gauge of its own, with its tier', async ()
   await gauge(page, 'Ada', `Tier 2 · PATCH /teammates/:teammate_id · ${id}`).waitFor({ state: 'detached' });
 });
 
+test('a guard counts apart for partners: two buckets of one name, two gauges, and none is left over', async () => {
+  const { service, company, page, token } = await start();
+  const { access_token } = await service.install(company);
+  const search = (who: string) => service.api('/conversations/search/hello', who);
+  await search(token);
+  await stands(page, 'Ada', 'Tier search · search', '19 of 20 · 1 min 0 s');
+  await search(access_token);
+  await search(access_token);
+  await stands(page, 'Ada', 'Tier search · search · partner', '46 of 48 · 1 min 0 s');
+  await stands(page, 'Ada', 'Tier search · search', '19 of 20 · 1 min 0 s');
+  await service.advance(60_000);
+  await stands(page, 'Ada', 'Partner limit', '120 of 120');
+  expect(await page.locator('.guards .gauge').count()).toBe(0);
+});
+
+test('an application that is registered later is there, and can be chosen for a fault', async () => {
+  const { service, page } = await start();
+  const { client_id } = await service.application({ name: 'Later app' });
+  await page.locator('#application-list li').filter({ hasText: client_id }).waitFor();
+  await page.locator('select[name="client_id"]').selectOption({ label: 'Later app' });
+  await page.getByRole('button', { name: 'Order' }).click();
+  await said(page, 'flt_1 is ordered.');
+  const faults = await (await fetch(`${service.sandbox.origin}/_sandbox/faults`)).json();
+  expect(faults).toMatchObject([{ match: { client_id } }]);
+});
+
 test('the clock is frozen, moved on, set, and let run', async () => {
   const { service, company, page } = await start();
   await service.install(company);

@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
 import type { ErrorBody } from '../../src/contract/errors.ts';
+import { GUARDS } from '../../src/contract/guards.ts';
 import { HEADER } from '../../src/contract/headers.ts';
+import { Clock } from '../../src/sandbox/clock.ts';
+import { createWorld, takeSnapshot } from '../../src/sandbox/world.ts';
 import { at, type Company, START_MS, startFrozen, type TestSandbox } from './test-sandbox.ts';
 
 const MINUTE_MS = 60_000;
@@ -96,6 +99,26 @@ test('records that were changed or created are as they were', async () => {
   expect((await service.call('GET', `/tags/${child.body.id}`, token)).status).toBe(404);
 });
 
+test('what is known by the references of other systems is as it was: a thread begins anew', async () => {
+  const { service, company, token } = await ready();
+  const receive = (external_id: string) =>
+    service.call('POST', `/channels/${at(company.channels, 0)}/inbound_messages`, token, {
+      sender: { handle: 'ada@example.com' },
+      body: 'Hello',
+      metadata: { external_id, external_conversation_id: 'thread-1' },
+    });
+  const { counts } = at(
+    (await service.state()).companies.filter(({ id }) => id === company.id),
+    0,
+  );
+  const id = await take(service);
+  expect((await receive('message-1')).status).toBeLessThan(300);
+  await restore(service, id);
+  await receive('message-2');
+  const after = (await service.state()).companies.find((one) => one.id === company.id)?.counts;
+  expect(after?.conversations).toBe(counts.conversations + 1);
+});
+
 test('limits, bursts and guards stand where they stood', async () => {
   const { service, company, token } = await ready();
   const patch = () => service.call('PATCH', `/teammates/${adminOf(company)}`, token, { first_name: 'Ada' });
@@ -189,6 +212,14 @@ test.each([{}, { id: '' }, { id: 5 }, { id: 'snp_1', more: 1 }])('refuses to res
   const { service } = await ready();
   await take(service);
   expect((await service.control('restore', body)).status).toBe(400);
+});
+
+test('every part of the service that can be kept is in a snapshot', () => {
+  const settings = { windowMs: 1, latencyMs: 0, callTimeoutMs: 1, redirectUris: [], guards: GUARDS };
+  const world = createWorld(settings, new Clock());
+  const parts = Object.entries(world).filter(([, part]) => 'state' in part);
+  expect(Object.keys(takeSnapshot(world).parts).toSorted()).toEqual(parts.map(([name]) => name).toSorted());
+  expect(parts.length).toBeGreaterThan(6);
 });
 
 test('neither takes a body that it does not know', async () => {

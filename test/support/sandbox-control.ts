@@ -1,4 +1,5 @@
 import { request } from 'undici';
+import type { Fault, FaultMatch } from '../../src/sandbox/faults/fault.ts';
 import type { JournalRow } from '../../src/sandbox/journal.ts';
 
 /** A company as the control interface describes it. */
@@ -11,15 +12,8 @@ export interface SandboxCompany {
 
 /** A fault to order. */
 export interface FaultOrder {
-  match: { method?: string; path?: string; company_id?: string };
-  fault: {
-    status?: number;
-    body?: unknown;
-    headers?: Record<string, string>;
-    delay_ms?: number;
-    drop?: 'before' | 'after';
-    truncate?: number;
-  };
+  match: FaultMatch;
+  fault: Fault;
   times?: number;
 }
 

@@ -86,11 +86,12 @@ export function showLimit({
 }
 
 /** A guard's bucket whose window is open. */
-export function showGuard({ companyId, guard, tier, bucket, limit, remaining, resetAt }: GuardBucket) {
-  return { company_id: companyId, guard, tier, bucket, limit, remaining, reset_at: resetAt };
+export function showGuard({ companyId, scope, guard, tier, bucket, limit, remaining, resetAt }: GuardBucket) {
+  return { company_id: companyId, scope, guard, tier, bucket, limit, remaining, reset_at: resetAt };
 }
 
-function showCallLimit({ application, limit, remaining, resetAt }: CallReading) {
+/** Where the limit on calls to an application's server stands. */
+export function showCallLimit({ application, limit, remaining, resetAt }: CallReading) {
   return { application, limit, remaining, reset_at: resetAt };
 }
 

@@ -6,6 +6,7 @@ const BUCKETS_KEPT = 100_000;
 
 interface Counted {
   companyId: string;
+  scope: string;
   guard: GuardName;
   bucket: string;
   /** When its window began, in ms since 1970. */
@@ -24,6 +25,8 @@ export interface GuardReading {
 /** A bucket whose window is open. */
 export interface GuardBucket {
   companyId: string;
+  /** Which of the company's limits its requests count against: each has buckets of its own. */
+  scope: string;
   guard: GuardName;
   tier: string;
   bucket: string;
@@ -86,7 +89,7 @@ export class GuardLimiter {
   /** Counts a request. */
   take(call: GuardedCall, now: number): void {
     const rule = this.#rules[call.guard];
-    const { companyId, guard, bucket } = call;
+    const { companyId, scope, guard, bucket } = call;
     const counted = this.#open(call, rule, now);
     if (counted !== undefined) counted.used += 1;
     else {
@@ -94,7 +97,7 @@ export class GuardLimiter {
       const key = keyOf(call);
       // Put at the end again, where the youngest are.
       this.#buckets.delete(key);
-      this.#buckets.set(key, { companyId, guard, bucket, start: now, used: 1, limit });
+      this.#buckets.set(key, { companyId, scope, guard, bucket, start: now, used: 1, limit });
     }
   }
 
@@ -106,9 +109,10 @@ export class GuardLimiter {
     return open
       .reverse()
       .slice(0, most)
-      .map(({ companyId, guard, bucket, start, used, limit }) => {
+      .map(({ companyId, scope, guard, bucket, start, used, limit }) => {
         const { tier, windowMs } = this.#rules[guard];
-        return { companyId, guard, tier, bucket, limit, remaining: limit - used, resetAt: start + windowMs };
+        const remaining = limit - used;
+        return { companyId, scope, guard, tier, bucket, limit, remaining, resetAt: start + windowMs };
       });
   }
 

@@ -1,4 +1,5 @@
 // The control panel: looks once a second, and at once after each change. Runs in the browser.
+import { updateApplications } from './panel/applications.js';
 import { updateClock } from './panel/clock.js';
 import { updateCompanies } from './panel/companies.js';
 import { updateFaultForm } from './panel/fault-form.js';
@@ -13,6 +14,7 @@ const PARTS = [
   updateClock,
   updateCompanies,
   updateTokens,
+  updateApplications,
   updateFaultForm,
   updateFaults,
   updateSnapshots,

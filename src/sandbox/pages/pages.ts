@@ -13,19 +13,12 @@ const STYLE = asset(
 );
 
 /** The control panel's modules: `/front.js` loads them all. */
+const MODULES = [
+  ...['applications', 'clock', 'companies', 'dom', 'fault-form', 'faults', 'gauges', 'journal', 'service'],
+  ...['snapshots', 'tokens', 'words'],
+];
 const SCRIPTS = new Map(
-  [
-    'clock',
-    'companies',
-    'dom',
-    'fault-form',
-    'faults',
-    'journal',
-    'service',
-    'snapshots',
-    'tokens',
-    'words',
-  ].map((name) => [`${name}.js`, asset('text/javascript; charset=utf-8', `panel/${name}.js`)]),
+  MODULES.map((name) => [`${name}.js`, asset('text/javascript; charset=utf-8', `panel/${name}.js`)]),
 );
 const FRONT_SCRIPT = asset('text/javascript; charset=utf-8', 'front.js');
 

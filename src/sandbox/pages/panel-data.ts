@@ -1,5 +1,5 @@
 import { showFault } from '../control/show-fault.ts';
-import { showGuard, showLimit, showToken } from '../control/state.ts';
+import { showCallLimit, showGuard, showLimit, showToken } from '../control/state.ts';
 import type { Host } from '../host.ts';
 import { LIMIT_SCOPES } from '../limits/limiter.ts';
 import type { World } from '../world.ts';
@@ -34,7 +34,7 @@ function company(world: World, one: ReturnType<typeof shownCompanies>[number], n
  * @param after number of the newest request that the panel has; what the journal has no more is left out
  */
 export function panelData({ world, snapshots }: Host, after: number) {
-  const { clock, companies, applications, tokens, guards, faults, journal } = world;
+  const { clock, companies, applications, tokens, guards, callLimiter, faults, journal } = world;
   const now = clock.now();
   const valid = tokens.valid(now, TOKENS_READ);
   return {
@@ -45,6 +45,7 @@ export function panelData({ world, snapshots }: Host, after: number) {
     applications: applications.all().map(({ clientId, name, kind }) => ({ client_id: clientId, name, kind })),
     tokens: valid.slice(0, SHOWN.tokens).map(showToken),
     refresh_ends_at: valid.find(({ kind }) => kind === 'refresh')?.expiresAt ?? null,
+    call_limits: callLimiter.list(now).map(showCallLimit),
     guards: guards.list(now, SHOWN.guards).map(showGuard),
     faults: faults.list().map(showFault),
     snapshots: snapshots.list(),

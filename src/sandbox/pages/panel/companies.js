@@ -1,5 +1,6 @@
 // Companies, and their limits as gauges.
-import { make, makeBar, reconcile, setBar, write } from './dom.js';
+import { reconcile, write } from './dom.js';
+import { updateGauges } from './gauges.js';
 import { bucket, count, span } from './words.js';
 
 const SCOPES = { plan: 'Own', partner: 'Partner' };
@@ -15,20 +16,6 @@ function makeCard({ id, name, plan }) {
   card.querySelector('.plan').textContent = plan;
   card.querySelector('.id').textContent = id;
   return card;
-}
-
-function makeGauge(name, thin) {
-  const gauge = make('div', { class: 'gauge' });
-  gauge.append(make('div', { class: 'words' }, make('span'), make('span')), makeBar(name, thin));
-  return gauge;
-}
-
-function setGauge(gauge, name, left, most, note) {
-  const [title, value] = gauge.querySelector('.words').children;
-  const words = `${left} of ${most}${note}`;
-  write(title, name);
-  write(value, words);
-  setBar(gauge.querySelector('.bar'), left, most, words);
 }
 
 /** A main limit is two gauges: the window, and the burst. */
@@ -53,24 +40,14 @@ function gaugesOf(now) {
 }
 
 function gaugeOfGuard(now) {
-  return ({ guard, tier, bucket: key, limit, remaining, reset_at }) => ({
-    key: `${guard} ${key}`,
+  return ({ scope, guard, tier, bucket: key, limit, remaining, reset_at }) => ({
+    key: `${scope} ${guard} ${key}`,
     thin: true,
-    name: `Tier ${tier} · ${bucket(key)}`,
+    name: `Tier ${tier} · ${bucket(key)}${scope === 'partner' ? ' · partner' : ''}`,
     left: remaining,
     most: limit,
     note: ` · ${span(reset_at - now)}`,
   });
-}
-
-function updateGauges(parent, gauges) {
-  reconcile(
-    parent,
-    gauges,
-    ({ key }) => key,
-    ({ name, thin }) => makeGauge(name, thin),
-    (gauge, { name, left, most, note }) => setGauge(gauge, name, left, most, note),
-  );
 }
 
 /** Shows companies, limits and guards. */
