@@ -10,14 +10,14 @@ export type Remedy = 'wait' | 'refresh' | 'reauthorize' | 'give_up';
 /** Facts about a failure that go along with its message. */
 export interface ServiceErrorFacts extends ErrorOptions {
   /** HTTP status, where there was an answer. */
-  status?: number;
+  status?: number | undefined;
   /** How long the service wants us to wait, in milliseconds. */
-  retryAfterMs?: number;
+  retryAfterMs?: number | undefined;
   /** The guard that refused (`x-service-tier`), where one did. */
-  tier?: string;
+  tier?: string | undefined;
   /** The request has surely not come to the service. */
   unsent?: boolean;
-  /** The request was not sent again, as it may have taken effect although there is no answer that says so. */
+  /** The request may have taken effect, although there is no answer that says so. */
   mayHaveTakenEffect?: boolean;
 }
 

@@ -56,9 +56,9 @@ function ownLogicFailure(resource: string, error: unknown): ServiceError {
   return new ServiceError(remedy === 'reauthorize' ? remedy : 'wait', message, {
     cause: error,
     mayHaveTakenEffect,
-    ...(status === undefined ? {} : { status }),
-    ...(retryAfterMs === undefined || remedy !== 'wait' ? {} : { retryAfterMs }),
-    ...(tier === undefined ? {} : { tier }),
+    status,
+    retryAfterMs: remedy === 'wait' ? retryAfterMs : undefined,
+    tier,
   });
 }
 

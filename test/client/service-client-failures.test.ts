@@ -139,6 +139,29 @@ test('a POST that is said to be repeatable is sent again like any other', async 
   expect(children._results.map(({ name }) => name)).toEqual(['Twice', 'Twice']);
 });
 
+test('whatever ends a writing that got no answer, the error says that it may have taken effect', async () => {
+  const made = await withTag();
+  const { client, fault, tag_id } = made;
+  const [conversation] = (await client.listConversations({ limit: 1 }))._results;
+  const remove = () =>
+    client.removeConversationTags({ conversation_id: conversation?.id ?? '' }, { tag_ids: [tag_id] });
+  await fault({ drop: 'after' });
+  await fault({ status: 404 });
+  expect(await failureOf(remove())).toMatchObject({
+    remedy: 'give_up',
+    status: 404,
+    mayHaveTakenEffect: true,
+  });
+  await fault({ status: 503 });
+  await fault({ status: 429, headers: { 'retry-after': '60', 'x-service-tier': '2' } });
+  expect(await failureOf(remove())).toMatchObject({
+    status: 429,
+    tier: '2',
+    retryAfterMs: 60_000,
+    mayHaveTakenEffect: true,
+  });
+});
+
 test('trouble that does not pass is given up on after four tries', async () => {
   const made = await withTag();
   await made.fault({ status: 500 }, 20);

@@ -46,23 +46,35 @@ export async function sendCall(parts: SenderParts, whose: CallFor, call: Prepare
   const { options } = call;
   const signals = [whose.signal, options.signal].filter((one) => one !== undefined);
   const signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0];
-  const patience = new Patience(options.maxWaitMs ?? whose.maxWaitMs, signal);
+  const progress: Progress = {
+    patience: new Patience(options.maxWaitMs ?? whose.maxWaitMs, signal),
+    perhapsDone: false,
+  };
   try {
     signal?.throwIfAborted();
-    return await persist(parts, whose, call, patience, signal);
+    return await persist(parts, whose, call, progress, signal);
   } catch (error) {
     signal?.throwIfAborted();
-    throw toServiceError(error);
+    throw progress.perhapsDone ? inDoubt(toServiceError(error)) : toServiceError(error);
   }
+}
+
+interface Progress {
+  patience: Patience;
+  /** A writing was sent that got no answer to go by. */
+  perhapsDone: boolean;
 }
 
 async function persist(
   { transport, budget, tokens }: SenderParts,
   { instanceId, company }: CallFor,
   call: PreparedCall,
-  patience: Patience,
+  progress: Progress,
   signal: AbortSignal | undefined,
 ): Promise<unknown> {
+  const { patience } = progress;
+  const { method } = call.request;
+  const repeatable = call.options.repeatable ?? method !== 'POST';
   let rejected: string | undefined;
   for (let tries = 1; ; ) {
     const accessToken = await tokens.accessToken(instanceId, rejected);
@@ -84,8 +96,9 @@ async function persist(
         // The budget knows for how long nothing may go: the wait is there.
         patience.allow(failure.retryAfterMs ?? 0, () => failure);
       } else {
-        if (failure.remedy !== 'wait' || tries === MOST_TRIES) throw failure;
-        if (!mayRepeat(call, failure)) throw perhapsDone(failure);
+        if (failure.remedy !== 'wait') throw failure;
+        if (method !== 'GET' && !failure.unsent) progress.perhapsDone = true;
+        if (tries === MOST_TRIES || !(repeatable || failure.unsent)) throw failure;
         const pauseMs = Math.max(failure.retryAfterMs ?? 0, backoffMs(tries, Math.random()));
         await patience.wait(pauseMs, () => failure);
         tries++;
@@ -94,22 +107,15 @@ async function persist(
   }
 }
 
-function mayRepeat({ request, options }: PreparedCall, failure: ServiceError): boolean {
-  return failure.unsent || (options.repeatable ?? request.method !== 'POST');
-}
-
-function perhapsDone(failure: ServiceError): ServiceError {
-  const { status, retryAfterMs } = failure;
-  return new ServiceError(
-    'wait',
-    `${failure.message} The request may have taken effect, so it was not sent again.`,
-    {
-      mayHaveTakenEffect: true,
-      cause: failure,
-      ...(status === undefined ? {} : { status }),
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    },
-  );
+function inDoubt(failure: ServiceError): ServiceError {
+  const { remedy, status, retryAfterMs, tier } = failure;
+  return new ServiceError(remedy, `${failure.message} The request may have taken effect.`, {
+    mayHaveTakenEffect: true,
+    cause: failure,
+    status,
+    retryAfterMs,
+    tier,
+  });
 }
 
 function noPermit({ route, bucket }: PreparedCall, waitMs: number, why: WaitReason): ServiceError {
@@ -121,6 +127,6 @@ function noPermit({ route, bucket }: PreparedCall, waitMs: number, why: WaitReas
   };
   return new ServiceError('wait', `${what[why]} allows no request to ${route} for ${waitMs} ms.`, {
     retryAfterMs: waitMs,
-    ...(why === 'guard' && bucket !== undefined ? { tier: bucket.tier } : {}),
+    tier: why === 'guard' ? bucket?.tier : undefined,
   });
 }
