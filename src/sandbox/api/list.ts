@@ -1,6 +1,7 @@
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../contract/limits.ts';
 import type { Collection, Document, PageOfTexts } from '../data/collection.ts';
-import { Problem } from '../http/answer.ts';
+import { jsonBytes } from '../data/json-bytes.ts';
+import { EncodedText, Problem } from '../http/answer.ts';
 import { type PageStart, readPageToken, writePageToken } from './page-token.ts';
 import { type ApiContext, Ready, show, viewOf } from './request.ts';
 
@@ -50,11 +51,11 @@ function paged(
     next === undefined
       ? null
       : `${here}?limit=${limit}&page_token=${writePageToken(list, { position: next, limit })}`;
-  const head = `{"_pagination":{"next":${JSON.stringify(nextUrl)}},"_links":{"self":${JSON.stringify(here + call.search)}}`;
+  const head = `{"_pagination":{"next":${jsonBytes(nextUrl)}},"_links":{"self":${jsonBytes(here + call.search)}}`;
   return new Ready({
     status: 200,
     headers: { 'content-type': 'application/json; charset=utf-8' },
-    body: `${head},"_results":[${texts.join(',')}]}`,
+    body: new EncodedText(`${head},"_results":[${texts.join(',')}]}`),
   });
 }
 
@@ -77,7 +78,7 @@ export function listNamed<D extends Document>(
       .map((id) => collection.find(id))
       .filter((document) => document !== undefined);
     return {
-      texts: documents.map((document) => JSON.stringify(show(request, collection, document))),
+      texts: documents.map((document) => jsonBytes(show(request, collection, document))),
       next: end < ids.length ? end : undefined,
     };
   });

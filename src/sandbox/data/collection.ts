@@ -1,4 +1,5 @@
 import { IdSeries } from './ids.ts';
+import { innerBytes, type JsonBytes, jsonBytes } from './json-bytes.ts';
 import { mix32 } from './random.ts';
 
 /** About how many records lie between two short pages. */
@@ -31,12 +32,15 @@ export interface View {
 export interface Kind<D extends Document> {
   /** First letters of the ids. */
   prefix: string;
-  /** Whether those that are generated are shared, all of them: then a list need not look at each. */
-  shared?: true;
   /** Makes the record with this index: the same one whenever it is read. */
   build(index: number, id: string): D;
   /** The record as the API shows it. @param baseUrl `{base_url}` as the client reached it, for links */
   present(document: D, baseUrl: string, view: View): object;
+  /**
+   * For kinds of which there may be a million, all shared: the JSON of `present(build(index, id), …)` without making
+   * either. @param base `{base_url}` as it stands in JSON
+   */
+  text?(index: number, id: string, base: JsonBytes): JsonBytes;
 }
 
 /** What a collection is beside what is generated: plain data, so that it can be copied. */
@@ -57,7 +61,7 @@ interface Order {
 
 /** One page of a list: the records' JSON, and where the next page starts (undefined after the last). */
 export interface PageOfTexts {
-  texts: string[];
+  texts: JsonBytes[];
   next: number | undefined;
 }
 
@@ -172,11 +176,12 @@ export class Collection<D extends Document = Document> {
   page(position: number, limit: number, baseUrl: string, view: View): PageOfTexts {
     const size = this.#size;
     const end = Math.min(position + limit, size, this.#cutAfter(position));
-    const texts: string[] = [];
+    const base = innerBytes(baseUrl);
+    const texts: JsonBytes[] = [];
     for (let place = position; place < end; place++) {
-      const document = this.#at(this.#indexAt(place));
-      if (document === undefined || (view.isShared && document.is_private === true)) continue;
-      texts.push(JSON.stringify(this.#kind.present(document, baseUrl, view)));
+      const index = this.#indexAt(place);
+      const text = this.#textAt(index, base) ?? this.#jsonAt(index, baseUrl, view);
+      if (text !== undefined) texts.push(text);
     }
     return { texts, next: end < size ? end : undefined };
   }
@@ -191,12 +196,12 @@ export class Collection<D extends Document = Document> {
   ): PageOfTexts {
     const size = this.#size;
     const end = Math.min(position + LOOKED_AT_MAX, size);
-    const texts: string[] = [];
+    const texts: JsonBytes[] = [];
     let place = position;
     for (; place < end && texts.length < limit; place++) {
       const document = this.#at(this.#indexAt(place));
       if (document === undefined || (view.isShared && document.is_private === true)) continue;
-      if (where(document)) texts.push(JSON.stringify(this.#kind.present(document, baseUrl, view)));
+      if (where(document)) texts.push(jsonBytes(this.#kind.present(document, baseUrl, view)));
     }
     return { texts, next: place < size ? place : undefined };
   }
@@ -217,6 +222,20 @@ export class Collection<D extends Document = Document> {
     // What is kept is of this kind: only `add` and `replace` put it there.
     if (changed !== undefined) return (changed as D | null) ?? undefined;
     return this.#kind.build(index, this.#ids.id(index));
+  }
+
+  /** The JSON of a record that is as generated, if its kind writes it. */
+  #textAt(index: number, base: JsonBytes): JsonBytes | undefined {
+    const { text } = this.#kind;
+    if (text === undefined || this.#state.changed.has(index)) return undefined;
+    return text(index, this.#ids.id(index), base);
+  }
+
+  /** The JSON of a record, unless it was deleted or the caller does not reach it. */
+  #jsonAt(index: number, baseUrl: string, view: View): JsonBytes | undefined {
+    const document = this.#at(index);
+    if (document === undefined || (view.isShared && document.is_private === true)) return undefined;
+    return jsonBytes(this.#kind.present(document, baseUrl, view));
   }
 
   #cutAfter(position: number): number {

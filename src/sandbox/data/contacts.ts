@@ -1,30 +1,7 @@
 import type { Kind, Owner } from './collection.ts';
-import { personName } from './names.ts';
-import { Random, seedOf } from './random.ts';
-import { CITIES, CONTACT_DESCRIPTIONS, CONTACT_GROUPS, DOMAINS, LANGUAGES, SEGMENTS } from './words.ts';
-
-const KIND = 1;
-/** The generated past: records are as old as this, whatever the clock says, so that a document never changes by itself. */
-const FIRST_CREATED_S = Date.UTC(2021, 0, 4) / 1000;
-/** Numbers that are kept for fiction, as the domains are for examples: they reach no one. */
-const FICTIONAL_PHONE = '+447700900';
-const CREATED_SPAN_S = 4 * 365 * 86_400;
-
-/** What a conversation shows of its contact. */
-export interface ContactIdentity {
-  name: string;
-  handle: string;
-}
-
-function identity(random: Random, index: number): ContactIdentity {
-  const { name, latin } = personName(random);
-  return { name, handle: `${latin}.${index.toString(36)}@${random.pick(DOMAINS)}` };
-}
-
-/** Name and mail address of a contact: what its document carries too. */
-export function contactIdentity(seed: number, index: number): ContactIdentity {
-  return identity(new Random(seedOf(seed, KIND, index)), index);
-}
+import { draftContact } from './contact-draft.ts';
+import { contactText } from './contact-text.ts';
+import { writtenName } from './names.ts';
 
 /** The index of the contact whose mail address or handle this could be, if it was generated. */
 export function indexInHandle(handle: string): number | undefined {
@@ -38,30 +15,28 @@ export type Contact = Omit<ReturnType<typeof contact>, 'custom_fields'> & {
 };
 
 function contact(owner: Owner, index: number, id: string) {
-  const random = new Random(seedOf(owner.seed, KIND, index));
-  const { name, handle } = identity(random, index);
-  const createdAt = FIRST_CREATED_S + random.int(CREATED_SPAN_S);
-  const handles = [{ handle, source: 'email' }];
-  if (random.chance(45))
-    handles.push({ handle: `${FICTIONAL_PHONE}${100 + random.int(900)}`, source: 'phone' });
-  if (random.chance(12)) handles.push({ handle: handle.slice(0, handle.indexOf('@')), source: 'custom' });
+  const draft = draftContact(owner.seed, index);
+  const { local, createdAt, phone, city, language, plan } = draft;
+  const handles = [{ handle: `${local}@${draft.domain}`, source: 'email' }];
+  if (phone !== undefined) handles.push({ handle: phone, source: 'phone' });
+  if (draft.hasCustomHandle) handles.push({ handle: local, source: 'custom' });
   return {
     id,
-    name,
-    description: random.chance(25) ? random.pick(CONTACT_DESCRIPTIONS) : '',
+    name: writtenName(draft.person),
+    description: draft.description?.value ?? '',
     avatar_url: null,
     handles,
-    groups: random.chance(40) ? [{ name: random.pick(CONTACT_GROUPS) }] : [],
+    groups: draft.group === undefined ? [] : [{ ...draft.group.value }],
     custom_fields: {
-      city: random.pick(CITIES),
-      language: random.pick(LANGUAGES),
-      plan: random.pick(SEGMENTS),
-      lifetime_value: random.int(1_000_000) / 100,
-      newsletter: random.chance(50),
+      city: city.value,
+      language: language.value,
+      plan: plan.value,
+      lifetime_value: draft.cents / 100,
+      newsletter: draft.newsletter,
     },
     is_private: false,
     created_at: createdAt,
-    updated_at: createdAt + random.int(90 * 86_400_000) / 1000,
+    updated_at: createdAt + draft.changedAfterMs / 1000,
   };
 }
 
@@ -69,8 +44,8 @@ function contact(owner: Owner, index: number, id: string) {
 export function contactKind(owner: Owner): Kind<Contact> {
   return {
     prefix: 'crd',
-    shared: true,
     build: (index, id) => contact(owner, index, id),
+    text: (index, id, base) => contactText(owner.seed, index, id, base),
     present: (document, baseUrl) => ({
       _links: { self: `${baseUrl}/contacts/${document.id}` },
       ...document,

@@ -1,12 +1,13 @@
 import type { Document, Kind, Owner } from './collection.ts';
-import { contactIdentity } from './contacts.ts';
-import { Random, seedOf } from './random.ts';
-import { EXCERPTS, SUBJECTS } from './words.ts';
-
-const KIND = 2;
-const FIRST_CREATED_S = Date.UTC(2024, 0, 8) / 1000;
-const CREATED_SPAN_S = 365 * 86_400;
-const STATUSES = ['unassigned', 'assigned', 'assigned', 'archived', 'archived', 'archived'] as const;
+import {
+  type ConversationLots,
+  type ConversationParties,
+  draftConversation,
+  encodeParties,
+  numbered,
+} from './conversation-draft.ts';
+import { conversationText } from './conversation-text.ts';
+import { writtenName } from './names.ts';
 
 interface Named {
   readonly id: string;
@@ -40,38 +41,26 @@ export type Conversation = Document & {
   readonly updated_at: number;
 };
 
-/** What conversations refer to: shared things only, as OAuth tokens do not reach private ones (Authentication, 9). */
-export interface ConversationParties {
-  /** How many contacts the company was made with, and their ids. */
-  contacts: { count: number; idAt(index: number): string };
-  teammates: readonly { id: string; name: string; email: string }[];
-  inboxes: readonly { id: string; name: string }[];
-  tags: readonly { id: string; name: string }[];
-}
-
-function recipient(owner: Owner, contacts: ConversationParties['contacts'], index: number, random: Random) {
-  const chosen = contacts.count > 0 ? random.int(contacts.count) : index;
-  const { name, handle } = contactIdentity(owner.seed, chosen);
-  return { contact_id: contacts.count > 0 ? contacts.idAt(chosen) : null, name, handle, role: 'from' };
-}
-
-function conversation(owner: Owner, parties: ConversationParties, index: number, id: string): Conversation {
-  const random = new Random(seedOf(owner.seed, KIND, index));
-  const createdAt = FIRST_CREATED_S + random.int(CREATED_SPAN_S);
-  const status = random.pick(STATUSES);
-  const assignee = status === 'assigned' ? random.pick(parties.teammates) : null;
-  const updatedAt = createdAt + random.int(30 * 86_400_000) / 1000;
+function conversation(lots: ConversationLots, index: number, id: string): Conversation {
+  const draft = draftConversation(lots, index);
+  const { contact, assignee, tag, fields, createdAt } = draft;
+  const updatedAt = createdAt + draft.changedAfterMs / 1000;
   return {
     id,
-    subject: random.pick(SUBJECTS).replace('#', String(10_000 + index)),
-    status,
-    assignee: assignee && { id: assignee.id, name: assignee.name, email: assignee.email },
-    recipient: recipient(owner, parties.contacts, index, random),
-    inbox: random.pick(parties.inboxes),
-    tags: random.chance(55) ? [{ ...random.pick(parties.tags), is_private: false }] : [],
+    subject: numbered(draft.subject.value, draft.number),
+    status: draft.status.value,
+    assignee: assignee === undefined ? null : { ...assignee.value },
+    recipient: {
+      contact_id: contact.contactId,
+      name: writtenName(contact.person),
+      handle: `${contact.local}@${contact.domain}`,
+      role: 'from',
+    },
+    inbox: draft.inbox.value,
+    tags: tag === undefined ? [] : [{ ...tag.value }],
     links: [],
-    custom_fields: random.chance(30) ? { order_number: 10_000 + index, priority: random.int(4) + 1 } : {},
-    last_message: { excerpt: random.pick(EXCERPTS), is_inbound: random.chance(60), created_at: updatedAt },
+    custom_fields: fields ?? {},
+    last_message: { excerpt: draft.excerpt.value, is_inbound: draft.isInbound, created_at: updatedAt },
     is_private: false,
     created_at: createdAt,
     updated_at: updatedAt,
@@ -90,10 +79,11 @@ function present({ recipient: from, ...conversation }: Conversation, baseUrl: st
 
 /** The conversations of a company. */
 export function conversationKind(owner: Owner, parties: ConversationParties): Kind<Conversation> {
+  const lots = encodeParties(owner, parties);
   return {
     prefix: 'cnv',
-    shared: true,
-    build: (index, id) => conversation(owner, parties, index, id),
+    build: (index, id) => conversation(lots, index, id),
     present,
+    text: (index, id, base) => conversationText(lots, index, id, base),
   };
 }

@@ -132,7 +132,6 @@ export function messageKind(owner: Owner, parties: MessageParties): Kind<Message
   const uids = messageUids(owner);
   return {
     prefix: 'msg',
-    shared: true,
     build: (index, id) => ({ ...generated(owner, parties, index), id, message_uid: uids.id(index) }),
     present,
   };

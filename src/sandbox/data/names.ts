@@ -1,3 +1,4 @@
+import { innerBytes, type JsonBytes } from './json-bytes.ts';
 import type { Random } from './random.ts';
 
 /** A person's name as it is written, and the Latin letters that an address is made of. */
@@ -175,18 +176,28 @@ const CULTURES: readonly Culture[] = [
 interface Word {
   written: string;
   latin: string;
+  /** As written, in JSON. */
+  json: JsonBytes;
+}
+
+/** A person, drawn by lot. */
+export interface Person {
+  given: Word;
+  family: Word;
+  familyFirst: boolean;
+  joiner: { written: string; json: JsonBytes };
 }
 
 function word(entry: string): Word {
   const [written = entry, latin = entry.toLowerCase()] = entry.split('|');
-  return { written, latin };
+  return { written, latin, json: innerBytes(written) };
 }
 
 const PREPARED = CULTURES.map(({ given, family, familyFirst = false, joiner = ' ' }) => ({
   given: given.map(word),
   family: family.map(word),
   familyFirst,
-  joiner,
+  joiner: { written: joiner, json: innerBytes(joiner) },
 }));
 
 const LATIN = PREPARED.filter(({ given }) =>
@@ -194,17 +205,33 @@ const LATIN = PREPARED.filter(({ given }) =>
 );
 
 /**
- * A person's name, out of many cultures.
+ * Draws a person, out of many cultures.
  *
  * @param script any, or only the one that every machine has a font for
  */
+export function drawPerson(random: Random, script: 'any' | 'latin' = 'any'): Person {
+  const { given, family, familyFirst, joiner } = random.pick(script === 'any' ? PREPARED : LATIN);
+  return { given: random.pick(given), family: random.pick(family), familyFirst, joiner };
+}
+
+/** The name in the order and the script of its culture. */
+export function writtenName({ given, family, familyFirst, joiner }: Person): string {
+  const [first, second] = familyFirst ? [family, given] : [given, family];
+  return first.written + joiner.written + second.written;
+}
+
+/** The same, as it stands in JSON. */
+export function nameBytes({ given, family, familyFirst, joiner }: Person): JsonBytes {
+  return familyFirst ? family.json + joiner.json + given.json : given.json + joiner.json + family.json;
+}
+
+/** What an address is made of. */
+export function latinOf({ given, family }: Person): string {
+  return `${given.latin}.${family.latin}`;
+}
+
+/** A person's name; see {@link drawPerson}. */
 export function personName(random: Random, script: 'any' | 'latin' = 'any'): PersonName {
-  const culture = random.pick(script === 'any' ? PREPARED : LATIN);
-  const given = random.pick(culture.given);
-  const family = random.pick(culture.family);
-  const [first, second] = culture.familyFirst ? [family, given] : [given, family];
-  return {
-    name: `${first.written}${culture.joiner}${second.written}`,
-    latin: `${given.latin}.${family.latin}`,
-  };
+  const person = drawPerson(random, script);
+  return { name: writtenName(person), latin: latinOf(person) };
 }

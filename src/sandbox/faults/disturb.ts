@@ -1,4 +1,4 @@
-import { type Answer, errorAnswer } from '../http/answer.ts';
+import { type Answer, bytesOf, errorAnswer } from '../http/answer.ts';
 import type { Fault } from './fault.ts';
 
 /** What is answered in place of the route's own answer; undefined when the request shall take effect. */
@@ -22,6 +22,6 @@ export function disturb(answer: Answer, fault: Fault): Answer {
   return {
     status: answer.status,
     headers: headersOf(answer, fault),
-    body: isWhole ? body : Buffer.from(body).subarray(0, fault.truncate),
+    body: isWhole ? body : bytesOf(body).subarray(0, fault.truncate),
   };
 }

@@ -1,11 +1,28 @@
 import { STATUS_CODES } from 'node:http';
 import type { ErrorBody } from '../../contract/errors.ts';
 
+/**
+ * A body that is UTF-8 already, as a string of one character a byte. Such a string goes to the socket together with the
+ * head, in one write and without a buffer of its own, which counts where an answer is a page of a long list.
+ */
+export class EncodedText {
+  readonly bytes: string;
+
+  constructor(bytes: string) {
+    this.bytes = bytes;
+  }
+}
+
 /** An answer, ready to be sent; header names in lower case. */
 export interface Answer {
   status: number;
   headers: Record<string, string>;
-  body: string | Buffer;
+  body: string | Buffer | EncodedText;
+}
+
+/** The bytes of a body. */
+export function bytesOf(body: Answer['body']): Buffer {
+  return body instanceof EncodedText ? Buffer.from(body.bytes, 'latin1') : Buffer.from(body);
 }
 
 /** A request that cannot be served as it is: thrown by whoever finds out, answered as `_error`. */

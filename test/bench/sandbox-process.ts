@@ -1,0 +1,28 @@
+import { createSandbox } from '../../src/sandbox/sandbox.ts';
+
+/** What the process of the sandbox has used so far. */
+export interface Usage {
+  /** Time on a processor, all threads of the process together, in milliseconds. */
+  cpuMs: number;
+  rssBytes: number;
+  /** The JavaScript heap after a collection. */
+  heapBytes: number;
+}
+
+/** What the process tells when it is up. */
+export interface Up {
+  origin: string;
+  apiUrl: string;
+}
+
+function usage(): Usage {
+  globalThis.gc?.();
+  const { user, system } = process.cpuUsage();
+  const { rss, heapUsed } = process.memoryUsage();
+  return { cpuMs: (user + system) / 1000, rssBytes: rss, heapBytes: heapUsed };
+}
+
+const { origin, apiUrl } = await createSandbox();
+process.on('message', () => process.send?.(usage()));
+process.on('disconnect', () => process.exit());
+process.send?.({ origin, apiUrl } satisfies Up);
