@@ -36,6 +36,7 @@ test('all words must occur, in any case, order and place, also as parts of words
   await send('PATCH', `/conversations/${id}`, { subject: 'Xylograph ÜBERFÄLLIG 50% a/b' });
   expect(await find('xylo')).toEqual([id]);
   expect(await find('überfällig  XYLOGRAPH')).toEqual([id]);
+  expect(await find('überfällig xylo'.normalize('NFD'))).toEqual([id]);
   expect(await find(`xylograph ${recipient.handle}`)).toEqual([id]);
   expect(await find('50% a/b xylo')).toEqual([id]);
   expect(await find('xylograph absent')).toEqual([]);

@@ -75,8 +75,11 @@ test('a contact is known by a handle in any case; generated contacts by theirs',
   const { take, read, incoming, counts } = await start();
   const generated = at((await read<List<Contact>>('/contacts'))._results, 17);
   const before = (await counts())?.contacts ?? 0;
+  let threads = 0;
   const from = async (handle: string) => {
-    const { conversation } = await take('POST', incoming, { sender: { handle }, text: 'x' });
+    threads += 1;
+    const sent = { sender: { handle }, text: 'x', metadata: { thread_ref: threads } };
+    const { conversation } = await take('POST', incoming, sent);
     return (await read<Contact>(conversation.recipient._links.related.contact ?? '')).id;
   };
   expect(await from(at(generated.handles, 0).handle.toUpperCase())).toBe(generated.id);
