@@ -11,6 +11,15 @@ const guards = {
   'dynamic-object': { ...GUARDS['dynamic-object'], limit: 4, windowMs: WINDOW_MS },
 };
 const known = await startTestClient({ sandbox: { guards }, guards });
+const SHORT_WINDOW_MS = 2_500;
+const short = await startTestClient({
+  sandbox: { windowMs: SHORT_WINDOW_MS },
+  guards: { search: { ...GUARDS.search, windowMs: SHORT_WINDOW_MS } },
+});
+const stricter = await startTestClient({
+  sandbox: { guards: { 'dynamic-object': { ...guards['dynamic-object'], limit: 1, windowMs: 200 } } },
+  guards: { 'dynamic-object': { ...guards['dynamic-object'], limit: 2, windowMs: 200 } },
+});
 
 /** Makes calls at the same time, from two processes in turn. */
 function atOnce<T>(count: number, { client, sibling }: TestCompany, call: (by: typeof client) => Promise<T>) {
@@ -63,21 +72,16 @@ test('what counts apart does not wait for each other', async () => {
 });
 
 test('the search guard is a share of the rate limit that the service says', async () => {
-  const windowMs = 2_500;
-  const { newCompany } = await startTestClient({
-    sandbox: { windowMs },
-    guards: { search: { ...GUARDS.search, windowMs } },
-  });
-  const company = await newCompany({ conversations: 1 });
+  const company = await short.newCompany({ conversations: 1 });
   const startedAt = performance.now();
   await atOnce(50, company, (by) => by.searchConversations({ query: 'order' }, { limit: 1 }));
-  expect(performance.now() - startedAt).toBeGreaterThan(windowMs);
+  expect(performance.now() - startedAt).toBeGreaterThan(SHORT_WINDOW_MS);
   const journal = await company.journal();
   expect(journal.map(({ tier, status }) => `${tier} ${status}`)).toEqual(Array(50).fill('search 200'));
   // 40% of 120 at once; the other two a window later.
   const [first, last] = [journal[0]?.at ?? 0, journal[47]?.at ?? 0];
-  expect(last - first).toBeLessThan(windowMs);
-  expect((journal[48]?.at ?? 0) - last).toBeGreaterThan(windowMs / 2);
+  expect(last - first).toBeLessThan(SHORT_WINDOW_MS);
+  expect((journal[48]?.at ?? 0) - last).toBeGreaterThan(SHORT_WINDOW_MS / 2);
 });
 
 test('a call that would wait for too long fails at once, and says what for', async () => {
@@ -91,11 +95,7 @@ test('a call that would wait for too long fails at once, and says what for', asy
 });
 
 test('a guard that is other than we think teaches by its refusals, and every call succeeds', async () => {
-  const { newCompany } = await startTestClient({
-    sandbox: { guards: { 'dynamic-object': { ...guards['dynamic-object'], limit: 1, windowMs: 200 } } },
-    guards: { 'dynamic-object': { ...guards['dynamic-object'], limit: 2, windowMs: 200 } },
-  });
-  const company = await newCompany();
+  const company = await stricter.newCompany();
   const links = await atOnce(4, company, (by) => by.createLink({ name: 'Order' }));
   expect(links.length).toBe(4);
   const journal = await company.journal();
