@@ -99,24 +99,29 @@ test('records that were changed or created are as they were', async () => {
   expect((await service.call('GET', `/tags/${child.body.id}`, token)).status).toBe(404);
 });
 
-test('what is known by the references of other systems is as it was: a thread begins anew', async () => {
+test('threads of other systems go on where they stood: one from before, and none from after', async () => {
   const { service, company, token } = await ready();
-  const receive = (external_id: string) =>
-    service.call('POST', `/channels/${at(company.channels, 0)}/inbound_messages`, token, {
-      sender: { handle: 'ada@example.com' },
-      body: 'Hello',
-      metadata: { external_id, external_conversation_id: 'thread-1' },
-    });
-  const { counts } = at(
-    (await service.state()).companies.filter(({ id }) => id === company.id),
-    0,
-  );
+  const receive = async (external_id: string, external_conversation_id: string) => {
+    const { status } = await service.call(
+      'POST',
+      `/channels/${at(company.channels, 0)}/inbound_messages`,
+      token,
+      {
+        sender: { handle: 'ada@example.com' },
+        body: 'Hello',
+        metadata: { external_id, external_conversation_id },
+      },
+    );
+    expect(status).toBeLessThan(300);
+    const { companies } = await service.state();
+    return companies.find(({ id }) => id === company.id)?.counts.conversations;
+  };
+  expect(await receive('one', 'before')).toBe(company.counts.conversations + 1);
   const id = await take(service);
-  expect((await receive('message-1')).status).toBeLessThan(300);
+  expect(await receive('two', 'after')).toBe(company.counts.conversations + 2);
   await restore(service, id);
-  await receive('message-2');
-  const after = (await service.state()).companies.find((one) => one.id === company.id)?.counts;
-  expect(after?.conversations).toBe(counts.conversations + 1);
+  expect(await receive('three', 'before')).toBe(company.counts.conversations + 1);
+  expect(await receive('four', 'after')).toBe(company.counts.conversations + 2);
 });
 
 test('limits, bursts and guards stand where they stood', async () => {
