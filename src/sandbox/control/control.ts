@@ -4,6 +4,7 @@ import { mediaType, parseJson } from '../http/body.ts';
 import type { Call } from '../http/call.ts';
 import { findRoute, type Route } from '../http/router.ts';
 import { describeService } from '../openapi/describe.ts';
+import { changeRecords } from '../state/change-records.ts';
 import { moveClock } from './move-clock.ts';
 import { check, SCHEMA } from './schemas.ts';
 import { showFault } from './show-fault.ts';
@@ -27,6 +28,12 @@ function afterOf(call: Call): number {
 function addCompany({ world }: Host, body: unknown): Answer {
   const { addon_rpm: addonRpm, api_tokens: apiTokens, ...spec } = check(SCHEMA.company, body);
   return json(201, showCompany(world.companies.add({ ...spec, addonRpm, apiTokens })));
+}
+
+function changeCompanyRecords({ world }: Host, body: unknown, _call: Call, { company_id = '' }): Answer {
+  const company = world.companies.get(company_id);
+  if (company === undefined) throw new Problem(404, `There is no company ${company_id}.`);
+  return json(200, changeRecords(company, check(SCHEMA.records, body), world.clock.now()));
 }
 
 function addApplication({ world, exposed }: Host, body: unknown): Answer {
@@ -91,6 +98,7 @@ const ROUTES: readonly Route<ControlHandler>[] = [
     handle: ({ world }, _, call) => json(200, world.calls.after(afterOf(call))),
   },
   { method: 'POST', path: '/companies', handle: addCompany },
+  { method: 'POST', path: '/companies/:company_id/records', handle: changeCompanyRecords },
   { method: 'POST', path: '/applications', handle: addApplication },
   {
     method: 'POST',

@@ -5,6 +5,7 @@ import { CLOCK_MAX_MS } from '../clock.ts';
 import { Problem } from '../http/answer.ts';
 import { isIntrospectionUrl } from '../outgoing/introspection-url.ts';
 import { faultSchema } from './fault-schema.ts';
+import { recordSchema } from './record-schema.ts';
 
 const RECORDS_MAX = 10_000_000;
 const CONTACTS_DEFAULT = 100;
@@ -94,7 +95,15 @@ const restore = z.strictObject({ id: z.string().min(1) });
 const nothing = z.strictObject({});
 
 /** What the control interface takes, call by call. */
-export const SCHEMA = { company, application, clock, fault: faultSchema, restore, nothing };
+export const SCHEMA = {
+  company,
+  application,
+  clock,
+  fault: faultSchema,
+  records: recordSchema,
+  restore,
+  nothing,
+};
 
 /** Checks a body. Throws a {@link Problem} (400) that says what is wrong where. */
 export function check<T>(schema: z.ZodType<T>, body: unknown): T {

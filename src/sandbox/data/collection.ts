@@ -113,6 +113,21 @@ export class Collection<D extends Document = Document> {
     return this.#ids.id(index);
   }
 
+  /** How long the list is, with the places of deleted records. */
+  get places(): number {
+    return this.#size;
+  }
+
+  /** The record at a place of the list, or undefined when it was deleted. */
+  atPlace(place: number): D | undefined {
+    return this.#at(this.#indexAt(place));
+  }
+
+  /** The id at a place of the list, deleted or not. */
+  idAtPlace(place: number): string {
+    return this.idAt(this.#indexAt(place));
+  }
+
   /** The record with this id, or undefined when there is none. */
   find(id: string): D | undefined {
     const index = this.#indexOf(id);
