@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { type List, startMessaging } from './messaging.ts';
+import type { List } from './messaging.ts';
+import { ann, startOutside } from './outside.ts';
 import { at, START_MS } from './test-sandbox.ts';
 
 const NOW = START_MS / 1000;
@@ -10,34 +11,8 @@ interface Contact {
   handles: { handle: string; source: string }[];
 }
 
-async function start() {
-  const parts = await startMessaging();
-  const { send, found, channel, service } = parts;
-  return {
-    ...parts,
-    /** Sends a message that must be accepted, and answers what became of it. */
-    take: async (method: string, path: string, body: unknown) => {
-      const answer = await send<{ status: string; message_uid: string }>(method, path, body);
-      expect(answer.status, JSON.stringify(answer.body)).toBe(202);
-      expect(answer.body).toEqual({ status: 'accepted', message_uid: expect.any(String) });
-      return found(answer.body.message_uid);
-    },
-    counts: async () => {
-      const counts = (await service.state()).companies.find(({ id }) => id === parts.company.id)?.counts;
-      return counts as Record<string, number> | undefined;
-    },
-    incoming: `/channels/${channel}/incoming_messages`,
-    inbound: `/channels/${channel}/inbound_messages`,
-    outbound: `/channels/${channel}/outbound_message`,
-    external: (conversation: string, message: string) =>
-      `/channels/${channel}/conversations/${encodeURIComponent(conversation)}/messages/${encodeURIComponent(message)}`,
-  };
-}
-
-const ann = { handle: 'Ann-from-chat', name: 'Ann Archer' };
-
 test('an incoming message starts a conversation with a contact who is created, and is read back as it was sent', async () => {
-  const { take, read, incoming, inbox, messagesOf } = await start();
+  const { take, read, incoming, inbox, messagesOf } = await startOutside();
   const sent = {
     sender: ann,
     subject: 'Frage',
@@ -72,7 +47,7 @@ test('an incoming message starts a conversation with a contact who is created, a
 });
 
 test('a contact is known by a handle in any case; generated contacts by theirs', async () => {
-  const { take, read, incoming, counts } = await start();
+  const { take, read, incoming, counts } = await startOutside();
   const generated = at((await read<List<Contact>>('/contacts'))._results, 17);
   const before = (await counts())?.contacts ?? 0;
   let threads = 0;
@@ -96,7 +71,7 @@ test('a contact is known by a handle in any case; generated contacts by theirs',
 });
 
 test('incoming messages with the same thread_ref are one conversation; without one, those of the same sender are', async () => {
-  const { take, incoming, otherChannel, messagesOf } = await start();
+  const { take, incoming, otherChannel, messagesOf } = await startOutside();
   const post = async (handle: string, thread_ref?: string | number, path = incoming) => {
     const metadata = thread_ref === undefined ? {} : { thread_ref };
     const { conversation } = await take('POST', path, { sender: { handle }, text: 'x', metadata });
@@ -115,7 +90,7 @@ test('incoming messages with the same thread_ref are one conversation; without o
 });
 
 test('inbound and outbound messages and the external PUT share a conversation by its id in the other system', async () => {
-  const { take, inbound, outbound, external, messagesOf } = await start();
+  const { take, inbound, outbound, external, messagesOf } = await startOutside();
   const metadata = { external_conversation_id: 'ext 1/ä', external_id: 'm1' };
   const first = await take('POST', inbound, { sender: ann, body: 'in', metadata });
   const second = await take('POST', outbound, {
@@ -142,7 +117,7 @@ test('inbound and outbound messages and the external PUT share a conversation by
 });
 
 test('without an id of the conversation, those with the same contact are one', async () => {
-  const { take, inbound, outbound } = await start();
+  const { take, inbound, outbound } = await startOutside();
   const first = await take('POST', inbound, { sender: ann, body: 'in' });
   const second = await take('POST', outbound, { to: [ann.handle.toUpperCase()], body: 'out' });
   const other = await take('POST', outbound, { to: ['someone else'], body: 'out' });
@@ -151,7 +126,7 @@ test('without an id of the conversation, those with the same contact are one', a
 });
 
 test('a message that is brought again under its id is not doubled, and not changed', async () => {
-  const { take, incoming, inbound, outbound, messagesOf } = await start();
+  const { take, incoming, inbound, outbound, messagesOf } = await startOutside();
   const external_id = 42;
   for (const [path, body] of [
     [incoming, { sender: ann, metadata: { thread_ref: 't', external_id } }],
@@ -166,7 +141,7 @@ test('a message that is brought again under its id is not doubled, and not chang
 });
 
 test('the external PUT puts another content in a message’s place, which keeps ids, moment and conversation', async () => {
-  const { take, external, inbound, service, messagesOf } = await start();
+  const { take, external, inbound, service, messagesOf } = await startOutside();
   const metadata = { external_conversation_id: 'c', external_id: 'm' };
   const first = await take('POST', inbound, { sender: ann, body: 'first', of_first: 1, metadata });
   await service.advance(5_000);
@@ -185,7 +160,7 @@ test('the external PUT puts another content in a message’s place, which keeps 
 });
 
 test('the external PUT takes messages that went out: to whom the conversation is with, or who is named', async () => {
-  const { take, external, statusOf, teammate } = await start();
+  const { take, external, statusOf, teammate } = await startOutside();
   const sender = { handle: 'shop-bot' };
   const sent = { sender, body: 'out', is_inbound: false };
   expect(await statusOf('PUT', external('new', '1'), sent)).toBe(422);
@@ -208,7 +183,7 @@ test('the external PUT takes messages that went out: to whom the conversation is
 });
 
 test('a message that comes in opens an archived conversation, wherever it was moved', async () => {
-  const { take, send, incoming, otherInbox, teammate } = await start();
+  const { take, send, incoming, otherInbox, teammate } = await startOutside();
   const sent = { sender: ann, text: 'x' };
   const { conversation } = await take('POST', incoming, sent);
   const path = `/conversations/${conversation.id}`;
@@ -223,62 +198,9 @@ test('a message that comes in opens an archived conversation, wherever it was mo
   expect((await take('POST', incoming, sent)).conversation.status).toBe('unassigned');
 });
 
-test('an imported message keeps its moment, type and tags; those with the same thread_ref are one conversation', async () => {
-  const { take, inbox, tag, teammate, messagesOf, read } = await start();
-  const path = `/inboxes/${inbox}/imported_messages`;
-  const sent = {
-    sender: { handle: 'ann@example.com', name: 'Ann' },
-    to: ['shop@example.org'],
-    cc: ['copy@example.org'],
-    subject: 'Long ago',
-    body: 'It was',
-    external_id: 'old-1',
-    created_at: NOW - 1_000.5,
-    type: 'sms',
-    metadata: { thread_ref: 'old' },
-  };
-  const { message, conversation } = await take('POST', path, { ...sent, tag_ids: [tag] });
-  expect(message).toMatchObject({ ...sent, is_inbound: true, is_draft: false });
-  expect(message.recipients).toEqual([
-    { ...sent.sender, role: 'from' },
-    { handle: 'shop@example.org', role: 'to' },
-    { handle: 'copy@example.org', role: 'cc' },
-  ]);
-  expect(conversation).toMatchObject({
-    status: 'archived',
-    subject: 'Long ago',
-    tags: [{ id: tag }],
-    created_at: NOW - 1_000.5,
-    updated_at: NOW,
-  });
-  const answer = await take('POST', path, {
-    sender: { handle: 'shop@example.org' },
-    to: ['ann@example.com'],
-    body: 'Answer',
-    is_inbound: false,
-    author_id: teammate.id,
-    created_at: NOW - 500,
-    metadata: { thread_ref: 'old' },
-  });
-  const earlier = await take('POST', path, { ...sent, external_id: 'old-0', created_at: NOW - 2_000 });
-  expect(answer.message).toMatchObject({ is_inbound: false, author: { id: teammate.id } });
-  expect([answer.conversation.id, earlier.conversation.id]).toEqual([conversation.id, conversation.id]);
-  expect(await read(`/conversations/${conversation.id}`)).toMatchObject({
-    status: 'archived',
-    last_message: { excerpt: 'Answer', is_inbound: false, created_at: NOW - 500 },
-  });
-  expect(await messagesOf(conversation.id)).toHaveLength(3);
-  const again = await take('POST', path, { ...sent, body: 'again' });
-  expect(again.message).toEqual(message);
-  const alone = await take('POST', path, { sender: sent.sender, text: 'alone' });
-  expect(alone.conversation.id).not.toBe(conversation.id);
-  expect(alone.message).toMatchObject({ type: 'email', created_at: NOW });
-  expect(alone.conversation.status).toBe('archived');
-});
-
 test('what is wrong is refused by each of the routes, and nothing is created', async () => {
   const { send, statusOf, counts, incoming, inbound, outbound, external, inbox, foreign, privateTag } =
-    await start();
+    await startOutside();
   const before = await counts();
   const imported = `/inboxes/${inbox}/imported_messages`;
   const good = { sender: ann, to: ['ann'], body: 'x' };
@@ -322,7 +244,7 @@ test('what is wrong is refused by each of the routes, and nothing is created', a
 });
 
 test('what was taken in is part of a snapshot: its references lead to nothing that came later', async () => {
-  const { take, service, incoming, messagesOf } = await start();
+  const { take, service, incoming, messagesOf } = await startOutside();
   const sent = { sender: ann, text: 'x', metadata: { thread_ref: 't' } };
   const { conversation } = await take('POST', incoming, sent);
   const { id } = await service.done<{ id: string }>('snapshot', {});

@@ -106,10 +106,13 @@ function importMessage(request: ApiRequest<'importMessage'>) {
   const { params, body, now, tables } = request;
   const inbox = reach(request, tables.inboxes, params.inbox_id);
   const at = body.created_at ?? seconds(now);
-  if (at > seconds(now)) throw new Problem(422, `created_at: ${at} is not in the past.`);
+  if (at > seconds(now)) throw new Problem(422, `created_at: ${at} is in the future.`);
   const threadRef = body.metadata?.thread_ref;
   const thread: Reference | undefined =
     threadRef === undefined ? undefined : ['imported thread', inbox.id, String(threadRef)];
+  const known = knownConversation(request, thread);
+  // It may have been moved meanwhile, and tags have to fit where it is now as well.
+  const current = tables.inboxes.find(known?.inbox.id ?? inbox.id) ?? inbox;
   const externalId = body.external_id ?? body.metadata?.external_id;
   const message = outsideMessage({
     inbox,
@@ -120,8 +123,8 @@ function importMessage(request: ApiRequest<'importMessage'>) {
     author: authorNamed(request, body.author_id),
     thread,
     reference: externalId === undefined ? undefined : ['imported message', inbox.id, String(externalId)],
-    recipient: knownConversation(request, thread)?.recipient.handle,
-    tags: applicableTags(request, body.tag_ids ?? [], [inbox]),
+    recipient: known?.recipient.handle,
+    tags: applicableTags(request, body.tag_ids ?? [], [inbox, current]),
     at,
     isOld: true,
   });
