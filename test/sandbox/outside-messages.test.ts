@@ -258,3 +258,20 @@ test('what was taken in is part of a snapshot: its references lead to nothing th
   expect(fresh.conversation.id).toBe(later.conversation.id);
   expect(await messagesOf(fresh.conversation.id)).toHaveLength(1);
 });
+
+test('messages are gone with their conversation; the next one under its references starts another', async () => {
+  const { take, service, statusOf, company, incoming, messagesOf } = await startOutside();
+  const sent = { sender: ann, text: 'x', metadata: { thread_ref: 't', external_id: 1 } };
+  const before = await take('POST', incoming, sent);
+  await service.done(`companies/${company.id}/records`, { resource: 'conversations', delete: 10_000 });
+  for (const id of [before.message.id, before.message.message_uid]) {
+    expect(await statusOf('GET', `/messages/${id}`)).toBe(404);
+    expect(await statusOf('POST', `/messages/${id}/seen`)).toBe(404);
+  }
+  expect(await statusOf('GET', `/conversations/${before.conversation.id}/messages`)).toBe(404);
+  const after = await take('POST', incoming, sent);
+  expect(after.conversation.id).not.toBe(before.conversation.id);
+  expect(after.conversation.recipient).toEqual(before.conversation.recipient);
+  expect(await messagesOf(after.conversation.id)).toEqual([after.message]);
+  expect((await take('POST', incoming, sent)).message).toEqual(after.message);
+});
