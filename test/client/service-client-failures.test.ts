@@ -168,6 +168,7 @@ test('trouble that does not pass is given up on after four tries', async () => {
   expect(await failureOf(made.client.getTag({ tag_id: made.tag_id }))).toMatchObject({
     remedy: 'wait',
     status: 500,
+    mayHaveTakenEffect: false,
   });
   expect(await statuses(made)).toEqual([500, 500, 500, 500]);
 });

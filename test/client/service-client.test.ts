@@ -60,6 +60,12 @@ test('the types of arguments and answers are those of the contract', async () =>
   expect(name).toBe(first);
 });
 
+test('a page that does not say what comes next is not taken for the last one: it is asked for again', async () => {
+  const { client, fault } = await newCompany({ contacts: 3 });
+  await fault({ status: 200, body: { _results: [] } });
+  expect((await client.listContacts())._results.length).toBe(3);
+});
+
 test('what is put into a path stays one segment of it', async () => {
   const { client, journal } = await newCompany();
   for (const contact_id of ['../tags', 'a/b', '?limit=1', '#', '%2e%2e', 'ü &', '..%2ftags']) {
