@@ -1,33 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ErrorBody } from '../../src/contract/errors.ts';
-import { at, type Company, startFrozen, type TestSandbox } from './test-sandbox.ts';
-
-interface Page {
-  _pagination: { next: string | null };
-  _links: { self: string };
-  _results: { id: string }[];
-}
-
-async function page(service: TestSandbox, url: string, company: Company): Promise<Page> {
-  const response = await service.api(url, at(company.api_tokens, 0).token);
-  expect(response.status).toBe(200);
-  return (await response.json()) as Page;
-}
-
-async function allPages(service: TestSandbox, path: string, company: Company): Promise<Page[]> {
-  const pages: Page[] = [];
-  for (let url: string | null = path; url !== null; ) {
-    const read: Page = await page(service, url, company);
-    pages.push(read);
-    url = read._pagination.next;
-  }
-  return pages;
-}
-
-/** A company whose limit is never met. */
-function company(service: TestSandbox, spec: object = {}): Promise<Company> {
-  return service.company({ plan: 'enterprise', addon_rpm: 10_000, ...spec });
-}
+import { allPages, company, type Page, page } from './paging.ts';
+import { at, type Company, startFrozen } from './test-sandbox.ts';
 
 test.each(['contacts', 'conversations'])('%s: 50 a page by default, self as requested', async (list) => {
   const service = await startFrozen();

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { hundredthsBytes, jsonBytes, thousandthsBytes } from '../../src/sandbox/data/json-bytes.ts';
 import { Random } from '../../src/sandbox/data/random.ts';
 import { createCompany } from '../../src/sandbox/state/company.ts';
-import { at } from './test-sandbox.ts';
+import { company } from './paging.ts';
+import { at, startFrozen } from './test-sandbox.ts';
 
 const VIEW = { isShared: true, now: 0 };
 const PAGE = 50;
@@ -65,4 +66,25 @@ test('texts are UTF-8, one character a byte', () => {
   expect([...text].every((character) => character <= '\xff')).toBe(true);
   expect(JSON.parse(decoded(text))).toBe('ü€😀\n');
   expect(at([...text], 1).charCodeAt(0)).toBe(0xc3);
+});
+
+test('a page has the same bytes when a fault lets it through whole, in pieces or in part', async () => {
+  const service = await startFrozen();
+  const owner = await company(service);
+  const read = async () => {
+    const response = await service.api('/contacts', at(owner.api_tokens, 0).token);
+    return {
+      length: response.headers.get('content-length'),
+      body: Buffer.from(await response.arrayBuffer()),
+    };
+  };
+  const { length, body } = await read();
+  expect(length).toBe(String(body.length));
+  expect(body.toString('utf8')).toMatch(/\p{Script=Han}/u);
+  for (const fault of [{ headers: { 'x-odd': '1' } }, { drip: { bytes: 9_001, every_ms: 0 } }]) {
+    await service.done('faults', { match: {}, fault });
+    expect((await read()).body.equals(body)).toBe(true);
+  }
+  await service.done('faults', { match: {}, fault: { truncate: 7_000 } });
+  expect((await read()).body.equals(body.subarray(0, 7_000))).toBe(true);
 });
