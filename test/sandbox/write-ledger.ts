@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { locate } from '../../src/sandbox/ledger/rule.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const MEASURED = 'src/sandbox/ledger/measured.json';
@@ -48,14 +49,28 @@ function pickCases(exercises: Exercise[]): Record<string, string[]> {
   );
 }
 
-const directory = mkdtempSync(join(tmpdir(), 'ledger-'));
-try {
-  run('vitest', ['run', 'test/sandbox', '--exclude', 'test/sandbox/ledger.test.ts'], directory);
-  writeFileSync(join(ROOT, MEASURED), `${JSON.stringify(pickCases(readExercises(directory)))}\n`);
-} finally {
-  rmSync(directory, { recursive: true });
+function measure(): Exercise[] {
+  const directory = mkdtempSync(join(tmpdir(), 'ledger-'));
+  try {
+    run('vitest', ['run', 'test/sandbox', '--exclude', 'test/sandbox/ledger.test.ts'], directory);
+    return readExercises(directory);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 }
+
+const exercises = measure();
+writeFileSync(join(ROOT, MEASURED), `${JSON.stringify(pickCases(exercises))}\n`);
 run('biome', ['format', '--write', MEASURED]);
-// Only now: it reads what was just measured.
+
+// Only now: they read what was just measured.
+const { LEDGER } = await import('../../src/sandbox/ledger/ledger.ts');
 const { ledgerMarkdown } = await import('../../src/sandbox/ledger/markdown.ts');
 writeFileSync(join(ROOT, PAGE), ledgerMarkdown());
+
+const ran = new Set(exercises.map(({ self }) => self));
+const files = new Set([...ran].map((self) => locate(self).file));
+const lost = LEDGER.flatMap(({ cases }) => cases).filter(
+  (cited) => files.has(locate(cited).file) && !ran.has(cited),
+);
+if (lost.length > 0) throw new Error(`these did not run under the title that is cited:\n${lost.join('\n')}`);

@@ -7,7 +7,7 @@ export const AUTHENTICATION_RULES = [
       id: 'grant only code',
       rule: '1. The authorization code grant is the only one (beside the refresh that belongs to it).',
       source: 'specified',
-      cases: ['sandbox/token › %s is an error of RFC 6749'],
+      cases: ['sandbox/token › another grant_type is an error of RFC 6749'],
     },
     {
       id: 'client credentials',
@@ -45,11 +45,19 @@ export const AUTHENTICATION_RULES = [
       ],
     },
     {
+      id: 'flow state',
+      rule: '4. Who gets another state back than the one that was sent aborts: the app does.',
+      source: 'specified',
+      cases: [
+        'flows/install › a state that is missing, unknown, spent or from another browser asks the service for nothing',
+      ],
+    },
+    {
       id: 'basic at token route',
       rule: '5. The token route takes Basic with client id and secret joined by a colon, in Base64 as they are, and nothing else.',
       source: 'specified',
       cases: [
-        'sandbox/token › the token route refuses %s',
+        'sandbox/token › the token route refuses form-encoded credentials',
         'sandbox/token › the secret may hold a colon: the first one parts',
       ],
     },
@@ -59,7 +67,7 @@ export const AUTHENTICATION_RULES = [
       source: 'specified',
       cases: [
         'sandbox/bearer › neither Basic, nor a refresh token, nor an unknown one opens the API',
-        'sandbox/bearer › %s without a token is a 401 with the five headers',
+        'sandbox/bearer › /me without a token is a 401 with the five headers',
       ],
     },
     {
@@ -84,11 +92,20 @@ export const AUTHENTICATION_RULES = [
       cases: ['sandbox/token-lifecycle › in its last 24 hours a new one starts another six months'],
     },
     {
+      id: 'newest refresh token',
+      rule: '8. The client keeps the newest refresh token and refreshes in time: the app does, in the last 24 hours.',
+      source: 'specified',
+      cases: [
+        'tokens/tokens › a new refresh token is durable before anybody uses the new access token',
+        'flows/tokens › the sweep renews the refresh token in its last 24 hours, without anybody asking',
+      ],
+    },
+    {
       id: 'reach shared',
       rule: '9. OAuth tokens reach what the teams of the company share.',
       source: 'specified',
       cases: [
-        'sandbox/reach › of %s, an OAuth token lists what is shared, an API token with the scope all',
+        'sandbox/reach › of /tags, an OAuth token lists what is shared, an API token with the scope all',
         'sandbox/responses › OAuth tokens reach canned answers',
       ],
     },
@@ -96,7 +113,9 @@ export const AUTHENTICATION_RULES = [
       id: 'reach private inboxes and tags',
       rule: '9. OAuth tokens do not reach a teammate’s own inboxes and tags.',
       source: 'specified',
-      cases: ['sandbox/reach › one private thing of %s is 403 for an OAuth token, and open to an API token'],
+      cases: [
+        'sandbox/reach › one private thing of /inboxes is 403 for an OAuth token, and open to an API token',
+      ],
     },
     {
       id: 'reach signatures',

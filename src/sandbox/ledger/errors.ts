@@ -38,7 +38,7 @@ export const ERROR_RULES = [
       source: 'specified',
       cases: [
         'sandbox/rules-guards › x-service-tier stands on the answers of guarded routes, and on no other',
-        'sandbox/openapi › an answer is refused in which %s',
+        'sandbox/openapi › an answer is refused in which a route without a guard names a tier',
       ],
     },
     {
@@ -46,7 +46,7 @@ export const ERROR_RULES = [
       rule: 'A guard refuses with 429 and retry-after, though x-ratelimit-remaining is above 0.',
       source: 'specified',
       cases: [
-        'sandbox/rules-guards › %s is refused by its guard while there is plenty of the rate limit left',
+        'sandbox/rules-guards › createLink is refused by its guard while there is plenty of the rate limit left',
       ],
     },
     {
@@ -60,6 +60,15 @@ export const ERROR_RULES = [
       rule: 'While one bucket is full, other buckets of the same guard are open.',
       source: 'specified',
       cases: ['sandbox/rules-guards › a full bucket closes no other one'],
+    },
+    {
+      id: 'client waits',
+      rule: 'A client waits as long as retry-after says, and leaves that bucket alone meanwhile: ours does.',
+      source: 'specified',
+      cases: [
+        'client/refusal › 429 waits as long as retry-after says, and names the guard',
+        'client/budget/guard-buckets › that refuse are left alone for as long as the service says, and nothing else is',
+      ],
     },
   ]),
 ];

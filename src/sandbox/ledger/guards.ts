@@ -2,7 +2,7 @@ import { section } from './rule.ts';
 
 /** The guards themselves; what each route’s guard does stands with the routes. */
 export const GUARD_RULES = [
-  ...section('Limits, additional rate guards', [
+  ...section('Limits: additional rate guards', [
     {
       id: 'guard tier',
       rule: 'Every answer of a guarded route carries x-service-tier.',
@@ -54,7 +54,7 @@ export const GUARD_RULES = [
       cases: ['contract/guards › no other route is guarded'],
     },
   ]),
-  ...section('Limits, per-resource guards', [
+  ...section('Limits: per-resource guards', [
     {
       id: 'key accounts',
       rule: 'Creating and changing accounts: per route and account_id.',

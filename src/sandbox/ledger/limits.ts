@@ -2,24 +2,24 @@ import { section } from './rule.ts';
 
 /** The rate limits and what tells of them. */
 export const LIMIT_RULES = [
-  ...section('Limits, standard rate limit', [
+  ...section('Limits: standard rate limit', [
     {
       id: 'plan starter',
       rule: 'Starter: 50 requests a minute.',
       source: 'specified',
-      cases: ['sandbox/limits › an API token has the limit of the plan: %s + %i'],
+      cases: ['sandbox/limits › an API token has the limit of the plan: starter + 0'],
     },
     {
       id: 'plan professional',
       rule: 'Professional: 100 requests a minute.',
       source: 'specified',
-      cases: ['sandbox/limits › an API token has the limit of the plan: %s + %i'],
+      cases: ['sandbox/limits › an API token has the limit of the plan: professional + 0'],
     },
     {
       id: 'plan enterprise',
       rule: 'Enterprise: 200 requests a minute.',
       source: 'specified',
-      cases: ['sandbox/limits › an API token has the limit of the plan: %s + %i'],
+      cases: ['sandbox/limits › an API token has the limit of the plan: enterprise + 0'],
     },
     {
       id: 'per company',
@@ -31,19 +31,19 @@ export const LIMIT_RULES = [
       id: 'default 50',
       rule: 'The least that a company has is 50 requests a minute.',
       source: 'specified',
-      cases: ['sandbox/bearer › %s without a token is a 401 with the five headers'],
+      cases: ['sandbox/bearer › /me without a token is a 401 with the five headers'],
     },
     {
       id: 'add-on',
       rule: 'From the Professional plan on an add-on raises the limit.',
       source: 'specified',
       cases: [
-        'sandbox/limits › an API token has the limit of the plan: %s + %i',
+        'sandbox/limits › an API token has the limit of the plan: professional + 25',
         'sandbox/limits › a starter company cannot buy an increase',
       ],
     },
   ]),
-  ...section('Limits, other rate limits', [
+  ...section('Limits: other rate limits', [
     {
       id: 'partner limit',
       rule: 'A partner’s requests by OAuth have 120 a minute, per company.',
@@ -69,12 +69,12 @@ export const LIMIT_RULES = [
       cases: ['sandbox/introspection › an application’s server is called 600 times a minute, and no more'],
     },
   ]),
-  ...section('Limits, burst allowance', [
+  ...section('Limits: burst allowance', [
     {
       id: 'burst half',
       rule: 'Once the limit is used up there is half of it on top, add-ons included.',
       source: 'specified',
-      cases: ['sandbox/limits › an API token has the limit of the plan: %s + %i'],
+      cases: ['sandbox/limits › an API token has the limit of the plan: professional + 25'],
     },
     {
       id: 'burst replenished',
@@ -83,27 +83,27 @@ export const LIMIT_RULES = [
       cases: ['sandbox/limits › the burst is full again ten windows after its first request'],
     },
   ]),
-  ...section('Limits, response headers', [
+  ...section('Limits: response headers', [
     {
       id: 'headers everywhere',
       rule: 'All five stand on every answer of the API.',
       source: 'specified',
       cases: [
         'sandbox/bearer › 404 and 405 carry the five headers, and count',
-        'sandbox/openapi › an answer is refused in which %s',
+        'sandbox/openapi › an answer is refused in which a rate header is missing',
       ],
     },
     {
       id: 'header limit',
       rule: 'x-ratelimit-limit: the most requests of a window.',
       source: 'specified',
-      cases: ['sandbox/limits › an API token has the limit of the plan: %s + %i'],
+      cases: ['sandbox/limits › an API token has the limit of the plan: starter + 0'],
     },
     {
       id: 'header remaining',
       rule: 'x-ratelimit-remaining: what is left in the window.',
       source: 'specified',
-      cases: ['sandbox/limits › an API token has the limit of the plan: %s + %i'],
+      cases: ['sandbox/limits › an API token has the limit of the plan: starter + 0'],
     },
     {
       id: 'header reset',
@@ -118,7 +118,7 @@ export const LIMIT_RULES = [
       id: 'header burst limit',
       rule: 'x-ratelimit-burst-limit: the burst allowance.',
       source: 'specified',
-      cases: ['sandbox/limits › an API token has the limit of the plan: %s + %i'],
+      cases: ['sandbox/limits › an API token has the limit of the plan: starter + 0'],
     },
     {
       id: 'header burst remaining',
@@ -127,7 +127,7 @@ export const LIMIT_RULES = [
       cases: ['sandbox/limits › the burst is full again ten windows after its first request'],
     },
   ]),
-  ...section('Limits, token lifetimes', [
+  ...section('Limits: token lifetimes', [
     {
       id: 'lifetimes',
       rule: 'An access token lives 60 minutes, a refresh token six months.',

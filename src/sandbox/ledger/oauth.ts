@@ -2,7 +2,7 @@ import { section } from './rule.ts';
 
 /** The OAuth routes, parameter by parameter. */
 export const OAUTH_RULES = [
-  ...section('Endpoints, OAuth routes', [
+  ...section('Endpoints: OAuth routes', [
     {
       id: 'authorize route',
       rule: 'GET {auth_url}/oauth/authorize starts an authorization in the browser.',
@@ -23,7 +23,7 @@ export const OAUTH_RULES = [
       rule: 'response_type must be there, and be code.',
       source: 'specified',
       cases: [
-        'sandbox/authorize › response_type "%s" is told to the application',
+        'sandbox/authorize › response_type "token" is told to the application',
         'sandbox/authorize › a missing response_type is an invalid_request',
       ],
     },
@@ -31,14 +31,14 @@ export const OAUTH_RULES = [
       id: 'authorize client_id',
       rule: 'client_id must be there, and be that of an application.',
       source: 'specified',
-      cases: ['sandbox/authorize › %s never redirects'],
+      cases: ['sandbox/authorize › an unknown client never redirects'],
     },
     {
       id: 'authorize redirect_uri',
       rule: 'redirect_uri must be there, and be an address of the application.',
       source: 'specified',
       cases: [
-        'sandbox/authorize › %s never redirects',
+        'sandbox/authorize › an unregistered address never redirects',
         'sandbox/authorize › a repeated client_id or redirect_uri never redirects',
       ],
     },
@@ -65,7 +65,7 @@ export const OAUTH_RULES = [
       rule: 'The exchange needs the code of the callback, which is good once.',
       source: 'specified',
       cases: [
-        'sandbox/token › %s is an error of RFC 6749',
+        'sandbox/token › no code is an error of RFC 6749',
         'sandbox/token › a code used twice gives nothing, and ends the tokens that it gave, and those alone',
       ],
     },
@@ -79,7 +79,7 @@ export const OAUTH_RULES = [
       id: 'exchange grant_type',
       rule: 'grant_type must be authorization_code for an exchange and refresh_token for a refresh.',
       source: 'specified',
-      cases: ['sandbox/token › %s is an error of RFC 6749'],
+      cases: ['sandbox/token › no grant_type is an error of RFC 6749'],
     },
     {
       id: 'refresh refresh_token',
@@ -94,7 +94,7 @@ export const OAUTH_RULES = [
       cases: ['sandbox/token › a code gives exactly the four members of the specification'],
     },
   ]),
-  ...section('Endpoints, creation of messages', [
+  ...section('Endpoints: creation of messages', [
     {
       id: 'message tags validated',
       rule: 'The tags that are asked for must be applicable to the inboxes of the message.',

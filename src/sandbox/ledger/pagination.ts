@@ -2,14 +2,14 @@ import { section } from './rule.ts';
 
 /** How lists come in pages. */
 export const PAGINATION_RULES = [
-  ...section('Endpoints, pagination', [
+  ...section('Endpoints: pagination', [
     {
       id: 'page limit',
       rule: 'The first call may name a limit, a whole number.',
       source: 'specified',
       cases: [
         'sandbox/pagination › next carries the original limit, and the last page ends in null',
-        'sandbox/pagination › limit=%s is a 400',
+        'sandbox/pagination › limit=101 is a 400',
       ],
     },
     {
@@ -48,21 +48,21 @@ export const PAGINATION_RULES = [
       id: 'page self',
       rule: '_links.self is the URL of the page.',
       source: 'specified',
-      cases: ['sandbox/pagination › %s: 50 a page by default, self as requested'],
+      cases: ['sandbox/pagination › contacts: 50 a page by default, self as requested'],
     },
   ]),
-  ...section('Limits, pagination sizes', [
+  ...section('Limits: pagination sizes', [
     {
       id: 'limit default',
       rule: 'Without a limit a page has up to 50 results.',
       source: 'specified',
-      cases: ['sandbox/pagination › %s: 50 a page by default, self as requested'],
+      cases: ['sandbox/pagination › contacts: 50 a page by default, self as requested'],
     },
     {
       id: 'limit maximum',
       rule: 'A page has at most 100 results.',
       source: 'specified',
-      cases: ['sandbox/pagination › limit=%s is a 400'],
+      cases: ['sandbox/pagination › limit=101 is a 400'],
     },
   ]),
 ];

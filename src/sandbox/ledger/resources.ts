@@ -2,7 +2,7 @@ import { section } from './rule.ts';
 
 /** What documents carry, and which states they have. */
 export const RESOURCE_RULES = [
-  ...section('Resources, tag', [
+  ...section('Resources: tag', [
     {
       id: 'tag created_at',
       rule: 'A tag tells when it was created.',
@@ -36,7 +36,7 @@ export const RESOURCE_RULES = [
       ],
     },
   ]),
-  ...section('Resources, account', [
+  ...section('Resources: account', [
     {
       id: 'account is_blocked',
       rule: 'An account tells whether it is blocked.',
@@ -44,7 +44,7 @@ export const RESOURCE_RULES = [
       cases: ['sandbox/accounts › an account is changed, blocked and unblocked; updated_at tells when'],
     },
   ]),
-  ...section('Resources, message', [
+  ...section('Resources: message', [
     {
       id: 'message is_draft',
       rule: 'A message tells a draft from what was sent or received.',
@@ -72,7 +72,32 @@ export const RESOURCE_RULES = [
       ],
     },
   ]),
-  ...section('Resources, common response members', [
+  ...section('Resources: other resources', [
+    {
+      id: 'responses all',
+      rule: 'The list of canned answers has all of them.',
+      source: 'specified',
+      cases: ['sandbox/responses › all canned answers are listed, and each is fetched alone'],
+    },
+    {
+      id: 'teammate inboxes',
+      rule: 'A teammate’s inboxes are those that the teammate can access.',
+      source: 'specified',
+      cases: [
+        'sandbox/teammates › a teammate’s inboxes are the shared ones that it can access, and for a token that reaches it the own',
+      ],
+    },
+    {
+      id: 'locales',
+      rule: 'Knowledge bases and articles have locales, each with contents of its own.',
+      source: 'specified',
+      cases: [
+        'sandbox/knowledge-bases › with a locale that one is changed, and the default one stays as it was',
+        'sandbox/knowledge-bases › an article’s content is changed in one locale, and stays in the other',
+      ],
+    },
+  ]),
+  ...section('Resources: common response members', [
     {
       id: 'member next',
       rule: 'A page has in _pagination.next the URL of the next one, or null at the end.',
@@ -83,7 +108,7 @@ export const RESOURCE_RULES = [
       id: 'member self',
       rule: 'A page has in _links.self its own URL.',
       source: 'specified',
-      cases: ['sandbox/pagination › %s: 50 a page by default, self as requested'],
+      cases: ['sandbox/pagination › contacts: 50 a page by default, self as requested'],
     },
     {
       id: 'member error',
@@ -94,7 +119,7 @@ export const RESOURCE_RULES = [
       ],
     },
   ]),
-  ...section('States, message draft state', [
+  ...section('States: message draft state', [
     {
       id: 'draft true',
       rule: 'A draft has is_draft true.',
@@ -121,7 +146,7 @@ export const RESOURCE_RULES = [
       ],
     },
   ]),
-  ...section('States, token lifecycle', [
+  ...section('States: token lifecycle', [
     {
       id: 'state exchange',
       rule: 'A valid code with the right redirect_uri and credentials becomes an access token and a refresh token.',

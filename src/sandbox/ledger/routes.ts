@@ -23,11 +23,11 @@ function routeRules(operation: string, route: RouteContract): Rule[] {
     return { id: `route ${key}`, cases: MEASURED[key] ?? [], ...rest };
   };
   return [
-    rule('', { section: 'Endpoints', rule: `${name}: ${summary}`, source }),
+    rule('', { section: 'Endpoints: routes', rule: `${name}: ${summary}`, source }),
     ...(async === true
       ? [
           rule('async', {
-            section: 'Endpoints',
+            section: 'Endpoints: routes',
             rule: `${name}: asynchronously on request`,
             source: 'specified' as const,
           }),
@@ -37,7 +37,7 @@ function routeRules(operation: string, route: RouteContract): Rule[] {
       ? []
       : [
           rule('guard', {
-            section: 'Limits, additional rate guards',
+            section: 'Limits: guards, route by route',
             rule: `${name}: ${limitText(GUARDS[guard.guard])}, ${keyText(guard)}`,
             source: 'specified' as const,
           }),

@@ -1,8 +1,40 @@
+/** Parts of the specification, in its order; what it leaves open comes last. */
+export const SECTIONS = [
+  'What the service does',
+  'Resources: tag',
+  'Resources: account',
+  'Resources: message',
+  'Resources: other resources',
+  'Resources: common response members',
+  'States: message draft state',
+  'States: token lifecycle',
+  'Endpoints: OAuth routes',
+  'Endpoints: routes',
+  'Endpoints: creation of messages',
+  'Endpoints: pagination',
+  'Authentication',
+  'Events',
+  'Errors',
+  'Limits: standard rate limit',
+  'Limits: other rate limits',
+  'Limits: burst allowance',
+  'Limits: response headers',
+  'Limits: additional rate guards',
+  'Limits: per-resource guards',
+  'Limits: guards, route by route',
+  'Limits: pagination sizes',
+  'Limits: token lifetimes',
+  'Versioning',
+  'Our choices',
+] as const;
+
+/** A part of the specification. */
+export type Section = (typeof SECTIONS)[number];
+
 /** One rule of the service, and the tests that hold it. */
 export interface Rule {
   id: string;
-  /** Of the specification. */
-  section: string;
+  section: Section;
   /** In our own words. */
   rule: string;
   /** `specified`: it stands in the specification; `choice`: ours, where the specification is silent. */
@@ -12,7 +44,7 @@ export interface Rule {
 }
 
 /** A section's rules, the section named once. */
-export function section(name: string, rules: readonly Omit<Rule, 'section'>[]): readonly Rule[] {
+export function section(name: Section, rules: readonly Omit<Rule, 'section'>[]): readonly Rule[] {
   return rules.map((rule) => ({ section: name, ...rule }));
 }
 

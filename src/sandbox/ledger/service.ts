@@ -9,7 +9,7 @@ export const SERVICE_RULES = [
       source: 'specified',
       cases: [
         'sandbox/rules-service › every answer of a route is JSON, as the description has it, be it good or an error',
-        'sandbox/openapi › an answer is refused in which %s',
+        'sandbox/openapi › an answer is refused in which the body is no JSON',
       ],
     },
     {

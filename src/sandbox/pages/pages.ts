@@ -9,7 +9,7 @@ import { asset } from './render.ts';
 
 const STYLE = asset(
   'text/css; charset=utf-8',
-  ...['base', 'controls', 'lists', 'panel'].map((subject) => `styles/${subject}.css`),
+  ...['base', 'controls', 'lists', 'panel', 'fidelity'].map((subject) => `styles/${subject}.css`),
 );
 
 /** The control panel's modules: `/front.js` loads them all. */
