@@ -4,9 +4,9 @@ import { expect, test } from 'vitest';
 import { HEADER } from '../../src/contract/headers.ts';
 import { at, startFrozen, type TestSandbox } from './test-sandbox.ts';
 
-async function ready() {
+async function ready(spec: object = {}) {
   const service = await startFrozen();
-  const company = await service.company();
+  const company = await service.company(spec);
   return { service, company, token: at(company.api_tokens, 0).token };
 }
 
@@ -140,7 +140,63 @@ test('an answer that is lost after the request took effect: the record is change
   expect((await service.call('GET', tag, token)).body).toMatchObject({ name: 'changed' });
 });
 
+test('records change once the page is sent: the page is as it was, and the ones after it are not', async () => {
+  const { service, company, token } = await ready({ contacts: 40 });
+  const other = await service.company({ contacts: 40 });
+  const ids = async (path: string, who = token) => {
+    const { body } = await service.call<{ _results: { id: string }[] }>('GET', path, who);
+    return body._results.map(({ id }) => id);
+  };
+  const before = await ids('/contacts?limit=100');
+  await order(
+    service,
+    { records: { resource: 'contacts', create: 2, delete: 10 } },
+    { match: { path: '/contacts' } },
+  );
+  expect(await ids('/contacts?limit=100'), 'the page that met the fault').toEqual(before);
+  const after = await ids('/contacts?limit=100');
+  expect(before.filter((id) => !after.includes(id))).toHaveLength(10);
+  expect(after.filter((id) => !before.includes(id))).toHaveLength(2);
+  const { companies } = await service.state();
+  const count = (one: string) => companies.find(({ id }) => id === one)?.counts.contacts;
+  expect([count(company.id), count(other.id)]).toEqual([32, 40]);
+});
+
+test('a list that is reordered while someone pages ends, though not with the same records', async () => {
+  const { service, token } = await ready();
+  interface List {
+    _pagination: { next: string | null };
+    _results: { id: string }[];
+  }
+  await order(
+    service,
+    { records: { resource: 'contacts', reorder: true } },
+    { match: { path: '/contacts', nth: 2 } },
+  );
+  const seen: string[] = [];
+  let pages = 0;
+  for (let next: string | null = '/contacts?limit=25'; next !== null; pages++) {
+    const { body }: { body: List } = await service.call<List>('GET', next, token);
+    seen.push(...body._results.map(({ id }) => id));
+    next = body._pagination.next;
+  }
+  expect([pages, seen.length]).toEqual([4, 100]);
+  expect(new Set(seen).size, 'different ones').toBeLessThan(100);
+});
+
+test('records change also when the answer is an error', async () => {
+  const { service, company, token } = await ready();
+  await order(service, { status: 503, records: { resource: 'conversations', delete: 5 } });
+  expect(await service.statuses(1, '/conversations', token)).toEqual([503]);
+  const { companies } = await service.state();
+  const after = companies.find(({ id }) => id === company.id)?.counts.conversations;
+  expect(after).toBe(company.counts.conversations - 5);
+});
+
 test.each([
+  { fault: { records: { resource: 'tags', delete: 1 } } },
+  { fault: { records: { resource: 'contacts' } } },
+  { fault: { records: { resource: 'contacts', delete: 1 }, drop: 'before' } },
   { fault: { drip: { bytes: 0, every_ms: 5 } } },
   { fault: { drip: { bytes: 5 } } },
   { fault: { revoke: 'everything' } },

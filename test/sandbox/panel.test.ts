@@ -60,7 +60,7 @@ function stands(page: Page, company: string, name: string, words: string): Promi
 test('a fault is ordered with the form, and seen to happen among the requests', async () => {
   const { service, company, page, token } = await start();
   await page.getByLabel('Route').selectOption('GET /contacts');
-  await page.getByLabel('Company').selectOption({ label: 'Ada & Söhne' });
+  await page.locator('select[name="company_id"]').selectOption({ label: 'Ada & Söhne' });
   await page.getByLabel('From the so-many-th').fill('2');
   await page.getByLabel('Status').fill('502');
   await page.getByLabel('retry-after').fill('7');
@@ -100,6 +100,11 @@ const KINDS: [kind: string, fields: Record<string, string>, fault: object][] = [
   ['headers', { Header: 'x-ratelimit-limit', Value: '-1' }, { headers: { 'x-ratelimit-limit': '-1' } }],
   ['headers', { Header: 'date', Value: '' }, { headers: { date: null } }],
   ['revoke', {}, { revoke: 'access_token' }],
+  [
+    'records',
+    { 'are created': '2', 'are deleted': '4' },
+    { records: { resource: 'contacts', create: 2, delete: 4, change: 0, reorder: false } },
+  ],
 ];
 
 test('the form orders every kind of fault, and offers all of them', async () => {

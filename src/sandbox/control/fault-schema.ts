@@ -1,5 +1,6 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { z } from 'zod';
+import { recordSchema } from './record-schema.ts';
 
 const DELAY_MAX_MS = 10 * 60_000;
 const TIMES_MAX = 1_000_000;
@@ -47,14 +48,15 @@ export const faultSchema = z.strictObject({
       truncate: z.int().min(0).optional(),
       drip: z.strictObject({ bytes: z.int().min(1), every_ms: z.int().min(0).max(DELAY_MAX_MS) }).optional(),
       revoke: z.enum(['access_token', 'grant']).optional(),
+      records: recordSchema.optional(),
     })
     .refine(
       (fault) => Object.values(fault).some((value) => value !== undefined),
       'needs at least one thing that goes wrong',
     )
     .refine(
-      ({ drop, revoke }) => drop !== 'before' || revoke === undefined,
-      'cannot revoke: with drop "before" the request takes no effect',
+      ({ drop, revoke, records }) => drop !== 'before' || (revoke === undefined && records === undefined),
+      'cannot revoke or change records: with drop "before" the request takes no effect',
     ),
   times: z.int().min(1).max(TIMES_MAX).default(1),
 });

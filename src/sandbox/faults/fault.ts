@@ -1,3 +1,5 @@
+import type { RecordChanges } from '../state/change-records.ts';
+
 /** Which requests a fault is for; what is left out matches any. */
 export interface FaultMatch {
   method?: string | undefined;
@@ -36,6 +38,8 @@ export interface Fault {
   drip?: Drip | undefined;
   /** Once the request took effect, the access token that made it is revoked, or all that was granted with it. */
   revoke?: 'access_token' | 'grant' | undefined;
+  /** Once the request took effect, records of the company change: what happens to a list while someone pages. */
+  records?: RecordChanges | undefined;
 }
 
 /** What a request is known by, to match faults with. */

@@ -11,7 +11,6 @@ import { send } from './send.ts';
 
 /** A request of which it is known who asks, and that has not taken effect yet. */
 export interface Prepared extends Allowance {
-  companyId: string | undefined;
   /** The application's client id. */
   application: string | undefined;
   /** Pattern of the route that serves it, when it is one of the API's. */
@@ -58,7 +57,7 @@ export async function exchange(
     response.destroy();
   } else {
     const answer = await prepared.perform(fault && replacement(fault));
-    if (fault !== undefined) leaveBehind(fault, prepared);
+    if (fault !== undefined) leaveBehind(world, fault, prepared);
     const outgoing = fault === undefined ? answer : disturb(answer, fault);
     const delayMs = latencyMs + (fault?.delay_ms ?? 0);
     // A stopping process does not wait for answers that are still held back.

@@ -30,6 +30,15 @@ const FAULTS = {
     headers: { [text('header_name')]: text('header_value') === '' ? null : text('header_value') },
   }),
   revoke: () => ({ revoke: text('revoke') }),
+  records: () => ({
+    records: {
+      resource: text('resource'),
+      create: number('create'),
+      delete: number('delete'),
+      change: number('change'),
+      reorder: form.elements.reorder.checked,
+    },
+  }),
 };
 
 /** Whom it is for: what is left open in the form is left out. */
