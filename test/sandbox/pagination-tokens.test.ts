@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { ErrorBody } from '../../src/contract/errors.ts';
-import { company, idsOf, nextOf, page } from './paging.ts';
-import { at, type Company, startFrozen, type TestSandbox } from './test-sandbox.ts';
+import { spawnEntry } from '../support/spawn-entry.ts';
+import { company, idsOf, nextOf, type Page, page } from './paging.ts';
+import { at, type Company, type State, startFrozen, type TestSandbox } from './test-sandbox.ts';
 
 async function get(service: TestSandbox, url: string, owner: Company, token = 0): Promise<Response> {
   return service.api(url, at(owner.api_tokens, token).token);
@@ -88,14 +89,29 @@ test('a page token that is given twice is a 400', async () => {
   await expectRefused(service, `${next.href}&page_token=${token}`, owner);
 });
 
+/** A sandbox in a process of its own. */
+async function startProcess() {
+  const entry = spawnEntry('src/sandbox/main.ts', { SANDBOX_PORT: '0' });
+  const [, apiUrl = ''] = await entry.waitForOutput(/API +(http:\S+)/);
+  const { companies } = (await (await fetch(new URL('/_sandbox/state', apiUrl))).json()) as State;
+  const authorization = `Bearer ${at(at(companies, 1).api_tokens, 0).token}`;
+  const read = async (path: string) => {
+    const response = await fetch(`${apiUrl}${path}`, { headers: { authorization } });
+    expect(response.status).toBe(200);
+    return (await response.json()) as Page;
+  };
+  return { entry, read };
+}
+
 test('page tokens survive a restart', async () => {
-  const before = await startFrozen();
-  const owner = at((await before.state()).companies, 1);
-  const { next } = await secondPage(before, owner);
-  const read = await page(before, next.href, owner);
-  await before.sandbox.close();
-  const after = await startFrozen();
-  const again = await page(after, `/contacts${next.search}`, owner);
-  expect(idsOf(again)).toEqual(idsOf(read));
-  expect(idsOf(await page(after, '/contacts?limit=10', owner))).not.toEqual(idsOf(read));
+  const before = await startProcess();
+  const first = await before.read('/contacts?limit=10');
+  const { search } = new URL(nextOf(first));
+  const second = await before.read(`/contacts${search}`);
+  await before.entry.stop();
+  const after = await startProcess();
+  const again = await after.read(`/contacts${search}`);
+  expect(idsOf(again)).toEqual(idsOf(second));
+  expect(idsOf(again)).not.toEqual(idsOf(first));
+  await after.entry.stop();
 });
