@@ -19,25 +19,20 @@ export interface Described {
   guards: GuardRules;
 }
 
-/** A list's members (Resources, "Common response members"). */
-const PAGE_SCHEMA = {
-  type: 'object',
-  properties: {
-    _pagination: {
-      type: 'object',
-      properties: {
-        next: { type: ['string', 'null'], format: 'uri', description: 'The next page; null at the end.' },
-      },
-      required: ['next'],
+/** Members that every page of a list has (Resources, "Common response members"). */
+const PAGE_SCHEMAS = {
+  Pagination: {
+    type: 'object',
+    properties: {
+      next: { type: ['string', 'null'], format: 'uri', description: 'The next page; null at the end.' },
     },
-    _links: {
-      type: 'object',
-      properties: { self: { type: 'string', format: 'uri', description: 'This page.' } },
-      required: ['self'],
-    },
-    _results: { type: 'array' },
+    required: ['next'],
   },
-  required: ['_pagination', '_links', '_results'],
+  PageLinks: {
+    type: 'object',
+    properties: { self: { type: 'string', format: 'uri', description: 'This page.' } },
+    required: ['self'],
+  },
 };
 
 const PARAMETERS = {
@@ -112,7 +107,7 @@ export function describeService({ apiUrl, authUrl, guards }: Described) {
     tags: [...families, 'oauth'].map((name) => ({ name })),
     paths: { ...paths, ...oauthPaths(authUrl) },
     components: {
-      schemas: { ...schemas.components, ...OAUTH_SCHEMAS, Page: PAGE_SCHEMA, Error: ERROR_SCHEMA },
+      schemas: { ...schemas.components, ...OAUTH_SCHEMAS, ...PAGE_SCHEMAS, Error: ERROR_SCHEMA },
       headers: HEADERS,
       parameters: PARAMETERS,
       responses: errorResponses(guards),

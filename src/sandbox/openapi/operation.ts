@@ -28,11 +28,16 @@ function parameters({ path, list, async }: RouteContract): object[] {
   ];
 }
 
+/** A page of a list (Resources, "Common response members"). */
 function pageOf(item: JsonSchema): JsonSchema {
   return {
-    allOf: [{ $ref: '#/components/schemas/Page' }],
     type: 'object',
-    properties: { _results: { type: 'array', items: item } },
+    properties: {
+      _pagination: { $ref: '#/components/schemas/Pagination' },
+      _links: { $ref: '#/components/schemas/PageLinks' },
+      _results: { type: 'array', items: item },
+    },
+    required: ['_pagination', '_links', '_results'],
   };
 }
 
