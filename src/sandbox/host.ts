@@ -17,6 +17,8 @@ export interface Host {
   snapshots: Snapshots;
   /** Whether it listens beyond this machine. */
   exposed: boolean;
+  /** How often it went back to the start. */
+  resets: number;
   /** Back to the state at start. */
   reset(): void;
 }

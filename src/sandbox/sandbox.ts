@@ -104,7 +104,9 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     addresses: { origin: '', apiUrl: '', authUrl: '' },
     snapshots: new Snapshots(),
     exposed,
+    resets: 0,
     reset() {
+      host.resets += 1;
       clock.reset();
       host.world = newWorld();
       host.world.tokens.onIssue();

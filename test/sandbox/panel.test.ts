@@ -102,7 +102,7 @@ const KINDS: [kind: string, fields: Record<string, string>, fault: object][] = [
   ['revoke', {}, { revoke: 'access_token' }],
   [
     'records',
-    { 'are created': '2', 'are deleted': '4' },
+    { Created: '2', Deleted: '4' },
     { records: { resource: 'contacts', create: 2, delete: 4, change: 0, reorder: false } },
   ],
 ];
@@ -257,6 +257,18 @@ test('names and requests are shown as text, also of companies that come later', 
   await service.api('/contacts/<b>x<%2Fb>?<i>=<u>1<%2Fu>', at(late.api_tokens, 0).token);
   expect(await row(page, 1)).toContain('<i>=<u>1</u>');
   expect(await page.locator('article img, #journal-rows :is(b, i, u)').count()).toBe(0);
+});
+
+test('requests after a reset are all shown, and none from before, also when there are as many', async () => {
+  const { service, page } = await start();
+  const ask = async (path: string) =>
+    service.statuses(3, path, at(at((await service.state()).companies, 0).api_tokens, 0).token);
+  await ask('/contacts');
+  await row(page, 3);
+  await service.done('reset', {});
+  await ask('/me');
+  await page.locator('#request-1').filter({ hasText: '/me' }).waitFor();
+  expect(await page.locator('#journal-rows').innerText()).not.toContain('/contacts');
 });
 
 test('a reset empties it, and a failure is told', async () => {

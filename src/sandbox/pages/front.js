@@ -1,15 +1,15 @@
-// The control panel: looks once a second, and at once after each change. Runs in the browser.
+// The control panel: looks twice a second, and at once after each change. Runs in the browser.
 import { updateApplications } from './panel/applications.js';
 import { updateClock } from './panel/clock.js';
 import { updateCompanies } from './panel/companies.js';
 import { updateFaultForm } from './panel/fault-form.js';
 import { updateFaults } from './panel/faults.js';
-import { newestRequest, updateJournal } from './panel/journal.js';
+import { knownRequests, updateJournal } from './panel/journal.js';
 import { clearFailure, read, showFailure } from './panel/service.js';
 import { updateSnapshots } from './panel/snapshots.js';
 import { updateTokens } from './panel/tokens.js';
 
-const LOOK_MS = 1_000;
+const LOOK_MS = 500;
 const PARTS = [
   updateClock,
   updateCompanies,
@@ -29,7 +29,7 @@ let looking = Promise.resolve();
 async function look() {
   clearTimeout(timer);
   try {
-    const data = await read(newestRequest());
+    const data = await read(knownRequests());
     for (const update of PARTS) update(data);
     if (isLost) clearFailure();
     isLost = false;

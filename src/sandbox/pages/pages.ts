@@ -29,8 +29,8 @@ function script(name: string): Answer {
 }
 
 function data(host: Host, call: Call): Answer {
-  const after = Number(call.query.get('after') ?? 0);
-  return json(200, panelData(host, Number.isSafeInteger(after) ? after : 0), { 'cache-control': 'no-store' });
+  const [after, resets] = ['after', 'resets'].map((name) => Number(call.query.get(name)) || 0);
+  return json(200, panelData(host, after ?? 0, resets ?? 0), { 'cache-control': 'no-store' });
 }
 
 type Page = (host: Host, call: Call, params: Record<string, string>) => Answer;

@@ -32,8 +32,9 @@ function company(world: World, one: ReturnType<typeof shownCompanies>[number], n
  * All that moves on the control panel, in one answer; times in ms since 1970.
  *
  * @param after number of the newest request that the panel has; what the journal has no more is left out
+ * @param resets how many resets the panel knows of: after another one the journal began anew, and is sent from its start
  */
-export function panelData({ world, snapshots }: Host, after: number) {
+export function panelData({ world, snapshots, resets: known }: Host, after: number, resets: number) {
   const { clock, companies, applications, tokens, guards, callLimiter, faults, journal } = world;
   const now = clock.now();
   const valid = tokens.valid(now, TOKENS_READ);
@@ -49,7 +50,8 @@ export function panelData({ world, snapshots }: Host, after: number) {
     guards: guards.list(now, SHOWN.guards).map(showGuard),
     faults: faults.list().map(showFault),
     snapshots: snapshots.list(),
-    requests: journal.after(Math.max(after > journal.count ? 0 : after, journal.count - SHOWN.requests)),
+    requests: journal.after(Math.max(resets === known ? after : 0, journal.count - SHOWN.requests)),
     last_request: journal.count,
+    resets: known,
   };
 }

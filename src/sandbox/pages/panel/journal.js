@@ -10,13 +10,14 @@ const none = document.querySelector('#no-requests');
 const pause = document.querySelector('#pause');
 const waiting = document.querySelector('#journal-waiting');
 
-let newest = 0;
+/** What is here: the number of the newest request, and how many resets there were before it. */
+let known = { after: 0, resets: 0 };
 let held = [];
 let isPaused = false;
 
-/** Number of the newest request that is here. */
-export function newestRequest() {
-  return newest;
+/** What the panel has of the journal, to ask for the rest. */
+export function knownRequests() {
+  return known;
 }
 
 function statusClass(status) {
@@ -60,12 +61,12 @@ function put(requests) {
 }
 
 /** Takes in what the journal has got since; a journal that began anew is shown anew. */
-export function updateJournal({ requests, last_request: last }) {
-  if (last < newest) {
+export function updateJournal({ requests, last_request: after, resets }) {
+  if (resets !== known.resets) {
     rows.replaceChildren();
     held = [];
   }
-  newest = last;
+  known = { after, resets };
   if (isPaused) held = [...held, ...requests].slice(-MOST_ROWS);
   else put(requests);
   show(none, rows.children.length === 0);

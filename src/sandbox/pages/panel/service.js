@@ -9,9 +9,9 @@ async function answerOf(response) {
   return body;
 }
 
-/** What the panel shows; `after` is the number of the newest request that it has. */
-export async function read(after) {
-  return answerOf(await fetch(`/panel.json?after=${after}`));
+/** What the panel shows: requests after the newest that it has, or all of them after a reset that it does not know. */
+export async function read({ after, resets }) {
+  return answerOf(await fetch(`/panel.json?after=${after}&resets=${resets}`));
 }
 
 /** A call of the control interface, in JSON. Throws an Error with the reason that the sandbox gives. */

@@ -47,7 +47,10 @@ const FAULT_PARTS = {
   drip: ({ bytes, every_ms }) => `drips ${bytes} bytes every ${every_ms} ms`,
   drop: (when) => (when === 'before' ? 'no answer, no effect' : 'connection lost after the effect'),
   revoke: (what) => (what === 'grant' ? 'revokes the grant' : 'revokes the access token'),
-  records: ({ resource }) => `changes ${resource}`,
+  records: ({ resource, reorder, ...counts }) =>
+    [`${resource} change`, ...Object.entries(counts).map(([what, records]) => `${what} ${records}`)]
+      .concat(reorder ? ['reorder'] : [])
+      .join(', '),
 };
 
 /** What goes wrong: `answers 503, headers: retry-after`. */
