@@ -81,11 +81,11 @@ test('it leads to this sandbox: the API, and the addresses of OAuth', async () =
   });
 });
 
-/** A good answer of `GET /tags/:tag_id`, to spoil. */
-async function goodExchange(): Promise<Exchange> {
+/** A good answer to spoil, of `GET /tags/:tag_id` when no other path is named. */
+async function goodExchange(path?: string): Promise<Exchange> {
   const service = await startFrozen();
   const company = await service.company();
-  const url = `${service.sandbox.apiUrl}/tags/${at(company.tags, 0)}`;
+  const url = `${service.sandbox.apiUrl}${path ?? `/tags/${at(company.tags, 0)}`}`;
   const response = await fetch(url, {
     headers: { authorization: `Bearer ${at(company.api_tokens, 0).token}` },
   });
@@ -140,4 +140,27 @@ test.each(SPOILS)('an answer is refused in which %s', async (_, spoil, message) 
   const description = descriptionOf();
   expect(description.problems(good)).toEqual([]);
   expect(description.problems({ ...good, ...spoil(good) }).join('; ')).toMatch(message);
+});
+
+test.each([
+  ['next', '"next"', '"then"', /_pagination.*next/],
+  ['self', '"self"', '"here"', /_links.*self/],
+  ['_results', '"_results"', '"items"', /_results/],
+])('a page is refused without %s', async (_, member, other, message) => {
+  const good = await goodExchange('/contacts?limit=1');
+  const description = descriptionOf();
+  expect(description.problems(good)).toEqual([]);
+  const body = good.body.replace(member, other);
+  expect(description.problems({ ...good, body }).join('; ')).toMatch(message);
+});
+
+test('what a request sent, and was taken, must be as described, too', async () => {
+  const good = await goodExchange();
+  const exchange = { ...good, method: 'PATCH' };
+  expect(descriptionOf().problems({ ...exchange, sent: '{"name":"x"}' })).toEqual([]);
+  expect(
+    descriptionOf()
+      .problems({ ...exchange, sent: '{"name":7}' })
+      .join('; '),
+  ).toMatch(/what was sent.name/);
 });
