@@ -96,8 +96,12 @@ test.each(LISTS)(
     const anew = idsOf(...(await allPages(service, `/${list}`, owner)));
     expect(anew).not.toEqual(before);
     expect(anew.toSorted()).toEqual(before.toSorted());
+    const { created } = await change(service, owner, { resource: list, create: 2 });
+    expect(idsOf(...(await allPages(service, `/${list}`, owner)))).toEqual([...anew, ...created]);
     await change(service, owner, { resource: list, reorder: true });
-    expect(idsOf(await page(service, `/${list}`, owner))).not.toEqual(anew.slice(0, LIMIT));
+    const last = idsOf(...(await allPages(service, `/${list}`, owner)));
+    expect(last.slice(0, LIMIT)).not.toEqual(anew.slice(0, LIMIT));
+    expect(last.toSorted()).toEqual([...before, ...created].toSorted());
   },
 );
 
