@@ -72,8 +72,7 @@ export class Description {
 
   constructor(guards: GuardRules) {
     const { apiPath, authPath } = SANDBOX_DEFAULTS;
-    const origin = 'http://127.0.0.1';
-    const document = describeService({ apiUrl: origin + apiPath, authUrl: origin + authPath, guards });
+    const document = describeService({ origin: 'http://127.0.0.1', guards });
     this.#document = document as unknown as Json;
     formats.default(this.#ajv);
     this.#ajv.addSchema(this.#document, KEY);

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { ROUTES } from '../../src/contract/api/api.ts';
 import { GUARDS } from '../../src/contract/guards.ts';
 import { descriptionOf, type Exchange } from './description.ts';
-import { at, startFrozen } from './test-sandbox.ts';
+import { at, startFrozen, startSandbox } from './test-sandbox.ts';
 
 interface Operation {
   operationId: string;
@@ -70,14 +70,28 @@ test('every route of the contract is described, with its placeholders, its guard
   }
 });
 
-test('it leads to this sandbox: the API, and the addresses of OAuth', async () => {
-  const { service, document } = await read();
-  const { apiUrl, authUrl } = service.sandbox;
-  expect(document.servers).toEqual([{ url: apiUrl }]);
-  expect(document.paths['/oauth/token']).toMatchObject({ servers: [{ url: authUrl }] });
-  expect(document.components.securitySchemes.oauth?.flows?.authorizationCode).toMatchObject({
-    authorizationUrl: `${authUrl}/oauth/authorize`,
-    tokenUrl: `${authUrl}/oauth/token`,
+test('it leads to this sandbox, as its reader reached it: the API, and the addresses of OAuth', async () => {
+  const { sandbox } = await startFrozen();
+  for (const origin of [sandbox.origin, sandbox.origin.replace('127.0.0.1', 'localhost')]) {
+    const document = (await (await fetch(`${origin}/_sandbox/openapi.json`)).json()) as Document;
+    expect(document.servers).toEqual([{ url: `${origin}/api` }]);
+    expect(document.paths['/oauth/token']).toMatchObject({ servers: [{ url: `${origin}/auth` }] });
+    expect(document.components.securitySchemes.oauth?.flows?.authorizationCode).toMatchObject({
+      authorizationUrl: `${origin}/auth/oauth/authorize`,
+      tokenUrl: `${origin}/auth/oauth/token`,
+    });
+  }
+});
+
+test('the guards are described as this sandbox enforces them', async () => {
+  const { sandbox } = await startSandbox({ guards: { resource: { tier: 'x', limit: 7, windowMs: 900 } } });
+  const document = (await (await fetch(`${sandbox.origin}/_sandbox/openapi.json`)).json()) as Document;
+  expect(document.paths['/accounts']?.post?.['x-guard']).toEqual({
+    name: 'resource',
+    tier: 'x',
+    limit: 7,
+    window_ms: 900,
+    grouped_by: ['account'],
   });
 });
 

@@ -84,8 +84,10 @@ const ROUTES: readonly Route<ControlHandler>[] = [
   {
     method: 'GET',
     path: '/openapi.json',
-    handle: ({ addresses, world }) =>
-      json(200, describeService({ ...addresses, guards: world.settings.guards })),
+    handle: ({ world }, _, call) => {
+      const origin = call.baseUrl.slice(0, -CONTROL_PATH.length);
+      return json(200, describeService({ origin, guards: world.settings.guards }));
+    },
   },
   {
     method: 'GET',

@@ -93,8 +93,9 @@ export const PROTOCOL_CHOICES = [
       rule: 'A page token is good for its own company, list and limit, else 400.',
       source: 'choice',
       cases: [
-        'sandbox/pagination › a page token is good for its own company and list, and only as it is',
-        'sandbox/pagination › a limit that is given twice, or that is not the page token’s, is a 400',
+        'sandbox/pagination-tokens › a page token is good for every token of its company, and for none of another',
+        'sandbox/pagination-tokens › a page token of another list is a 400',
+        'sandbox/pagination-tokens › a page token with another limit than its own is a 400',
       ],
     },
     {
@@ -136,6 +137,23 @@ export const PROTOCOL_CHOICES = [
       rule: 'The main limit comes first: a request that it refuses counts for no guard, and names no tier.',
       source: 'choice',
       cases: ['sandbox/rules-guards › what the rate limit refuses counts for no guard, and names none'],
+    },
+    {
+      id: 'choice created while paging',
+      rule: 'What is created while someone pages comes at the end; what is changed stays in its place.',
+      source: 'choice',
+      cases: [
+        'sandbox/pagination-changes › contacts: a record that is created comes at the end, for who is still paging too',
+        'sandbox/pagination-changes › contacts: a changed record shows what it is now, in its place',
+      ],
+    },
+    {
+      id: 'choice reordered while paging',
+      rule: 'Page tokens stay valid when the order of a list changes, and the list ends.',
+      source: 'choice',
+      cases: [
+        'sandbox/pagination-changes › contacts: in a list that is reordered, page tokens stay valid and the list ends',
+      ],
     },
   ]),
 ] as const;

@@ -2,6 +2,7 @@ import { ROUTES } from '../../contract/api/api.ts';
 import type { GuardRules } from '../../contract/guards.ts';
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../contract/limits.ts';
 import { OAUTH_ROUTE } from '../../contract/routes.ts';
+import { SANDBOX_DEFAULTS } from '../../contract/sandbox.ts';
 import { OAUTH_SCOPES } from '../../contract/scopes.ts';
 import { ERROR_SCHEMA, errorResponses } from './errors.ts';
 import { HEADERS } from './headers.ts';
@@ -10,12 +11,10 @@ import { OAUTH_SCHEMAS, oauthPaths } from './oauth-paths.ts';
 import { familyOf, operationObject } from './operation.ts';
 import { contractSchemas } from './schemas.ts';
 
-/** Where the described service is, and what its guards allow. */
+/** Where the described service is, as its reader reached it, and what its guards allow. */
 export interface Described {
-  /** `{base_url}` */
-  apiUrl: string;
-  /** `{auth_url}` */
-  authUrl: string;
+  /** Like `http://127.0.0.1:4010`. */
+  origin: string;
   guards: GuardRules;
 }
 
@@ -85,7 +84,8 @@ const SCOPE_MEANINGS: Record<(typeof OAUTH_SCOPES)[number], string> = {
 };
 
 /** The description of the service in OpenAPI 3.1, from the same contract that its routes and guards run on. */
-export function describeService({ apiUrl, authUrl, guards }: Described) {
+export function describeService({ origin, guards }: Described) {
+  const [apiUrl, authUrl] = [origin + SANDBOX_DEFAULTS.apiPath, origin + SANDBOX_DEFAULTS.authPath];
   const schemas = contractSchemas();
   const paths: Record<string, Record<string, object>> = {};
   for (const [operation, route] of ROUTES) {
