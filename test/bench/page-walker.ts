@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connectTo } from './page-connection.ts';
 
 /** One list to be walked through by a client of its own. */
 export interface Walk {
@@ -22,6 +21,8 @@ export interface Walked {
   /** Bodies alone. */
   bytes: number;
   wallMs: number;
+  /** Time on a processor that all walkers together took, in milliseconds. */
+  cpuMs: number;
 }
 
 /** So many bytes of a body are looked into for the address of the next page: it stands in front of the records. */
@@ -29,71 +30,8 @@ const NEXT_WITHIN_BYTES = 1_000;
 /** Every so-many-th page is read to its end as JSON, and must be what it should. */
 const CHECKED_EVERY = 500;
 const RECORDS_PER_PAGE_MAX = 50;
-
-interface Answer {
-  head: string;
-  body: Buffer;
-}
-
-/** Answers on one connection, one after the other; no more of HTTP than the walkers need, so that they cost little. */
-class Connection {
-  readonly #socket: Socket;
-  #received: Buffer[] = [];
-  #size = 0;
-  #needed = 0;
-  #headEnd = 0;
-  #settle: { resolve(answer: Answer): void; reject(error: Error): void } | undefined;
-
-  constructor(socket: Socket) {
-    this.#socket = socket.setNoDelay(true);
-    socket.on('data', (bytes) => this.#take(bytes));
-    socket.on('error', (error) => this.#settle?.reject(error));
-    socket.on('close', () => this.#settle?.reject(new Error('the sandbox closed the connection')));
-  }
-
-  get({ host, pathname, search }: URL, token: string): Promise<Answer> {
-    this.#socket.write(
-      `GET ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${token}\r\n\r\n`,
-    );
-    return new Promise((resolve, reject) => {
-      this.#settle = { resolve, reject };
-    });
-  }
-
-  end(): void {
-    this.#settle = undefined;
-    this.#socket.destroy();
-  }
-
-  #take(bytes: Buffer): void {
-    this.#received.push(bytes);
-    this.#size += bytes.length;
-    if (this.#needed === 0) this.#readHead();
-    if (this.#needed === 0 || this.#size < this.#needed) return;
-    const all = this.#received.length === 1 ? bytes : Buffer.concat(this.#received);
-    const answer = { head: all.toString('latin1', 0, this.#headEnd), body: all.subarray(this.#headEnd + 4) };
-    this.#received = [];
-    this.#size = 0;
-    this.#needed = 0;
-    this.#settle?.resolve(answer);
-  }
-
-  #readHead(): void {
-    const all = this.#received.length === 1 ? this.#received[0] : Buffer.concat(this.#received);
-    const end = all?.indexOf('\r\n\r\n') ?? -1;
-    if (all === undefined || end < 0) return;
-    const length = /content-length: (\d+)/i.exec(all.toString('latin1', 0, end))?.[1];
-    if (length === undefined) throw new Error('an answer without content-length');
-    this.#headEnd = end;
-    this.#needed = end + 4 + Number(length);
-  }
-}
-
-async function open(url: URL): Promise<Connection> {
-  const socket = connect(Number(url.port), url.hostname);
-  await once(socket, 'connect');
-  return new Connection(socket);
-}
+/** What each record begins with. */
+const RECORD = Buffer.from('{"_links":{"self":');
 
 function nextOf(body: Buffer): string | null {
   const found = /^\{"_pagination":\{"next":(?:"([^"\\]+)"|null)\}/.exec(
@@ -116,11 +54,10 @@ function recordsIn(body: Buffer): number {
   for (let at = body.indexOf(RECORD); at >= 0; at = body.indexOf(RECORD, at + RECORD.length)) count += 1;
   return count;
 }
-const RECORD = Buffer.from('{"_links":{"self":');
 
 /** Follows `next` from page to page, from the first again after the last, until enough was walked by all together. */
 async function walk({ url, token }: Walk, isEnough: () => boolean, total: Walked): Promise<void> {
-  const connection = await open(new URL(url));
+  const connection = await connectTo(new URL(url));
   for (let next: string | null = null; !isEnough(); ) {
     total.pages += 1;
     const { head, body } = await connection.get(new URL(next ?? url), token);
@@ -134,10 +71,13 @@ async function walk({ url, token }: Walk, isEnough: () => boolean, total: Walked
 }
 
 async function walkAll({ walks, pages }: WalkOrder): Promise<Walked> {
-  const total: Walked = { pages: 0, records: 0, bytes: 0, wallMs: 0 };
+  const total: Walked = { pages: 0, records: 0, bytes: 0, wallMs: 0, cpuMs: 0 };
   const startedAt = performance.now();
+  const usedBefore = process.cpuUsage();
   await Promise.all(walks.map((one) => walk(one, () => total.pages >= pages, total)));
   total.wallMs = performance.now() - startedAt;
+  const { user, system } = process.cpuUsage(usedBefore);
+  total.cpuMs = (user + system) / 1000;
   return total;
 }
 
