@@ -26,6 +26,7 @@ await phone.screenshot({ path: join(DIR, 'dashboard-phone.png') });
 
 await desktop.goto(`${dashboard}/contacts?q=an`);
 await desktop.screenshot({ path: join(DIR, 'browse.png') });
+await desktop.setViewportSize({ width: 1_280, height: 1_400 });
 await desktop.goto(sandboxUrl);
 await desktop.getByRole('meter').first().waitFor();
 await desktop.screenshot({ path: join(DIR, 'sandbox.png') });

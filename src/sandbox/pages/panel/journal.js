@@ -3,7 +3,6 @@ import { make, show, write } from './dom.js';
 import { count, timeOfDay } from './words.js';
 
 const MOST_ROWS = 100;
-const VALUE_MAX = 24;
 
 const rows = document.querySelector('#journal-rows');
 const none = document.querySelector('#no-requests');
@@ -27,21 +26,19 @@ function statusClass(status) {
   return status >= 300 ? 'tag' : 'tag good';
 }
 
-function short(value) {
-  return value.length > VALUE_MAX ? `${value.slice(0, VALUE_MAX)}…` : value;
-}
-
 function queryWords(query) {
-  const pairs = Object.entries(query).map(
-    ([name, value]) => `${name}=${[value].flat().map(short).join(', ')}`,
-  );
-  return pairs.length === 0 ? '' : ` ?${pairs.join(' & ')}`;
+  const pairs = Object.entries(query).map(([name, value]) => `${name}=${[value].flat().join(', ')}`);
+  return `?${pairs.join(' & ')}`;
 }
 
 function makeRow({ n, at, method, path, query, status, company_id, remaining, tier, fault }) {
-  const request = make('td', {}, make('code', {}, `${method} ${path}${queryWords(query)}`));
+  const request = make('td', { class: 'request' }, make('code', {}, `${method} ${path}`));
   if (fault !== null) request.append(' ', make('span', { class: 'tag bad' }, fault));
   if (tier !== null) request.append(' ', make('span', { class: 'tag' }, `tier ${tier}`));
+  if (Object.keys(query).length > 0) {
+    const words = queryWords(query);
+    request.append(make('code', { class: 'query', title: words }, words));
+  }
   const answer = make('span', { class: statusClass(status) }, status === 0 ? 'dropped' : String(status));
   return make(
     'tr',
