@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { hundredthsBytes, jsonBytes, thousandthsBytes } from '../../src/sandbox/data/json-bytes.ts';
 import { Random } from '../../src/sandbox/data/random.ts';
+import { EncodedText } from '../../src/sandbox/http/answer.ts';
 import { createCompany } from '../../src/sandbox/state/company.ts';
 import { company } from './paging.ts';
 import { at, startFrozen } from './test-sandbox.ts';
@@ -66,6 +67,7 @@ test('texts are UTF-8, one character a byte', () => {
   expect([...text].every((character) => character <= '\xff')).toBe(true);
   expect(JSON.parse(decoded(text))).toBe('ü€😀\n');
   expect(at([...text], 1).charCodeAt(0)).toBe(0xc3);
+  expect(String(new EncodedText(text))).toBe('"ü€😀\\n"');
 });
 
 test('a page has the same bytes when a fault lets it through whole, in pieces or in part', async () => {

@@ -11,6 +11,11 @@ export class EncodedText {
   constructor(bytes: string) {
     this.bytes = bytes;
   }
+
+  /** The text itself. */
+  toString(): string {
+    return Buffer.from(this.bytes, 'latin1').toString('utf8');
+  }
 }
 
 /** An answer, ready to be sent; header names in lower case. */
