@@ -10,7 +10,7 @@ import type { Addresses, Host } from './host.ts';
 import { isLoopbackHost } from './http/known-host.ts';
 import { createSandboxServer } from './http/server.ts';
 import { keepTokens, restoreTokens } from './state/kept-tokens.ts';
-import { createWorld } from './world.ts';
+import { type Answered, createWorld } from './world.ts';
 
 /** How long an application's server may take to answer, unless another time is said. */
 const CALL_TIMEOUT_MS = 5_000;
@@ -37,6 +37,8 @@ export interface SandboxOptions {
   now?: number;
   /** Keeps the tokens that are valid when it ends for the next start; without it they end with the sandbox. */
   tokensFile?: string;
+  /** Told of every answer of the API and the OAuth routes, but for those that an ordered fault replaces. */
+  onAnswer?: (answered: Answered) => void;
 }
 
 /** A running sandbox. */
@@ -91,7 +93,8 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     );
   }
   const guards = { ...GUARDS, search: { ...GUARDS.search, windowMs }, ...options.guards };
-  const settings = { windowMs, latencyMs, callTimeoutMs, redirectUris, guards };
+  const { onAnswer } = options;
+  const settings = { windowMs, latencyMs, callTimeoutMs, redirectUris, guards, onAnswer };
   const clock = new Clock(options.now);
   const { tokensFile } = options;
   const newWorld = () => {

@@ -1,6 +1,7 @@
 import type { GuardRules } from '../contract/guards.ts';
 import type { Clock } from './clock.ts';
 import { Faults } from './faults/faults.ts';
+import type { Answer } from './http/answer.ts';
 import { Journal } from './journal.ts';
 import { GuardLimiter } from './limits/guard-limiter.ts';
 import { Limiter } from './limits/limiter.ts';
@@ -11,6 +12,14 @@ import { Codes } from './state/codes.ts';
 import { Companies } from './state/companies.ts';
 import { Tokens } from './state/tokens.ts';
 
+/** An answer of the service itself, before any ordered fault touches it. */
+export interface Answered {
+  method: string;
+  /** As the client reached it. */
+  url: string;
+  answer: Answer;
+}
+
 /** What stays the same for the life of a sandbox. */
 export interface Settings {
   windowMs: number;
@@ -19,6 +28,8 @@ export interface Settings {
   callTimeoutMs: number;
   redirectUris: readonly string[];
   guards: GuardRules;
+  /** Told of every answer of the API and the OAuth routes. */
+  onAnswer?: ((answered: Answered) => void) | undefined;
 }
 
 /** All that the service knows at one time. A reset puts a new world in place of the old one. */

@@ -15,7 +15,8 @@ import { AllowedOrigins } from '../../src/client/next-address.ts';
 import { ServiceClock } from '../../src/client/service-clock.ts';
 import { Transport } from '../../src/client/transport.ts';
 import type { JournalRow } from '../../src/sandbox/journal.ts';
-import { createSandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts';
+import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
+import { createCheckedSandbox } from '../sandbox/checked-sandbox.ts';
 import { type Company, TestSandbox } from '../sandbox/test-sandbox.ts';
 import { startTestRedis } from '../support/test-redis.ts';
 
@@ -44,7 +45,7 @@ export interface TestCompany {
 
 /** The sandbox, a Redis and clients on it, all real; everything ends with the test file. */
 export async function startTestClient(options: TestClientOptions = {}) {
-  const sandbox = new TestSandbox(await createSandbox(options.sandbox));
+  const sandbox = new TestSandbox(await createCheckedSandbox(options.sandbox));
   const redis = await startTestRedis();
   const connections = [new Redis(redis.url), new Redis(redis.url)] as const;
   const http = new HttpClient();

@@ -5,13 +5,11 @@ import { HEADER } from '../../src/contract/headers.ts';
 import { SANDBOX_DEFAULTS } from '../../src/contract/sandbox.ts';
 import { describeService } from '../../src/sandbox/openapi/describe.ts';
 
-/** A request and its answer, as they went over the wire. */
+/** An answer, and what was asked. */
 export interface Exchange {
   method: string;
   /** Full URL. */
   url: string;
-  /** The JSON text that was sent. */
-  sent?: string | undefined;
   status: number;
   headers: Headers;
   body: string;
@@ -44,6 +42,14 @@ interface Found {
 
 type Json = Record<string, unknown>;
 
+/** What a path gets that is nobody's, or not with this method. */
+const NOBODYS: Record<number, string> = {
+  401: 'Unauthorized',
+  404: 'NotFound',
+  405: 'MethodNotAllowed',
+  429: 'TooManyRequests',
+};
+
 const KEY = 'description';
 const JSON_TYPE = 'application/json';
 
@@ -53,6 +59,10 @@ function step(part: string): string {
 
 function pathPattern(path: string): RegExp {
   return new RegExp(`^${path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, '[^/]+')}$`);
+}
+
+function isBelow(url: string, area: string): boolean {
+  return new URL(url).pathname.startsWith(`${area}/`);
 }
 
 function parsed(text: string): unknown {
@@ -91,24 +101,28 @@ export class Description {
     return this.#find(method, url)?.operation.operationId;
   }
 
-  /** All that is not as it is described; none when all is well. */
+  /** All that is not as it is described in an answer; none when all is well. */
   problems(exchange: Exchange): string[] {
     const { method, url, status } = exchange;
     const found = this.#find(method, url);
     if (found === undefined) {
-      return [404, 405].includes(status)
-        ? this.#answerProblems(
-            `/components/responses/${status === 404 ? 'NotFound' : 'MethodNotAllowed'}`,
-            exchange,
-          )
-        : [`nothing is described at ${method} ${new URL(url).pathname}, and it answers ${status}`];
+      if (isBelow(url, SANDBOX_DEFAULTS.authPath)) return [];
+      const error = NOBODYS[status];
+      return error === undefined
+        ? [`nothing is described at ${method} ${new URL(url).pathname}, and it answers ${status}`]
+        : this.#answerProblems(`/components/responses/${error}`, exchange);
     }
     const { pointer, operation } = found;
     if (operation.responses[status] === undefined) return [`${operation.operationId} answers ${status}`];
-    return [
-      ...(status < 300 ? this.#requestProblems(`${pointer}/requestBody`, operation, exchange) : []),
-      ...this.#answerProblems(`${pointer}/responses/${status}`, exchange),
-    ];
+    return this.#answerProblems(`${pointer}/responses/${status}`, exchange);
+  }
+
+  /** All that is not as it is described in a body that was taken; `sent` is its JSON text. */
+  bodyProblems(method: string, url: string, sent: string | undefined): string[] {
+    const found = this.#find(method, url);
+    if (found?.operation.requestBody?.content[JSON_TYPE] === undefined || !sent) return [];
+    const pointer = `${found.pointer}/requestBody/content/${step(JSON_TYPE)}/schema`;
+    return this.#schemaProblems(pointer, parsed(sent), 'the body');
   }
 
   #find(method: string, url: string): Found | undefined {
@@ -122,15 +136,6 @@ export class Description {
       }
     }
     return undefined;
-  }
-
-  #requestProblems(pointer: string, { requestBody }: OperationObject, { sent }: Exchange): string[] {
-    if (requestBody?.content[JSON_TYPE] === undefined || sent === undefined || sent === '') return [];
-    return this.#schemaProblems(
-      `${pointer}/content/${step(JSON_TYPE)}/schema`,
-      parsed(sent),
-      'what was sent',
-    );
   }
 
   #answerProblems(pointer: string, { method, headers, body }: Exchange): string[] {

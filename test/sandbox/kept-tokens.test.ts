@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createSandbox } from '../../src/sandbox/sandbox.ts';
 import { createHttpSession } from '../support/http-session.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { createCheckedSandbox } from './checked-sandbox.ts';
 import { basic } from './test-sandbox.ts';
 
 interface Tokens {
@@ -14,7 +14,7 @@ async function status(apiUrl: string, token: string): Promise<number> {
   return (await fetch(`${apiUrl}/me`, { headers: { authorization: `Bearer ${token}` } })).status;
 }
 
-async function authorize(sandbox: Awaited<ReturnType<typeof createSandbox>>): Promise<Tokens> {
+async function authorize(sandbox: Awaited<ReturnType<typeof createCheckedSandbox>>): Promise<Tokens> {
   const { application, authUrl, origin } = sandbox;
   const redirectUri = application.redirect_uris[0] ?? '';
   const query = new URLSearchParams({
@@ -37,11 +37,11 @@ async function authorize(sandbox: Awaited<ReturnType<typeof createSandbox>>): Pr
 
 test('with a file, tokens outlive the sandbox; a reset ends them for good', async () => {
   const tokensFile = join(tempDir(), 'tokens.json');
-  const first = await createSandbox({ tokensFile });
+  const first = await createCheckedSandbox({ tokensFile });
   const tokens = await authorize(first);
   await first.close();
 
-  const second = await createSandbox({ tokensFile });
+  const second = await createCheckedSandbox({ tokensFile });
   expect(await status(second.apiUrl, tokens.access_token)).toBe(200);
   expect(await status(second.apiUrl, tokens.refresh_token)).toBe(401);
   const refresh = await createHttpSession(second.origin).post(
@@ -58,16 +58,16 @@ test('with a file, tokens outlive the sandbox; a reset ends them for good', asyn
   expect(await status(second.apiUrl, tokens.access_token)).toBe(401);
   await second.close();
 
-  const third = await createSandbox({ tokensFile });
+  const third = await createCheckedSandbox({ tokensFile });
   expect(await status(third.apiUrl, tokens.access_token)).toBe(401);
   await third.close();
 });
 
 test('without a file, they end with it', async () => {
-  const first = await createSandbox();
+  const first = await createCheckedSandbox();
   const tokens = await authorize(first);
   await first.close();
-  const second = await createSandbox();
+  const second = await createCheckedSandbox();
   expect(await status(second.apiUrl, tokens.access_token)).toBe(401);
   await second.close();
 });

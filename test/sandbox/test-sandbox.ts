@@ -1,10 +1,9 @@
 import { afterEach } from 'vitest';
-import type { GuardRules } from '../../src/contract/guards.ts';
 import type { Plan } from '../../src/contract/limits.ts';
 import type { JournalRow } from '../../src/sandbox/journal.ts';
-import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts';
-import { type Description, descriptionOf, type Exchange } from './description.ts';
-import { noteExercise } from './exercise.ts';
+import type { Sandbox, SandboxOptions } from '../../src/sandbox/sandbox.ts';
+import { createCheckedSandbox } from './checked-sandbox.ts';
+import { descriptionOf } from './description.ts';
 
 export interface Company {
   id: string;
@@ -67,17 +66,12 @@ export function basic({ client_id, client_secret }: Credentials): string {
   return `Basic ${Buffer.from(`${client_id}:${client_secret}`).toString('base64')}`;
 }
 
-/**
- * A sandbox with the calls that tests make of it. Every answer of the API and of the token route must be as the
- * description says, unless it met an ordered fault: the call fails otherwise.
- */
+/** A sandbox with the calls that tests make of it. */
 export class TestSandbox {
   readonly sandbox: Sandbox;
-  readonly #description: Description;
 
-  constructor(sandbox: Sandbox, guards?: Partial<GuardRules>) {
+  constructor(sandbox: Sandbox) {
     this.sandbox = sandbox;
-    this.#description = descriptionOf(guards);
   }
 
   async state(): Promise<State> {
@@ -126,7 +120,10 @@ export class TestSandbox {
     return (await response.json()) as JournalRow[];
   }
 
-  /** A request to the API with a JSON body, if one is given, and its answer, read; `path` may be a full URL. */
+  /**
+   * A request to the API with a JSON body, if one is given, and its answer, read; `path` may be a full URL.
+   * Throws an Error when the API takes a body that is not as the description says.
+   */
   async call<T = Record<string, unknown>>(
     method: string,
     path: string,
@@ -141,48 +138,16 @@ export class TestSandbox {
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
       ...(sent === undefined ? {} : { body: sent }),
     });
-    const text = await response.text();
-    await this.#check({
-      method,
-      url,
-      sent,
-      status: response.status,
-      headers: response.headers,
-      body: text,
-    });
-    return { status: response.status, headers: response.headers, body: JSON.parse(text) as T };
+    const problems = response.ok ? descriptionOf().bodyProblems(method, url, sent) : [];
+    if (problems.length > 0)
+      throw new Error(`${method} ${url} took a body that is not as described: ${problems}`);
+    return { status: response.status, headers: response.headers, body: (await response.json()) as T };
   }
 
   /** A request to the API; `path` may be a full URL. */
   api(path: string, token: string, init: RequestInit = {}): Promise<Response> {
     const url = path.startsWith('http') ? path : `${this.sandbox.apiUrl}${path}`;
-    return this.#fetch(url, { ...init, headers: { authorization: `Bearer ${token}` } });
-  }
-
-  /** A request whose answer is held against the description, as long as it comes whole. */
-  async #fetch(url: string, init: RequestInit): Promise<Response> {
-    const response = await fetch(url, init);
-    const { status, headers } = response;
-    const body = await response
-      .clone()
-      .text()
-      .catch(() => undefined);
-    if (body !== undefined) await this.#check({ method: init.method ?? 'GET', url, status, headers, body });
-    return response;
-  }
-
-  /** Throws an Error for an answer that is not as described. */
-  async #check(exchange: Exchange): Promise<void> {
-    const { method, url, status, headers } = exchange;
-    const problems = this.#description.problems(exchange);
-    if (problems.length === 0) {
-      return noteExercise(this.#description.operationOf(method, url) ?? '', status, headers);
-    }
-    const { pathname } = new URL(url);
-    const journal = await this.journal();
-    const last = journal.findLast((row) => row.method === method && pathname.endsWith(row.path));
-    if (last?.fault) return;
-    throw new Error(`${method} ${pathname} (${status}) is not as described: ${problems.join('; ')}`);
+    return fetch(url, { ...init, headers: { authorization: `Bearer ${token}` } });
   }
 
   authorizeUrl(parameters: Record<string, string> = {}): URL {
@@ -221,7 +186,7 @@ export class TestSandbox {
     form: Record<string, string> | URLSearchParams,
     application: Credentials = this.sandbox.application,
   ): Promise<Response> {
-    return this.#fetch(`${this.sandbox.authUrl}/oauth/token`, {
+    return fetch(`${this.sandbox.authUrl}/oauth/token`, {
       method: 'POST',
       headers: { authorization: basic(application) },
       body: new URLSearchParams(form),
@@ -267,9 +232,9 @@ afterEach(async () => {
 
 /** Starts a sandbox on a free port; it ends with the test. */
 export async function startSandbox(options: SandboxOptions = {}): Promise<TestSandbox> {
-  const sandbox = await createSandbox(options);
+  const sandbox = await createCheckedSandbox(options);
   running.push(sandbox);
-  return new TestSandbox(sandbox, options.guards);
+  return new TestSandbox(sandbox);
 }
 
 /** Starts a sandbox whose clock stands at {@link START_MS}. */

@@ -2,8 +2,9 @@ import { afterAll } from 'vitest';
 import { type App, createApp } from '../../src/app.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
 import { findFreePort } from '../../src/runtime/free-port.ts';
-import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts';
+import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import type { OwnLogic } from '../../src/sync/own-logic.ts';
+import { createCheckedSandbox } from '../sandbox/checked-sandbox.ts';
 import { createHttpSession, type HttpSession } from './http-session.ts';
 import { SandboxControl } from './sandbox-control.ts';
 import { tempDir } from './temp-dir.ts';
@@ -46,7 +47,8 @@ afterAll(async () => {
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const port = await findFreePort();
   const publicUrl = `http://127.0.0.1:${port}`;
-  const sandbox = await createSandbox({ ...options.sandbox, redirectUris: [`${publicUrl}/oauth/callback`] });
+  const redirectUris = [`${publicUrl}/oauth/callback`];
+  const sandbox = await createCheckedSandbox({ ...options.sandbox, redirectUris });
   closers.push(() => sandbox.close());
   const redis = await startTestRedis();
   const dir = tempDir();

@@ -56,7 +56,11 @@ export async function exchange(
   if (fault?.drop === 'before') {
     response.destroy();
   } else {
-    const answer = await prepared.perform(fault && replacement(fault));
+    const instead = fault && replacement(fault);
+    const answer = await prepared.perform(instead);
+    if (instead === undefined) {
+      world.settings.onAnswer?.({ method, url: `${call.baseUrl}${path}${search}`, answer });
+    }
     if (fault !== undefined) leaveBehind(world, fault, prepared);
     const outgoing = fault === undefined ? answer : disturb(answer, fault);
     const delayMs = latencyMs + (fault?.delay_ms ?? 0);

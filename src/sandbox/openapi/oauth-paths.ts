@@ -54,12 +54,38 @@ function parameter(name: string, required: boolean, description: string, schema:
 const html = { 'text/html': { schema: { type: 'string' } } };
 const tokenRequest = { schema: { $ref: '#/components/schemas/TokenRequest' } };
 
+/** Where the consent page's form goes: our choice, as the page is. */
+const CONSENT = {
+  operationId: 'consent',
+  summary: 'Sends the consent page’s form, with the query of the authorization',
+  tags: ['oauth'],
+  'x-source': 'choice',
+  security: [],
+  requestBody: {
+    required: true,
+    content: {
+      'application/x-www-form-urlencoded': {
+        schema: {
+          type: 'object',
+          properties: { teammate_id: text, decision: { type: 'string', enum: ['approve', 'deny'] } },
+        },
+      },
+    },
+  },
+  responses: {
+    302: { description: 'Back to the application, with an error: the query is wrong.' },
+    303: { description: 'Back to the application, with a code or an error.' },
+    400: { description: 'The page again, or one that leads nowhere.', content: html },
+  },
+};
+
 /** The OAuth routes; they have an address of their own. @param authUrl `{auth_url}` */
 export function oauthPaths(authUrl: string): Record<string, object> {
   const servers = [{ url: authUrl }];
   return {
     [OAUTH_ROUTE.authorize]: {
       servers,
+      post: CONSENT,
       get: {
         operationId: 'authorize',
         summary: 'Starts an authorization: the browser of an administrator goes here',

@@ -1,0 +1,27 @@
+import { afterEach, expect } from 'vitest';
+import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts';
+import { descriptionOf } from './description.ts';
+import { noteExercise } from './exercise.ts';
+
+const wrong: string[] = [];
+
+afterEach(() => {
+  expect(wrong.splice(0), 'answers that are not as the description says').toEqual([]);
+});
+
+/**
+ * A sandbox of which every answer must be as the description says, whoever asked; the test fails otherwise. Answers that
+ * an ordered fault replaces are left out.
+ */
+export function createCheckedSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  const description = descriptionOf(options.guards);
+  return createSandbox({
+    ...options,
+    onAnswer({ method, url, answer: { status, headers, body } }) {
+      const exchange = { method, url, status, headers: new Headers(headers), body: String(body) };
+      const problems = description.problems(exchange);
+      if (problems.length > 0) wrong.push(`${method} ${url} (${status}): ${problems.join('; ')}`);
+      noteExercise(description.operationOf(method, url) ?? '', status, exchange.headers);
+    },
+  });
+}
