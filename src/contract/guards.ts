@@ -84,7 +84,11 @@ const PARTS: Record<GroupPart, (body: Fields) => string> = {
   recipients,
   'conversation reference': ({ metadata, sender }) =>
     text(fields(metadata).thread_ref) || text(fields(sender).handle).trim().toLowerCase(),
-  'external conversation': ({ metadata }) => text(fields(metadata).external_conversation_id),
+  // Without a reference the conversation is that of whom the message is from, or goes to.
+  'external conversation': (body) =>
+    text(fields(body.metadata).external_conversation_id) ||
+    text(fields(body.sender).handle).trim().toLowerCase() ||
+    recipients(body),
 };
 
 /**

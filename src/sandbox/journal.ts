@@ -42,16 +42,23 @@ const TEXT_MAX = 500;
 const HIDDEN = '[hidden]';
 const SECRET_NAME = /^(code|state)$|secret|password|assertion|verifier|token$/i;
 
-/** Tokens and codes wherever they stand: nothing else that is readable is so long without a break. */
-const LOOKS_SECRET = /[A-Za-z0-9_-]{32,}/g;
+/**
+ * Tokens, codes and Base64, percent-encoded or not, wherever they stand: nothing else that is readable is so long without
+ * a break. A slash breaks a path, but not a value.
+ */
+const LOOKS_SECRET = /(?:[A-Za-z0-9_+=~-]|%[0-9A-Fa-f]{2}){32,}/g;
+const VALUE_LOOKS_SECRET = /[A-Za-z0-9_+/=~-]{32,}/g;
 
-function hide(text: string): string {
-  return text.slice(0, TEXT_MAX).replace(LOOKS_SECRET, HIDDEN);
+/** The longest page token of ours; what is longer under that name is something else. */
+const PAGE_TOKEN_MAX = 30;
+
+function hide(text: string, secret = LOOKS_SECRET): string {
+  return text.slice(0, TEXT_MAX).replace(secret, HIDDEN);
 }
 
 function shown(name: string, value: string): string {
-  if (name === 'page_token') return value.slice(0, TEXT_MAX);
-  return SECRET_NAME.test(name) ? HIDDEN : hide(value);
+  if (name === 'page_token' && value.length <= PAGE_TOKEN_MAX) return value;
+  return SECRET_NAME.test(name) ? HIDDEN : hide(value, VALUE_LOOKS_SECRET);
 }
 
 function shownQuery(search: string): JournalRow['query'] {

@@ -1,9 +1,16 @@
 import type { RouteContract } from '../../contract/api/route.ts';
-import { guardBucket } from '../../contract/guards.ts';
+import { GUARDS, guardBucket } from '../../contract/guards.ts';
 import type { GuardedCall } from '../limits/guard-limiter.ts';
 import { limitOf } from '../limits/limiter.ts';
+import type { Company } from '../state/company.ts';
 import type { Caller } from './bearer.ts';
 import type { RequestBody } from './json-body.ts';
+
+/** A message has two names, its id and its `message_uid`, but one bucket. */
+function canonical(params: Record<string, string>, { correspondence }: Company): Record<string, string> {
+  const { message_id: message } = params;
+  return message === undefined ? params : { ...params, message_id: correspondence.messageId(message) };
+}
 
 /** What the guard of a route counts a request under; undefined for a route without one. */
 export function guardedCall(
@@ -17,8 +24,9 @@ export function guardedCall(
   return {
     guard: use.guard,
     companyId: company.id,
-    scope,
-    bucket: guardBucket(use, `${method} ${path}`, params, value),
+    // A guard is the company's, whoever asks; one that is a share of the caller's limit goes with that limit.
+    scope: 'share' in GUARDS[use.guard] ? scope : 'company',
+    bucket: guardBucket(use, `${method} ${path}`, canonical(params, company), value),
     rateLimit: limitOf(company, scope),
   };
 }

@@ -69,11 +69,11 @@ function perform(
   }
   limiter.take(company, scope, now);
   if (guarded !== undefined) guards.take(guarded, now);
-  const headers = { ...rateHeaders(limiter.read(company, scope, now)), ...tier };
+  const rate = rateHeaders(limiter.read(company, scope, now));
+  // A 429 that comes from behind the guard is another limit's.
+  const finish = (served: Answer) => withHeaders(served, served.status === 429 ? rate : { ...rate, ...tier });
   const served = answer(now);
-  return served instanceof Promise
-    ? served.then((later) => withHeaders(later, headers))
-    : withHeaders(served, headers);
+  return served instanceof Promise ? served.then(finish) : finish(served);
 }
 
 function prepareFor(world: World, call: Call, caller: Caller, body: RequestBody | undefined): Prepared {

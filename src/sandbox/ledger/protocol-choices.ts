@@ -139,6 +139,28 @@ export const PROTOCOL_CHOICES = [
       cases: ['sandbox/rules-guards › what the rate limit refuses counts for no guard, and names none'],
     },
     {
+      id: 'choice guard company',
+      rule: 'A guard is the company’s, whoever asks; that of search, a share of the rate limit, goes with the caller’s.',
+      source: 'choice',
+      cases: [
+        'sandbox/guards-of-a-company › a guard is the company’s: its own tokens and a partner’s fill one bucket',
+      ],
+    },
+    {
+      id: 'choice external sender',
+      rule: 'Without an external conversation reference, the guard counts by who the message is from, or goes to.',
+      source: 'choice',
+      cases: [
+        'sandbox/guards-of-a-company › inbound messages without a conversation’s reference count by who sent them',
+      ],
+    },
+    {
+      id: 'choice message names',
+      rule: 'A message has one bucket of the seen guard, by whichever of id and message_uid it is named.',
+      source: 'choice',
+      cases: ['sandbox/guards-of-a-company › a message is seen ten times an hour, by whichever of its names'],
+    },
+    {
       id: 'choice created while paging',
       rule: 'What is created while someone pages comes at the end; what is changed stays in its place.',
       source: 'choice',

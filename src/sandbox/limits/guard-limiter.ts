@@ -25,7 +25,7 @@ export interface GuardReading {
 /** A bucket whose window is open. */
 export interface GuardBucket {
   companyId: string;
-  /** Which of the company's limits its requests count against: each has buckets of its own. */
+  /** `company`, or the main limit that the guard is a share of: `plan` or `partner`. */
   scope: string;
   guard: GuardName;
   tier: string;
@@ -39,8 +39,8 @@ export interface GuardBucket {
 /** One request to a guarded route. */
 export interface GuardedCall {
   guard: GuardName;
-  /** Whose: guards count per company, and apart for its own tokens and for partners, as the main limits do. */
   companyId: string;
+  /** `company`, or for a guard that is a share of the main limit which one: each has buckets of its own. */
   scope: string;
   /** See `guardBucket` in the contract. */
   bucket: string;
