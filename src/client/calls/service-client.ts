@@ -7,7 +7,7 @@ import { type PreparedCall, prepareCall } from './prepare-call.ts';
 import { type CallFor, type SenderParts, sendCall } from './send-call.ts';
 
 /** The longest that a call waits if nothing else is said, in milliseconds. */
-export const MAX_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 
 /** What a client of the service is made of. */
 export interface ClientParts extends SenderParts {

@@ -18,7 +18,7 @@ export const account = z.looseObject({
 });
 
 /** A new account. */
-export const newAccount = z.looseObject({
+const newAccount = z.looseObject({
   name: nonBlank,
   description: z.string().nullable().optional(),
   domains: z.array(nonBlank).optional(),
@@ -28,7 +28,7 @@ export const newAccount = z.looseObject({
 });
 
 /** Changes of an account; `is_blocked` blocks it and unblocks it. */
-export const accountChanges = newAccount.partial();
+const accountChanges = newAccount.partial();
 
 export const accountsRoutes = defineRoutes({
   listAccounts: {

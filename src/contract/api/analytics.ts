@@ -25,10 +25,10 @@ const asked = {
 };
 
 /** What is asked of a report: which metrics, over which time. A name that ends in `_time` is of a duration in seconds. */
-export const newReport = z.looseObject({ ...asked, metrics: z.array(nonBlank).min(1).max(100).optional() });
+const newReport = z.looseObject({ ...asked, metrics: z.array(nonBlank).min(1).max(100).optional() });
 
 /** What is asked of an export: which time. Whatever its type, the sandbox's file has the conversations of that time. */
-export const newExport = z.looseObject({ ...asked, type: nonBlank.optional() });
+const newExport = z.looseObject({ ...asked, type: nonBlank.optional() });
 
 const answered = {
   _links: links,
@@ -52,7 +52,7 @@ export const report = z.looseObject({
 });
 
 /** An export (the fields are our choice); there is no file until it is done. */
-export const analyticsExport = z.looseObject({
+const analyticsExport = z.looseObject({
   ...answered,
   type: z.string(),
   filename: z.string(),

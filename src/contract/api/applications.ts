@@ -9,7 +9,7 @@ const eventObject = z.union([
 ]);
 
 /** An event that an application told of (the fields are our choice: Events names the route alone). */
-export const applicationEvent = z.looseObject({
+const applicationEvent = z.looseObject({
   _links: links,
   id,
   application_uid: id,
@@ -21,7 +21,7 @@ export const applicationEvent = z.looseObject({
 });
 
 /** A new event; with its object it makes the key that the guard groups by. */
-export const newApplicationEvent = z.looseObject({
+const newApplicationEvent = z.looseObject({
   type: nonBlank,
   object: eventObject.nullable().optional(),
   payload: z.unknown().optional(),

@@ -3,7 +3,7 @@ import { id, links, nonBlank, timestamp } from './common.ts';
 import { defineRoutes } from './route.ts';
 
 /** Kinds of channels (our choice: the specification names none). */
-export const CHANNEL_TYPES = [
+const CHANNEL_TYPES = [
   'custom',
   'application',
   'email',
@@ -34,7 +34,7 @@ export const channel = z.looseObject({
 });
 
 /** A new channel; without a name it is called by its address or its type. */
-export const newChannel = z.looseObject({
+const newChannel = z.looseObject({
   type: z.enum(CHANNEL_TYPES),
   name: nonBlank.optional(),
   address: z.string().nullable().optional(),

@@ -36,10 +36,10 @@ export const conversationChanges = z.looseObject({
 });
 
 /** Who a conversation is assigned to; null: no one any more. */
-export const newAssignee = z.looseObject({ assignee_id: id.nullable() });
+const newAssignee = z.looseObject({ assignee_id: id.nullable() });
 
 /** When a teammate is reminded of a conversation; null: not any more. */
-export const newReminder = z.looseObject({ teammate_id: id, scheduled_at: timestamp.nullable() });
+const newReminder = z.looseObject({ teammate_id: id, scheduled_at: timestamp.nullable() });
 
 const tagIds = z.looseObject({ tag_ids: z.array(id).min(1) });
 const linkIds = z.looseObject({ link_ids: z.array(id).min(1) });

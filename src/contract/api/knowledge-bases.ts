@@ -17,7 +17,7 @@ export const knowledgeBase = z.looseObject({
 });
 
 /** Changes of a knowledge base's content in one locale. */
-export const knowledgeBaseChanges = z.looseObject({ name: z.string().trim().min(1).optional() });
+const knowledgeBaseChanges = z.looseObject({ name: z.string().trim().min(1).optional() });
 
 const articleStatus = z.enum(['draft', 'published']);
 
@@ -38,7 +38,7 @@ export const article = z.looseObject({
 });
 
 /** An article's content in one locale, or changes of it. All of it may come later: an article begins as a draft. */
-export const articleContent = z.looseObject({
+const articleContent = z.looseObject({
   subject: z.string().optional(),
   content: z.string().optional(),
   status: articleStatus.optional(),

@@ -15,7 +15,7 @@ export const link = z.looseObject({
 });
 
 /** A new link: with an address, a name, or both. Without a name the address is its name. */
-export const newLink = z
+const newLink = z
   .looseObject({
     name: nonBlank.optional(),
     type: nonBlank.optional(),

@@ -59,20 +59,20 @@ const draft = z.looseObject({
 });
 
 /** A message that starts a conversation. */
-export const newMessage = draft.extend({ to: handles.min(1) }).refine(hasContent, NO_CONTENT);
+const newMessage = draft.extend({ to: handles.min(1) }).refine(hasContent, NO_CONTENT);
 
 /** A message in a conversation: to whom the conversation is with, unless others are named. */
-export const newReply = draft
+const newReply = draft
   .extend({ to: handles.min(1).optional(), channel_id: id.optional() })
   .refine(hasContent, NO_CONTENT);
 
 /** A message that came in by a channel. */
-export const newIncomingMessage = z
+const newIncomingMessage = z
   .looseObject({ ...content, sender, metadata: metadata.optional() })
   .refine(hasContent, NO_CONTENT);
 
 /** A message that the other system has sent already. */
-export const newOutboundMessage = z
+const newOutboundMessage = z
   .looseObject({
     ...content,
     ...addressees,
@@ -82,33 +82,26 @@ export const newOutboundMessage = z
   })
   .refine(hasContent, NO_CONTENT);
 
+const fromElsewhere = z.looseObject({
+  ...content,
+  ...addressees,
+  sender,
+  to: handles.optional(),
+  author_id: id.optional(),
+  is_inbound: z.boolean().optional(),
+  metadata: metadata.optional(),
+});
+
 /** A message of the other system, as it is there now. It came in, unless `is_inbound` says something else. */
-export const externalMessage = z
-  .looseObject({
-    ...content,
-    ...addressees,
-    sender,
-    to: handles.optional(),
-    author_id: id.optional(),
-    is_inbound: z.boolean().optional(),
-    metadata: metadata.optional(),
-  })
-  .refine(hasContent, NO_CONTENT);
+const externalMessage = fromElsewhere.refine(hasContent, NO_CONTENT);
 
 /** A message of the past. It came in, unless `is_inbound` says something else. */
-export const newImportedMessage = z
-  .looseObject({
-    ...content,
-    ...addressees,
-    sender,
-    to: handles.optional(),
-    author_id: id.optional(),
+const newImportedMessage = fromElsewhere
+  .extend({
     type: z.string().min(1).optional(),
     external_id: reference,
-    is_inbound: z.boolean().optional(),
     tag_ids: z.array(id).optional(),
     created_at: timestamp.optional(),
-    metadata: metadata.optional(),
   })
   .refine(hasContent, NO_CONTENT);
 

@@ -24,10 +24,10 @@ const fields = {
 };
 
 /** A new child tag. */
-export const newTag = z.looseObject(fields);
+const newTag = z.looseObject(fields);
 
 /** Changes of a tag; `parent_tag_id` moves it (null: it has no parent any more). */
-export const tagChanges = z.looseObject(fields).extend({ parent_tag_id: id.nullable() }).partial();
+const tagChanges = z.looseObject(fields).extend({ parent_tag_id: id.nullable() }).partial();
 
 export const tagRoutes = defineRoutes({
   listTags: {

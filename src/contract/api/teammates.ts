@@ -25,7 +25,7 @@ export const teammate = z.looseObject({
 });
 
 /** Changes of a teammate; a `name` alone is taken apart into first and last name. Rank, block and address stay as they are. */
-export const teammateChanges = z.looseObject({
+const teammateChanges = z.looseObject({
   username: z.string().regex(/^\S+$/, 'must be one word').optional(),
   first_name: z.string().optional(),
   last_name: z.string().optional(),

@@ -3,7 +3,7 @@ import { BoundedMap } from '../state/bounded-map.ts';
 import { restoreSnapshot, type Snapshot, takeSnapshot, type World } from '../world.ts';
 
 /** So many snapshots are kept; the oldest goes first. */
-export const SNAPSHOTS_KEPT = 20;
+const SNAPSHOTS_KEPT = 20;
 
 /** Worlds that were kept to come back to. They outlive a reset; numbers go on, so that no id is given twice. */
 export class Snapshots {

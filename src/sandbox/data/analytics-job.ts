@@ -1,7 +1,7 @@
 import type { Document } from './collection.ts';
 
 /** How long a report or an export takes, in milliseconds on the service's clock. */
-export const ANALYTICS_RUN_MS = 5_000;
+const ANALYTICS_RUN_MS = 5_000;
 
 /** A report or an export, as it is kept: what was asked, and when. Everything else follows from the clock. */
 export type AnalyticsJob = Document & {
