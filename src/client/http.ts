@@ -27,15 +27,11 @@ export const REQUEST_TIMEOUT_MS = 20_000;
 /** The largest body that is read, in bytes. A page of 100 records is far below. */
 const LARGEST_BODY_BYTES = 32 * 1024 * 1024;
 
-/** What goes wrong before a request is on its way: the name is not known, or nobody takes the call. */
-const UNSENT = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-]);
+/**
+ * What goes wrong before a request is on its way: the name is not known, or nobody takes the call. A host or network that
+ * cannot be reached is not among it: a connection that is open already may end so, too.
+ */
+const UNSENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
 
 /**
  * Sends requests to the service, never follows a redirect (the token would go along), and reads answers
