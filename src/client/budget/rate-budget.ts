@@ -36,7 +36,7 @@ export interface Settlement {
 }
 
 /** What a request has to wait for. */
-export type WaitReason = 'limit' | 'blocked' | 'probe' | 'guard';
+export type WaitReason = 'limit' | 'shared' | 'pace' | 'blocked' | 'probe' | 'guard';
 
 /** A permit, or how long to wait for one and for what. */
 export type Admission = { permit: Permit } | { permit: undefined; waitMs: number; why: WaitReason };
@@ -79,14 +79,20 @@ export class RateBudget {
    * @param bucket where the route's guard will count it, if it has one
    */
   async acquire(company: string, route: string, bucket?: Bucket): Promise<Admission> {
-    const permit: Permit = { id: randomUUID(), company, route, ...(bucket && { bucket }) };
-    const [granted, waitMs, why] = await this.#run(permit, NO_SETTLEMENT, permit.id);
-    return granted === 1 ? { permit } : { permit: undefined, waitMs, why: why || 'limit' };
+    return this.#admit({ id: randomUUID(), company, route, ...(bucket && { bucket }) }, NO_SETTLEMENT);
   }
 
   /** Gives a permit back with what became of its request. */
   async settle(permit: Permit, settlement: Settlement): Promise<void> {
     await this.#run(permit, settlementArguments(permit, settlement), '');
+  }
+
+  /**
+   * Gives a permit back and asks for the next one, for the same company, route and bucket, in one call. When the
+   * call fails, neither may be taken for done: the permit's lease ends by itself.
+   */
+  async exchange(permit: Permit, settlement: Settlement): Promise<Admission> {
+    return this.#admit({ ...permit, id: randomUUID() }, settlementArguments(permit, settlement));
   }
 
   /** Learns from an answer to a request that no permit was asked for: the one that told which company it is. */
@@ -112,6 +118,11 @@ export class RateBudget {
       burstRemaining: field('burst'),
       blockedUntil: blocked !== undefined && blocked > now ? blocked : undefined,
     };
+  }
+
+  async #admit(permit: Permit, settlement: (string | number)[]): Promise<Admission> {
+    const [granted, waitMs, why] = await this.#run(permit, settlement, permit.id);
+    return granted === 1 ? { permit } : { permit: undefined, waitMs, why: why || 'limit' };
   }
 
   #run({ company, route, bucket }: Permit, settlement: (string | number)[], acquire: string) {

@@ -121,6 +121,8 @@ function inDoubt(failure: ServiceError): ServiceError {
 function noPermit({ route, bucket }: PreparedCall, waitMs: number, why: WaitReason): ServiceError {
   const what = {
     limit: 'The rate limit',
+    shared: 'The rate limit',
+    pace: 'A rate guard',
     probe: 'The rate limit',
     blocked: 'The service',
     guard: 'A rate guard',
