@@ -230,16 +230,22 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((sandbox) => sandbox.close()));
 });
 
-/** Starts a sandbox on a free port; it ends with the test. */
-export async function startSandbox(options: SandboxOptions = {}): Promise<TestSandbox> {
-  const sandbox = await createCheckedSandbox(options);
+/** Starts a sandbox on a free port; it ends with the test. @param furtherTiers of guards that the test adds */
+export async function startSandbox(
+  options: SandboxOptions = {},
+  furtherTiers: readonly string[] = [],
+): Promise<TestSandbox> {
+  const sandbox = await createCheckedSandbox(options, furtherTiers);
   running.push(sandbox);
   return new TestSandbox(sandbox);
 }
 
 /** Starts a sandbox whose clock stands at {@link START_MS}. */
-export async function startFrozen(options: SandboxOptions = {}): Promise<TestSandbox> {
-  const sandbox = await startSandbox(options);
+export async function startFrozen(
+  options: SandboxOptions = {},
+  furtherTiers: readonly string[] = [],
+): Promise<TestSandbox> {
+  const sandbox = await startSandbox(options, furtherTiers);
   await sandbox.freeze();
   return sandbox;
 }

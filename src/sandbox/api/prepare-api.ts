@@ -4,12 +4,12 @@ import { type Answer, answering, errorAnswer, problemAnswer } from '../http/answ
 import type { Call } from '../http/call.ts';
 import type { Prepared } from '../http/exchange.ts';
 import { findRoute, type Matched } from '../http/router.ts';
-import type { GuardedCall, GuardReading } from '../limits/guard-limiter.ts';
+import type { GuardedCall } from '../limits/guard-limiter.ts';
 import { rateHeaders } from '../limits/rate-headers.ts';
 import { type Reading, waitMs } from '../limits/window.ts';
 import type { World } from '../world.ts';
 import { authenticate, type Caller } from './bearer.ts';
-import { guardedCall } from './guarded-call.ts';
+import { guardedCalls } from './guarded-call.ts';
 import { type RequestBody, readJsonBody } from './json-body.ts';
 import { API_ROUTES, type ApiRoute } from './routes.ts';
 import { serve } from './serve.ts';
@@ -43,15 +43,15 @@ function isOver({ remaining, burstRemaining }: Reading): boolean {
 }
 
 /**
- * Lets an authenticated request take effect, if the limits allow it: the main limit first, then the guard of the route.
- * One that is refused by either counts for neither, and everything else counts for both, whatever its answer.
+ * Lets an authenticated request take effect, if the limits allow it: the main limit first, then the guards of the route.
+ * One that is refused by any counts for none, and everything else counts for all, whatever its answer.
  * `x-service-tier` names the guard on every answer of a guarded route, but for a refusal by the main limit: there it
  * would name a limit that was not exceeded.
  */
 function perform(
   world: World,
   caller: Caller,
-  guarded: GuardedCall | undefined,
+  guarded: readonly GuardedCall[],
   answer: (now: number) => Answer | Promise<Answer>,
 ): Answer | Promise<Answer> {
   const { clock, limiter, guards } = world;
@@ -61,14 +61,15 @@ function perform(
   if (isOver(before)) {
     return withHeaders(tooManyRequests('Rate limit', waitMs(before, now)), rateHeaders(before));
   }
-  const tier = guarded === undefined ? {} : { [HEADER.tier]: guards.tierOf(guarded.guard) };
-  const guard: GuardReading | undefined = guarded && guards.read(guarded, now);
-  if (guard?.remaining === 0) {
+  const guard = guarded.map((call) => guards.read(call, now)).find(({ remaining }) => remaining === 0);
+  if (guard !== undefined) {
     const refusal = tooManyRequests(`Rate limit ${guard.tier}`, guard.resetAt - now);
-    return withHeaders(refusal, { ...rateHeaders(before), ...tier });
+    return withHeaders(refusal, { ...rateHeaders(before), [HEADER.tier]: guard.tier });
   }
   limiter.take(company, scope, now);
-  if (guarded !== undefined) guards.take(guarded, now);
+  for (const call of guarded) guards.take(call, now);
+  const [first] = guarded;
+  const tier = first === undefined ? {} : { [HEADER.tier]: guards.tierOf(first.guard) };
   const rate = rateHeaders(limiter.read(company, scope, now));
   // A 429 that comes from behind the guard is another limit's.
   const finish = (served: Answer) => withHeaders(served, served.status === 429 ? rate : { ...rate, ...tier });
@@ -78,8 +79,8 @@ function perform(
 
 function prepareFor(world: World, call: Call, caller: Caller, body: RequestBody | undefined): Prepared {
   const route = matchRoute(call);
-  const guarded =
-    'status' in route ? undefined : guardedCall(route.handle.contract, route.params, caller, body);
+  const matched = 'status' in route ? undefined : route;
+  const guarded = guardedCalls(world.guards, call.path, matched, caller, body);
   return {
     companyId: caller.company.id,
     application: caller.application,

@@ -59,6 +59,12 @@ function removeFault({ world }: Host, _body: unknown, _call: Call, { id = '' }):
   return json(200, { deleted: 1 });
 }
 
+function addGuard({ world }: Host, body: unknown): Answer {
+  const { tier, requests, per_ms: windowMs, paths } = check(SCHEMA.guard, body);
+  world.guards.add({ tier, limit: requests, windowMs, paths });
+  return json(201, { tier });
+}
+
 function showClock({ world: { clock } }: Host): Answer {
   return json(200, { now: clock.now(), frozen: clock.frozen });
 }
@@ -111,6 +117,8 @@ const ROUTES: readonly Route<ControlHandler>[] = [
   { method: 'POST', path: '/faults', handle: orderFault },
   { method: 'DELETE', path: '/faults', handle: ({ world }) => json(200, { deleted: world.faults.clear() }) },
   { method: 'DELETE', path: '/faults/:id', handle: removeFault },
+  { method: 'POST', path: '/guards', handle: addGuard },
+  { method: 'DELETE', path: '/guards', handle: ({ world }) => json(200, { deleted: world.guards.clear() }) },
   { method: 'GET', path: '/snapshots', handle: ({ snapshots }) => json(200, snapshots.list()) },
   { method: 'POST', path: '/snapshot', handle: takeSnapshot },
   { method: 'POST', path: '/restore', handle: restoreSnapshot },

@@ -11,6 +11,7 @@ const RECORDS_MAX = 10_000_000;
 const CONTACTS_DEFAULT = 100;
 const CONVERSATIONS_DEFAULT = 50;
 const ADDON_MAX_RPM = 100_000;
+const GUARD_MAX_MS = 24 * 60 * 60_000;
 /** Addresses that would run in the page that redirects to them. */
 const SCRIPT_SCHEMES = new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'file:']);
 
@@ -90,6 +91,14 @@ const clock = z
     'needs advance_ms, set or frozen',
   );
 
+const guard = z.strictObject({
+  // It goes into a header.
+  tier: z.string().regex(/^[\x21-\x7e]{1,100}$/, 'must be printable ASCII without blanks'),
+  requests: z.int().min(1).max(1_000_000),
+  per_ms: z.int().min(1).max(GUARD_MAX_MS),
+  paths: z.array(z.string().regex(/^\//, 'must be a path below {base_url}')).min(1).max(100).optional(),
+});
+
 const restore = z.strictObject({ id: z.string().min(1) });
 
 const nothing = z.strictObject({});
@@ -101,6 +110,7 @@ export const SCHEMA = {
   clock,
   fault: faultSchema,
   records: recordSchema,
+  guard,
   restore,
   nothing,
 };

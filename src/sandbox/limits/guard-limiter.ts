@@ -1,18 +1,27 @@
 import { type GuardName, type GuardRule, type GuardRules, guardLimit } from '../../contract/guards.ts';
 import { BoundedMap } from '../state/bounded-map.ts';
+import { type FurtherGuard, isFor } from './further-guard.ts';
 
 /** As many buckets are kept; one of a guard of seconds is over long before it is the oldest. */
 const BUCKETS_KEPT = 100_000;
+/** Begins the name of a guard that is not the contract's; its tier follows. */
+const FURTHER = 'further ';
 
 interface Counted {
   companyId: string;
   scope: string;
-  guard: GuardName;
+  guard: string;
   bucket: string;
   /** When its window began, in ms since 1970. */
   start: number;
   used: number;
   limit: number;
+}
+
+/** Plain data. */
+interface GuardState {
+  buckets: [string, Counted][];
+  further: Map<string, FurtherGuard>;
 }
 
 /** Where a guard's bucket stands; times in ms since 1970. */
@@ -27,7 +36,7 @@ export interface GuardBucket {
   companyId: string;
   /** `company`, or the main limit that the guard is a share of: `plan` or `partner`. */
   scope: string;
-  guard: GuardName;
+  guard: string;
   tier: string;
   bucket: string;
   limit: number;
@@ -38,7 +47,8 @@ export interface GuardBucket {
 
 /** One request to a guarded route. */
 export interface GuardedCall {
-  guard: GuardName;
+  /** One of the contract's, or the name of a further one. */
+  guard: string;
   companyId: string;
   /** `company`, or for a guard that is a share of the main limit which one: each has buckets of its own. */
   scope: string;
@@ -55,28 +65,50 @@ export interface GuardedCall {
 export class GuardLimiter {
   readonly #rules: GuardRules;
   #buckets = new BoundedMap<string, Counted>(BUCKETS_KEPT);
+  #further = new Map<string, FurtherGuard>();
 
   constructor(rules: GuardRules) {
     this.#rules = rules;
   }
 
   /** Plain data; what is set is taken over, not copied. */
-  get state(): [string, Counted][] {
-    return [...this.#buckets];
+  get state(): GuardState {
+    return { buckets: [...this.#buckets], further: this.#further };
   }
 
-  set state(buckets: [string, Counted][]) {
+  set state({ buckets, further }: GuardState) {
     this.#buckets = new BoundedMap(BUCKETS_KEPT, buckets);
+    this.#further = further;
+  }
+
+  /** Adds a guard that the specification does not have, in place of an earlier one of the same tier. */
+  add(guard: FurtherGuard): void {
+    const name = `${FURTHER}${guard.tier}`;
+    this.#forget(name);
+    this.#further.set(name, guard);
+  }
+
+  /** Forgets all further guards, and answers how many there were. */
+  clear(): number {
+    const { size } = this.#further;
+    for (const name of this.#further.keys()) this.#forget(name);
+    return size;
+  }
+
+  /** The names of the further guards that are for a request to this path. @param route pattern of what serves it */
+  furtherFor(path: string, route: string | undefined): string[] {
+    if (this.#further.size === 0) return [];
+    return [...this.#further].filter(([, guard]) => isFor(guard, path, route)).map(([name]) => name);
   }
 
   /** What the guard's tier is called. */
-  tierOf(guard: GuardName): string {
-    return this.#rules[guard].tier;
+  tierOf(guard: string): string {
+    return this.#rule(guard).tier;
   }
 
   /** Where the bucket stands, without counting a request; `now` in ms since 1970. */
   read(call: GuardedCall, now: number): GuardReading {
-    const rule = this.#rules[call.guard];
+    const rule = this.#rule(call.guard);
     const counted = this.#open(call, rule, now);
     const limit = guardLimit(rule, call.rateLimit);
     return {
@@ -88,7 +120,7 @@ export class GuardLimiter {
 
   /** Counts a request. */
   take(call: GuardedCall, now: number): void {
-    const rule = this.#rules[call.guard];
+    const rule = this.#rule(call.guard);
     const { companyId, scope, guard, bucket } = call;
     const counted = this.#open(call, rule, now);
     if (counted !== undefined) counted.used += 1;
@@ -104,16 +136,25 @@ export class GuardLimiter {
   /** The buckets whose window is open, newest first. */
   list(now: number, most: number): GuardBucket[] {
     const open = [...this.#buckets.values()].filter(({ guard, start }) =>
-      isOpen(start, this.#rules[guard].windowMs, now),
+      isOpen(start, this.#rule(guard).windowMs, now),
     );
     return open
       .reverse()
       .slice(0, most)
       .map(({ companyId, scope, guard, bucket, start, used, limit }) => {
-        const { tier, windowMs } = this.#rules[guard];
+        const { tier, windowMs } = this.#rule(guard);
         const remaining = limit - used;
         return { companyId, scope, guard, tier, bucket, limit, remaining, resetAt: start + windowMs };
       });
+  }
+
+  #rule(guard: string): GuardRule {
+    return this.#further.get(guard) ?? this.#rules[guard as GuardName];
+  }
+
+  #forget(name: string): void {
+    this.#further.delete(name);
+    for (const [key, { guard }] of this.#buckets) if (guard === name) this.#buckets.delete(key);
   }
 
   #open(call: GuardedCall, rule: GuardRule, now: number): Counted | undefined {
