@@ -47,6 +47,7 @@ const READINESS_LIMIT_MS = 2_000;
 export interface App {
   tokens: Tokens;
   clock: ServiceClock;
+  control: SyncControl;
   queues: Queues;
   startWeb(): Promise<ListeningWeb>;
   startWorkers(): Workers;
@@ -155,6 +156,7 @@ export async function createApp(
   return {
     tokens,
     clock,
+    control,
     queues,
     startWeb: () =>
       listen(config, (shutdown) => {
