@@ -12,9 +12,11 @@ import { SANDBOX_DEFAULTS } from './contract/sandbox.ts';
 
 export { ConfigError, type ConfigProblem } from './config/config-error.ts';
 export { loadEnvFile } from './config/env-file.ts';
+export { withNewTokenKey } from './config/new-token-key.ts';
 export type { TokenKey } from './config/token-keys.ts';
 
-const DEFAULT_DATA_DIR = '.data';
+/** From the current directory: what the app makes for itself in development. */
+export const DEFAULT_DATA_DIR = '.data';
 const DEFAULT_PORT = 3000;
 const DEFAULT_SYNC_INTERVAL_MINUTES = 60;
 const MINUTE_MS = 60_000;

@@ -4,8 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { ConfigError, loadConfig } from '../src/config.ts';
 import { tempDir } from './support/temp-dir.ts';
 
-const KEY_A = Buffer.alloc(32, 'a').toString('base64');
-const KEY_B = Buffer.alloc(32, 'b').toString('base64');
+const BYTES_A = createHash('sha256').update('a').digest();
+const BYTES_B = createHash('sha256').update('b').digest();
+const KEY_A = BYTES_A.toString('base64');
+const KEY_B = BYTES_B.toString('base64');
 
 const PRODUCTION = {
   NODE_ENV: 'production',
@@ -130,8 +132,8 @@ describe('values', () => {
       },
     });
     expect(config.tokenKeys).toEqual([
-      { id: 'b', key: Buffer.alloc(32, 'b') },
-      { id: 'a', key: Buffer.alloc(32, 'a') },
+      { id: 'b', key: BYTES_B },
+      { id: 'a', key: BYTES_A },
     ]);
   });
 
@@ -276,6 +278,17 @@ describe('production', () => {
   it('wants an operator password that cannot be guessed quickly', () => {
     expect(problemsOf({ ...PRODUCTION, OPERATOR_PASSWORD: 'secret' })).toHaveProperty('OPERATOR_PASSWORD');
     expect(problemsOf({ OPERATOR_PASSWORD: 'secret' })).toEqual({});
+  });
+
+  it.each([
+    ['zeros', Buffer.alloc(32)],
+    ['a pattern', Buffer.from('0123456789'.repeat(4)).subarray(0, 32)],
+  ])('wants token keys that are random, not %s', (_what, key) => {
+    const TOKEN_KEYS = `a:${KEY_A},b:${key.toString('base64')}`;
+    expect(problemsOf({ ...PRODUCTION, TOKEN_KEYS }).TOKEN_KEYS).toMatch(
+      /"b" that is not random.*npm run keys/,
+    );
+    expect(problemsOf({ TOKEN_KEYS })).toEqual({});
   });
 
   it('generates and writes nothing', () => {

@@ -8,6 +8,9 @@ import { VARIABLES } from './variables.ts';
 
 const SESSION_SECRET_BYTES = 48;
 
+/** Name of the file that keeps the keys of development. */
+export const TOKEN_KEYS_FILE = 'token-keys';
+
 /** The two secrets that development makes for itself. */
 export interface Secrets {
   sessionSecret: string;
@@ -53,7 +56,7 @@ export function withDevelopmentSecrets(
     keep(
       'TOKEN_KEYS',
       VARIABLES.TOKEN_KEYS,
-      'token-keys',
+      TOKEN_KEYS_FILE,
       () => `dev:${randomBytes(TOKEN_KEY_BYTES).toString('base64')}`,
     );
   if (sessionSecret === undefined || tokenKeys === undefined) throw new ConfigError(problems);

@@ -4,6 +4,9 @@ import { type GivenValues, VARIABLES, type VariableName } from './variables.ts';
 
 const MIN_OPERATOR_PASSWORD_CHARACTERS = 12;
 
+/** 32 random bytes hold some 30 different ones; fewer than this are a placeholder or a pattern. */
+const FEWEST_DIFFERENT_BYTES = 16;
+
 /** What production has no default for, and why. */
 const NEEDED_IN_PRODUCTION: Partial<Record<VariableName, string>> = {
   SERVICE_API_URL: 'the sandbox is for development only',
@@ -68,6 +71,11 @@ function reportProduction(given: GivenValues, isSet: (name: VariableName) => boo
   for (const [variable, urls] of addresses) {
     if (urls?.some((url) => url !== undefined && isOpenToOthers(url))) {
       report(variable, 'must be https in production: secrets travel over it');
+    }
+  }
+  for (const { id, key } of given.TOKEN_KEYS ?? []) {
+    if (new Set(key).size < FEWEST_DIFFERENT_BYTES) {
+      report('TOKEN_KEYS', `holds a key "${id}" that is not random: make one with npm run keys`);
     }
   }
   const password = given.OPERATOR_PASSWORD;

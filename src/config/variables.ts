@@ -99,7 +99,7 @@ export const VARIABLES = {
     }),
     example: '<output of: openssl rand -base64 48>',
   }),
-  TOKEN_KEYS: variable({ schema: tokenKeys, example: '2026a:<output of: openssl rand -base64 32>' }),
+  TOKEN_KEYS: variable({ schema: tokenKeys, example: '<output of: npm run keys>' }),
   OPERATOR_PASSWORD: variable({ schema: z.string(), example: '<output of: openssl rand -base64 24>' }),
   SYNC_INTERVAL_MINUTES: variable({
     schema: numberBetween(

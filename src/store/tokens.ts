@@ -4,6 +4,9 @@ import type { TokenTable } from './schema.ts';
 
 export type TokenRow = Selectable<TokenTable>;
 
+/** The two sealed texts of an instance. */
+export type SealedTokens = Pick<TokenRow, 'instance_id' | 'access_token' | 'refresh_token'>;
+
 /** The table of tokens: sealed texts only, see `tokens/vault.ts`. */
 export class TokenStore {
   readonly #db: Database;
@@ -62,6 +65,41 @@ export class TokenStore {
       .where('version', '=', readVersion)
       .executeTakeFirst();
     return result.numUpdatedRows > 0n;
+  }
+
+  /** The sealed texts of the instances that come after one, in the order of their ids; `''` begins. */
+  listSealed(after: string, most: number): Promise<SealedTokens[]> {
+    return this.#db
+      .selectFrom('tokens')
+      .select(['instance_id', 'access_token', 'refresh_token'])
+      .where('instance_id', '>', after)
+      .orderBy('instance_id')
+      .limit(most)
+      .execute();
+  }
+
+  /**
+   * Puts the same tokens in, sealed anew, all in one transaction; each only where what was read still stands. The
+   * version stays: the grant is the same, and a refresh that is under way must be able to write its newer one.
+   *
+   * @returns how many were written
+   */
+  async reseal(changes: readonly { read: SealedTokens; sealed: SealedTokens }[]): Promise<number> {
+    if (changes.length === 0) return 0;
+    return this.#db.transaction().execute(async (transaction) => {
+      let written = 0n;
+      for (const { read, sealed } of changes) {
+        const result = await transaction
+          .updateTable('tokens')
+          .set({ access_token: sealed.access_token, refresh_token: sealed.refresh_token })
+          .where('instance_id', '=', read.instance_id)
+          .where('access_token', '=', read.access_token)
+          .where('refresh_token', '=', read.refresh_token)
+          .executeTakeFirst();
+        written += result.numUpdatedRows;
+      }
+      return Number(written);
+    });
   }
 
   /**

@@ -6,7 +6,7 @@ import { needsRefresh, ROTATION_RETRY_MS, rotationDueAt } from './expiry.ts';
 import type { RedisLock } from './lock.ts';
 import type { Grant, OAuthClient } from './oauth-client.ts';
 import { toRefreshError } from './token-errors.ts';
-import type { Vault } from './vault.ts';
+import { type Vault, VaultError } from './vault.ts';
 
 /** How long a refresh may hold its lock, in milliseconds: longer than a token request may take. */
 const LOCK_MS = 35_000;
@@ -87,7 +87,7 @@ export class Tokens {
    */
   async accessToken(instanceId: string, rejected?: string): Promise<string> {
     const row = await this.#find(instanceId);
-    const token = this.#open(row).accessToken;
+    const token = (await this.#open(row)).accessToken;
     if (
       token !== rejected &&
       !needsRefresh(row.access_expires_at, row.refreshed_at, this.#parts.clock.now())
@@ -126,7 +126,7 @@ export class Tokens {
 
   async #refresh(instanceId: string, readVersion: number): Promise<string> {
     const row = await this.#find(instanceId);
-    const current = this.#open(row);
+    const current = await this.#open(row);
     if (row.version !== readVersion) return current.accessToken;
 
     let grant: Grant;
@@ -156,13 +156,13 @@ export class Tokens {
       },
       row.version,
     );
-    if (!written) return this.#open(await this.#find(instanceId)).accessToken;
+    if (!written) return (await this.#open(await this.#find(instanceId))).accessToken;
     this.#parts.onRefresh?.({ instanceId, outcome: rotated ? 'rotated' : 'refreshed' });
     return grant.accessToken;
   }
 
   async #refused(row: TokenRow, error: ServiceError): Promise<string> {
-    const { store, instances, onRefresh } = this.#parts;
+    const { store, onRefresh } = this.#parts;
     const instanceId = row.instance_id;
     if (error.remedy !== 'reauthorize') {
       onRefresh?.({ instanceId, outcome: 'failed' });
@@ -170,13 +170,10 @@ export class Tokens {
     }
     // A sibling whose lock ran out under it may have renewed the grant meanwhile: then all is well.
     const newest = await store.find(instanceId);
-    if (newest !== undefined && newest.version !== row.version) return this.#open(newest).accessToken;
-    await instances.setStatus(instanceId, 'needs_reauthorization', {
-      from: ['active', 'paused'],
-      notice: `${error.message} Authorize the app again to go on; everything copied so far is kept.`,
-    });
-    onRefresh?.({ instanceId, outcome: 'rejected' });
-    throw error;
+    if (newest !== undefined && newest.version !== row.version) {
+      return (await this.#open(newest)).accessToken;
+    }
+    return this.#end(instanceId, error);
   }
 
   async #find(instanceId: string): Promise<TokenRow> {
@@ -193,13 +190,34 @@ export class Tokens {
     };
   }
 
-  #open(row: TokenRow): { accessToken: string; refreshToken: string } {
-    const { vault } = this.#parts;
+  /**
+   * @throws ServiceError that the instance needs a new authorization, when what is stored cannot be read any more
+   * @throws VaultError when the key is missing, which whoever runs the app can put right
+   */
+  async #open(row: TokenRow): Promise<{ accessToken: string; refreshToken: string }> {
+    const { vault, store } = this.#parts;
     const instanceId = row.instance_id;
-    return {
-      accessToken: vault.open(row.access_token, { instanceId, purpose: 'access_token' }),
-      refreshToken: vault.open(row.refresh_token, { instanceId, purpose: 'refresh_token' }),
-    };
+    try {
+      return {
+        accessToken: vault.open(row.access_token, { instanceId, purpose: 'access_token' }),
+        refreshToken: vault.open(row.refresh_token, { instanceId, purpose: 'refresh_token' }),
+      };
+    } catch (error) {
+      if (!(error instanceof VaultError) || !error.isLost) throw error;
+      const newest = await store.find(instanceId);
+      if (newest !== undefined && newest.version !== row.version) return this.#open(newest);
+      return this.#end(instanceId, new ServiceError('reauthorize', error.message, { cause: error }));
+    }
+  }
+
+  /** Ends a grant: the jobs stop, the dashboard says why and what to do, nothing is deleted. */
+  async #end(instanceId: string, error: ServiceError): Promise<never> {
+    await this.#parts.instances.setStatus(instanceId, 'needs_reauthorization', {
+      from: ['active', 'paused'],
+      notice: `${error.message} Authorize the app again to go on; everything copied so far is kept.`,
+    });
+    this.#parts.onRefresh?.({ instanceId, outcome: 'rejected' });
+    throw error;
   }
 }
 

@@ -1,0 +1,29 @@
+import { boot } from './boot.ts';
+import { openDatabase } from './store/database.ts';
+import { TokenStore } from './store/tokens.ts';
+import { reencryptTokens } from './tokens/reencrypt.ts';
+import { reencryptSummary } from './tokens/reencrypt-summary.ts';
+import { Vault } from './tokens/vault.ts';
+
+await boot(async ({ config, shutdown }) => {
+  const db = await openDatabase(config.databaseUrl);
+  shutdown.add('database', () => db.destroy());
+  const stopping = new AbortController();
+  const vault = new Vault(config.tokenKeys);
+  process.stdout.write(`Encrypting all tokens under the key "${vault.sealingKeyId}".\n`);
+  const work = reencryptTokens(
+    { store: new TokenStore(db), vault },
+    {
+      signal: stopping.signal,
+      onBatch: (seen) => process.stdout.write(`  ${seen} instances looked at\n`),
+    },
+  );
+  shutdown.add('work', async () => {
+    stopping.abort();
+    await work.catch(() => undefined);
+  });
+  const report = await work;
+  process.stdout.write(`${reencryptSummary(report, vault)}\n`);
+  const isWell = report.isDone && report.unreadable.length === 0;
+  await shutdown.stop('the work is over', isWell ? 0 : 1);
+});

@@ -1,0 +1,29 @@
+import type { ReencryptReport } from './reencrypt.ts';
+
+/** Says what an encryption under a new key has done, and what is to be done next; names keys by their ids only. */
+export function reencryptSummary(
+  report: ReencryptReport,
+  keys: { sealingKeyId: string; olderKeyIds: readonly string[] },
+): string {
+  const { renewed, current, unreadable, isDone } = report;
+  const older = keys.olderKeyIds.map((id) => `"${id}"`).join(', ');
+  const lines = [
+    `Encrypted anew under "${keys.sealingKeyId}": the tokens of ${renewed} instances; ${current} had been before.`,
+  ];
+  if (unreadable.length > 0) {
+    lines.push(
+      `Left as they were, because they cannot be opened: ${unreadable.length}. Each goes on when its key is back, or when its company authorizes the app again.`,
+      ...unreadable.map(({ instanceId, reason }) => `  ${instanceId}: ${reason}`),
+    );
+  }
+  if (!isDone) {
+    lines.push('Not done: it was ended early, or a process still encrypts under an older key. Run it again.');
+  } else if (older === '') {
+    lines.push('There are no older keys.');
+  } else {
+    lines.push(
+      `No token that can be opened needs ${older} any more. A process that has not been restarted with the new TOKEN_KEYS still encrypts under an older key: restart them all, run this once more, and when it finds nothing to do, drop ${older}. Backups of the database need the key of their day.`,
+    );
+  }
+  return lines.join('\n');
+}
