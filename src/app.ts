@@ -164,6 +164,7 @@ export async function createApp(
         shutdown.addEventListener('abort', () => clearInterval(timer));
         return createWebApp({
           publicUrl: config.publicUrl,
+          proxyHops: config.proxyHops,
           sessionSecret: config.sessionSecret,
           production: config.production,
           isSandbox: config.service.isSandbox,

@@ -41,6 +41,8 @@ export interface Config {
   service: ServiceConfig;
   /** Where browsers reach the app: an origin, without a slash at its end. */
   publicUrl: string;
+  /** Proxies in front of the app that are ours: so many entries of X-Forwarded-For, from its end, are believed. */
+  proxyHops: number;
   host: string;
   /** 0 takes a free one. */
   port: number;
@@ -83,6 +85,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, options: { dataDir?: string }
     production,
     service: serviceConfig(given),
     publicUrl: given.PUBLIC_URL ?? `http://localhost:${port}`,
+    proxyHops: given.PROXY_HOPS ?? (given.PUBLIC_URL?.startsWith('https:') ? 1 : 0),
     host: given.HOST ?? (production ? '0.0.0.0' : '127.0.0.1'),
     port,
     workerPort: given.WORKER_PORT,

@@ -50,6 +50,7 @@ describe('defaults', () => {
         isSandbox: true,
       },
       publicUrl: 'http://localhost:3000',
+      proxyHops: 0,
       host: '127.0.0.1',
       port: 3000,
       databaseUrl: `file:${dataDir}/app.db`,
@@ -250,6 +251,25 @@ describe('what goes together', () => {
     expect(problemsOf({ PORT: '0' })).toHaveProperty('PUBLIC_URL');
     expect(load({ PORT: '0', PUBLIC_URL: 'http://localhost:1234' }).port).toBe(0);
     expect(problemsOf({ SANDBOX_PORT: '0' })).toHaveProperty('SANDBOX_PORT');
+  });
+});
+
+describe('proxies', () => {
+  it('believes one behind https and none otherwise, unless it is told how many there are', () => {
+    const hops = (env: Record<string, string>) => load(env).proxyHops;
+    expect(hops({ PUBLIC_URL: 'https://app.example.com' })).toBe(1);
+    expect(hops({ PUBLIC_URL: 'http://localhost:1' })).toBe(0);
+    expect(hops({ PUBLIC_URL: 'https://app.example.com', PROXY_HOPS: '2' })).toBe(2);
+    expect(hops({ PROXY_HOPS: '1' })).toBe(1);
+  });
+
+  it.each(['true', '-1', '11', '1.5'])('takes no %s for a number of them', (hops) => {
+    expect(problemsOf({ PROXY_HOPS: hops })).toHaveProperty('PROXY_HOPS');
+  });
+
+  it('wants one at least where browsers come by https', () => {
+    expect(problemsOf({ ...PRODUCTION, PROXY_HOPS: '0' })).toHaveProperty('PROXY_HOPS');
+    expect(problemsOf({ PROXY_HOPS: '0' })).toEqual({});
   });
 });
 

@@ -30,6 +30,9 @@ export function findProblems(given: GivenValues, isSet: (name: VariableName) => 
   const problems: ConfigProblem[] = [];
   const report: Report = (variable, problem) =>
     problems.push({ variable, problem, example: VARIABLES[variable].example });
+  if (given.PROXY_HOPS === 0 && given.PUBLIC_URL?.startsWith('https:')) {
+    report('PROXY_HOPS', 'must be 1 or more with an https PUBLIC_URL: the app itself speaks http only');
+  }
   if (given.NODE_ENV === 'production') {
     reportProduction(given, isSet, report);
   } else {

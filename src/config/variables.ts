@@ -19,6 +19,7 @@ const numberBetween = (min: number, max: number, shape: RegExp, what: string) =>
   });
 const wholeNumber = (min: number, max: number) => numberBetween(min, max, /^\d{1,10}$/, 'a whole number');
 const port = wholeNumber(0, 65_535);
+const MAX_PROXY_HOPS = 10;
 
 const hostName = z.string().regex(/^[A-Za-z0-9.:_-]+$/, { error: 'must be an IP address or a host name' });
 
@@ -84,6 +85,7 @@ export const VARIABLES = {
     example: 'the-client-secret-of-your-oauth-application',
   }),
   PUBLIC_URL: variable({ schema: originUrl, example: 'https://app.example.com' }),
+  PROXY_HOPS: variable({ schema: wholeNumber(0, MAX_PROXY_HOPS), example: '1', shown: true }),
   PORT: variable({ schema: port, example: '3000', shown: true }),
   WORKER_PORT: variable({ schema: port, example: '3001', shown: true }),
   HOST: variable({

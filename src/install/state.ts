@@ -32,8 +32,9 @@ export function issueState(session: InstallSession, now: number): string {
 export function spendState(session: InstallSession, state: string, now: number): boolean {
   const pending = session.pendingInstalls ?? [];
   const found = pending.find((entry) => entry.state === state);
+  if (found === undefined) return false;
   session.pendingInstalls = pending.filter((entry) => entry !== found);
-  return found !== undefined && isAlive(found.createdAt, now);
+  return isAlive(found.createdAt, now);
 }
 
 function isAlive(createdAt: number, now: number): boolean {

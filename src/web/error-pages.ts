@@ -12,7 +12,7 @@ function wantsJson(req: Request): boolean {
 }
 
 function answer(req: Request, res: Response, error: WebError, renderPage: RenderPage): void {
-  res.setHeader('Cache-Control', 'no-store');
+  res.set({ ...error.headers, 'Cache-Control': 'no-store' });
   if (error.retryAfterSeconds !== undefined) res.setHeader('Retry-After', error.retryAfterSeconds);
   if (wantsJson(req)) {
     const { status, title, message } = error;

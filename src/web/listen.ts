@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Express } from 'express';
 
@@ -8,6 +8,25 @@ const CLOSE_LIMIT_MS = 3_000;
 
 /** How often connections without a request are closed meanwhile, in milliseconds. */
 const CLOSE_IDLE_EVERY_MS = 20;
+
+/** How long a client may take, in milliseconds: a connection costs little to open, and must not be held for nothing. */
+export interface ClientPatience {
+  /** For the headers of a request. */
+  headersMs: number;
+  /** For a whole request: the app's forms are a few bytes. */
+  requestMs: number;
+  /** Without a byte in either direction, a download that is not taken included; longer than an install may take. */
+  silentMs: number;
+  /** How often the first two are looked at. */
+  checkEveryMs: number;
+}
+
+const PATIENCE: ClientPatience = {
+  headersMs: 10_000,
+  requestMs: 20_000,
+  silentMs: 120_000,
+  checkEveryMs: 1_000,
+};
 
 /** A web app that listens. */
 export interface ListeningWeb {
@@ -21,14 +40,22 @@ export interface ListeningWeb {
  *
  * @param address.port 0 takes a free one
  * @param create makes the app; the signal tells its streams to end
+ * @param patience with slow clients, where it is not the usual one
  * @throws Error with the variable to change when the port is taken
  */
 export async function listen(
   address: { host: string; port: number },
   create: (shutdown: AbortSignal) => Express,
+  patience: Partial<ClientPatience> = {},
 ): Promise<ListeningWeb> {
+  const { headersMs, requestMs, silentMs, checkEveryMs } = { ...PATIENCE, ...patience };
   const shutdown = new AbortController();
-  const server = create(shutdown.signal).listen(address.port, address.host);
+  const server = createServer(
+    { headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkEveryMs },
+    create(shutdown.signal),
+  );
+  server.timeout = silentMs;
+  server.listen(address.port, address.host);
   try {
     await once(server, 'listening');
   } catch (error) {

@@ -1,16 +1,13 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { RequestHandler } from 'express';
+import type { Redis } from 'ioredis';
+import { RateLimit } from './rate-limit.ts';
+import { within } from './redis-session-client.ts';
 import { WebError } from './web-error.ts';
+import { LIMIT_WINDOW_MS, WEB_LIMITS, type WebLimits } from './web-limits.ts';
 
-const WINDOW_MS = 60_000;
-const MAX_FAILURES = 10;
-/** Addresses that are counted at a time; an attacker with more of them meets an empty table, not a full memory. */
-const MAX_ADDRESSES = 10_000;
-
-interface Failures {
-  since: number;
-  count: number;
-}
+/** How long an address that got in is not held up by what others try, in seconds. */
+const KNOWN_SECONDS = 24 * 60 * 60;
 
 /** The password of a Basic header (RFC 7617), whatever the user's name. */
 function passwordOf(header: string | undefined): string | undefined {
@@ -23,41 +20,42 @@ function passwordOf(header: string | undefined): string | undefined {
 
 /**
  * Lets in who knows the operator's password, by HTTP Basic with any user. An address may be wrong ten times a
- * minute; after that even the right password waits. The count is this process' own: with several processes an
- * attacker has that many times ten tries, which a long password outlasts.
- *
- * @param now milliseconds since 1970
+ * minute, all together a hundred times; after that even the right password waits. Redis counts, for all processes.
+ * Addresses that got in within a day are not held up by what others try, or anybody could lock the operator out.
  */
-export function operatorGate(password: string, now: () => number): RequestHandler {
+export function operatorGate(
+  password: string,
+  redis: Redis,
+  limits: Partial<WebLimits> = {},
+): RequestHandler {
   const key = randomBytes(32);
   const digest = (text: string) => createHmac('sha256', key).update(text).digest();
   const expected = digest(password);
-  const failures = new Map<string, Failures>();
+  const { operator, operatorInAll } = { ...WEB_LIMITS, ...limits };
+  const windowMs = LIMIT_WINDOW_MS;
+  const ofAddress = new RateLimit(redis, { name: 'operator', max: operator, windowMs });
+  const ofAll = new RateLimit(redis, { name: 'operator-in-all', max: operatorInAll, windowMs });
 
-  function failuresOf(address: string): Failures {
-    const known = failures.get(address);
-    if (known && now() - known.since < WINDOW_MS) return known;
-    if (failures.size >= MAX_ADDRESSES) failures.clear();
-    const fresh = { since: now(), count: 0 };
-    failures.set(address, fresh);
-    return fresh;
-  }
-
-  return (req, res, next) => {
+  return async (req, _res, next) => {
     const given = passwordOf(req.get('authorization'));
-    const record = failuresOf(req.ip ?? '');
-    if (given !== undefined && record.count >= MAX_FAILURES) {
-      throw new WebError(429, 'Too many attempts', 'Wait a minute before you try again.', {
-        retryAfterSeconds: Math.ceil((record.since + WINDOW_MS - now()) / 1_000),
-      });
-    }
+    if (given === undefined) throw passwordWanted();
+    const address = req.ip ?? '';
+    const known = `operator-known:${address}`;
+    await ofAddress.take(address);
+    const isKnown = (await within(redis.exists(known))) === 1;
+    if (!isKnown) await ofAll.take();
     // Equal lengths whatever was given, so that the time tells nothing about the password.
-    if (given !== undefined && timingSafeEqual(digest(given), expected)) {
-      failures.delete(req.ip ?? '');
-      return next();
-    }
-    if (given !== undefined) record.count += 1;
-    res.setHeader('WWW-Authenticate', 'Basic realm="Operations", charset="UTF-8"');
-    throw new WebError(401, 'For the operator', 'This page needs the operator’s password.');
+    if (!timingSafeEqual(digest(given), expected)) throw passwordWanted();
+    await ofAddress.giveBack(address);
+    if (!isKnown) await ofAll.giveBack();
+    await within(redis.set(known, '1', 'EX', KNOWN_SECONDS));
+    next();
   };
+}
+
+/** The answer that makes a browser ask for the password. */
+function passwordWanted(): WebError {
+  return new WebError(401, 'For the operator', 'This page needs the operator’s password.', {
+    headers: { 'WWW-Authenticate': 'Basic realm="Operations", charset="UTF-8"' },
+  });
 }

@@ -16,8 +16,12 @@ export interface SessionClient {
   del(keys: string[]): Promise<number>;
 }
 
-/** Waits at most `timeoutMs` for `answer`, which an unreachable Redis may keep in a queue for ever. */
-async function within<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
+/**
+ * Waits at most `timeoutMs` for `answer`, which an unreachable Redis may keep in a queue for ever.
+ *
+ * @throws StoreUnavailableError when Redis fails or is slower
+ */
+export async function within<T>(answer: Promise<T>, timeoutMs = SESSION_STORE_TIMEOUT_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new StoreUnavailableError('Redis did not answer in time')), timeoutMs);
@@ -59,6 +63,6 @@ export function sessionClient(redis: Redis, timeoutMs = SESSION_STORE_TIMEOUT_MS
  * @throws StoreUnavailableError
  */
 export async function claimOnce(redis: Redis, name: string, seconds: number): Promise<boolean> {
-  const answer = await within(redis.set(name, '1', 'EX', seconds, 'NX'), SESSION_STORE_TIMEOUT_MS);
+  const answer = await within(redis.set(name, '1', 'EX', seconds, 'NX'));
   return answer === 'OK';
 }

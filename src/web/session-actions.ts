@@ -17,12 +17,18 @@ export function saveSession(req: Request): Promise<void> {
 }
 
 /**
- * Reads the session anew, as another tab may have changed it while this request waited for the service.
- * A session that has ended meanwhile stays as this request knows it.
+ * Reads the session anew, as another request may have changed it meanwhile.
+ *
+ * @returns false when there is none to read: it is new, or it has ended; it then stays as this request knows it
  */
-export async function refreshSession(req: Request): Promise<void> {
+export function refreshSession(req: Request): Promise<boolean> {
   const known = req.session;
-  await new Promise<void>((resolve) => known.reload(() => resolve()));
+  return new Promise((resolve) => known.reload((error) => resolve(!error)));
+}
+
+/** Leaves the browser the cookie that it has by now: this request's session has been replaced by a newer one. */
+export function disownSession(req: Request): void {
+  (req as { session?: unknown }).session = undefined;
 }
 
 /** Replaces the session by an empty one with a new id; the old id is worth nothing afterwards. */
@@ -40,4 +46,9 @@ export function takeFlash(req: Request): Flash | undefined {
   const flash = req.session.flash;
   if (flash) delete req.session.flash;
   return flash;
+}
+
+/** Ends the session, here and in the store. */
+export function endSession(req: Request): Promise<void> {
+  return new Promise((resolve, reject) => req.session.destroy(settle(resolve, reject)));
 }

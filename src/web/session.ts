@@ -1,5 +1,5 @@
 import { RedisStore } from 'connect-redis';
-import type { RequestHandler } from 'express';
+import type { Request, RequestHandler } from 'express';
 import session from 'express-session';
 import type { Redis } from 'ioredis';
 import type { PendingInstall } from '../install/install-types.ts';
@@ -69,4 +69,10 @@ export function sessions(options: SessionOptions): RequestHandler {
       maxAge: SESSION_SECONDS * 1_000,
     },
   });
+}
+
+/** The session cookie as the browser sent it, whatever it is worth. */
+export function sessionCookie(req: Request): string | undefined {
+  const pairs = (req.get('cookie') ?? '').split(';').map((pair) => pair.trim());
+  return pairs.find((pair) => pair.startsWith(`${SESSION_COOKIE}=`));
 }

@@ -1,5 +1,6 @@
 import express, { type Express } from 'express';
 import { assets } from './assets.ts';
+import { refuseCrossSite } from './cross-site.ts';
 import { errorPages, unknownAddress } from './error-pages.ts';
 import { livePresenter } from './live-presenter.ts';
 import { LiveStreams } from './live-streams.ts';
@@ -43,15 +44,15 @@ export function createWebApp(deps: WebDependencies): Express {
   const app = express();
   app.disable('x-powered-by');
   app.set('query parser', 'simple');
-  // The app itself speaks http only: behind an https address stands exactly one proxy, whose word on scheme and
-  // address counts. Without https nothing vouches for such headers, and any client could write them.
-  app.set('trust proxy', https ? 1 : false);
+  // A number, never `true`: what stands further left in X-Forwarded-For any client could have written.
+  app.set('trust proxy', deps.proxyHops);
 
   app.use(requestLog(deps.logger, deps.onRequest));
   app.use(securityHeaders(https));
+  app.use(refuseCrossSite(deps.publicUrl));
   app.use(healthRoutes(deps));
   app.use('/assets', assets());
-  app.use(operationsRoutes(deps, renderPage, now));
+  app.use(operationsRoutes(deps, renderPage));
   app.use(sessions({ redis: deps.redis, secret: deps.sessionSecret, https }));
   app.use(landingRoutes(deps, renderPage, now));
   app.use(installRoutes(deps));

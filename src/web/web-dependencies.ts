@@ -5,6 +5,7 @@ import type { RecordReader } from '../store/record-types.ts';
 import type { InstanceControl, InstanceStatus } from '../sync/status-types.ts';
 import type { LiveOptions } from './live-streams.ts';
 import type { RequestFacts } from './request-log.ts';
+import type { WebLimits } from './web-limits.ts';
 
 /** A resource of the registry: `name` stands in addresses, `title` in headings. */
 export interface WebResource {
@@ -23,6 +24,8 @@ export interface OperationsOverview {
 export interface WebDependencies {
   /** Where browsers reach the app, without a trailing slash or path. */
   publicUrl: string;
+  /** Proxies in front of the app whose word counts; behind an https address stands at least one. */
+  proxyHops: number;
   /** Signs the session cookie. */
   sessionSecret: string;
   /** Keeps compiled pages in memory. */
@@ -49,4 +52,5 @@ export interface WebDependencies {
   /** Milliseconds since 1970, local clock. */
   now?: () => number;
   live?: Partial<LiveOptions>;
+  limits?: Partial<WebLimits>;
 }

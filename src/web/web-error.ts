@@ -8,6 +8,8 @@ export class WebError extends Error {
   readonly retryAfterSeconds: number | undefined;
   /** Where the page leads besides the front page. */
   readonly back: { address: string; text: string } | undefined;
+  /** Sent along with the answer. */
+  readonly headers: Record<string, string>;
 
   constructor(
     status: number,
@@ -17,6 +19,7 @@ export class WebError extends Error {
       advice?: string;
       retryAfterSeconds?: number;
       back?: { address: string; text: string };
+      headers?: Record<string, string>;
     } = {},
   ) {
     super(message, options);
@@ -26,6 +29,7 @@ export class WebError extends Error {
     this.advice = options.advice ?? '';
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.back = options.back;
+    this.headers = options.headers ?? {};
   }
 }
 

@@ -120,19 +120,81 @@ describe('the callback', () => {
     expect(reload.url.pathname, 'the first install still counts').toBe('/instances/ins_1');
   });
 
-  it('lets one of two go on that come with the same state at once', async () => {
+  it('leads both of a double click to the dashboard, and exchanges the code once', async () => {
     const state = await begin();
     const address = `/oauth/callback?code=ins_1&state=${state}`;
     const { promise: met, resolve: meet } = Promise.withResolvers<void>();
-    web.domain.exchange = () => met;
-    const first = browser.get(address, { follow: false });
-    const second = browser.get(address, { follow: false });
-    const loser = await Promise.race([first, second]);
-    expect(loser.status).toBe(400);
+    const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
+    web.domain.exchange = () => {
+      ask();
+      return met;
+    };
+    const first = browser.get(address);
+    await asked;
+    const second = browser.get(address);
     meet();
-    const statuses = (await Promise.all([first, second])).map(({ status }) => status).sort();
-    expect(statuses).toEqual([303, 400]);
-    expect(web.domain.calls).toHaveLength(1);
+    const pages = await Promise.all([first, second]);
+    expect(pages.map(({ status, url }) => [status, url.pathname])).toEqual([
+      [200, '/instances/ins_1'],
+      [200, '/instances/ins_1'],
+    ]);
+    expect(web.domain.calls).toEqual(['exchange ins_1']);
+  });
+
+  it('leads a browser there that missed the answer: it still has the old cookie', async () => {
+    await install(browser, 'ins_0');
+    const state = await begin();
+    const headers = { cookie: `${SESSION_COOKIE}=${sessionId()}` };
+    const address = `/oauth/callback?code=ins_1&state=${state}`;
+    // Neither jar keeps what the other gets, as a browser that breaks off and asks again.
+    await web.browser().get(address, { headers, follow: false });
+    const again = web.browser();
+    const answer = await again.get(address, { headers, follow: false });
+    expect(answer.status).toBe(303);
+    expect((await again.get('/instances/ins_1')).status).toBe(200);
+    expect((await again.get('/instances/ins_0')).status, 'what the session had').toBe(200);
+    expect(web.domain.calls).toEqual(['exchange ins_0', 'exchange ins_1']);
+  });
+
+  it('hands nothing over for the old cookie without the code, or for the code without the cookie', async () => {
+    const state = await begin();
+    const headers = { cookie: `${SESSION_COOKIE}=${sessionId()}` };
+    const address = `/oauth/callback?code=ins_1&state=${state}`;
+    await browser.get(address);
+    const thief = web.browser();
+    for (const [stolen, options] of [
+      [`/oauth/callback?code=ins_2&state=${state}`, { headers }],
+      [`/oauth/callback?state=${state}`, { headers }],
+      [address, {}],
+      [address, { headers: { cookie: `${SESSION_COOKIE}=s%3Aother.signature` } }],
+    ] as const) {
+      expect((await thief.get(stolen, options)).status).toBe(400);
+      expect((await thief.get('/instances/ins_1')).status).toBe(404);
+    }
+    expect(web.domain.calls).toEqual(['exchange ins_1']);
+  });
+
+  it('finishes two tabs at the same moment, and the browser keeps both companies', async () => {
+    const states = [await begin(), await begin()];
+    const pages = await Promise.all(
+      states.map((state, n) => browser.get(`/oauth/callback?code=ins_${n}&state=${state}`)),
+    );
+    expect(pages.map(({ status, url }) => [status, url.pathname])).toEqual([
+      [200, '/instances/ins_0'],
+      [200, '/instances/ins_1'],
+    ]);
+    const { body } = await browser.get('/');
+    expect(body).toContain('/instances/ins_0');
+    expect(body).toContain('/instances/ins_1');
+  });
+
+  it('begins two tabs at the same moment, and both come back', async () => {
+    await begin();
+    const states = await Promise.all([begin(), begin(), begin()]);
+    for (const [n, state] of states.entries()) {
+      const page = await browser.get(`/oauth/callback?code=ins_${n}&state=${state}`);
+      expect(page.url.pathname).toBe(`/instances/ins_${n}`);
+    }
   });
 
   it.each([
@@ -161,6 +223,8 @@ describe('the callback', () => {
   it.each([
     ['a state twice', (state: string) => `code=x&state=${state}&state=${state}`],
     ['a code twice', (state: string) => `code=x&code=y&state=${state}`],
+    ['a code of 10 KB', (state: string) => `code=${'x'.repeat(10 * 1_024)}&state=${state}`],
+    ['anything of 10 KB', (state: string) => `code=x&z=${'x'.repeat(10 * 1_024)}&state=${state}`],
     ['a code over 2 KB', (state: string) => `code=${'x'.repeat(2_049)}&state=${state}`],
     ['anything twice', (state: string) => `code=x&state=${state}&z=1&%7a=2`],
   ])('refuses %s before anything else', async (_what, query) => {
@@ -173,7 +237,7 @@ describe('the callback', () => {
 });
 
 it('sets a cookie for https alone when that is where browsers come from, and believes its proxy', async () => {
-  const secure = await startWeb({ redis: web.redis, publicUrl: 'https://app.example' });
+  const secure = await startWeb({ redis: web.redis, publicUrl: 'https://app.example', proxyHops: 1 });
   const visit = (headers: Record<string, string>) =>
     secure.browser().get('/install', { follow: false, headers });
   const answer = await visit({ 'x-forwarded-proto': 'https' });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Express } from 'express';
 import { Redis } from 'ioredis';
 import { afterAll } from 'vitest';
 import { createWebApp, type WebDependencies } from '../../src/web/web-app.ts';
@@ -16,6 +17,7 @@ export interface StartedWeb {
   domain: FakeDomain;
   log: TestLogger;
   redis: Redis;
+  app: Express;
   /** Opens another browser. */
   browser(): HttpSession;
 }
@@ -37,6 +39,7 @@ export async function startWeb(changes: Partial<WebDependencies> = {}): Promise<
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const app = createWebApp({
     publicUrl: url,
+    proxyHops: 0,
     sessionSecret: 'a secret of the tests',
     production: false,
     isSandbox: false,
@@ -52,6 +55,8 @@ export async function startWeb(changes: Partial<WebDependencies> = {}): Promise<
     metrics: async () => ({ contentType: 'text/plain; version=0.0.4', body: 'up 1\n' }),
     logger: log.logger,
     now: () => NOW,
+    // Every browser of the tests has the same address.
+    limits: { installs: 100_000, operator: 100_000, operatorInAll: 100_000 },
     ...changes,
   });
   server.on('request', app);
@@ -61,7 +66,7 @@ export async function startWeb(changes: Partial<WebDependencies> = {}): Promise<
     // One that was given belongs to the giver.
     if (!changes.redis) redis.disconnect();
   });
-  return { url, domain, log, redis, browser: () => createHttpSession(url) };
+  return { url, domain, log, redis, app, browser: () => createHttpSession(url) };
 }
 
 /** Installs in a browser and answers the dashboard; the instance gets the id `code`. */

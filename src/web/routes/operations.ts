@@ -6,11 +6,12 @@ import { formatNumber } from '../view/format.ts';
 import type { WebDependencies } from '../web-dependencies.ts';
 
 /** The operator's page: every instance and the queues; without a configured password it is not there. */
-export function operationsRoutes(deps: WebDependencies, renderPage: RenderPage, now: () => number): Router {
+export function operationsRoutes(deps: WebDependencies, renderPage: RenderPage): Router {
   const router = Router();
   const { operations } = deps;
   if (!operations) return router;
-  router.get('/ops', noStore, operatorGate(operations.password, now), async (_req, res) => {
+  const gate = operatorGate(operations.password, deps.redis, deps.limits);
+  router.get('/ops', noStore, gate, async (_req, res) => {
     const { instances, queues } = await operations.overview();
     renderPage(res, 200, 'operations', { instances, queues, resources: deps.resources, formatNumber });
   });

@@ -1,0 +1,192 @@
+import { createHash } from 'node:crypto';
+import type { Request } from 'express';
+import type { SessionData } from 'express-session';
+import { InstallError } from '../install/install-types.ts';
+import { RedisLock } from '../tokens/lock.ts';
+import { claimOnce, within } from './redis-session-client.ts';
+import { sessionCookie } from './session.ts';
+import {
+  disownSession,
+  refreshSession,
+  regenerateSession,
+  rememberInstance,
+  saveSession,
+} from './session-actions.ts';
+import type { WebDependencies } from './web-dependencies.ts';
+
+/** Longer than a state can live. */
+const CLAIM_SECONDS = 15 * 60;
+
+/** How long one callback of a session keeps the next one waiting if its process dies, in milliseconds. */
+const TURN_MS = 60_000;
+
+/** How long a change of the session may take, in milliseconds. */
+const CHANGE_MS = 5_000;
+
+/** How long a browser that has missed the answer may come for it again. */
+const HANDOVER_SECONDS = 60;
+
+/** Callbacks that a session remembers: enough for the tabs that somebody may go back to. */
+const MAX_FINISHED_INSTALLS = 10;
+
+type InstalledSession = Pick<SessionData, 'instances' | 'pendingInstalls' | 'finishedInstalls' | 'flash'>;
+
+/** What became of a callback: the instance that it leads to, or that the browser has to ask again. */
+export type CallbackOutcome = { instanceId: string; isNew: boolean } | 'ask again';
+
+function digest(...parts: string[]): string {
+  return createHash('sha256').update(parts.join('\n')).digest('base64url');
+}
+
+/**
+ * Finishes installs for browsers that ask twice: a double click, a reload, two tabs.
+ *
+ * Callbacks of one session take turns. Success gives the session a new id, so whoever waited finds the old one gone,
+ * and asks again with the cookie that the browser has by then. A browser that went away before the answer (a second
+ * click does that) still has the old cookie; it gets a session for the same cookie, state and code, for a minute.
+ * The code is what nobody has who planted the old cookie.
+ */
+export class InstallCallback {
+  readonly #deps: Pick<WebDependencies, 'redis' | 'installer'>;
+  readonly #lock: RedisLock;
+
+  constructor(deps: Pick<WebDependencies, 'redis' | 'installer'>) {
+    this.#deps = deps;
+    this.#lock = new RedisLock(deps.redis);
+  }
+
+  /** Begins an install; undefined when the session was replaced meanwhile: the browser has to ask again. */
+  start(req: Request): Promise<URL | undefined> {
+    return this.#change(req, async () => {
+      const isKnown = req.session.instances !== undefined || req.session.pendingInstalls !== undefined;
+      if (!(await refreshSession(req)) && isKnown) {
+        disownSession(req);
+        return undefined;
+      }
+      const address = this.#deps.installer.start(req.session);
+      await saveSession(req);
+      return address;
+    });
+  }
+
+  /** @throws InstallError */
+  async finish(req: Request, query: URLSearchParams): Promise<CallbackOutcome> {
+    const earlier = earlierInstance(req, query) ?? (await this.#handOver(req, query));
+    if (earlier !== undefined) return { instanceId: earlier, isNew: false };
+    const state = query.get('state') ?? '';
+    // What this browser has not begun is refused at once.
+    if (!isPending(req, state)) {
+      return { instanceId: await this.#deps.installer.finish(req.session, query), isNew: true };
+    }
+    return this.#lock.hold(`install:{${digest(req.sessionID)}}:turn`, TURN_MS, async () => {
+      if (!(await refreshSession(req))) {
+        disownSession(req);
+        return 'ask again';
+      }
+      return { instanceId: await this.#finishInTurn(req, query, state), isNew: true };
+    });
+  }
+
+  async #finishInTurn(req: Request, query: URLSearchParams, state: string): Promise<string> {
+    if (isPending(req, state)) await this.#claim(req, state);
+    let instanceId: string;
+    try {
+      instanceId = await this.#deps.installer.finish(req.session, query);
+    } catch (error) {
+      await this.#change(req, async () => {
+        if (!(await refreshSession(req))) return disownSession(req);
+        spend(req, state);
+        await saveSession(req);
+      });
+      throw error;
+    }
+    await this.#change(req, async () => {
+      // What other tabs did meanwhile is kept.
+      await refreshSession(req);
+      spend(req, state);
+      await this.#enterWithNewId(req, instanceId, query);
+    });
+    return instanceId;
+  }
+
+  /** The turn ends by itself when a service takes very long; a state is spent once all the same. */
+  async #claim(req: Request, state: string): Promise<void> {
+    if (await claimOnce(this.#deps.redis, `install-claim:${digest(req.sessionID, state)}`, CLAIM_SECONDS))
+      return;
+    throw new InstallError('state', 'This install is being finished already, by another request.');
+  }
+
+  /** A session id that somebody planted before the install must not see what the install brings. */
+  async #enterWithNewId(req: Request, instanceId: string, query: URLSearchParams): Promise<void> {
+    const { instances, pendingInstalls, finishedInstalls = [] } = req.session;
+    const finished = {
+      stateDigest: digest(query.get('state') ?? ''),
+      codeDigest: digest(query.get('code') ?? ''),
+      instanceId,
+    };
+    const installed: InstalledSession = {
+      instances: rememberInstance(instances, instanceId),
+      ...(pendingInstalls?.length ? { pendingInstalls } : {}),
+      finishedInstalls: [finished, ...finishedInstalls].slice(0, MAX_FINISHED_INSTALLS),
+      flash: { tone: 'good', text: 'Authorized. The sync is on its way.' },
+    };
+    await enter(req, installed);
+    const name = handoverName(req, query);
+    if (name === undefined) return;
+    await within(this.#deps.redis.set(name, JSON.stringify(installed), 'EX', HANDOVER_SECONDS));
+  }
+
+  async #handOver(req: Request, query: URLSearchParams): Promise<string | undefined> {
+    const name = handoverName(req, query);
+    const kept = name === undefined ? null : await within(this.#deps.redis.get(name));
+    if (kept === null) return undefined;
+    const installed = JSON.parse(kept) as InstalledSession;
+    await enter(req, installed);
+    return installed.finishedInstalls?.[0]?.instanceId;
+  }
+
+  /** Changes of one session follow each other: two tabs must not overwrite what the other has put there. */
+  #change<Result>(req: Request, work: () => Promise<Result>): Promise<Result> {
+    return this.#lock.hold(`install:{${digest(req.sessionID)}}:change`, CHANGE_MS, work);
+  }
+}
+
+function isPending(req: Request, state: string): boolean {
+  return req.session.pendingInstalls?.some((pending) => pending.state === state) ?? false;
+}
+
+function spend(req: Request, state: string): void {
+  req.session.pendingInstalls =
+    req.session.pendingInstalls?.filter((pending) => pending.state !== state) ?? [];
+}
+
+async function enter(req: Request, installed: InstalledSession): Promise<void> {
+  await regenerateSession(req);
+  Object.assign(req.session, installed);
+  await saveSession(req);
+}
+
+function handoverName(req: Request, query: URLSearchParams): string | undefined {
+  const [cookie, state, code] = [sessionCookie(req), query.get('state'), query.get('code')];
+  return cookie && state && code ? `install-handover:${digest(cookie, state, code)}` : undefined;
+}
+
+/**
+ * Where the same callback led before, if this session has been here with it: a reload, or the back button.
+ *
+ * @throws InstallError `state` when a spent state comes with another code: somebody went back to the consent
+ * page and approved it once more, maybe for another company, which the earlier instance is not
+ */
+function earlierInstance(req: Request, query: URLSearchParams): string | undefined {
+  const { finishedInstalls = [], instances = [] } = req.session;
+  const stateDigest = digest(query.get('state') ?? '');
+  const finished = finishedInstalls.find((install) => install.stateDigest === stateDigest);
+  if (!finished) return undefined;
+  if (finished.codeDigest !== digest(query.get('code') ?? '')) {
+    throw new InstallError(
+      'state',
+      'This consent page has been used before, for an install that is finished.',
+    );
+  }
+  return instances.includes(finished.instanceId) ? finished.instanceId : undefined;
+}

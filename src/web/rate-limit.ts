@@ -1,0 +1,81 @@
+import { isIPv6 } from 'node:net';
+import type { Redis } from 'ioredis';
+import { within } from './redis-session-client.ts';
+import { WebError } from './web-error.ts';
+
+/** So many in so much time, counted from the first. */
+export interface RateLimitRule {
+  /** Stands in the keys in Redis. */
+  name: string;
+  max: number;
+  windowMs: number;
+}
+
+// The first of a window starts its clock; what was refused does not prolong it.
+const TAKE = `
+local count = redis.call('INCR', KEYS[1])
+local left = redis.call('PTTL', KEYS[1])
+if left < 0 then
+  redis.call('PEXPIRE', KEYS[1], ARGV[1])
+  left = tonumber(ARGV[1])
+end
+return {count, left}`;
+
+const GIVE_BACK = `
+local count = math.min(tonumber(redis.call('GET', KEYS[1]) or '0'), tonumber(ARGV[1]))
+if count > 0 then redis.call('DECRBY', KEYS[1], count) end
+return count`;
+
+/** Of an IPv6 address the first 64 bits: who has one has all the addresses behind them. */
+function networkOf(address: string): string {
+  if (!isIPv6(address)) return address;
+  const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1];
+  if (mapped !== undefined) return mapped;
+  const [head = '', tail] = address.split('::');
+  const left = head === '' ? [] : head.split(':');
+  const right = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length);
+  return [...left, ...Array<string>(zeros).fill('0'), ...right]
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':');
+}
+
+/** Counts tries in Redis, so that several processes have one limit together. */
+export class RateLimit {
+  readonly #redis: Redis;
+  readonly #rule: RateLimitRule;
+
+  constructor(redis: Redis, rule: RateLimitRule) {
+    this.#redis = redis;
+    this.#rule = rule;
+  }
+
+  /**
+   * Takes one try.
+   *
+   * @param address of the client; all of an IPv6 network of 64 bits count as one. Without it one count for everybody.
+   * @throws WebError 429 that says when to try again, when there is none left
+   * @throws StoreUnavailableError when Redis cannot count: nobody gets in uncounted
+   */
+  async take(address?: string): Promise<void> {
+    const { max, windowMs } = this.#rule;
+    const answer = await within(this.#redis.eval(TAKE, 1, this.#key(address), windowMs));
+    const [count, leftMs] = answer as [number, number];
+    if (count <= max) return;
+    const seconds = Math.max(1, Math.ceil(leftMs / 1_000));
+    throw new WebError(429, 'Too many attempts', 'There were too many attempts in a short time.', {
+      advice: `Try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`,
+      retryAfterSeconds: seconds,
+    });
+  }
+
+  /** Gives tries back that were good ones. */
+  async giveBack(address?: string, tries = 1): Promise<void> {
+    await within(this.#redis.eval(GIVE_BACK, 1, this.#key(address), tries));
+  }
+
+  #key(address: string | undefined): string {
+    return `limit:${this.#rule.name}:${address === undefined ? 'all' : networkOf(address)}`;
+  }
+}

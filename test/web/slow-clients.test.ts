@@ -1,0 +1,89 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import express, { type Express } from 'express';
+import { afterEach, expect, test } from 'vitest';
+import { type ClientPatience, type ListeningWeb, listen } from '../../src/web/listen.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const opened: { web: ListeningWeb; socket: Socket }[] = [];
+
+afterEach(async () => {
+  for (const { web, socket } of opened.splice(0)) {
+    socket.destroy();
+    await web.close();
+  }
+});
+
+/** Serves an app with little patience, and opens a bare connection to it. */
+async function connectTo(app: Express, patience: Partial<ClientPatience>) {
+  const web = await listen({ host: '127.0.0.1', port: 0 }, () => app, { checkEveryMs: 20, ...patience });
+  const socket = connect(web.port, '127.0.0.1');
+  opened.push({ web, socket });
+  await once(socket, 'connect');
+  socket.on('error', () => {});
+  let text = '';
+  const closed = once(socket, 'close');
+  return {
+    web,
+    socket,
+    closed,
+    text: () => text,
+    read: () =>
+      socket.on('data', (chunk) => {
+        text += chunk;
+      }),
+  };
+}
+
+test('a client that drips its headers is answered with 408, and its connection ends', async () => {
+  const client = await connectTo(express(), { headersMs: 300 });
+  client.read();
+  client.socket.write('GET / HTTP/1.1\r\nHost: app.example\r\n');
+  const drip = setInterval(() => client.socket.write('X-Slow: 1\r\n'), 40);
+  await client.closed;
+  clearInterval(drip);
+  expect(client.text()).toMatch(/^HTTP\/1\.1 408 /);
+});
+
+test('a client that drips its form is cut off, and others are served meanwhile', async () => {
+  const app = express().post('/form', express.urlencoded({ extended: false }), (_req, res) => void res.end());
+  app.get('/', (_req, res) => void res.end('served'));
+  const client = await connectTo(app, { headersMs: 300, requestMs: 400 });
+  client.read();
+  client.socket.write('POST /form HTTP/1.1\r\nHost: app.example\r\nContent-Length: 1000\r\n');
+  client.socket.write('Content-Type: application/x-www-form-urlencoded\r\n\r\na=');
+  const drip = setInterval(() => client.socket.write('x'), 40);
+  const other = await fetch(`http://127.0.0.1:${client.web.port}/`);
+  expect(await other.text()).toBe('served');
+  await client.closed;
+  clearInterval(drip);
+  expect(client.text()).not.toContain('200 OK');
+});
+
+test('a client that takes nothing of its download is cut off, and the download ends', async () => {
+  let ended = false;
+  const app = express().get('/', (_req, res) => {
+    res.once('close', () => {
+      ended = true;
+    });
+    const more = () => {
+      while (res.write('x'.repeat(64 * 1_024)));
+    };
+    res.on('drain', more);
+    more();
+  });
+  const client = await connectTo(app, { silentMs: 300 });
+  client.socket.pause();
+  client.socket.write('GET / HTTP/1.1\r\nHost: app.example\r\n\r\n');
+  await waitFor(() => ended, { what: 'the server to give up' });
+});
+
+test('the app does so without being told', async () => {
+  const client = await connectTo(express(), {});
+  client.read();
+  client.socket.write('GET / HTTP/1.1\r\nHost: app.example\r\n');
+  const drip = setInterval(() => client.socket.write('X-Slow: 1\r\n'), 500);
+  await client.closed;
+  clearInterval(drip);
+  expect(client.text()).toMatch(/^HTTP\/1\.1 408 /);
+});
