@@ -1,13 +1,24 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 
 /** A process of a bench that answers each message with one. */
 export class Child {
   readonly #process: ChildProcess;
 
-  /** @param file beside this one */
-  constructor(file: string, execArgv: readonly string[] = []) {
-    this.#process = fork(join(import.meta.dirname, file), { execArgv: [...execArgv] });
+  /**
+   * @param file beside this one
+   * @param order what it reads as JSON from its first argument
+   */
+  constructor(file: string, execArgv: readonly string[] = [], order?: unknown) {
+    const args = order === undefined ? [] : [JSON.stringify(order)];
+    this.#process = fork(join(import.meta.dirname, file), args, { execArgv: [...execArgv] });
+  }
+
+  get pid(): number {
+    const { pid } = this.#process;
+    if (pid === undefined) throw new Error('the process did not start');
+    return pid;
   }
 
   /** What it says next. Rejects when it ends instead. */
@@ -31,5 +42,13 @@ export class Child {
   /** It ends by itself then. */
   end(): void {
     if (this.#process.connected) this.#process.disconnect();
+  }
+
+  /** Ends it at once, with nothing put in order, and waits for that. */
+  async kill(): Promise<void> {
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
+    const exited = once(this.#process, 'exit');
+    this.#process.kill('SIGKILL');
+    await exited;
   }
 }

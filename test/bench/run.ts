@@ -1,21 +1,34 @@
-import { availableParallelism, cpus, platform } from 'node:os';
-import { sandboxPages } from './sandbox-pages.ts';
+import { availableParallelism, cpus, platform, release, totalmem } from 'node:os';
 
-/** Every bench, by the name that the command line takes: it answers the text that is printed. */
-const BENCHES: Readonly<Record<string, () => Promise<string>>> = { sandbox: sandboxPages };
+/** A bench writes what it finds while it runs. @param rows the part of it that is asked for; all of it when empty */
+export type Bench = (write: (text: string) => void, rows: readonly string[]) => Promise<void>;
 
-const named = process.argv.slice(2);
-const unknown = named.filter((name) => !Object.hasOwn(BENCHES, name));
+/** Every bench, by the name that the command line takes. Only what is asked for is loaded. */
+const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
+  sandbox: async () => (await import('./sandbox-pages.ts')).sandboxPages,
+};
+
+const GIB = 1024 ** 3;
+
+/** `limit:calm-40,guard` asks for two rows of the bench `limit`. */
+const asked = process.argv.slice(2).map((argument) => {
+  const [name = '', rows = ''] = argument.split(':');
+  return { name, rows: rows === '' ? [] : rows.split(',') };
+});
+const unknown = asked.filter(({ name }) => !Object.hasOwn(BENCHES, name)).map(({ name }) => name);
 if (unknown.length > 0) {
   process.stderr.write(
     `There is no bench ${unknown.join(', ')}; there are: ${Object.keys(BENCHES).join(', ')}.\n`,
   );
   process.exit(1);
 }
-process.stdout.write(
-  `${platform()}, ${availableParallelism()} × ${cpus()[0]?.model ?? 'unknown'}, Node ${process.versions.node}\n`,
+const write = (text: string) => void process.stdout.write(text);
+write(
+  `${platform()} ${release()}, ${availableParallelism()} × ${cpus()[0]?.model ?? 'unknown'}, ${(totalmem() / GIB).toFixed(0)} GiB, Node ${process.versions.node}\n`,
 );
-for (const [name, bench] of Object.entries(BENCHES)) {
-  if (named.length > 0 && !named.includes(name)) continue;
-  process.stdout.write(`\n${name}: ${await bench()}\n`);
+for (const [name, load] of Object.entries(BENCHES)) {
+  const named = asked.find((one) => one.name === name);
+  if (asked.length > 0 && named === undefined) continue;
+  write(`\n${name}: `);
+  await (await load())(write, named?.rows ?? []);
 }

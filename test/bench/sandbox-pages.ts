@@ -73,12 +73,13 @@ async function measure(list: (typeof LISTS)[number], records: number) {
  * How many pages of 50 records the sandbox serves, to clients that follow `next` over HTTP with keep-alive. The clients
  * are another process; a CPU-second is one of the sandbox's process alone, so what else runs on the machine counts little.
  */
-export async function sandboxPages(): Promise<string> {
+export async function sandboxPages(write: (text: string) => void): Promise<void> {
   const rows: Awaited<ReturnType<typeof measure>>[] = [];
   for (const list of LISTS) for (const records of SIZES) rows.push(await measure(list, records));
-  return `pages of the sandbox
+  write(`pages of the sandbox
 ${WALKERS} clients in a process of their own, each walks through another company's list by \`next\`, one request at a time.
 A CPU-second is one of the sandbox's process; nothing is cached, so every page is made anew.
 
-${table(rows)}`;
+${table(rows)}
+`);
 }

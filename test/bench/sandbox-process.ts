@@ -1,4 +1,7 @@
-import { createSandbox } from '../../src/sandbox/sandbox.ts';
+import { createSandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts';
+
+/** What a bench wants otherwise; see {@link SandboxOptions}. */
+export type SandboxOrder = Pick<SandboxOptions, 'windowMs' | 'latencyMs' | 'redirectUris'>;
 
 /** What the process of the sandbox has used so far. */
 export interface Usage {
@@ -13,6 +16,8 @@ export interface Usage {
 export interface Up {
   origin: string;
   apiUrl: string;
+  authUrl: string;
+  application: { client_id: string; client_secret: string; redirect_uris: string[] };
 }
 
 function usage(): Usage {
@@ -22,7 +27,8 @@ function usage(): Usage {
   return { cpuMs: (user + system) / 1000, rssBytes: rss, heapBytes: heapUsed };
 }
 
-const { origin, apiUrl } = await createSandbox();
+const order = JSON.parse(process.argv[2] ?? '{}') as SandboxOrder;
+const { origin, apiUrl, authUrl, application } = await createSandbox(order);
 process.on('message', () => process.send?.(usage()));
 process.on('disconnect', () => process.exit());
-process.send?.({ origin, apiUrl } satisfies Up);
+process.send?.({ origin, apiUrl, authUrl, application } satisfies Up);
