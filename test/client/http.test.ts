@@ -155,6 +155,26 @@ test('whoever asked can end the request early', async () => {
   await closed.promise;
 });
 
+test('whoever has given up before asks nothing', async () => {
+  const before = seen.length;
+  const error = await failure(http.send({ method: 'GET', url: new URL(origin) }, AbortSignal.abort()));
+  expect(error).toMatchObject({ remedy: 'wait', unsent: true });
+  expect(seen.length).toBe(before);
+});
+
+test('a request that waits for its connection can be ended, too, and is not sent then', async () => {
+  const before = seen.length;
+  const stop = new AbortController();
+  const answer = failure(http.send({ method: 'GET', url: new URL(`${origin}/late`) }, stop.signal));
+  stop.abort();
+  expect(await answer).toMatchObject({ remedy: 'wait' });
+  handle = (_request, response) => {
+    response.end('{}');
+  };
+  await http.send({ method: 'GET', url: new URL(`${origin}/after`) });
+  expect(seen.slice(before).map(({ url }) => url)).toEqual(['/after']);
+});
+
 test('a body that is too large is not read to its end', async () => {
   const closed = Promise.withResolvers<void>();
   let written = 0;
