@@ -1,5 +1,5 @@
 import { csrfSync } from 'csrf-sync';
-import type { Request, RequestHandler } from 'express';
+import express, { type Request, type RequestHandler } from 'express';
 
 /** Name of the hidden field that each form carries. */
 const CSRF_FIELD = '_csrf';
@@ -12,8 +12,14 @@ const protection = csrfSync({
   },
 });
 
-/** Refuses a form that does not carry the session's token (`EBADCSRFTOKEN`, 403). Comes after the body's parser. */
-export const checkCsrf: RequestHandler = protection.csrfSynchronisedProtection;
+/** Larger than any form of this app, in bytes. */
+const MAX_FORM_BYTES = 10 * 1_024;
+
+/** Reads a small form (413 otherwise), and refuses one without the session's token (`EBADCSRFTOKEN`, 403). */
+export const checkedForm: RequestHandler[] = [
+  express.urlencoded({ extended: false, limit: MAX_FORM_BYTES, parameterLimit: 20 }),
+  protection.csrfSynchronisedProtection,
+];
 
 /** The session's token for a form, made on first use. */
 export function csrfToken(req: Request): string {

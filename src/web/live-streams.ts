@@ -40,7 +40,8 @@ export class LiveStreams {
   readonly #makePresenter: MakePresenter;
   readonly #feeds = new Map<string, InstanceFeed>();
   readonly #perSession = new Map<string, number>();
-  readonly #open = new Set<Response>();
+  /** Open streams, with the session that each belongs to. */
+  readonly #open = new Map<Response, string>();
   #closed = false;
 
   constructor(read: ReadInstance, makePresenter: MakePresenter, options: Partial<LiveOptions> = {}) {
@@ -60,7 +61,7 @@ export class LiveStreams {
     const sessionId = req.sessionID;
     this.#admit(sessionId);
     this.#perSession.set(sessionId, (this.#perSession.get(sessionId) ?? 0) + 1);
-    this.#open.add(res);
+    this.#open.set(res, sessionId);
     const feed = this.#feedOf(instanceId, res);
     // `no-transform` and X-Accel-Buffering keep proxies from collecting events before they pass them on.
     res.status(200).set({
@@ -73,6 +74,10 @@ export class LiveStreams {
       // A browser that has taken nothing in since the last time will not come back.
       if (res.writableNeedDrain) res.destroy();
       else res.write(': still here\n\n');
+      // The session may have ended at another process.
+      req.sessionStore.get(sessionId, (error, session) => {
+        if (!error && !session?.instances?.includes(instanceId)) res.end();
+      });
     }, this.#options.keepAliveMs);
     res.once('close', () => {
       clearInterval(keepAlive);
@@ -84,7 +89,12 @@ export class LiveStreams {
   /** Ends every stream; browsers come back after a few seconds, to the next process. */
   close(): void {
     this.#closed = true;
-    for (const res of this.#open) res.end();
+    for (const res of this.#open.keys()) res.end();
+  }
+
+  /** Ends the streams of a session that is over; those at other processes end at their next sign of life. */
+  endSession(sessionId: string): void {
+    for (const [res, owner] of this.#open) if (owner === sessionId) res.end();
   }
 
   #admit(sessionId: string): void {

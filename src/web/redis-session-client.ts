@@ -4,13 +4,21 @@ import { StoreUnavailableError } from './web-error.ts';
 /** A person is waiting: a page that says "try again" beats one that never comes. */
 const SESSION_STORE_TIMEOUT_MS = 2_000;
 
+/** How long it is remembered that a session has ended: longer than any request that was under way then, in seconds. */
+const ENDED_SECONDS = 15 * 60;
+
+// A request that had read the session before its end must not bring it back.
+const SET_UNLESS_ENDED = `
+if redis.call('EXISTS', KEYS[2]) == 1 then return false end
+return redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])`;
+
 /** The part of node-redis' client that connect-redis calls for one session. */
 export interface SessionClient {
   get(key: string): Promise<string | null>;
   set(
     key: string,
     value: string,
-    options?: { expiration: { type: 'EX'; value: number } },
+    options: { expiration: { type: 'EX'; value: number } },
   ): Promise<string | null>;
   expire(key: string, seconds: number): Promise<number>;
   del(keys: string[]): Promise<number>;
@@ -39,7 +47,7 @@ export async function within<T>(answer: Promise<T>, timeoutMs = SESSION_STORE_TI
 
 /**
  * Shows an ioredis client to connect-redis in the shape of node-redis, with a limit on every wait.
- * Only what express-session uses is there; listing all sessions is not.
+ * Only what express-session uses is there; listing all sessions is not. A session that was deleted stays deleted.
  *
  * @throws StoreUnavailableError from every call when Redis fails or is slower than `timeoutMs`
  */
@@ -48,12 +56,21 @@ export function sessionClient(redis: Redis, timeoutMs = SESSION_STORE_TIMEOUT_MS
     get: (key) => within(redis.get(key), timeoutMs),
     set: (key, value, options) =>
       within(
-        options ? redis.set(key, value, 'EX', options.expiration.value) : redis.set(key, value),
+        redis.eval(SET_UNLESS_ENDED, 2, key, endedName(key), value, options.expiration.value),
         timeoutMs,
-      ),
+      ) as Promise<string | null>,
     expire: (key, seconds) => within(redis.expire(key, seconds), timeoutMs),
-    del: (keys) => within(redis.del(...keys), timeoutMs),
+    del: async (keys) => {
+      const commands = redis.multi();
+      for (const key of keys) commands.set(endedName(key), '1', 'EX', ENDED_SECONDS).del(key);
+      await within(commands.exec(), timeoutMs);
+      return keys.length;
+    },
   };
+}
+
+function endedName(key: string): string {
+  return `ended-${key}`;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { RedisStore } from 'connect-redis';
-import type { Request, RequestHandler } from 'express';
+import type { CookieOptions, Request, RequestHandler } from 'express';
 import session from 'express-session';
 import type { Redis } from 'ioredis';
 import type { PendingInstall } from '../install/install-types.ts';
@@ -45,6 +45,11 @@ export interface SessionOptions {
   https: boolean;
 }
 
+/** The session cookie's attributes. */
+export function sessionCookieOptions(https: boolean): CookieOptions {
+  return { httpOnly: true, sameSite: 'lax', secure: https, path: '/' };
+}
+
 /**
  * Sessions in Redis: 30 days from the last visit, none for visitors who only look.
  * SameSite=Lax and not Strict, as the service's redirect to the callback has to bring the cookie along.
@@ -61,13 +66,7 @@ export function sessions(options: SessionOptions): RequestHandler {
     resave: false,
     saveUninitialized: false,
     rolling: true,
-    cookie: {
-      httpOnly: true,
-      sameSite: 'lax',
-      secure: options.https,
-      path: '/',
-      maxAge: SESSION_SECONDS * 1_000,
-    },
+    cookie: { ...sessionCookieOptions(options.https), maxAge: SESSION_SECONDS * 1_000 },
   });
 }
 

@@ -11,6 +11,7 @@ import { healthRoutes } from './routes/health.ts';
 import { installRoutes } from './routes/install.ts';
 import { instanceRoutes } from './routes/instance.ts';
 import { landingRoutes } from './routes/landing.ts';
+import { logoutRoutes } from './routes/logout.ts';
 import { operationsRoutes } from './routes/operations.ts';
 import { recordRoutes } from './routes/records.ts';
 import { securityHeaders } from './security.ts';
@@ -55,6 +56,7 @@ export function createWebApp(deps: WebDependencies): Express {
   app.use(operationsRoutes(deps, renderPage));
   app.use(sessions({ redis: deps.redis, secret: deps.sessionSecret, https }));
   app.use(landingRoutes(deps, renderPage, now));
+  app.use(logoutRoutes(live, https));
   app.use(installRoutes(deps));
   app.use(exportRoutes(deps));
   app.use(instanceRoutes(deps, renderPage, live, now));

@@ -1,5 +1,5 @@
-import express, { type Request, Router } from 'express';
-import { checkCsrf, csrfToken } from '../csrf.ts';
+import { type Request, Router } from 'express';
+import { checkedForm, csrfToken } from '../csrf.ts';
 import type { LiveStreams } from '../live-streams.ts';
 import { ownInstance, ownInstanceId, pathValue } from '../own-instance.ts';
 import type { RenderPage } from '../render.ts';
@@ -11,8 +11,6 @@ import { dashboardValues } from '../view/dashboard-values.ts';
 import { formatInstant } from '../view/format.ts';
 import type { WebDependencies } from '../web-dependencies.ts';
 import { notFound } from '../web-error.ts';
-
-const MAX_FORM_BYTES = 10 * 1_024;
 
 const DONE: Record<InstanceAction, string> = {
   sync: 'A sync has been started.',
@@ -98,8 +96,7 @@ export function instanceRoutes(
       if (!isAction(pathValue(req, 'action'))) throw notFound();
       next();
     },
-    express.urlencoded({ extended: false, limit: MAX_FORM_BYTES, parameterLimit: 20 }),
-    checkCsrf,
+    ...checkedForm,
     async (req, res) => {
       const id = ownInstanceId(req);
       const action = pathValue(req, 'action');

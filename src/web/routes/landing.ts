@@ -1,4 +1,5 @@
 import { Router } from 'express';
+import { csrfToken } from '../csrf.ts';
 import type { RenderPage } from '../render.ts';
 import { noStore } from '../security.ts';
 import { takeFlash } from '../session-actions.ts';
@@ -22,7 +23,9 @@ export function landingRoutes(deps: WebDependencies, renderPage: RenderPage, now
         installedText: formatInstant(status.installed_at),
         words: instanceWords(status, deps.resources, now()),
       }));
-    renderPage(res, 200, 'landing', { instances, copied, flash: takeFlash(req) });
+    // Who has nothing to log out of gets no cookie either.
+    const csrf = ids.length > 0 ? csrfToken(req) : null;
+    renderPage(res, 200, 'landing', { instances, copied, csrf, flash: takeFlash(req) });
   });
   return router;
 }

@@ -1,0 +1,115 @@
+import { once } from 'node:events';
+import { type ClientRequest, request } from 'node:http';
+import { beforeEach, expect, it } from 'vitest';
+import { SESSION_COOKIE } from '../../src/web/session.ts';
+import type { HttpSession } from '../support/http-session.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { install, type StartedWeb, startWeb } from './start-web.ts';
+
+let web: StartedWeb;
+let browser: HttpSession;
+beforeEach(async () => {
+  web = await startWeb(web ? { redis: web.redis } : {});
+  await web.redis.flushall();
+  browser = web.browser();
+  await install(browser);
+});
+
+function cookieOf(session: HttpSession): string {
+  return `${SESSION_COOKIE}=${session.cookies.get(new URL(web.url), SESSION_COOKIE)}`;
+}
+
+async function logOut() {
+  return browser.submit((await browser.get('/')).form('/logout'), {}, { follow: false });
+}
+
+/** Opens a live stream and answers how to see that it has ended. */
+async function watch(url: string, cookie: string): Promise<{ ended(): boolean; stream: ClientRequest }> {
+  const stream = request(`${url}/instances/ins_1/live`, { headers: { cookie } }).end();
+  const [answer] = await once(stream, 'response');
+  expect(answer.statusCode).toBe(200);
+  let ended = false;
+  answer.resume().once('end', () => {
+    ended = true;
+  });
+  return { ended: () => ended, stream };
+}
+
+it('ends the session on the server: the old cookie is worth nothing, the new page knows nobody', async () => {
+  const cookie = cookieOf(browser);
+  const answer = await logOut();
+  expect(answer.status).toBe(303);
+  expect(answer.location?.href).toBe(`${web.url}/`);
+  expect(answer.headers.getSetCookie().join()).toMatch(
+    new RegExp(`${SESSION_COOKIE}=;.*Expires=Thu, 01 Jan 1970.*HttpOnly.*SameSite=Lax`),
+  );
+  expect(await web.redis.keys('session:*')).toEqual([]);
+  const front = await browser.get('/');
+  expect(front.body).not.toContain('/instances/');
+  expect(front.body).not.toContain('Log out');
+  const thief = web.browser();
+  for (const path of ['', '/status', '/contacts', '/contacts.ndjson', '/live']) {
+    expect((await thief.get(`/instances/ins_1${path}`, { headers: { cookie } })).status).toBe(404);
+  }
+  expect(web.domain.calls, 'the instance goes on').toEqual(['exchange ins_1']);
+});
+
+it('leaves other browsers of the same company alone', async () => {
+  const other = web.browser();
+  await install(other);
+  await logOut();
+  expect((await other.get('/instances/ins_1')).status).toBe(200);
+});
+
+it('is not there for a visitor, and does nothing without the token of the session', async () => {
+  expect((await web.browser().get('/')).forms()).toEqual([]);
+  for (const fields of [{}, { _csrf: 'guess' }]) {
+    expect((await browser.post('/logout', fields)).status).toBe(403);
+  }
+  expect((await browser.get('/logout')).status).toBe(404);
+  expect((await browser.get('/instances/ins_1')).status).toBe(200);
+});
+
+it('is final: a request that had begun before does not bring the session back', async () => {
+  const form = (await browser.get('/instances/ins_1')).form('/instances/ins_1/pause');
+  const cookie = cookieOf(browser);
+  const slow = request(`${web.url}/instances/ins_1/pause`, {
+    method: 'POST',
+    headers: { cookie, 'content-type': 'application/x-www-form-urlencoded', 'x-request-id': 'slow-request' },
+  });
+  const { status } = web.domain.control;
+  const reached = Promise.withResolvers<void>();
+  const loggedOut = Promise.withResolvers<void>();
+  web.domain.control.status = async (id) => {
+    reached.resolve();
+    await loggedOut.promise;
+    return status(id);
+  };
+  slow.end(form.fields.toString());
+  await reached.promise;
+  web.domain.control.status = status;
+  await logOut();
+  loggedOut.resolve();
+  const [answer] = await once(slow, 'response');
+  answer.resume();
+  await waitFor(() => web.log.lines.some((line) => line.requestId === 'slow-request' && 'ms' in line));
+  expect(await web.redis.keys('session:*')).toEqual([]);
+  expect((await web.browser().get('/instances/ins_1', { headers: { cookie } })).status).toBe(404);
+});
+
+it('ends the open live streams of the session, here and at other processes, and no others', async () => {
+  const live = { intervalMs: 20, keepAliveMs: 50 };
+  web = await startWeb({ redis: web.redis, live });
+  const elsewhere = await startWeb({ redis: web.redis, live });
+  browser = web.browser();
+  const other = web.browser();
+  await install(browser);
+  await install(other);
+  await install(elsewhere.browser());
+  const mine = [await watch(web.url, cookieOf(browser)), await watch(elsewhere.url, cookieOf(browser))];
+  const theirs = await watch(web.url, cookieOf(other));
+  await logOut();
+  await waitFor(() => mine.every(({ ended }) => ended()));
+  expect(theirs.ended()).toBe(false);
+  theirs.stream.destroy();
+});
