@@ -51,7 +51,10 @@ export interface BudgetState {
   blockedUntil: number | undefined;
 }
 
-const SCRIPT = readFileSync(new URL('./budget.lua', import.meta.url), 'utf8');
+/** One script of several files: what is pure first, then what reads the state, last what decides. */
+const SCRIPT = ['./timing.lua', './pacing.lua', './budget.lua', './decide.lua']
+  .map((file) => readFileSync(new URL(file, import.meta.url), 'utf8'))
+  .join('\n');
 
 interface BudgetCommand {
   rateBudget(...args: (string | number)[]): Promise<[granted: number, waitMs: number, why: WaitReason | '']>;
@@ -69,7 +72,7 @@ export class RateBudget {
 
   constructor(redis: Redis, keptForPeople = KEPT_FOR_PEOPLE) {
     this.#keptForPeople = keptForPeople;
-    redis.defineCommand('rateBudget', { numberOfKeys: 5, lua: SCRIPT });
+    redis.defineCommand('rateBudget', { numberOfKeys: 6, lua: SCRIPT });
     this.#redis = redis as Redis & BudgetCommand;
   }
 
@@ -106,17 +109,18 @@ export class RateBudget {
       this.#redis.hgetall(stateKey(company)),
       this.#redis.time(),
     ]);
-    const now = Number(seconds) * 1_000 + Number(micros) / 1_000;
-    const field = (name: string) => (state[name] === undefined ? undefined : Number(state[name]));
+    const field = (name: string) => (state[name] ? Number(state[name]) : undefined);
+    const ahead = field('ahead') ?? 0;
+    const now = Number(seconds) * 1_000 + Number(micros) / 1_000 + ahead;
     const end = field('end');
     const known = end !== undefined && end > now;
     const blocked = field('blocked');
     return {
       limit: field('limit'),
       remaining: known ? Math.max(0, field('remaining') ?? 0) : undefined,
-      resetAt: known ? end : undefined,
+      resetAt: known ? end - ahead : undefined,
       burstRemaining: field('burst'),
-      blockedUntil: blocked !== undefined && blocked > now ? blocked : undefined,
+      blockedUntil: blocked !== undefined && blocked > now ? blocked - ahead : undefined,
     };
   }
 
@@ -133,6 +137,7 @@ export class RateBudget {
       `${state}:unheard`,
       `${state}:bucket:${bucket?.name ?? route}`,
       `${state}:blocked:${bucket?.name ?? route}`,
+      `${state}:pace`,
       ...settlement,
       acquire,
       LEASE_MS,
@@ -142,6 +147,7 @@ export class RateBudget {
       bucket?.limit ?? '',
       bucket?.windowMs ?? '',
       bucket?.share ? 1 : '',
+      route,
     );
   }
 }

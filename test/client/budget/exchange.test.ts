@@ -14,11 +14,12 @@ describe.each(EVERY_REDIS)('an exchange of permits on $what', async ({ searchPat
     if (!Number.isNaN(before)) expect((await calls()) - before).toBe(1);
     expect(next.permit).toMatchObject({ company, route: ROUTE });
     expect(next.permit?.id).not.toBe(first.id);
-    expect(await redis.zrange(`budget:{${company}}:flight`, 0, -1)).toEqual([next.permit?.id]);
+    expect(await redis.zscore(`budget:{${company}}:flight`, next.permit?.id ?? '')).not.toBeNull();
+    expect(await redis.zcard(`budget:{${company}}:flight`)).toBe(1);
   });
 
   it('tells how long to wait for the other, with the first one settled', async () => {
-    const company = await newCompany(rate(9));
+    const company = await newCompany(rate(1));
     const admission = await budget.exchange(await acquire(company), { answer: { rate: rate(0) } });
     expect(admission).toMatchObject({ permit: undefined, why: 'limit' });
     expect(await redis.zcard(`budget:{${company}}:flight`)).toBe(0);

@@ -1,0 +1,133 @@
+-- Settles one permit and grants the next: the part of the script that runs, after what budget.lua has read and defined.
+
+-- A lease that ran out: its holder died.
+for _, permit in ipairs(redis.call('ZRANGEBYSCORE', flight, '-inf', now)) do
+  redis.call('ZREM', flight, permit)
+  spend(permit)
+end
+redis.call('ZREMRANGEBYSCORE', unheard, '-inf', now - lease)
+if s.probe and (not redis.call('ZSCORE', flight, s.probe) or timing.probe_is_overdue(now - s.probe_at, s.trip)) then
+  s.probe = nil
+end
+
+local outcome = ARGV[2]
+if outcome ~= '' then
+  local permit = ARGV[1]
+  local ends_at = redis.call('ZSCORE', flight, permit)
+  local held = redis.call('ZREM', flight, permit) == 1
+  local sent = held and tonumber(ends_at) - lease or now - lease
+  -- Requests that the service may have counted after this one, and that no answer will tell of.
+  local missed = redis.call('ZCOUNT', unheard, sent, '+inf')
+  local probed = s.probe == permit
+  if probed then s.probe = nil end
+
+  if outcome == 'answered' then
+    hear(sent, missed, held)
+  elseif outcome == 'bare' and probed and not known() then
+    -- A service that says nothing about its limit: the contract's, in a window that starts now. Besides this
+    -- request it may have counted the one that asked whose token it is.
+    s.limit, s.remaining, s.limit_at = most, most - 2 - missed, now
+    s.reset, s['end'], s.since, s.told = nil, now + window, now, now
+    s.ours, s.at_first, s.others = 2 + missed, 0, 0
+  elseif held and outcome ~= 'unsent' then
+    spend(permit)
+  elseif held and known() then
+    s.ours = s.ours - 1
+  end
+
+  -- One that got no answer keeps its place until its lease ends: the service may count it yet.
+  if guarded and outcome == 'unsent' then
+    redis.call('ZREM', bucket, permit)
+  elseif guarded and outcome ~= 'lost' then
+    redis.call('ZADD', bucket, 'XX', now, permit)
+  end
+
+  local block = tonumber(ARGV[8])
+  if block > 0 then
+    local whole = ARGV[9] == 'company'
+    local blocked = whole and (s.blocked or 0) or tonumber(redis.call('GET', bucket_blocked) or 0)
+    -- Requests that were on their way together are refused together: that is one refusal.
+    if blocked <= now then s.refused = (s.refused or 0) + 1 end
+    local over_at = now + timing.block(block, s.refused or 1)
+    if whole then
+      s.blocked = math.max(blocked, over_at)
+    elseif over_at > blocked then
+      redis.call('SET', bucket_blocked, over_at, 'PX', over_at - now)
+    end
+    if not whole and not guarded then learn_pace(sent, block) end
+  elseif outcome == 'answered' then
+    s.refused = nil
+  end
+end
+
+local granted, wait, why = 0, 0, ''
+
+-- How long until one more request fits into the guard's bucket.
+local function wait_for_guard()
+  local allowed = timing.guard_allows(tonumber(ARGV[15]), ARGV[17] == '1', s.limit or most)
+  redis.call('ZREMRANGEBYSCORE', bucket, '-inf', now - guard_window - 1)
+  local over = redis.call('ZCARD', bucket) - allowed
+  if over < 0 then return 0 end
+  local leaves = redis.call('ZRANGE', bucket, over, over, 'WITHSCORES')[2]
+  return timing.guard_wait(tonumber(leaves), guard_window, now)
+end
+
+-- Permits of the known window that are free, less those kept for people; how long to wait and for what if there is none.
+local function free_permits()
+  local in_flight, left = redis.call('ZCARD', flight), s['end'] - now
+  local held_back = timing.held_back(s.others, now - s.since, now - s.told + (s.trip or 0), s.limit)
+  local free = s.remaining - in_flight - held_back
+  local kept = timing.kept_for_people(left, s.limit, tonumber(ARGV[14]))
+  if free > kept then return free - kept, 0, '' end
+  if held_back > 0 and in_flight > 0 and s.remaining > 0 then
+    local oldest = tonumber(redis.call('ZRANGE', flight, 0, 0, 'WITHSCORES')[2]) - lease
+    return 0, math.min(left, timing.asking_pause(now - oldest)), 'shared'
+  end
+  return 0, timing.wait_for_limit(free, left), held_back > 0 and 'shared' or 'limit'
+end
+
+if ARGV[10] ~= '' then
+  local permit, free = ARGV[10], 1
+  local blocked = math.max(s.blocked or 0, tonumber(redis.call('GET', bucket_blocked) or 0))
+  local guard_wait = guarded and wait_for_guard() or 0
+  if blocked > now then
+    wait, why = blocked - now, 'blocked'
+  elseif guard_wait > 0 then
+    wait, why = guard_wait, 'guard'
+  elseif known() then
+    free, wait, why = free_permits()
+  elseif s.probe then
+    wait, why = timing.asking_pause(now - s.probe_at), 'probe'
+  end
+  if wait <= 0 and not guarded then
+    wait = wait_for_pace(free)
+    why = wait > 0 and 'pace' or ''
+  end
+  if wait <= 0 then
+    granted = 1
+    -- Nothing is known about this window: one request goes and finds out.
+    if known() then s.ours = s.ours + 1 else s.probe, s.probe_at = permit, now end
+    redis.call('ZADD', flight, now + lease, permit)
+    if guarded then
+      redis.call('ZADD', bucket, now + lease, permit)
+      redis.call('PEXPIRE', bucket, lease + guard_window + 1)
+    else
+      count_for_pace()
+    end
+  end
+end
+
+-- A field that has no value any more is emptied: one command writes all.
+local fields = {}
+for index, field in ipairs(FIELDS) do
+  local value = s[field]
+  if value == nil and was[index] and was[index] ~= '' or value ~= nil and tostring(value) ~= was[index] then
+    fields[#fields + 1] = field
+    fields[#fields + 1] = value or ''
+  end
+end
+if #fields > 0 then redis.call('HSET', state, unpack(fields)) end
+redis.call('PEXPIRE', state, KEEP_MS)
+redis.call('PEXPIRE', flight, KEEP_MS)
+redis.call('PEXPIRE', unheard, KEEP_MS)
+return { granted, math.max(0, math.ceil(wait)), why }

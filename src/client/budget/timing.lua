@@ -1,0 +1,101 @@
+-- When a request may go: numbers in, numbers out. Nothing here knows of Redis; times and spans are milliseconds.
+
+local SAME_WINDOW_MS = 1500    -- resets of one window may differ by rounding
+local HIDDEN_MS = 2000         -- what whole seconds hide: a second of `Date`, and a second of `x-ratelimit-reset`
+local RELEASE_MS = 3000        -- what is kept for people goes to the sync so long before the window's end
+local KEPT_OF = 20             -- of so many permits at least, one may be kept
+local HELD_OF = 10             -- of so many permits at most one is held back for another consumer
+local SHORTEST_PAUSE_MS = 2    -- how soon to ask again while an answer is under way that will tell more, at first
+local LONGEST_ASKING_MS = 50   -- and in the end
+local PROBE_PATIENCE_MS = 2000 -- a probe without an answer for so long (or four usual ones) may be dead: another goes
+local FIRST_BLOCK_MS = 50      -- the shortest block after a refusal; it doubles with every further one in a row
+local LONGEST_BLOCK_MS = 30000 -- and ends here, unless the service asks for more
+local TRIP_WEIGHT = 1 / 8      -- of a new answer in the usual time from permit to answer
+
+local timing = {}
+
+-- Redis' clock may be set back; the company's own never runs backwards: what it missed is added from then on.
+function timing.clock(redis_now, ahead, seen)
+  local now = redis_now + ahead
+  if seen ~= nil and now < seen then return seen, ahead + seen - now end
+  return now, ahead
+end
+
+-- Which window an answer tells of: 'same' as the known one, 'new', or 'old'. A reset before the known one is an older
+-- window's, unless the request went after the known one was heard of: then the service's clock was set back.
+-- The known name again, to a request that went after we thought its window over: its time was not over.
+function timing.window_of(reset, known_reset, known, is_over_at, since, sent)
+  if known_reset == nil or reset > known_reset + SAME_WINDOW_MS then return 'new' end
+  if reset < known_reset - SAME_WINDOW_MS then return sent > (since or 0) and 'new' or 'old' end
+  if known then return 'same' end
+  return sent >= (is_over_at or 0) and 'new' or 'old'
+end
+
+-- Limit and permits left after one more answer about the same window: the most that any answer says is used counts, in
+-- whatever order they come. A higher limit is believed of a request that went after the present one was heard of.
+function timing.merge(limit, remaining, limit_at, said_limit, said_used, sent)
+  local used = math.max(limit - remaining, said_used)
+  local present = said_limit
+  if said_limit > limit and sent <= limit_at then present = limit end
+  return present, present - used
+end
+
+-- The window's end after one more answer. Each shows it too late (what whole seconds hide, and the way back), so the
+-- earliest counts; one that is earlier than this answer can be true at all was seen by a clock that has been set since.
+function timing.end_of(known_end, sent, ends_in, now, window)
+  local ends_at = now + ends_in
+  if ends_in < window and known_end < sent + ends_in - HIDDEN_MS then return ends_at end
+  return math.min(known_end, ends_at)
+end
+
+function timing.usual_trip(trip, this)
+  return trip and trip + (this - trip) * TRIP_WEIGHT or this
+end
+
+-- Requests of others in this window for sure: used beyond our own, less what was so when the window came into sight.
+function timing.others(said_used, ours, at_first)
+  return math.max(0, said_used - ours - at_first)
+end
+
+-- How many permits to leave to others: as many requests as they will hardly exceed from the last answer until ours
+-- arrives, if they go on as they did in the window so far (twice the deviation of a random stream above its mean).
+function timing.held_back(others, watched_for, unseen_for, limit)
+  if others <= 0 then return 0 end
+  local mean = others / math.max(watched_for, 1) * unseen_for
+  return math.min(math.max(1, math.ceil(mean + 2 * math.sqrt(mean))), math.max(1, math.floor(limit / HELD_OF)))
+end
+
+function timing.kept_for_people(left, limit, kept)
+  return left > RELEASE_MS and math.min(kept, math.floor(limit / KEPT_OF)) or 0
+end
+
+-- Until there may be a permit, when `free` are left of which `kept` are not for us.
+function timing.wait_for_limit(free, left)
+  return free > 0 and left > RELEASE_MS and left - RELEASE_MS or left
+end
+
+-- How soon to ask again while an answer is under way: a quarter of the time that it has been, so that little is lost.
+function timing.asking_pause(under_way_for)
+  return math.min(math.max(SHORTEST_PAUSE_MS, math.ceil(under_way_for / 4)), LONGEST_ASKING_MS)
+end
+
+function timing.probe_is_overdue(out_for, trip)
+  return out_for > math.max(PROBE_PATIENCE_MS, 4 * (trip or 0))
+end
+
+-- How long until one more request fits into a guard's bucket, where `leaves` is the moment at which the one that has
+-- to leave first was answered (in the future: it is on its way still). So many requests as the guard allows may be on
+-- their way or answered for less than its window: then no window of the service holds more, fixed or sliding and
+-- wherever it begins, as it counts a request between the moments at which it is granted and answered.
+-- Whoever asks again after the wait finds the place free, or that the request is on its way still.
+function timing.guard_wait(leaves, window, now)
+  return math.min(leaves, now) + window + 1 - now
+end
+
+function timing.guard_allows(limit, is_share, rate_limit)
+  return is_share and math.max(1, math.floor(limit * rate_limit)) or limit
+end
+
+function timing.block(asked, refused)
+  return math.ceil(math.max(asked, math.min(FIRST_BLOCK_MS * 2 ^ math.min(refused - 1, 20), LONGEST_BLOCK_MS)))
+end
