@@ -1,0 +1,52 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { install, type StartedWeb, startWeb } from './start-web.ts';
+
+describe('the addresses that anybody may try', () => {
+  const LIMIT = 6;
+  let limited: StartedWeb;
+  beforeEach(async () => {
+    const redis = limited ? { redis: limited.redis } : {};
+    limited = await startWeb({ ...redis, limits: { installs: LIMIT }, proxyHops: 1 });
+    await limited.redis.flushall();
+  });
+
+  const from = (address: string) => ({ follow: false, headers: { 'x-forwarded-for': address } });
+
+  it.each(['/install', '/oauth/callback?state=guess&code=guess'])(
+    'are limited by address: %s',
+    async (path) => {
+      const statuses: number[] = [];
+      for (let n = 0; n < LIMIT + 2; n += 1) {
+        statuses.push((await limited.browser().get(path, from(`spoofed-${n}, 203.0.113.1`))).status);
+      }
+      expect(statuses.filter((status) => status === 429)).toHaveLength(2);
+      expect(statuses.lastIndexOf(429)).toBe(LIMIT + 1);
+      const refused = await limited.browser().get('/install', from('203.0.113.1'));
+      expect(refused.status).toBe(429);
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect(refused.body).toMatch(/Try again in \d+ second/);
+      expect((await limited.browser().get('/install', from('203.0.113.2'))).status).toBe(302);
+      expect((await limited.browser().get('/', from('203.0.113.1'))).status).toBe(200);
+    },
+  );
+
+  it('do not hold up who installs one company after the other', async () => {
+    const browser = limited.browser();
+    for (let n = 0; n < LIMIT * 2; n += 1) {
+      expect((await install(browser, `ins_${n}`)).url.pathname).toBe(`/instances/ins_${n}`);
+    }
+    const [key = ''] = await limited.redis.keys('limit:install:*');
+    expect(await limited.redis.get(key)).toBe('0');
+  });
+
+  it('count what fails, and a reload pays for nobody else', async () => {
+    const browser = limited.browser();
+    await install(browser);
+    const started = await browser.get('/install', { follow: false });
+    const state = started.location?.searchParams.get('state');
+    await browser.get(`/oauth/callback?state=${state}&code=ins_2`);
+    for (let n = 0; n < LIMIT; n += 1) await browser.get('/install', { follow: false });
+    expect((await browser.get(`/oauth/callback?state=${state}&code=ins_2`)).status).toBe(429);
+    expect((await browser.get('/install', { follow: false })).status).toBe(429);
+  });
+});
