@@ -1,10 +1,12 @@
 import { ServiceError } from './errors.ts';
+import { itemTexts } from './item-texts.ts';
 
-/** A page of a list (Pagination): its text as it came, and what we read out of it. */
+/** A page of a list (Pagination). */
 export interface ListPage {
-  body: string;
   /** The items, as JSON.parse reads them. */
   results: unknown[];
+  /** The text of each item as the service sent it, but for white space between tokens: it is one line. */
+  texts: string[];
   /** Address of the next page; null, and only null, is the end. */
   next: string | null;
 }
@@ -15,7 +17,8 @@ export interface ListPage {
  * @throws ServiceError to wait on, when the body is no such page
  */
 export function readListPage(body: string): ListPage {
-  return { body, ...checkListPage(parse(body)) };
+  const page = checkListPage(parse(body));
+  return { ...page, texts: itemTexts(body) };
 }
 
 /**

@@ -2,7 +2,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
-import { Kysely, SqliteDialect } from 'kysely';
+import { Kysely, SqliteDialect, sql, type Transaction } from 'kysely';
 import { migrate } from './migrate.ts';
 import type { Schema } from './schema.ts';
 
@@ -12,15 +12,60 @@ const BUSY_TIMEOUT_MS = 5_000;
 /** How soon what does not wait by itself is tried again, in milliseconds. */
 const BUSY_PAUSE_MS = 20;
 
-/** The database, typed. A transaction's first statement is a write: see {@link openDatabase}. */
-export type Database = Kysely<Schema>;
+/**
+ * The database, typed; one connection a process, which Kysely's queries and prepared statements share. A
+ * transaction's first statement is a write: see {@link openDatabase}.
+ *
+ * What happens thousands of times a minute (pages) goes past Kysely: by statements that are prepared once, in
+ * transactions that are over before anybody else of this process has a turn.
+ */
+export class Database extends Kysely<Schema> {
+  readonly #sqlite: Sqlite.Database;
+  readonly #inTransaction: Sqlite.Transaction<(work: () => unknown) => unknown>;
+
+  constructor(sqlite: Sqlite.Database) {
+    super({ dialect: new SqliteDialect({ database: sqlite }) });
+    this.#sqlite = sqlite;
+    this.#inTransaction = sqlite.transaction((work) => work());
+  }
+
+  /** Prepares a statement that is run within {@link atOnce} or {@link writeAtOnce}. */
+  prepare<Parameters extends unknown[], Row = unknown>(source: string): Sqlite.Statement<Parameters, Row> {
+    return this.#sqlite.prepare<Parameters, Row>(source);
+  }
+
+  /** Runs prepared statements between the transactions of others, never within one. */
+  async atOnce<T>(work: () => T): Promise<T> {
+    if (!this.#sqlite.inTransaction) return work();
+    return this.connection().execute(async () => work());
+  }
+
+  /** Runs prepared statements in a transaction of their own, which holds the write lock from its beginning. */
+  writeAtOnce<T>(work: () => T): Promise<T> {
+    return this.atOnce(() => this.#inTransaction.immediate(work) as T);
+  }
+
+  /** A transaction that is on the disk when it is over: what it wrote survives a loss of power. */
+  durably<T>(work: (transaction: Transaction<Schema>) => Promise<T>): Promise<T> {
+    return this.connection().execute(async (connection) => {
+      // Before the transaction, as it cannot be changed within one.
+      await sql`pragma synchronous = full`.execute(connection);
+      try {
+        return await connection.transaction().execute(work);
+      } finally {
+        await sql`pragma synchronous = normal`.execute(connection);
+      }
+    });
+  }
+}
 
 /**
  * Opens (and creates) the SQLite file of a `file:` URL and brings its schema up to date.
  *
- * Write-ahead logging, so that the dashboard reads while a page is written; `synchronous=FULL`, as a refresh
- * token that the service has replaced must not be lost with the power. A transaction that reads first and writes
- * later fails at once when another process wrote in between, whatever the busy timeout: so every transaction
+ * Write-ahead logging, so that the dashboard reads while a page is written. With `synchronous=NORMAL` a loss of power
+ * may take the last pages, records and cursor together, and they are read again; what must not be lost (a refresh
+ * token that the service has replaced) is written by {@link Database.durably}. A transaction that reads first and
+ * writes later fails at once when another process wrote in between, whatever the busy timeout: so every transaction
  * here begins with a write.
  *
  * @throws when the file cannot be opened or migrated
@@ -32,9 +77,9 @@ export async function openDatabase(url: string): Promise<Database> {
   closeSync(openSync(path, 'a', 0o600));
   const sqlite = new Sqlite(path, { timeout: BUSY_TIMEOUT_MS });
   await logAhead(sqlite);
-  sqlite.pragma('synchronous = FULL');
+  sqlite.pragma('synchronous = NORMAL');
   sqlite.pragma('foreign_keys = ON');
-  const db = new Kysely<Schema>({ dialect: new SqliteDialect({ database: sqlite }) });
+  const db = new Database(sqlite);
   try {
     await migrate(db);
   } catch (error) {

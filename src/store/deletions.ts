@@ -1,59 +1,92 @@
 import type { Database } from './database.ts';
-import { activeInstance } from './pages.ts';
-import type { Run, RunClaim } from './runs.ts';
+import type { RunClaim, RunKey } from './runs.ts';
+import type { SeqRange } from './seq-ranges.ts';
 
 /** A record that the run did not see. */
 export interface UnseenRecord {
-  id: string;
+  seq: number;
   document: string;
 }
+
+/** Some of what a run did not see. */
+export interface UnseenPortion {
+  records: UnseenRecord[];
+  /** Where the next portion goes on; null when there is nothing behind. */
+  after: number | null;
+}
+
+/** A portion that finds nothing ends after so many ranges, so that others have their turn. */
+const RANGES_AT_ONCE = 1_000;
+
+const BEYOND_ALL = Number.MAX_SAFE_INTEGER;
 
 /** Marking what a run that went from the first page to the last did not see. */
 export class DeletionStore {
   readonly #db: Database;
+  readonly #statements: ReturnType<typeof prepare>;
 
   constructor(db: Database) {
     this.#db = db;
-  }
-
-  /** Some of the records that the run did not see and that are not marked yet. */
-  unseen(run: Run, limit: number): Promise<UnseenRecord[]> {
-    return this.#db
-      .selectFrom('records')
-      .select(['id', 'document'])
-      .where('instance_id', '=', run.instance_id)
-      .where('resource', '=', run.resource)
-      .where('generation', '<', run.generation)
-      .where('deleted_at', 'is', null)
-      .limit(limit)
-      .execute();
+    this.#statements = prepare(db);
   }
 
   /**
-   * Marks records as deleted, in one transaction with the run's count, if the claim is still the newest.
+   * Some of the records that the run did not see and that are not marked yet: only what lies between the ranges that
+   * it saw is looked at.
+   *
+   * @param after where the portion before ended, or 0
+   * @param limit how many at the most
+   */
+  unseen(key: RunKey, after: number, limit: number): Promise<UnseenPortion> {
+    const { instanceId, resource } = key;
+    const { range, gap } = this.#statements;
+    return this.#db.atOnce(() => {
+      const records: UnseenRecord[] = [];
+      let at = after;
+      for (let ranges = 0; ranges < RANGES_AT_ONCE; ranges++) {
+        const next = range.get(instanceId, resource, at);
+        const before = next?.first ?? BEYOND_ALL;
+        if (before > at + 1)
+          records.push(...gap.all(instanceId, resource, at, before, limit - records.length));
+        if (records.length === limit) return { records, after: records.at(-1)?.seq ?? at };
+        if (next === undefined) return { records, after: null };
+        at = Math.max(at, next.last);
+      }
+      return { records, after: at };
+    });
+  }
+
+  /**
+   * Marks records as deleted, in one transaction with the run's counts, if the claim is still the newest.
    *
    * @param now milliseconds since 1970
    * @returns false when the run is somebody else's now, or the instance is not active any more
    */
-  mark(claim: RunClaim, ids: readonly string[], now: number): Promise<boolean> {
-    return this.#db.transaction().execute(async (transaction) => {
-      const held = await transaction
-        .updateTable('runs')
-        .set((old) => ({ deleted: old('deleted', '+', ids.length), attempt: 0, error: null }))
-        .where('instance_id', '=', claim.instanceId)
-        .where('resource', '=', claim.resource)
-        .where('fence', '=', claim.fence)
-        .where((where) => where.exists(activeInstance(claim.instanceId)))
-        .executeTakeFirst();
-      if (held.numUpdatedRows === 0n) return false;
-      await transaction
-        .updateTable('records')
-        .set({ deleted_at: now })
-        .where('instance_id', '=', claim.instanceId)
-        .where('resource', '=', claim.resource)
-        .where('id', 'in', [...ids])
-        .execute();
+  mark(claim: RunClaim, seqs: readonly number[], now: number): Promise<boolean> {
+    const { instanceId, resource, fence } = claim;
+    const { run, remove } = this.#statements;
+    return this.#db.writeAtOnce(() => {
+      const count = seqs.length;
+      if (run.run({ count, instanceId, resource, fence }).changes === 0) return false;
+      for (const seq of seqs) remove.run(now, seq);
       return true;
     });
   }
+}
+
+function prepare(db: Database) {
+  return {
+    range: db.prepare<[instanceId: string, resource: string, after: number], SeqRange>(`
+      select first, last from seen_ranges
+      where instance_id = ? and resource = ? and first > ? order by first limit 1`),
+    gap: db.prepare<[string, string, after: number, before: number, limit: number], UnseenRecord>(`
+      select seq, document from records
+      where instance_id = ? and resource = ? and deleted_at is null and seq > ? and seq < ?
+      order by seq limit ?`),
+    run: db.prepare<[Record<string, string | number>]>(`
+      update runs set deleted = deleted + :count, stored = stored - :count, attempt = 0, error = null
+      where instance_id = :instanceId and resource = :resource and fence = :fence
+        and exists (select 1 from instances where id = :instanceId and status = 'active')`),
+    remove: db.prepare<[now: number, seq: number]>('update records set deleted_at = ? where seq = ?'),
+  };
 }

@@ -32,12 +32,14 @@ export class InstanceStore {
     status: InstanceState,
     options: { from: readonly InstanceState[]; notice?: string },
   ): Promise<boolean> {
-    const result = await this.#db
-      .updateTable('instances')
-      .set({ status, notice: options.notice ?? null })
-      .where('id', '=', id)
-      .where('status', 'in', [...options.from])
-      .executeTakeFirst();
+    const result = await this.#db.durably((transaction) =>
+      transaction
+        .updateTable('instances')
+        .set({ status, notice: options.notice ?? null })
+        .where('id', '=', id)
+        .where('status', 'in', [...options.from])
+        .executeTakeFirst(),
+    );
     return result.numUpdatedRows > 0n;
   }
 }

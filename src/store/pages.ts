@@ -1,105 +1,150 @@
-import { sql } from 'kysely';
 import type { Database } from './database.ts';
+import { type PageItem, type PageTexts, readItems } from './page-items.ts';
 import type { Run, RunClaim } from './runs.ts';
+import { toRanges } from './seq-ranges.ts';
 
-/** A page as it came from the service. */
-export interface PageText {
-  /** The answer's body: JSON whose `_results` member holds the records. */
-  body: string;
-  /** The address of the next page, or null when this was the last one. */
-  next: string | null;
-}
-
-/** Places of a page's records in `_results` that are new to the copy, or differ from it. */
+/** What a page changes in the copy. */
 export interface PageChanges {
+  /** Places of the page's records that are new to the copy, or were deleted in it. */
   created: number[];
+  /** Places of those that differ from it. */
   changed: number[];
   /** How many have no usable id. */
   skipped: number;
+  /** How many have one. */
+  records: number;
+  /** What is written of it; all else is in the copy already. */
+  writes: PageWrites;
 }
 
-// A usable id is a non-empty string or an integer; the store keeps it as text, an integer by its digits, which may
-// be more than a number has room for. Documents go in by json_each as the text that came, so that large integers,
-// `1.0`, escapes and the order of names survive.
-const ITEMS = (body: string) => sql`
-  select cast(key as integer) as place, value as document,
-    case json_type(value, '$.id') when 'text' then value ->> '$.id' else value -> '$.id' end as id
-  from json_each(${body}, '$._results')
-  where type = 'object' and json_type(value, '$.id') in ('text', 'integer') and json_extract(value, '$.id') <> ''`;
+interface PageWrites {
+  /** Records that the copy has never held. */
+  inserts: PageItem[];
+  updates: { seq: number; item: PageItem }[];
+  /** How many of the updates bring a deleted record back. */
+  revived: number;
+  /** The page's records that the copy holds, by `seq`, changed or not. */
+  seen: number[];
+}
 
-/** Writing pages of records, under the run that read them. */
+interface Known {
+  id: string;
+  seq: number;
+  hash: string;
+  deleted_at: number | null;
+}
+
+/** Comparing pages with the copy and writing them, under the run that read them. */
 export class PageStore {
   readonly #db: Database;
+  readonly #statements: ReturnType<typeof prepare>;
 
   constructor(db: Database) {
     this.#db = db;
+    this.#statements = prepare(db);
   }
 
-  /**
-   * Compares a page with the copy, without writing.
-   *
-   * @param count how many records the page holds
-   */
-  async compare(run: Run, page: PageText, count: number): Promise<PageChanges> {
-    const { rows } = await sql<{ place: number; known: string | null; same: number }>`
-      select item.place, record.id as known, record.document = item.document as same
-      from (${ITEMS(page.body)}) as item
-      left join records as record
-        on record.instance_id = ${run.instance_id} and record.resource = ${run.resource}
-        and record.id = item.id and record.deleted_at is null
-      order by item.place`.execute(this.#db);
-    return {
-      created: rows.filter((row) => row.known === null).map((row) => row.place),
-      changed: rows.filter((row) => row.known !== null && !row.same).map((row) => row.place),
-      skipped: count - rows.length,
+  /** Compares a page with the copy, by hashes of the documents, without writing. */
+  async compare(
+    { instance_id, resource }: Pick<Run, 'instance_id' | 'resource'>,
+    page: PageTexts,
+  ): Promise<PageChanges> {
+    const { items, skipped } = readItems(page);
+    const ids = JSON.stringify([...items.keys()]);
+    const rows = await this.#db.atOnce(() => this.#statements.known.all(instance_id, resource, ids));
+    const known = new Map(rows.map((row) => [row.id, row]));
+    const changes: PageChanges = {
+      created: [],
+      changed: [],
+      skipped,
+      records: page.results.length - skipped,
+      writes: { inserts: [], updates: [], revived: 0, seen: rows.map(({ seq }) => seq) },
     };
+    for (const item of items.values()) note(changes, item, known.get(item.id));
+    changes.created.sort((one, other) => one - other);
+    changes.changed.sort((one, other) => one - other);
+    return changes;
   }
 
   /**
-   * Writes a page's records and moves the cursor, in one transaction, if the claim is still the newest and the
-   * instance is still active.
+   * Writes what a page changes, notes what it has seen and moves the cursor, in one transaction, if the claim is
+   * still the newest and the instance is still active.
    *
+   * @param changes as compared after the page before was committed
    * @param now milliseconds since 1970
    * @returns the run as it is now; undefined when somebody else has taken it over, or the instance was paused or
    *   disconnected: nothing was written then
    */
-  async commit(claim: RunClaim, page: PageText, counts: { records: number; skipped: number }, now: number) {
-    return this.#db.transaction().execute(async (transaction) => {
-      const run = await transaction
-        .updateTable('runs')
-        .set((old) => ({
-          cursor: page.next,
-          phase: page.next === null ? ('deletions' as const) : ('pages' as const),
-          pages: old('pages', '+', 1),
-          records: old('records', '+', counts.records),
-          skipped: old('skipped', '+', counts.skipped),
-          attempt: 0,
-          error: null,
-        }))
-        .where('instance_id', '=', claim.instanceId)
-        .where('resource', '=', claim.resource)
-        .where('fence', '=', claim.fence)
-        .where((where) => where.exists(activeInstance(claim.instanceId)))
-        .returningAll()
-        .executeTakeFirst();
-      if (run === undefined) return undefined;
-      await sql`
-        insert into records (instance_id, resource, id, document, generation, updated_at)
-        select ${run.instance_id}, ${run.resource}, item.id, item.document, ${run.generation}, ${now}
-        from (${ITEMS(page.body)}) as item where true
-        on conflict (instance_id, resource, id) do update set
-          generation = excluded.generation,
-          document = excluded.document,
-          updated_at = case
-            when records.document = excluded.document and records.deleted_at is null then records.updated_at
-            else excluded.updated_at end,
-          deleted_at = null`.execute(transaction);
-      return run;
+  commit(
+    claim: RunClaim,
+    page: { next: string | null },
+    changes: PageChanges,
+    now: number,
+  ): Promise<Run | undefined> {
+    const { instanceId, resource, fence } = claim;
+    const { inserts, updates, revived, seen } = changes.writes;
+    const { run, insert, update, see } = this.#statements;
+    return this.#db.writeAtOnce(() => {
+      const written = run.get({
+        next: page.next,
+        records: changes.records,
+        skipped: changes.skipped,
+        stored: inserts.length + revived,
+        instanceId,
+        resource,
+        fence,
+      });
+      if (written === undefined) return undefined;
+      const fresh = inserts.map(({ id, hash, text }) =>
+        Number(insert.run(instanceId, resource, id, hash, now, text).lastInsertRowid),
+      );
+      for (const { seq, item } of updates) update.run(item.hash, now, item.text, seq);
+      for (const { first, last } of toRanges([...seen, ...fresh]))
+        see.run({ instanceId, resource, first, last });
+      return written;
     });
   }
 }
 
-/** A subquery that yields a row while the instance is active. */
-export function activeInstance(instanceId: string) {
-  return sql<{ id: string }>`(select id from instances where id = ${instanceId} and status = 'active')`;
+function note({ created, changed, writes }: PageChanges, item: PageItem, known: Known | undefined): void {
+  if (known === undefined) {
+    created.push(item.place);
+    writes.inserts.push(item);
+  } else if (known.deleted_at !== null) {
+    created.push(item.place);
+    writes.updates.push({ seq: known.seq, item });
+    writes.revived++;
+  } else if (known.hash !== item.hash) {
+    changed.push(item.place);
+    writes.updates.push({ seq: known.seq, item });
+  }
+}
+
+function prepare(db: Database) {
+  return {
+    known: db.prepare<[instanceId: string, resource: string, ids: string], Known>(`
+      select id, seq, hash, deleted_at from records
+      where instance_id = ? and resource = ? and id in (select value from json_each(?))`),
+    run: db.prepare<[Record<string, string | number | null>], Run>(`
+      update runs set cursor = :next, phase = iif(:next is null, 'deletions', 'pages'), pages = pages + 1,
+        records = records + :records, skipped = skipped + :skipped, stored = stored + :stored,
+        attempt = 0, error = null
+      where instance_id = :instanceId and resource = :resource and fence = :fence
+        and exists (select 1 from instances where id = :instanceId and status = 'active')
+      returning *`),
+    insert: db.prepare<[string, string, id: string, hash: string, now: number, document: string]>(`
+      insert into records (instance_id, resource, id, hash, updated_at, document) values (?, ?, ?, ?, ?, ?)`),
+    update: db.prepare<[hash: string, now: number, document: string, seq: number]>(`
+      update records set hash = ?, updated_at = ?, document = ?, deleted_at = null where seq = ?`),
+    // A range that goes on where the one before ends becomes part of it.
+    see: db.prepare<[{ instanceId: string; resource: string; first: number; last: number }]>(`
+      insert into seen_ranges (instance_id, resource, first, last)
+      values (:instanceId, :resource, coalesce((
+        select first from (
+          select first, last from seen_ranges
+          where instance_id = :instanceId and resource = :resource and first <= :first
+          order by first desc limit 1)
+        where last >= :first - 1), :first), :last)
+      on conflict (instance_id, resource, first) do update set last = max(last, excluded.last)`),
+  };
 }

@@ -14,11 +14,13 @@ export interface RecordPage {
   records: StoredRecord[];
   /** How many records match in all. */
   total: number;
+  /** How many records of the list a search does not find yet: their texts are not in the index. */
+  pending: number;
 }
 
 /** Reading the copy of one instance, by resource name. */
 export interface RecordReader {
-  /** Records in the order of their ids; `search` matches words anywhere in the document. Deleted ones are left out. */
+  /** Records in the order in which they were first copied; `search` matches words anywhere in the document. Deleted ones are left out. */
   browse(
     instanceId: string,
     resource: string,

@@ -24,10 +24,10 @@ export class RecordStore implements RecordReader {
       where.and(words.map((word) => containsWord(where, word))),
     );
     const [rows, count] = await Promise.all([
-      matching.selectAll().orderBy('id').offset(options.offset).limit(options.limit).execute(),
+      matching.selectAll().orderBy('seq').offset(options.offset).limit(options.limit).execute(),
       matching.select((select) => select.fn.countAll<number>().as('total')).executeTakeFirstOrThrow(),
     ]);
-    return { records: rows.map(toStoredRecord), total: Number(count.total) };
+    return { records: rows.map(toStoredRecord), total: Number(count.total), pending: 0 };
   }
 
   async find(instanceId: string, resource: string, id: string): Promise<StoredRecord | undefined> {
@@ -42,19 +42,19 @@ export class RecordStore implements RecordReader {
   }
 
   async *stream(instanceId: string, resource: string): AsyncIterable<string> {
-    // In portions after the last id, so that a slow reader never keeps the connection from writers.
-    let after = '';
+    // In portions after the last seq, so that a slow reader never keeps the connection from writers.
+    let after = 0;
     for (;;) {
       const rows = await this.#live(instanceId, resource)
-        .select(['id', 'document'])
-        .where('id', '>', after)
-        .orderBy('id')
+        .select(['seq', 'document'])
+        .where('seq', '>', after)
+        .orderBy('seq')
         .limit(STREAM_CHUNK)
         .execute();
       for (const row of rows) yield row.document;
       const last = rows.at(-1);
       if (last === undefined) return;
-      after = last.id;
+      after = last.seq;
     }
   }
 
@@ -69,6 +69,7 @@ export class RecordStore implements RecordReader {
   /** Deletes the whole copy of an instance. */
   async removeAll(instanceId: string): Promise<void> {
     await this.#db.deleteFrom('records').where('instance_id', '=', instanceId).execute();
+    await this.#db.updateTable('runs').set({ stored: 0 }).where('instance_id', '=', instanceId).execute();
   }
 
   #live(instanceId: string, resource: string) {

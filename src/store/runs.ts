@@ -18,13 +18,13 @@ export interface RunClaim extends RunKey {
 const UNSTARTED = {
   state: 'idle',
   phase: 'pages',
-  generation: 0,
   fence: 0,
   cursor: null,
   pages: 0,
   records: 0,
   skipped: 0,
   deleted: 0,
+  stored: 0,
   attempt: 0,
   error: null,
   waiting_until: null,
@@ -59,7 +59,7 @@ export class RunStore {
   }
 
   /**
-   * Starts a run that is not under way: at the first page, in a new generation; or where it stopped, when it
+   * Starts a run that is not under way: at the first page, having seen nothing; or where it stopped, when it
    * failed on something that may pass (its cursor was kept then).
    *
    * @param now milliseconds since 1970
@@ -83,18 +83,26 @@ export class RunStore {
       .executeTakeFirst();
     if (resumed.numUpdatedRows > 0n) return true;
     const anew = { ...UNSTARTED, ...begun, started_at: now };
-    const { fence: _fence, generation: _generation, ...restarted } = anew;
-    const started = await this.#db
-      .insertInto('runs')
-      .values({ ...anew, instance_id: key.instanceId, resource: key.resource, generation: 1 })
-      .onConflict((conflict) =>
-        conflict
-          .columns(['instance_id', 'resource'])
-          .doUpdateSet({ ...restarted, generation: sql<number>`runs.generation + 1` })
-          .where('runs.state', 'in', ['idle', 'failed']),
-      )
-      .executeTakeFirst();
-    return (started.numInsertedOrUpdatedRows ?? 0n) > 0n;
+    const { fence: _fence, stored: _stored, ...restarted } = anew;
+    return this.#db.transaction().execute(async (transaction) => {
+      const started = await transaction
+        .insertInto('runs')
+        .values({ ...anew, instance_id: key.instanceId, resource: key.resource })
+        .onConflict((conflict) =>
+          conflict
+            .columns(['instance_id', 'resource'])
+            .doUpdateSet(restarted)
+            .where('runs.state', 'in', ['idle', 'failed']),
+        )
+        .executeTakeFirst();
+      if ((started.numInsertedOrUpdatedRows ?? 0n) === 0n) return false;
+      await transaction
+        .deleteFrom('seen_ranges')
+        .where('instance_id', '=', key.instanceId)
+        .where('resource', '=', key.resource)
+        .execute();
+      return true;
+    });
   }
 
   /**
@@ -206,15 +214,18 @@ export class RunStore {
 
   /**
    * Ends the runs of an instance that is disconnected: whoever works on one cannot commit any more, and the next
-   * install begins at the first page. The generations go on, as records of the copy may stay.
+   * install begins at the first page. Records of the copy may stay, and stay counted.
    */
   async abandon(instanceId: string): Promise<void> {
-    const { generation: _generation, ...ended } = UNSTARTED;
-    await this.#db
-      .updateTable('runs')
-      .set({ ...ended, fence: sql<number>`fence + 1` })
-      .where('instance_id', '=', instanceId)
-      .execute();
+    const { stored: _stored, ...ended } = UNSTARTED;
+    await this.#db.transaction().execute(async (transaction) => {
+      await transaction
+        .updateTable('runs')
+        .set({ ...ended, fence: sql<number>`fence + 1` })
+        .where('instance_id', '=', instanceId)
+        .execute();
+      await transaction.deleteFrom('seen_ranges').where('instance_id', '=', instanceId).execute();
+    });
   }
 
   async #update(claim: RunClaim, values: Partial<RunTable>): Promise<boolean> {

@@ -37,8 +37,6 @@ export interface RunTable {
   state: RunState;
   /** `pages` while paging, then `deletions` while marking what the run did not see. */
   phase: 'pages' | 'deletions';
-  /** Counts the runs that began at the first page; records carry the generation that last saw them. */
-  generation: number;
   /** Counts the workers that took this run over: only the newest may commit. */
   fence: number;
   /** The next page as the service gave it, or null before the first one. */
@@ -47,6 +45,8 @@ export interface RunTable {
   records: number;
   skipped: number;
   deleted: number;
+  /** Live records of the copy, whichever run brought them. */
+  stored: number;
   /** Failures in a row. */
   attempt: number;
   error: string | null;
@@ -62,10 +62,19 @@ export interface RecordTable {
   instance_id: string;
   resource: string;
   id: string;
-  document: string;
-  generation: number;
+  /** What the document is compared by. */
+  hash: string;
   updated_at: number;
   deleted_at: number | null;
+  document: string;
+}
+
+/** Records that the current run of a resource has seen, by `seq`, both ends included. */
+export interface SeenRangeTable {
+  instance_id: string;
+  resource: string;
+  first: number;
+  last: number;
 }
 
 /** The database as Kysely sees it. */
@@ -74,4 +83,5 @@ export interface Schema {
   tokens: TokenTable;
   runs: RunTable;
   records: RecordTable;
+  seen_ranges: SeenRangeTable;
 }

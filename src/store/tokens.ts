@@ -33,7 +33,7 @@ export class TokenStore {
       status: 'active',
       notice: null,
     } as const;
-    await this.#db.transaction().execute(async (transaction) => {
+    await this.#db.durably(async (transaction) => {
       await transaction
         .insertInto('instances')
         .values({ ...instance, ...awake })
@@ -58,12 +58,14 @@ export class TokenStore {
    * @returns whether it was written; if not, another grant is newer or the instance was disconnected
    */
   async replace(row: TokenRow, readVersion: number): Promise<boolean> {
-    const result = await this.#db
-      .updateTable('tokens')
-      .set({ ...row, version: readVersion + 1 })
-      .where('instance_id', '=', row.instance_id)
-      .where('version', '=', readVersion)
-      .executeTakeFirst();
+    const result = await this.#db.durably((transaction) =>
+      transaction
+        .updateTable('tokens')
+        .set({ ...row, version: readVersion + 1 })
+        .where('instance_id', '=', row.instance_id)
+        .where('version', '=', readVersion)
+        .executeTakeFirst(),
+    );
     return result.numUpdatedRows > 0n;
   }
 
@@ -107,7 +109,7 @@ export class TokenStore {
    * keeps tokens that nobody would look for any more.
    */
   async disconnect(instanceId: string): Promise<void> {
-    await this.#db.transaction().execute(async (transaction) => {
+    await this.#db.durably(async (transaction) => {
       await transaction
         .updateTable('instances')
         .set({ status: 'disconnected', notice: null })

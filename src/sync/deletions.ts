@@ -1,4 +1,3 @@
-import type { Run } from '../store/runs.ts';
 import { callOwnLogic } from './own-logic-call.ts';
 import type { SliceWork } from './page.ts';
 import type { SliceContext, SyncParts } from './slice-parts.ts';
@@ -14,16 +13,17 @@ const BATCH = 100;
 export async function markDeletions(
   parts: SyncParts,
   work: SliceWork,
-  run: Run,
   context: SliceContext,
 ): Promise<boolean> {
   const { instance, resource, claim } = work;
-  for (;;) {
-    const unseen = await parts.deletions.unseen(run, BATCH);
-    if (unseen.length === 0) return true;
-    const deleted = unseen.map((record) => JSON.parse(record.document));
+  for (let after: number | null = 0; after !== null; ) {
+    const unseen = await parts.deletions.unseen(claim, after, BATCH);
+    after = unseen.after;
+    if (unseen.records.length === 0) continue;
+    const deleted = unseen.records.map((record) => JSON.parse(record.document));
     await callOwnLogic(parts, { instance, resource: resource.name }, { deleted }, context);
-    const ids = unseen.map((record) => record.id);
-    if (!(await parts.deletions.mark(claim, ids, (parts.now ?? Date.now)()))) return false;
+    const seqs = unseen.records.map((record) => record.seq);
+    if (!(await parts.deletions.mark(claim, seqs, (parts.now ?? Date.now)()))) return false;
   }
+  return true;
 }

@@ -37,8 +37,8 @@ export async function syncPage(
   const fetched = await fetchPage(parts, work, run.cursor, context);
   if ('waitMs' in fetched) return { kind: 'wait', waitMs: fetched.waitMs };
 
-  const page = { body: fetched.body, next: fetched.next };
-  const { created, changed, skipped } = await parts.pages.compare(run, page, fetched.results.length);
+  const changes = await parts.pages.compare(run, fetched);
+  const { created, changed, skipped, records } = changes;
   if (skipped > 0) context.logger.warn({ skipped }, 'records without a usable id were left out');
   await callOwnLogic(
     parts,
@@ -46,8 +46,7 @@ export async function syncPage(
     { created: documentsAt(fetched.results, created), changed: documentsAt(fetched.results, changed) },
     context,
   );
-  const records = fetched.results.length - skipped;
-  const written = await parts.pages.commit(claim, page, { records, skipped }, (parts.now ?? Date.now)());
+  const written = await parts.pages.commit(claim, fetched, changes, (parts.now ?? Date.now)());
   if (written === undefined) return { kind: 'lost' };
   parts.onPage?.({ resource: resource.name, records });
   return { kind: 'written', run: written };

@@ -52,7 +52,7 @@ export async function runSlice(parts: SyncParts, key: RunKey, context: SliceCont
       }
       await sleep(step.waitMs, undefined, { signal: context.signal });
     }
-    const held = await markDeletions(parts, work, run, context);
+    const held = await markDeletions(parts, work, context);
     if (held && (await parts.runs.finish(work.claim, now()))) {
       context.logger.info({ pages: run.pages, records: run.records }, 'the run is finished');
       parts.onRunEnd?.({ resource: resource.name, outcome: 'finished' });

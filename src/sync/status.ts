@@ -1,7 +1,6 @@
 import type { BudgetState, RateBudget } from '../client/budget/rate-budget.ts';
 import type { ServiceClock } from '../client/service-clock.ts';
 import type { Instance, InstanceStore } from '../store/instances.ts';
-import type { RecordStore } from '../store/records.ts';
 import type { Run, RunStore } from '../store/runs.ts';
 import type { TokenRow, TokenStore } from '../store/tokens.ts';
 import { refreshExpiry } from '../tokens/expiry.ts';
@@ -14,7 +13,6 @@ export interface StatusParts {
   instances: InstanceStore;
   tokens: TokenStore;
   runs: RunStore;
-  records: RecordStore;
   budget: RateBudget;
   clock: ServiceClock;
   resources: readonly Resource[];
@@ -33,11 +31,10 @@ export class StatusReader {
     const { instances, tokens, runs, budget, resources } = this.#parts;
     const instance = await instances.find(instanceId);
     if (instance === undefined) return undefined;
-    const [token, runRows, budgetState, stored] = await Promise.all([
+    const [token, runRows, budgetState] = await Promise.all([
       tokens.find(instanceId),
       runs.list(instanceId),
       budget.read(instance.company_id ?? instanceId),
-      Promise.all(resources.map(({ name }) => this.#parts.records.count(instanceId, name))),
     ]);
     const runOf = new Map(runRows.map((run) => [run.resource, run]));
     return {
@@ -51,9 +48,7 @@ export class StatusReader {
       next_sync_at: this.#nextSync(instance, runRows),
       token: tokenStatus(token),
       budget: budgetStatus(budgetState),
-      resources: Object.fromEntries(
-        resources.map(({ name }, index) => [name, resourceStatus(runOf.get(name), stored[index] ?? 0)]),
-      ),
+      resources: Object.fromEntries(resources.map(({ name }) => [name, resourceStatus(runOf.get(name))])),
     };
   }
 
@@ -99,14 +94,14 @@ function budgetStatus(state: BudgetState): InstanceStatus['budget'] {
   };
 }
 
-function resourceStatus(run: Run | undefined, stored: number): ResourceStatus {
+function resourceStatus(run: Run | undefined): ResourceStatus {
   return {
     state: run?.state ?? 'idle',
     pages: run?.pages ?? 0,
     records: run?.records ?? 0,
     deleted: run?.deleted ?? 0,
     skipped: run?.skipped ?? 0,
-    stored,
+    stored: run?.stored ?? 0,
     started_at: iso(run?.started_at),
     finished_at: iso(run?.finished_at),
     error: run?.error ?? null,

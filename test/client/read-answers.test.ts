@@ -3,11 +3,11 @@ import { ServiceError, toServiceError } from '../../src/client/errors.ts';
 import { readIdentity } from '../../src/client/identity.ts';
 import { readListPage } from '../../src/client/list-page.ts';
 
-test('a page: its text as it came, its records, and what comes next', () => {
+test('a page: its records, with the text of each, and what comes next', () => {
   const body = '{ "_pagination": {"next": "https://x.example/p2"}, "_results": [{"id": "1"}, {"id": 2}] }';
   expect(readListPage(body)).toEqual({
-    body,
     results: [{ id: '1' }, { id: 2 }],
+    texts: ['{"id":"1"}', '{"id":2}'],
     next: 'https://x.example/p2',
   });
 });

@@ -13,11 +13,14 @@ async function startSecondRun() {
   );
   await runs.finish(first, NOW);
   const { run, claim } = await store.claimRun({ instanceId: first.instanceId, resource: 'contacts' });
-  const unseen = async () => (await deletions.unseen(run, 100)).map(({ id }) => id).toSorted();
+  const unseen = async () => {
+    const { records } = await deletions.unseen(claim, 0, 100);
+    return records.map(({ document }) => JSON.parse(document).id);
+  };
   return { run, claim, unseen };
 }
 
-test('only what this generation did not see is unseen', async () => {
+test('only what this run did not see is unseen', async () => {
   const { claim, unseen } = await startSecondRun();
   expect(await unseen()).toEqual(['a', 'b', 'c', 'd', 'e']);
   await store.write(claim, ['{"id":"b"}', '{"id":"f"}'], { next: 'https://x.example/p2' });
@@ -28,7 +31,7 @@ test('only what this generation did not see is unseen', async () => {
 test('what is marked is gone from the copy, but can be found; the run counts it', async () => {
   const { claim, unseen } = await startSecondRun();
   await store.write(claim, ['{"id":"a"}']);
-  expect(await deletions.mark(claim, ['b', 'c'], NOW + 5)).toBe(true);
+  expect(await store.remove(claim, ['b', 'c'], NOW + 5)).toBe(true);
   expect(await unseen()).toEqual(['d', 'e']);
   expect(await records.count(claim.instanceId, 'contacts')).toBe(3);
   expect(await records.find(claim.instanceId, 'contacts', 'b')).toMatchObject({
@@ -36,7 +39,7 @@ test('what is marked is gone from the copy, but can be found; the run counts it'
     document: '{"id":"b"}',
   });
   expect(await runs.find(claim)).toMatchObject({ deleted: 2 });
-  await deletions.mark(claim, ['d', 'e'], NOW + 6);
+  await store.remove(claim, ['d', 'e'], NOW + 6);
   expect(await runs.find(claim)).toMatchObject({ deleted: 4 });
 });
 
@@ -50,17 +53,20 @@ test('a run that resumes keeps what it has seen', async () => {
 });
 
 test('no more at a time than is asked for, and none of other instances or resources', async () => {
-  const { run, claim } = await startSecondRun();
+  const { claim } = await startSecondRun();
   const other = await startSecondRun();
-  expect((await deletions.unseen(run, 2)).length).toBe(2);
-  expect(await deletions.unseen({ ...run, resource: 'conversations' }, 10)).toEqual([]);
-  await deletions.mark(claim, ['a', 'b', 'c', 'd', 'e'], NOW);
+  expect((await deletions.unseen(claim, 0, 2)).records.length).toBe(2);
+  expect(await deletions.unseen({ ...claim, resource: 'conversations' }, 0, 10)).toEqual({
+    records: [],
+    after: null,
+  });
+  await store.remove(claim, ['a', 'b', 'c', 'd', 'e'], NOW);
   expect(await other.unseen()).toEqual(['a', 'b', 'c', 'd', 'e']);
 });
 
 test('a record that comes back is no longer deleted, and not unseen', async () => {
   const { claim, unseen } = await startSecondRun();
-  await deletions.mark(claim, ['a'], NOW);
+  await store.remove(claim, ['a'], NOW);
   await store.write(claim, ['{"id":"a"}']);
   expect(await unseen()).toEqual(['b', 'c', 'd', 'e']);
   expect(await records.find(claim.instanceId, 'contacts', 'a')).toMatchObject({ deletedAt: null });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { NOW, openTestStore } from './test-store.ts';
+import { NOW, openTestStore, pageOf } from './test-store.ts';
 
 const store = await openTestStore();
 const { pages, records } = store;
@@ -82,13 +82,10 @@ test('what has no usable id is left out and counted; the rest goes in', async ()
     '[{"id":"9"}]',
     '{"id":"2"}',
   ];
-  const page = { body: `{"_results":[${documents.join(',')}]}`, next: null };
-  expect(await pages.compare(run, page, documents.length)).toEqual({
-    created: [0, 11],
-    changed: [],
-    skipped: 10,
-  });
-  await pages.commit(claim, page, { records: 2, skipped: 10 }, NOW);
+  const page = pageOf(documents);
+  const changes = await pages.compare(run, page);
+  expect(changes).toMatchObject({ created: [0, 11], changed: [], skipped: 10, records: 2 });
+  await pages.commit(claim, page, changes, NOW);
   expect(await records.count(claim.instanceId, 'contacts')).toBe(2);
   expect(await store.runs.find(claim)).toMatchObject({ records: 2, skipped: 10 });
 });
@@ -107,18 +104,15 @@ test('what is new, what differs, and what is the same', async () => {
   await store.write(claim, ['{"id":"same","n":1.0}', '{"id":"differs","n":1}', '{"id":"back"}'], {
     now: NOW,
   });
-  await store.deletions.mark(claim, ['back'], NOW + 1);
+  await store.remove(claim, ['back'], NOW + 1);
   const run = await store.runs.find(claim);
   if (run === undefined) throw new Error('no run');
   const documents = ['{"id":"new"}', '{"id":"differs","n":2}', '{"id":"same", "n":1.0}', '{"id":"back"}'];
-  const page = { body: `{"_results":[${documents.join(',')}]}`, next: null };
-  expect(await pages.compare(run, page, documents.length)).toEqual({
-    created: [0, 3],
-    changed: [1],
-    skipped: 0,
-  });
+  const page = pageOf(documents);
+  const changes = await pages.compare(run, page);
+  expect(changes).toMatchObject({ created: [0, 3], changed: [1], skipped: 0, records: 4 });
 
-  await pages.commit(claim, page, { records: 4, skipped: 0 }, NOW + 10);
+  await pages.commit(claim, page, changes, NOW + 10);
   const find = (id: string) => records.find(claim.instanceId, 'contacts', id);
   expect(await find('same')).toMatchObject({ updatedAt: NOW });
   expect(await find('differs')).toMatchObject({ updatedAt: NOW + 10, document: '{"id":"differs","n":2}' });
@@ -128,7 +122,7 @@ test('what is new, what differs, and what is the same', async () => {
 
 test('a comparison writes nothing', async () => {
   const { run, claim } = await store.claimRun();
-  await pages.compare(run, { body: '{"_results":[{"id":"1"}]}', next: null }, 1);
+  await pages.compare(run, pageOf(['{"id":"1"}']));
   expect(await records.count(claim.instanceId, 'contacts')).toBe(0);
 });
 
@@ -167,13 +161,13 @@ test('a page moves the cursor; the last one ends the pages', async () => {
 });
 
 test('records and cursor go in together or not at all', async () => {
-  const { claim } = await store.claimRun();
+  const { run, claim } = await store.claimRun();
+  const page = pageOf(['{"id":"2"}', '{"id":"1"}'], 'https://x.example/p3');
+  const changes = await pages.compare(run, page);
   await store.write(claim, ['{"id":"1"}'], { next: 'https://x.example/p2' });
   const before = await store.runs.find(claim);
-  const broken = { body: '{"_results":[{"id":"2"},{"id":', next: 'https://x.example/p3' };
-  await expect(pages.commit(claim, broken, { records: 2, skipped: 0 }, NOW)).rejects.toThrow(
-    /malformed JSON/,
-  );
+  // Compared too early: the second record has come in since.
+  await expect(pages.commit(claim, page, changes, NOW)).rejects.toThrow(/UNIQUE/);
   expect(await store.runs.find(claim)).toEqual(before);
   expect(await records.count(claim.instanceId, 'contacts')).toBe(1);
 });
@@ -185,7 +179,7 @@ test.each(['paused', 'needs_reauthorization', 'disconnected'] as const)(
     const before = await store.runs.find(claim);
     await store.instances.setStatus(claim.instanceId, status, { from: ['active'] });
     expect(await store.write(claim, ['{"id":"1"}'])).toBeUndefined();
-    expect(await store.deletions.mark(claim, ['1'], NOW)).toBe(false);
+    expect(await store.deletions.mark(claim, [1], NOW)).toBe(false);
     expect(await store.runs.find(claim)).toEqual(before);
     expect(await records.count(claim.instanceId, 'contacts')).toBe(0);
   },

@@ -15,7 +15,7 @@ async function read(key: RunKey) {
   return run;
 }
 
-test('a first start waits for its turn, at the first page of the first generation', async () => {
+test('a first start waits for its turn', async () => {
   const key = await newKey();
   expect(await runs.find(key)).toBeUndefined();
   expect(await runs.start(key, NOW)).toBe(true);
@@ -23,7 +23,6 @@ test('a first start waits for its turn, at the first page of the first generatio
     state: 'waiting',
     waiting_for: 'turn',
     phase: 'pages',
-    generation: 1,
     cursor: null,
     pages: 0,
     started_at: NOW,
@@ -37,7 +36,7 @@ test('what is under way is not started again, whether it waits or runs', async (
   expect(await runs.start(key, NOW + 1)).toBe(false);
   await runs.claim(key);
   expect(await runs.start(key, NOW + 2)).toBe(false);
-  expect(await read(key)).toMatchObject({ generation: 1, started_at: NOW });
+  expect(await read(key)).toMatchObject({ started_at: NOW });
 });
 
 test('every claim raises the fence, and only the newest holder may write', async () => {
@@ -47,7 +46,7 @@ test('every claim raises the fence, and only the newest holder may write', async
 
   const before = await read(claim);
   expect(await store.write(claim, ['{"id":"1"}'])).toBeUndefined();
-  expect(await store.deletions.mark(claim, ['1'], NOW)).toBe(false);
+  expect(await store.deletions.mark(claim, [1], NOW)).toBe(false);
   expect(await runs.wait(claim, { for: 'limit', until: NOW })).toBe(false);
   expect(await runs.fail(claim, { error: 'late', keepsPlace: true, now: NOW })).toBe(false);
   expect(await runs.finish(claim, NOW)).toBe(false);
@@ -109,7 +108,7 @@ test('a wait says for what and until when; a claim ends it', async () => {
   });
 });
 
-test('a failed run that kept its place goes on there, in the same generation', async () => {
+test('a failed run that kept its place goes on there', async () => {
   const { claim } = await store.claimRun();
   await store.write(claim, ['{"id":"1"}'], { next: 'https://x.example/p2' });
   await runs.fail(claim, { error: 'tried long enough', keepsPlace: true, now: NOW + 1 });
@@ -123,7 +122,6 @@ test('a failed run that kept its place goes on there, in the same generation', a
   expect(await read(claim)).toMatchObject({
     state: 'waiting',
     cursor: 'https://x.example/p2',
-    generation: 1,
     pages: 1,
     attempt: 0,
     error: null,
@@ -132,14 +130,13 @@ test('a failed run that kept its place goes on there, in the same generation', a
   });
 });
 
-test('a failed run that lost its place begins at the first page, in a new generation', async () => {
+test('a failed run that lost its place begins at the first page', async () => {
   const { claim } = await store.claimRun();
   await store.write(claim, ['{"id":"1"}'], { next: 'https://x.example/p2' });
   await runs.fail(claim, { error: 'refused', keepsPlace: false, now: NOW + 1 });
   expect(await runs.start(claim, NOW + 5)).toBe(true);
   expect(await read(claim)).toMatchObject({
     cursor: null,
-    generation: 2,
     pages: 0,
     records: 0,
     started_at: NOW + 5,
@@ -151,10 +148,10 @@ test('a run that failed while it marked deletions goes on with them', async () =
   await store.write(claim, ['{"id":"1"}']);
   await runs.fail(claim, { error: 'own logic', keepsPlace: true, now: NOW + 1 });
   await runs.start(claim, NOW + 5);
-  expect(await read(claim)).toMatchObject({ phase: 'deletions', generation: 1, pages: 1 });
+  expect(await read(claim)).toMatchObject({ phase: 'deletions', pages: 1 });
 });
 
-test('a finished run is started anew in a new generation; fences go on', async () => {
+test('a finished run is started anew; fences go on', async () => {
   const { claim } = await store.claimRun();
   await store.write(claim, ['{"id":"1"}']);
   expect(await runs.finish(claim, NOW + 1)).toBe(true);
@@ -166,7 +163,7 @@ test('a finished run is started anew in a new generation; fences go on', async (
     pages: 1,
   });
   await runs.start(claim, NOW + 5);
-  expect(await read(claim)).toMatchObject({ generation: 2, fence: claim.fence, pages: 0, finished_at: null });
+  expect(await read(claim)).toMatchObject({ fence: claim.fence, pages: 0, finished_at: null });
 });
 
 test('what is due: never ran, finished or failed long enough ago', async () => {
@@ -196,9 +193,9 @@ test('a disconnected instance’s runs are over: nobody may commit, and the next
   await store.write(claim, ['{"id":"1"}'], { next: 'https://x.example/p2' });
   await runs.abandon(claim.instanceId);
   expect(await store.write(claim, ['{"id":"2"}'])).toBeUndefined();
-  expect(await read(claim)).toMatchObject({ state: 'idle', cursor: null, pages: 0, generation: 1 });
+  expect(await read(claim)).toMatchObject({ state: 'idle', cursor: null, pages: 0 });
   expect(await runs.start(claim, NOW + 5)).toBe(true);
-  expect(await read(claim)).toMatchObject({ generation: 2, cursor: null });
+  expect(await read(claim)).toMatchObject({ cursor: null });
 });
 
 test('runs are found by instance', async () => {

@@ -1,4 +1,5 @@
 import { afterAll } from 'vitest';
+import { type ListPage, readListPage } from '../../src/client/list-page.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { DeletionStore } from '../../src/store/deletions.ts';
 import { InstanceStore } from '../../src/store/instances.ts';
@@ -30,6 +31,13 @@ export interface TestStore {
     documents: string[],
     options?: { next?: string; now?: number },
   ): Promise<Run | undefined>;
+  /** Marks records as deleted, by their ids. */
+  remove(claim: RunKey & { fence: number }, ids: string[], now: number): Promise<boolean>;
+}
+
+/** A page of these documents, as the client reads it. */
+export function pageOf(documents: string[], next: string | null = null): ListPage {
+  return readListPage(`{"_results":[${documents.join(',')}],"_pagination":{"next":${JSON.stringify(next)}}}`);
 }
 
 /** Opens a new database; it is closed when the test file is through. */
@@ -40,6 +48,7 @@ export async function openTestStore(): Promise<TestStore> {
   const tokens = new TokenStore(db);
   const runs = new RunStore(db);
   const pages = new PageStore(db);
+  const deletions = new DeletionStore(db);
   let count = 0;
   const addInstance = async () => {
     const id = `ins_${++count}`;
@@ -64,7 +73,7 @@ export async function openTestStore(): Promise<TestStore> {
     runs,
     pages,
     records: new RecordStore(db),
-    deletions: new DeletionStore(db),
+    deletions,
     addInstance,
     async claimRun(key) {
       const ofRun = key ?? { instanceId: await addInstance(), resource: 'contacts' };
@@ -73,12 +82,24 @@ export async function openTestStore(): Promise<TestStore> {
       if (run === undefined) throw new Error('the run could not be claimed');
       return { run, claim: { ...ofRun, fence: run.fence } };
     },
-    write: (claim, documents, { next, now = NOW } = {}) =>
-      pages.commit(
+    async write(claim, documents, { next, now = NOW } = {}) {
+      const page = pageOf(documents, next);
+      const key = { instance_id: claim.instanceId, resource: claim.resource };
+      return pages.commit(claim, page, await pages.compare(key, page), now);
+    },
+    async remove(claim, ids, now) {
+      const rows = await db
+        .selectFrom('records')
+        .select('seq')
+        .where('instance_id', '=', claim.instanceId)
+        .where('resource', '=', claim.resource)
+        .where('id', 'in', ids)
+        .execute();
+      return deletions.mark(
         claim,
-        { body: `{"_results":[${documents.join(',')}]}`, next: next ?? null },
-        { records: documents.length, skipped: 0 },
+        rows.map(({ seq }) => seq),
         now,
-      ),
+      );
+    },
   };
 }

@@ -98,7 +98,7 @@ test('the progress of a resource, and what is in the copy', async () => {
   });
   expect(JSON.stringify(await read(claim.instanceId))).not.toContain('x.example');
 
-  await store.deletions.mark(claim, ['3'], NOW);
+  await store.remove(claim, ['3'], NOW);
   await store.runs.finish(claim, NOW + 1_000);
   const after = await read(claim.instanceId);
   expect(after.resources.contacts).toMatchObject({ state: 'idle', deleted: 1, stored: 2 });

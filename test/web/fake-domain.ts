@@ -57,7 +57,7 @@ export class FakeDomain {
   readonly reader: RecordReader = {
     browse: async (id, resource, { search, offset, limit }) => {
       const found = this.#of(id, resource).filter(({ document }) => document.includes(search ?? ''));
-      return { records: found.slice(offset, offset + limit), total: found.length };
+      return { records: found.slice(offset, offset + limit), total: found.length, pending: 0 };
     },
     find: async (id, resource, recordId) => this.#of(id, resource).find((record) => record.id === recordId),
     stream: (id, resource) => this.stream(id, resource),
