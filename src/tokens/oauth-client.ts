@@ -6,6 +6,12 @@ import { accessExpiry } from './expiry.ts';
 /** How long a token request may take, in seconds. */
 const TOKEN_TIMEOUT_S = 30;
 
+/** The largest answer that is read, in bytes: a token response is a few hundred. */
+const LARGEST_ANSWER_BYTES = 256 * 1024;
+
+/** What a token can be made of (RFC 6749, appendix A.12), without a space, as it stands in a header. */
+const TOKEN = /^[\x21-\x7e]+$/;
+
 /** What a token response grants. */
 export interface Grant {
   accessToken: string;
@@ -24,6 +30,8 @@ export interface OAuthClientOptions {
   /** Where the service sends the browser back to; identical in both requests (Endpoints, "Token request"). */
   redirectUri: string;
   clock: ServiceClock;
+  /** Instead of {@link TOKEN_TIMEOUT_S}. */
+  timeoutSeconds?: number;
 }
 
 /** The OAuth authorization code flow and refresh of the specification, spoken by openid-client. */
@@ -44,11 +52,12 @@ export class OAuthClient {
       undefined,
       basicAuthentication(clientId, clientSecret),
     );
-    this.#configuration.timeout = TOKEN_TIMEOUT_S;
+    this.#configuration.timeout = options.timeoutSeconds ?? TOKEN_TIMEOUT_S;
     this.#configuration[oauth.customFetch] = async (url, init) => {
       const response = await fetch(url, init as RequestInit);
       clock.observe(response.headers.get('date'));
-      return response.ok ? specifiedMembers(response) : response;
+      const text = await readText(response);
+      return new Response((response.ok ? specifiedMembers(text) : text) || null, response);
     };
     // Which addresses may be plain http is the configuration's to decide, and it has.
     if (authUrl.startsWith('http:')) oauth.allowInsecureRequests(this.#configuration);
@@ -93,6 +102,11 @@ export class OAuthClient {
   }
 
   #read(response: oauth.TokenEndpointResponse): Grant {
+    for (const token of [response.access_token, response.refresh_token]) {
+      if (token !== undefined && !TOKEN.test(token)) {
+        throw new TypeError('The token response holds a token that cannot be one.');
+      }
+    }
     return {
       accessToken: response.access_token,
       refreshToken: response.refresh_token,
@@ -101,28 +115,36 @@ export class OAuthClient {
   }
 }
 
+/** @throws TypeError when the answer is larger than any token response */
+async function readText(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > LARGEST_ANSWER_BYTES) throw new TypeError('The answer of the token route is far too large.');
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
 /**
  * The token response with nothing in it but what the specification names (Endpoints, "Token response"): the library
  * would refuse the grant for what it does not like about other members. `token_type` is "always Bearer".
  */
-async function specifiedMembers(response: Response): Promise<Response> {
-  const text = await response.text();
-  const { status, headers } = response;
+function specifiedMembers(text: string): string {
   let answer: unknown;
   try {
     answer = JSON.parse(text);
   } catch {
-    return new Response(text, { status, headers });
+    return text;
   }
-  if (typeof answer !== 'object' || answer === null) return new Response(text, { status, headers });
+  if (typeof answer !== 'object' || answer === null) return text;
   const { access_token, refresh_token, expires_at } = answer as Record<string, unknown>;
   const given = Object.entries({ access_token, refresh_token, expires_at }).filter(
     ([, value]) => value !== null,
   );
-  return new Response(JSON.stringify({ ...Object.fromEntries(given), token_type: 'Bearer' }), {
-    status,
-    headers,
-  });
+  return JSON.stringify({ ...Object.fromEntries(given), token_type: 'Bearer' });
 }
 
 /**

@@ -1,6 +1,6 @@
 /** How often the addresses that anybody may try are open, in a minute. */
 export interface WebLimits {
-  /** Installs that one address begins or fails; what succeeds does not count. */
+  /** Requests of one address that begin or end an install; those of one that succeeds do not count. */
   installs: number;
   /** Wrong passwords of one address. */
   operator: number;
@@ -12,4 +12,4 @@ export interface WebLimits {
 export const LIMIT_WINDOW_MS = 60_000;
 
 /** Far above what people do. */
-export const WEB_LIMITS: WebLimits = { installs: 60, operator: 10, operatorInAll: 100 };
+export const WEB_LIMITS: WebLimits = { installs: 120, operator: 10, operatorInAll: 100 };

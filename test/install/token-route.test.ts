@@ -1,0 +1,211 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { Redis } from 'ioredis';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { ServiceClock } from '../../src/client/service-clock.ts';
+import { exchangeFailure } from '../../src/install/install-failures.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { OAuthClient } from '../../src/tokens/oauth-client.ts';
+import type { HttpSession } from '../support/http-session.ts';
+import { consent, isSynced, readStatus, waitForStatus } from '../support/install.ts';
+import type { SandboxCompany } from '../support/sandbox-control.ts';
+import { startTestApp } from '../support/test-app.ts';
+import { startTokenServer } from '../tokens/token-server.ts';
+
+// The whole app, whose token route is this server: it passes requests on to the sandbox until a test says otherwise.
+const tokenServer = await startTokenServer();
+const testApp = await startTestApp({ env: { SERVICE_AUTH_URL: tokenServer.url } });
+const { control, sandbox, config } = testApp;
+const database = await openDatabase(config.databaseUrl);
+const redis = new Redis(testApp.redisUrl);
+const company = await control.addCompany({ name: 'Acme', plan: 'starter', contacts: 20, conversations: 20 });
+
+// Another place, where neither the secret nor the code may ever arrive.
+const arrivals: string[] = [];
+const elsewhere = createServer((request, response) => {
+  arrivals.push(`${request.method} ${request.url}`);
+  response.end('{"access_token":"at","refresh_token":"rt","token_type":"Bearer"}');
+}).listen(0, '127.0.0.1');
+await once(elsewhere, 'listening');
+const elsewhereUrl = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/stolen`;
+
+afterAll(async () => {
+  elsewhere.close();
+  await database.destroy();
+  redis.disconnect();
+});
+
+async function passOn(response: ServerResponse): Promise<void> {
+  const { headers, body } = tokenServer.requests.at(-1) ?? { headers: {}, body: '' };
+  const answer = await fetch(`${sandbox.authUrl}/oauth/token`, {
+    method: 'POST',
+    headers: {
+      authorization: headers.authorization ?? '',
+      'content-type': headers['content-type'] ?? '',
+    },
+    body,
+  });
+  const text = await answer.text();
+  response.writeHead(answer.status, { 'content-type': 'application/json' }).end(text);
+}
+
+beforeEach(async () => {
+  // This file has one address, and fails more often than an address may.
+  await redis.del('none', ...(await redis.keys('limit:*')));
+  arrivals.length = 0;
+  tokenServer.requests.length = 0;
+  tokenServer.answer = (response) => void passOn(response);
+});
+
+/** Installs as a person does, up to the page behind the callback; the consent is the sandbox's. */
+async function comeBack(browser: HttpSession, whose: SandboxCompany) {
+  const started = await browser.get('/install', { follow: false });
+  const consentPage = new URL(started.location?.href.replace(tokenServer.url, sandbox.authUrl) ?? '');
+  return consent(browser, await browser.get(consentPage), whose);
+}
+
+/** Everything that an install writes. */
+async function stored() {
+  return {
+    instances: await database.selectFrom('instances').selectAll().orderBy('id').execute(),
+    tokens: await database.selectFrom('tokens').selectAll().orderBy('instance_id').execute(),
+  };
+}
+
+function answers(status: number, body: unknown, headers: Record<string, string> = {}) {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return (response: ServerResponse) =>
+    void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text);
+}
+
+const HTML = '<!doctype html><script>alert(1)</script>';
+const GOOD = { access_token: 'at', refresh_token: 'rt', expires_at: '1772370000', token_type: 'Bearer' };
+const BOMB = gzipSync(Buffer.alloc(64 * 1_024 * 1_024, ' '));
+
+const CASES: [string, (response: ServerResponse) => void][] = [
+  ['301 to another place', answers(301, '', { location: elsewhereUrl })],
+  ['302 to another place', answers(302, '', { location: elsewhereUrl })],
+  ['303 to another place', answers(303, '', { location: elsewhereUrl })],
+  ['307 to another place', answers(307, '', { location: elsewhereUrl })],
+  ['308 to another place, with a good body', answers(308, GOOD, { location: elsewhereUrl })],
+  ['a refresh header and a link to another place', answers(200, HTML, { refresh: `0; url=${elsewhereUrl}` })],
+  ['500', answers(500, { error: 'server_error' })],
+  ['500 with good tokens', answers(500, GOOD)],
+  ['502 with HTML', answers(502, HTML, { 'content-type': 'text/html' })],
+  ['200 with HTML', answers(200, HTML, { 'content-type': 'text/html' })],
+  ['200 with HTML that is called JSON', answers(200, HTML)],
+  ['200 with nothing', answers(200, '')],
+  ['204', (response) => void response.writeHead(204).end()],
+  ['200 with null', answers(200, 'null')],
+  ['200 with a list', answers(200, [GOOD])],
+  ['200 with a text', answers(200, '"at"')],
+  ['200 with half a document', answers(200, '{"access_token":"at","refresh_token":"r')],
+  ['200 without an access token', answers(200, { ...GOOD, access_token: undefined })],
+  ['200 without a refresh token', answers(200, { ...GOOD, refresh_token: undefined })],
+  ['200 with an empty access token', answers(200, { ...GOOD, access_token: '' })],
+  ['200 with a number for the access token', answers(200, { ...GOOD, access_token: 7 })],
+  ['200 with an object for the access token', answers(200, { ...GOOD, access_token: { toString: 'x' } })],
+  ['200 with a list for the refresh token', answers(200, { ...GOOD, refresh_token: ['rt'] })],
+  ['200 with true for the refresh token', answers(200, { ...GOOD, refresh_token: true })],
+  ['200 with a header hidden in the token', answers(200, { ...GOOD, access_token: 'at\r\nx-evil: 1' })],
+  ['200 with a lone surrogate for a token', answers(200, '{"access_token":"\\ud800","refresh_token":"rt"}')],
+  ['200 with an error inside', answers(200, { error: 'invalid_grant' })],
+  ['200 and far too much', answers(200, JSON.stringify(GOOD) + ' '.repeat(2_000_000))],
+  [
+    '200 and a bomb',
+    (response) =>
+      void response
+        .writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
+        .end(BOMB),
+  ],
+  ['a broken connection', (response) => void response.destroy()],
+  [
+    'a connection that breaks on the way',
+    (response) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': '500' });
+      response.write('{"access_token":', () => response.destroy());
+    },
+  ],
+];
+
+describe('a token route that answers the exchange with', () => {
+  test.each(CASES)(
+    '%s: nothing is stored, a page says so, the secret goes nowhere else',
+    async (_what, answer) => {
+      const before = await stored();
+      const browser = testApp.session();
+      const fresh = await control.addCompany({ name: 'Fresh', plan: 'starter' });
+      tokenServer.answer = answer;
+      const page = await comeBack(browser, fresh);
+
+      expect(page.url.pathname).toBe('/oauth/callback');
+      expect(page.status).toBe(502);
+      expect(page.body).toContain('The service cannot be reached');
+      expect(page.body).toContain('Nothing was stored');
+      expect(page.body).toMatch(/href="[^"]*\/install">Start again/);
+      expect(page.body).not.toContain('<script>alert');
+      expect(page.body).not.toContain(config.service.clientSecret);
+      expect(await stored()).toEqual(before);
+      expect(arrivals).toEqual([]);
+      const posts = tokenServer.requests.filter(({ headers }) => headers.authorization !== undefined);
+      expect(posts.map(({ method, url }) => `${method} ${url}`)).toEqual(['POST /auth/oauth/token']);
+    },
+  );
+
+  test('any of these leaves an older grant of the company as it was, and it goes on working', async () => {
+    const browser = testApp.session();
+    await comeBack(browser, company);
+    const [id = ''] = (await stored()).instances.map((instance) => instance.id);
+    await waitForStatus(browser, id, isSynced);
+    const before = await stored();
+    for (const [what, answer] of CASES) {
+      tokenServer.answer = answer;
+      expect((await comeBack(browser, company)).status, what).toBe(502);
+    }
+    expect(await stored()).toEqual(before);
+    expect(arrivals).toEqual([]);
+    const { finished_at } = (await readStatus(browser, id)).resources.contacts ?? {};
+    const dashboard = await browser.get(`/instances/${id}`);
+    await browser.submit(dashboard.form(`/instances/${id}/sync`));
+    const status = await waitForStatus(
+      browser,
+      id,
+      (now) => isSynced(now) && now.resources.contacts?.finished_at !== finished_at,
+    );
+    expect(status.status).toBe('active');
+  });
+
+  test('sense, after all of that: the install works', async () => {
+    const browser = testApp.session();
+    expect((await comeBack(browser, company)).status).toBe(200);
+  });
+});
+
+describe('a token route that', () => {
+  const client = new OAuthClient({
+    authUrl: tokenServer.url,
+    clientId: 'app',
+    clientSecret: 'secret',
+    redirectUri: 'https://app.example/oauth/callback',
+    clock: new ServiceClock(),
+    timeoutSeconds: 1,
+  });
+
+  test.each([
+    ['does not answer at all', () => {}],
+    [
+      'begins an answer and does not end it',
+      (response: ServerResponse) => {
+        response.writeHead(200, { 'content-type': 'application/json' });
+        response.write('{"access_token":');
+      },
+    ],
+  ])('%s is given up on, as a service that cannot be reached', async (_what, answer) => {
+    tokenServer.answer = answer;
+    const error = await client.exchange('code', 'state').catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(Error);
+    expect(exchangeFailure(error).failure).toBe('unreachable');
+  });
+});
