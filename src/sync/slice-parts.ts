@@ -22,6 +22,8 @@ export interface SyncParts {
   ownLogic: OwnLogic;
   /** Makes what the own logic calls the service with. */
   serviceFor(whose: ClientFor): ServiceClient;
+  /** Told of every permit how long its run waited for it, in milliseconds, over the delays of its job, too. */
+  onSlot?: (slot: { waitMs: number }) => void;
   /** Told of every page that was written. */
   onPage?: (page: { resource: string; records: number }) => void;
   /** Told of every run that ended. */
