@@ -11,8 +11,15 @@ export interface TransportParts {
   http: HttpClient;
   clock: ServiceClock;
   budget: RateBudget;
-  /** Told of every answer, and of every request that got none (status 0). */
-  onOutcome?: (outcome: { route: string; status: number; durationMs: number }) => void;
+  /** Told of every answer, and of every request that got none (status 0); of a 429, also what refused it. */
+  onOutcome?: (outcome: {
+    route: string;
+    status: number;
+    durationMs: number;
+    refusedBy?: 'limit' | 'guard';
+  }) => void;
+  /** Told what every answer to a request under a permit says is left of the company's limit. */
+  onRate?: (rate: { limit: number; remaining: number }) => void;
 }
 
 /** Sends requests with a token, and learns from every answer: the service's time, and what is left of its limits. */
@@ -44,8 +51,10 @@ export class Transport {
     }
     const now = this.#parts.clock.now();
     const failure = refusalOf(answer, now);
+    const rate = readRateHeaders(answer.headers, now);
+    if (rate !== undefined) this.#parts.onRate?.(rate);
     await this.#settle(permit, {
-      answer: { rate: readRateHeaders(answer.headers, now) },
+      answer: { rate },
       ...blockOf(failure, answer.headers),
     });
     if (failure !== undefined) throw failure;
@@ -66,14 +75,16 @@ export class Transport {
   ): Promise<HttpAnswer> {
     const startedAt = performance.now();
     let status = 0;
+    let refused = {};
     try {
       const headers = { ...request.headers, authorization: `Bearer ${accessToken}` };
       const answer = await this.#parts.http.send({ ...request, headers }, signal);
       status = answer.status;
+      if (status === 429) refused = { refusedBy: isGuards(answer.headers) ? 'guard' : 'limit' };
       this.#parts.clock.observe(answer.headers.date);
       return answer;
     } finally {
-      this.#parts.onOutcome?.({ route, status, durationMs: performance.now() - startedAt });
+      this.#parts.onOutcome?.({ route, status, durationMs: performance.now() - startedAt, ...refused });
     }
   }
 
@@ -86,5 +97,10 @@ export class Transport {
 /** "Avoids further requests to the same guard bucket" (Errors): a guard blocks its bucket, the limit the company. */
 function blockOf(failure: ServiceError | undefined, headers: Headers) {
   if (failure?.retryAfterMs === undefined) return {};
-  return { block: { forMs: failure.retryAfterMs, bucketOnly: headers[HEADER.tier] !== undefined } };
+  return { block: { forMs: failure.retryAfterMs, bucketOnly: isGuards(headers) } };
+}
+
+/** "Only for routes with an additional guard, naming the exceeded limit" (Errors). */
+function isGuards(headers: Headers): boolean {
+  return headers[HEADER.tier] !== undefined;
 }
