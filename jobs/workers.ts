@@ -4,6 +4,7 @@ import type { ServiceTime } from '../src/client/service-time.ts';
 import type { Logger } from '../src/runtime/logging.ts';
 import { type ScheduleParts, startDueRuns } from '../src/sync/schedule.ts';
 import type { SyncParts } from '../src/sync/slice-parts.ts';
+import { SlotWaits } from '../src/sync/slot-waits.ts';
 import { connectionTrouble, QUEUE, type Queues, type SyncJobData } from './queues.ts';
 import { rotateTokens } from './rotate-tokens.ts';
 import { keepSchedules, UPKEEP } from './schedules.ts';
@@ -38,7 +39,7 @@ export function startWorkers(parts: WorkerParts): Workers {
   const { queues, logger } = parts;
   const connection = parts.connect();
   const stopping = new AbortController();
-  const context = { logger, signal: stopping.signal };
+  const context = { logger, signal: stopping.signal, waits: new SlotWaits() };
 
   const sync = new Worker<SyncJobData>(QUEUE.sync, (job, token) => syncRun(parts.sync, job, token, context), {
     connection,

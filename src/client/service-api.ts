@@ -1,6 +1,7 @@
 import { PAGE_LIMIT_MAX } from '../contract/limits.ts';
 import { IDENTITY_PATH } from '../contract/routes.ts';
-import type { Permit, RateBudget } from './budget/rate-budget.ts';
+import type { Admission, Permit, RateBudget } from './budget/rate-budget.ts';
+import type { HttpAnswer } from './http.ts';
 import { type Identity, readIdentity } from './identity.ts';
 import { type ListPage, readListPage } from './list-page.ts';
 import type { AllowedOrigins } from './next-address.ts';
@@ -44,16 +45,33 @@ export class ServiceApi {
     return new URL(`${this.#parts.apiUrl}${route}?limit=${PAGE_LIMIT_MAX}`);
   }
 
+  /** Gives a permit back whose request is not sent after all. */
+  async giveBack(permit: Permit): Promise<void> {
+    await this.#parts.budget.settle(permit, { unsent: true });
+  }
+
   /**
-   * Reads one page of a list (Pagination).
+   * Reads one page of a list (Pagination), and asks at once for the right to read the page that it leads on to.
    *
+   * @param leadsOn whether the page after this one is wanted now
    * @param signal ends the request early
+   * @returns the page; and the admission, where one was wanted
    * @throws ServiceError
    */
-  async listPage(url: URL, permit: Permit, accessToken: string, signal?: AbortSignal): Promise<ListPage> {
+  async listPage(
+    url: URL,
+    permit: Permit,
+    accessToken: string,
+    leadsOn: (page: ListPage) => boolean,
+    signal?: AbortSignal,
+  ): Promise<{ page: ListPage; admission: Admission | undefined }> {
+    const read = ({ body }: HttpAnswer) => {
+      const page = readListPage(body);
+      return { read: page, leadsOn: leadsOn(page) };
+    };
     const { transport } = this.#parts;
-    const answer = await transport.send({ method: 'GET', url }, permit, accessToken, signal);
-    return readListPage(answer.body);
+    const got = await transport.exchange({ method: 'GET', url }, permit, accessToken, read, signal);
+    return { page: got.read, admission: got.admission };
   }
 
   /**

@@ -1,5 +1,5 @@
 import { HEADER } from '../contract/headers.ts';
-import type { Permit, RateBudget, Settlement } from './budget/rate-budget.ts';
+import type { Admission, Permit, RateBudget, Settlement } from './budget/rate-budget.ts';
 import { ServiceError } from './errors.ts';
 import type { Headers, HttpAnswer, HttpClient, HttpRequest } from './http.ts';
 import { readRateHeaders } from './rate-headers.ts';
@@ -42,6 +42,50 @@ export class Transport {
     accessToken: string,
     signal?: AbortSignal,
   ): Promise<HttpAnswer> {
+    const { answer, settlement } = await this.#ask(request, permit, accessToken, signal);
+    await this.#settle(permit, settlement);
+    return answer;
+  }
+
+  /**
+   * Sends a request under a permit, and gives the permit back: for another one of its kind, in the same call, when the
+   * answer leads on to a request that is wanted now.
+   *
+   * @param read what the answer says, and whether a permit is wanted for what it leads on to
+   * @param signal ends the request early
+   * @returns what was read; the admission, if one was wanted and Redis could be asked
+   * @throws ServiceError when there is no answer, or one that refuses; or what `read` throws. No permit is held then.
+   */
+  async exchange<Read>(
+    request: HttpRequest,
+    permit: Permit,
+    accessToken: string,
+    read: (answer: HttpAnswer) => { read: Read; leadsOn: boolean },
+    signal?: AbortSignal,
+  ): Promise<{ read: Read; admission: Admission | undefined }> {
+    const { answer, settlement } = await this.#ask(request, permit, accessToken, signal);
+    let got: { read: Read; leadsOn: boolean };
+    try {
+      got = read(answer);
+    } catch (error) {
+      await this.#settle(permit, settlement);
+      throw error;
+    }
+    if (!got.leadsOn) {
+      await this.#settle(permit, settlement);
+      return { read: got.read, admission: undefined };
+    }
+    const admission = await this.#parts.budget.exchange(permit, settlement).catch(() => undefined);
+    return { read: got.read, admission };
+  }
+
+  /** Sends a request whose permit is given back by the caller if there is a good answer, else here. */
+  async #ask(
+    request: HttpRequest,
+    permit: Permit,
+    accessToken: string,
+    signal: AbortSignal | undefined,
+  ): Promise<{ answer: HttpAnswer; settlement: Settlement }> {
     let answer: HttpAnswer;
     try {
       answer = await this.sendBare(request, permit.route, accessToken, signal);
@@ -53,12 +97,10 @@ export class Transport {
     const failure = refusalOf(answer, now);
     const rate = readRateHeaders(answer.headers, now);
     if (rate !== undefined) this.#parts.onRate?.(rate);
-    await this.#settle(permit, {
-      answer: { rate },
-      ...blockOf(failure, answer.headers),
-    });
-    if (failure !== undefined) throw failure;
-    return answer;
+    const settlement = { answer: { rate }, ...blockOf(failure, answer.headers) };
+    if (failure === undefined) return { answer, settlement };
+    await this.#settle(permit, settlement);
+    throw failure;
   }
 
   /**

@@ -1,6 +1,5 @@
 import { callOwnLogic } from './own-logic-call.ts';
-import type { SliceWork } from './page.ts';
-import type { SliceContext, SyncParts } from './slice-parts.ts';
+import type { SliceContext, SliceWork, SyncParts } from './slice-parts.ts';
 
 /** How many deletions make a batch. */
 const BATCH = 100;

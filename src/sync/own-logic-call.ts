@@ -23,7 +23,7 @@ export async function callOwnLogic(
   { ownLogic, serviceFor }: Pick<SyncParts, 'ownLogic' | 'serviceFor'>,
   place: { instance: Instance; resource: string },
   changes: BatchChanges,
-  { logger, signal }: SliceContext,
+  { logger, signal }: Pick<SliceContext, 'logger' | 'signal'>,
 ): Promise<void> {
   const { created = [], changed = [], deleted = [] } = changes;
   if (created.length + changed.length + deleted.length === 0) return;

@@ -1,16 +1,13 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunKey } from '../store/runs.ts';
 import { markDeletions } from './deletions.ts';
-import { syncPage } from './page.ts';
+import { writePage } from './page.ts';
+import { PageReader } from './page-reader.ts';
 import { endSlice } from './slice-failure.ts';
 import type { SliceContext, SliceOutcome, SyncParts } from './slice-parts.ts';
 
 /** A slice gives way to other companies after so many pages, or so long. */
 const SLICE_PAGES = 25;
 const SLICE_MS = 5_000;
-
-/** Waits up to this long are sat out, in milliseconds; longer ones free the worker's place. */
-const SHORT_WAIT_MS = 1_000;
 
 /**
  * Works on a run for a while: page after page, as long as the budget grants requests and the slice lasts; after
@@ -27,30 +24,27 @@ export async function runSlice(parts: SyncParts, key: RunKey, context: SliceCont
   if (claimed === undefined || instance === undefined || resource === undefined) return { kind: 'ended' };
   const work = { instance, resource, claim: { ...key, fence: claimed.fence } };
 
-  const endsAt = now() + SLICE_MS;
   let run = claimed;
+  const turn = { pages: SLICE_PAGES, endsAt: now() + SLICE_MS };
+  const reader = new PageReader(parts, work, run, context, turn);
   try {
-    for (let pages = 0; run.phase === 'pages'; ) {
-      if (context.signal.aborted || pages >= SLICE_PAGES || now() >= endsAt) {
+    while (run.phase === 'pages') {
+      if (reader.isOver) {
         await parts.runs.wait(work.claim, { for: 'turn', until: null });
-        return { kind: 'yield' };
+        return { kind: 'yield', pages: run.pages };
       }
-      const step = await syncPage(parts, work, run, context);
-      if (step.kind === 'lost') {
+      const read = await reader.read(run);
+      if ('until' in read) {
+        await parts.runs.wait(work.claim, { for: 'limit', until: read.until });
+        return { kind: 'wait', until: read.until, pages: run.pages };
+      }
+      const written = await writePage(parts, work, run, read.page, context);
+      if (written === undefined) {
         // If it was paused, the run is ours still, and waits; if another worker has it, this changes nothing.
         await parts.runs.wait(work.claim, { for: 'turn', until: null });
         return { kind: 'ended' };
       }
-      if (step.kind === 'written') {
-        run = step.run;
-        pages++;
-        continue;
-      }
-      if (step.waitMs > SHORT_WAIT_MS) {
-        await parts.runs.wait(work.claim, { for: 'limit', until: now() + step.waitMs });
-        return { kind: 'wait', ms: step.waitMs };
-      }
-      await sleep(step.waitMs, undefined, { signal: context.signal });
+      run = written;
     }
     const held = await markDeletions(parts, work, context);
     if (held && (await parts.runs.finish(work.claim, now()))) {
@@ -59,6 +53,8 @@ export async function runSlice(parts: SyncParts, key: RunKey, context: SliceCont
     }
     return { kind: 'ended' };
   } catch (error) {
-    return endSlice(parts, work.claim, run, error, context);
+    return await endSlice(parts, work.claim, run, error, context);
+  } finally {
+    await reader.drop();
   }
 }

@@ -24,7 +24,7 @@ export async function endSlice(
   const { runs } = parts;
   if (context.signal.aborted) {
     await runs.wait(claim, { for: 'turn', until: null });
-    return { kind: 'yield' };
+    return { kind: 'yield', pages: run.pages };
   }
   const fail = async (message: string, keepsPlace: boolean): Promise<SliceOutcome> => {
     context.logger.warn({ err: error, attempt: run.attempt + 1 }, 'the run failed');
@@ -43,8 +43,9 @@ export async function endSlice(
   if (failure.remedy === 'give_up') return fail(failure.message, false);
   if (failure.retryAfterMs !== undefined) {
     context.logger.info({ err: error, waitMs: failure.retryAfterMs }, 'the service asked to wait');
-    await runs.wait(claim, { for: 'limit', until: now + failure.retryAfterMs });
-    return { kind: 'wait', ms: failure.retryAfterMs };
+    const until = now + failure.retryAfterMs;
+    await runs.wait(claim, { for: 'limit', until });
+    return { kind: 'wait', until, pages: run.pages };
   }
 
   const attempt = run.attempt + 1;
@@ -53,6 +54,7 @@ export async function endSlice(
   }
   const ms = backoffMs(attempt, Math.random());
   context.logger.info({ err: error, attempt, waitMs: ms }, 'a page failed and is tried again');
-  await runs.wait(claim, { for: 'retry', until: now + ms, attempt, error: failure.message });
-  return { kind: 'wait', ms };
+  const until = now + ms;
+  await runs.wait(claim, { for: 'retry', until, attempt, error: failure.message });
+  return { kind: 'wait', until, pages: run.pages };
 }

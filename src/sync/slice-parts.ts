@@ -3,12 +3,13 @@ import type { ServiceClient } from '../client/calls/call-types.ts';
 import type { ClientFor } from '../client/calls/service-client.ts';
 import type { ServiceApi } from '../client/service-api.ts';
 import type { DeletionStore } from '../store/deletions.ts';
-import type { InstanceStore } from '../store/instances.ts';
+import type { Instance, InstanceStore } from '../store/instances.ts';
 import type { PageStore } from '../store/pages.ts';
-import type { RunStore } from '../store/runs.ts';
+import type { RunClaim, RunStore } from '../store/runs.ts';
 import type { Tokens } from '../tokens/tokens.ts';
 import type { OwnLogic } from './own-logic.ts';
 import type { Resource } from './resources.ts';
+import type { SlotWaits } from './slot-waits.ts';
 
 /** What the sync works with. */
 export interface SyncParts {
@@ -22,7 +23,7 @@ export interface SyncParts {
   ownLogic: OwnLogic;
   /** Makes what the own logic calls the service with. */
   serviceFor(whose: ClientFor): ServiceClient;
-  /** Told of every permit how long its run waited for it, in milliseconds, over the delays of its job, too. */
+  /** Told of every request that the limit grants to the sync, how long its run has waited for it. */
   onSlot?: (slot: { waitMs: number }) => void;
   /** Told of every page that was written. */
   onPage?: (page: { resource: string; records: number }) => void;
@@ -31,18 +32,26 @@ export interface SyncParts {
   now?: () => number;
 }
 
+/** What a slice works on. */
+export interface SliceWork {
+  instance: Instance;
+  resource: Resource;
+  claim: RunClaim;
+}
+
 /** One turn of a worker at one run. */
 export interface SliceContext {
   logger: Logger;
   /** Aborted when the process shuts down: the slice ends where it can be taken up again. */
   signal: AbortSignal;
+  waits: SlotWaits;
 }
 
-/** How a slice ended. */
+/** How a slice ended; `pages` is how many the run has by now. */
 export type SliceOutcome =
   /** the run is over, or is not ours, or not to be worked on: the job is done */
   | { kind: 'ended' }
-  /** to be taken up again after so many milliseconds */
-  | { kind: 'wait'; ms: number }
+  /** to be taken up again at this moment, in milliseconds since 1970 */
+  | { kind: 'wait'; until: number; pages: number }
   /** to be taken up again when others have had their turn */
-  | { kind: 'yield' };
+  | { kind: 'yield'; pages: number };

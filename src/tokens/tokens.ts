@@ -26,6 +26,12 @@ export interface TokensParts {
   }) => void;
 }
 
+/** An access token, and whether it is to be renewed before the next request. */
+export interface HeldToken {
+  text: string;
+  isDue(): boolean;
+}
+
 /** An instance as an install makes it, or finds it again. */
 export interface NewInstance {
   id: string;
@@ -86,15 +92,18 @@ export class Tokens {
    * @throws ServiceError: to wait, to give up, or that the instance needs a new authorization
    */
   async accessToken(instanceId: string, rejected?: string): Promise<string> {
+    return (await this.heldToken(instanceId, rejected)).text;
+  }
+
+  /** Like {@link accessToken}, for several requests in a row: it says itself when it is to be asked for anew. */
+  async heldToken(instanceId: string, rejected?: string): Promise<HeldToken> {
     const row = await this.#find(instanceId);
-    const token = (await this.#open(row)).accessToken;
-    if (
-      token !== rejected &&
-      !needsRefresh(row.access_expires_at, row.refreshed_at, this.#parts.clock.now())
-    ) {
-      return token;
-    }
-    return this.#refreshOnce(instanceId, row.version);
+    const isDue = () => needsRefresh(row.access_expires_at, row.refreshed_at, this.#parts.clock.now());
+    const text = (await this.#open(row)).accessToken;
+    if (text !== rejected && !isDue()) return { text, isDue };
+    const renewed = await this.#refreshOnce(instanceId, row.version);
+    // When the renewed one ends stands in the store: whoever sends a second request reads it there.
+    return { text: renewed, isDue: () => true };
   }
 
   /** The instances whose refresh token is due for rotation, earliest first (Authentication, 8). */

@@ -1,0 +1,163 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Admission, Permit } from '../client/budget/rate-budget.ts';
+import { rejectedAgain, ServiceError } from '../client/errors.ts';
+import type { ListPage } from '../client/list-page.ts';
+import type { Run } from '../store/runs.ts';
+import type { HeldToken } from '../tokens/tokens.ts';
+import type { SliceContext, SliceWork, SyncParts } from './slice-parts.ts';
+
+/** Waits up to this long are sat out, in milliseconds; longer ones free the worker's place. */
+const SHORT_WAIT_MS = 1_000;
+
+/** A page, or until when the limit grants none (milliseconds since 1970). */
+export type PageRead = { page: ListPage } | { until: number };
+
+type Fetched = { page: ListPage; admission: Admission | undefined } | { until: number };
+
+/**
+ * Reads the pages of a slice, one request ahead of what is written:
+ *
+ *     request N ── answer ┬─ request N+1 ───────────── answer ┬─ request N+2 …
+ *                         └─ own logic, write page N          └─ own logic, write page N+1
+ *
+ * The answer gives its permit back for the next one, so that the next request goes at once. It is the only one under
+ * way: N+2 waits until page N is written, and holds no permit meanwhile. After a failure nothing is asked for ahead
+ * until a page was written: own logic that fails again and again costs one request a try.
+ */
+export class PageReader {
+  readonly #parts: SyncParts;
+  readonly #work: SliceWork;
+  readonly #context: SliceContext;
+  readonly #turn: { pages: number; endsAt: number };
+  readonly #broken = new AbortController();
+  #run: Run;
+  #begun = 0;
+  #ahead: Promise<Fetched> | undefined;
+  #isWriting = false;
+  // For this slice only: another process may renew it, and a disconnect must end its use.
+  #token: HeldToken | undefined;
+
+  /** @param turn how many pages may be asked for, and until when (milliseconds since 1970) */
+  constructor(
+    parts: SyncParts,
+    work: SliceWork,
+    run: Run,
+    context: SliceContext,
+    turn: { pages: number; endsAt: number },
+  ) {
+    this.#parts = parts;
+    this.#work = work;
+    this.#run = run;
+    this.#context = context;
+    this.#turn = turn;
+    context.signal.addEventListener('abort', this.#breakOff);
+    if (context.signal.aborted) this.#breakOff();
+  }
+
+  /** Whether the turn is over, and nothing is under way any more. */
+  get isOver(): boolean {
+    return this.#ahead === undefined && !this.#mayAsk();
+  }
+
+  /**
+   * The page at the run's cursor.
+   *
+   * @param run as it was left by the last page that was written
+   * @throws ServiceError
+   */
+  async read(run: Run): Promise<PageRead> {
+    this.#run = run;
+    this.#isWriting = false;
+    const ahead = this.#ahead;
+    this.#ahead = undefined;
+    let fetched = await (ahead ?? this.#fetch(run.cursor));
+    // Own logic that took its time may have outlasted the wait.
+    while ('until' in fetched && fetched.until <= this.#now()) fetched = await this.#fetch(run.cursor);
+    if ('until' in fetched) return fetched;
+    this.#isWriting = true;
+    const { page, admission } = fetched;
+    if (admission !== undefined || this.#wantsAfter(page)) {
+      this.#ahead = this.#fetch(page.next, admission);
+      // What became of it is asked for when its page's turn comes.
+      this.#ahead.catch(() => undefined);
+    }
+    return { page };
+  }
+
+  /** Breaks off what is under way, and waits until its permit is given back. */
+  async drop(): Promise<void> {
+    this.#context.signal.removeEventListener('abort', this.#breakOff);
+    this.#breakOff();
+    await this.#ahead?.catch(() => undefined);
+  }
+
+  readonly #breakOff = (): void => this.#broken.abort();
+
+  async #fetch(cursor: string | null, admission?: Admission): Promise<Fetched> {
+    const { api } = this.#parts;
+    const { route } = this.#work.resource;
+    this.#begun++;
+    let pending = admission;
+    try {
+      const url = api.pageAddress(route, cursor);
+      for (let rejected: string | undefined; ; ) {
+        const { text } = await this.#accessToken(rejected);
+        const permit = await this.#admit(pending);
+        pending = undefined;
+        if ('until' in permit) return permit;
+        try {
+          return await api.listPage(url, permit, text, this.#leadsOn, this.#broken.signal);
+        } catch (error) {
+          if (!(error instanceof ServiceError) || error.remedy !== 'refresh') throw error;
+          if (rejected !== undefined) throw rejectedAgain(error);
+          rejected = text;
+        }
+      }
+    } catch (error) {
+      if (pending?.permit !== undefined) await api.giveBack(pending.permit);
+      throw error;
+    }
+  }
+
+  async #accessToken(rejected: string | undefined): Promise<HeldToken> {
+    if (this.#token === undefined || this.#token.isDue() || this.#token.text === rejected) {
+      this.#token = await this.#parts.tokens.heldToken(this.#work.instance.id, rejected);
+    }
+    return this.#token;
+  }
+
+  /** @param first an admission that was asked for already */
+  async #admit(first?: Admission): Promise<Permit | { until: number }> {
+    const { api, onSlot } = this.#parts;
+    const { instance, resource, claim } = this.#work;
+    const { waits } = this.#context;
+    for (let known = first; ; known = undefined) {
+      const admission = known ?? (await api.acquire(instance.company_id ?? instance.id, resource.route));
+      const now = this.#now();
+      if (admission.permit !== undefined) {
+        onSlot?.({ waitMs: waits.end(claim, now) });
+        return admission.permit;
+      }
+      const until = now + admission.waitMs;
+      waits.wait(claim, until, now);
+      if (admission.waitMs > SHORT_WAIT_MS) return { until };
+      await sleep(admission.waitMs, undefined, { signal: this.#broken.signal });
+    }
+  }
+
+  readonly #leadsOn = (page: ListPage): boolean =>
+    !this.#isWriting && this.#token?.isDue() === false && this.#wantsAfter(page);
+
+  #wantsAfter(page: ListPage): boolean {
+    return page.next !== null && this.#run.attempt === 0 && this.#mayAsk();
+  }
+
+  #mayAsk(): boolean {
+    const { pages, endsAt } = this.#turn;
+    return this.#begun < pages && this.#now() < endsAt && !this.#broken.signal.aborted;
+  }
+
+  #now(): number {
+    return (this.#parts.now ?? Date.now)();
+  }
+}
