@@ -1,0 +1,81 @@
+import { listsOf, runBareLoop } from './bare-run.ts';
+import { type CopyCost, copyOnce } from './cost-copy.ts';
+import type { Bench } from './run.ts';
+import { BenchSandbox } from './support/bench-sandbox.ts';
+import { addCompanies, bareCompanies } from './support/fleet.ts';
+import { median } from './support/numbers.ts';
+import { table } from './table.ts';
+
+const COMPANIES = 60;
+/** Of each resource: with both of them below what a window allows, so that nobody waits for the limit. */
+const PAGES_EACH = 50;
+const ROUNDS = 3;
+/** As many requests of the bare loop are under way at the same time as runs of a worker. */
+const AT_ONCE = 50;
+const RESOURCES = ['contacts', 'conversations'];
+
+interface Round extends CopyCost {
+  barePages: number;
+  bareCpuMs: number;
+  bareWallMs: number;
+}
+
+function perPage(round: Round) {
+  return {
+    ours: round.storedCpuMs / round.pages,
+    bare: round.bareCpuMs / round.barePages,
+    redis: round.redisCpuMs / round.pages,
+  };
+}
+
+/**
+ * CPU of a worker and of Redis for a page of 100 records, against the bare loop over the same lists of the same
+ * companies, in turns.
+ */
+export const cost: Bench = async (write, rows) => {
+  const companies = Number(rows.find((row) => /^\d+$/.test(row)) ?? COMPANIES);
+  const profile = rows.includes('profile');
+  const sandbox = await BenchSandbox.start();
+  try {
+    const records = PAGES_EACH * 100;
+    const rounds: Round[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      // New ones each time: what is left of the limit of others would slow us down.
+      const added = await addCompanies(sandbox, companies, { contacts: records, conversations: records });
+      const lists = listsOf(sandbox.up.apiUrl, bareCompanies(added), RESOURCES);
+      const bare = await runBareLoop({ lists, atOnce: AT_ONCE });
+      const ours = await copyOnce(sandbox, added, profile ? { profileTo: '.data/profiles' } : {});
+      rounds.push({ ...ours, barePages: bare.pages, bareCpuMs: bare.cpuMs, bareWallMs: bare.wallMs });
+    }
+    write(report(rounds, companies));
+  } finally {
+    await sandbox.end();
+  }
+};
+
+function report(rounds: readonly Round[], companies: number): string {
+  const lines = rounds.map((round) => {
+    const { ours, bare, redis } = perPage(round);
+    return {
+      pages: round.pages,
+      'worker, ms/page': ours.toFixed(2),
+      'bare loop, ms/page': bare.toFixed(2),
+      ratio: (ours / bare).toFixed(2),
+      'until searchable, ms/page': (round.searchableCpuMs / round.pages).toFixed(2),
+      'Redis, ms/page': redis.toFixed(3),
+      'Redis calls/page': (round.redisCalls / round.pages).toFixed(2),
+      'worker, pages/s': (round.pages / round.wallMs) * 1_000,
+      'bare loop, pages/s': (round.barePages / round.bareWallMs) * 1_000,
+    };
+  });
+  const ratio = median(rounds.map((round) => perPage(round).ours / perPage(round).bare));
+  const searchable = median(rounds.map((round) => round.searchableCpuMs / round.pages / perPage(round).bare));
+  const redis = median(rounds.map((round) => perPage(round).redis));
+  return `CPU per page of 100 records, worker and bare loop in turns
+${companies} companies with ${PAGES_EACH} pages of contacts and of conversations, no latency, nobody at the limit.
+
+${table(lines)}
+
+Median: the worker takes ${ratio.toFixed(2)} times the bare loop's CPU (goal: under 1.3), ${searchable.toFixed(2)} times with the index of the search complete; Redis ${redis.toFixed(3)} ms a page (goal: under 0.2).
+`;
+}
