@@ -35,8 +35,13 @@ export class Child {
 
   ask<T>(message: object): Promise<T> {
     const answer = this.said<T>();
-    this.#process.send(message);
+    this.send(message);
     return answer;
+  }
+
+  /** Tells it something that it does not answer. */
+  send(message: object): void {
+    this.#process.send(message);
   }
 
   /** It ends by itself then. */

@@ -1,0 +1,27 @@
+import type { BenchCompany, BenchGrant } from '../support/bench-sandbox.ts';
+
+/** A company that a contender copies, and how long its window has been open when the work begins. */
+export interface Track {
+  company: BenchCompany;
+  grant: BenchGrant;
+  openForMs: number;
+}
+
+/** Whoever goes through the lists of a company at its limit. */
+export interface Contender {
+  name: string;
+  label: string;
+  isOurs: boolean;
+  /** Each with a limit of its own. */
+  tracks: readonly Track[];
+  /** In which window it is killed, where that is asked for; 1 is the first one that opens during the work. */
+  killInWindow: number;
+  /** Starts its processes, which wait then. */
+  prepare(): Promise<void>;
+  go(): Promise<void>;
+  /** Kills every process by SIGKILL and starts others at once. Resolves when they are up. */
+  killAndRestart(): Promise<void>;
+  /** Time on a processor since it was told to go, all its processes together, without their starts. */
+  cpuMs(): number;
+  end(): Promise<void>;
+}

@@ -1,0 +1,98 @@
+import { Child } from '../child.ts';
+import type { PeerList, PeerOrder } from '../peers/peer.ts';
+import { CpuMeter } from '../support/cpu-meter.ts';
+import type { Contender, Track } from './contender.ts';
+
+/** A peer: what it is called, and how it is set up. */
+export interface PeerKind {
+  peer: string;
+  label: string;
+  /** It counts in Redis, so that its processes share one limit; others get a part of it each. */
+  shares: boolean;
+  killInWindow: number;
+}
+
+// Those whose jobs must be found to be lost first are killed early, so that this time is in what is measured.
+export const PEER_KINDS: readonly PeerKind[] = [
+  { peer: 'bullmq-limiter', label: 'BullMQ, limiter of the queue', shares: true, killInWindow: 1 },
+  { peer: 'bullmq-manual', label: 'BullMQ, rateLimit on 429', shares: true, killInWindow: 1 },
+  { peer: 'rate-limiter-flexible', label: 'rate-limiter-flexible, BullMQ', shares: true, killInWindow: 2 },
+  { peer: 'bottleneck', label: 'bottleneck', shares: false, killInWindow: 2 },
+  { peer: 'p-throttle', label: 'p-throttle', shares: false, killInWindow: 3 },
+  { peer: 'plain-loop', label: 'loop that sleeps retry-after', shares: false, killInWindow: 3 },
+];
+
+/** What every peer is told. */
+export interface PeerSetting {
+  apiUrl: string;
+  redisUrl: string;
+  limit: number;
+  windowMs: number;
+  workers: number;
+}
+
+/** The lists that all contenders go through, one cursor each. */
+export function listsAt(apiUrl: string): PeerList[] {
+  return ['contacts', 'conversations'].map((name) => ({ name, url: `${apiUrl}/${name}?limit=100` }));
+}
+
+/** Processes of one peer, which go through the lists of one company. */
+export class PeerContender implements Contender {
+  readonly name: string;
+  readonly label: string;
+  readonly isOurs = false;
+  readonly tracks: readonly [Track];
+  readonly killInWindow: number;
+  readonly #orders: PeerOrder[];
+  readonly #cpu = new CpuMeter();
+  #children: Child[] = [];
+
+  constructor({ peer, label, shares, killInWindow }: PeerKind, track: Track, setting: PeerSetting) {
+    this.name = peer;
+    this.label = label;
+    this.tracks = [track];
+    this.killInWindow = killInWindow;
+    const { apiUrl, redisUrl, limit, windowMs, workers } = setting;
+    const lists = listsAt(apiUrl);
+    const order = { peer, token: track.grant.accessToken, redisUrl, prefix: peer, windowMs, resume: false };
+    // A process that knows nothing of the others gets its part of the lists, and of the limit.
+    this.#orders = Array.from({ length: workers }, (_, worker) =>
+      shares
+        ? { ...order, lists, limit }
+        : { ...order, lists: lists.filter((_, at) => at % workers === worker), limit: limit / workers },
+    );
+  }
+
+  async prepare(): Promise<void> {
+    this.#children = await this.#start(this.#orders);
+  }
+
+  async go(): Promise<void> {
+    for (const [at, child] of this.#children.entries()) {
+      this.#cpu.watch(child.pid);
+      // The second process of a queue finds the jobs there.
+      child.send({ go: at });
+    }
+  }
+
+  async killAndRestart(): Promise<void> {
+    for (const child of this.#children) this.#cpu.leave(child.pid);
+    await Promise.all(this.#children.map((child) => child.kill()));
+    this.#children = await this.#start(this.#orders.map((order) => ({ ...order, resume: true })));
+    await this.go();
+  }
+
+  cpuMs(): number {
+    return this.#cpu.spentMs;
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.#children.map((child) => child.kill()));
+  }
+
+  async #start(orders: readonly PeerOrder[]): Promise<Child[]> {
+    const children = orders.map((order) => new Child('peers/peer-process.ts', [], order));
+    await Promise.all(children.map((child) => child.said()));
+    return children;
+  }
+}
