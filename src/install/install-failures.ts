@@ -1,6 +1,19 @@
 import { oauthErrorOf } from '../tokens/token-errors.ts';
 import { InstallError, type InstallFailure } from './install-types.ts';
 
+/** Who may authorize is told in words alone, which are the service's own. */
+function meansAdministrator(description: string | null | undefined): boolean {
+  return /\badmin/i.test(description ?? '');
+}
+
+function administratorNeeded(cause?: unknown): InstallError {
+  return new InstallError(
+    'not_administrator',
+    'The service lets only administrators authorize an app. Ask an administrator of your company to install it.',
+    { cause },
+  );
+}
+
 /**
  * What the service answered at the authorize route instead of a code (RFC 6749, section 4.1.2.1).
  *
@@ -8,11 +21,8 @@ import { InstallError, type InstallFailure } from './install-types.ts';
  * @param description its `error_description`, in the service's words
  */
 export function authorizeFailure(error: string, description: string | null): InstallError {
-  if (error === 'access_denied' && /admin/i.test(description ?? '')) {
-    return new InstallError(
-      'not_administrator',
-      'The service lets only administrators authorize an app. Ask an administrator of your company to install it.',
-    );
+  if ((error === 'access_denied' || error === 'unauthorized_client') && meansAdministrator(description)) {
+    return administratorNeeded();
   }
   if (error === 'access_denied') {
     return new InstallError('denied', 'The authorization was declined at the service.');
@@ -50,6 +60,7 @@ export function exchangeFailure(error: unknown): InstallError {
       },
     );
   }
+  if (meansAdministrator(refusal.description)) return administratorNeeded(error);
   const known = Object.hasOwn(BY_CODE, refusal.code) ? BY_CODE[refusal.code] : undefined;
   if (known !== undefined) return new InstallError(known.failure, known.message, { cause: error });
   return new InstallError('refused', `The service refused the exchange of the code (${refusal.code}).`, {

@@ -8,6 +8,8 @@ test.each([
   ['access_denied', 'The user said no', 'denied'],
   ['access_denied', 'Only administrators may authorize', 'not_administrator'],
   ['access_denied', 'An Admin is needed', 'not_administrator'],
+  ['unauthorized_client', 'The user must be an administrator', 'not_administrator'],
+  ['access_denied', 'The user badministered it', 'denied'],
   ['server_error', null, 'refused'],
   ['invalid_scope', 'ask an admin', 'refused'],
   ['', null, 'refused'],
@@ -40,6 +42,14 @@ test.each([
   expect(installError).toMatchObject({ failure, cause });
   expect(installError.message).toMatch(/^The service .+\.$/);
   expect(installError.message).not.toContain('secret-code');
+});
+
+test('at the token route, a refusal for want of an administrator is told as that', () => {
+  const response = new Response(null, { status: 400 });
+  const cause = { error: 'invalid_grant', error_description: 'Only administrators may authorize.' };
+  const failure = exchangeFailure(new ResponseBodyError('refused', { cause, response }));
+  expect(failure.failure).toBe('not_administrator');
+  expect(failure.message).toContain('Ask an administrator');
 });
 
 test('a challenge at the token route is about the app’s credentials', () => {
