@@ -14,7 +14,7 @@ import type { Config } from './config.ts';
 import { CALLBACK_PATH } from './contract/routes.ts';
 import { OAuthInstaller } from './install/installer.ts';
 import { checkReadiness } from './runtime/health.ts';
-import type { Logger } from './runtime/logging.ts';
+import { hideSecrets, type Logger, rememberSecret } from './runtime/logging.ts';
 import { createMetrics } from './runtime/metrics.ts';
 import { createRedis } from './runtime/redis.ts';
 import { openDatabase } from './store/database.ts';
@@ -70,6 +70,7 @@ export async function createApp(
   logger: Logger,
   options: { ownLogic?: OwnLogic } = {},
 ): Promise<App> {
+  rememberSecrets(config);
   const db = await openDatabase(config.databaseUrl);
   const redis = createRedis(redisUrl, 'general', logger);
   const queues = createQueues(redis, logger);
@@ -96,12 +97,13 @@ export async function createApp(
   const { apiUrl, nextOrigins, guards } = config.service;
   const origins = new AllowedOrigins(apiUrl, nextOrigins);
   const api = new ServiceApi({ apiUrl, transport, clock, budget, origins });
-  const oauth = new OAuthClient({ ...config.service, redirectUri: config.publicUrl + CALLBACK_PATH, clock });
+  const redirectUri = config.publicUrl + CALLBACK_PATH;
+  const oauth = new OAuthClient({ ...config.service, redirectUri, clock, onSecret: rememberSecret });
   const tokens = new Tokens({
     oauth,
     store: stores.tokens,
     instances: stores.instances,
-    vault: new Vault(config.tokenKeys),
+    vault: new Vault(config.tokenKeys, rememberSecret),
     lock: new RedisLock(redis),
     clock,
     onRefresh: ({ outcome }) => metrics.tokenRefreshes.inc({ outcome }),
@@ -120,6 +122,7 @@ export async function createApp(
     pages: new PageStore(db),
     deletions: new DeletionStore(db),
     ownLogic: options.ownLogic ?? onRecords,
+    hideSecrets,
     serviceFor: (whose) => createServiceClient({ apiUrl, transport, budget, tokens, origins, guards }, whose),
     onPage: ({ resource, records }) => {
       metrics.pages.inc({ resource });
@@ -131,6 +134,7 @@ export async function createApp(
     oauth,
     api,
     tokens,
+    hideSecrets,
     onInstalled: async (instanceId) => {
       // The install stands even if Redis is away just now: the next sweep starts what could not be started here.
       await control
@@ -206,4 +210,14 @@ export async function createApp(
       await db.destroy();
     },
   };
+}
+
+/** What this process knows from its configuration, so that no line of its log holds it. */
+function rememberSecrets({ service, sessionSecret, tokenKeys, operatorPassword, redisUrl }: Config): void {
+  for (const secret of [service.clientSecret, sessionSecret, operatorPassword]) {
+    if (secret !== undefined) rememberSecret(secret);
+  }
+  for (const { key } of tokenKeys) rememberSecret(key.toString('base64').replace(/=+$/, ''));
+  const redisPassword = redisUrl === undefined ? '' : decodeURIComponent(new URL(redisUrl).password);
+  rememberSecret(redisPassword);
 }

@@ -14,6 +14,8 @@ export interface OAuthInstallerParts {
   tokens: Tokens;
   /** Starts the syncs of a new or returning instance. */
   onInstalled: (instanceId: string) => Promise<void>;
+  /** Leaves secrets out of what the service said, before a person sees it. */
+  hideSecrets?: (text: string) => string;
   now?: () => number;
 }
 
@@ -32,6 +34,16 @@ export class OAuthInstaller implements Installer {
   }
 
   async finish(session: InstallSession, query: URLSearchParams): Promise<string> {
+    try {
+      return await this.#finish(session, query);
+    } catch (error) {
+      if (!(error instanceof InstallError)) throw error;
+      const message = this.#parts.hideSecrets?.(error.message) ?? error.message;
+      throw new InstallError(error.failure, message, { cause: error.cause });
+    }
+  }
+
+  async #finish(session: InstallSession, query: URLSearchParams): Promise<string> {
     // Before anything else: "if the returned state differs, the process must be aborted".
     const state = query.get('state');
     if (state === null || !spendState(session, state, this.#now())) {

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { knownSecrets } from './logging/known-secrets.ts';
 import { redactText, redactValues } from './logging/redaction.ts';
 import { serializeError } from './logging/serialize-error.ts';
 
@@ -15,7 +16,7 @@ export interface LoggerOptions {
 
 /**
  * Creates the logger of a process. Callers make child loggers with the id of their request or job.
- * Secrets are left out by their names at any depth, and by their looks in texts.
+ * Secrets are left out by their names at any depth, by their looks in texts, and wherever they are known ones.
  *
  * @param config.logLevel a level of pino, or `silent`
  */
@@ -37,10 +38,20 @@ export function createLogger(
       },
       // Instead of pino's own, which logs every field of an error; the formatter has been there before, bar in child loggers.
       serializers: { err: (error: unknown) => (error instanceof Error ? serializeError(error) : error) },
-      hooks: { streamWrite: redactText },
+      hooks: { streamWrite: hideSecrets },
     },
     wantsPretty ? (prettyStream(destination) ?? destination) : destination,
   );
+}
+
+/** Tells that a text is a secret, from now on, whatever line of the log it comes up in. */
+export function rememberSecret(secret: string): void {
+  knownSecrets.add(secret);
+}
+
+/** Leaves out of a text what looks like a credential, and every secret that this process has had in its hands. */
+export function hideSecrets(text: string): string {
+  return redactText(knownSecrets.hide(text));
 }
 
 /** pino-pretty is a development dependency: where it is not installed, the log is JSON. */

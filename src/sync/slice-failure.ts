@@ -21,14 +21,14 @@ export async function endSlice(
   context: SliceContext,
 ): Promise<SliceOutcome> {
   const now = (parts.now ?? Date.now)();
-  const { runs } = parts;
+  const { runs, hideSecrets = (text: string) => text } = parts;
   if (context.signal.aborted) {
     await runs.wait(claim, { for: 'turn', until: null });
     return { kind: 'yield', pages: run.pages };
   }
   const fail = async (message: string, keepsPlace: boolean): Promise<SliceOutcome> => {
     context.logger.warn({ err: error, attempt: run.attempt + 1 }, 'the run failed');
-    await runs.fail(claim, { error: message, keepsPlace, now });
+    await runs.fail(claim, { error: hideSecrets(message), keepsPlace, now });
     parts.onRunEnd?.({ resource: claim.resource, outcome: 'failed' });
     return { kind: 'ended' };
   };
@@ -55,6 +55,6 @@ export async function endSlice(
   const ms = backoffMs(attempt, Math.random());
   context.logger.info({ err: error, attempt, waitMs: ms }, 'a page failed and is tried again');
   const until = now + ms;
-  await runs.wait(claim, { for: 'retry', until, attempt, error: failure.message });
+  await runs.wait(claim, { for: 'retry', until, attempt, error: hideSecrets(failure.message) });
   return { kind: 'wait', until, pages: run.pages };
 }

@@ -32,6 +32,8 @@ export interface OAuthClientOptions {
   clock: ServiceClock;
   /** Instead of {@link TOKEN_TIMEOUT_S}. */
   timeoutSeconds?: number;
+  /** Told of every code and token that passes through. */
+  onSecret?: (secret: string) => void;
 }
 
 /** The OAuth authorization code flow and refresh of the specification, spoken by openid-client. */
@@ -39,6 +41,7 @@ export class OAuthClient {
   readonly #configuration: oauth.Configuration;
   readonly #redirectUri: string;
   readonly #clock: ServiceClock;
+  readonly #onSecret: (secret: string) => void;
 
   constructor(options: OAuthClientOptions) {
     const { authUrl, clientId, clientSecret, clock } = options;
@@ -63,6 +66,7 @@ export class OAuthClient {
     if (authUrl.startsWith('http:')) oauth.allowInsecureRequests(this.#configuration);
     this.#redirectUri = options.redirectUri;
     this.#clock = clock;
+    this.#onSecret = options.onSecret ?? (() => undefined);
   }
 
   /** The address that starts an authorization (Endpoints, "Authorize request"). */
@@ -82,6 +86,7 @@ export class OAuthClient {
    * @throws the errors of openid-client; see `token-errors.ts`
    */
   async exchange(code: string, state: string): Promise<Grant & { refreshToken: string }> {
+    this.#onSecret(code);
     const callback = new URL(this.#redirectUri);
     callback.search = new URLSearchParams({ code, state }).toString();
     const response = await oauth.authorizationCodeGrant(this.#configuration, callback, {
@@ -107,6 +112,8 @@ export class OAuthClient {
         throw new TypeError('The token response holds a token that cannot be one.');
       }
     }
+    this.#onSecret(response.access_token);
+    if (response.refresh_token !== undefined) this.#onSecret(response.refresh_token);
     return {
       accessToken: response.access_token,
       refreshToken: response.refresh_token,
