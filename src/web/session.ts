@@ -10,8 +10,16 @@ const SESSION_SECONDS = 30 * DAY_SECONDS;
 /** A session that has not installed anything only has to outlive a visit to the consent page. */
 const VISITOR_SECONDS = 60 * 60;
 
-/** Name of the session cookie. */
+/** Name of the session cookie, where there is no https. */
 export const SESSION_COOKIE = 'partner_app.sid';
+
+/**
+ * Its name for browsers: by https with the prefix that keeps other hosts of the domain from setting it (RFC 6265bis,
+ * "Cookie Name Prefixes").
+ */
+export function sessionCookieName(https: boolean): string {
+  return https ? `__Host-${SESSION_COOKIE}` : SESSION_COOKIE;
+}
 
 /** A message that the next page shows once. */
 export interface Flash {
@@ -56,7 +64,7 @@ export function sessionCookieOptions(https: boolean): CookieOptions {
  */
 export function sessions(options: SessionOptions): RequestHandler {
   return session({
-    name: SESSION_COOKIE,
+    name: sessionCookieName(options.https),
     secret: options.secret,
     store: new RedisStore({
       client: sessionClient(options.redis),
@@ -73,5 +81,5 @@ export function sessions(options: SessionOptions): RequestHandler {
 /** The session cookie as the browser sent it, whatever it is worth. */
 export function sessionCookie(req: Request): string | undefined {
   const pairs = (req.get('cookie') ?? '').split(';').map((pair) => pair.trim());
-  return pairs.find((pair) => pair.startsWith(`${SESSION_COOKIE}=`));
+  return pairs.find((pair) => pair.startsWith(`${sessionCookieName(req.secure)}=`));
 }

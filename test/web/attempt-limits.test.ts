@@ -49,4 +49,23 @@ describe('the addresses that anybody may try', () => {
     expect((await browser.get(`/oauth/callback?state=${state}&code=ins_2`)).status).toBe(429);
     expect((await browser.get('/install', { follow: false })).status).toBe(429);
   });
+
+  it.each([
+    [0, ['127.0.0.1']],
+    [1, ['198.51.100.1', '198.51.100.2']],
+    [2, ['203.0.113.1', '203.0.113.2']],
+  ])('believe %i proxies and no more', async (proxyHops, addresses) => {
+    const { redis } = limited;
+    const web = await startWeb({ redis, limits: { installs: 1 }, proxyHops });
+    // What stands leftmost a client may write; the last two are those of proxies that take part in this.
+    for (const forwarded of [
+      'a.invalid, 203.0.113.1, 198.51.100.1',
+      'b.invalid, 203.0.113.2, 198.51.100.1',
+    ]) {
+      await web.browser().get('/install', from(forwarded));
+      await web.browser().get('/install', from(forwarded.replace(/198.*/, '198.51.100.2')));
+    }
+    const keys = await redis.keys('limit:install:*');
+    expect(keys.toSorted()).toEqual(addresses.map((address) => `limit:install:${address}`));
+  });
 });

@@ -241,9 +241,39 @@ it('sets a cookie for https alone when that is where browsers come from, and bel
   const visit = (headers: Record<string, string>) =>
     secure.browser().get('/install', { follow: false, headers });
   const answer = await visit({ 'x-forwarded-proto': 'https' });
-  expect(answer.headers.getSetCookie().join()).toMatch(/; Secure/);
+  expect(answer.headers.getSetCookie().join()).toMatch(
+    new RegExp(`^__Host-${SESSION_COOKIE}=[^;]+; Path=/; Expires=[^;]+; HttpOnly; Secure; SameSite=Lax$`),
+  );
   expect(answer.headers.get('strict-transport-security')).toMatch(/max-age=\d{8}/);
+  const planted = await secure.browser().get('/install', {
+    follow: false,
+    headers: { 'x-forwarded-proto': 'https', cookie: `${SESSION_COOKIE}=s%3Aplanted.x` },
+  });
+  expect(planted.headers.getSetCookie().join(), 'a cookie that another host can set is none').toMatch(
+    /^__Host-/,
+  );
   const unproxied = await visit({});
   expect(unproxied.status).toBe(500);
   expect(unproxied.body).toContain('X-Forwarded-Proto');
+});
+
+it('logs out by https too: the cookie with the prefix goes', async () => {
+  const secure = await startWeb({ redis: web.redis, publicUrl: 'https://app.example', proxyHops: 1 });
+  const https = { 'x-forwarded-proto': 'https' };
+  const visit = (path: string, cookie: string) =>
+    secure.browser().get(path, { follow: false, headers: { ...https, cookie } });
+  const cookieOf = ({ headers }: { headers: Headers }) => headers.getSetCookie()[0]?.split(';')[0] ?? '';
+  const started = await visit('/install', '');
+  const state = started.location?.searchParams.get('state');
+  const callback = `/oauth/callback?code=ins_1&state=${state}`;
+  const installed = await visit(callback, cookieOf(started));
+  const missed = await visit(callback, cookieOf(started));
+  expect([installed.status, missed.status], 'the second has missed the answer').toEqual([303, 303]);
+  const front = await visit('/', cookieOf(installed));
+  const fields = front.form('/logout').fields;
+  const headers = { ...https, cookie: cookieOf(installed), origin: 'https://app.example' };
+  const answer = await secure.browser().post('/logout', fields, { follow: false, headers });
+  expect(answer.status).toBe(303);
+  expect(answer.headers.getSetCookie().join()).toMatch(/^__Host-[^=]+=; Path=\/; Expires=Thu, 01 Jan 1970/);
+  expect((await visit('/instances/ins_1', cookieOf(installed))).status).toBe(404);
 });

@@ -49,6 +49,25 @@ describe('/ops', () => {
   );
 });
 
+describe('the password of /ops', () => {
+  it.each([
+    ['without its end', PASSWORD.slice(0, -1)],
+    ['with something behind it', `${PASSWORD} `],
+    ['in capitals', PASSWORD.toUpperCase()],
+    ['empty', ''],
+    ['far too long', PASSWORD.repeat(500)],
+    ['with a NUL', `${PASSWORD}\0`],
+  ])('is not taken %s', async (_how, password) => {
+    expect((await web.browser().get('/ops', { headers: basic(password) })).status).toBe(401);
+  });
+
+  it('is wanted again for every request: no session of a browser opens the page', async () => {
+    const browser = web.browser();
+    expect((await browser.get('/ops', { headers: basic(PASSWORD) })).status).toBe(200);
+    expect((await browser.get('/ops')).status).toBe(401);
+  });
+});
+
 describe('guessing the password of /ops', () => {
   // Two processes with one Redis, behind a proxy that says who asks.
   let processes: StartedWeb[];
