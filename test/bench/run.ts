@@ -6,8 +6,10 @@ export type Bench = (write: (text: string) => void, rows: readonly string[]) => 
 /** Every bench, by the name that the command line takes. Only what is asked for is loaded. */
 const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   limit: async () => (await import('./limit/limit.ts')).limitBench,
+  first: async () => (await import('./first.ts')).firstBench,
   sandbox: async () => (await import('./sandbox-pages.ts')).sandboxPages,
   cost: async () => (await import('./cost.ts')).cost,
+  'second-run': async () => (await import('./second-run.ts')).secondRun,
 };
 
 const GIB = 1024 ** 3;
