@@ -24,7 +24,7 @@ export function landingRoutes(deps: WebDependencies, renderPage: RenderPage, now
         words: instanceWords(status, deps.resources, now()),
       }));
     // Who has nothing to log out of gets no cookie either.
-    const csrf = ids.length > 0 ? csrfToken(req) : null;
+    const csrf = instances.length > 0 ? csrfToken(req) : null;
     renderPage(res, 200, 'landing', { instances, copied, csrf, flash: takeFlash(req) });
   });
   return router;
