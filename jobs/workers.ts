@@ -26,6 +26,8 @@ export interface WorkerParts {
   schedule: ScheduleParts;
   time: ServiceTime;
   logger: Logger;
+  /** Told how long the job of a new run waited for a place in a worker, in milliseconds. */
+  onFirstTurn?: (turn: { waitMs: number }) => void;
 }
 
 /** The workers of one process, running. */
@@ -64,6 +66,12 @@ export function startWorkers(parts: WorkerParts): Workers {
     worker.on('failed', (job, error) => logger.error({ job: job?.id, err: error }, 'a job failed'));
     worker.on('error', connectionTrouble(logger, worker.name));
   }
+  sync.on('active', (job) => {
+    // Later turns do not say since when they could have been taken: BullMQ keeps the moment of the job's creation alone.
+    if (job.attemptsStarted === 1) {
+      parts.onFirstTurn?.({ waitMs: Math.max(0, (job.processedOn ?? Date.now()) - job.timestamp) });
+    }
+  });
   const endSchedules = keepSchedules(queues, logger, parts.schedule.intervalMs);
   return {
     async close() {

@@ -25,6 +25,7 @@ import { RecordStore } from './store/records.ts';
 import { RunStore } from './store/runs.ts';
 import { TokenStore } from './store/tokens.ts';
 import { SyncControl } from './sync/control.ts';
+import { collectFigures } from './sync/figures.ts';
 import { type OwnLogic, onRecords } from './sync/own-logic.ts';
 import { RESOURCES } from './sync/resources.ts';
 import type { SyncParts } from './sync/slice-parts.ts';
@@ -74,9 +75,11 @@ export async function createApp(
   const db = await openDatabase(config.databaseUrl);
   const redis = createRedis(redisUrl, 'general', logger);
   const queues = createQueues(redis, logger);
-  const metrics = createMetrics();
   const http = new HttpClient();
   const clock = new ServiceClock();
+  const metrics = createMetrics(() =>
+    collectFigures({ db, clock, countJobs: () => queues.sync.getJobCounts('waiting', 'active', 'delayed') }),
+  );
   const budget = new RateBudget(redis);
 
   const stores = {
@@ -89,9 +92,13 @@ export async function createApp(
     http,
     clock,
     budget,
-    onOutcome: ({ route, status, durationMs }) => {
+    onOutcome: ({ route, status, durationMs, refusedBy }) => {
       metrics.serviceRequests.inc({ route, outcome: status === 0 ? 'no_answer' : String(status) });
       metrics.serviceRequestSeconds.observe({ route }, durationMs / 1_000);
+      if (refusedBy !== undefined) metrics.serviceRefusals.inc({ route, by: refusedBy });
+    },
+    onRate: ({ limit, remaining }) => {
+      if (limit > 0) metrics.limitLeft.observe(remaining / limit);
     },
   });
   const { apiUrl, nextOrigins, guards } = config.service;
@@ -124,6 +131,7 @@ export async function createApp(
     ownLogic: options.ownLogic ?? onRecords,
     hideSecrets,
     serviceFor: (whose) => createServiceClient({ apiUrl, transport, budget, tokens, origins, guards }, whose),
+    onSlot: ({ waitMs }) => metrics.slotWaitSeconds.observe(waitMs / 1_000),
     onPage: ({ resource, records }) => {
       metrics.pages.inc({ resource });
       metrics.records.inc({ resource }, records);
@@ -199,11 +207,13 @@ export async function createApp(
         connect: () => createRedis(redisUrl, 'worker', logger),
         queues,
         sync,
+        onFirstTurn: ({ waitMs }) => metrics.jobWaitSeconds.observe(waitMs / 1_000),
         schedule: shared,
         time,
         logger,
       }),
     async close() {
+      metrics.close();
       await queues.close();
       await http.close();
       redis.disconnect();

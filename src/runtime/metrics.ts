@@ -1,25 +1,51 @@
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { measureEventLoopDelay } from './metrics/event-loop-delay.ts';
+import { addScrapedGauges, type Figures } from './metrics/scraped-gauges.ts';
 
 /** From a local answer to the longest that a request may take, in seconds. */
 const DURATION_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+/** Waits for the limit: from none to several windows, in seconds. */
+const WAIT_BUCKETS_S = [0.01, 0.05, 0.25, 1, 2.5, 5, 10, 20, 30, 45, 60, 90, 120, 300, 600];
+
+/** Parts of a limit; the first is "used up". */
+const PART_BUCKETS = [0, 0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 1];
 
 /**
  * Creates the metrics of one process in a registry of their own: nothing is global.
  * Labels take few values, never an id of an instance, a company or a record.
  *
- * @returns the registry (`registry.metrics()` is the text for Prometheus, `registry.contentType` its type) and the metrics
+ * @param readFigures what is read when somebody scrapes
+ * @returns the registry (`registry.metrics()` is the text for Prometheus, `registry.contentType` its type), the metrics,
+ *   and `close`, which ends what measures by itself
  */
-export function createMetrics() {
+export function createMetrics(readFigures: () => Promise<Figures>) {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
+  addScrapedGauges(registry, readFigures);
   return {
     registry,
+    close: measureEventLoopDelay(registry),
     /** Requests to the service; outcome: the status (`200`, `429`), or `no_answer`. */
     serviceRequests: new Counter({
       name: 'service_requests_total',
       help: 'Requests to the service, by outcome.',
       labelNames: ['route', 'outcome'] as const,
+      registers,
+    }),
+    /** 429s; by: the main `limit`, or an additional `guard` of the route (Errors). */
+    serviceRefusals: new Counter({
+      name: 'service_refusals_total',
+      help: 'Requests that the service refused with 429, by what refused them.',
+      labelNames: ['route', 'by'] as const,
+      registers,
+    }),
+    /** What an answer says is left of its company's limit, as a part of the limit. */
+    limitLeft: new Histogram({
+      name: 'service_limit_left_ratio',
+      help: 'What answers say is left of the limit of their company, from 0 (used up) to 1.',
+      buckets: PART_BUCKETS,
       registers,
     }),
     /** How long the service took to answer, in seconds. */
@@ -28,6 +54,20 @@ export function createMetrics() {
       help: 'Time until the service had answered.',
       labelNames: ['route'] as const,
       buckets: DURATION_BUCKETS_S,
+      registers,
+    }),
+    /** How long runs waited for each request that the limit granted them, in seconds. */
+    slotWaitSeconds: new Histogram({
+      name: 'sync_slot_wait_seconds',
+      help: 'How long a run waited for a request to be granted.',
+      buckets: WAIT_BUCKETS_S,
+      registers,
+    }),
+    /** How long jobs of new runs waited for a place in a worker, in seconds. */
+    jobWaitSeconds: new Histogram({
+      name: 'sync_job_wait_seconds',
+      help: 'How long the job of a new run waited for a place in a worker.',
+      buckets: WAIT_BUCKETS_S,
       registers,
     }),
     /** Pages whose records have been stored. */

@@ -1,9 +1,43 @@
-import { expect, it } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 
+const FIGURES = {
+  instances: { active: 3, paused: 1 },
+  runs: { waiting: 2, running: 1 },
+  jobs: { waiting: 4 },
+  oldestRunAgeMs: 90_500,
+  refreshTokenEndsInMs: 3_600_000,
+  refreshTokensDue: 2,
+  refreshTokensOverdue: 1,
+};
+
+type Metrics = ReturnType<typeof createMetrics>;
+
+const made: Metrics[] = [];
+
+afterEach(() => {
+  for (const metrics of made.splice(0)) metrics.close();
+});
+
+function create(read: Parameters<typeof createMetrics>[0] = async () => FIGURES): Metrics {
+  const metrics = createMetrics(read);
+  made.push(metrics);
+  return metrics;
+}
+
+function expectLines(text: string, lines: string[]): void {
+  const all = text.split('\n');
+  for (const line of lines) expect(all).toContain(line);
+}
+
 it('writes what was counted as text for Prometheus', async () => {
-  const metrics = createMetrics();
+  const metrics = create();
   metrics.serviceRequests.inc({ route: '/contacts', outcome: 'ok' });
+  metrics.serviceRefusals.inc({ route: '/contacts', by: 'guard' });
+  metrics.limitLeft.observe(0);
+  metrics.limitLeft.observe(0.04);
+  metrics.slotWaitSeconds.observe(31);
+  metrics.jobWaitSeconds.observe(0.2);
   metrics.pages.inc({ resource: 'contacts' });
   metrics.records.inc({ resource: 'contacts' }, 100);
   metrics.runs.inc({ resource: 'contacts', outcome: 'finished' });
@@ -11,23 +45,73 @@ it('writes what was counted as text for Prometheus', async () => {
   metrics.serviceRequestSeconds.observe({ route: '/contacts' }, 0.04);
   metrics.httpRequestSeconds.observe({ method: 'GET', route: '/', status: 200 }, 0.002);
   const text = await metrics.registry.metrics();
-  for (const line of [
+  expectLines(text, [
     'service_requests_total{route="/contacts",outcome="ok"} 1',
+    'service_refusals_total{route="/contacts",by="guard"} 1',
+    'service_limit_left_ratio_bucket{le="0"} 1',
+    'service_limit_left_ratio_bucket{le="0.05"} 2',
+    'sync_slot_wait_seconds_bucket{le="30"} 0',
+    'sync_slot_wait_seconds_bucket{le="45"} 1',
+    'sync_job_wait_seconds_sum 0.2',
     'sync_pages_total{resource="contacts"} 1',
     'sync_records_total{resource="contacts"} 100',
     'sync_runs_total{resource="contacts",outcome="finished"} 1',
     'token_refreshes_total{outcome="rotated"} 1',
     'service_request_duration_seconds_bucket{le="0.05",route="/contacts"} 1',
     'http_request_duration_seconds_count{method="GET",route="/",status="200"} 1',
-    'process_cpu_seconds_total',
-  ]) {
-    expect(text).toContain(line);
-  }
+  ]);
+  expect(text).toContain('process_cpu_seconds_total');
 });
 
 it('shares nothing between two of them', async () => {
-  const one = createMetrics();
-  const other = createMetrics();
+  const one = create();
+  const other = create();
   one.pages.inc({ resource: 'contacts' });
   expect(await other.registry.metrics()).not.toContain('sync_pages_total{');
+});
+
+it('reads figures once a scrape, and forgets what is no more', async () => {
+  let reads = 0;
+  const metrics = create(async () => (++reads === 1 ? FIGURES : { ...FIGURES, instances: { active: 4 } }));
+  expectLines(await metrics.registry.metrics(), [
+    'figures_read 1',
+    'app_instances{status="active"} 3',
+    'app_instances{status="paused"} 1',
+    'sync_runs_now{state="waiting"} 2',
+    'sync_jobs{state="waiting"} 4',
+    'sync_oldest_run_age_seconds 90.5',
+    'refresh_token_first_end_seconds 3600',
+    'refresh_tokens_due 2',
+    'refresh_tokens_overdue 1',
+  ]);
+  const second = await metrics.registry.metrics();
+  expect(reads).toBe(2);
+  expectLines(second, ['app_instances{status="active"} 4']);
+  expect(second).not.toContain('status="paused"');
+});
+
+it.each([
+  ['fails', () => Promise.reject(new Error('database is locked'))],
+  ['never comes to an end', () => new Promise<never>(() => undefined)],
+])('answers a scrape without figures when their reading %s', async (_how, fail) => {
+  let reads = 0;
+  const metrics = create(() => (++reads === 1 ? Promise.resolve(FIGURES) : fail()));
+  metrics.pages.inc({ resource: 'contacts' });
+  await metrics.registry.metrics();
+  const text = await metrics.registry.metrics();
+  expectLines(text, ['figures_read 0', 'sync_pages_total{resource="contacts"} 1']);
+  // No figure of an earlier scrape is told as if it were true now, nor a 0 that would say that all is well.
+  expect(text).not.toMatch(/^(app_instances|sync_runs_now|sync_oldest_run_age|refresh_token)\S* \d/m);
+});
+
+it('sees that the event loop was blocked', async () => {
+  const metrics = create();
+  const count = async (le: string) => {
+    const text = await metrics.registry.getSingleMetricAsString('event_loop_delay_seconds');
+    return Number(new RegExp(`le="${le.replace('+', '\\+')}"} (\\d+)`).exec(text)?.[1]);
+  };
+  const blockedUntil = performance.now() + 800;
+  while (performance.now() < blockedUntil);
+  await expect.poll(() => count('+Inf'), { timeout: 5_000 }).toBeGreaterThan(0);
+  expect((await count('+Inf')) - (await count('0.5'))).toBeGreaterThan(0);
 });

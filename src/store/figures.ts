@@ -1,0 +1,64 @@
+import type { Database } from './database.ts';
+import type { InstanceState, RunState } from './states.ts';
+
+/** Numbers over all instances, for whoever watches the app; moments are milliseconds since 1970. */
+export interface StoreFigures {
+  instances: Partial<Record<InstanceState, number>>;
+  /** Runs of active instances. */
+  runs: Partial<Record<RunState, number>>;
+  /** Start of the run of an active instance that is under way the longest; null when none is under way. */
+  oldestStart: number | null;
+  /** When the oldest refresh token in use was issued; null when there is none. */
+  oldestRefreshToken: number | null;
+  /** Refresh tokens whose rotation is due. */
+  due: number;
+  /** Those that have been due for long, and that no refresh has gone well with meanwhile. */
+  overdue: number;
+}
+
+/**
+ * Counts. Each query reads one small table and instances by their key; none touches the records.
+ *
+ * @param now the service's time, in milliseconds since 1970
+ * @param overdueAfterMs how long a rotation may be due without a refresh that goes well
+ */
+export async function readFigures(db: Database, now: number, overdueAfterMs: number): Promise<StoreFigures> {
+  const instances = await db
+    .selectFrom('instances')
+    .select(({ fn }) => ['status', fn.countAll<number>().as('count')])
+    .groupBy('status')
+    .execute();
+  const runs = await db
+    .selectFrom('runs')
+    .innerJoin('instances', 'instances.id', 'runs.instance_id')
+    .select(({ fn }) => ['state', fn.countAll<number>().as('count'), fn.min('started_at').as('oldest')])
+    .where('instances.status', '=', 'active')
+    .groupBy('state')
+    .execute();
+  const tokens = await db
+    .selectFrom('tokens')
+    .innerJoin('instances', 'instances.id', 'tokens.instance_id')
+    .select(({ fn, eb }) => {
+      const late = now - overdueAfterMs;
+      const overdue = eb.and([eb('refresh_due_at', '<=', late), eb('refreshed_at', '<=', late)]);
+      return [
+        fn.min('refresh_issued_at').as('oldest'),
+        fn.sum<number | null>(eb.case().when('refresh_due_at', '<=', now).then(1).else(0).end()).as('due'),
+        fn.sum<number | null>(eb.case().when(overdue).then(1).else(0).end()).as('overdue'),
+      ];
+    })
+    .where('instances.status', 'in', ['active', 'paused'])
+    .executeTakeFirstOrThrow();
+
+  const starts = runs
+    .filter(({ state, oldest }) => (state === 'waiting' || state === 'running') && oldest !== null)
+    .map(({ oldest }) => Number(oldest));
+  return {
+    instances: Object.fromEntries(instances.map(({ status, count }) => [status, Number(count)])),
+    runs: Object.fromEntries(runs.map(({ state, count }) => [state, Number(count)])),
+    oldestStart: starts.length === 0 ? null : Math.min(...starts),
+    oldestRefreshToken: tokens.oldest,
+    due: Number(tokens.due ?? 0),
+    overdue: Number(tokens.overdue ?? 0),
+  };
+}
