@@ -70,9 +70,9 @@ export class RateLimit {
     });
   }
 
-  /** Gives tries back that were good ones. */
+  /** Gives tries back that were good ones, if Redis hears of it: what went well stands without. */
   async giveBack(address?: string, tries = 1): Promise<void> {
-    await within(this.#redis.eval(GIVE_BACK, 1, this.#key(address), tries));
+    await within(this.#redis.eval(GIVE_BACK, 1, this.#key(address), tries)).catch(() => undefined);
   }
 
   #key(address: string | undefined): string {
