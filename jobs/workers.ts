@@ -5,6 +5,7 @@ import type { Logger } from '../src/runtime/logging.ts';
 import { type ScheduleParts, startDueRuns } from '../src/sync/schedule.ts';
 import type { SyncParts } from '../src/sync/slice-parts.ts';
 import { SlotWaits } from '../src/sync/slot-waits.ts';
+import { type IndexParts, keepIndex } from './keep-index.ts';
 import { connectionTrouble, QUEUE, type Queues, type SyncJobData } from './queues.ts';
 import { rotateTokens } from './rotate-tokens.ts';
 import { keepSchedules, UPKEEP } from './schedules.ts';
@@ -24,6 +25,7 @@ export interface WorkerParts {
   queues: Queues;
   sync: SyncParts;
   schedule: ScheduleParts;
+  index: Omit<IndexParts, 'logger'>;
   time: ServiceTime;
   logger: Logger;
   /** Told how long the job of a new run waited for a place in a worker, in milliseconds. */
@@ -73,11 +75,12 @@ export function startWorkers(parts: WorkerParts): Workers {
     }
   });
   const endSchedules = keepSchedules(queues, logger, parts.schedule.intervalMs);
+  const endIndex = keepIndex({ ...parts.index, logger });
   return {
     async close() {
       endSchedules();
       stopping.abort();
-      await Promise.all([sync.close(), upkeep.close()]);
+      await Promise.all([sync.close(), upkeep.close(), endIndex()]);
       connection.disconnect();
     },
   };

@@ -22,7 +22,9 @@ import { DeletionStore } from './store/deletions.ts';
 import { InstanceStore } from './store/instances.ts';
 import { PageStore } from './store/pages.ts';
 import { RecordStore } from './store/records.ts';
+import { RemovalStore } from './store/removals.ts';
 import { RunStore } from './store/runs.ts';
+import { SearchIndex } from './store/search-index.ts';
 import { TokenStore } from './store/tokens.ts';
 import { SyncControl } from './sync/control.ts';
 import { collectFigures } from './sync/figures.ts';
@@ -209,6 +211,7 @@ export async function createApp(
         sync,
         onFirstTurn: ({ waitMs }) => metrics.jobWaitSeconds.observe(waitMs / 1_000),
         schedule: shared,
+        index: { index: new SearchIndex(db), removals: new RemovalStore(db) },
         time,
         logger,
       }),

@@ -1,5 +1,6 @@
 import type { Database } from './database.ts';
 import type { RunClaim, RunKey } from './runs.ts';
+import { QUEUE_FOR_SEARCH } from './search-index.ts';
 import type { SeqRange } from './seq-ranges.ts';
 
 /** A record that the run did not see. */
@@ -64,11 +65,12 @@ export class DeletionStore {
    */
   mark(claim: RunClaim, seqs: readonly number[], now: number): Promise<boolean> {
     const { instanceId, resource, fence } = claim;
-    const { run, remove } = this.#statements;
+    const { run, remove, queue } = this.#statements;
     return this.#db.writeAtOnce(() => {
       const count = seqs.length;
       if (run.run({ count, instanceId, resource, fence }).changes === 0) return false;
       for (const seq of seqs) remove.run(now, seq);
+      queue.run(instanceId, resource, JSON.stringify(seqs), count);
       return true;
     });
   }
@@ -88,5 +90,6 @@ function prepare(db: Database) {
       where instance_id = :instanceId and resource = :resource and fence = :fence
         and exists (select 1 from instances where id = :instanceId and status = 'active')`),
     remove: db.prepare<[now: number, seq: number]>('update records set deleted_at = ? where seq = ?'),
+    queue: db.prepare(QUEUE_FOR_SEARCH),
   };
 }

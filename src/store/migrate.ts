@@ -2,12 +2,14 @@ import { type Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import * as initial from './migrations/0001-initial.ts';
 import * as hashes from './migrations/0002-hashes.ts';
+import * as search from './migrations/0003-search.ts';
 import type { Schema } from './schema.ts';
 
 /** Every migration in its order; the names are kept in the database, so they never change. Forward only. */
 const MIGRATIONS: Record<string, Migration> = {
   '0001-initial': initial,
   '0002-hashes': hashes,
+  '0003-search': search,
 };
 
 /**

@@ -1,6 +1,7 @@
 import type { Database } from './database.ts';
 import { type PageItem, type PageTexts, readItems } from './page-items.ts';
 import type { Run, RunClaim } from './runs.ts';
+import { QUEUE_FOR_SEARCH } from './search-index.ts';
 import { toRanges } from './seq-ranges.ts';
 
 /** What a page changes in the copy. */
@@ -83,7 +84,7 @@ export class PageStore {
   ): Promise<Run | undefined> {
     const { instanceId, resource, fence } = claim;
     const { inserts, updates, revived, seen } = changes.writes;
-    const { run, insert, update, see } = this.#statements;
+    const { run, insert, update, queue, see } = this.#statements;
     return this.#db.writeAtOnce(() => {
       const written = run.get({
         next: page.next,
@@ -99,6 +100,8 @@ export class PageStore {
         Number(insert.run(instanceId, resource, id, hash, now, text).lastInsertRowid),
       );
       for (const { seq, item } of updates) update.run(item.hash, now, item.text, seq);
+      const toIndex = [...updates.map(({ seq }) => seq), ...fresh];
+      if (toIndex.length > 0) queue.run(instanceId, resource, JSON.stringify(toIndex), toIndex.length);
       for (const { first, last } of toRanges([...seen, ...fresh]))
         see.run({ instanceId, resource, first, last });
       return written;
@@ -136,6 +139,7 @@ function prepare(db: Database) {
       insert into records (instance_id, resource, id, hash, updated_at, document) values (?, ?, ?, ?, ?, ?)`),
     update: db.prepare<[hash: string, now: number, document: string, seq: number]>(`
       update records set hash = ?, updated_at = ?, document = ?, deleted_at = null where seq = ?`),
+    queue: db.prepare(QUEUE_FOR_SEARCH),
     // A range that goes on where the one before ends becomes part of it.
     see: db.prepare<[{ instanceId: string; resource: string; first: number; last: number }]>(`
       insert into seen_ranges (instance_id, resource, first, last)

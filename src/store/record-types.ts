@@ -12,15 +12,17 @@ export interface StoredRecord {
 /** One page of the copy for browsing. */
 export interface RecordPage {
   records: StoredRecord[];
-  /** How many records match in all. */
+  /** How many records match in all; of a search, as far as they were counted. */
   total: number;
+  /** More match than were counted. */
+  hasMore: boolean;
   /** How many records of the list a search does not find yet: their texts are not in the index. */
   pending: number;
 }
 
 /** Reading the copy of one instance, by resource name. */
 export interface RecordReader {
-  /** Records in the order in which they were first copied; `search` matches words anywhere in the document. Deleted ones are left out. */
+  /** Records in the order in which they were first copied; `search` finds words by their beginnings, see search-words.ts. Deleted ones are left out. */
   browse(
     instanceId: string,
     resource: string,

@@ -1,33 +1,44 @@
-import { type ExpressionBuilder, type Selectable, sql } from 'kysely';
+import type { Selectable } from 'kysely';
 import type { Database } from './database.ts';
 import type { RecordPage, RecordReader, StoredRecord } from './record-types.ts';
-import type { RecordTable, Schema } from './schema.ts';
+import { RemovalStore } from './removals.ts';
+import type { RecordTable } from './schema.ts';
+import { listMark, searchQuery } from './search-words.ts';
 
 /** How many documents a stream reads at a time. */
 const STREAM_CHUNK = 500;
 
+/** Matches of a search are counted up to here. */
+const MOST_COUNTED = 10_000;
+
+interface BrowseOptions {
+  search?: string;
+  offset: number;
+  limit: number;
+}
+
 /** The copy, for reading. */
 export class RecordStore implements RecordReader {
   readonly #db: Database;
+  readonly #statements: ReturnType<typeof prepare>;
+  readonly #removals: RemovalStore;
 
   constructor(db: Database) {
     this.#db = db;
+    this.#statements = prepare(db);
+    this.#removals = new RemovalStore(db);
   }
 
-  async browse(
-    instanceId: string,
-    resource: string,
-    options: { search?: string; offset: number; limit: number },
-  ): Promise<RecordPage> {
-    const words = (options.search ?? '').split(/\s+/).filter((word) => word !== '');
-    const matching = this.#live(instanceId, resource).where((where) =>
-      where.and(words.map((word) => containsWord(where, word))),
-    );
-    const [rows, count] = await Promise.all([
-      matching.selectAll().orderBy('seq').offset(options.offset).limit(options.limit).execute(),
-      matching.select((select) => select.fn.countAll<number>().as('total')).executeTakeFirstOrThrow(),
-    ]);
-    return { records: rows.map(toStoredRecord), total: Number(count.total), pending: 0 };
+  browse(instanceId: string, resource: string, options: BrowseOptions): Promise<RecordPage> {
+    return this.#db.atOnce(() => {
+      const pending = this.#statements.pending.get(instanceId, resource)?.pending ?? 0;
+      const search = options.search?.trim() ?? '';
+      const found =
+        search === ''
+          ? this.#list(instanceId, resource, options)
+          : this.#search(instanceId, resource, search, options);
+      return { ...found, pending };
+    });
   }
 
   async find(instanceId: string, resource: string, id: string): Promise<StoredRecord | undefined> {
@@ -43,14 +54,10 @@ export class RecordStore implements RecordReader {
 
   async *stream(instanceId: string, resource: string): AsyncIterable<string> {
     // In portions after the last seq, so that a slow reader never keeps the connection from writers.
-    let after = 0;
-    for (;;) {
-      const rows = await this.#live(instanceId, resource)
-        .select(['seq', 'document'])
-        .where('seq', '>', after)
-        .orderBy('seq')
-        .limit(STREAM_CHUNK)
-        .execute();
+    for (let after = 0; ; ) {
+      const rows = await this.#db.atOnce(() =>
+        this.#statements.portion.all(instanceId, resource, after, STREAM_CHUNK),
+      );
       for (const row of rows) yield row.document;
       const last = rows.at(-1);
       if (last === undefined) return;
@@ -58,55 +65,53 @@ export class RecordStore implements RecordReader {
     }
   }
 
-  /** How many records the copy of a resource holds, without the deleted ones. */
-  async count(instanceId: string, resource: string): Promise<number> {
-    const row = await this.#live(instanceId, resource)
-      .select((select) => select.fn.countAll<number>().as('total'))
-      .executeTakeFirstOrThrow();
-    return Number(row.total);
-  }
-
   /** Deletes the whole copy of an instance. */
-  async removeAll(instanceId: string): Promise<void> {
-    await this.#db.deleteFrom('records').where('instance_id', '=', instanceId).execute();
-    await this.#db.updateTable('runs').set({ stored: 0 }).where('instance_id', '=', instanceId).execute();
+  removeAll(instanceId: string): Promise<void> {
+    return this.#removals.removeAll(instanceId);
   }
 
-  #live(instanceId: string, resource: string) {
-    return this.#db
-      .selectFrom('records')
-      .where('instance_id', '=', instanceId)
-      .where('resource', '=', resource)
-      .where('deleted_at', 'is', null);
+  #list(instanceId: string, resource: string, { offset, limit }: BrowseOptions) {
+    const { list, stored } = this.#statements;
+    return {
+      records: list.all(instanceId, resource, limit, offset).map(toStoredRecord),
+      total: stored.get(instanceId, resource)?.stored ?? 0,
+      hasMore: false,
+    };
+  }
+
+  #search(instanceId: string, resource: string, typed: string, { offset, limit }: BrowseOptions) {
+    const query = searchQuery(typed, listMark(instanceId, resource));
+    if (query === undefined) return { records: [], total: 0, hasMore: false };
+    const { search, matches } = this.#statements;
+    const records = search.all(query, instanceId, resource, limit, offset).map(toStoredRecord);
+    const counted = matches.get(query, instanceId, resource, MOST_COUNTED + 1)?.counted ?? 0;
+    return { records, total: Math.min(counted, MOST_COUNTED), hasMore: counted > MOST_COUNTED };
   }
 }
 
-/**
- * A value of the document holds the word: not a member's name, nor an address in `_links`. The text is looked at
- * first, as it came or as JSON escapes it, so that few documents have to be taken apart.
- */
-function containsWord(where: ExpressionBuilder<Schema, 'records'>, word: string) {
-  const escaped = [...JSON.stringify(word).slice(1, -1)]
-    .map((char) => (char > '\x7f' ? toUnicodeEscapes(char) : char))
-    .join('');
-  const inText = [...new Set([word, escaped, escaped.replaceAll('/', '\\/')])].map(
-    (text) => sql<boolean>`document like ${pattern(text)} escape '\\'`,
-  );
-  const inValue = sql<boolean>`exists (
-    select 1 from json_tree(records.document) as member
-    where member.atom like ${pattern(word)} escape '\\' and instr(member.fullkey, '."_links".') = 0)`;
-  return where.and([where.or(inText), inValue]);
-}
-
-function pattern(text: string): string {
-  return `%${text.replace(/[\\%_]/g, '\\$&')}%`;
-}
-
-function toUnicodeEscapes(char: string): string {
-  return Array.from(
-    { length: char.length },
-    (_, i) => `\\u${char.charCodeAt(i).toString(16).padStart(4, '0')}`,
-  ).join('');
+function prepare(db: Database) {
+  // Looked up among the records of the list, as the index may be behind, and its words are told apart by a short mark.
+  const found = `from search cross join records on records.seq = search.rowid
+    where search match ? and instance_id = ? and resource = ? and deleted_at is null`;
+  return {
+    list: db.prepare<[string, string, limit: number, offset: number], Selectable<RecordTable>>(`
+      select * from records where instance_id = ? and resource = ? and deleted_at is null
+      order by seq limit ? offset ?`),
+    stored: db.prepare<[string, string], { stored: number }>(
+      'select stored from runs where instance_id = ? and resource = ?',
+    ),
+    portion: db.prepare<[string, string, after: number, limit: number], { seq: number; document: string }>(`
+      select seq, document from records where instance_id = ? and resource = ? and deleted_at is null and seq > ?
+      order by seq limit ?`),
+    search: db.prepare<[string, string, string, limit: number, offset: number], Selectable<RecordTable>>(
+      `select records.* ${found} order by search.rowid limit ? offset ?`,
+    ),
+    matches: db.prepare<[string, string, string, limit: number], { counted: number }>(
+      `select count(*) as counted from (select 1 ${found} limit ?)`,
+    ),
+    pending: db.prepare<[string, string], { pending: number }>(`
+      select coalesce(sum(count), 0) as pending from search_queue where instance_id = ? and resource = ?`),
+  };
 }
 
 function toStoredRecord(row: Selectable<RecordTable>): StoredRecord {

@@ -106,7 +106,8 @@ export class RunStore {
   }
 
   /**
-   * Takes an unfinished run of an active instance over: whoever held it before cannot commit any more.
+   * Takes an unfinished run of an active instance over: whoever held it before cannot commit any more. While an
+   * older copy of the instance is being removed, it cannot be taken: the next sweep finds it again.
    *
    * @returns the run with its new fence, or undefined when there is nothing to do
    */
@@ -124,6 +125,16 @@ export class RunStore {
             .select('id')
             .whereRef('instances.id', '=', 'runs.instance_id')
             .where('status', '=', 'active'),
+        ),
+      )
+      .where((where) =>
+        where.not(
+          where.exists(
+            where
+              .selectFrom('removals')
+              .select('instance_id')
+              .whereRef('removals.instance_id', '=', 'runs.instance_id'),
+          ),
         ),
       )
       .returningAll()

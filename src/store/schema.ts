@@ -77,6 +77,21 @@ export interface SeenRangeTable {
   last: number;
 }
 
+/** Records whose words the search index does not know yet, or knows as they were. */
+export interface SearchQueueTable {
+  place: Generated<number>;
+  instance_id: string;
+  resource: string;
+  /** A list of `seq`s, as JSON. */
+  seqs: string;
+  count: number;
+}
+
+/** An instance whose copy is being removed: its runs wait until it is. */
+export interface RemovalTable {
+  instance_id: string;
+}
+
 /** The database as Kysely sees it. */
 export interface Schema {
   instances: InstanceTable;
@@ -84,4 +99,6 @@ export interface Schema {
   runs: RunTable;
   records: RecordTable;
   seen_ranges: SeenRangeTable;
+  search_queue: SearchQueueTable;
+  removals: RemovalTable;
 }

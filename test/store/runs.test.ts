@@ -51,7 +51,7 @@ test('every claim raises the fence, and only the newest holder may write', async
   expect(await runs.fail(claim, { error: 'late', keepsPlace: true, now: NOW })).toBe(false);
   expect(await runs.finish(claim, NOW)).toBe(false);
   expect(await read(claim)).toEqual(before);
-  expect(await store.records.count(claim.instanceId, claim.resource)).toBe(0);
+  expect(await store.count(claim.instanceId, claim.resource)).toBe(0);
 
   expect(await store.write({ ...claim, fence: claim.fence + 1 }, ['{"id":"1"}'])).toMatchObject({ pages: 1 });
 });

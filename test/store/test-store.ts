@@ -6,6 +6,7 @@ import { InstanceStore } from '../../src/store/instances.ts';
 import { PageStore } from '../../src/store/pages.ts';
 import { RecordStore } from '../../src/store/records.ts';
 import { type Run, type RunKey, RunStore } from '../../src/store/runs.ts';
+import { SearchIndex } from '../../src/store/search-index.ts';
 import { TokenStore } from '../../src/store/tokens.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -31,6 +32,10 @@ export interface TestStore {
     documents: string[],
     options?: { next?: string; now?: number },
   ): Promise<Run | undefined>;
+  /** How many records a copy holds, without the deleted ones; counted, as `stored` is not. */
+  count(instanceId: string, resource: string): Promise<number>;
+  /** Works off what the search index does not know yet. */
+  index(): Promise<void>;
   /** Marks records as deleted, by their ids. */
   remove(claim: RunKey & { fence: number }, ids: string[], now: number): Promise<boolean>;
 }
@@ -49,6 +54,7 @@ export async function openTestStore(): Promise<TestStore> {
   const runs = new RunStore(db);
   const pages = new PageStore(db);
   const deletions = new DeletionStore(db);
+  const searchIndex = new SearchIndex(db);
   let count = 0;
   const addInstance = async () => {
     const id = `ins_${++count}`;
@@ -86,6 +92,21 @@ export async function openTestStore(): Promise<TestStore> {
       const page = pageOf(documents, next);
       const key = { instance_id: claim.instanceId, resource: claim.resource };
       return pages.commit(claim, page, await pages.compare(key, page), now);
+    },
+    async count(instanceId, resource) {
+      const row = await db
+        .selectFrom('records')
+        .select((select) => select.fn.countAll<number>().as('total'))
+        .where('instance_id', '=', instanceId)
+        .where('resource', '=', resource)
+        .where('deleted_at', 'is', null)
+        .executeTakeFirstOrThrow();
+      return row.total;
+    },
+    async index() {
+      while ((await searchIndex.indexPortion(1_000)) !== undefined) {
+        // Until the queue is empty.
+      }
     },
     async remove(claim, ids, now) {
       const rows = await db

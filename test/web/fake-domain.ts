@@ -19,6 +19,8 @@ export class FakeDomain {
   failure: InstallFailure | undefined;
   /** Awaited in the middle of an install, so that two can meet. */
   exchange: () => Promise<void> = async () => {};
+  /** What else the browsing of records answers. */
+  counts = { hasMore: false, pending: 0 };
   #states = 0;
 
   readonly installer: Installer = {
@@ -57,7 +59,8 @@ export class FakeDomain {
   readonly reader: RecordReader = {
     browse: async (id, resource, { search, offset, limit }) => {
       const found = this.#of(id, resource).filter(({ document }) => document.includes(search ?? ''));
-      return { records: found.slice(offset, offset + limit), total: found.length, pending: 0 };
+      const records = found.slice(offset, offset + limit);
+      return { records, total: found.length, ...this.counts };
     },
     find: async (id, resource, recordId) => this.#of(id, resource).find((record) => record.id === recordId),
     stream: (id, resource) => this.stream(id, resource),

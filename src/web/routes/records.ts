@@ -81,8 +81,10 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
       base,
       search,
       rows,
-      totalText: formatNumber(found.total),
+      totalText: (found.hasMore ? 'more than ' : '') + formatNumber(found.total),
       total: found.total,
+      pendingText: found.pending === 0 ? null : formatNumber(found.pending),
+      pending: found.pending,
       pages: pages(base, search, page, found.total),
     });
   });

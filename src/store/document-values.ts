@@ -1,0 +1,31 @@
+/** A number of so many digits may be more than JSON.parse reads exactly. */
+const LONG_NUMBER = /[\d.]{16}/;
+
+/**
+ * What a document says: its texts and numbers in their order, neither the names of its members, nor the addresses in
+ * `_links`. Without recursion, however deep the document is nested.
+ */
+export function documentValues(document: string): string {
+  const values: string[] = [];
+  const open: unknown[] = [parse(document)];
+  while (open.length > 0) {
+    const value = open.pop();
+    if (typeof value === 'string') values.push(value);
+    else if (typeof value === 'number') values.push(String(value));
+    else if (typeof value === 'object' && value !== null) {
+      const members = Array.isArray(value)
+        ? value
+        : Object.entries(value).flatMap(([name, member]) => (name === '_links' ? [] : [member]));
+      for (let i = members.length - 1; i >= 0; i--) open.push(members[i]);
+    }
+  }
+  return values.join(' ');
+}
+
+/** Numbers that may lose digits are read as texts. */
+function parse(document: string): unknown {
+  if (!LONG_NUMBER.test(document)) return JSON.parse(document);
+  return JSON.parse(document, (_name, value, context?: { source?: string }) =>
+    typeof value === 'number' ? (context?.source ?? value) : value,
+  );
+}

@@ -1,0 +1,71 @@
+import { setImmediate as othersTurn } from 'node:timers/promises';
+import type { Database } from './database.ts';
+
+/** How many records go at a time, so that pages are written in between. */
+const PORTION = 500;
+
+/**
+ * Removing the copy of an instance, in portions. From the first moment on no run of the instance can be claimed, so that
+ * none takes a record for known that is about to go; a removal that was broken off is finished by the workers.
+ */
+export class RemovalStore {
+  readonly #db: Database;
+  readonly #statements: ReturnType<typeof prepare>;
+
+  constructor(db: Database) {
+    this.#db = db;
+    this.#statements = prepare(db);
+  }
+
+  /** Removes everything that is kept of the instance's records. */
+  async removeAll(instanceId: string): Promise<void> {
+    const { begin, dequeue } = this.#statements;
+    await this.#db.writeAtOnce(() => {
+      begin.run(instanceId);
+      dequeue.run(instanceId);
+    });
+    while (await this.#portion(instanceId)) await othersTurn();
+  }
+
+  /** Goes on with a removal that was begun. Returns false when there is none. */
+  async resume(): Promise<boolean> {
+    const begun = await this.#db.atOnce(() => this.#statements.begun.get());
+    if (begun === undefined) return false;
+    await this.#portion(begun.instance_id);
+    return true;
+  }
+
+  /** Returns false when nothing is left. */
+  #portion(instanceId: string): Promise<boolean> {
+    const { isBegun, some, forget, remove, count, end } = this.#statements;
+    return this.#db.writeAtOnce(() => {
+      // Another process may have finished it, and a new install copied records since.
+      if (isBegun.get(instanceId) === undefined) return false;
+      const seqs = some.all(instanceId, PORTION);
+      for (const { seq } of seqs) {
+        forget.run(seq);
+        remove.run(seq);
+      }
+      if (seqs.length === PORTION) return true;
+      count.run(instanceId);
+      end.run(instanceId);
+      return false;
+    });
+  }
+}
+
+function prepare(db: Database) {
+  return {
+    begin: db.prepare<[string]>('insert into removals (instance_id) values (?) on conflict do nothing'),
+    dequeue: db.prepare<[string]>('delete from search_queue where instance_id = ?'),
+    begun: db.prepare<[], { instance_id: string }>('select instance_id from removals limit 1'),
+    isBegun: db.prepare<[string]>('select 1 from removals where instance_id = ?'),
+    some: db.prepare<[string, number], { seq: number }>(
+      'select seq from records where instance_id = ? limit ?',
+    ),
+    forget: db.prepare<[number]>('delete from search where rowid = ?'),
+    remove: db.prepare<[number]>('delete from records where seq = ?'),
+    count: db.prepare<[string]>('update runs set stored = 0 where instance_id = ?'),
+    end: db.prepare<[string]>('delete from removals where instance_id = ?'),
+  };
+}
