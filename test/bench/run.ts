@@ -9,6 +9,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   first: async () => (await import('./first.ts')).firstBench,
   sandbox: async () => (await import('./sandbox-pages.ts')).sandboxPages,
   cost: async () => (await import('./cost.ts')).cost,
+  scale: async () => (await import('./scale.ts')).scale,
   'second-run': async () => (await import('./second-run.ts')).secondRun,
 };
 

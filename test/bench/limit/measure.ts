@@ -78,6 +78,10 @@ function paceOf({ loop, rows, startedAt, windowMs, windows }: Taken): number {
   return (loopPages(rows, loop.companyId, { from: startedAt, to: startedAt + lengthMs }) * 1_000) / lengthMs;
 }
 
+function guardPerSecond({ guard }: Condition): number {
+  return guard === undefined ? Number.POSITIVE_INFINITY : (guard.requests * 1_000) / guard.perMs;
+}
+
 function loopPages(rows: readonly Counted[], companyId: string, span: Span): number {
   return within(requestsOf(rows, companyId), span).filter(({ status }) => status === 200).length;
 }
@@ -119,7 +123,7 @@ function measureTrack(
       firstLeft: left - 1,
       firstEndsInMs: openedAt + windowMs - startedAt,
       windowMs,
-      perSecond: loopPerSecond,
+      perSecond: Math.min(loopPerSecond, guardPerSecond(condition)),
     }),
     pages: own.filter(({ status }) => status === 200).length,
     cpuMsPerPage: 0,
