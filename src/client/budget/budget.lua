@@ -12,6 +12,7 @@
 --   trip      the usual time from permit to answer, in ms
 --   blocked   until when the service wants no request of the company
 --   refused   refusals in a row
+--   first, last    of the busy stretch: when its first and its latest request went (that no known guard counts)
 --   probe     the one permit out while nothing is known; probe_at: since when
 --   seen, ahead    the company's clock: its last reading, and how far it is ahead of Redis', in ms
 -- KEYS[2] sorted set: permits in flight, by the moment at which their lease ends
@@ -20,10 +21,11 @@
 --         not, by the end of their lease
 -- KEYS[5] string: until when the service wants no request of this bucket (of this route, where we know of no guard)
 -- KEYS[6] hash: the pace of the routes of which we know no guard
---   first, last    of the busy stretch: when its first and its latest request went
 --   refused_at, hold    the last refusal; when the guard said that it would let requests through again
---   `first <route>`, `n <route>`   the stretch that the route's count belongs to, and the count
+--   from, to, taught    what a pace was learned from: requests sent from when to when; how long the guard took for them
+--   `first <route>`, `n <route>`   the stretch that the route's count belongs to, and how many of its requests passed
 --   `last <route>`, `gap <route>`, `passed <route>`   its latest request; its pace, and the count that this rests on
+--   `went <route>`, `floor <route>`   the distance that this one kept; a distance that was too short, and more
 --
 -- ARGV: settle permit, outcome ('' | answered | bare | lost | unsent), limit, remaining, reset, ends in,
 --       burst remaining, block for, what is blocked ('' | company | bucket), acquire permit (empty: none),
@@ -41,7 +43,7 @@ local guarded, route = ARGV[15] ~= '', ARGV[18]
 local guard_window = guarded and tonumber(ARGV[16])
 
 local FIELDS = { 'end', 'reset', 'remaining', 'limit', 'limit_at', 'burst', 'since', 'told', 'ours', 'at_first', 'others',
-  'trip', 'blocked', 'refused', 'probe_at', 'ahead', 'seen', 'probe' }
+  'trip', 'blocked', 'refused', 'first', 'last', 'probe_at', 'ahead', 'seen', 'probe' }
 local was, s = redis.call('HMGET', state, unpack(FIELDS)), {}
 for index, field in ipairs(FIELDS) do s[field] = tonumber(was[index] or nil) end
 s.probe = was[#FIELDS] ~= '' and was[#FIELDS] or nil
@@ -95,56 +97,74 @@ local function hear(sent, missed, held)
   if ARGV[7] ~= '' then s.burst = tonumber(ARGV[7]) end
 end
 
+-- A request to this route passed: it tells how much a guard lets through that refuses later, or has refused since.
+local function count_passed(sent)
+  local p = redis.call('HMGET', paces, 'first ' .. route, 'n ' .. route, 'from', 'to', 'taught', 'passed ' .. route)
+  if s.first and sent >= s.first then
+    local count = tonumber(p[1] or nil) == s.first and tonumber(p[2]) or 0
+    redis.call('HSET', paces, 'first ' .. route, s.first, 'n ' .. route, count + 1)
+    redis.call('PEXPIRE', paces, KEEP_MS)
+  elseif p[3] and sent >= tonumber(p[3]) and sent <= tonumber(p[4]) then
+    local passed = tonumber(p[6] or 0) + 1
+    redis.call('HSET', paces, 'passed ' .. route, passed, 'gap ' .. route, pacing.learned_gap(passed, tonumber(p[5])))
+  end
+end
+
 -- A guard that we know nothing of refused: this route keeps a pace from now on, and so do those that were busy with it.
 local function learn_pace(sent, retry_after)
   local p = numbers(paces)
-  local gap, passed = p['gap ' .. route], p['passed ' .. route]
-  if gap and p.refused_at and sent <= p.refused_at then
-    redis.call('HSET', paces, 'gap ' .. route, pacing.corrected_gap(gap, passed), 'passed ' .. route,
-      math.max(passed - 1, 1), 'hold', math.max(p.hold, now + retry_after))
+  local gap, refused_at = p['gap ' .. route], p.refused_at
+  if refused_at and sent <= refused_at then
+    -- On its way together with the one whose refusal we know of.
+    if not gap then redis.call('HSET', paces, 'passed ' .. route, 0, 'gap ' .. route, pacing.learned_gap(0, p.taught)) end
+    redis.call('HSET', paces, 'hold', math.max(p.hold, now + retry_after))
     return
   end
-  local strength = p.refused_at and pacing.strength(now - p.refused_at) or 0
+  local strength = refused_at and pacing.strength(now - refused_at) or 0
   if gap and strength > 0 then
-    redis.call('HSET', paces, 'gap ' .. route, pacing.slower(gap, strength, window))
+    redis.call('HSET', paces, 'gap ' .. route, pacing.slower(gap, strength, window),
+      'floor ' .. route, pacing.floor(p['floor ' .. route] or 0, gap, strength, p['went ' .. route] or gap))
+    redis.call('HDEL', paces, 'from', 'to')
   else
+    local from = s.first and math.min(s.first, sent) or sent
+    local taught = sent - from + retry_after
+    p['first ' .. route], p['n ' .. route] = from, p['first ' .. route] == from and p['n ' .. route] or 0
     for field, first in pairs(p) do
       local busy = string.match(field, '^first (.*)$')
-      if busy and first == p.first and (strength == 0 or not p['gap ' .. busy]) then
-        local count = p['n ' .. busy] - (busy == route and 1 or 0)
-        redis.call('HSET', paces, 'passed ' .. busy, math.max(count, 1),
-          'gap ' .. busy, pacing.learned_gap(count, sent - p.first, retry_after))
+      if busy and first == from and (strength == 0 or not p['gap ' .. busy]) then
+        local passed = p['n ' .. busy]
+        redis.call('HSET', paces, 'passed ' .. busy, passed, 'gap ' .. busy, pacing.learned_gap(passed, taught),
+          'floor ' .. busy, 0)
       end
     end
-    -- Nothing of its stretch is known any more.
-    redis.call('HSETNX', paces, 'gap ' .. route, pacing.learned_gap(1, 0, retry_after))
-    redis.call('HSETNX', paces, 'passed ' .. route, 1)
+    redis.call('HSET', paces, 'from', from, 'to', sent, 'taught', taught)
   end
   redis.call('HSET', paces, 'refused_at', now, 'hold', now + retry_after)
-  redis.call('HDEL', paces, 'first', 'last')
+  redis.call('PEXPIRE', paces, KEEP_MS)
+  s.first, s.last = nil, nil
 end
 
--- How long this route's pace makes it wait.
+-- How long this route's pace makes it wait, and the gap itself; false if it has none.
 local function wait_for_pace(free)
   local p = redis.call('HMGET', paces, 'gap ' .. route, 'refused_at')
   local gap, refused_at = tonumber(p[1] or nil), tonumber(p[2] or nil)
   local strength = gap and pacing.strength(now - refused_at) or 0
-  if strength == 0 then return 0 end
+  if strength == 0 then return false end
   local all, routes = numbers(paces), 1
   for field in pairs(all) do
     local other = string.match(field, '^gap (.*)$')
     if other and other ~= route and pacing.is_active(all['last ' .. other], now) then routes = routes + 1 end
   end
   local left = known() and s['end'] - now or nil
-  local slowest = pacing.slowest_gap(left, free, window, s.limit or most, routes)
-  return pacing.wait(all['last ' .. route], gap, strength, all.hold, refused_at, slowest, now)
+  local length = left and s['end'] - s.since
+  local slowest = math.max(all['floor ' .. route] or 0,
+    pacing.slowest_gap(left, length, free, window, s.limit or most, routes))
+  local effective = math.min(gap * strength, slowest)
+  return pacing.wait(all['last ' .. route], effective, all.hold, refused_at + slowest, now), effective
 end
 
-local function count_for_pace()
-  local p = redis.call('HMGET', paces, 'first', 'last', 'first ' .. route, 'n ' .. route)
-  local first = pacing.is_same_stretch(tonumber(p[2] or nil), now) and tonumber(p[1]) or now
-  local count = tonumber(p[3] or nil) == first and tonumber(p[4]) or 0
-  redis.call('HSET', paces, 'first', first, 'last', now, 'first ' .. route, first, 'n ' .. route, count + 1,
-    'last ' .. route, now)
-  redis.call('PEXPIRE', paces, KEEP_MS)
+local function count_granted(paced, gap)
+  if not pacing.is_same_stretch(s.last, now) then s.first = now end
+  s.last = now
+  if paced then redis.call('HSET', paces, 'last ' .. route, now, 'went ' .. route, gap) end
 end

@@ -55,8 +55,9 @@ if outcome ~= '' then
       redis.call('SET', bucket_blocked, over_at, 'PX', over_at - now)
     end
     if not whole and not guarded then learn_pace(sent, block) end
-  elseif outcome == 'answered' then
+  elseif outcome == 'answered' or outcome == 'bare' then
     s.refused = nil
+    if held and not guarded then count_passed(sent) end
   end
 end
 
@@ -99,10 +100,9 @@ if ARGV[10] ~= '' then
   elseif s.probe then
     wait, why = timing.asking_pause(now - s.probe_at), 'probe'
   end
-  if wait <= 0 and not guarded then
-    wait = wait_for_pace(free)
-    why = wait > 0 and 'pace' or ''
-  end
+  local paced, gap = false, 0
+  if wait <= 0 and not guarded then paced, gap = wait_for_pace(free) end
+  if paced and paced > 0 then wait, why = paced, 'pace' end
   if wait <= 0 then
     granted = 1
     -- Nothing is known about this window: one request goes and finds out.
@@ -112,7 +112,7 @@ if ARGV[10] ~= '' then
       redis.call('ZADD', bucket, now + lease, permit)
       redis.call('PEXPIRE', bucket, lease + guard_window + 1)
     else
-      count_for_pace()
+      count_granted(paced, gap)
     end
   end
 end

@@ -1,0 +1,29 @@
+import * as fc from 'fast-check';
+import { check, PROPERTIES } from './properties.ts';
+
+/** Scenarios that are drawn from one seed. */
+const BATCH = 20;
+
+const [most = '1000000', first = '1'] = process.argv.slice(2);
+const startedAt = performance.now();
+let steps = 0;
+let runs = 0;
+let violations = 0;
+let seed = Number(first);
+for (; steps < Number(most); seed++) {
+  for (const property of PROPERTIES) {
+    const holds = fc.asyncProperty(property.scenarios, async (scenario) => {
+      steps += (await check(property, scenario)).steps;
+      runs++;
+    });
+    const result = await fc.check(holds, { seed, numRuns: BATCH });
+    if (!result.failed) continue;
+    violations++;
+    process.stdout.write(`${property.name}\n${fc.defaultReportMessage(result)}\n\n`);
+  }
+}
+const seconds = Math.round((performance.now() - startedAt) / 1_000);
+process.stdout.write(
+  `${steps} steps in ${runs} runs, seeds ${first} to ${seed - 1}, ${seconds} s: ${violations} violations\n`,
+);
+process.exitCode = violations === 0 ? 0 : 1;

@@ -1,0 +1,129 @@
+import * as fc from 'fast-check';
+import type { ServiceFacts } from './service-model.ts';
+
+/** Something that happens at a moment of the run. */
+export type Happening =
+  | { kind: 'redis clock' | 'service clock'; atMs: number; byMs: number }
+  | { kind: 'limit'; atMs: number; limit: number };
+
+/** Everything that a run of the model depends on: the same scenario, the same run. */
+export interface Scenario {
+  seed: number;
+  runMs: number;
+  workers: number;
+  routes: readonly string[];
+  /** Shortest and longest way there and back, in ms. */
+  latencyMs: readonly [number, number];
+  /** Of a request: it is not sent; lost before, or after the service counted it; its holder dies. */
+  chances: { unsent: number; dropped: number; unanswered: number; crashed: number };
+  service: ServiceFacts;
+  /** Mean distance of another consumer's requests; 0: there is none. */
+  othersEveryMs: number;
+  happenings: readonly Happening[];
+}
+
+const windowMs = fc.constantFrom(4_000, 6_000, 10_000, 60_000);
+
+function facts(guard: fc.Arbitrary<ServiceFacts['guard']>): fc.Arbitrary<ServiceFacts> {
+  return fc.record({
+    limit: fc.integer({ min: 3, max: 150 }),
+    windowMs,
+    windows: fc.constantFrom('first request', 'aligned'),
+    reset: fc.constantFrom('exact', 'cut', 'rounded up'),
+    wholeRetryAfter: fc.boolean(),
+    aheadMs: fc.integer({ min: -200_000, max: 200_000 }),
+    guard,
+  });
+}
+
+const latencyMs = fc
+  .tuple(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 0, max: 600 }))
+  .map(([least, more]) => [least, least + more] as const);
+
+const noLosses = { unsent: 0, dropped: 0, unanswered: 0, crashed: 0 };
+const chance = fc.constantFrom(0, 0.01, 0.05);
+
+/** What all scenarios have in common; a run is as long as a few windows. */
+function scenario(parts: {
+  chances?: fc.Arbitrary<Scenario['chances']>;
+  guard?: fc.Arbitrary<ServiceFacts['guard']>;
+  happenings?: (runMs: number) => fc.Arbitrary<Happening[]>;
+  othersEveryMs?: fc.Arbitrary<number>;
+}): fc.Arbitrary<Scenario> {
+  return facts(parts.guard ?? fc.constant(undefined)).chain((service) => {
+    const runMs = Math.min(service.windowMs * 4, 90_000);
+    return fc.record({
+      seed: fc.nat(),
+      runMs: fc.constant(runMs),
+      workers: fc.integer({ min: 1, max: 6 }),
+      routes: fc.constantFrom(['/contacts'], ['/contacts', '/conversations']),
+      latencyMs,
+      chances: parts.chances ?? fc.constant(noLosses),
+      service: fc.constant(service),
+      othersEveryMs: parts.othersEveryMs ?? fc.constant(0),
+      happenings: parts.happenings?.(runMs) ?? fc.constant([]),
+    });
+  });
+}
+
+/** Any delays and rounding, nothing lost. */
+export const calm = scenario({});
+
+/** Requests and answers are lost, never leave, and workers die. */
+export const lossy = scenario({
+  chances: fc.record({ unsent: chance, dropped: chance, unanswered: chance, crashed: chance }),
+});
+
+/** Clocks are set, at any moment by any step. */
+export const clockSteps = scenario({
+  happenings: (runMs) =>
+    fc.array(
+      fc.record({
+        kind: fc.constantFrom('redis clock', 'service clock'),
+        atMs: fc.integer({ min: 0, max: runMs }),
+        byMs: fc.integer({ min: -100_000, max: 100_000 }),
+      }),
+      { minLength: 1, maxLength: 2 },
+    ),
+});
+
+/** The service changes the limit, at any moment. */
+export const changingLimit = scenario({
+  happenings: (runMs) =>
+    fc.array(
+      fc.record({
+        kind: fc.constant('limit' as const),
+        atMs: fc.integer({ min: 0, max: runMs }),
+        limit: fc.integer({ min: 3, max: 150 }),
+      }),
+      { minLength: 1, maxLength: 2 },
+    ),
+});
+
+/** Another consumer takes a part of the limit. */
+export const shared = scenario({ othersEveryMs: fc.integer({ min: 50, max: 2_000 }) });
+
+/**
+ * A steady guard that nobody told us of, which lets more through than the limit in the long run, in windows that are
+ * long beside the differences between the ways of requests.
+ */
+export const guarded = fc
+  .record({
+    base: scenario({}),
+    limit: fc.integer({ min: 2, max: 10 }),
+    windowMs: fc.integer({ min: 50, max: 400 }),
+    routes: fc.constantFrom(['/contacts'], ['/contacts', '/conversations']),
+    leastMs: fc.integer({ min: 1, max: 100 }),
+    unevenMs: fc.integer({ min: 0, max: 40 }),
+    workers: fc.integer({ min: 1, max: 3 }),
+  })
+  .filter(({ base: { service }, limit, windowMs, unevenMs }) => {
+    const perMs = limit / windowMs;
+    return perMs > (3 * service.limit) / service.windowMs && unevenMs < windowMs / 5;
+  })
+  .map(({ base, limit, windowMs, routes, leastMs, unevenMs, workers }) => ({
+    ...base,
+    workers,
+    latencyMs: [leastMs, leastMs + unevenMs] as const,
+    service: { ...base.service, guard: { routes, limit, windowMs } },
+  }));

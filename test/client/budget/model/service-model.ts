@@ -1,0 +1,98 @@
+import type { Headers } from '../../../../src/client/http.ts';
+
+/** A guard of the service: so many requests on these routes in a window that starts with its first one. */
+export interface GuardFacts {
+  routes: readonly string[];
+  limit: number;
+  windowMs: number;
+}
+
+/** How a service counts and what it says. */
+export interface ServiceFacts {
+  limit: number;
+  windowMs: number;
+  /** Windows begin with their first request, or lie fixed on the service's clock. */
+  windows: 'first request' | 'aligned';
+  /** `x-ratelimit-reset` in whole seconds, cut or rounded up, or with its fraction. */
+  reset: 'exact' | 'cut' | 'rounded up';
+  /** `retry-after` in whole seconds, or with its fraction. */
+  wholeRetryAfter: boolean;
+  /** How far its clock is from the truth, in ms. */
+  aheadMs: number;
+  guard: GuardFacts | undefined;
+}
+
+/** What became of a request. */
+export type Outcome = 'counted' | 'limit' | 'guard';
+
+/** Counts requests as the specification says, and answers with its headers. The time comes in with every call. */
+export class ServiceModel {
+  facts: ServiceFacts;
+  #start = Number.NEGATIVE_INFINITY;
+  #used = 0;
+  #guardStart = Number.NEGATIVE_INFINITY;
+  #guardUsed = 0;
+
+  constructor(facts: ServiceFacts) {
+    this.facts = facts;
+  }
+
+  /** What the service would still count now; a limit above the contract's only as far as that goes. */
+  allowed(nowMs: number, contractLimit: number): number {
+    const used = this.#isOpen(nowMs + this.facts.aheadMs) ? this.#used : 0;
+    return Math.min(this.facts.limit, contractLimit) - used;
+  }
+
+  /** Whether the guard would let a request on this route through. */
+  guardAllows(nowMs: number, route: string): boolean {
+    const { guard, aheadMs } = this.facts;
+    if (guard?.routes.includes(route) !== true) return true;
+    return nowMs + aheadMs - this.#guardStart >= guard.windowMs || this.#guardUsed < guard.limit;
+  }
+
+  request(nowMs: number, route: string): { outcome: Outcome; headers: Headers } {
+    const { limit, windowMs, windows, aheadMs, guard } = this.facts;
+    const now = nowMs + aheadMs;
+    if (!this.#isOpen(now)) {
+      this.#start = windows === 'aligned' ? Math.floor(now / windowMs) * windowMs : now;
+      this.#used = 0;
+    }
+    const guarded = guard?.routes.includes(route) === true;
+    if (guarded && !this.guardAllows(nowMs, route)) {
+      return this.#answer(now, 'guard', this.#guardStart + guard.windowMs - now);
+    }
+    if (this.#used >= limit) return this.#answer(now, 'limit', this.#start + windowMs - now);
+    this.#used++;
+    if (guarded) {
+      if (now - this.#guardStart >= guard.windowMs) {
+        this.#guardStart = now;
+        this.#guardUsed = 0;
+      }
+      this.#guardUsed++;
+    }
+    return this.#answer(now, 'counted', 0);
+  }
+
+  /** A window that began in the future is none: the clock was set back. */
+  #isOpen(now: number): boolean {
+    return now >= this.#start && now < this.#start + this.facts.windowMs;
+  }
+
+  #answer(now: number, outcome: Outcome, waitMs: number): { outcome: Outcome; headers: Headers } {
+    const { limit, windowMs, reset, wholeRetryAfter } = this.facts;
+    const resetAt = (this.#start + windowMs) / 1_000;
+    const shown = reset === 'exact' ? resetAt : reset === 'cut' ? Math.floor(resetAt) : Math.ceil(resetAt);
+    const retryAfter = wholeRetryAfter ? Math.ceil(waitMs / 1_000) : Math.ceil(waitMs) / 1_000;
+    return {
+      outcome,
+      headers: {
+        date: new Date(now).toUTCString(),
+        'x-ratelimit-limit': String(limit),
+        'x-ratelimit-remaining': String(Math.max(0, limit - this.#used)),
+        'x-ratelimit-reset': String(shown),
+        ...(outcome === 'counted' ? {} : { 'retry-after': String(retryAfter) }),
+        ...(outcome === 'guard' ? { 'x-service-tier': 'unheard-of' } : {}),
+      },
+    };
+  }
+}
