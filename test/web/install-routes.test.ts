@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { InstallFailure } from '../../src/install/install-types.ts';
 import { SESSION_COOKIE } from '../../src/web/session.ts';
 import type { HttpSession } from '../support/http-session.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { AUTHORIZE_URL } from './fake-domain.ts';
 import { install, type StartedWeb, startWeb } from './start-web.ts';
 
@@ -195,6 +197,24 @@ describe('the callback', () => {
       const page = await browser.get(`/oauth/callback?code=ins_${n}&state=${state}`);
       expect(page.url.pathname).toBe(`/instances/ins_${n}`);
     }
+  });
+
+  it('begins anew for a browser whose session was replaced meanwhile, and leaves it its newer cookie', async () => {
+    await install(browser);
+    const id = decodeURIComponent(sessionId() ?? '').replace(/^s:|\..*$/g, '');
+    const digest = createHash('sha256').update(id).digest('base64url');
+    await web.redis.set(`install:{${digest}}:change`, 'another tab', 'PX', 5_000);
+    const [limit = ''] = await web.redis.keys('limit:install:*');
+    const before = Number(await web.redis.get(limit));
+    const beginning = browser.get('/install', { follow: false });
+    // From here on it knows its session, and waits for the other tab.
+    await waitFor(async () => Number(await web.redis.get(limit)) > before);
+    await web.redis.del(`session:${id}`, `install:{${digest}}:change`);
+    const answer = await beginning;
+    expect(answer.location?.href).toBe(`${web.url}/install`);
+    expect(answer.headers.getSetCookie()).toEqual([]);
+    expect(await web.redis.exists(`session:${id}`)).toBe(0);
+    expect((await browser.get('/install', { follow: false })).location?.href).toContain(AUTHORIZE_URL);
   });
 
   it.each([
