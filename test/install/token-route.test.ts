@@ -37,7 +37,8 @@ afterAll(async () => {
   redis.disconnect();
 });
 
-async function passOn(response: ServerResponse): Promise<void> {
+/** What the sandbox grants for the last request: tokens that would work. */
+async function grant(): Promise<Record<string, unknown>> {
   const { headers, body } = tokenServer.requests.at(-1) ?? { headers: {}, body: '' };
   const answer = await fetch(`${sandbox.authUrl}/oauth/token`, {
     method: 'POST',
@@ -47,8 +48,15 @@ async function passOn(response: ServerResponse): Promise<void> {
     },
     body,
   });
-  const text = await answer.text();
-  response.writeHead(answer.status, { 'content-type': 'application/json' }).end(text);
+  return (await answer.json()) as Record<string, unknown>;
+}
+
+/** Answers a token request; `good` is what would be right. */
+type Answer = (response: ServerResponse, good: Record<string, unknown>) => void;
+
+/** From now on the token route answers like this. */
+function answerWith(answer: Answer): void {
+  tokenServer.answer = (response) => void grant().then((good) => answer(response, good));
 }
 
 beforeEach(async () => {
@@ -56,7 +64,7 @@ beforeEach(async () => {
   await redis.del('none', ...(await redis.keys('limit:*')));
   arrivals.length = 0;
   tokenServer.requests.length = 0;
-  tokenServer.answer = (response) => void passOn(response);
+  answerWith(answers(200, (good) => good));
 });
 
 /** Installs as a person does, up to the page behind the callback; the consent is the sandbox's. */
@@ -74,51 +82,62 @@ async function stored() {
   };
 }
 
-function answers(status: number, body: unknown, headers: Record<string, string> = {}) {
-  const text = typeof body === 'string' ? body : JSON.stringify(body);
-  return (response: ServerResponse) =>
-    void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text);
+function answers(
+  status: number,
+  body: (good: Record<string, unknown>) => unknown,
+  headers: Record<string, string> = {},
+): Answer {
+  return (response, good) => {
+    const content = body(good);
+    const text = typeof content === 'string' ? content : JSON.stringify(content);
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text);
+  };
 }
 
-const HTML = '<!doctype html><script>alert(1)</script>';
-const GOOD = { access_token: 'at', refresh_token: 'rt', expires_at: '1772370000', token_type: 'Bearer' };
-const BOMB = gzipSync(Buffer.alloc(64 * 1_024 * 1_024, ' '));
+const html = () => '<!doctype html><script>alert(1)</script>';
+const right = (good: Record<string, unknown>) => good;
+/** Right but for some members. */
+const but = (wrong: Record<string, unknown>) => (good: Record<string, unknown>) => ({ ...good, ...wrong });
+const SPACES = ' '.repeat(32 * 1_024 * 1_024);
 
-const CASES: [string, (response: ServerResponse) => void][] = [
-  ['301 to another place', answers(301, '', { location: elsewhereUrl })],
-  ['302 to another place', answers(302, '', { location: elsewhereUrl })],
-  ['303 to another place', answers(303, '', { location: elsewhereUrl })],
-  ['307 to another place', answers(307, '', { location: elsewhereUrl })],
-  ['308 to another place, with a good body', answers(308, GOOD, { location: elsewhereUrl })],
-  ['a refresh header and a link to another place', answers(200, HTML, { refresh: `0; url=${elsewhereUrl}` })],
-  ['500', answers(500, { error: 'server_error' })],
-  ['500 with good tokens', answers(500, GOOD)],
-  ['502 with HTML', answers(502, HTML, { 'content-type': 'text/html' })],
-  ['200 with HTML', answers(200, HTML, { 'content-type': 'text/html' })],
-  ['200 with HTML that is called JSON', answers(200, HTML)],
-  ['200 with nothing', answers(200, '')],
+const CASES: [string, Answer][] = [
+  ['301 to another place', answers(301, right, { location: elsewhereUrl })],
+  ['302 to another place', answers(302, right, { location: elsewhereUrl })],
+  ['303 to another place', answers(303, right, { location: elsewhereUrl })],
+  ['307 to another place', answers(307, right, { location: elsewhereUrl })],
+  ['308 to another place', answers(308, right, { location: elsewhereUrl })],
+  ['a refresh header and a link to another place', answers(200, html, { refresh: `0; url=${elsewhereUrl}` })],
+  ['500', answers(500, () => ({ error: 'server_error' }))],
+  ['500 with good tokens', answers(500, right)],
+  ['502 with HTML', answers(502, html, { 'content-type': 'text/html' })],
+  ['200 with HTML', answers(200, html, { 'content-type': 'text/html' })],
+  ['200 with HTML that is called JSON', answers(200, html)],
+  ['200 with nothing', answers(200, () => '')],
   ['204', (response) => void response.writeHead(204).end()],
-  ['200 with null', answers(200, 'null')],
-  ['200 with a list', answers(200, [GOOD])],
-  ['200 with a text', answers(200, '"at"')],
-  ['200 with half a document', answers(200, '{"access_token":"at","refresh_token":"r')],
-  ['200 without an access token', answers(200, { ...GOOD, access_token: undefined })],
-  ['200 without a refresh token', answers(200, { ...GOOD, refresh_token: undefined })],
-  ['200 with an empty access token', answers(200, { ...GOOD, access_token: '' })],
-  ['200 with a number for the access token', answers(200, { ...GOOD, access_token: 7 })],
-  ['200 with an object for the access token', answers(200, { ...GOOD, access_token: { toString: 'x' } })],
-  ['200 with a list for the refresh token', answers(200, { ...GOOD, refresh_token: ['rt'] })],
-  ['200 with true for the refresh token', answers(200, { ...GOOD, refresh_token: true })],
-  ['200 with a header hidden in the token', answers(200, { ...GOOD, access_token: 'at\r\nx-evil: 1' })],
-  ['200 with a lone surrogate for a token', answers(200, '{"access_token":"\\ud800","refresh_token":"rt"}')],
-  ['200 with an error inside', answers(200, { error: 'invalid_grant' })],
-  ['200 and far too much', answers(200, JSON.stringify(GOOD) + ' '.repeat(2_000_000))],
+  ['200 with null', answers(200, () => 'null')],
+  ['200 with a list', answers(200, (good) => [good])],
+  ['200 with a text', answers(200, (good) => JSON.stringify(good.access_token))],
+  ['200 with half a document', answers(200, (good) => JSON.stringify(good).slice(0, -1))],
+  ['200 without an access token', answers(200, but({ access_token: undefined }))],
+  ['200 without a refresh token', answers(200, but({ refresh_token: undefined }))],
+  ['200 with an empty access token', answers(200, but({ access_token: '' }))],
+  ['200 with a number for the access token', answers(200, but({ access_token: 7 }))],
+  ['200 with an object for the access token', answers(200, but({ access_token: { toString: 'x' } }))],
+  ['200 with a list for the refresh token', answers(200, but({ refresh_token: ['rt'] }))],
+  ['200 with true for the refresh token', answers(200, but({ refresh_token: true }))],
+  [
+    '200 with a header hidden in the token',
+    answers(200, (good) => but({ access_token: `${good.access_token}\r\nx-evil: 1` })(good)),
+  ],
+  ['200 with a lone surrogate for a token', answers(200, but({ refresh_token: '\ud800' }))],
+  ['200 with an error inside', answers(200, () => ({ error: 'invalid_grant' }))],
+  ['200 and far too much', answers(200, (good) => JSON.stringify(good) + SPACES.slice(0, 2_000_000))],
   [
     '200 and a bomb',
-    (response) =>
+    (response, good) =>
       void response
         .writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
-        .end(BOMB),
+        .end(gzipSync(JSON.stringify(good) + SPACES)),
   ],
   ['a broken connection', (response) => void response.destroy()],
   [
@@ -137,7 +156,7 @@ describe('a token route that answers the exchange with', () => {
       const before = await stored();
       const browser = testApp.session();
       const fresh = await control.addCompany({ name: 'Fresh', plan: 'starter' });
-      tokenServer.answer = answer;
+      answerWith(answer);
       const page = await comeBack(browser, fresh);
 
       expect(page.url.pathname).toBe('/oauth/callback');
@@ -161,7 +180,7 @@ describe('a token route that answers the exchange with', () => {
     await waitForStatus(browser, id, isSynced);
     const before = await stored();
     for (const [what, answer] of CASES) {
-      tokenServer.answer = answer;
+      answerWith(answer);
       expect((await comeBack(browser, company)).status, what).toBe(502);
     }
     expect(await stored()).toEqual(before);

@@ -154,3 +154,29 @@ test('a redirect is not followed with the credentials', async () => {
   await expect(client.refresh('rt-0')).rejects.toThrow();
   expect(server.requests.map(({ url }) => url)).toEqual(['/auth/oauth/token']);
 });
+
+test.each([
+  ['a space', 'a t'],
+  ['the end of a header', 'at\r\nx-evil: 1'],
+  ['a NUL', 'at\0'],
+  ['half a character', '\ud800'],
+  ['an umlaut', 'ät'],
+])('a token with %s is none, to exchange and to refresh', async (_what, token) => {
+  for (const wrong of [{ access_token: token }, { refresh_token: token }]) {
+    server.answerJson(200, { ...GRANTED, ...wrong });
+    await expect(client.refresh('rt-0')).rejects.toThrow('cannot be one');
+    await expect(client.exchange('code-1', 'state-1')).rejects.toThrow('cannot be one');
+  }
+});
+
+test('an answer that is far too large is not read to its end', async () => {
+  server.answer = (response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    const more = () => {
+      while (response.write(' '.repeat(64 * 1_024)));
+    };
+    response.on('drain', more);
+    more();
+  };
+  await expect(client.refresh('rt-0')).rejects.toThrow();
+});
