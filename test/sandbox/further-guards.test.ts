@@ -55,6 +55,12 @@ test('a further guard takes placeholders, and every route when it names none', a
   expect(await service.statuses(4, '/me', token)).toEqual([200, 200, 200, 429]);
 });
 
+test('a further guard’s placeholder stands where the route has one: a search is no conversation', async () => {
+  const paths = ['/conversations/:conversation_id/messages'];
+  const { service, token } = await start({ tier: 'messages', requests: 1, per_ms: 1_000, paths });
+  expect(await service.statuses(2, '/conversations/search/messages', token)).toEqual([200, 200]);
+});
+
 test('a route with a guard of its own keeps it beside a further one, and each refusal names its own', async () => {
   const { service, company, token } = await start({ tier: 'writes', requests: 6, per_ms: 2_000 });
   const tiers: unknown[] = [];

@@ -23,6 +23,23 @@ export function matchPath(pattern: string, path: string): Record<string, string>
   return params;
 }
 
+/** Whether a placeholder of the pattern stands wherever the route has one. */
+function meansRoute(pattern: string, route: string): boolean {
+  const wanted = pattern.split('/');
+  return route.split('/').every((segment, at) => segment.startsWith(':') || segment === wanted[at]);
+}
+
+/**
+ * Whether a path or pattern that somebody names means a request: `/conversations/:conversation_id/tags` does not mean
+ * `/conversations/search/tags`, which is a search.
+ *
+ * @param route pattern of the route that serves the request; undefined when there is none
+ */
+export function meansRequest(pattern: string, path: string, route: string | undefined): boolean {
+  if (matchPath(pattern, path) === undefined) return false;
+  return route === undefined || pattern === path || meansRoute(pattern, route);
+}
+
 function decode(segment: string): string | undefined {
   try {
     return decodeURIComponent(segment);

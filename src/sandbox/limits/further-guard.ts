@@ -1,5 +1,5 @@
 import type { GuardRule } from '../../contract/guards.ts';
-import { matchPath } from '../http/path-pattern.ts';
+import { meansRequest } from '../http/path-pattern.ts';
 
 /** A guard that the specification does not have: a service may add one on any route. Plain data. */
 export interface FurtherGuard extends GuardRule {
@@ -9,6 +9,5 @@ export interface FurtherGuard extends GuardRule {
 
 /** Whether a guard is for a request to this path. @param route the route's pattern; undefined when none serves it */
 export function isFor({ paths }: FurtherGuard, path: string, route: string | undefined): boolean {
-  if (paths === undefined) return true;
-  return paths.some((wanted) => wanted === route || matchPath(wanted, path) !== undefined);
+  return paths === undefined || paths.some((wanted) => meansRequest(wanted, path, route));
 }
