@@ -2,17 +2,21 @@ import { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { ServiceTime } from '../src/client/service-time.ts';
 import type { Logger } from '../src/runtime/logging.ts';
+import { watchLoopLoad } from '../src/sync/loop-load.ts';
+import { PageGate } from '../src/sync/page-gate.ts';
 import { type ScheduleParts, startDueRuns } from '../src/sync/schedule.ts';
 import type { SyncParts } from '../src/sync/slice-parts.ts';
 import { SlotWaits } from '../src/sync/slot-waits.ts';
-import { type IndexParts, keepIndex } from './keep-index.ts';
 import { connectionTrouble, QUEUE, type Queues, type SyncJobData } from './queues.ts';
 import { rotateTokens } from './rotate-tokens.ts';
 import { keepSchedules, UPKEEP } from './schedules.ts';
 import { syncRun } from './sync-run.ts';
 
-/** Runs that one process works on at the same time; most of them wait for the network. */
-const RUNS_AT_ONCE = 50;
+/**
+ * Runs that one process holds at the same time. Most of them wait: for the network, their turn at the gate, own logic.
+ * That costs a few kilobytes each; a run that has no place would pay with a turn at the queue for every few pages.
+ */
+const RUNS_AT_ONCE = 5_000;
 
 // After kill -9 another worker has the job within lock and check together; what the dead one still sends or
 // writes is kept out by the run's fence. A job may be lost so as often as it likes.
@@ -25,11 +29,8 @@ export interface WorkerParts {
   queues: Queues;
   sync: SyncParts;
   schedule: ScheduleParts;
-  index: Omit<IndexParts, 'logger'>;
   time: ServiceTime;
   logger: Logger;
-  /** Told how long the job of a new run waited for a place in a worker, in milliseconds. */
-  onFirstTurn?: (turn: { waitMs: number }) => void;
 }
 
 /** The workers of one process, running. */
@@ -43,13 +44,20 @@ export function startWorkers(parts: WorkerParts): Workers {
   const { queues, logger } = parts;
   const connection = parts.connect();
   const stopping = new AbortController();
-  const context = { logger, signal: stopping.signal, waits: new SlotWaits() };
+  const gate = new PageGate();
+  const endWatch = watchLoopLoad((load) => gate.adjust(load));
+  let running = 0;
+  const hasRoom = () => running < RUNS_AT_ONCE;
+  const context = { logger, signal: stopping.signal, gate, waits: new SlotWaits(), hasRoom };
 
-  const sync = new Worker<SyncJobData>(QUEUE.sync, (job, token) => syncRun(parts.sync, job, token, context), {
-    connection,
-    concurrency: RUNS_AT_ONCE,
-    ...RECOVERY,
-  });
+  const sync = new Worker<SyncJobData>(
+    QUEUE.sync,
+    async (job, token) => {
+      running++;
+      await syncRun(parts.sync, job, token, context).finally(() => running--);
+    },
+    { connection, concurrency: RUNS_AT_ONCE, ...RECOVERY },
+  );
   const upkeep = new Worker(
     QUEUE.upkeep,
     async (job) => {
@@ -68,19 +76,13 @@ export function startWorkers(parts: WorkerParts): Workers {
     worker.on('failed', (job, error) => logger.error({ job: job?.id, err: error }, 'a job failed'));
     worker.on('error', connectionTrouble(logger, worker.name));
   }
-  sync.on('active', (job) => {
-    // Later turns do not say since when they could have been taken: BullMQ keeps the moment of the job's creation alone.
-    if (job.attemptsStarted === 1) {
-      parts.onFirstTurn?.({ waitMs: Math.max(0, (job.processedOn ?? Date.now()) - job.timestamp) });
-    }
-  });
   const endSchedules = keepSchedules(queues, logger, parts.schedule.intervalMs);
-  const endIndex = keepIndex({ ...parts.index, logger });
   return {
     async close() {
       endSchedules();
+      endWatch();
       stopping.abort();
-      await Promise.all([sync.close(), upkeep.close(), endIndex()]);
+      await Promise.all([sync.close(), upkeep.close()]);
       connection.disconnect();
     },
   };

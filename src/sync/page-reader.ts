@@ -34,6 +34,7 @@ export class PageReader {
   #begun = 0;
   #ahead: Promise<Fetched> | undefined;
   #isWriting = false;
+  #kept = 0;
   // For this slice only: another process may renew it, and a disconnect must end its use.
   #token: HeldToken | undefined;
 
@@ -67,6 +68,7 @@ export class PageReader {
    */
   async read(run: Run): Promise<PageRead> {
     this.#run = run;
+    if (this.#isWriting) this.#forget(1);
     this.#isWriting = false;
     const ahead = this.#ahead;
     this.#ahead = undefined;
@@ -89,24 +91,30 @@ export class PageReader {
     this.#context.signal.removeEventListener('abort', this.#breakOff);
     this.#breakOff();
     await this.#ahead?.catch(() => undefined);
+    this.#forget(this.#kept);
+  }
+
+  #forget(pages: number): void {
+    this.#kept -= pages;
+    for (let count = 0; count < pages; count++) this.#context.gate.written();
   }
 
   readonly #breakOff = (): void => this.#broken.abort();
 
+  /** @param admission what the answer before brought, together with a place in the gate */
   async #fetch(cursor: string | null, admission?: Admission): Promise<Fetched> {
     const { api } = this.#parts;
-    const { route } = this.#work.resource;
     this.#begun++;
     let pending = admission;
     try {
-      const url = api.pageAddress(route, cursor);
+      const url = api.pageAddress(this.#work.resource.route, cursor);
       for (let rejected: string | undefined; ; ) {
         const { text } = await this.#accessToken(rejected);
         const permit = await this.#admit(pending);
         pending = undefined;
         if ('until' in permit) return permit;
         try {
-          return await api.listPage(url, permit, text, this.#leadsOn, this.#broken.signal);
+          return await this.#ask(url, permit, text);
         } catch (error) {
           if (!(error instanceof ServiceError) || error.remedy !== 'refresh') throw error;
           if (rejected !== undefined) throw rejectedAgain(error);
@@ -114,8 +122,28 @@ export class PageReader {
         }
       }
     } catch (error) {
+      if (pending !== undefined) this.#context.gate.leave();
       if (pending?.permit !== undefined) await api.giveBack(pending.permit);
       throw error;
+    }
+  }
+
+  /** Sends the request under a permit and a place in the gate; both are kept for the next page if that is wanted. */
+  async #ask(url: URL, permit: Permit, accessToken: string): Promise<Fetched> {
+    const { gate } = this.#context;
+    let isInside = true;
+    const leadsOn = (page: ListPage) => {
+      gate.leave();
+      isInside =
+        !this.#isWriting && this.#token?.isDue() === false && this.#wantsAfter(page) && gate.tryEnter();
+      return isInside;
+    };
+    try {
+      const got = await this.#parts.api.listPage(url, permit, accessToken, leadsOn, this.#broken.signal);
+      if (got.admission !== undefined) isInside = false;
+      return got;
+    } finally {
+      if (isInside) gate.leave();
     }
   }
 
@@ -126,18 +154,22 @@ export class PageReader {
     return this.#token;
   }
 
-  /** @param first an admission that was asked for already */
+  /**
+   * A permit, with a place in the gate.
+   *
+   * @param first an admission that was asked for already, with its place
+   */
   async #admit(first?: Admission): Promise<Permit | { until: number }> {
-    const { api, onSlot } = this.#parts;
-    const { instance, resource, claim } = this.#work;
-    const { waits } = this.#context;
+    const { gate, waits } = this.#context;
+    const { claim } = this.#work;
     for (let known = first; ; known = undefined) {
-      const admission = known ?? (await api.acquire(instance.company_id ?? instance.id, resource.route));
+      const admission = known ?? (await this.#acquire());
       const now = this.#now();
       if (admission.permit !== undefined) {
-        onSlot?.({ waitMs: waits.end(claim, now) });
+        this.#parts.onSlot?.({ waitMs: waits.end(claim, now) });
         return admission.permit;
       }
+      gate.leave();
       const until = now + admission.waitMs;
       waits.wait(claim, until, now);
       if (admission.waitMs > SHORT_WAIT_MS) return { until };
@@ -145,8 +177,17 @@ export class PageReader {
     }
   }
 
-  readonly #leadsOn = (page: ListPage): boolean =>
-    !this.#isWriting && this.#token?.isDue() === false && this.#wantsAfter(page);
+  async #acquire(): Promise<Admission> {
+    const { gate } = this.#context;
+    const { instance, resource } = this.#work;
+    await gate.enter(this.#run.pages, this.#broken.signal);
+    try {
+      return await this.#parts.api.acquire(instance.company_id ?? instance.id, resource.route);
+    } catch (error) {
+      gate.leave();
+      throw error;
+    }
+  }
 
   #wantsAfter(page: ListPage): boolean {
     return page.next !== null && this.#run.attempt === 0 && this.#mayAsk();

@@ -8,6 +8,7 @@ import type { PageStore } from '../store/pages.ts';
 import type { RunClaim, RunStore } from '../store/runs.ts';
 import type { Tokens } from '../tokens/tokens.ts';
 import type { OwnLogic } from './own-logic.ts';
+import type { PageGate } from './page-gate.ts';
 import type { Resource } from './resources.ts';
 import type { SlotWaits } from './slot-waits.ts';
 
@@ -29,8 +30,6 @@ export interface SyncParts {
   onPage?: (page: { resource: string; records: number }) => void;
   /** Told of every run that ended. */
   onRunEnd?: (end: { resource: string; outcome: 'finished' | 'failed' }) => void;
-  /** Leaves secrets out of an error's message, before it is stored and shown. */
-  hideSecrets?: (text: string) => string;
   now?: () => number;
 }
 
@@ -46,6 +45,8 @@ export interface SliceContext {
   logger: Logger;
   /** Aborted when the process shuts down: the slice ends where it can be taken up again. */
   signal: AbortSignal;
+  /** How many pages this process asks for at the same time. */
+  gate: PageGate;
   waits: SlotWaits;
 }
 

@@ -1,0 +1,109 @@
+import { expect, test } from 'vitest';
+import { PageGate } from '../../src/sync/page-gate.ts';
+
+const CALM = { utilization: 0.5, lateMs: 0 };
+const OVERLOADED = { utilization: 1, lateMs: 100 };
+const never = new AbortController().signal;
+
+/** A gate whose places are all taken; answers how many those are. */
+function full(gate = new PageGate()): { gate: PageGate; places: number } {
+  let places = 0;
+  while (gate.tryEnter()) places++;
+  return { gate, places };
+}
+
+/** Lets somebody wait; notes when it gets in. */
+function wait(gate: PageGate, name: string, pages: number, order: string[]): Promise<void> {
+  return gate.enter(pages, never).then(() => {
+    order.push(name);
+  });
+}
+
+/** Everybody inside leaves, one after the other. */
+async function empty(gate: PageGate, count: number): Promise<void> {
+  for (let left = 0; left < count; left++) {
+    gate.leave();
+    await Promise.resolve();
+  }
+}
+
+test('who has fewer pages goes first, and who came first among equals', async () => {
+  const { gate } = full();
+  const order: string[] = [];
+  const all = [
+    wait(gate, 'giant', 5_000, order),
+    wait(gate, 'second of three pages', 3, order),
+    wait(gate, 'other giant', 900, order),
+    wait(gate, 'third of three pages', 3, order),
+    wait(gate, 'new', 0, order),
+  ];
+  await empty(gate, all.length);
+  await Promise.all(all);
+  expect(order).toEqual(['new', 'second of three pages', 'third of three pages', 'giant', 'other giant']);
+});
+
+test('nobody slips past those that wait', async () => {
+  const { gate } = full();
+  const order: string[] = [];
+  const one = wait(gate, 'one', 9, order);
+  expect(gate.tryEnter()).toBe(false);
+  gate.leave();
+  await one;
+  expect(gate.tryEnter()).toBe(false);
+});
+
+test('who is called away while it waits takes no place', async () => {
+  const { gate } = full();
+  const away = new AbortController();
+  const order: string[] = [];
+  const gone = gate.enter(0, away.signal);
+  const other = wait(gate, 'other', 50, order);
+  away.abort(new Error('the process ends'));
+  await expect(gone).rejects.toThrow('the process ends');
+  await expect(gate.enter(0, away.signal)).rejects.toThrow('the process ends');
+  gate.leave();
+  await other;
+  gate.leave();
+  expect(gate.tryEnter()).toBe(true);
+});
+
+test('it opens while it is full and the process has time, not when nobody wants in', () => {
+  const { gate, places } = full();
+  gate.adjust(CALM);
+  const more = full(gate).places;
+  expect(more).toBeGreaterThan(0);
+  const idle = new PageGate();
+  for (let times = 0; times < 50; times++) idle.adjust(CALM);
+  expect(full(idle).places).toBe(places);
+});
+
+test('it closes while the process is overloaded, but never quite', async () => {
+  const { gate, places } = full();
+  for (let times = 0; times < 200; times++) gate.adjust(OVERLOADED);
+  expect(gate.tryEnter()).toBe(false);
+  await empty(gate, places);
+  const left = full(gate).places;
+  expect(left).toBeGreaterThan(0);
+  expect(left).toBeLessThan(places / 2);
+});
+
+test('a busy process whose pages come in time keeps it as it is', () => {
+  const { gate } = full();
+  gate.adjust({ utilization: 1, lateMs: 2 });
+  expect(full(gate).places).toBe(0);
+});
+
+test('while many pages are kept in memory, as own logic takes its time, no more are asked for', async () => {
+  const gate = new PageGate();
+  let pages = 0;
+  for (; pages < 10_000 && gate.tryEnter(); pages++) {
+    gate.leave();
+    gate.keep();
+  }
+  expect(pages).toBe(1_000);
+  const order: string[] = [];
+  const next = wait(gate, 'next', 0, order);
+  expect(order).toEqual([]);
+  gate.written();
+  await next;
+});
