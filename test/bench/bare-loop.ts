@@ -19,6 +19,8 @@ export interface BareOrder {
   lists: BareList[];
   /** Ends after so many pages, or else when every list is at its end. */
   pages?: number;
+  /** Or after so many milliseconds. */
+  forMs?: number;
   /** Requests under way at the same time, each for another list. */
   atOnce: number;
 }
@@ -65,12 +67,8 @@ async function copyPage(
  * transaction a page. No budget, no queue, no tokens that expire, no look at what changed, no fence. The lists take
  * turns, a page each, as companies that are synced at the same time do.
  */
-async function copyAll({
-  dir,
-  lists,
-  pages = Number.POSITIVE_INFINITY,
-  atOnce,
-}: BareOrder): Promise<BareDone> {
+async function copyAll(order: BareOrder): Promise<BareDone> {
+  const { dir, lists, pages = Number.POSITIVE_INFINITY, forMs = Number.POSITIVE_INFINITY, atOnce } = order;
   const store = await openBareStore(`file:${join(dir, 'bare.db')}`, lists);
   const agent = new Agent({ keepAliveTimeout: 30_000 });
   const done: BareDone = { pages: 0, records: 0, wallMs: 0, cpuMs: 0 };
@@ -78,8 +76,9 @@ async function copyAll({
   const usedBefore = process.cpuUsage();
   const turns: Place[] = lists.map((list) => ({ list, next: list.url }));
   let begun = 0;
+  const isEnough = () => begun >= pages || performance.now() - startedAt >= forMs;
   const work = async () => {
-    for (let place = turns.shift(); place !== undefined && begun < pages; place = turns.shift()) {
+    for (let place = turns.shift(); place !== undefined && !isEnough(); place = turns.shift()) {
       begun += 1;
       const next = await copyPage(store, agent, place, done);
       if (next !== null) turns.push({ list: place.list, next });

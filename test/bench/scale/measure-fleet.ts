@@ -1,0 +1,127 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PARTNER_LIMIT } from '../../../src/contract/limits.ts';
+import { findFreePort } from '../../../src/runtime/free-port.ts';
+import { BenchApp, benchDir, startBenchRedis } from '../support/bench-app.ts';
+import { BenchSandbox } from '../support/bench-sandbox.ts';
+import { CopyWatch } from '../support/copy-watch.ts';
+import { addCompanies, installAll } from '../support/fleet.ts';
+import { median } from '../support/numbers.ts';
+import { shareOfLimit, windowsOf } from '../support/window-shares.ts';
+import { type LoopDelay, readLoopDelay } from './loop-delay.ts';
+
+/** What is measured. */
+export interface FleetOrder {
+  size: number;
+  windowMs: number;
+  /** Whether the companies want more than the core can do. */
+  isFull: boolean;
+  lists: { contacts: number; conversations: number };
+}
+
+/** What came of it. */
+export interface FleetFigures {
+  pagesPerS: number;
+  /** Of one core. */
+  cpuShare: number;
+  /** Of what each company could have had: the one that got least, and the one in the middle. */
+  least: number;
+  middle: number;
+  refusals: number;
+  loopDelayMs: LoopDelay;
+  rssMib: number;
+  /** From the install of a small company to the end of its first sync, with nothing else to do, and among the others. */
+  aloneMs: number;
+  amongMs: number;
+}
+
+const SMALL = { contacts: 450, conversations: 0 };
+const ARRIVALS = 3;
+/** Not counted: the start of everything, and a window's first minute has all companies begin at the same time. */
+const FULL_RAMP_MS = 10_000;
+const FULL_MEASURED_MS = 50_000;
+/** Begun windows to look at when the core is not full: the last one's begin ends the look. */
+const ROOMY_WINDOWS = 2.3;
+const MIB = 1024 ** 2;
+
+/** One worker process and many companies. */
+export async function measureFleet({ size, windowMs, isFull, lists }: FleetOrder): Promise<FleetFigures> {
+  const dir = benchDir();
+  const sandbox = await BenchSandbox.start({ windowMs });
+  const redis = await startBenchRedis(dir.path);
+  const bench = await BenchApp.open(sandbox, redis.url, dir.path);
+  const watch = new CopyWatch(bench.databasePath);
+  const small = await addCompanies(sandbox, 2 * ARRIVALS + 1, SMALL);
+  const arrive = async () => {
+    const company = small.pop();
+    if (company === undefined) throw new RangeError('no more small companies');
+    const grant = await sandbox.authorize(company);
+    const startedAt = performance.now();
+    const id = await bench.install(company, grant);
+    await bench.sync(id);
+    await watch.complete(id);
+    return performance.now() - startedAt;
+  };
+  try {
+    const aloneMs = await measureAlone(bench, arrive);
+    const companies = await addCompanies(sandbox, size, lists);
+    const instances = await installAll(bench, sandbox, companies);
+    const port = await findFreePort();
+    const worker = await bench.startWorker({ WORKER_PORT: String(port) });
+    const seenBefore = (await sandbox.requests()).length;
+    await watch.until(({ pages }) => pages > size, 60_000);
+    if (isFull) await sleep(FULL_RAMP_MS);
+
+    const begin = { at: performance.now(), pages: watch.pagesOfEach(), cpuMs: worker.usage()?.cpuMs ?? 0 };
+    await readLoopDelay(port);
+    const measuredMs = isFull ? FULL_MEASURED_MS : windowMs * ROOMY_WINDOWS;
+    const among: number[] = [];
+    for (let arrival = 0; arrival < ARRIVALS; arrival++) {
+      await sleep((arrival + 1) * (measuredMs / (ARRIVALS + 1)) - (performance.now() - begin.at));
+      among.push(await arrive());
+    }
+    await sleep(measuredMs - (performance.now() - begin.at));
+    const loopDelayMs = await readLoopDelay(port);
+    const { cpuMs = 0, rssBytes = 0 } = worker.usage() ?? {};
+    const elapsedMs = performance.now() - begin.at;
+    const pages = watch.pagesOfEach();
+    const pagesOf = (id: string) => (pages.get(id) ?? 0) - (begin.pages.get(id) ?? 0);
+    const got = instances.map(pagesOf);
+    const total = got.reduce((sum, one) => sum + one, 0);
+
+    const journal = await sandbox.requests(seenBefore);
+    const timesOf = new Map<string, number[]>(companies.map(({ id }) => [id, []]));
+    for (const { company_id, at } of journal) timesOf.get(company_id ?? '')?.push(at);
+    const shares = isFull
+      ? got.map((one) => one / (total / size))
+      : [...timesOf.values()].map(
+          (at) => shareOfLimit(windowsOf(at, windowMs), PARTNER_LIMIT, windowMs) ?? 0,
+        );
+    return {
+      pagesPerS: (total / elapsedMs) * 1_000,
+      cpuShare: (cpuMs - begin.cpuMs) / elapsedMs,
+      least: Math.min(...shares),
+      middle: median(shares),
+      refusals: journal.filter(({ status }) => status === 429).length,
+      loopDelayMs,
+      rssMib: rssBytes / MIB,
+      aloneMs,
+      amongMs: median(among),
+    };
+  } finally {
+    watch.close();
+    await bench.close();
+    await redis.end();
+    await sandbox.end();
+    dir.remove();
+  }
+}
+
+/** With a worker that has nothing else to do, but has done it once before. */
+async function measureAlone(bench: BenchApp, arrive: () => Promise<number>): Promise<number> {
+  const worker = await bench.startWorker();
+  await arrive();
+  const alone: number[] = [];
+  for (let arrival = 0; arrival < ARRIVALS; arrival++) alone.push(await arrive());
+  await worker.stop();
+  return median(alone);
+}
