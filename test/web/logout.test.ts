@@ -98,9 +98,8 @@ it('is final: a request that had begun before does not bring the session back', 
 });
 
 it('ends the open live streams of the session, here and at other processes, and no others', async () => {
-  const live = { intervalMs: 20, keepAliveMs: 50 };
-  web = await startWeb({ redis: web.redis, live });
-  const elsewhere = await startWeb({ redis: web.redis, live });
+  web = await startWeb({ redis: web.redis });
+  const elsewhere = await startWeb({ redis: web.redis, live: { keepAliveMs: 50 } });
   browser = web.browser();
   const other = web.browser();
   await install(browser);
