@@ -7,6 +7,7 @@ import { PageGate } from '../src/sync/page-gate.ts';
 import { type ScheduleParts, startDueRuns } from '../src/sync/schedule.ts';
 import type { SyncParts } from '../src/sync/slice-parts.ts';
 import { SlotWaits } from '../src/sync/slot-waits.ts';
+import { type IndexParts, keepIndex } from './keep-index.ts';
 import { connectionTrouble, QUEUE, type Queues, type SyncJobData } from './queues.ts';
 import { rotateTokens } from './rotate-tokens.ts';
 import { keepSchedules, UPKEEP } from './schedules.ts';
@@ -29,8 +30,11 @@ export interface WorkerParts {
   queues: Queues;
   sync: SyncParts;
   schedule: ScheduleParts;
+  index: Omit<IndexParts, 'logger'>;
   time: ServiceTime;
   logger: Logger;
+  /** Told how long the job of a new run waited for a place in a worker, in milliseconds. */
+  onFirstTurn?: (turn: { waitMs: number }) => void;
 }
 
 /** The workers of one process, running. */
@@ -76,13 +80,20 @@ export function startWorkers(parts: WorkerParts): Workers {
     worker.on('failed', (job, error) => logger.error({ job: job?.id, err: error }, 'a job failed'));
     worker.on('error', connectionTrouble(logger, worker.name));
   }
+  sync.on('active', (job) => {
+    // Later turns do not say since when they could have been taken: BullMQ keeps the moment of the job's creation alone.
+    if (job.attemptsStarted === 1) {
+      parts.onFirstTurn?.({ waitMs: Math.max(0, (job.processedOn ?? Date.now()) - job.timestamp) });
+    }
+  });
   const endSchedules = keepSchedules(queues, logger, parts.schedule.intervalMs);
+  const endIndex = keepIndex({ ...parts.index, logger });
   return {
     async close() {
       endSchedules();
       endWatch();
       stopping.abort();
-      await Promise.all([sync.close(), upkeep.close()]);
+      await Promise.all([sync.close(), upkeep.close(), endIndex()]);
       connection.disconnect();
     },
   };

@@ -30,6 +30,8 @@ export interface SyncParts {
   onPage?: (page: { resource: string; records: number }) => void;
   /** Told of every run that ended. */
   onRunEnd?: (end: { resource: string; outcome: 'finished' | 'failed' }) => void;
+  /** Leaves secrets out of an error's message, before it is stored and shown. */
+  hideSecrets?: (text: string) => string;
   now?: () => number;
 }
 
