@@ -13,6 +13,7 @@
 --   blocked   until when the service wants no request of the company
 --   refused   refusals in a row
 --   first, last    of the busy stretch: when its first and its latest request went (that no known guard counts)
+--   paced     when a guard refused that we know nothing of, if one did
 --   probe     the one permit out while nothing is known; probe_at: since when
 --   seen, ahead    the company's clock: its last reading, and how far it is ahead of Redis', in ms
 -- KEYS[2] sorted set: permits in flight, by the moment at which their lease ends
@@ -43,10 +44,14 @@ local guarded, route = ARGV[15] ~= '', ARGV[18]
 local guard_window = guarded and tonumber(ARGV[16])
 
 local FIELDS = { 'end', 'reset', 'remaining', 'limit', 'limit_at', 'burst', 'since', 'told', 'ours', 'at_first', 'others',
-  'trip', 'blocked', 'refused', 'first', 'last', 'probe_at', 'ahead', 'seen', 'probe' }
-local was, s = redis.call('HMGET', state, unpack(FIELDS)), {}
-for index, field in ipairs(FIELDS) do s[field] = tonumber(was[index] or nil) end
-s.probe = was[#FIELDS] ~= '' and was[#FIELDS] or nil
+  'trip', 'blocked', 'refused', 'first', 'last', 'paced', 'probe_at', 'ahead', 'seen', 'probe' }
+local said, before, s = redis.call('HMGET', state, unpack(FIELDS)), {}, {}
+for index, field in ipairs(FIELDS) do
+  local value = said[index]
+  if value == '' then value = false end
+  if value and field ~= 'probe' then value = tonumber(value) end
+  before[field], s[field] = value or nil, value or nil
+end
 
 local time = redis.call('TIME')
 local now, ahead = timing.clock(time[1] * 1000 + math.ceil(time[2] / 1000), s.ahead or 0, s.seen)
@@ -54,10 +59,16 @@ s.seen, s.ahead = now, ahead > 0 and ahead or nil
 
 local function known() return s['end'] ~= nil and now < s['end'] end
 
--- The request may have been sent, so it counts as spent: in the window that we know, and in the one that an answer
--- to an earlier request is yet to tell us of.
-local function spend(permit)
+-- Answers to earlier requests may tell of a window in which this one counts, too.
+local function silent(permit)
+  redis.call('ZREMRANGEBYSCORE', unheard, '-inf', now - lease)
   redis.call('ZADD', unheard, now, permit)
+  redis.call('PEXPIRE', unheard, KEEP_MS)
+end
+
+-- The request may have been sent, so it counts as spent.
+local function spend(permit)
+  silent(permit)
   if known() then s.remaining = s.remaining - 1 end
 end
 
@@ -69,15 +80,14 @@ end
 
 -- What an answer says about the window; `missed` requests may have been counted after it.
 local function hear(sent, missed, held)
-  local said, remaining, reset = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-  local ends_in = tonumber(ARGV[6])
+  local full, remaining, reset, ends_in = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
   -- The contract's limit is the ceiling, whatever more the service would allow.
-  local used, limit = said - remaining, math.min(said, most)
+  local used, limit = full - remaining, math.min(full, most)
   local which = timing.window_of(reset, s.reset, known(), s['end'], s.since, sent)
   if held then s.trip = timing.usual_trip(s.trip, now - sent) end
   if which == 'old' then
     -- Should the service's clock have been set back, it may be the new window's after all.
-    if held then redis.call('ZADD', unheard, now, ARGV[1]) end
+    if held then silent(ARGV[1]) end
     return
   end
   if which == 'same' and known() then
@@ -103,7 +113,7 @@ local function count_passed(sent)
   if s.first and sent >= s.first then
     local count = tonumber(p[1] or nil) == s.first and tonumber(p[2]) or 0
     redis.call('HSET', paces, 'first ' .. route, s.first, 'n ' .. route, count + 1)
-    redis.call('PEXPIRE', paces, KEEP_MS)
+    if count == 0 then redis.call('PEXPIRE', paces, KEEP_MS) end
   elseif p[3] and sent >= tonumber(p[3]) and sent <= tonumber(p[4]) then
     local passed = tonumber(p[6] or 0) + 1
     redis.call('HSET', paces, 'passed ' .. route, passed, 'gap ' .. route, pacing.learned_gap(passed, tonumber(p[5])))
@@ -141,7 +151,7 @@ local function learn_pace(sent, retry_after)
   end
   redis.call('HSET', paces, 'refused_at', now, 'hold', now + retry_after)
   redis.call('PEXPIRE', paces, KEEP_MS)
-  s.first, s.last = nil, nil
+  s.first, s.last, s.paced = nil, nil, now
 end
 
 -- How long this route's pace makes it wait, and the gap itself; false if it has none.

@@ -5,7 +5,6 @@ for _, permit in ipairs(redis.call('ZRANGEBYSCORE', flight, '-inf', now)) do
   redis.call('ZREM', flight, permit)
   spend(permit)
 end
-redis.call('ZREMRANGEBYSCORE', unheard, '-inf', now - lease)
 if s.probe and (not redis.call('ZSCORE', flight, s.probe) or timing.probe_is_overdue(now - s.probe_at, s.trip)) then
   s.probe = nil
 end
@@ -14,7 +13,7 @@ local outcome = ARGV[2]
 if outcome ~= '' then
   local permit = ARGV[1]
   local ends_at = redis.call('ZSCORE', flight, permit)
-  local held = redis.call('ZREM', flight, permit) == 1
+  local held = ends_at and redis.call('ZREM', flight, permit) == 1
   local sent = held and tonumber(ends_at) - lease or now - lease
   -- Requests that the service may have counted after this one, and that no answer will tell of.
   local missed = redis.call('ZCOUNT', unheard, sent, '+inf')
@@ -101,13 +100,14 @@ if ARGV[10] ~= '' then
     wait, why = timing.asking_pause(now - s.probe_at), 'probe'
   end
   local paced, gap = false, 0
-  if wait <= 0 and not guarded then paced, gap = wait_for_pace(free) end
+  if wait <= 0 and s.paced and not guarded then paced, gap = wait_for_pace(free) end
   if paced and paced > 0 then wait, why = paced, 'pace' end
   if wait <= 0 then
     granted = 1
     -- Nothing is known about this window: one request goes and finds out.
     if known() then s.ours = s.ours + 1 else s.probe, s.probe_at = permit, now end
     redis.call('ZADD', flight, now + lease, permit)
+    redis.call('PEXPIRE', flight, KEEP_MS)
     if guarded then
       redis.call('ZADD', bucket, now + lease, permit)
       redis.call('PEXPIRE', bucket, lease + guard_window + 1)
@@ -119,15 +119,12 @@ end
 
 -- A field that has no value any more is emptied: one command writes all.
 local fields = {}
-for index, field in ipairs(FIELDS) do
-  local value = s[field]
-  if value == nil and was[index] and was[index] ~= '' or value ~= nil and tostring(value) ~= was[index] then
+for _, field in ipairs(FIELDS) do
+  if s[field] ~= before[field] then
     fields[#fields + 1] = field
-    fields[#fields + 1] = value or ''
+    fields[#fields + 1] = s[field] or ''
   end
 end
 if #fields > 0 then redis.call('HSET', state, unpack(fields)) end
 redis.call('PEXPIRE', state, KEEP_MS)
-redis.call('PEXPIRE', flight, KEEP_MS)
-redis.call('PEXPIRE', unheard, KEEP_MS)
 return { granted, math.max(0, math.ceil(wait)), why }

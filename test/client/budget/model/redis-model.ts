@@ -9,6 +9,8 @@ type Reply = string | number | null | Reply[];
 export class RedisModel {
   /** Microseconds since 1970, for `TIME` and for expiry. */
   nowUs: number;
+  /** Whether keys are forgotten at their time. */
+  expires = true;
   readonly #entries = new Map<string, Entry>();
   readonly #expiresAtMs = new Map<string, number>();
 
@@ -20,7 +22,7 @@ export class RedisModel {
   call(name: string, args: readonly string[]): Reply {
     const [key = '', ...rest] = args;
     const nowMs = Math.floor(this.nowUs / 1_000);
-    if ((this.#expiresAtMs.get(key) ?? Number.POSITIVE_INFINITY) <= nowMs) this.#delete(key);
+    if (this.expires && (this.#expiresAtMs.get(key) ?? Number.POSITIVE_INFINITY) <= nowMs) this.#delete(key);
     switch (name) {
       case 'TIME':
         return [String(Math.floor(this.nowUs / 1e6)), String(this.nowUs % 1e6)];
