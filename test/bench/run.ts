@@ -11,6 +11,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   cost: async () => (await import('./cost.ts')).cost,
   scale: async () => (await import('./scale.ts')).scale,
   'second-run': async () => (await import('./second-run.ts')).secondRun,
+  million: async () => (await import('./million.ts')).million,
 };
 
 const GIB = 1024 ** 3;

@@ -58,6 +58,12 @@ export class CopyWatch {
     while ((this.#unfinished.get(instanceId)?.count ?? 1) > 0) await sleep(LOOK_EVERY_MS / 4);
   }
 
+  /** Resolves when every record is in the index of the search. */
+  async indexed(): Promise<void> {
+    const queue = this.#sqlite.prepare<[], { place: number }>('select place from search_queue limit 1');
+    while (queue.get() !== undefined) await sleep(LOOK_EVERY_MS);
+  }
+
   /** Resolves when the progress is as wanted. @throws when it is not after `limitMs` */
   async until(isReached: (progress: Progress) => boolean, limitMs: number): Promise<Progress> {
     const endsAt = performance.now() + limitMs;
