@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { API, ROUTES } from '../../src/contract/api/api.ts';
@@ -7,27 +7,10 @@ import { LEDGER } from '../../src/sandbox/ledger/ledger.ts';
 import { ledgerMarkdown } from '../../src/sandbox/ledger/markdown.ts';
 import { MEASURED } from '../../src/sandbox/ledger/measured.ts';
 import { locate, SECTIONS } from '../../src/sandbox/ledger/rule.ts';
+import { hasTest } from '../support/cited-tests.ts';
 import { startSandbox } from './test-sandbox.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-
-/** What a title may come out as: the parts that a table of cases fills in may be anything. */
-function titlePattern(title: string): RegExp {
-  const literal = title.replaceAll(/\\(['"`\\])/g, '$1').replaceAll(/[.*+?^()|[\]\\{}]/g, '\\$&');
-  return new RegExp(`^${literal.replaceAll(/%[sdifjo#$]|\$(?:\\\{[^}]*\\\}|[\w.]+)/g, '.*')}$`);
-}
-
-/** Whether a file has a test with this title: texts that come first in a call, before a function. */
-function hasTest(file: string, wanted: string): boolean {
-  const source = existsSync(join(ROOT, file)) ? readFileSync(join(ROOT, file), 'utf8') : '';
-  const titles = source.matchAll(
-    /\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1,\s*(?:\{[^}]*\},\s*)?(?:async\s*)?(?:\(|\w+ =>|function)/g,
-  );
-  return [...titles].some(([, , title = '']) =>
-    // A title that comes out of a table as a whole must stand there.
-    /^\$\w+$|^%s$/.test(title) ? source.includes(`'${wanted}'`) : titlePattern(title).test(wanted),
-  );
-}
 
 test('the ledger has no open row: each rule has a case', () => {
   expect(LEDGER.filter(({ cases }) => cases.length === 0).map(({ id }) => id)).toEqual([]);

@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { hasTest } from './support/cited-tests.ts';
+
+const PROMISES = 34;
+
+interface Row {
+  number: number;
+  promise: string;
+  cited: string[];
+  /** What has no test yet. */
+  open: string | undefined;
+}
+
+const TABLE = readFileSync(join(import.meta.dirname, '../docs/trust.md'), 'utf8');
+
+const rows: Row[] = [...TABLE.matchAll(/^\| (\d+) \| (.*?) \| (.*) \|$/gm)].map(
+  ([, number, promise = '', tests = '']) => ({
+    number: Number(number),
+    promise,
+    cited: [...tests.matchAll(/`([^`]+)`/g)].map(([, cited = '']) => cited),
+    open: /(?:^|<br>)(open(?:: [^<]+)?)$/.exec(tests)?.[1],
+  }),
+);
+
+test('every promise has its row, in order', () => {
+  expect(rows.map(({ number }) => number)).toEqual(Array.from({ length: PROMISES }, (_, index) => index + 1));
+  expect(rows.filter(({ promise }) => promise.length < 20)).toEqual([]);
+});
+
+test('every row leads to a test, or says what is open', () => {
+  expect(rows.filter(({ cited, open }) => cited.length === 0 && open === undefined)).toEqual([]);
+});
+
+test('every test that is cited is there, under this very title', () => {
+  const cited = rows.flatMap((row) => row.cited.map((text) => ({ number: row.number, text })));
+  const lost = cited.filter(({ text }) => {
+    const [file = '', title = ''] = text.split(' › ');
+    return !hasTest(file, title);
+  });
+  expect(cited.length).toBeGreaterThan(PROMISES);
+  expect(lost.map(({ number, text }) => `${number}: ${text}`)).toEqual([]);
+});
