@@ -24,12 +24,16 @@ const READERS: Record<string, (redis: Redis, key: string) => Promise<unknown>> =
 export async function recordRedis(url: string): Promise<RedisRecord> {
   const redis = new Redis(url);
   // As it comes over the wire: a client would have to tell commands from replies, which it cannot on a busy server.
-  const { hostname, port } = new URL(url);
+  const { hostname, port, password } = new URL(url);
   const watching = connect(Number(port), hostname).setEncoding('latin1');
   let commands = '';
   watching.on('data', (text: string) => {
     commands += text;
   });
+  if (password !== '') {
+    watching.write(`AUTH ${decodeURIComponent(password)}\r\n`);
+    await once(watching, 'data');
+  }
   watching.write('MONITOR\r\n');
   await once(watching, 'data');
   afterAll(() => {
