@@ -12,6 +12,9 @@ export interface IndexedPortion {
   records: number;
 }
 
+/** The index grows by a part with each portion; so many pages of parts are merged with each, a few milliseconds' work. */
+const MERGED_PAGES = 32;
+
 interface QueueRow {
   place: number;
   instance_id: string;
@@ -40,7 +43,7 @@ export class SearchIndex {
    * @returns undefined when the queue is empty
    */
   async indexPortion(limitMs: number): Promise<IndexedPortion | undefined> {
-    const { oldest, take, keep, record, write, forget } = this.#statements;
+    const { oldest, take, keep, record, write, forget, merge } = this.#statements;
     // Without the write lock: an empty queue costs nobody anything.
     if ((await this.#db.atOnce(() => oldest.get())) === undefined) return undefined;
     return this.#db.writeAtOnce(() => {
@@ -58,6 +61,7 @@ export class SearchIndex {
       }
       if (done === seqs.length) take.run(row.place);
       else keep.run(JSON.stringify(seqs.slice(done)), seqs.length - done, row.place);
+      merge.run();
       return { records: done };
     });
   }
@@ -78,6 +82,7 @@ function prepare(db: Database) {
     write: db.prepare<[seq: number, words: string]>(
       'insert or replace into search (rowid, words) values (?, ?)',
     ),
+    merge: db.prepare<[]>(`insert into search (search, rank) values ('merge', ${MERGED_PAGES})`),
     forget: db.prepare<[seq: number]>('delete from search where rowid = ?'),
   };
 }

@@ -45,9 +45,9 @@ export function pageOf(documents: string[], next: string | null = null): ListPag
   return readListPage(`{"_results":[${documents.join(',')}],"_pagination":{"next":${JSON.stringify(next)}}}`);
 }
 
-/** Opens a new database; it is closed when the test file is through. */
-export async function openTestStore(): Promise<TestStore> {
-  const url = `file:${tempDir()}/app.db`;
+/** Opens a new database, or the one at a path; it is closed when the test file is through. */
+export async function openTestStore(path = `${tempDir()}/app.db`): Promise<TestStore> {
+  const url = `file:${path}`;
   const db = await openDatabase(url);
   afterAll(() => db.destroy());
   const tokens = new TokenStore(db);

@@ -11,6 +11,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   // The words come folded and told apart already (search-words.ts): the tokenizer only splits at spaces.
   await sql`create virtual table search using fts5(
     words, content = '', contentless_delete = 1, tokenize = 'ascii')`.execute(db);
+  // Its parts are merged little by little by whoever writes it (search-index.ts), never many at once.
+  await sql`insert into search (search, rank) values ('automerge', 0), ('crisismerge', 1000)`.execute(db);
   await sql`create table search_queue (
     place integer primary key,
     instance_id text not null,
