@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
 import type { SessionData } from 'express-session';
 import { InstallError } from '../install/install-types.ts';
 import { RedisLock } from '../tokens/lock.ts';
+import { BegunInstalls } from './begun-install.ts';
 import { claimOnce, within } from './redis-session-client.ts';
 import { sessionCookie } from './session.ts';
 import {
@@ -29,6 +30,8 @@ const HANDOVER_SECONDS = 60;
 /** Callbacks that a session remembers: enough for the tabs that somebody may go back to. */
 const MAX_FINISHED_INSTALLS = 10;
 
+type Parts = Pick<WebDependencies, 'redis' | 'installer' | 'sessionSecret' | 'publicUrl'>;
+
 type InstalledSession = Pick<SessionData, 'instances' | 'pendingInstalls' | 'finishedInstalls' | 'flash'>;
 
 /** What became of a callback: the instance that it leads to, or that the browser has to ask again. */
@@ -47,24 +50,28 @@ function digest(...parts: string[]): string {
  * The code is what nobody has who planted the old cookie.
  */
 export class InstallCallback {
-  readonly #deps: Pick<WebDependencies, 'redis' | 'installer'>;
+  readonly #deps: Parts;
   readonly #lock: RedisLock;
+  readonly #begun: BegunInstalls;
 
-  constructor(deps: Pick<WebDependencies, 'redis' | 'installer'>) {
+  constructor(deps: Parts) {
     this.#deps = deps;
     this.#lock = new RedisLock(deps.redis);
+    this.#begun = new BegunInstalls(deps.sessionSecret, deps.publicUrl.startsWith('https:'));
   }
 
   /** Begins an install; undefined when the session was replaced meanwhile: the browser has to ask again. */
-  start(req: Request): Promise<URL | undefined> {
+  start(req: Request, res: Response): Promise<URL | undefined> {
     return this.#change(req, async () => {
-      const isKnown = req.session.instances !== undefined || req.session.pendingInstalls !== undefined;
-      if (!(await refreshSession(req)) && isKnown) {
+      const wasKnown = isKnown(req);
+      if (!(await refreshSession(req)) && wasKnown) {
         disownSession(req);
         return undefined;
       }
       const address = this.#deps.installer.start(req.session);
       await saveSession(req);
+      const state = address.searchParams.get('state') ?? '';
+      if (!wasKnown) this.#begun.remember(res, state, Date.now());
       return address;
     });
   }
@@ -74,21 +81,24 @@ export class InstallCallback {
     const earlier = earlierInstance(req, query) ?? (await this.#handOver(req, query));
     if (earlier !== undefined) return { instanceId: earlier, isNew: false };
     const state = query.get('state') ?? '';
+    const begun = isPending(req, state) ? undefined : this.#begun.find(req, state);
     // What this browser has not begun is refused at once.
-    if (!isPending(req, state)) {
+    if (begun === undefined && !isPending(req, state)) {
       return { instanceId: await this.#deps.installer.finish(req.session, query), isNew: true };
     }
     return this.#lock.hold(`install:{${digest(req.sessionID)}}:turn`, TURN_MS, async () => {
-      if (!(await refreshSession(req))) {
+      const wasKnown = isKnown(req);
+      if (!(await refreshSession(req)) && wasKnown) {
         disownSession(req);
         return 'ask again';
       }
+      if (begun) req.session.pendingInstalls = [...(req.session.pendingInstalls ?? []), begun];
       return { instanceId: await this.#finishInTurn(req, query, state), isNew: true };
     });
   }
 
   async #finishInTurn(req: Request, query: URLSearchParams, state: string): Promise<string> {
-    if (isPending(req, state)) await this.#claim(req, state);
+    if (isPending(req, state)) await this.#claim(state);
     let instanceId: string;
     try {
       instanceId = await this.#deps.installer.finish(req.session, query);
@@ -109,11 +119,10 @@ export class InstallCallback {
     return instanceId;
   }
 
-  /** The turn ends by itself when a service takes very long; a state is spent once all the same. */
-  async #claim(req: Request, state: string): Promise<void> {
-    if (await claimOnce(this.#deps.redis, `install-claim:${digest(req.sessionID, state)}`, CLAIM_SECONDS))
-      return;
-    throw new InstallError('state', 'This install is being finished already, by another request.');
+  /** A turn ends by itself when a service takes very long, and a cookie stays: a state is spent once all the same. */
+  async #claim(state: string): Promise<void> {
+    if (await claimOnce(this.#deps.redis, `install-claim:${digest(state)}`, CLAIM_SECONDS)) return;
+    throw new InstallError('state', 'This consent page has been used before.');
   }
 
   /** A session id that somebody planted before the install must not see what the install brings. */
@@ -149,6 +158,11 @@ export class InstallCallback {
   #change<Result>(req: Request, work: () => Promise<Result>): Promise<Result> {
     return this.#lock.hold(`install:{${digest(req.sessionID)}}:change`, CHANGE_MS, work);
   }
+}
+
+/** Whether the browser came with a session that holds something, which another request may replace meanwhile. */
+function isKnown(req: Request): boolean {
+  return req.session.instances !== undefined || req.session.pendingInstalls !== undefined;
 }
 
 function isPending(req: Request, state: string): boolean {

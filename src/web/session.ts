@@ -14,11 +14,11 @@ const VISITOR_SECONDS = 60 * 60;
 export const SESSION_COOKIE = 'partner_app.sid';
 
 /**
- * Its name for browsers: by https with the prefix that keeps other hosts of the domain from setting it (RFC 6265bis,
- * "Cookie Name Prefixes").
+ * A cookie's name for browsers: by https with the prefix that keeps other hosts of the domain from setting it
+ * (RFC 6265bis, "Cookie Name Prefixes").
  */
-export function sessionCookieName(https: boolean): string {
-  return https ? `__Host-${SESSION_COOKIE}` : SESSION_COOKIE;
+export function cookieName(name: string, https: boolean): string {
+  return https ? `__Host-${name}` : name;
 }
 
 /** A message that the next page shows once. */
@@ -53,8 +53,8 @@ export interface SessionOptions {
   https: boolean;
 }
 
-/** The session cookie's attributes. */
-export function sessionCookieOptions(https: boolean): CookieOptions {
+/** The attributes of every cookie of this app. */
+export function cookieOptions(https: boolean): CookieOptions {
   return { httpOnly: true, sameSite: 'lax', secure: https, path: '/' };
 }
 
@@ -64,7 +64,7 @@ export function sessionCookieOptions(https: boolean): CookieOptions {
  */
 export function sessions(options: SessionOptions): RequestHandler {
   return session({
-    name: sessionCookieName(options.https),
+    name: cookieName(SESSION_COOKIE, options.https),
     secret: options.secret,
     store: new RedisStore({
       client: sessionClient(options.redis),
@@ -74,12 +74,17 @@ export function sessions(options: SessionOptions): RequestHandler {
     resave: false,
     saveUninitialized: false,
     rolling: true,
-    cookie: { ...sessionCookieOptions(options.https), maxAge: SESSION_SECONDS * 1_000 },
+    cookie: { ...cookieOptions(options.https), maxAge: SESSION_SECONDS * 1_000 },
   });
 }
 
 /** The session cookie as the browser sent it, whatever it is worth. */
 export function sessionCookie(req: Request): string | undefined {
+  return cookieValue(req, cookieName(SESSION_COOKIE, req.secure));
+}
+
+/** A cookie's value as the browser sent it. */
+export function cookieValue(req: Request, name: string): string | undefined {
   const pairs = (req.get('cookie') ?? '').split(';').map((pair) => pair.trim());
-  return pairs.find((pair) => pair.startsWith(`${sessionCookieName(req.secure)}=`));
+  return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1);
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { InstallError, type Installer, type InstallFailure } from '../../src/install/install-types.ts';
 import type { RecordReader, StoredRecord } from '../../src/store/record-types.ts';
 import type { InstanceControl, InstanceStatus } from '../../src/sync/status-types.ts';
@@ -26,7 +27,7 @@ export class FakeDomain {
   readonly installer: Installer = {
     start: (session) => {
       this.#states += 1;
-      const state = `state-${this.#states}`;
+      const state = `state-${this.#states}-${randomUUID()}`;
       session.pendingInstalls = [...(session.pendingInstalls ?? []), { state, createdAt: 0 }];
       return new URL(`${AUTHORIZE_URL}?state=${state}`);
     },

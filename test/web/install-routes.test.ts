@@ -199,6 +199,48 @@ describe('the callback', () => {
     }
   });
 
+  it('begins two tabs at the same moment in a browser that has never been here, and both come back', async () => {
+    const states = await Promise.all([begin(), begin(), begin()]);
+    const pages = await Promise.all(
+      states.map((state, n) => browser.get(`/oauth/callback?code=ins_${n}&state=${state}`)),
+    );
+    expect(pages.map(({ status, url }) => [status, url.pathname])).toEqual(
+      states.map((_state, n) => [200, `/instances/ins_${n}`]),
+    );
+    const { body } = await browser.get('/');
+    for (const n of states.keys()) expect(body).toContain(`/instances/ins_${n}`);
+  });
+
+  it('takes no cookie of another state or time for the sign that this browser began', async () => {
+    const started = await web.browser().get('/install', { follow: false });
+    const state = started.location?.searchParams.get('state') ?? '';
+    const [sign = ''] = started.headers
+      .getSetCookie()
+      .map((cookie) => cookie.split(';')[0] ?? '')
+      .filter((cookie) => cookie.includes('.install.'));
+    const [name, value = ''] = sign.split('=');
+    const later = `${name}=${Number(value.split('.')[0]) + 1_000}.${value.split('.')[1]}`;
+    const other = await begin();
+    for (const [cookie, asked] of [
+      ['', state],
+      [later, state],
+      [`${name}=${value.slice(0, -1)}`, state],
+      [sign, other],
+      [sign, `${state}x`],
+    ] as const) {
+      const page = await web
+        .browser()
+        .get(`/oauth/callback?code=ins_9&state=${asked}`, { headers: { cookie } });
+      expect(page.status, cookie).toBe(400);
+    }
+    expect(web.domain.calls).toEqual([]);
+    const address = `/oauth/callback?code=ins_9&state=${state}`;
+    expect((await web.browser().get(address, { headers: { cookie: sign }, follow: false })).status).toBe(303);
+    const replay = await web.browser().get(address, { headers: { cookie: sign }, follow: false });
+    expect(replay.status, 'it is good once').toBe(400);
+    expect(web.domain.calls).toEqual(['exchange ins_9']);
+  });
+
   it('begins anew for a browser whose session was replaced meanwhile, and leaves it its newer cookie', async () => {
     await install(browser);
     const id = decodeURIComponent(sessionId() ?? '').replace(/^s:|\..*$/g, '');
@@ -261,7 +303,7 @@ it('sets a cookie for https alone when that is where browsers come from, and bel
   const visit = (headers: Record<string, string>) =>
     secure.browser().get('/install', { follow: false, headers });
   const answer = await visit({ 'x-forwarded-proto': 'https' });
-  expect(answer.headers.getSetCookie().join()).toMatch(
+  expect(answer.headers.getSetCookie().at(-1)).toMatch(
     new RegExp(`^__Host-${SESSION_COOKIE}=[^;]+; Path=/; Expires=[^;]+; HttpOnly; Secure; SameSite=Lax$`),
   );
   expect(answer.headers.get('strict-transport-security')).toMatch(/max-age=\d{8}/);
@@ -282,7 +324,11 @@ it('logs out by https too: the cookie with the prefix goes', async () => {
   const https = { 'x-forwarded-proto': 'https' };
   const visit = (path: string, cookie: string) =>
     secure.browser().get(path, { follow: false, headers: { ...https, cookie } });
-  const cookieOf = ({ headers }: { headers: Headers }) => headers.getSetCookie()[0]?.split(';')[0] ?? '';
+  const cookieOf = ({ headers }: { headers: Headers }) =>
+    headers
+      .getSetCookie()
+      .find((cookie) => cookie.includes(SESSION_COOKIE))
+      ?.split(';')[0] ?? '';
   const started = await visit('/install', '');
   const state = started.location?.searchParams.get('state');
   const callback = `/oauth/callback?code=ins_1&state=${state}`;

@@ -43,7 +43,7 @@ export function installRoutes(deps: WebDependencies): Router {
 
   router.get(INSTALL_PATH, getOnly, noStore, limited, async (req, res) => {
     checkHttps(deps, req);
-    const address = await callback.start(req);
+    const address = await callback.start(req, res);
     res.redirect(302, address?.href ?? INSTALL_PATH);
   });
 

@@ -2,7 +2,7 @@ import { Router } from 'express';
 import { checkedForm } from '../csrf.ts';
 import type { LiveStreams } from '../live-streams.ts';
 import { noStore } from '../security.ts';
-import { sessionCookieName, sessionCookieOptions } from '../session.ts';
+import { cookieName, cookieOptions, SESSION_COOKIE } from '../session.ts';
 import { endSession } from '../session-actions.ts';
 
 /** Ends the session on the server, and with it everything that the browser may see; the instances go on. */
@@ -12,7 +12,7 @@ export function logoutRoutes(live: LiveStreams, https: boolean): Router {
     const { sessionID } = req;
     await endSession(req);
     live.endSession(sessionID);
-    res.clearCookie(sessionCookieName(https), sessionCookieOptions(https));
+    res.clearCookie(cookieName(SESSION_COOKIE, https), cookieOptions(https));
     res.locals.log.info('logged out');
     res.redirect(303, '/');
   });
