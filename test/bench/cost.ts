@@ -71,7 +71,8 @@ function report(rounds: readonly Round[], companies: number): string {
     };
   });
   const ratio = median(rounds.map((round) => perPage(round).ours / perPage(round).bare));
-  const searchable = median(rounds.map((round) => round.searchableCpuMs / round.pages / perPage(round).bare));
+  const last = rounds.at(-1);
+  const indexMs = (last?.indexCpuMs ?? Number.NaN) / (last?.pages ?? 1);
   const redis = median(rounds.map((round) => perPage(round).redis));
   return `CPU per page of 100 records, worker and bare loop in turns
 ${companies} companies with ${PAGES_EACH} pages of contacts and of conversations, no latency, nobody at the limit.

@@ -22,8 +22,8 @@ export async function fillStore(
   const key = { instance_id: claim.instanceId, resource: claim.resource };
   let records = 0;
   try {
-    for (let coming: ReturnType<typeof fetchPage> | undefined = fetchPage(list.url); coming !== undefined; ) {
-      const page = await coming;
+    for (let coming: Promise<ListPage> | undefined = fetchPage(list.url); coming !== undefined; ) {
+      const page: ListPage = await coming;
       coming = page.next === null ? undefined : fetchPage(page.next);
       await pages.commit(claim, page, await pages.compare(key, page), Date.now());
       records += page.results.length;
