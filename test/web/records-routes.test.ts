@@ -54,6 +54,18 @@ describe('browsing', () => {
     expect(nothing.body).toContain('&lt;b&gt;zzz');
   });
 
+  it('says when a search found more than it counted, and when not everything can be found yet', async () => {
+    fill(120);
+    const page = async (query: string) => (await browser.get(`/instances/ins_1/contacts${query}`)).body;
+    expect(await page('?q=Person')).not.toContain('searchable');
+    web.domain.counts = { hasMore: true, pending: 1_234 };
+    expect(await page('?q=Person')).toContain('more than 120 records');
+    expect(await page('?q=Person')).toContain('1,234 newly copied or changed records are not searchable yet');
+    expect(await page('')).not.toContain('searchable');
+    web.domain.counts = { hasMore: false, pending: 1 };
+    expect(await page('?q=nothing')).toContain('1 newly copied or changed record is not searchable yet');
+  });
+
   it.each(['page=-1', 'page=x', 'page=1&page=2', 'q[]=x', 'page=99999999999999999999'])(
     'takes %s for the first page',
     async (query) => {

@@ -5,7 +5,7 @@ const PORTION = 100;
 
 /**
  * Full-text search. The index keeps no texts of its own; its rows go by `records.seq`. Records that are not in it yet
- * stand in the queue: at first, all of them.
+ * stand in the queue: at first, all of them. And what is under way is found without looking at every run.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   // The words come folded and told apart already (search-words.ts): the tokenizer only splits at spaces.
@@ -21,6 +21,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     count integer not null)`.execute(db);
   await sql`create table removals (instance_id text primary key) without rowid`.execute(db);
   await sql`create index search_queue_list on search_queue (instance_id, resource, count)`.execute(db);
+  await sql`create index runs_state on runs (state)`.execute(db);
   await sql`
     insert into search_queue (instance_id, resource, seqs, count)
     select instance_id, resource, json_group_array(seq), count(*) from (

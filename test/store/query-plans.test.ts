@@ -1,0 +1,101 @@
+import { sql } from 'kysely';
+import { expect, test } from 'vitest';
+import { DeletionStore } from '../../src/store/deletions.ts';
+import { InstanceStore } from '../../src/store/instances.ts';
+import { PageStore } from '../../src/store/pages.ts';
+import { RecordStore } from '../../src/store/records.ts';
+import { RemovalStore } from '../../src/store/removals.ts';
+import { RunStore } from '../../src/store/runs.ts';
+import { SearchIndex } from '../../src/store/search-index.ts';
+import { TokenStore } from '../../src/store/tokens.ts';
+import { NOW, openTestStore, pageOf } from './test-store.ts';
+
+/** What goes through a whole table, as every row of it counts, or as the first one does. */
+const MAY_SCAN = [
+  // The list of all instances, and those of them whose runs are due.
+  /^select \* from "instances" order by "installed_at"$/,
+  /^select "instances"\."id" from "instances" left join "runs"/,
+  // The oldest entry of a queue.
+  /from search_queue order by place limit 1$/,
+  /from removals limit 1$/,
+];
+
+const store = await openTestStore();
+const { db } = store;
+
+/** Every statement that is prepared from now on. */
+function watchStatements(): Set<string> {
+  const sources = new Set<string>();
+  const { database } = db.prepare('select 1');
+  const prepare = database.prepare.bind(database);
+  database.prepare = ((source: string) => {
+    sources.add(source.trim().replace(/\s+/g, ' '));
+    return prepare(source);
+  }) as typeof prepare;
+  return sources;
+}
+
+test('no query of the dashboard, the sync or the upkeep goes through a whole table', async () => {
+  const sources = watchStatements();
+  const [instances, tokens, runs, pages] = [
+    new InstanceStore(db),
+    new TokenStore(db),
+    new RunStore(db),
+    new PageStore(db),
+  ];
+  const [records, deletions] = [new RecordStore(db), new DeletionStore(db)];
+  new SearchIndex(db);
+  new RemovalStore(db);
+
+  const { claim, run } = await store.claimRun();
+  const page = pageOf(['{"id":"1"}']);
+  await pages.commit(claim, page, await pages.compare(run, page), NOW);
+  await deletions.unseen(claim, 0, 10);
+  await instances.list();
+  await instances.find(claim.instanceId);
+  await instances.setStatus(claim.instanceId, 'active', { from: ['active'] });
+  await tokens.find(claim.instanceId);
+  await tokens.due(NOW, NOW);
+  await runs.find(claim);
+  await runs.list(claim.instanceId);
+  await runs.unfinished();
+  await runs.due('contacts', NOW, NOW);
+  await runs.wait(claim, { for: 'turn', until: null });
+  await runs.finish(claim, NOW);
+  await runs.start(claim, NOW);
+  await records.find(claim.instanceId, 'contacts', '1');
+  await records.browse(claim.instanceId, 'contacts', { search: 'x', offset: 0, limit: 5 });
+  for await (const document of records.stream(claim.instanceId, 'contacts'))
+    expect(document).toBe('{"id":"1"}');
+  await records.removeAll(claim.instanceId);
+  await runs.abandon(claim.instanceId);
+
+  expect(sources.size).toBeGreaterThan(40);
+  const scans: string[] = [];
+  for (const source of sources) {
+    if (!/^(select|insert|update|delete)/.test(source) || MAY_SCAN.some((allowed) => allowed.test(source)))
+      continue;
+    const { rows } = await sql
+      .raw<{ detail: string }>(`explain query plan ${source.replace(/[?]|:\w+/g, '1')}`)
+      .execute(db);
+    for (const { detail } of rows) {
+      if (/^SCAN (?!search VIRTUAL|json_each|\(subquery)|TEMP B-TREE/.test(detail))
+        scans.push(`${detail}: ${source}`);
+    }
+  }
+  expect(scans).toEqual([]);
+});
+
+test('records in their order, and those between two, are read from the index of live ones', async () => {
+  for (const where of ['', 'and seq > 5', 'and seq > 5 and seq < 9']) {
+    const { rows } = await sql
+      .raw<{ detail: string }>(
+        `explain query plan select * from records where instance_id = 'a' and resource = 'b' and deleted_at is null
+         ${where} order by seq limit 5`,
+      )
+      .execute(db);
+    expect(rows.map(({ detail }) => detail)).toEqual([
+      expect.stringMatching(/^SEARCH records USING INDEX records_live/),
+    ]);
+  }
+});
