@@ -125,16 +125,16 @@ test('own logic that fails again and again wastes one request in all', async () 
   let tries = 0;
   ownLogic = async () => {
     tries++;
-    if (tries <= 3) throw new Error('the warehouse is closed');
+    if (tries > 3) return;
+    // What was asked for ahead has come to the service by then.
+    if (tries === 1) await waitFor(async () => (await asked(company)).length === 2);
+    await noneInFlight(company);
+    throw new Error('the warehouse is closed');
   };
   const browser = session();
   const id = await install(browser, company);
   await expectWholeCopy(browser, id);
-  const requests = await asked(company);
-  const pages = requests.map(({ query }) => String(query.page_token ?? 'first'));
-  const firsts = pages.filter((page) => page === 'first').length;
-  expect(firsts).toBe(4);
   // The four pages, three tries more of the first one, and what was asked for ahead of the first try.
-  expect(requests.length).toBeLessThanOrEqual(4 + 3 + 1);
+  expect((await asked(company)).length).toBe(4 + 3 + 1);
   await noneInFlight(company);
 });
