@@ -35,6 +35,12 @@ export class BegunInstalls {
     return { state, createdAt: Number(createdAt) };
   }
 
+  /** Takes the cookie back, if there is one: the state is spent. */
+  forget(req: Request, res: Response, state: string): void {
+    const name = this.#name(state);
+    if (cookieValue(req, name) !== undefined) res.clearCookie(name, cookieOptions(this.#https));
+  }
+
   #name(state: string): string {
     const mark = createHmac('sha256', this.#secret)
       .update(`install name ${state}`)

@@ -77,7 +77,7 @@ export class InstallCallback {
   }
 
   /** @throws InstallError */
-  async finish(req: Request, query: URLSearchParams): Promise<CallbackOutcome> {
+  async finish(req: Request, res: Response, query: URLSearchParams): Promise<CallbackOutcome> {
     const earlier = earlierInstance(req, query) ?? (await this.#handOver(req, query));
     if (earlier !== undefined) return { instanceId: earlier, isNew: false };
     const state = query.get('state') ?? '';
@@ -92,6 +92,7 @@ export class InstallCallback {
         disownSession(req);
         return 'ask again';
       }
+      this.#begun.forget(req, res, state);
       if (begun) req.session.pendingInstalls = [...(req.session.pendingInstalls ?? []), begun];
       return { instanceId: await this.#finishInTurn(req, query, state), isNew: true };
     });

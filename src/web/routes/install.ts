@@ -49,7 +49,7 @@ export function installRoutes(deps: WebDependencies): Router {
 
   router.get(CALLBACK_PATH, getOnly, noStore, limited, async (req, res) => {
     const query = readCallbackQuery(req.originalUrl);
-    const outcome = await callback.finish(req, query);
+    const outcome = await callback.finish(req, res, query);
     if (outcome === 'ask again') {
       res.redirect(303, `${CALLBACK_PATH}?${query}`);
       return;
