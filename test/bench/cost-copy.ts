@@ -13,6 +13,9 @@ export interface CopyCost {
   wallMs: number;
   /** Time on a processor of the worker until then, in milliseconds. */
   storedCpuMs: number;
+  records: number;
+  /** How many of them were in the index of the search by then: that is part of the time above. */
+  indexed: number;
   /** What the index of the search took after that, until it held everything; if that was waited for. */
   indexCpuMs: number | undefined;
   redisCpuMs: number;
@@ -49,15 +52,19 @@ export async function copyOnce(
       calls: await meter.calls(),
       at: performance.now(),
     };
-    const { pages } = await watch.until(({ runs, finished }) => runs > 0 && finished === runs, LONGEST_MS);
+    const { pages, records } = await watch.until(
+      ({ runs, finished }) => runs > 0 && finished === runs,
+      LONGEST_MS,
+    );
     const wallMs = performance.now() - before.at;
     const storedCpuMs = cpu() - before.cpu;
     const redisCpuMs = (await meter.cpuMs()) - before.redis;
     const redisCalls = (await meter.calls()) - before.calls;
+    const indexed = records - watch.toIndex();
     const storedAt = cpu();
     if (options.untilSearchable) await watch.indexed();
     const indexCpuMs = options.untilSearchable ? cpu() - storedAt : undefined;
-    return { pages, wallMs, storedCpuMs, indexCpuMs, redisCpuMs, redisCalls };
+    return { pages, records, wallMs, storedCpuMs, indexed, indexCpuMs, redisCpuMs, redisCalls };
   } finally {
     watch.close();
     meter.close();

@@ -58,10 +58,17 @@ export class CopyWatch {
     while ((this.#unfinished.get(instanceId)?.count ?? 1) > 0) await sleep(LOOK_EVERY_MS / 4);
   }
 
+  /** How many records are not in the index of the search yet. */
+  toIndex(): number {
+    const queue = this.#sqlite.prepare<[], { records: number }>(
+      'select coalesce(sum(count), 0) as records from search_queue',
+    );
+    return queue.get()?.records ?? 0;
+  }
+
   /** Resolves when every record is in the index of the search. */
   async indexed(): Promise<void> {
-    const queue = this.#sqlite.prepare<[], { place: number }>('select place from search_queue limit 1');
-    while (queue.get() !== undefined) await sleep(LOOK_EVERY_MS);
+    while (this.toIndex() > 0) await sleep(LOOK_EVERY_MS);
   }
 
   /** Resolves when the progress is as wanted. @throws when it is not after `limitMs` */
