@@ -12,6 +12,7 @@ import {
   type BenchGrant,
   type BenchSandbox,
 } from './bench-sandbox.ts';
+import { endIfInterrupted } from './leftovers.ts';
 import { WorkerProcess } from './worker-process.ts';
 
 const SILENT = createLogger({ logLevel: 'silent', production: true });
@@ -19,7 +20,15 @@ const SILENT = createLogger({ logLevel: 'silent', production: true });
 /** An empty directory; it goes with `remove`. */
 export function benchDir(): { path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), 'partner-app-bench-'));
-  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+  const remove = () => rmSync(path, { recursive: true, force: true });
+  const removed = endIfInterrupted(remove);
+  return {
+    path,
+    remove() {
+      remove();
+      removed();
+    },
+  };
 }
 
 /** A Redis of the bench's own, empty. */
@@ -27,7 +36,8 @@ export async function startBenchRedis(
   dir: string,
 ): Promise<{ url: string; kind: string; end(): Promise<void> }> {
   const { url, kind, release } = await openRedis({ dir, logger: SILENT });
-  return { url, kind, end: release };
+  const ended = endIfInterrupted(release);
+  return { url, kind, end: () => release().finally(ended) };
 }
 
 /** The app on a database of its own: this process installs and orders syncs, worker processes do the work. */

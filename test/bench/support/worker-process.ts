@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { endIfInterrupted } from './leftovers.ts';
 import { type ProcessUsage, usageOf } from './process-usage.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -31,6 +32,10 @@ export class WorkerProcess {
       { cwd: ROOT, env: { PATH, HOME, ...env }, stdio: ['ignore', 'pipe', 'pipe'] },
     );
     const worker = new WorkerProcess(child);
+    child.once(
+      'exit',
+      endIfInterrupted(() => child.kill('SIGKILL')),
+    );
     await worker.#ready();
     return worker;
   }

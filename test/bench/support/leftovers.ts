@@ -1,0 +1,19 @@
+const ends = new Set<() => unknown>();
+
+async function endAll(): Promise<void> {
+  await Promise.allSettled([...ends].map((end) => end()));
+  process.exit(1);
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void endAll());
+
+/**
+ * Sees to it that what runs beside a bench does not outlive it when it is interrupted.
+ *
+ * @param end takes it away, at once
+ * @returns to be called when it has ended in the regular way
+ */
+export function endIfInterrupted(end: () => unknown): () => void {
+  ends.add(end);
+  return () => ends.delete(end);
+}
