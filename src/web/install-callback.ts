@@ -106,16 +106,16 @@ export class InstallCallback {
     } catch (error) {
       await this.#change(req, async () => {
         if (!(await refreshSession(req))) return disownSession(req);
-        spend(req, state);
+        spend(req.session, state);
         await saveSession(req);
       });
       throw error;
     }
     await this.#change(req, async () => {
-      // What other tabs did meanwhile is kept.
-      await refreshSession(req);
-      spend(req, state);
-      await this.#enterWithNewId(req, instanceId, query);
+      // What other tabs did meanwhile is kept, and what was ended meanwhile stays so: somebody has logged out.
+      const before = (await refreshSession(req)) ? req.session : {};
+      spend(before, state);
+      await this.#enterWithNewId(req, before, instanceId, query);
     });
     return instanceId;
   }
@@ -127,8 +127,13 @@ export class InstallCallback {
   }
 
   /** A session id that somebody planted before the install must not see what the install brings. */
-  async #enterWithNewId(req: Request, instanceId: string, query: URLSearchParams): Promise<void> {
-    const { instances, pendingInstalls, finishedInstalls = [] } = req.session;
+  async #enterWithNewId(
+    req: Request,
+    before: InstalledSession,
+    instanceId: string,
+    query: URLSearchParams,
+  ): Promise<void> {
+    const { instances, pendingInstalls, finishedInstalls = [] } = before;
     const finished = {
       stateDigest: digest(query.get('state') ?? ''),
       codeDigest: digest(query.get('code') ?? ''),
@@ -170,9 +175,8 @@ function isPending(req: Request, state: string): boolean {
   return req.session.pendingInstalls?.some((pending) => pending.state === state) ?? false;
 }
 
-function spend(req: Request, state: string): void {
-  req.session.pendingInstalls =
-    req.session.pendingInstalls?.filter((pending) => pending.state !== state) ?? [];
+function spend(session: InstalledSession, state: string): void {
+  session.pendingInstalls = session.pendingInstalls?.filter((pending) => pending.state !== state) ?? [];
 }
 
 async function enter(req: Request, installed: InstalledSession): Promise<void> {

@@ -97,6 +97,24 @@ it('is final: a request that had begun before does not bring the session back', 
   expect((await web.browser().get('/instances/ins_1', { headers: { cookie } })).status).toBe(404);
 });
 
+it('is final: an install that was on its way brings its own company and none of those before', async () => {
+  const front = await browser.get('/');
+  const started = await browser.get('/install', { follow: false });
+  const state = started.location?.searchParams.get('state');
+  const { promise: loggedOut, resolve: goOn } = Promise.withResolvers<void>();
+  const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
+  web.domain.exchange = () => {
+    ask();
+    return loggedOut;
+  };
+  const callback = browser.get(`/oauth/callback?code=ins_2&state=${state}`);
+  await asked;
+  await browser.submit(front.form('/logout'), {}, { follow: false });
+  goOn();
+  expect((await callback).url.pathname).toBe('/instances/ins_2');
+  expect((await browser.get('/instances/ins_1')).status).toBe(404);
+});
+
 it('ends the open live streams of the session, here and at other processes, and no others', async () => {
   web = await startWeb({ redis: web.redis });
   const elsewhere = await startWeb({ redis: web.redis, live: { keepAliveMs: 50 } });
