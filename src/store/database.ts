@@ -9,6 +9,12 @@ import type { Schema } from './schema.ts';
 /** How long a write waits for another process's write, in milliseconds. */
 const BUSY_TIMEOUT_MS = 5_000;
 
+/**
+ * After so many pages of 4 KB the log is copied into the database, which a page of records then waits for: four times
+ * SQLite's default, as pages that were written several times meanwhile are copied once.
+ */
+const CHECKPOINT_PAGES = 4_000;
+
 /** How soon what does not wait by itself is tried again, in milliseconds. */
 const BUSY_PAUSE_MS = 20;
 
@@ -78,6 +84,7 @@ export async function openDatabase(url: string): Promise<Database> {
   const sqlite = new Sqlite(path, { timeout: BUSY_TIMEOUT_MS });
   await logAhead(sqlite);
   sqlite.pragma('synchronous = NORMAL');
+  sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
   sqlite.pragma('foreign_keys = ON');
   const db = new Database(sqlite);
   try {
