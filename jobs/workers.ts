@@ -21,7 +21,7 @@ const RUNS_AT_ONCE = 5_000;
 
 // After kill -9 another worker has the job within lock and check together; what the dead one still sends or
 // writes is kept out by the run's fence. A job may be lost so as often as it likes.
-const RECOVERY = { lockDuration: 8_000, stalledInterval: 4_000, maxStalledCount: 1_000 } as const;
+const RECOVERY = { lockDuration: 4_000, stalledInterval: 2_000, maxStalledCount: 1_000 } as const;
 
 /** What the workers of a process work with. */
 export interface WorkerParts {

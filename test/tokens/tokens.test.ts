@@ -95,6 +95,17 @@ test('a token that is good is used as it is, and nothing is asked', async () => 
   expect(server.requests).toEqual([]);
 });
 
+test('a token that is held for several requests says when it is to be asked for anew', async () => {
+  server.answerRefreshes();
+  const held = await tokens.heldToken(id);
+  expect(held.text).toBe('at-0');
+  expect(held.isDue()).toBe(false);
+  now += HOUR_MS - 2 * 60_000;
+  expect(held.isDue()).toBe(true);
+  expect((await tokens.heldToken(id)).text).toBe('at-1');
+  expect((await tokens.heldToken(id)).isDue()).toBe(false);
+});
+
 test('one that is about to end is renewed first; the refresh token stays', async () => {
   server.answerRefreshes();
   now += HOUR_MS - 2 * 60_000;
