@@ -7,6 +7,9 @@ import type { RateHeaders } from '../../../src/client/rate-headers.ts';
 import { openRedis } from '../../../src/runtime/private-redis.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { testLogger } from '../../support/test-logger.ts';
+import { ROUTE } from './rate.ts';
+
+export { OTHER_ROUTE, RESET, ROUTE, rate } from './rate.ts';
 
 /** Every Redis that the app may start by itself. */
 export const EVERY_REDIS = [
@@ -14,16 +17,7 @@ export const EVERY_REDIS = [
   { what: 'the JavaScript one', searchPath: '' },
 ];
 
-export const ROUTE = '/contacts';
-export const OTHER_ROUTE = '/conversations';
-/** The service's name of a window; its clock need not be ours. */
-export const RESET = Date.UTC(2031, 0, 1);
 export const WINDOW_MS = 60_000;
-
-/** What an answer says of a window of 120 that ends in half a minute. */
-export function rate(remaining: number, facts: Partial<RateHeaders> = {}): RateHeaders {
-  return { limit: 120, remaining, resetMs: RESET, endsInMs: 30_000, burstRemaining: undefined, ...facts };
-}
 
 /** Two budgets on one Redis, as of two processes; it ends with the suite that called. */
 export async function startTestBudget(searchPath: string | undefined) {
