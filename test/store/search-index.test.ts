@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { RemovalStore } from '../../src/store/removals.ts';
 import { SearchIndex } from '../../src/store/search-index.ts';
@@ -86,10 +87,15 @@ test('a copy that is removed is gone from the index, and what is copied after is
     Array.from({ length: 1_200 }, (_, n) => `{"id":"${n}","name":"lost"}`),
     { next },
   );
+  await store.index();
+  await store.write(claim, ['{"id":"new","name":"lost before it was found"}'], { next });
   const { length: before } = await store.db.selectFrom('records').select('seq').execute();
   await records.removeAll(claim.instanceId);
   expect(await search(claim.instanceId, 'lost')).toEqual({ total: 0, pending: 0 });
-  expect(await store.db.selectFrom('records').select('seq').execute()).toHaveLength(before - 1_200);
+  expect(await store.db.selectFrom('records').select('seq').execute()).toHaveLength(before - 1_201);
+  // A row of the index, found or not, has one in this table of its own.
+  const { rows: indexed } = await sql`select id from search_docsize`.execute(store.db);
+  expect(indexed).toHaveLength(before - 1_201);
 
   const other = await store.claimRun();
   await store.write(other.claim, ['{"id":"1","name":"kept"}'], { next });
