@@ -24,7 +24,7 @@ export interface TokenTable {
   refresh_due_at: number;
   /** When a refresh last went well, so that a rotation that changed nothing is not tried again at once. */
   refreshed_at: number;
-  /** Counts every write: whoever writes says which version it read. */
+  /** Counts every write, from anywhere: whoever writes says which version it read. */
   version: number;
   rotations: number;
   refreshes: number;

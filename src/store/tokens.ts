@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import type { Selectable } from 'kysely';
 import type { Database } from './database.ts';
 import type { TokenTable } from './schema.ts';
@@ -6,6 +7,17 @@ export type TokenRow = Selectable<TokenTable>;
 
 /** The two sealed texts of an instance. */
 export type SealedTokens = Pick<TokenRow, 'instance_id' | 'access_token' | 'refresh_token'>;
+
+/** Versions begin anywhere below this. */
+const FIRST_VERSIONS = 2 ** 40;
+
+/**
+ * Where the versions of a new row begin: not at 1, or a refresh that is under way over a disconnect and a new install
+ * would take the new row for the one that it has read.
+ */
+function firstVersion(): number {
+  return randomInt(1, FIRST_VERSIONS);
+}
 
 /** The table of tokens: sealed texts only, see `tokens/vault.ts`. */
 export class TokenStore {
@@ -41,7 +53,7 @@ export class TokenStore {
         .execute();
       await transaction
         .insertInto('tokens')
-        .values({ ...tokens, instance_id: instance.id, version: 1, rotations: 0, refreshes: 0 })
+        .values({ ...tokens, instance_id: instance.id, version: firstVersion(), rotations: 0, refreshes: 0 })
         .onConflict((conflict) =>
           conflict
             .column('instance_id')

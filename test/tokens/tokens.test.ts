@@ -193,6 +193,21 @@ test('a late holder, whose lock ran out, does not overwrite a newer grant, and u
   expect(events).toEqual([]);
 });
 
+test('nor does it overwrite the grant of an install that came after a disconnect', async () => {
+  const held = server.holdAnswer();
+  const refreshing = tokens.accessToken(id, 'at-0');
+  await held.asked;
+  await redis.flushall();
+  await store.disconnect(id);
+  await newProcess().install(
+    { id, companyId: `cmp_${count}`, name: 'Acme', installedAt: now },
+    grant('at-installed', 'rt-installed'),
+  );
+  held.answer(200, ANSWERED);
+  expect(await refreshing).toBe('at-installed');
+  expect(await stored()).toMatchObject({ access: 'at-installed', refresh: 'rt-installed' });
+});
+
 test('invalid_grant after somebody else has renewed the grant is no harm', async () => {
   const held = server.holdAnswer();
   const refreshing = tokens.accessToken(id, 'at-0');
@@ -247,8 +262,9 @@ test.each([
   [401, { error: 'invalid_client' }, 'give_up'],
 ] as const)('trouble at the token route (%d) keeps the grant', async (status, body, remedy) => {
   server.answerJson(status, body);
+  const before = await stored();
   await expect(tokens.accessToken(id, 'at-0')).rejects.toMatchObject({ remedy });
-  expect(await stored()).toMatchObject({ access: 'at-0', refresh: 'rt-0', version: 1 });
+  expect(await stored()).toEqual(before);
   expect((await instances.find(id))?.status).toBe('active');
   expect(events).toEqual(['failed']);
   server.answerRefreshes();
@@ -292,6 +308,7 @@ test('what is due for rotation: the instance’s own time has come, and the last
 
 test('an installed instance keeps its counts over a new authorization', async () => {
   server.answerRefreshes({ rotating: true });
+  const { version } = await stored();
   await tokens.rotate(id);
   await tokens.install(
     { id, companyId: `cmp_${count}`, name: 'Acme II', installedAt: now },
@@ -302,7 +319,7 @@ test('an installed instance keeps its counts over a new authorization', async ()
     refresh: 'rt-9',
     rotations: 1,
     refreshes: 1,
-    version: 3,
+    version: version + 2,
   });
   expect(await instances.find(id)).toMatchObject({ name: 'Acme II' });
 });

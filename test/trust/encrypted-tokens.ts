@@ -5,6 +5,9 @@ import { TokenStore } from '../../src/store/tokens.ts';
 import { Vault } from '../../src/tokens/vault.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
+/** Rows of one statement: SQLite takes so many parameters and no more. */
+const CHUNK = 500;
+
 /** A key, as the configuration and the vault take it. */
 export function newKey(id: string): { id: string; key: Buffer } {
   return { id, key: randomBytes(32) };
@@ -23,20 +26,35 @@ export async function openEncrypted(count: number, key: { id: string; key: Buffe
   afterAll(() => db.destroy());
   const store = new TokenStore(db);
   const vault = new Vault([key]);
-  for (let index = 0; index < count; index++) {
+  const instances = Array.from({ length: count }, (_, index) => {
     const id = instanceId(index);
-    await store.install(
-      { id, company_id: null, name: id, installed_at: 1 },
-      {
-        access_token: vault.seal(`at-${index}`, { instanceId: id, purpose: 'access_token' }),
-        refresh_token: vault.seal(`rt-${index}`, { instanceId: id, purpose: 'refresh_token' }),
-        access_expires_at: 1,
-        refresh_issued_at: 1,
-        refresh_due_at: 1,
-        refreshed_at: 1,
-      },
-    );
-  }
+    return { id, company_id: null, name: id, status: 'active' as const, notice: null, installed_at: 1 };
+  });
+  const rows = instances.map(({ id }, index) => ({
+    instance_id: id,
+    access_token: vault.seal(`at-${index}`, { instanceId: id, purpose: 'access_token' }),
+    refresh_token: vault.seal(`rt-${index}`, { instanceId: id, purpose: 'refresh_token' }),
+    access_expires_at: 1,
+    refresh_issued_at: 1,
+    refresh_due_at: 1,
+    refreshed_at: 1,
+    version: 1,
+    rotations: 0,
+    refreshes: 0,
+  }));
+  // All in one go: every write of its own would wait for the disk.
+  await db.transaction().execute(async (transaction) => {
+    for (let from = 0; from < count; from += CHUNK) {
+      await transaction
+        .insertInto('instances')
+        .values(instances.slice(from, from + CHUNK))
+        .execute();
+      await transaction
+        .insertInto('tokens')
+        .values(rows.slice(from, from + CHUNK))
+        .execute();
+    }
+  });
   return { dir, url, db, store };
 }
 

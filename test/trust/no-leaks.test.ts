@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { findFreePort } from '../../src/runtime/free-port.ts';
 import type { OwnLogic } from '../../src/sync/own-logic.ts';
 import type { InstanceStatus } from '../../src/sync/status-types.ts';
@@ -14,6 +14,9 @@ import { waitFor } from '../support/wait-for.ts';
 import { Canaries } from './canaries.ts';
 import { startEchoProxy } from './echo-proxy.ts';
 import { recordRedis } from './redis-record.ts';
+
+// Much is done and looked at in each of them.
+vi.setConfig({ testTimeout: 120_000 });
 
 const OPERATOR_PASSWORD = 'operator: correct horse & battery';
 

@@ -1,8 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openDatabase } from '../../src/store/database.ts';
 import { TokenStore } from '../../src/store/tokens.ts';
 import { Vault } from '../../src/tokens/vault.ts';
 
-// A process of the app, as far as tokens go: refreshes the tokens of random instances without a pause until it is told
+/** How long a refresh is under way, in milliseconds. */
+const ANSWER_MS = 3;
+
+// A process of the app, as far as tokens go: refreshes the tokens of random instances until it is told
 // to end, each refresh a new generation of both tokens, under the first of its own keys, and says what it stored last.
 const [, , url = '', keys = '', name = ''] = process.argv;
 const store = new TokenStore(await openDatabase(url));
@@ -26,7 +30,8 @@ for (let count = 0; !ending; count++) {
   if (row === undefined) throw new Error('an instance is gone');
   // What a refresh needs to read before it asks the service.
   vault.open(row.refresh_token, { instanceId, purpose: 'refresh_token' });
-  await new Promise((resolve) => setImmediate(resolve));
+  // Meanwhile the service answers.
+  await sleep(ANSWER_MS);
   const text = `${name}-${count}`;
   const written = await store.replace(
     {

@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';
+
+// Many processes start: on a machine that has other work, that takes its time.
+vi.setConfig({ testTimeout: 120_000 });
 
 const KEY = randomBytes(32).toString('base64');
 
@@ -37,7 +40,8 @@ const WRONG: [string, string, RegExp][] = [
 test.each(WRONG)(
   'with %s in production nothing starts, and it says why',
   async (_what, tokenKeys, message) => {
-    for (const entry of ['src/web.ts', 'src/worker.ts', 'src/start.ts', 'src/reencrypt.ts']) {
+    const entries = ['src/web.ts', 'src/worker.ts', 'src/start.ts', 'src/reencrypt.ts'];
+  const starts = entries.map(async (entry) => {
       const dir = tempDir();
       const started = spawnEntry(entry, production(dir, tokenKeys), { cwd: dir });
       expect((await started.exited).code, entry).toBe(1);
