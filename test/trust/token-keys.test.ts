@@ -41,7 +41,7 @@ test.each(WRONG)(
   'with %s in production nothing starts, and it says why',
   async (_what, tokenKeys, message) => {
     const entries = ['src/web.ts', 'src/worker.ts', 'src/start.ts', 'src/reencrypt.ts'];
-  const starts = entries.map(async (entry) => {
+    const starts = entries.map(async (entry) => {
       const dir = tempDir();
       const started = spawnEntry(entry, production(dir, tokenKeys), { cwd: dir });
       expect((await started.exited).code, entry).toBe(1);
@@ -49,7 +49,8 @@ test.each(WRONG)(
       expect(started.output(), entry).not.toContain(KEY);
       expect(existsSync(join(dir, 'data')), entry).toBe(false);
       expect(existsSync(join(dir, '.data')), entry).toBe(false);
-    }
+    });
+    await Promise.all(starts);
   },
 );
 
