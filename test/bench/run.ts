@@ -1,4 +1,4 @@
-import { availableParallelism, cpus, platform, release, totalmem } from 'node:os';
+import { availableParallelism, cpus, loadavg, platform, release, totalmem } from 'node:os';
 
 /** A bench writes what it finds while it runs. @param rows the part of it that is asked for; all of it when empty */
 export type Bench = (write: (text: string) => void, rows: readonly string[]) => Promise<void>;
@@ -30,7 +30,7 @@ if (unknown.length > 0) {
 }
 const write = (text: string) => void process.stdout.write(text);
 write(
-  `${platform()} ${release()}, ${availableParallelism()} × ${cpus()[0]?.model ?? 'unknown'}, ${(totalmem() / GIB).toFixed(0)} GiB, Node ${process.versions.node}\n`,
+  `${platform()} ${release()}, ${availableParallelism()} × ${cpus()[0]?.model ?? 'unknown'}, ${(totalmem() / GIB).toFixed(0)} GiB, Node ${process.versions.node}; load before: ${(loadavg()[0] ?? 0).toFixed(1)}\n`,
 );
 for (const [name, load] of Object.entries(BENCHES)) {
   const named = asked.find((one) => one.name === name);

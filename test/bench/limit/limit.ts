@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HAS_PROC } from '../support/process-usage.ts';
 import { table } from '../table.ts';
-import { CONDITIONS, TIMED_PAGES } from './conditions.ts';
+import { CONDITIONS, type Condition, TIMED_PAGES } from './conditions.ts';
 import type { Line, Measured } from './measure.ts';
 import { runCondition, WINDOW_MS, WINDOWS } from './run-condition.ts';
 
@@ -18,7 +18,7 @@ function versions(): string {
   }).join(', ');
 }
 
-function row({ label, isOurs, openForMs, ...line }: Line) {
+function row({ label, isOurs, openForMs, ...line }: Line, condition: Condition) {
   return {
     who: isOurs ? `${label}, window open for ${openForMs / 1_000} s` : label,
     'share, %': (line.share * 100).toFixed(1),
@@ -27,6 +27,12 @@ function row({ label, isOurs, openForMs, ...line }: Line) {
     'time, s': line.timedMs === undefined ? '–' : (line.timedMs / 1_000).toFixed(2),
     'ideal, s': (line.idealTimedMs / 1_000).toFixed(2),
     pages: line.pages,
+    ...(condition.othersShare === undefined
+      ? {}
+      : {
+          'other: served/window': line.othersPerWindow.served.toFixed(1),
+          'other: 429s/window': line.othersPerWindow.refused.toFixed(1),
+        }),
     'CPU, ms/page': HAS_PROC ? line.cpuMsPerPage.toFixed(2) : 'no /proc',
   };
 }
@@ -36,7 +42,7 @@ function report({ condition, loopPerSecond, lines }: Measured): string {
   return `${condition.name}: ${condition.title}
 The bare loop gets ${loopPerSecond.toFixed(1)} pages a second without a limit; time is that for ${pages} pages.
 
-${table(lines.map(row))}
+${table(lines.map((line) => row(line, condition)))}
 
 `;
 }

@@ -108,6 +108,7 @@ test('what another application is served is not ours to have; its refusals are n
   const [line] = measureAll(taken(rows, new Idle(track('a', 2_000)))).lines;
   expect(line?.share).toBeCloseTo(210 / 220);
   expect(line?.refused).toBe(3);
+  expect(line?.othersPerWindow).toEqual({ served: 10, refused: 1.5 });
   // From the start to the end of the complete windows: 16 s.
   expect(line?.refusedPerWindow).toBeCloseTo(3 / (16 / 6));
 });

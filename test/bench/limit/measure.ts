@@ -43,6 +43,8 @@ export interface Line {
   timedMs: number | undefined;
   idealTimedMs: number;
   pages: number;
+  /** What the other application was served and refused, per window. */
+  othersPerWindow: { served: number; refused: number };
   cpuMsPerPage: number;
   /** Every request: when it arrived, and its status. */
   requests: [at: number, status: number][];
@@ -100,9 +102,8 @@ function measureTrack(
   const from = openForMs === 0 ? openedAt : openedAt + windowMs;
   const span = { from, to: from + windowMs * windows };
   const served = within(own, span).filter(({ status }) => status === 200).length;
-  const others = within(all, span).filter(
-    ({ application, status }) => application === taken.othersId && status === 200,
-  ).length;
+  const ofOthers = within(all, span).filter(({ application }) => application === taken.othersId);
+  const others = ofOthers.filter(({ status }) => status === 200).length;
   const loopInSpan = loop.isBeside
     ? loopPages(taken.rows, loop.companyId, span)
     : (loopPerSecond * windowMs * windows) / 1_000;
@@ -126,6 +127,7 @@ function measureTrack(
       perSecond: Math.min(loopPerSecond, guardPerSecond(condition)),
     }),
     pages: own.filter(({ status }) => status === 200).length,
+    othersPerWindow: { served: others / windows, refused: (ofOthers.length - others) / windows },
     cpuMsPerPage: 0,
     requests: own.map(({ at, status }) => [at - startedAt, status]),
     windowStarts: windowsOf(all, windowMs).map(({ start }) => start - startedAt),

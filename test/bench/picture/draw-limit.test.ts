@@ -14,6 +14,7 @@ function line(over: Partial<Line>): Line {
     timedMs: undefined,
     idealTimedMs: 0,
     pages: 0,
+    othersPerWindow: { served: 0, refused: 0 },
     cpuMsPerPage: 0,
     requests: [],
     windowStarts: [],
