@@ -7,7 +7,7 @@ import { CopyWatch } from '../support/copy-watch.ts';
 import { addCompanies, installAll } from '../support/fleet.ts';
 import { median } from '../support/numbers.ts';
 import { shareOfLimit, windowsOf } from '../support/window-shares.ts';
-import { type LoopDelay, readLoopDelay } from './loop-delay.ts';
+import { type LoopDelay, readLoopDelay } from './worker-metrics.ts';
 
 /** What is measured. */
 export interface FleetOrder {
