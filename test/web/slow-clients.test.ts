@@ -22,7 +22,8 @@ async function connectTo(app: Express, patience: Partial<ClientPatience>) {
   await once(socket, 'connect');
   socket.on('error', () => {});
   let text = '';
-  const closed = once(socket, 'close');
+  // A reset is an end, too, which `once` would take for a failure.
+  const closed = new Promise<void>((resolve) => void socket.once('close', () => resolve()));
   return {
     web,
     socket,
