@@ -11,7 +11,8 @@ const LEASE_MS = REQUEST_TIMEOUT_MS + 5_000;
 
 /**
  * Permits of a window that the sync leaves to what a person waits for: an install asks whose token it is before
- * anything is known of the company, so without a permit. Near the window's end the sync takes them, too.
+ * anything is known of the company, so without a permit. The sync takes them, too, three seconds before the window's
+ * end however long that is: our moment of it may be two seconds late, as whole seconds hide so much of the truth.
  */
 const KEPT_FOR_PEOPLE = 2;
 
@@ -64,7 +65,8 @@ interface BudgetCommand {
  * Decides when a request may go, for every process that shares the Redis: permits left are the smallest
  * `x-ratelimit-remaining` seen for the current window, less the requests in flight. So the limit holds whatever
  * the number of workers (Limits, "Other rate limits": 120 a minute per company). So do the additional rate guards:
- * a bucket never holds more requests than its guard lets through.
+ * a bucket never holds more requests than its guard lets through. A route that a guard refused which we know nothing
+ * of keeps a pace for some minutes; while another consumer uses the limit, a little of it is held back.
  */
 export class RateBudget {
   readonly #redis: Redis & BudgetCommand;
