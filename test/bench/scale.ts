@@ -18,15 +18,17 @@ const LOAD = 0.6;
 
 /**
  * Many companies at once in one worker process, with the bare loop over as many companies before it. The window is a
- * minute, except for the smallest size: there it is as long as leaves the core something to spare.
+ * minute, except for the smallest size: there it is as long as leaves the core something to spare. `scale:500,latency40`
+ * asks for one size, and for a service that takes its time.
  */
 export const scale: Bench = async (write, rows) => {
   const asked = rows.filter((row) => /^\d+$/.test(row)).map(Number);
   const sizes = asked.length === 0 && !rows.includes('memory') ? SIZES : asked;
   const lines: Record<string, string | number>[] = [];
-  for (const size of sizes) lines.push(await measureSize(size));
+  const latencyMs = Number(rows.find((row) => /^latency\d+$/.test(row))?.slice('latency'.length) ?? 0);
+  for (const size of sizes) lines.push(await measureSize(size, latencyMs));
   if (lines.length > 0) {
-    write(`companies at once in one worker process, no latency
+    write(`companies at once in one worker process, ${latencyMs === 0 ? 'no latency' : `${latencyMs} ms of latency`}
 Shares of the limit: of the smallest size, from the service's journal, gaps between windows counted; beyond what the core can do, of an even share of what it did.
 A small company: from its install to the end of its first sync, of five pages; the middle one of three.
 
@@ -36,9 +38,9 @@ ${table(lines)}
   if (asked.length === 0) write(`\n${await measureWaiting()}`);
 };
 
-async function measureSize(size: number): Promise<Record<string, string | number>> {
+async function measureSize(size: number, latencyMs: number): Promise<Record<string, string | number>> {
   const lists = { contacts: RECORDS, conversations: RECORDS };
-  const bareSandbox = await BenchSandbox.start();
+  const bareSandbox = await BenchSandbox.start({ latencyMs });
   const bareRate = await (async () => {
     try {
       const companies = bareCompanies(await addCompanies(bareSandbox, size, lists));
@@ -53,7 +55,7 @@ async function measureSize(size: number): Promise<Record<string, string | number
   const roomyMs = Math.ceil((size * PARTNER_LIMIT) / (LOAD * bareRate)) * 1_000;
   const isFull = size > (SIZES[0] ?? 0);
   const windowMs = isFull ? WINDOW_MS : roomyMs;
-  const fleet = await measureFleet({ size, windowMs, isFull, lists });
+  const fleet = await measureFleet({ size, windowMs, latencyMs, isFull, lists });
   return {
     companies: size,
     'window, s': windowMs / 1_000,

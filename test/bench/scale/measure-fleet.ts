@@ -13,6 +13,7 @@ import { type LoopDelay, readLoopDelay } from './worker-metrics.ts';
 export interface FleetOrder {
   size: number;
   windowMs: number;
+  latencyMs: number;
   /** Whether the companies want more than the core can do. */
   isFull: boolean;
   lists: { contacts: number; conversations: number };
@@ -44,9 +45,15 @@ const ROOMY_WINDOWS = 2.3;
 const MIB = 1024 ** 2;
 
 /** One worker process and many companies. */
-export async function measureFleet({ size, windowMs, isFull, lists }: FleetOrder): Promise<FleetFigures> {
+export async function measureFleet({
+  size,
+  windowMs,
+  latencyMs,
+  isFull,
+  lists,
+}: FleetOrder): Promise<FleetFigures> {
   const dir = benchDir();
-  const sandbox = await BenchSandbox.start({ windowMs });
+  const sandbox = await BenchSandbox.start({ windowMs, latencyMs });
   const redis = await startBenchRedis(dir.path);
   const bench = await BenchApp.open(sandbox, redis.url, dir.path);
   const watch = new CopyWatch(bench.databasePath);
