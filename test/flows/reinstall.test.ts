@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { install, isSynced, largestWindow, readStatus, waitForStatus } from '../support/install.ts';
 import { startTestApp } from '../support/test-app.ts';
 
-const WINDOW_MS = 8_000;
+// Near its end the sync takes what is kept for people: long enough for the second install to come before, on a slow machine too.
+const WINDOW_MS = 15_000;
 
 test('installing again while the sync waits for the limit stays within it, and the sync goes on', async () => {
   const { control, session } = await startTestApp({ sandbox: { windowMs: WINDOW_MS } });
