@@ -1,9 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Contender } from './contender.ts';
 import { type Counted, requestsOf, windowsOf } from './journal-counts.ts';
 
 /** In the middle of a window: when this share of it is used up, and not yet that. */
 const FROM_SHARE = 0.2;
 const TO_SHARE = 0.8;
+const RESTART_LIMIT_MS = 20_000;
 
 /** Kills every contender once, each in the middle of its window. */
 export class Killer {
@@ -11,6 +13,8 @@ export class Killer {
   readonly #windowMs: number;
   readonly #limit: number;
   readonly #restarts: Promise<void>[] = [];
+  /** Those that were killed and are not up again. */
+  readonly #down = new Set<string>();
 
   constructor(contenders: readonly Contender[], windowMs: number, limit: number) {
     this.#waiting = new Set(contenders);
@@ -29,13 +33,17 @@ export class Killer {
       const used = (window?.counted ?? 0) / this.#limit;
       if (used < FROM_SHARE || used > TO_SHARE) continue;
       this.#waiting.delete(contender);
-      this.#restarts.push(contender.killAndRestart());
+      this.#down.add(contender.label);
+      this.#restarts.push(contender.killAndRestart().then(() => void this.#down.delete(contender.label)));
     }
   }
 
-  /** Throws when one was not killed. */
+  /** Throws when one was not killed, or did not come up again. */
   async done(): Promise<void> {
-    await Promise.all(this.#restarts);
+    const late = sleep(RESTART_LIMIT_MS, undefined, { ref: false }).then(() => {
+      throw new Error(`not up again: ${[...this.#down].join(', ')}`);
+    });
+    await Promise.race([Promise.all(this.#restarts), late]);
     if (this.#waiting.size > 0) {
       throw new Error(`not killed: ${[...this.#waiting].map(({ label }) => label).join(', ')}`);
     }
