@@ -1,15 +1,14 @@
 import { Agent, request } from 'undici';
 import type { BenchCompany, BenchSandbox, Credentials } from '../support/bench-sandbox.ts';
 
-/** Many at once on few connections: the sandbox counts a request when it arrives, and holds its answer back. */
-const CONNECTIONS = 12;
-const PIPELINING = 15;
+/** Many at once: the sandbox counts a request when it arrives, and holds its answer back. */
+const CONNECTIONS = 180;
 
 /** Another partner application, which shares the limit of the companies that it is installed at. */
 export class OtherApplication {
   readonly #sandbox: BenchSandbox;
   readonly #application: Credentials;
-  readonly #agent = new Agent({ connections: CONNECTIONS, pipelining: PIPELINING });
+  readonly #agent = new Agent({ connections: CONNECTIONS, pipelining: 1 });
   readonly #tokens = new Map<string, string>();
   readonly #quietUntil = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
