@@ -96,7 +96,8 @@ if ARGV[10] ~= '' then
     wait, why = guard_wait, 'guard'
   elseif known() then
     free, wait, why = free_permits()
-  elseif s.probe then
+  elseif s.probe and redis.call('ZCARD', flight)
+    >= timing.unknown_allows(s.reset and s.limit, s['end'] and now - s['end'], window) then
     wait, why = timing.asking_pause(now - s.probe_at), 'probe'
   end
   local paced, gap = false, 0
@@ -104,8 +105,12 @@ if ARGV[10] ~= '' then
   if paced and paced > 0 then wait, why = paced, 'pace' end
   if wait <= 0 then
     granted = 1
-    -- Nothing is known about this window: one request goes and finds out.
-    if known() then s.ours = s.ours + 1 else s.probe, s.probe_at = permit, now end
+    if known() then
+      s.ours = s.ours + 1
+    elseif not s.probe then
+      -- Nothing is known about this window: one request goes and finds out.
+      s.probe, s.probe_at = permit, now
+    end
     redis.call('ZADD', flight, now + lease, permit)
     redis.call('PEXPIRE', flight, KEEP_MS)
     if guarded then

@@ -7,6 +7,7 @@ local KEPT_OF = 20             -- of so many permits at least, one may be kept
 local HELD_OF = 10             -- of so many permits at most one is held back for another consumer
 local SHORTEST_PAUSE_MS = 2    -- how soon to ask again while an answer is under way that will tell more, at first
 local LONGEST_ASKING_MS = 50   -- and in the end
+local ROLLED_OF = 20           -- of so many permits of the window before, one may go before the new one is known
 local PROBE_PATIENCE_MS = 2000 -- a probe without an answer for so long (or four usual ones) may be dead: another goes
 local FIRST_BLOCK_MS = 50      -- the shortest block after a refusal; it doubles with every further one in a row
 local LONGEST_BLOCK_MS = 30000 -- and ends here, unless the service asks for more
@@ -77,6 +78,13 @@ end
 -- How soon to ask again while an answer is under way: a quarter of the time that it has been, so that little is lost.
 function timing.asking_pause(under_way_for)
   return math.min(math.max(SHORTEST_PAUSE_MS, math.ceil(under_way_for / 4)), LONGEST_ASKING_MS)
+end
+
+-- How many requests may be under way while nothing is known of the window: one, which finds out. Where a window that
+-- the service told of has just ended, the new one's limit is hardly a small part of its: so many begin it together.
+function timing.unknown_allows(limit, ended_for, window)
+  if limit == nil or ended_for == nil or ended_for > window then return 1 end
+  return math.max(1, math.floor(limit / ROLLED_OF))
 end
 
 function timing.probe_is_overdue(out_for, trip)
