@@ -4,6 +4,9 @@ import type { Run, RunClaim } from './runs.ts';
 import { QUEUE_FOR_SEARCH } from './search-index.ts';
 import { toRanges } from './seq-ranges.ts';
 
+/** Records that one statement inserts: a fifth of the time of inserting is the calls', one by one. */
+const ROWS_AT_ONCE = 25;
+
 /** What a page changes in the copy. */
 export interface PageChanges {
   /** Places of the page's records that are new to the copy, or were deleted in it. */
@@ -27,6 +30,15 @@ interface PageWrites {
   /** The page's records that the copy holds, by `seq`, changed or not. */
   seen: number[];
 }
+
+type InsertRow = [
+  instanceId: string,
+  resource: string,
+  id: string,
+  hash: string,
+  now: number,
+  document: string,
+];
 
 interface Known {
   id: string;
@@ -84,7 +96,7 @@ export class PageStore {
   ): Promise<Run | undefined> {
     const { instanceId, resource, fence } = claim;
     const { inserts, updates, revived, seen } = changes.writes;
-    const { run, insert, update, queue, see } = this.#statements;
+    const { run, update, queue, see } = this.#statements;
     return this.#db.writeAtOnce(() => {
       const written = run.get({
         next: page.next,
@@ -96,9 +108,14 @@ export class PageStore {
         fence,
       });
       if (written === undefined) return undefined;
-      const fresh = inserts.map(({ id, hash, text }) =>
-        Number(insert.run(instanceId, resource, id, hash, now, text).lastInsertRowid),
-      );
+      const fresh = this.#insert(inserts, ({ id, hash, text }) => [
+        instanceId,
+        resource,
+        id,
+        hash,
+        now,
+        text,
+      ]);
       for (const { seq, item } of updates) update.run(item.hash, now, item.text, seq);
       const toIndex = [...updates.map(({ seq }) => seq), ...fresh];
       if (toIndex.length > 0) queue.run(instanceId, resource, JSON.stringify(toIndex), toIndex.length);
@@ -106,6 +123,19 @@ export class PageStore {
         see.run({ instanceId, resource, first, last });
       return written;
     });
+  }
+
+  /** @returns their `seq`s: rows of one statement get consecutive ones */
+  #insert(items: readonly PageItem[], row: (item: PageItem) => InsertRow): number[] {
+    const { insertMany, insert } = this.#statements;
+    const fresh: number[] = [];
+    let at = 0;
+    for (; items.length - at >= ROWS_AT_ONCE; at += ROWS_AT_ONCE) {
+      const last = Number(insertMany.run(...items.slice(at, at + ROWS_AT_ONCE).flatMap(row)).lastInsertRowid);
+      for (let behind = ROWS_AT_ONCE - 1; behind >= 0; behind--) fresh.push(last - behind);
+    }
+    for (const item of items.slice(at)) fresh.push(Number(insert.run(...row(item)).lastInsertRowid));
+    return fresh;
   }
 }
 
@@ -123,6 +153,11 @@ function note({ created, changed, writes }: PageChanges, item: PageItem, known: 
   }
 }
 
+function insertRows(count: number): string {
+  const rows = Array.from({ length: count }, () => '(?, ?, ?, ?, ?, ?)').join(', ');
+  return `insert into records (instance_id, resource, id, hash, updated_at, document) values ${rows}`;
+}
+
 function prepare(db: Database) {
   return {
     known: db.prepare<[instanceId: string, resource: string, ids: string], Known>(`
@@ -135,8 +170,8 @@ function prepare(db: Database) {
       where instance_id = :instanceId and resource = :resource and fence = :fence
         and exists (select 1 from instances where id = :instanceId and status = 'active')
       returning *`),
-    insert: db.prepare<[string, string, id: string, hash: string, now: number, document: string]>(`
-      insert into records (instance_id, resource, id, hash, updated_at, document) values (?, ?, ?, ?, ?, ?)`),
+    insert: db.prepare<InsertRow>(insertRows(1)),
+    insertMany: db.prepare<(string | number)[]>(insertRows(ROWS_AT_ONCE)),
     update: db.prepare<[hash: string, now: number, document: string, seq: number]>(`
       update records set hash = ?, updated_at = ?, document = ?, deleted_at = null where seq = ?`),
     queue: db.prepare(QUEUE_FOR_SEARCH),
