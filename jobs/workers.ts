@@ -12,6 +12,7 @@ import { connectionTrouble, QUEUE, type Queues, type SyncJobData } from './queue
 import { rotateTokens } from './rotate-tokens.ts';
 import { keepSchedules, UPKEEP } from './schedules.ts';
 import { syncRun } from './sync-run.ts';
+import { type TakeOverParts, takeOverFromDead } from './take-over.ts';
 
 /**
  * Runs that one process holds at the same time. Most of them wait: for the network, their turn at the gate, own logic.
@@ -19,8 +20,9 @@ import { syncRun } from './sync-run.ts';
  */
 const RUNS_AT_ONCE = 5_000;
 
-// After kill -9 another worker has the job within lock and check together; what the dead one still sends or
-// writes is kept out by the run's fence. A job may be lost so as often as it likes.
+// After kill -9 another worker on this machine takes the job over at once, one elsewhere has it within lock and check
+// together; what the dead one still sends or writes is kept out by the run's fence. A job may be lost so as often as it
+// likes.
 const RECOVERY = { lockDuration: 4_000, stalledInterval: 2_000, maxStalledCount: 1_000 } as const;
 
 /** What the workers of a process work with. */
@@ -31,6 +33,7 @@ export interface WorkerParts {
   sync: SyncParts;
   schedule: ScheduleParts;
   index: Omit<IndexParts, 'logger'>;
+  takeOver: TakeOverParts;
   time: ServiceTime;
   logger: Logger;
   /** Told how long the job of a new run waited for a place in a worker, in milliseconds. */
@@ -46,6 +49,8 @@ export interface Workers {
 /** Starts the workers of this process and keeps the schedules. */
 export function startWorkers(parts: WorkerParts): Workers {
   const { queues, logger } = parts;
+  // Before there are jobs that somebody might have to take over.
+  const endTakeOver = takeOverFromDead(parts.takeOver, queues.sync, logger);
   const connection = parts.connect();
   const stopping = new AbortController();
   const gate = new PageGate();
@@ -60,7 +65,7 @@ export function startWorkers(parts: WorkerParts): Workers {
       running++;
       await syncRun(parts.sync, job, token, context).finally(() => running--);
     },
-    { connection, concurrency: RUNS_AT_ONCE, ...RECOVERY },
+    { connection, concurrency: RUNS_AT_ONCE, name: parts.takeOver.processes.id, ...RECOVERY },
   );
   const upkeep = new Worker(
     QUEUE.upkeep,
@@ -94,6 +99,7 @@ export function startWorkers(parts: WorkerParts): Workers {
       endWatch();
       stopping.abort();
       await Promise.all([sync.close(), upkeep.close(), endIndex()]);
+      await endTakeOver();
       connection.disconnect();
     },
   };

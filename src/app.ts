@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import express from 'express';
 import { sql } from 'kysely';
 import { createQueues, type Queues } from '../jobs/queues.ts';
@@ -16,6 +17,7 @@ import { OAuthInstaller } from './install/installer.ts';
 import { checkReadiness } from './runtime/health.ts';
 import { hideSecrets, type Logger, rememberSecret } from './runtime/logging.ts';
 import { createMetrics } from './runtime/metrics.ts';
+import { Presence } from './runtime/presence.ts';
 import { createRedis } from './runtime/redis.ts';
 import { openDatabase } from './store/database.ts';
 import { DeletionStore } from './store/deletions.ts';
@@ -82,7 +84,8 @@ export async function createApp(
   const metrics = createMetrics(() =>
     collectFigures({ db, clock, countJobs: () => queues.sync.getJobCounts('waiting', 'active', 'delayed') }),
   );
-  const budget = new RateBudget(redis);
+  const processId = randomUUID();
+  const budget = new RateBudget(redis, undefined, processId);
 
   const stores = {
     instances: new InstanceStore(db),
@@ -212,6 +215,16 @@ export async function createApp(
         onFirstTurn: ({ waitMs }) => metrics.jobWaitSeconds.observe(waitMs / 1_000),
         schedule: shared,
         index: { index: new SearchIndex(db), removals: new RemovalStore(db) },
+        takeOver: {
+          processes: new Presence(presenceDir(config), processId),
+          redis,
+          onAbandoned: async (deadId, runs) => {
+            for (const instanceId of new Set(runs.map((run) => run.instanceId))) {
+              const instance = await stores.instances.find(instanceId);
+              await budget.abandon(instance?.company_id ?? instanceId, deadId);
+            }
+          },
+        },
         time,
         logger,
       }),
@@ -223,6 +236,11 @@ export async function createApp(
       await db.destroy();
     },
   };
+}
+
+/** Beside the database, so that all workers on it see each other, also from containers. */
+function presenceDir({ databaseUrl }: Config): string {
+  return `${databaseUrl.replace(/^file:/, '')}-workers`;
 }
 
 /** What this process knows from its configuration, so that no line of its log holds it. */

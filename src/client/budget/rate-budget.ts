@@ -71,9 +71,13 @@ interface BudgetCommand {
 export class RateBudget {
   readonly #redis: Redis & BudgetCommand;
   readonly #keptForPeople: number;
+  readonly #processId: string;
+  #granted = 0;
 
-  constructor(redis: Redis, keptForPeople = KEPT_FOR_PEOPLE) {
+  /** @param processId unlike that of any other process before or after: its permits are told by it */
+  constructor(redis: Redis, keptForPeople = KEPT_FOR_PEOPLE, processId: string = randomUUID()) {
     this.#keptForPeople = keptForPeople;
+    this.#processId = processId;
     redis.defineCommand('rateBudget', { numberOfKeys: 6, lua: SCRIPT });
     this.#redis = redis as Redis & BudgetCommand;
   }
@@ -84,7 +88,7 @@ export class RateBudget {
    * @param bucket where the route's guard will count it, if it has one
    */
   async acquire(company: string, route: string, bucket?: Bucket): Promise<Admission> {
-    return this.#admit({ id: randomUUID(), company, route, ...(bucket && { bucket }) }, NO_SETTLEMENT);
+    return this.#admit({ id: this.#newId(), company, route, ...(bucket && { bucket }) }, NO_SETTLEMENT);
   }
 
   /** Gives a permit back with what became of its request. */
@@ -97,12 +101,23 @@ export class RateBudget {
    * call fails, neither may be taken for done: the permit's lease ends by itself.
    */
   async exchange(permit: Permit, settlement: Settlement): Promise<Admission> {
-    return this.#admit({ ...permit, id: randomUUID() }, settlementArguments(permit, settlement));
+    return this.#admit({ ...permit, id: this.#newId() }, settlementArguments(permit, settlement));
   }
 
   /** Learns from an answer to a request that no permit was asked for: the one that told which company it is. */
   async observe(company: string, rate: RateHeaders): Promise<void> {
     await this.settle({ id: 'none', company, route: '' }, { answer: { rate } });
+  }
+
+  /**
+   * Settles what a process that died had in flight for a company: its requests may have been counted, and no answer
+   * will come. So the next windows do not wait for the end of the leases.
+   */
+  async abandon(company: string, processId: string): Promise<void> {
+    const inFlight = await this.#redis.zrange(`${stateKey(company)}:flight`, '0', '-1');
+    for (const id of inFlight) {
+      if (id.startsWith(`${processId}:`)) await this.settle({ id, company, route: '' }, {});
+    }
   }
 
   /** What is known now, for the dashboard. */
@@ -124,6 +139,11 @@ export class RateBudget {
       burstRemaining: field('burst'),
       blockedUntil: blocked !== undefined && blocked > now ? blocked - ahead : undefined,
     };
+  }
+
+  #newId(): string {
+    this.#granted++;
+    return `${this.#processId}:${this.#granted}`;
   }
 
   async #admit(permit: Permit, settlement: (string | number)[]): Promise<Admission> {

@@ -1,0 +1,79 @@
+import { Redis } from 'ioredis';
+import { expect, test } from 'vitest';
+import { install, readStatus, waitForStatus } from '../support/install.ts';
+import { spawnEntry } from '../support/spawn-entry.ts';
+import { startTestApp } from '../support/test-app.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** So slow that two requests are under way nearly all the time. */
+const LATENCY_MS = 300;
+
+const testApp = await startTestApp({ workers: false, sandbox: { latencyMs: LATENCY_MS } });
+const worker = async () => {
+  const process = spawnEntry('src/worker.ts', testApp.env);
+  await process.waitForOutput(/the workers run/);
+  return process;
+};
+
+async function withRedis<T>(use: (redis: Redis) => Promise<T>): Promise<T> {
+  const redis = new Redis(testApp.redisUrl);
+  return use(redis).finally(() => redis.disconnect());
+}
+
+/** How often jobs of this instance went from a worker back to the queue, by BullMQ's recovery or by another worker. */
+async function lossesOf(instanceId: string) {
+  const entries = await withRedis((redis) => redis.xrange('bull:sync:events', '-', '+'));
+  const events = entries
+    .map(([, fields]) => Object.fromEntries(fields.map((name, at) => [name, fields[at + 1] ?? ''])))
+    .filter(({ jobId }) => jobId?.startsWith(instanceId));
+  return {
+    stalled: events.filter(({ event }) => event === 'stalled').length,
+    givenBack: events.filter(({ event, prev }) => event === 'waiting' && prev === 'active').length,
+  };
+}
+
+async function begin(name: string) {
+  const company = await testApp.control.addCompany({
+    name,
+    plan: 'enterprise',
+    contacts: 8_000,
+    conversations: 8_000,
+  });
+  const browser = testApp.session();
+  const id = await install(browser, company);
+  const pages = async () => (await readStatus(browser, id)).resources.contacts?.pages ?? 0;
+  const pagesBeyond = (count: number) =>
+    waitForStatus(browser, id, ({ resources }) => (resources.contacts?.pages ?? 0) > count);
+  await pagesBeyond(1);
+  return { id, company, pages, pagesBeyond };
+}
+
+test('after kill -9 the next worker takes over what the dead one held, requests under way as well', async () => {
+  const victim = await worker();
+  const { id, company, pages, pagesBeyond } = await begin('Taken over');
+  await victim.stop('SIGKILL');
+  const before = await pages();
+  const inFlight = () => withRedis((redis) => redis.zrange(`budget:{${company.id}}:flight`, '0', '-1'));
+  const lost = await inFlight();
+  expect(lost.length).toBeGreaterThan(0);
+
+  const next = await worker();
+  await pagesBeyond(before);
+  expect(await lossesOf(id)).toEqual({ stalled: 0, givenBack: 2 });
+  expect((await inFlight()).filter((permit) => lost.includes(permit))).toEqual([]);
+  await next.stop();
+});
+
+test('a worker that lives keeps its jobs while others die and start', async () => {
+  const living = await worker();
+  const { id, pages, pagesBeyond } = await begin('Left alone');
+  const victim = await worker();
+  await victim.stop('SIGKILL');
+  const next = await worker();
+  await waitFor(() => /a worker died/.test(living.output() + next.output()));
+
+  await pagesBeyond(await pages());
+  expect(await lossesOf(id)).toEqual({ stalled: 0, givenBack: 0 });
+  expect(living.output()).not.toContain('could not renew lock');
+  await Promise.all([living.stop(), next.stop()]);
+});
