@@ -23,7 +23,9 @@
 -- KEYS[5] string: until when the service wants no request of this bucket (of this route, where we know of no guard)
 -- KEYS[6] hash: the pace of the routes of which we know no guard
 --   refused_at, hold    the last refusal; when the guard said that it would let requests through again
---   from, to, taught    what a pace was learned from: requests sent from when to when; how long the guard took for them
+--   catch_up            the shortest distance between requests in what is left of the window of the first refusal
+--   from, to, taught    what a pace was learned from: requests sent from when to when (not of one that was refused
+--             again); how long the guard took for them
 --   `first <route>`, `n <route>`   the stretch that the route's count belongs to, and how many of its requests passed
 --   `last <route>`, `gap <route>`, `passed <route>`   its latest request; its pace, and the count that this rests on
 --   `went <route>`, `floor <route>`   the distance that this one kept; a distance that was too short, and more
@@ -120,34 +122,48 @@ local function count_passed(sent)
   end
 end
 
+-- Although the route kept a pace: its shortest distance grows.
+local function refused_again(p, strength, taught)
+  local gap = p['gap ' .. route]
+  redis.call('HSET', paces, 'floor ' .. route, pacing.floor(
+    p['floor ' .. route] or 0, gap, strength, p['went ' .. route] or gap, p['n ' .. route] or 0, taught))
+end
+
 -- A guard that we know nothing of refused: this route keeps a pace from now on, and so do those that were busy with it.
 local function learn_pace(sent, retry_after)
   local p = numbers(paces)
   local gap, refused_at = p['gap ' .. route], p.refused_at
-  if refused_at and sent <= refused_at then
-    -- On its way together with the one whose refusal we know of.
-    if not gap then redis.call('HSET', paces, 'passed ' .. route, 0, 'gap ' .. route, pacing.learned_gap(0, p.taught)) end
+  if refused_at and sent < p.hold then
+    -- On its way together with the one whose refusal we know of, or before the guard was to let requests through again.
+    if not gap then
+      redis.call('HSET', paces, 'passed ' .. route, 0, 'gap ' .. route, pacing.learned_gap(0, p.taught))
+    elseif not p.from then
+      refused_again(p, pacing.strength(now - refused_at), p.taught)
+    end
     redis.call('HSET', paces, 'hold', math.max(p.hold, now + retry_after))
     return
   end
   local strength = refused_at and pacing.strength(now - refused_at) or 0
+  local from = s.first and math.min(s.first, sent) or sent
+  local taught = sent - from + retry_after
+  p['first ' .. route], p['n ' .. route] = from, p['first ' .. route] == from and p['n ' .. route] or 0
   if gap and strength > 0 then
-    redis.call('HSET', paces, 'gap ' .. route, pacing.slower(gap, strength, window),
-      'floor ' .. route, pacing.floor(p['floor ' .. route] or 0, gap, strength, p['went ' .. route] or gap))
+    refused_again(p, strength, taught)
+    redis.call('HSET', paces, 'gap ' .. route, pacing.slower(gap, strength, window), 'taught', taught)
     redis.call('HDEL', paces, 'from', 'to')
   else
-    local from = s.first and math.min(s.first, sent) or sent
-    local taught = sent - from + retry_after
-    p['first ' .. route], p['n ' .. route] = from, p['first ' .. route] == from and p['n ' .. route] or 0
+    local all = 0
     for field, first in pairs(p) do
       local busy = string.match(field, '^first (.*)$')
       if busy and first == from and (strength == 0 or not p['gap ' .. busy]) then
         local passed = p['n ' .. busy]
+        all = all + passed
         redis.call('HSET', paces, 'passed ' .. busy, passed, 'gap ' .. busy, pacing.learned_gap(passed, taught),
           'floor ' .. busy, 0)
       end
     end
-    redis.call('HSET', paces, 'from', from, 'to', sent, 'taught', taught)
+    redis.call('HSET', paces, 'from', from, 'to', sent, 'taught', taught, 'catch_up',
+      pacing.catch_up_gap(all, sent - from, retry_after, pacing.even_gap(window, s.limit or most)))
   end
   redis.call('HSET', paces, 'refused_at', now, 'hold', now + retry_after)
   redis.call('PEXPIRE', paces, KEEP_MS)
@@ -160,17 +176,21 @@ local function wait_for_pace(free)
   local gap, refused_at = tonumber(p[1] or nil), tonumber(p[2] or nil)
   local strength = gap and pacing.strength(now - refused_at) or 0
   if strength == 0 then return false end
-  local all, routes = numbers(paces), 1
+  local all, routes, last_other = numbers(paces), 1, nil
   for field in pairs(all) do
     local other = string.match(field, '^gap (.*)$')
-    if other and other ~= route and pacing.is_active(all['last ' .. other], now) then routes = routes + 1 end
+    if other and other ~= route and pacing.is_active(all['last ' .. other], all.hold, now) then
+      routes, last_other = routes + 1, math.max(last_other or 0, all['last ' .. other] or 0)
+    end
   end
   local left = known() and s['end'] - now or nil
   local length = left and s['end'] - s.since
-  local slowest = math.max(all['floor ' .. route] or 0,
-    pacing.slowest_gap(left, length, free, window, s.limit or most, routes))
+  local catch_up = left and s.since <= refused_at and all.catch_up or 0
+  local slowest = math.max(all['floor ' .. route] or 0, pacing.slowest_gap(left, length, free,
+    pacing.even_gap(window, s.limit or most), routes, catch_up, all['went ' .. route]))
   local effective = math.min(gap * strength, slowest)
-  return pacing.wait(all['last ' .. route], effective, all.hold, refused_at + slowest, now), effective
+  local at_most = refused_at + slowest
+  return pacing.wait(all['last ' .. route], effective, last_other, routes, all.hold, at_most, now), effective
 end
 
 local function count_granted(paced, gap)

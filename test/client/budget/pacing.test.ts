@@ -36,7 +36,26 @@ describe('a route that a guard refused which we know nothing of', () => {
     const { why, waitMs } = await refusal();
     expect(why).toBe('pace');
     expect(waitMs).toBeLessThanOrEqual((0.9 * 21_000) / 98 + 1);
-    expect(waitMs).toBeGreaterThan((0.7 * 21_000) / 100);
+    expect(waitMs).toBeGreaterThan((0.6 * 21_000) / 100);
+  });
+
+  it('does not hurry in what is left of the window in which it was refused, however many permits are left', async () => {
+    const { pass, acquire, refusal, request, answer } = virtualBudget();
+    for (let index = 0; index < 4; index++) await request(answer(118 - index, 2_000));
+    await request({ ...answer(114, 2_000), block: { forMs: 1_000, bucketOnly: true } });
+    pass(1_000);
+    await acquire();
+    expect((await refusal()).waitMs).toBe(Math.ceil(500 / 12));
+  });
+
+  it('finds out about a new window at its start', async () => {
+    const { pass, acquire, request, answer } = virtualBudget();
+    for (let index = 0; index < 4; index++) await request(answer(118 - index, 4_000));
+    await request({ ...answer(114, 4_000), block: { forMs: 1_000, bucketOnly: true } });
+    pass(1_000);
+    await request(answer(113, 100));
+    pass(100);
+    await acquire();
   });
 
   it('does not make wait what was not busy with it, and makes wait at its share what was', async () => {
@@ -72,6 +91,30 @@ describe('a route that a guard refused which we know nothing of', () => {
     pass(100);
     await acquire();
     expect((await refusal()).waitMs).toBe(Math.ceil(2 * GAP_MS));
+  });
+
+  it('takes what is refused before the guard would let it through for nothing new', async () => {
+    const { pass, acquire, refusal, request, answer } = virtualBudget();
+    for (let index = 0; index < 8; index++)
+      await request(answer(118 - index), index % 2 ? OTHER_ROUTE : ROUTE);
+    await request({ ...answer(110), block: { forMs: 1_000, bucketOnly: true } });
+    pass(500);
+    await request({ ...answer(110), block: { forMs: 490, bucketOnly: true } }, OTHER_ROUTE);
+    pass(490);
+    await acquire(OTHER_ROUTE);
+    pass(1_000);
+    await acquire(OTHER_ROUTE);
+    expect((await refusal(OTHER_ROUTE)).waitMs).toBe(Math.ceil((1.25 * 1_080) / 4));
+  });
+
+  it('goes at another moment than the routes that share its pace', async () => {
+    const { pass, acquire, refusal, request, answer } = virtualBudget();
+    for (let index = 0; index < 4; index++)
+      await request(answer(118 - index), index % 2 ? OTHER_ROUTE : ROUTE);
+    await request({ ...answer(114), block: { forMs: 60, bucketOnly: true } });
+    pass(60);
+    await acquire();
+    expect((await refusal(OTHER_ROUTE)).waitMs).toBe(Math.ceil((1.25 * 100) / 2 / 4));
   });
 
   it('forgets slowly: all of it for five minutes, then less and less for five more', async () => {
