@@ -1,62 +1,78 @@
+import { once } from 'node:events';
+import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import type { Logger } from '../src/runtime/logging.ts';
-import type { RemovalStore } from '../src/store/removals.ts';
-import type { SearchIndex } from '../src/store/search-index.ts';
+import { CELL, type IndexThreadData } from './index-thread-data.ts';
 
-/** How long a portion keeps the event loop from everything else, in milliseconds. */
-const PORTION_MS = 8;
-
-/** How soon an empty queue is looked at again, and how soon after trouble, in milliseconds. */
-const LOOK_AGAIN_MS = 1_000;
+/** How soon after trouble it is tried again, in milliseconds. */
 const AFTER_TROUBLE_MS = 10_000;
 
-/** From this share of its time on, the process counts as busy with better things. */
-const BUSY = 0.5;
+/** How often the thread is told whether the process is busy, in milliseconds. */
+const TELL_EVERY_MS = 100;
 
-/** While the process is busy, this many times as long as a portion took pass before the next. */
-const PAUSES_WHEN_BUSY = 9;
+/** From this share of its time on, the event loop counts as busy: pages come in. */
+const BUSY = 0.1;
 
 /** What is kept up behind the pages. */
 export interface IndexParts {
-  index: SearchIndex;
-  removals: RemovalStore;
+  /** Of the database, which is open in this process. */
+  databaseUrl: string;
   logger: Logger;
 }
 
 /**
- * Keeps the search index up, from every worker, in short portions that give way: at most a tenth of the time while the
- * process is busy, most of it while it is not. Finishes removals that were broken off, too.
+ * Keeps the search index up, from every worker, in a thread and with a connection of its own, so that nothing of it is
+ * on the event loop of the sync: with a quarter of a core at most while pages come in, as fast as it can while none
+ * do. Finishes removals that were broken off, too. After trouble, which is logged, a new thread takes over.
  *
  * @returns a function that ends it
  */
-export function keepIndex({ index, removals, logger }: IndexParts): () => Promise<void> {
+export function keepIndex({ databaseUrl, logger }: IndexParts): () => Promise<void> {
   const stopping = new AbortController();
   const { signal } = stopping;
-  const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => undefined);
+  const cells = new Int32Array(
+    new SharedArrayBuffer(Object.keys(CELL).length * Int32Array.BYTES_PER_ELEMENT),
+  );
+  signal.addEventListener('abort', () => {
+    Atomics.store(cells, CELL.isEnding, 1);
+    Atomics.notify(cells, CELL.isEnding);
+  });
+  const endTelling = tellLoad((utilization) => Atomics.store(cells, CELL.isBusy, utilization > BUSY ? 1 : 0));
 
-  const step = async () => {
-    const startedAt = performance.now();
-    const isWorking = (await index.indexPortion(PORTION_MS)) !== undefined || (await removals.resume());
-    if (!isWorking) return pause(LOOK_AGAIN_MS);
-    const tookMs = performance.now() - startedAt;
-    const before = performance.eventLoopUtilization();
-    await pause(tookMs / 2);
-    const { utilization } = performance.eventLoopUtilization(before);
-    if (utilization > BUSY) await pause(PAUSES_WHEN_BUSY * tookMs);
-  };
   const run = async () => {
     while (!signal.aborted) {
       try {
-        await step();
+        await runThread({ databaseUrl, cells });
       } catch (error) {
         logger.warn({ err: error }, 'the search index could not be kept up');
-        await pause(AFTER_TROUBLE_MS);
+        await sleep(AFTER_TROUBLE_MS, undefined, { signal }).catch(() => undefined);
       }
     }
   };
   const ended = run();
   return () => {
     stopping.abort();
+    endTelling();
     return ended;
   };
+}
+
+/** Runs a thread until it ends. Without what it was started with here: that is for the entry point of a process. */
+async function runThread(data: IndexThreadData): Promise<void> {
+  const thread = new Worker(new URL('./index-thread.ts', import.meta.url), {
+    workerData: data,
+    execArgv: [],
+  });
+  await once(thread, 'exit');
+}
+
+function tellLoad(tell: (utilization: number) => void): () => void {
+  let before = performance.eventLoopUtilization();
+  const timer = setInterval(() => {
+    const now = performance.eventLoopUtilization();
+    tell(performance.eventLoopUtilization(now, before).utilization);
+    before = now;
+  }, TELL_EVERY_MS).unref();
+  return () => clearInterval(timer);
 }

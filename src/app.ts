@@ -24,9 +24,7 @@ import { DeletionStore } from './store/deletions.ts';
 import { InstanceStore } from './store/instances.ts';
 import { PageStore } from './store/pages.ts';
 import { RecordStore } from './store/records.ts';
-import { RemovalStore } from './store/removals.ts';
 import { RunStore } from './store/runs.ts';
-import { SearchIndex } from './store/search-index.ts';
 import { TokenStore } from './store/tokens.ts';
 import { SyncControl } from './sync/control.ts';
 import { collectFigures } from './sync/figures.ts';
@@ -214,7 +212,7 @@ export async function createApp(
         sync,
         onFirstTurn: ({ waitMs }) => metrics.jobWaitSeconds.observe(waitMs / 1_000),
         schedule: shared,
-        index: { index: new SearchIndex(db), removals: new RemovalStore(db) },
+        index: { databaseUrl: config.databaseUrl },
         takeOver: {
           processes: new Presence(presenceDir(config), processId),
           redis,

@@ -10,16 +10,20 @@ import type { Schema } from './schema.ts';
 const BUSY_TIMEOUT_MS = 5_000;
 
 /**
- * After so many pages of 4 KB the log is copied into the database, which a page of records then waits for: four times
- * SQLite's default, as pages that were written several times meanwhile are copied once.
+ * After so many pages of 4 KB the log is copied into the database: four times SQLite's default, as pages that were
+ * written several times meanwhile are copied once. Whoever commits then waits for the disk: so a connection for what
+ * nobody waits for does it early, and the one that the records come in by only where there is no other.
  */
-const CHECKPOINT_PAGES = 4_000;
+const CHECKPOINT_PAGES = { alone: 16_000, behind: 4_000 } as const;
+
+/** How soon a transaction that found another's write under way is tried again: most are over by then. */
+const LOCKED_PAUSE_MS = 1;
 
 /** How soon what does not wait by itself is tried again, in milliseconds. */
 const BUSY_PAUSE_MS = 20;
 
 /**
- * The database, typed; one connection a process, which Kysely's queries and prepared statements share. A
+ * The database, typed; one connection an event loop, which Kysely's queries and prepared statements share. A
  * transaction's first statement is a write: see {@link openDatabase}.
  *
  * What happens thousands of times a minute (pages) goes past Kysely: by statements that are prepared once, in
@@ -28,11 +32,15 @@ const BUSY_PAUSE_MS = 20;
 export class Database extends Kysely<Schema> {
   readonly #sqlite: Sqlite.Database;
   readonly #inTransaction: Sqlite.Transaction<(work: () => unknown) => unknown>;
+  readonly #doNotWait: Sqlite.Statement;
+  readonly #wait: Sqlite.Statement;
 
   constructor(sqlite: Sqlite.Database) {
     super({ dialect: new SqliteDialect({ database: sqlite }) });
     this.#sqlite = sqlite;
     this.#inTransaction = sqlite.transaction((work) => work());
+    this.#doNotWait = sqlite.prepare('pragma busy_timeout = 0');
+    this.#wait = sqlite.prepare(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`);
   }
 
   /** Prepares a statement that is run within {@link atOnce} or {@link writeAtOnce}. */
@@ -46,9 +54,37 @@ export class Database extends Kysely<Schema> {
     return this.connection().execute(async () => work());
   }
 
-  /** Runs prepared statements in a transaction of their own, which holds the write lock from its beginning. */
-  writeAtOnce<T>(work: () => T): Promise<T> {
-    return this.atOnce(() => this.#inTransaction.immediate(work) as T);
+  /**
+   * Runs prepared statements in a transaction of their own, which holds the write lock from its beginning. While another
+   * connection writes, it is tried again, and the event loop does other things.
+   *
+   * @throws when another connection writes for seconds
+   */
+  async writeAtOnce<T>(work: () => T): Promise<T> {
+    const giveUpAt = performance.now() + BUSY_TIMEOUT_MS;
+    for (;;) {
+      const written = await this.atOnce(() => this.#tryToWrite(work, performance.now() >= giveUpAt));
+      if (written !== undefined) return written.result;
+      await sleep(LOCKED_PAUSE_MS);
+    }
+  }
+
+  /** Returns undefined when another connection writes just now. */
+  #tryToWrite<T>(work: () => T, isLastTime: boolean): { result: T } | undefined {
+    let hasBegun = false;
+    this.#doNotWait.get();
+    try {
+      const result = this.#inTransaction.immediate(() => {
+        hasBegun = true;
+        return work();
+      });
+      return { result: result as T };
+    } catch (error) {
+      if (hasBegun || isLastTime || !isBusy(error)) throw error;
+      return undefined;
+    } finally {
+      this.#wait.get();
+    }
   }
 
   /** A transaction that is on the disk when it is over: what it wrote survives a loss of power. */
@@ -77,16 +113,11 @@ export class Database extends Kysely<Schema> {
  * @throws when the file cannot be opened or migrated
  */
 export async function openDatabase(url: string): Promise<Database> {
-  const path = url.replace(/^file:(\/\/(?=\/))?/, '');
+  const path = pathOf(url);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   // Nobody else's to read; the files that SQLite puts beside it take after it.
   closeSync(openSync(path, 'a', 0o600));
-  const sqlite = new Sqlite(path, { timeout: BUSY_TIMEOUT_MS });
-  await logAhead(sqlite);
-  sqlite.pragma('synchronous = NORMAL');
-  sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
-  sqlite.pragma('foreign_keys = ON');
-  const db = new Database(sqlite);
+  const db = await connect(path, CHECKPOINT_PAGES.alone);
   try {
     await migrate(db);
   } catch (error) {
@@ -94,6 +125,29 @@ export async function openDatabase(url: string): Promise<Database> {
     throw error;
   }
   return db;
+}
+
+/**
+ * Opens the SQLite file of a `file:` URL once more, in a thread for what nobody waits for. Each event loop has one
+ * connection of its own.
+ *
+ * @throws when there is no such file
+ */
+export function joinDatabase(url: string): Promise<Database> {
+  return connect(pathOf(url), CHECKPOINT_PAGES.behind);
+}
+
+function pathOf(url: string): string {
+  return url.replace(/^file:(\/\/(?=\/))?/, '');
+}
+
+async function connect(path: string, checkpointPages: number): Promise<Database> {
+  const sqlite = new Sqlite(path, { timeout: BUSY_TIMEOUT_MS, fileMustExist: true });
+  await logAhead(sqlite);
+  sqlite.pragma('synchronous = NORMAL');
+  sqlite.pragma(`wal_autocheckpoint = ${checkpointPages}`);
+  sqlite.pragma('foreign_keys = ON');
+  return new Database(sqlite);
 }
 
 /** Processes that start together on a new file all switch it, and SQLite lets none wait for another here. */
@@ -104,12 +158,15 @@ async function logAhead(sqlite: Sqlite.Database): Promise<void> {
       sqlite.pragma('journal_mode = WAL');
       return;
     } catch (error) {
-      const isBusy = error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY');
-      if (isBusy && performance.now() < giveUpAt) await sleep(BUSY_PAUSE_MS);
+      if (isBusy(error) && performance.now() < giveUpAt) await sleep(BUSY_PAUSE_MS);
       else {
         sqlite.close();
         throw error;
       }
     }
   }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY');
 }

@@ -8,12 +8,12 @@ export const QUEUE_FOR_SEARCH =
 
 /** What one portion of work on the index came to. */
 export interface IndexedPortion {
-  /** How many records were looked at. */
+  /** How many records the index knows now; none when somebody else was quicker. */
   records: number;
 }
 
-/** The index grows by a part with each portion; so many pages of parts are merged with each, a few milliseconds' work. */
-const MERGED_PAGES = 32;
+/** The index grows by a part with each portion; so many pages of parts are merged with each. */
+const MERGED_PAGES = 16;
 
 interface QueueRow {
   place: number;
@@ -22,14 +22,24 @@ interface QueueRow {
   seqs: string;
 }
 
+/** A record of the queue as it was read: without a hash it is deleted, or gone. */
+interface ReadRecord {
+  seq: number;
+  hash: string | undefined;
+  words: string;
+}
+
 /**
  * Keeps the index of the records' words up, behind the pages: whoever writes records puts their `seq`s into a queue
- * in the same transaction, and a portion of the queue is worked off in one transaction, so that nothing is lost or
- * left, whoever ends when, and however many processes do it.
+ * in the same transaction. Records are read and taken apart without the write lock, which pages wait for, and leave the
+ * queue in the transaction that writes their words, if they still are what was read: so that nothing is lost or
+ * left, whoever ends when, and however many threads and processes do it.
  */
 export class SearchIndex {
   readonly #db: Database;
   readonly #statements: ReturnType<typeof prepare>;
+  /** Where somebody else was quicker: it is looked behind it. */
+  #after = 0;
 
   constructor(db: Database) {
     this.#db = db;
@@ -37,47 +47,73 @@ export class SearchIndex {
   }
 
   /**
-   * Works on the oldest entry of the queue; what takes longer is left to the next portion.
+   * Works on the oldest entry of the queue.
    *
-   * @param limitMs after how many milliseconds no further record is begun
+   * @param limit of how many records at the most; the others are left to the next portion
    * @returns undefined when the queue is empty
    */
-  async indexPortion(limitMs: number): Promise<IndexedPortion | undefined> {
-    const { oldest, take, keep, record, write, forget, merge } = this.#statements;
-    // Without the write lock: an empty queue costs nobody anything.
-    if ((await this.#db.atOnce(() => oldest.get())) === undefined) return undefined;
-    return this.#db.writeAtOnce(() => {
-      const endsAt = performance.now() + limitMs;
-      const row = oldest.get();
-      if (row === undefined) return undefined;
-      const mark = listMark(row.instance_id, row.resource);
-      const seqs: number[] = JSON.parse(row.seqs);
-      let done = 0;
-      while (done < seqs.length && (done === 0 || performance.now() < endsAt)) {
-        const seq = seqs[done++] ?? 0;
-        const found = record.get(seq, row.instance_id, row.resource);
-        if (found === undefined) forget.run(seq);
-        else write.run(seq, markedWords(documentValues(found.document), mark));
-      }
-      if (done === seqs.length) take.run(row.place);
-      else keep.run(JSON.stringify(seqs.slice(done)), seqs.length - done, row.place);
-      merge.run();
-      return { records: done };
+  async indexPortion(limit: number): Promise<IndexedPortion | undefined> {
+    const row = await this.#db.atOnce(() => this.#next());
+    if (row === undefined) return undefined;
+    const seqs: number[] = JSON.parse(row.seqs);
+    const read = await this.#db.atOnce(() => this.#read(row, seqs.slice(0, limit)));
+    const records = await this.#db.writeAtOnce(() => this.#write(row, read, seqs.slice(limit)));
+    this.#after = records === 0 ? row.place : 0;
+    // In a transaction of its own, so that a page may come in between.
+    await this.#db.writeAtOnce(() => this.#statements.merge.run());
+    return { records };
+  }
+
+  #next(): QueueRow | undefined {
+    const { oldest } = this.#statements;
+    return oldest.get(this.#after) ?? (this.#after > 0 ? oldest.get(0) : undefined);
+  }
+
+  #read({ instance_id, resource }: QueueRow, seqs: number[]): ReadRecord[] {
+    const mark = listMark(instance_id, resource);
+    return seqs.map((seq) => {
+      const found = this.#statements.record.get(seq, instance_id, resource);
+      const words = found === undefined ? '' : markedWords(documentValues(found.document), mark);
+      return { seq, hash: found?.hash, words };
     });
+  }
+
+  /** Returns how many were written; those that were changed since they were read are left to the next portion. */
+  #write({ place, instance_id, resource, seqs }: QueueRow, read: ReadRecord[], rest: number[]): number {
+    const { entry, take, keep, hash, write, forget } = this.#statements;
+    if (entry.get(place)?.seqs !== seqs) return 0;
+    const isAsRead = (record: ReadRecord) =>
+      hash.get(record.seq, instance_id, resource)?.hash === record.hash;
+    const changed: number[] = [];
+    for (const record of read) {
+      if (!isAsRead(record)) changed.push(record.seq);
+      else if (record.hash === undefined) forget.run(record.seq);
+      else write.run(record.seq, record.words);
+    }
+    const left = [...changed, ...rest];
+    if (left.length === 0) take.run(place);
+    else keep.run(JSON.stringify(left), left.length, place);
+    return read.length - changed.length;
   }
 }
 
 function prepare(db: Database) {
+  const live = 'from records where seq = ? and instance_id = ? and resource = ? and deleted_at is null';
   return {
-    oldest: db.prepare<[], QueueRow>(
-      'select place, instance_id, resource, seqs from search_queue order by place limit 1',
+    oldest: db.prepare<[after: number], QueueRow>(
+      'select place, instance_id, resource, seqs from search_queue where place > ? order by place limit 1',
     ),
+    entry: db.prepare<[place: number], { seqs: string }>('select seqs from search_queue where place = ?'),
     take: db.prepare<[place: number]>('delete from search_queue where place = ?'),
     keep: db.prepare<[seqs: string, count: number, place: number]>(
       'update search_queue set seqs = ?, count = ? where place = ?',
     ),
-    record: db.prepare<[seq: number, instanceId: string, resource: string], { document: string }>(
-      'select document from records where seq = ? and instance_id = ? and resource = ? and deleted_at is null',
+    record: db.prepare<
+      [seq: number, instanceId: string, resource: string],
+      { hash: string; document: string }
+    >(`select hash, document ${live}`),
+    hash: db.prepare<[seq: number, instanceId: string, resource: string], { hash: string }>(
+      `select hash ${live}`,
     ),
     write: db.prepare<[seq: number, words: string]>(
       'insert or replace into search (rowid, words) values (?, ?)',

@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest';
 import { keepIndex } from '../../jobs/keep-index.ts';
-import { RemovalStore } from '../../src/store/removals.ts';
-import { SearchIndex } from '../../src/store/search-index.ts';
 import { openTestStore } from '../store/test-store.ts';
 import { testLogger } from '../support/test-logger.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -11,7 +9,6 @@ const next = 'https://x.example/next';
 async function start() {
   const store = await openTestStore();
   const { logger, lines } = testLogger();
-  const index = new SearchIndex(store.db);
   const { claim } = await store.claimRun();
   const write = (id: string) => store.write(claim, [`{"id":"${id}","name":"word"}`], { next });
   const found = async () => {
@@ -24,7 +21,7 @@ async function start() {
     write,
     found,
     lines,
-    parts: { index, removals: new RemovalStore(store.db), logger },
+    parts: { databaseUrl: store.url, logger },
   };
 }
 

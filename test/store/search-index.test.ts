@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { joinDatabase } from '../../src/store/database.ts';
 import { RemovalStore } from '../../src/store/removals.ts';
 import { SearchIndex } from '../../src/store/search-index.ts';
 import { NOW, openTestStore } from './test-store.ts';
@@ -16,6 +17,12 @@ async function search(instanceId: string, text: string) {
     limit: 5,
   });
   return { total, pending };
+}
+
+/** How many rows the index has: each, found or not, has one in this table of its own. */
+async function indexedRows() {
+  const { rows } = await sql`select id from search_docsize`.execute(store.db);
+  return rows.length;
 }
 
 test('what is written is found after its turn, and until then said to be missing', async () => {
@@ -38,17 +45,21 @@ test('what is written is found after its turn, and until then said to be missing
   expect(await find('grace')).toEqual({ total: 1, pending: 0 });
 });
 
-test('a portion that takes too long leaves the rest to the next', async () => {
+test('what is more than a portion is left to the next', async () => {
   const { claim } = await store.claimRun();
   await store.write(
     claim,
     Array.from({ length: 5 }, (_, n) => `{"id":"${n}","name":"word"}`),
   );
-  for (const left of [4, 3, 2, 1, 0]) {
-    expect(await index.indexPortion(-1)).toEqual({ records: 1 });
-    expect(await search(claim.instanceId, 'word')).toEqual({ total: 5 - left, pending: left });
+  for (const [records, left] of [
+    [2, 3],
+    [2, 1],
+    [1, 0],
+  ]) {
+    expect(await index.indexPortion(2)).toEqual({ records });
+    expect(await search(claim.instanceId, 'word')).toEqual({ total: 5 - (left ?? 0), pending: left });
   }
-  expect(await index.indexPortion(-1)).toBeUndefined();
+  expect(await index.indexPortion(2)).toBeUndefined();
 });
 
 test('several that work on the queue at the same time do everything once', async () => {
@@ -56,9 +67,76 @@ test('several that work on the queue at the same time do everything once', async
   for (let page = 0; page < 6; page++) {
     await store.write(claim, [`{"id":"${page}","name":"shared"}`], { next });
   }
-  const portions = await Promise.all(Array.from({ length: 8 }, () => index.indexPortion(100)));
-  expect(portions.filter((portion) => portion !== undefined).length).toBe(6);
+  const others = Array.from({ length: 3 }, () => new SearchIndex(store.db));
+  let indexed = 0;
+  const workOff = async (own: SearchIndex) => {
+    for (let portion = await own.indexPortion(1); portion !== undefined; portion = await own.indexPortion(1))
+      indexed += portion.records;
+  };
+  await Promise.all(others.map(workOff));
+  expect(indexed).toBe(6);
   expect(await search(claim.instanceId, 'shared')).toEqual({ total: 6, pending: 0 });
+});
+
+describe('a record that changes after it was read', () => {
+  /** Lets something happen when a portion has read its records, and is about to write. */
+  async function indexWhile(happens: () => Promise<unknown>) {
+    const db = await joinDatabase(store.url);
+    const { writeAtOnce } = db;
+    db.writeAtOnce = async (work) => {
+      db.writeAtOnce = writeAtOnce;
+      await happens();
+      return db.writeAtOnce(work);
+    };
+    const portion = await new SearchIndex(db).indexPortion(50);
+    await db.destroy();
+    return portion;
+  }
+
+  test('is not indexed with its old words, whatever has become of the queue', async () => {
+    const { claim } = await store.claimRun();
+    await store.write(claim, ['{"id":"1","name":"old"}', '{"id":"2","name":"old"}'], { next });
+    // The other index works everything off; the new entry of the queue has the place and the records of the one before.
+    const portion = await indexWhile(async () => {
+      await store.index();
+      await store.write(claim, ['{"id":"1","name":"new"}', '{"id":"2","name":"new"}'], { next });
+    });
+    expect(portion).toEqual({ records: 0 });
+    expect(await search(claim.instanceId, 'new')).toEqual({ total: 0, pending: 2 });
+    await store.index();
+    expect(await search(claim.instanceId, 'old')).toEqual({ total: 0, pending: 0 });
+    expect(await search(claim.instanceId, 'new')).toEqual({ total: 2, pending: 0 });
+  });
+
+  test('is left in the queue, the others are not', async () => {
+    const { claim } = await store.claimRun();
+    await store.write(claim, ['{"id":"1","name":"mine"}', '{"id":"2","name":"mine"}'], { next });
+    const portion = await indexWhile(() => store.write(claim, ['{"id":"2","name":"yours"}'], { next }));
+    expect(portion).toEqual({ records: 1 });
+    expect(await search(claim.instanceId, 'mine')).toEqual({ total: 1, pending: 2 });
+    await store.index();
+    expect(await search(claim.instanceId, 'mine')).toEqual({ total: 1, pending: 0 });
+    expect(await search(claim.instanceId, 'yours')).toEqual({ total: 1, pending: 0 });
+  });
+
+  test('is not indexed when it is deleted meanwhile, and is when it is back', async () => {
+    const { claim } = await store.claimRun();
+    await store.write(claim, ['{"id":"1","name":"coming"}'], { next });
+    const before = await indexedRows();
+    await indexWhile(() => store.remove(claim, ['1'], NOW));
+    expect(await indexedRows()).toBe(before);
+    await indexWhile(() => store.write(claim, ['{"id":"1","name":"coming"}'], { next }));
+    await store.index();
+    expect(await search(claim.instanceId, 'coming')).toEqual({ total: 1, pending: 0 });
+  });
+
+  test('leaves nothing in the index when the copy is removed', async () => {
+    const { claim } = await store.claimRun();
+    await store.write(claim, ['{"id":"1","name":"going"}'], { next });
+    const before = await indexedRows();
+    expect(await indexWhile(() => records.removeAll(claim.instanceId))).toEqual({ records: 0 });
+    expect(await indexedRows()).toBe(before);
+  });
 });
 
 test('more matches than are counted are said to be more', async () => {
@@ -93,9 +171,7 @@ test('a copy that is removed is gone from the index, and what is copied after is
   await records.removeAll(claim.instanceId);
   expect(await search(claim.instanceId, 'lost')).toEqual({ total: 0, pending: 0 });
   expect(await store.db.selectFrom('records').select('seq').execute()).toHaveLength(before - 1_201);
-  // A row of the index, found or not, has one in this table of its own.
-  const { rows: indexed } = await sql`select id from search_docsize`.execute(store.db);
-  expect(indexed).toHaveLength(before - 1_201);
+  expect(await indexedRows()).toBe(before - 1_201);
 
   const other = await store.claimRun();
   await store.write(other.claim, ['{"id":"1","name":"kept"}'], { next });

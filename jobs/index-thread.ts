@@ -1,0 +1,34 @@
+import { workerData } from 'node:worker_threads';
+import { joinDatabase } from '../src/store/database.ts';
+import { RemovalStore } from '../src/store/removals.ts';
+import { SearchIndex } from '../src/store/search-index.ts';
+import { CELL, type IndexThreadData } from './index-thread-data.ts';
+
+/** How many records at a time: their words keep a page from being written for a few milliseconds at the most. */
+const PORTION = 50;
+
+/** How soon an empty queue is looked at again, in milliseconds. */
+const LOOK_AGAIN_MS = 1_000;
+
+/** While the process is busy, this many times as long as a portion took pass before the next. */
+const PAUSES_WHEN_BUSY = 3;
+
+const { databaseUrl, cells }: IndexThreadData = workerData;
+
+/** Nothing else goes on in this thread: so it may sleep; whoever ends it wakes it. */
+const pause = (ms: number) => Atomics.wait(cells, CELL.isEnding, 0, ms);
+
+const db = await joinDatabase(databaseUrl);
+try {
+  const index = new SearchIndex(db);
+  const removals = new RemovalStore(db);
+  while (Atomics.load(cells, CELL.isEnding) === 0) {
+    const startedAt = performance.now();
+    const isWorking = (await index.indexPortion(PORTION)) !== undefined || (await removals.resume());
+    if (!isWorking) pause(LOOK_AGAIN_MS);
+    else if (Atomics.load(cells, CELL.isBusy) === 1)
+      pause(PAUSES_WHEN_BUSY * (performance.now() - startedAt));
+  }
+} finally {
+  await db.destroy();
+}
