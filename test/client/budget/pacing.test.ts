@@ -45,7 +45,7 @@ describe('a route that a guard refused which we know nothing of', () => {
     await request({ ...answer(114, 2_000), block: { forMs: 1_000, bucketOnly: true } });
     pass(1_000);
     await acquire();
-    expect((await refusal()).waitMs).toBe(Math.ceil(500 / 12));
+    expect((await refusal()).waitMs).toBe(Math.ceil(500 / 14));
   });
 
   it('finds out about a new window at its start', async () => {
