@@ -19,6 +19,8 @@ export interface IndexParts {
   /** Of the database, which is open in this process. */
   databaseUrl: string;
   logger: Logger;
+  /** Instead of ten seconds. */
+  afterTroubleMs?: number;
 }
 
 /**
@@ -28,7 +30,8 @@ export interface IndexParts {
  *
  * @returns a function that ends it
  */
-export function keepIndex({ databaseUrl, logger }: IndexParts): () => Promise<void> {
+export function keepIndex({ databaseUrl, logger, ...options }: IndexParts): () => Promise<void> {
+  const { afterTroubleMs = AFTER_TROUBLE_MS } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
   const cells = new Int32Array(
@@ -46,7 +49,7 @@ export function keepIndex({ databaseUrl, logger }: IndexParts): () => Promise<vo
         await runThread({ databaseUrl, cells });
       } catch (error) {
         logger.warn({ err: error }, 'the search index could not be kept up');
-        await sleep(AFTER_TROUBLE_MS, undefined, { signal }).catch(() => undefined);
+        await sleep(afterTroubleMs, undefined, { signal }).catch(() => undefined);
       }
     }
   };

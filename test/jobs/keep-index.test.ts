@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { keepIndex } from '../../jobs/keep-index.ts';
 import { openTestStore } from '../store/test-store.ts';
@@ -57,4 +58,35 @@ test('trouble is told, and ends with the process', async () => {
   await waitFor(() => lines.length > 0);
   await end();
   expect(lines).toMatchObject([{ level: 'warn', msg: 'the search index could not be kept up' }]);
+  expect(lines[0]?.err).toMatchObject({ message: expect.stringContaining('no such table') });
+});
+
+test('after trouble it goes on', async () => {
+  const { store, write, found, parts, lines } = await start();
+  await write('1');
+  await store.db.schema.alterTable('search_queue').renameTo('elsewhere').execute();
+  const end = keepIndex({ ...parts, afterTroubleMs: 20 });
+  await waitFor(() => lines.length > 1);
+  await store.db.schema.alterTable('elsewhere').renameTo('search_queue').execute();
+  await waitFor(async () => (await found()) === 1);
+  await end();
+});
+
+test('the last thing that it does is to close the database', async () => {
+  const { store, write, found, parts } = await start();
+  await write('1');
+  const end = keepIndex(parts);
+  await waitFor(async () => (await found()) === 1);
+  await end();
+  await store.db.destroy();
+  // The last connection takes the log with it.
+  expect(existsSync(`${store.url.slice('file:'.length)}-wal`)).toBe(false);
+});
+
+test('one that ends before it has begun does nothing, and waits for nothing', async () => {
+  const { write, found, parts, lines } = await start();
+  await write('1');
+  await keepIndex(parts)();
+  expect(await found()).toBe(0);
+  expect(lines).toEqual([]);
 });
