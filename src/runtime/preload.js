@@ -1,4 +1,6 @@
 // Loaded before every entry point, in plain JavaScript: an older Node cannot read the TypeScript behind it.
+import module from 'node:module';
+import { fileURLToPath } from 'node:url';
 
 const NEEDED_MAJOR = 24;
 const PARENT_LOOK_MS = 500;
@@ -10,6 +12,10 @@ if (major < NEEDED_MAJOR) {
   );
   process.exit(1);
 }
+
+// What was compiled is kept for the next start, which takes a third less time then. Where the place cannot be written,
+// nothing is kept. `npm ci` clears it away.
+module.enableCompileCache(fileURLToPath(new URL('../../node_modules/.cache/compiled', import.meta.url)));
 
 // npm hands a signal to the shell between it and us, which may end without handing it on: we would run on, unseen,
 // and keep the ports. So when that shell is gone, the signal counts as ours.

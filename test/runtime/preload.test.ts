@@ -42,3 +42,13 @@ test('a process that was started otherwise does not care who its parent is', asy
   expect(isAlive(pid)).toBe(true);
   process.kill(pid, 'SIGKILL');
 });
+
+test('what a process compiled is kept for the next one, among what npm brings', async () => {
+  const child = spawn(
+    process.execPath,
+    ['--import', PRELOAD, '-p', "require('node:module').getCompileCacheDir()"],
+    { env: { PATH: process.env.PATH ?? '' }, stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const [line] = await once(child.stdout, 'data');
+  expect(String(line)).toContain(join(import.meta.dirname, '../../node_modules/.cache/compiled'));
+});
