@@ -67,11 +67,23 @@ holds(
 
 holds(
   'the slowest pace uses the permits within what is left of the window, and is not slower than the limit',
-  [fc.integer({ min: 1, max: 60_000 }), ms, fc.integer({ min: 1, max: 120 })],
-  (left = 0, more = 0, permits = 0) => {
-    const gap = Number(lua(`pacing.slowest_gap(${left}, ${left + more}, ${permits}, 60000, 120, 1)`));
+  [fc.integer({ min: 1, max: 60_000 }), ms, fc.integer({ min: 1, max: 120 }), fc.integer({ min: 1, max: 3 })],
+  (left = 0, more = 0, permits = 0, routes = 0) => {
+    const gap = Number(lua(`pacing.slowest_gap(${left}, ${left + more}, ${permits}, 500, ${routes}, 0)`));
     expect(gap).toBeGreaterThan(0);
-    expect(gap).toBeLessThanOrEqual(Math.min((left * 0.9) / permits, 500) + 0.001);
+    expect(gap).toBeLessThanOrEqual(Math.min((left * 0.9) / permits, 500) * routes + 0.001);
+  },
+);
+
+holds(
+  'in the window in which a guard refused nothing is caught up on faster than 14 times the limit',
+  [fc.integer({ min: 1, max: 120 }), ms, ms],
+  (passed = 0, stretch = 0, retryAfter = 0) => {
+    const catchUp = Number(lua(`pacing.catch_up_gap(${passed}, ${stretch}, ${retryAfter + 50}, 500)`));
+    expect(catchUp).toBeLessThanOrEqual(Math.min((stretch + retryAfter + 50) / passed, 500 / 14) + 0.001);
+    expect(catchUp).toBeGreaterThanOrEqual(Math.min(stretch / passed, 500 / 14) - 0.001);
+    const gap = Number(lua(`pacing.slowest_gap(10, 60000, 120, 500, 1, ${catchUp})`));
+    expect(gap).toBeCloseTo(Math.max(catchUp, 5 / 120), 6);
   },
 );
 
