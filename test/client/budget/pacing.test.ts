@@ -158,3 +158,20 @@ describe('a guard of 5 requests per 100 ms on both list routes together', () => 
     expect(sent.length - refused.length).toBeGreaterThanOrEqual(228);
   });
 });
+
+describe('a guard of 60 requests a minute on both list routes together, half of what the limit allows', () => {
+  it('is learned by two windows', async () => {
+    const { service } = USUAL_SCENARIO;
+    const guard = { routes: [ROUTE, OTHER_ROUTE], limit: 60, windowMs: MINUTE_MS };
+    const { sent } = await simulate({
+      ...USUAL_SCENARIO,
+      runMs: 5 * MINUTE_MS,
+      service: { ...service, guard, windowMs: MINUTE_MS, wholeRetryAfter: true },
+    });
+    const refused = sent.filter(({ outcome }) => outcome === 'guard');
+    // Each time on both routes.
+    expect(refused.length).toBeLessThanOrEqual(4);
+    // The guard lets 300 through.
+    expect(sent.length - refused.length).toBeGreaterThanOrEqual(280);
+  });
+});
