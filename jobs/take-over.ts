@@ -49,7 +49,7 @@ export function takeOverFromDead(
         processId,
         held.map(({ job }) => job.data),
       );
-      for (const { job, token } of held) await giveBack(queue, redis, job, token);
+      await Promise.all(held.map(({ job, token }) => giveBack(queue, redis, job, token)));
       logger.info({ process: processId, jobs: held.length }, 'a worker died: its jobs go on');
     });
   const run = async () => {

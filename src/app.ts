@@ -215,10 +215,10 @@ export async function createApp(
           processes: new Presence(presenceDir(config), processId),
           redis,
           onAbandoned: async (deadId, runs) => {
-            for (const instanceId of new Set(runs.map((run) => run.instanceId))) {
-              const instance = await stores.instances.find(instanceId);
-              await budget.abandon(instance?.company_id ?? instanceId, deadId);
-            }
+            const ids = new Set(runs.map((run) => run.instanceId));
+            const instances = await Promise.all([...ids].map((id) => stores.instances.find(id)));
+            const companies = instances.flatMap((found) => (found ? [found.company_id ?? found.id] : []));
+            await Promise.all([...new Set(companies)].map((company) => budget.abandon(company, deadId)));
           },
         },
         time,
