@@ -99,8 +99,10 @@ async function lookAround(id: string): Promise<void> {
     await browser.get('/ops', { headers: { authorization } });
   }
   outputs.push({ where: 'Redis', text: (await redis.dump()).join('\n') });
-  for (const file of readdirSync(dirname(databasePath)).filter((name) => name.startsWith('app.db'))) {
-    outputs.push({ where: file, text: readFileSync(join(dirname(databasePath), file), 'latin1') });
+  const around = readdirSync(dirname(databasePath), { recursive: true, withFileTypes: true });
+  for (const file of around.filter((entry) => entry.isFile())) {
+    const path = join(file.parentPath, file.name);
+    if (path.startsWith(databasePath)) outputs.push({ where: file.name, text: readFileSync(path, 'latin1') });
   }
 }
 
