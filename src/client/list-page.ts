@@ -17,8 +17,15 @@ export interface ListPage {
  * @throws ServiceError to wait on, when the body is no such page
  */
 export function readListPage(body: string): ListPage {
-  const page = checkListPage(parse(body));
-  return { ...page, texts: itemTexts(body) };
+  let texts: string[] | undefined;
+  return {
+    ...checkListPage(parse(body)),
+    // Not before they are asked for: the next request goes first.
+    get texts() {
+      texts ??= itemTexts(body);
+      return texts;
+    },
+  };
 }
 
 /**

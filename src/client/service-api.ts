@@ -53,7 +53,7 @@ export class ServiceApi {
   /**
    * Reads one page of a list (Pagination), and asks at once for the right to read the page that it leads on to.
    *
-   * @param leadsOn whether the page after this one is wanted now
+   * @param wantsMore whether the page after this one, if there is one, is wanted now
    * @param signal ends the request early
    * @returns the page; and the admission, where one was wanted
    * @throws ServiceError
@@ -62,15 +62,16 @@ export class ServiceApi {
     url: URL,
     permit: Permit,
     accessToken: string,
-    leadsOn: (page: ListPage) => boolean,
+    wantsMore: () => boolean,
     signal?: AbortSignal,
   ): Promise<{ page: ListPage; admission: Admission | undefined }> {
     const read = ({ body }: HttpAnswer) => {
       const page = readListPage(body);
-      return { read: page, leadsOn: leadsOn(page) };
+      return { read: page, leadsOn: page.next !== null };
     };
     const { transport } = this.#parts;
-    const got = await transport.exchange({ method: 'GET', url }, permit, accessToken, read, signal);
+    const request = { method: 'GET', url } as const;
+    const got = await transport.exchange(request, permit, accessToken, { wantsMore, read }, signal);
     return { page: got.read, admission: got.admission };
   }
 

@@ -48,35 +48,34 @@ export class Transport {
   }
 
   /**
-   * Sends a request under a permit, and gives the permit back: for another one of its kind, in the same call, when the
-   * answer leads on to a request that is wanted now.
+   * Sends a request under a permit, and gives the permit back: for another one of its kind, in the same call, where one
+   * is wanted. Redis is asked for it while the answer is read.
    *
-   * @param read what the answer says, and whether a permit is wanted for what it leads on to
+   * @param parts `wantsMore` whether a permit is wanted for what a good answer may lead on to; `read` what the answer
+   *   says, and whether it does
    * @param signal ends the request early
-   * @returns what was read; the admission, if one was wanted and Redis could be asked
+   * @returns what was read; the admission, if one was wanted, can be used, and Redis could be asked
    * @throws ServiceError when there is no answer, or one that refuses; or what `read` throws. No permit is held then.
    */
   async exchange<Read>(
     request: HttpRequest,
     permit: Permit,
     accessToken: string,
-    read: (answer: HttpAnswer) => { read: Read; leadsOn: boolean },
+    parts: { wantsMore: () => boolean; read: (answer: HttpAnswer) => { read: Read; leadsOn: boolean } },
     signal?: AbortSignal,
   ): Promise<{ read: Read; admission: Admission | undefined }> {
     const { answer, settlement } = await this.#ask(request, permit, accessToken, signal);
-    let got: { read: Read; leadsOn: boolean };
+    const settled: Promise<Admission | undefined> = parts.wantsMore()
+      ? this.#parts.budget.exchange(permit, settlement).catch(() => undefined)
+      : this.#settle(permit, settlement).then(() => undefined);
+    let got: { read: Read; leadsOn: boolean } | undefined;
     try {
-      got = read(answer);
-    } catch (error) {
-      await this.#settle(permit, settlement);
-      throw error;
+      got = parts.read(answer);
+      return { read: got.read, admission: got.leadsOn ? await settled : undefined };
+    } finally {
+      const unused = got?.leadsOn ? undefined : await settled;
+      if (unused?.permit !== undefined) await this.#settle(unused.permit, { unsent: true });
     }
-    if (!got.leadsOn) {
-      await this.#settle(permit, settlement);
-      return { read: got.read, admission: undefined };
-    }
-    const admission = await this.#parts.budget.exchange(permit, settlement).catch(() => undefined);
-    return { read: got.read, admission };
   }
 
   /** Sends a request whose permit is given back by the caller if there is a good answer, else here. */

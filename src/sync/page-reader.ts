@@ -78,7 +78,7 @@ export class PageReader {
     if ('until' in fetched) return fetched;
     this.#isWriting = true;
     const { page, admission } = fetched;
-    if (admission !== undefined || this.#wantsAfter(page)) {
+    if (admission !== undefined || (page.next !== null && this.#mayLookAhead())) {
       this.#ahead = this.#fetch(page.next, admission);
       // What became of it is asked for when its page's turn comes.
       this.#ahead.catch(() => undefined);
@@ -132,14 +132,14 @@ export class PageReader {
   async #ask(url: URL, permit: Permit, accessToken: string): Promise<Fetched> {
     const { gate } = this.#context;
     let isInside = true;
-    const leadsOn = (page: ListPage) => {
+    const wantsMore = () => {
       gate.leave();
       isInside =
-        !this.#isWriting && this.#token?.isDue() === false && this.#wantsAfter(page) && gate.tryEnter();
+        !this.#isWriting && this.#token?.isDue() === false && this.#mayLookAhead() && gate.tryEnter();
       return isInside;
     };
     try {
-      const got = await this.#parts.api.listPage(url, permit, accessToken, leadsOn, this.#broken.signal);
+      const got = await this.#parts.api.listPage(url, permit, accessToken, wantsMore, this.#broken.signal);
       if (got.admission !== undefined) isInside = false;
       return got;
     } finally {
@@ -189,8 +189,8 @@ export class PageReader {
     }
   }
 
-  #wantsAfter(page: ListPage): boolean {
-    return page.next !== null && this.#run.attempt === 0 && this.#mayAsk();
+  #mayLookAhead(): boolean {
+    return this.#run.attempt === 0 && this.#mayAsk();
   }
 
   #mayAsk(): boolean {
