@@ -27,8 +27,9 @@ export class OurContender implements Contender {
 
   async go(): Promise<void> {
     for (const { pid } of this.#workers) this.#cpu.watch(pid);
-    for (const { company, grant } of this.tracks)
-      await this.#app.sync(await this.#app.install(company, grant));
+    await Promise.all(
+      this.tracks.map(async ({ company, grant }) => this.#app.sync(await this.#app.install(company, grant))),
+    );
   }
 
   async killAndRestart(): Promise<void> {

@@ -2,10 +2,14 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Redis } from 'ioredis';
 import { type App, createApp } from '../../../src/app.ts';
+import { RateBudget } from '../../../src/client/budget/rate-budget.ts';
+import { readRateHeaders } from '../../../src/client/rate-headers.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { createLogger } from '../../../src/runtime/logging.ts';
 import { openRedis } from '../../../src/runtime/private-redis.ts';
+import { createRedis } from '../../../src/runtime/redis.ts';
 import {
   BENCH_REDIRECT_URI,
   type BenchCompany,
@@ -47,8 +51,10 @@ export class BenchApp {
   readonly env: Readonly<Record<string, string>>;
   readonly databasePath: string;
   readonly #workers = new Set<WorkerProcess>();
+  readonly #redis: Redis;
 
-  private constructor(app: App, env: Record<string, string>, databasePath: string) {
+  private constructor(app: App, env: Record<string, string>, databasePath: string, redisUrl: string) {
+    this.#redis = createRedis(redisUrl, 'general', SILENT);
     this.app = app;
     this.env = env;
     this.databasePath = databasePath;
@@ -70,7 +76,7 @@ export class BenchApp {
       TOKEN_KEYS: `bench:${randomBytes(32).toString('base64')}`,
     };
     const app = await createApp(loadConfig(env, { dataDir: dir }), redisUrl, SILENT);
-    return new BenchApp(app, env, databasePath);
+    return new BenchApp(app, env, databasePath, redisUrl);
   }
 
   /** Takes a grant in as an install does. No sync is asked for: {@link sync} does that. @returns the instance's id */
@@ -79,6 +85,17 @@ export class BenchApp {
     const { id: companyId, name } = company;
     await this.app.tokens.install({ id, companyId, name, installedAt: Date.now() }, grant);
     return id;
+  }
+
+  /** Asks whose token it is, as an install does: from the answer the budget knows the company's limit. */
+  async identify(company: BenchCompany, { accessToken }: BenchGrant): Promise<void> {
+    const response = await fetch(`${this.env.SERVICE_API_URL}/me`, {
+      headers: { authorization: `Bearer ${accessToken}` },
+    });
+    await response.arrayBuffer();
+    const rate = readRateHeaders(Object.fromEntries(response.headers), Date.now());
+    if (rate === undefined) throw new Error(`/me: ${response.status}, without the limit's headers`);
+    await new RateBudget(this.#redis).observe(company.id, rate);
   }
 
   /** What the button does. */
@@ -104,5 +121,6 @@ export class BenchApp {
   async close(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.stop()));
     await this.app.close();
+    this.#redis.disconnect();
   }
 }
