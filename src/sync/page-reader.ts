@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
 import type { Admission, Permit } from '../client/budget/rate-budget.ts';
 import { rejectedAgain, ServiceError } from '../client/errors.ts';
 import type { ListPage } from '../client/list-page.ts';
@@ -82,6 +82,8 @@ export class PageReader {
       this.#ahead = this.#fetch(page.next, admission);
       // What became of it is asked for when its page's turn comes.
       this.#ahead.catch(() => undefined);
+      // Writing keeps the event loop: the request goes first.
+      await immediate();
     }
     return { page };
   }
