@@ -78,6 +78,14 @@ test('while a page is being written the next one is fetched, and no further one'
   expect((await asked(company)).length).toBe(4);
 });
 
+test('behind the last page no permit stays behind', async () => {
+  const company = await newCompany();
+  const browser = session();
+  await expectWholeCopy(browser, await install(browser, company));
+  await noneInFlight(company);
+  expect((await asked(company)).length).toBe(4);
+});
+
 test('a run that is paused while the next page is on its way writes neither, and keeps no permit', async () => {
   const company = await newCompany();
   const match = { path: '/contacts', company_id: company.id, nth: 2 };
