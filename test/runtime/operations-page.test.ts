@@ -31,7 +31,12 @@ test('the page on operations names every metric of the app, and none that there 
 });
 
 test('the log lines that the page explains are those of the sources', () => {
-  const sources = ['src/sync/run-slice.ts', 'src/sync/slice-failure.ts', 'jobs/rotate-tokens.ts']
+  const sources = [
+    'src/sync/run-slice.ts',
+    'src/sync/slice-failure.ts',
+    'jobs/rotate-tokens.ts',
+    'jobs/take-over.ts',
+  ]
     .map((path) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8'))
     .join('\n');
   const [, table = ''] = /\| `msg` \| meaning \|\n([\s\S]*?)\n\n/.exec(PAGE) ?? [];
