@@ -12,3 +12,6 @@ export const CELL = {
   /** Whether the process is busy with better things. */
   isBusy: 1,
 } as const;
+
+/** How the thread is called among those of the process; 15 letters at most. */
+export const INDEX_THREAD = 'search-index';

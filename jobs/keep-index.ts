@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { Logger } from '../src/runtime/logging.ts';
-import { CELL, type IndexThreadData } from './index-thread-data.ts';
+import { CELL, INDEX_THREAD, type IndexThreadData } from './index-thread-data.ts';
 
 /** How soon after trouble it is tried again, in milliseconds. */
 const AFTER_TROUBLE_MS = 10_000;
@@ -67,6 +67,7 @@ export function keepIndex({ databaseUrl, logger, ...options }: IndexParts): () =
 /** Runs a thread until it ends. Without what it was started with here: that is for the entry point of a process. */
 async function runThread(workerData: IndexThreadData): Promise<void> {
   const thread = new Worker(new URL('./index-thread.ts', import.meta.url), {
+    name: INDEX_THREAD,
     workerData,
     execArgv: [],
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MEMORY_MB },

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 /** Of a second; the same on every Linux that Node runs on. */
 const TICKS = 100;
@@ -17,12 +17,24 @@ export interface ProcessUsage {
 /** Whether {@link usageOf} can tell anything on this machine. */
 export const HAS_PROC = existsSync('/proc/self/stat');
 
+function ticksOf(statFile: string): number {
+  const stat = readFileSync(statFile, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return Number(fields[USER_TICKS_AT]) + Number(fields[SYSTEM_TICKS_AT]);
+}
+
+/** Time on a processor of a process' threads of that name, in milliseconds. */
+export function threadCpuMs(pid: number, name: string): number {
+  const tasks = `/proc/${pid}/task`;
+  return readdirSync(tasks)
+    .filter((task) => readFileSync(`${tasks}/${task}/comm`, 'utf8').trim() === name)
+    .reduce((sum, task) => sum + (ticksOf(`${tasks}/${task}/stat`) * 1_000) / TICKS, 0);
+}
+
 /** What a process of this machine has used; undefined without `/proc`, and for a process that has ended. */
 export function usageOf(pid: number): ProcessUsage | undefined {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    const ticks = Number(fields[USER_TICKS_AT]) + Number(fields[SYSTEM_TICKS_AT]);
+    const ticks = ticksOf(`/proc/${pid}/stat`);
     const rss = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
     if (rss === undefined) return undefined;
     return { cpuMs: (ticks * 1_000) / TICKS, rssBytes: Number(rss) * KIB };
