@@ -23,8 +23,9 @@ function ticksOf(statFile: string): number {
   return Number(fields[USER_TICKS_AT]) + Number(fields[SYSTEM_TICKS_AT]);
 }
 
-/** Time on a processor of a process' threads of that name, in milliseconds. */
+/** Time on a processor of a process' threads of that name, in milliseconds; NaN without `/proc`. */
 export function threadCpuMs(pid: number, name: string): number {
+  if (!HAS_PROC) return Number.NaN;
   const tasks = `/proc/${pid}/task`;
   return readdirSync(tasks)
     .filter((task) => readFileSync(`${tasks}/${task}/comm`, 'utf8').trim() === name)
