@@ -25,9 +25,6 @@ export interface IdentityDraft {
   domain: string;
 }
 
-/** All that was drawn by lot for a contact; its document and its JSON are written from this. */
-export type ContactDraft = ReturnType<typeof draftContact>;
-
 function identity(random: Random, index: number): IdentityDraft {
   const person = drawPerson(random);
   return { person, local: `${latinOf(person)}.${index.toString(36)}`, domain: random.pick(DOMAINS) };

@@ -27,9 +27,6 @@ export interface ConversationParties {
 /** What a company's conversations are drawn from. */
 export type ConversationLots = ReturnType<typeof encodeParties>;
 
-/** All that was drawn by lot for a conversation; its document and its JSON are written from this. */
-export type ConversationDraft = ReturnType<typeof draftConversation>;
-
 /** Encodes the parties as conversations show them. */
 export function encodeParties(owner: Owner, { contacts, teammates, inboxes, tags }: ConversationParties) {
   return {
