@@ -1,5 +1,5 @@
 import type { Database } from './database.ts';
-import type { RunClaim, RunKey } from './runs.ts';
+import { LIST_OF, type RunClaim, type RunKey } from './runs.ts';
 import { QUEUE_FOR_SEARCH } from './search-index.ts';
 import type { SeqRange } from './seq-ranges.ts';
 
@@ -68,9 +68,10 @@ export class DeletionStore {
     const { run, remove, queue } = this.#statements;
     return this.#db.writeAtOnce(() => {
       const count = seqs.length;
-      if (run.run({ count, instanceId, resource, fence }).changes === 0) return false;
+      const marked = run.get({ count, instanceId, resource, fence });
+      if (marked === undefined) return false;
       for (const seq of seqs) remove.run(now, seq);
-      queue.run(instanceId, resource, JSON.stringify(seqs), count);
+      queue.run(marked.list, JSON.stringify(seqs), count);
       return true;
     });
   }
@@ -80,15 +81,16 @@ function prepare(db: Database) {
   return {
     range: db.prepare<[instanceId: string, resource: string, after: number], SeqRange>(`
       select first, last from seen_ranges
-      where instance_id = ? and resource = ? and first > ? order by first limit 1`),
+      where list = ${LIST_OF} and first > ? order by first limit 1`),
     gap: db.prepare<[string, string, after: number, before: number, limit: number], UnseenRecord>(`
       select seq, document from records
-      where instance_id = ? and resource = ? and deleted_at is null and seq > ? and seq < ?
+      where list = ${LIST_OF} and deleted_at is null and seq > ? and seq < ?
       order by seq limit ?`),
-    run: db.prepare<[Record<string, string | number>]>(`
+    run: db.prepare<[Record<string, string | number>], { list: number }>(`
       update runs set deleted = deleted + :count, stored = stored - :count, attempt = 0, error = null
       where instance_id = :instanceId and resource = :resource and fence = :fence
-        and exists (select 1 from instances where id = :instanceId and status = 'active')`),
+        and exists (select 1 from instances where id = :instanceId and status = 'active')
+      returning list`),
     remove: db.prepare<[now: number, seq: number]>('update records set deleted_at = ? where seq = ?'),
     queue: db.prepare(QUEUE_FOR_SEARCH),
   };

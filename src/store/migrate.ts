@@ -3,6 +3,7 @@ import { type Migration, Migrator } from 'kysely/migration';
 import * as initial from './migrations/0001-initial.ts';
 import * as hashes from './migrations/0002-hashes.ts';
 import * as search from './migrations/0003-search.ts';
+import * as lists from './migrations/0004-lists.ts';
 import type { Schema } from './schema.ts';
 
 /** Every migration in its order; the names are kept in the database, so they never change. Forward only. */
@@ -10,6 +11,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0001-initial': initial,
   '0002-hashes': hashes,
   '0003-search': search,
+  '0004-lists': lists,
 };
 
 /**

@@ -1,6 +1,6 @@
 import type { Database } from './database.ts';
 import { type PageItem, type PageTexts, readItems } from './page-items.ts';
-import type { Run, RunClaim } from './runs.ts';
+import { LIST_OF, type Run, type RunClaim } from './runs.ts';
 import { QUEUE_FOR_SEARCH } from './search-index.ts';
 import { toRanges } from './seq-ranges.ts';
 
@@ -31,14 +31,7 @@ interface PageWrites {
   seen: number[];
 }
 
-type InsertRow = [
-  instanceId: string,
-  resource: string,
-  id: string,
-  hash: string,
-  now: number,
-  document: string,
-];
+type InsertRow = [list: number, id: string, hash: string, now: number, document: string];
 
 interface Known {
   id: string;
@@ -108,19 +101,12 @@ export class PageStore {
         fence,
       });
       if (written === undefined) return undefined;
-      const fresh = this.#insert(inserts, ({ id, hash, text }) => [
-        instanceId,
-        resource,
-        id,
-        hash,
-        now,
-        text,
-      ]);
+      const { list } = written;
+      const fresh = this.#insert(inserts, ({ id, hash, text }) => [list, id, hash, now, text]);
       for (const { seq, item } of updates) update.run(item.hash, now, item.text, seq);
       const toIndex = [...updates.map(({ seq }) => seq), ...fresh];
-      if (toIndex.length > 0) queue.run(instanceId, resource, JSON.stringify(toIndex), toIndex.length);
-      for (const { first, last } of toRanges([...seen, ...fresh]))
-        see.run({ instanceId, resource, first, last });
+      if (toIndex.length > 0) queue.run(list, JSON.stringify(toIndex), toIndex.length);
+      for (const { first, last } of toRanges([...seen, ...fresh])) see.run({ list, first, last });
       return written;
     });
   }
@@ -154,15 +140,15 @@ function note({ created, changed, writes }: PageChanges, item: PageItem, known: 
 }
 
 function insertRows(count: number): string {
-  const rows = Array.from({ length: count }, () => '(?, ?, ?, ?, ?, ?)').join(', ');
-  return `insert into records (instance_id, resource, id, hash, updated_at, document) values ${rows}`;
+  const rows = Array.from({ length: count }, () => '(?, ?, ?, ?, ?)').join(', ');
+  return `insert into records (list, id, hash, updated_at, document) values ${rows}`;
 }
 
 function prepare(db: Database) {
   return {
     known: db.prepare<[instanceId: string, resource: string, ids: string], Known>(`
       select id, seq, hash, deleted_at from records
-      where instance_id = ? and resource = ? and id in (select value from json_each(?))`),
+      where list = ${LIST_OF} and id in (select value from json_each(?))`),
     run: db.prepare<[Record<string, string | number | null>], Run>(`
       update runs set cursor = :next, phase = iif(:next is null, 'deletions', 'pages'), pages = pages + 1,
         records = records + :records, skipped = skipped + :skipped, stored = stored + :stored,
@@ -176,14 +162,14 @@ function prepare(db: Database) {
       update records set hash = ?, updated_at = ?, document = ?, deleted_at = null where seq = ?`),
     queue: db.prepare(QUEUE_FOR_SEARCH),
     // A range that goes on where the one before ends becomes part of it.
-    see: db.prepare<[{ instanceId: string; resource: string; first: number; last: number }]>(`
-      insert into seen_ranges (instance_id, resource, first, last)
-      values (:instanceId, :resource, coalesce((
+    see: db.prepare<[{ list: number; first: number; last: number }]>(`
+      insert into seen_ranges (list, first, last)
+      values (:list, coalesce((
         select first from (
           select first, last from seen_ranges
-          where instance_id = :instanceId and resource = :resource and first <= :first
+          where list = :list and first <= :first
           order by first desc limit 1)
         where last >= :first - 1), :first), :last)
-      on conflict (instance_id, resource, first) do update set last = max(last, excluded.last)`),
+      on conflict (list, first) do update set last = max(last, excluded.last)`),
   };
 }

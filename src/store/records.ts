@@ -2,6 +2,7 @@ import type { Selectable } from 'kysely';
 import type { Database } from './database.ts';
 import type { RecordPage, RecordReader, StoredRecord } from './record-types.ts';
 import { RemovalStore } from './removals.ts';
+import { LIST_OF } from './runs.ts';
 import type { RecordTable } from './schema.ts';
 import { listMark, searchQuery } from './search-words.ts';
 
@@ -42,13 +43,7 @@ export class RecordStore implements RecordReader {
   }
 
   async find(instanceId: string, resource: string, id: string): Promise<StoredRecord | undefined> {
-    const row = await this.#db
-      .selectFrom('records')
-      .selectAll()
-      .where('instance_id', '=', instanceId)
-      .where('resource', '=', resource)
-      .where('id', '=', id)
-      .executeTakeFirst();
+    const row = await this.#db.atOnce(() => this.#statements.find.get(instanceId, resource, id));
     return row === undefined ? undefined : toStoredRecord(row);
   }
 
@@ -92,16 +87,19 @@ export class RecordStore implements RecordReader {
 function prepare(db: Database) {
   // Looked up among the records of the list, as the index may be behind, and its words are told apart by a short mark.
   const found = `from search cross join records on records.seq = search.rowid
-    where search match ? and instance_id = ? and resource = ? and deleted_at is null`;
+    where search match ? and list = ${LIST_OF} and deleted_at is null`;
   return {
+    find: db.prepare<[string, string, id: string], Selectable<RecordTable>>(
+      `select * from records where list = ${LIST_OF} and id = ?`,
+    ),
     list: db.prepare<[string, string, limit: number, offset: number], Selectable<RecordTable>>(`
-      select * from records where instance_id = ? and resource = ? and deleted_at is null
+      select * from records where list = ${LIST_OF} and deleted_at is null
       order by seq limit ? offset ?`),
     stored: db.prepare<[string, string], { stored: number }>(
       'select stored from runs where instance_id = ? and resource = ?',
     ),
     portion: db.prepare<[string, string, after: number, limit: number], { seq: number; document: string }>(`
-      select seq, document from records where instance_id = ? and resource = ? and deleted_at is null and seq > ?
+      select seq, document from records where list = ${LIST_OF} and deleted_at is null and seq > ?
       order by seq limit ?`),
     search: db.prepare<[string, string, string, limit: number, offset: number], Selectable<RecordTable>>(
       `select records.* ${found} order by search.rowid limit ? offset ?`,
@@ -110,7 +108,7 @@ function prepare(db: Database) {
       `select count(*) as counted from (select 1 ${found} limit ?)`,
     ),
     pending: db.prepare<[string, string], { pending: number }>(`
-      select coalesce(sum(count), 0) as pending from search_queue where instance_id = ? and resource = ?`),
+      select coalesce(sum(count), 0) as pending from search_queue where list = ${LIST_OF}`),
   };
 }
 

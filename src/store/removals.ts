@@ -4,6 +4,8 @@ import type { Database } from './database.ts';
 /** How many records go at a time, so that pages are written in between. */
 const PORTION = 500;
 
+const LISTS = '(select list from runs where instance_id = ?)';
+
 /**
  * Removing the copy of an instance, in portions. From the first moment on no run of the instance can be claimed, so that
  * none takes a record for known that is about to go; a removal that was broken off is finished by the workers.
@@ -57,11 +59,11 @@ export class RemovalStore {
 function prepare(db: Database) {
   return {
     begin: db.prepare<[string]>('insert into removals (instance_id) values (?) on conflict do nothing'),
-    dequeue: db.prepare<[string]>('delete from search_queue where instance_id = ?'),
+    dequeue: db.prepare<[string]>(`delete from search_queue where list in ${LISTS}`),
     begun: db.prepare<[], { instance_id: string }>('select instance_id from removals limit 1'),
     isBegun: db.prepare<[string]>('select 1 from removals where instance_id = ?'),
     some: db.prepare<[string, number], { seq: number }>(
-      'select seq from records where instance_id = ? limit ?',
+      `select seq from records where list in ${LISTS} limit ?`,
     ),
     forget: db.prepare<[number]>('delete from search where rowid = ?'),
     remove: db.prepare<[number]>('delete from records where seq = ?'),

@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely';
+import { type Selectable, sql, type Updateable } from 'kysely';
 import type { Database } from './database.ts';
 import type { RunTable } from './schema.ts';
 
@@ -9,6 +9,9 @@ export interface RunKey {
   instanceId: string;
   resource: string;
 }
+
+/** The list of an instance's id and a resource, which are bound in its place: for a prepared statement. */
+export const LIST_OF = '(select list from runs where instance_id = ? and resource = ?)';
 
 /** A run that a worker holds: with the fence that its commits must carry. */
 export interface RunClaim extends RunKey {
@@ -98,8 +101,13 @@ export class RunStore {
       if ((started.numInsertedOrUpdatedRows ?? 0n) === 0n) return false;
       await transaction
         .deleteFrom('seen_ranges')
-        .where('instance_id', '=', key.instanceId)
-        .where('resource', '=', key.resource)
+        .where('list', '=', (list) =>
+          list
+            .selectFrom('runs')
+            .select('list')
+            .where('instance_id', '=', key.instanceId)
+            .where('resource', '=', key.resource),
+        )
         .execute();
       return true;
     });
@@ -235,11 +243,16 @@ export class RunStore {
         .set({ ...ended, fence: sql<number>`fence + 1` })
         .where('instance_id', '=', instanceId)
         .execute();
-      await transaction.deleteFrom('seen_ranges').where('instance_id', '=', instanceId).execute();
+      await transaction
+        .deleteFrom('seen_ranges')
+        .where('list', 'in', (lists) =>
+          lists.selectFrom('runs').select('list').where('instance_id', '=', instanceId),
+        )
+        .execute();
     });
   }
 
-  async #update(claim: RunClaim, values: Partial<RunTable>): Promise<boolean> {
+  async #update(claim: RunClaim, values: Updateable<RunTable>): Promise<boolean> {
     const result = await this.#db
       .updateTable('runs')
       .set(values)

@@ -32,6 +32,8 @@ export interface TokenTable {
 
 /** The run of one resource of one instance: the current one, or else the last. All progress lives here. */
 export interface RunTable {
+  /** Short for instance and resource, wherever there are many rows of a list. */
+  list: Generated<number>;
   instance_id: string;
   resource: string;
   state: RunState;
@@ -59,8 +61,7 @@ export interface RunTable {
 /** One record of the copy. */
 export interface RecordTable {
   seq: Generated<number>;
-  instance_id: string;
-  resource: string;
+  list: number;
   id: string;
   /** What the document is compared by. */
   hash: string;
@@ -71,8 +72,7 @@ export interface RecordTable {
 
 /** Records that the current run of a resource has seen, by `seq`, both ends included. */
 export interface SeenRangeTable {
-  instance_id: string;
-  resource: string;
+  list: number;
   first: number;
   last: number;
 }
@@ -80,8 +80,7 @@ export interface SeenRangeTable {
 /** Records whose words the search index does not know yet, or knows as they were. */
 export interface SearchQueueTable {
   place: Generated<number>;
-  instance_id: string;
-  resource: string;
+  list: number;
   /** A list of `seq`s, as JSON. */
   seqs: string;
   count: number;

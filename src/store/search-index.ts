@@ -2,9 +2,8 @@ import type { Database } from './database.ts';
 import { documentValues } from './document-values.ts';
 import { listMark, markedWords } from './search-words.ts';
 
-/** Puts records into the queue: their list's instance and resource, their `seq`s as JSON, and how many they are. */
-export const QUEUE_FOR_SEARCH =
-  'insert into search_queue (instance_id, resource, seqs, count) values (?, ?, ?, ?)';
+/** Puts records into the queue: their list, their `seq`s as JSON, and how many they are. */
+export const QUEUE_FOR_SEARCH = 'insert into search_queue (list, seqs, count) values (?, ?, ?)';
 
 /** What one portion of work on the index came to. */
 export interface IndexedPortion {
@@ -17,6 +16,7 @@ const MERGED_PAGES = 16;
 
 interface QueueRow {
   place: number;
+  list: number;
   instance_id: string;
   resource: string;
   seqs: string;
@@ -69,21 +69,20 @@ export class SearchIndex {
     return oldest.get(this.#after) ?? (this.#after > 0 ? oldest.get(0) : undefined);
   }
 
-  #read({ instance_id, resource }: QueueRow, seqs: number[]): ReadRecord[] {
+  #read({ list, instance_id, resource }: QueueRow, seqs: number[]): ReadRecord[] {
     const mark = listMark(instance_id, resource);
     return seqs.map((seq) => {
-      const found = this.#statements.record.get(seq, instance_id, resource);
+      const found = this.#statements.record.get(seq, list);
       const words = found === undefined ? '' : markedWords(documentValues(found.document), mark);
       return { seq, hash: found?.hash, words };
     });
   }
 
   /** Returns how many were written; those that were changed since they were read are left to the next portion. */
-  #write({ place, instance_id, resource, seqs }: QueueRow, read: ReadRecord[], rest: number[]): number {
+  #write({ place, list, seqs }: QueueRow, read: ReadRecord[], rest: number[]): number {
     const { entry, take, keep, hash, write, forget } = this.#statements;
     if (entry.get(place)?.seqs !== seqs) return 0;
-    const isAsRead = (record: ReadRecord) =>
-      hash.get(record.seq, instance_id, resource)?.hash === record.hash;
+    const isAsRead = (record: ReadRecord) => hash.get(record.seq, list)?.hash === record.hash;
     const changed: number[] = [];
     for (const record of read) {
       if (!isAsRead(record)) changed.push(record.seq);
@@ -98,23 +97,20 @@ export class SearchIndex {
 }
 
 function prepare(db: Database) {
-  const live = 'from records where seq = ? and instance_id = ? and resource = ? and deleted_at is null';
+  const live = 'from records where seq = ? and list = ? and deleted_at is null';
   return {
-    oldest: db.prepare<[after: number], QueueRow>(
-      'select place, instance_id, resource, seqs from search_queue where place > ? order by place limit 1',
-    ),
+    oldest: db.prepare<[after: number], QueueRow>(`
+      select place, list, instance_id, resource, seqs from search_queue join runs using (list)
+      where place > ? order by place limit 1`),
     entry: db.prepare<[place: number], { seqs: string }>('select seqs from search_queue where place = ?'),
     take: db.prepare<[place: number]>('delete from search_queue where place = ?'),
     keep: db.prepare<[seqs: string, count: number, place: number]>(
       'update search_queue set seqs = ?, count = ? where place = ?',
     ),
-    record: db.prepare<
-      [seq: number, instanceId: string, resource: string],
-      { hash: string; document: string }
-    >(`select hash, document ${live}`),
-    hash: db.prepare<[seq: number, instanceId: string, resource: string], { hash: string }>(
-      `select hash ${live}`,
+    record: db.prepare<[seq: number, list: number], { hash: string; document: string }>(
+      `select hash, document ${live}`,
     ),
+    hash: db.prepare<[seq: number, list: number], { hash: string }>(`select hash ${live}`),
     write: db.prepare<[seq: number, words: string]>(
       'insert or replace into search (rowid, words) values (?, ?)',
     ),

@@ -34,22 +34,22 @@ export async function openBareStore(url: string, lists: readonly ListKey[]): Pro
       run.run(company, resource);
     }
   });
-  const upsert = db.prepare<[string, string, id: string, document: string, now: number]>(
-    `insert into records (instance_id, resource, id, hash, document, updated_at) values (?, ?, ?, '', ?, ?)
-     on conflict (instance_id, resource, id) do update set
+  const upsert = db.prepare<[list: number, id: string, document: string, now: number]>(
+    `insert into records (list, id, hash, document, updated_at) values (?, ?, '', ?, ?)
+     on conflict (list, id) do update set
        document = excluded.document, updated_at = excluded.updated_at`,
   );
-  const move = db.prepare<[next: string | null, records: number, string, string]>(
-    'update runs set cursor = ?, pages = pages + 1, records = records + ? where instance_id = ? and resource = ?',
+  const move = db.prepare<[next: string | null, records: number, string, string], { list: number }>(
+    `update runs set cursor = ?, pages = pages + 1, records = records + ? where instance_id = ? and resource = ?
+     returning list`,
   );
   return {
     write: ({ company, resource }, documents, next) =>
       db.writeAtOnce(() => {
         const now = Date.now();
-        for (const document of documents) {
-          upsert.run(company, resource, document.id, JSON.stringify(document), now);
-        }
-        move.run(next, documents.length, company, resource);
+        const run = move.get(next, documents.length, company, resource);
+        if (run === undefined) throw new Error(`no list of ${company}`);
+        for (const document of documents) upsert.run(run.list, document.id, JSON.stringify(document), now);
       }),
     close: () => db.destroy(),
   };

@@ -16,7 +16,7 @@ const MAY_SCAN = [
   /^select \* from "instances" order by "installed_at"$/,
   /^select "instances"\."id" from "instances" left join "runs"/,
   // The oldest entry of a queue.
-  /from search_queue order by place limit 1$/,
+  /from search_queue join runs using \(list\) where place > \? order by place limit 1$/,
   /from removals limit 1$/,
 ];
 
@@ -90,7 +90,7 @@ test('records in their order, and those between two, are read from the index of 
   for (const where of ['', 'and seq > 5', 'and seq > 5 and seq < 9']) {
     const { rows } = await sql
       .raw<{ detail: string }>(
-        `explain query plan select * from records where instance_id = 'a' and resource = 'b' and deleted_at is null
+        `explain query plan select * from records where list = 1 and deleted_at is null
          ${where} order by seq limit 5`,
       )
       .execute(db);

@@ -96,6 +96,7 @@ export async function openTestStore(path = `${tempDir()}/app.db`): Promise<TestS
     async count(instanceId, resource) {
       const row = await db
         .selectFrom('records')
+        .innerJoin('runs', 'runs.list', 'records.list')
         .select((select) => select.fn.countAll<number>().as('total'))
         .where('instance_id', '=', instanceId)
         .where('resource', '=', resource)
@@ -111,6 +112,7 @@ export async function openTestStore(path = `${tempDir()}/app.db`): Promise<TestS
     async remove(claim, ids, now) {
       const rows = await db
         .selectFrom('records')
+        .innerJoin('runs', 'runs.list', 'records.list')
         .select('seq')
         .where('instance_id', '=', claim.instanceId)
         .where('resource', '=', claim.resource)

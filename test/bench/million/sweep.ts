@@ -1,6 +1,6 @@
 import type { Database } from '../../../src/store/database.ts';
 import { DeletionStore } from '../../../src/store/deletions.ts';
-import { type RunClaim, RunStore } from '../../../src/store/runs.ts';
+import { LIST_OF, type RunClaim, RunStore } from '../../../src/store/runs.ts';
 
 /** As many as the app marks at a time. */
 const BATCH = 100;
@@ -44,7 +44,7 @@ export async function seeAllBut(
   const run = await runs.claim(claim);
   if (run === undefined) throw new Error('the run did not start');
   const see = db.prepare<[string, string, number, number]>(
-    'insert into seen_ranges (instance_id, resource, first, last) values (?, ?, ?, ?)',
+    `insert into seen_ranges (list, first, last) values (${LIST_OF}, ?, ?)`,
   );
   await db.writeAtOnce(() => {
     let first = 1;
