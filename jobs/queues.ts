@@ -6,8 +6,14 @@ import type { RunKey } from '../src/store/runs.ts';
 /** The queues by their names in Redis. */
 export const QUEUE = { sync: 'sync', upkeep: 'upkeep' } as const;
 
-/** What a sync job carries: ids only, never a token or an address. */
+/** What a sync job carries: ids only, never a token or an address. Another version's may carry more. */
 export type SyncJobData = RunKey;
+
+/** Whether this is what a sync job carries: what lies in Redis may be of another version of the app. */
+export function isSyncJobData(data: unknown): data is SyncJobData {
+  const { instanceId, resource } = Object(data) as Partial<Record<keyof SyncJobData, unknown>>;
+  return typeof instanceId === 'string' && typeof resource === 'string';
+}
 
 /** Producers of both queues. */
 export interface Queues {

@@ -4,7 +4,7 @@ import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../src/runtime/logging.ts';
 import type { RunKey } from '../src/store/runs.ts';
-import type { SyncJobData } from './queues.ts';
+import { isSyncJobData, type SyncJobData } from './queues.ts';
 
 /** How often a worker looks for processes that died, in milliseconds. */
 const LOOK_EVERY_MS = 2_000;
@@ -45,10 +45,7 @@ export function takeOverFromDead(
   const look = () =>
     processes.forEachDead(async (processId) => {
       const held = await heldBy(queue, redis, processId);
-      await onAbandoned(
-        processId,
-        held.map(({ job }) => job.data),
-      );
+      await onAbandoned(processId, held.map(({ job }) => job.data).filter(isSyncJobData));
       await Promise.all(held.map(({ job, token }) => giveBack(queue, redis, job, token)));
       logger.info({ process: processId, jobs: held.length }, 'a worker died: its jobs go on');
     });

@@ -7,6 +7,7 @@ import { PageGate } from '../src/sync/page-gate.ts';
 import { type ScheduleParts, startDueRuns } from '../src/sync/schedule.ts';
 import type { SyncParts } from '../src/sync/slice-parts.ts';
 import { SlotWaits } from '../src/sync/slot-waits.ts';
+import { ForeignJobs } from './foreign-jobs.ts';
 import { type IndexParts, keepIndex } from './keep-index.ts';
 import { connectionTrouble, QUEUE, type Queues, type SyncJobData } from './queues.ts';
 import { rotateTokens } from './rotate-tokens.ts';
@@ -57,7 +58,8 @@ export function startWorkers(parts: WorkerParts): Workers {
   const endWatch = watchLoopLoad((load) => gate.adjust(load));
   let running = 0;
   const hasRoom = () => running < RUNS_AT_ONCE;
-  const context = { logger, signal: stopping.signal, gate, waits: new SlotWaits(), hasRoom };
+  const foreign = new ForeignJobs(logger);
+  const context = { logger, signal: stopping.signal, gate, waits: new SlotWaits(), hasRoom, foreign };
 
   const sync = new Worker<SyncJobData>(
     QUEUE.sync,
@@ -69,9 +71,10 @@ export function startWorkers(parts: WorkerParts): Workers {
   );
   const upkeep = new Worker(
     QUEUE.upkeep,
-    async (job) => {
+    async (job, token) => {
       if (job.name === UPKEEP.startRuns) await queues.enqueue(await startDueRuns(parts.schedule));
-      if (job.name === UPKEEP.rotateTokens) {
+      else if (job.name !== UPKEEP.rotateTokens) await foreign.leaveAlone(job, token);
+      else {
         await rotateTokens(
           { tokens: parts.sync.tokens, time: parts.time },
           logger.child({ job: job.id }),

@@ -22,7 +22,8 @@ export function nextStartAt(ended: { failed: boolean; finishedAt: number }, inte
  * Starts every run that is due: resources that were never synced, finished runs after the interval, failed ones
  * somewhat sooner.
  *
- * @returns every run that is unfinished now, and so must have a job: what was in Redis may be gone
+ * @returns every run that is unfinished now, and so must have a job: what was in Redis may be gone. Those of resources
+ *   that are not known here are left to the version of the app that knows them
  */
 export async function startDueRuns(parts: ScheduleParts): Promise<RunKey[]> {
   const now = (parts.now ?? Date.now)();
@@ -32,5 +33,7 @@ export async function startDueRuns(parts: ScheduleParts): Promise<RunKey[]> {
       await parts.runs.start(key, now);
     }
   }
-  return parts.runs.unfinished();
+  const unfinished = await parts.runs.unfinished();
+  // A run of a resource that this version of the app does not know is another version's.
+  return unfinished.filter(({ resource }) => parts.resources.some(({ name }) => name === resource));
 }

@@ -36,6 +36,7 @@ test('the log lines that the page explains are those of the sources', () => {
     'src/sync/slice-failure.ts',
     'jobs/rotate-tokens.ts',
     'jobs/take-over.ts',
+    'jobs/foreign-jobs.ts',
   ]
     .map((path) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8'))
     .join('\n');
