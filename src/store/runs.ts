@@ -1,3 +1,4 @@
+import type Sqlite from 'better-sqlite3';
 import { type Selectable, sql, type Updateable } from 'kysely';
 import type { Database } from './database.ts';
 import type { RunTable } from './schema.ts';
@@ -43,9 +44,13 @@ const UNSTARTED = {
  */
 export class RunStore {
   readonly #db: Database;
+  readonly #holds: Sqlite.Statement<[RunClaim], unknown>;
 
   constructor(db: Database) {
     this.#db = db;
+    this.#holds = db.prepare(`
+      select 1 from runs join instances on instances.id = runs.instance_id
+      where instance_id = :instanceId and resource = :resource and fence = :fence and status = 'active'`);
   }
 
   find(key: RunKey): Promise<Run | undefined> {
@@ -147,6 +152,11 @@ export class RunStore {
       )
       .returningAll()
       .executeTakeFirst();
+  }
+
+  /** Whether the claim is still the newest, and its instance active: else nothing is to be sent or done for it any more. */
+  holds({ instanceId, resource, fence }: RunClaim): Promise<boolean> {
+    return this.#db.atOnce(() => this.#holds.get({ instanceId, resource, fence }) !== undefined);
   }
 
   /** Notes that the run waits, for what, and until when (milliseconds since 1970). */

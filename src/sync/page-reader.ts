@@ -2,6 +2,7 @@ import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/prom
 import type { Admission, Permit } from '../client/budget/rate-budget.ts';
 import { rejectedAgain, ServiceError } from '../client/errors.ts';
 import type { ListPage } from '../client/list-page.ts';
+import { PageChain } from '../client/page-chain.ts';
 import type { Run } from '../store/runs.ts';
 import type { HeldToken } from '../tokens/tokens.ts';
 import type { SliceContext, SliceWork, SyncParts } from './slice-parts.ts';
@@ -9,10 +10,15 @@ import type { SliceContext, SliceWork, SyncParts } from './slice-parts.ts';
 /** Waits up to this long are sat out, in milliseconds; longer ones free the worker's place. */
 const SHORT_WAIT_MS = 1_000;
 
-/** A page, or until when the limit grants none (milliseconds since 1970). */
-export type PageRead = { page: ListPage } | { until: number };
+/**
+ * Why there is no page: the limit grants none until then (milliseconds since 1970); or the run is somebody else's by
+ * now, or its instance not active any more.
+ */
+type NoPage = { until: number } | { isLost: true };
 
-type Fetched = { page: ListPage; admission: Admission | undefined } | { until: number };
+export type PageRead = { page: ListPage } | NoPage;
+
+type Fetched = { page: ListPage; admission: Admission | undefined } | NoPage;
 
 /**
  * Reads the pages of a slice, one request ahead of what is written:
@@ -30,6 +36,7 @@ export class PageReader {
   readonly #context: SliceContext;
   readonly #turn: { pages: number; endsAt: number };
   readonly #broken = new AbortController();
+  readonly #chain: PageChain;
   #run: Run;
   #begun = 0;
   #ahead: Promise<Fetched> | undefined;
@@ -49,6 +56,7 @@ export class PageReader {
     this.#parts = parts;
     this.#work = work;
     this.#run = run;
+    this.#chain = new PageChain(run.pages);
     this.#context = context;
     this.#turn = turn;
     context.signal.addEventListener('abort', this.#breakOff);
@@ -75,9 +83,14 @@ export class PageReader {
     let fetched = await (ahead ?? this.#fetch(run.cursor));
     // Own logic that took its time may have outlasted the wait.
     while ('until' in fetched && fetched.until <= this.#now()) fetched = await this.#fetch(run.cursor);
-    if ('until' in fetched) return fetched;
-    this.#isWriting = true;
+    if (!('page' in fetched)) return fetched;
     const { page, admission } = fetched;
+    // Nothing is sent and nobody's logic is called for an instance that was disconnected meanwhile.
+    if (!(await this.#isOurs())) {
+      if (admission !== undefined) await this.#decline(admission);
+      return { isLost: true };
+    }
+    this.#isWriting = true;
     if (admission !== undefined || (page.next !== null && this.#mayLookAhead())) {
       this.#ahead = this.#fetch(page.next, admission);
       // What became of it is asked for when its page's turn comes.
@@ -110,13 +123,18 @@ export class PageReader {
     let pending = admission;
     try {
       const url = api.pageAddress(this.#work.resource.route, cursor);
+      const check = (next: string | null) => this.#chain.follow(cursor ?? url.href, next);
       for (let rejected: string | undefined; ; ) {
         const { text } = await this.#accessToken(rejected);
         const permit = await this.#admit(pending);
         pending = undefined;
         if ('until' in permit) return permit;
+        if (!(await this.#isOurs())) {
+          await this.#decline({ permit });
+          return { isLost: true };
+        }
         try {
-          return await this.#ask(url, permit, text);
+          return await this.#ask(url, permit, text, check);
         } catch (error) {
           if (!(error instanceof ServiceError) || error.remedy !== 'refresh') throw error;
           if (rejected !== undefined) throw rejectedAgain(error);
@@ -124,15 +142,30 @@ export class PageReader {
         }
       }
     } catch (error) {
-      if (pending !== undefined) this.#context.gate.leave();
-      if (pending?.permit !== undefined) await api.giveBack(pending.permit);
+      if (pending !== undefined) await this.#decline(pending);
       throw error;
     }
   }
 
+  #isOurs(): Promise<boolean> {
+    return this.#parts.runs.holds(this.#work.claim);
+  }
+
+  /** Gives back what was granted for a request that is not sent: the permit, and the place in the gate. */
+  async #decline({ permit }: Pick<Admission, 'permit'>): Promise<void> {
+    this.#context.gate.leave();
+    if (permit !== undefined) await this.#parts.api.giveBack(permit);
+  }
+
   /** Sends the request under a permit and a place in the gate; both are kept for the next page if that is wanted. */
-  async #ask(url: URL, permit: Permit, accessToken: string): Promise<Fetched> {
+  async #ask(
+    url: URL,
+    permit: Permit,
+    accessToken: string,
+    check: (next: string | null) => void,
+  ): Promise<Fetched> {
     const { gate } = this.#context;
+    const { api } = this.#parts;
     let isInside = true;
     const wantsMore = () => {
       gate.leave();
@@ -141,7 +174,7 @@ export class PageReader {
       return isInside;
     };
     try {
-      const got = await this.#parts.api.listPage(url, permit, accessToken, wantsMore, this.#broken.signal);
+      const got = await api.listPage(url, permit, accessToken, { wantsMore, check }, this.#broken.signal);
       if (got.admission !== undefined) isInside = false;
       return got;
     } finally {

@@ -2,6 +2,7 @@ import type { RunKey } from '../store/runs.ts';
 import { markDeletions } from './deletions.ts';
 import { writePage } from './page.ts';
 import { PageReader } from './page-reader.ts';
+import { checkProgress } from './run-progress.ts';
 import { endSlice } from './slice-failure.ts';
 import type { SliceContext, SliceOutcome, SyncParts } from './slice-parts.ts';
 
@@ -33,12 +34,13 @@ export async function runSlice(parts: SyncParts, key: RunKey, context: SliceCont
         await parts.runs.wait(work.claim, { for: 'turn', until: null });
         return { kind: 'yield', pages: run.pages };
       }
+      await checkProgress(parts, key, run);
       const read = await reader.read(run);
       if ('until' in read) {
         await parts.runs.wait(work.claim, { for: 'limit', until: read.until });
         return { kind: 'wait', until: read.until, pages: run.pages };
       }
-      const written = await writePage(parts, work, run, read.page, context);
+      const written = 'page' in read ? await writePage(parts, work, run, read.page, context) : undefined;
       if (written === undefined) {
         // If it was paused, the run is ours still, and waits; if another worker has it, this changes nothing.
         await parts.runs.wait(work.claim, { for: 'turn', until: null });

@@ -6,6 +6,9 @@ import type { OwnLogic } from '../../src/sync/own-logic.ts';
 
 const LOOK_EVERY_MS = 10;
 
+/** What it takes to deal with a batch, before its trace is left: so a kill often comes in between. */
+const DEALS_MS = 15;
+
 /**
  * A worker whose own logic leaves a trace that outlives kill -9: every id that it was handed, in the file `NOTES`.
  * While the file `HOLD` exists, it stays in the middle of a batch: the page has been read, and is not written yet.
@@ -14,6 +17,7 @@ const LOOK_EVERY_MS = 10;
 const { NOTES = '', HOLD = '', HOLD_HOW = '' } = process.env;
 
 const ownLogic: OwnLogic = async ({ resource, created, changed, deleted }) => {
+  await sleep(DEALS_MS);
   const kinds = { created, changed, deleted };
   for (const [kind, documents] of Object.entries(kinds)) {
     const lines = documents.map(({ id }) => `${resource} ${kind} ${id}\n`);
