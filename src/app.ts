@@ -33,6 +33,7 @@ import type { SyncParts } from './sync/slice-parts.ts';
 import { StatusReader } from './sync/status.ts';
 import { RedisLock } from './tokens/lock.ts';
 import { OAuthClient } from './tokens/oauth-client.ts';
+import { RefreshPauses } from './tokens/refresh-pauses.ts';
 import { Tokens } from './tokens/tokens.ts';
 import { Vault } from './tokens/vault.ts';
 import { type ListeningWeb, listen } from './web/listen.ts';
@@ -75,7 +76,7 @@ export async function createApp(
   const redis = createRedis(redisUrl, 'general', logger);
   const queues = createQueues(redis, logger);
   const http = new HttpClient();
-  const clock = new ServiceClock();
+  const clock = new ServiceClock(Date.now, () => performance.now());
   const metrics = createMetrics(() =>
     collectFigures({ db, clock, countJobs: () => queues.sync.getJobCounts('waiting', 'active', 'delayed') }),
   );
@@ -116,6 +117,7 @@ export async function createApp(
     onRefresh: ({ outcome }) => metrics.tokenRefreshes.inc({ outcome }),
   });
   const shared = { ...stores, resources: RESOURCES, intervalMs: config.syncIntervalMs };
+    pauses: new RefreshPauses(redis),
   const status = new StatusReader({ ...shared, budget, clock });
   const control = new SyncControl({
     ...shared,

@@ -43,13 +43,11 @@ export class ServiceError extends Error {
 }
 
 /** A second 401 in a row: what is wrong is not the token. */
-export function rejectedAgain(cause: ServiceError): ServiceError {
+export function rejectedAgain(cause?: ServiceError): ServiceError {
   return new ServiceError(
     'wait',
     'The service rejects even an access token that it has just renewed (401).',
-    {
-      cause,
-    },
+    cause === undefined ? {} : { cause },
   );
 }
 

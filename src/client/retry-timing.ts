@@ -4,6 +4,8 @@ export const FIRST_PAUSE_MS = 500;
 /** The longest pause between two tries, in milliseconds. */
 export const LONGEST_PAUSE_MS = 60_000;
 
+const PAUSES = { firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS };
+
 /** The longest that we believe a `retry-after`, in milliseconds: a service that says more is asked again then. */
 export const LONGEST_RETRY_AFTER_MS = 15 * 60_000;
 
@@ -16,10 +18,11 @@ const SHORTEST_RETRY_AFTER_MS = 50;
  *
  * @param attempt how many tries have failed, from 1
  * @param random a number from 0 up to 1
+ * @param steps the first pause and the longest, in milliseconds
  * @returns milliseconds
  */
-export function backoffMs(attempt: number, random: number): number {
-  const full = Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
+export function backoffMs(attempt: number, random: number, steps = PAUSES): number {
+  const full = Math.min(steps.firstMs * 2 ** (attempt - 1), steps.longestMs);
   return Math.round(full / 2 + (full / 2) * random);
 }
 

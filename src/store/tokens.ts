@@ -64,18 +64,53 @@ export class TokenStore {
   }
 
   /**
-   * Writes a refreshed grant if nobody else has written since (compare-and-swap).
+   * Writes a refreshed grant if nobody else has written since (compare-and-swap). An instance that was taken for one
+   * whose grant is over is awake then: it is not.
    *
    * @param readVersion the version that the refresh started from
    * @returns whether it was written; if not, another grant is newer or the instance was disconnected
    */
   async replace(row: TokenRow, readVersion: number): Promise<boolean> {
-    const result = await this.#db.durably((transaction) =>
-      transaction
+    return this.#db.durably(async (transaction) => {
+      const result = await transaction
         .updateTable('tokens')
         .set({ ...row, version: readVersion + 1 })
         .where('instance_id', '=', row.instance_id)
         .where('version', '=', readVersion)
+        .executeTakeFirst();
+      if (result.numUpdatedRows === 0n) return false;
+      await transaction
+        .updateTable('instances')
+        .set({ status: 'active', notice: null })
+        .where('id', '=', row.instance_id)
+        .where('status', '=', 'needs_reauthorization')
+        .execute();
+      return true;
+    });
+  }
+
+  /**
+   * Notes that a grant is over, if it is still the one that was read: the instance needs a new authorization.
+   *
+   * @param notice why, and what to do, for the administrator
+   * @returns whether that was not known before
+   */
+  async reject(instanceId: string, readVersion: number, notice: string): Promise<boolean> {
+    const result = await this.#db.durably((transaction) =>
+      transaction
+        .updateTable('instances')
+        .set({ status: 'needs_reauthorization', notice })
+        .where('id', '=', instanceId)
+        .where('status', 'in', ['active', 'paused'])
+        .where((where) =>
+          where.exists(
+            where
+              .selectFrom('tokens')
+              .select('instance_id')
+              .whereRef('tokens.instance_id', '=', 'instances.id')
+              .where('version', '=', readVersion),
+          ),
+        )
         .executeTakeFirst(),
     );
     return result.numUpdatedRows > 0n;

@@ -35,7 +35,9 @@ export function toRefreshError(error: unknown): ServiceError {
     );
   }
   const response = responseOf(error);
-  const waitMs = retryAfterMs(response?.headers.get(HEADER.retryAfter) ?? undefined, Date.now());
+  // A date is read against the service's own: our clock may be wrong.
+  const now = Date.parse(response?.headers.get('date') ?? '') || Date.now();
+  const waitMs = retryAfterMs(response?.headers.get(HEADER.retryAfter) ?? undefined, now);
   const status = response === undefined ? '' : ` (${response.status})`;
   return new ServiceError('wait', `The service's token route has trouble${status}.`, {
     cause: error,

@@ -1,15 +1,28 @@
-import { ServiceError } from '../client/errors.ts';
+import { rejectedAgain, ServiceError } from '../client/errors.ts';
 import type { ServiceClock } from '../client/service-clock.ts';
 import type { InstanceStore } from '../store/instances.ts';
 import type { TokenRow, TokenStore } from '../store/tokens.ts';
 import { needsRefresh, ROTATION_RETRY_MS, rotationDueAt } from './expiry.ts';
 import type { RedisLock } from './lock.ts';
 import type { Grant, OAuthClient } from './oauth-client.ts';
+import type { RefreshPauses } from './refresh-pauses.ts';
 import { toRefreshError } from './token-errors.ts';
 import { type Vault, VaultError } from './vault.ts';
 
 /** How long a refresh may hold its lock, in milliseconds: longer than a token request may take. */
 const LOCK_MS = 35_000;
+
+/** Why a refresh is wanted: the access token ends by its time, or was rejected although it should be good. */
+type RefreshReason = 'due' | 'rejected';
+
+/** What a refresh has brought, in the service's time. */
+interface Received {
+  grant: Grant;
+  /** Milliseconds since 1970. */
+  at: number;
+  /** Of the tokens that it was asked for with. */
+  readVersion: number;
+}
 
 /** What the tokens of all instances are kept with. */
 export interface TokensParts {
@@ -18,6 +31,7 @@ export interface TokensParts {
   instances: InstanceStore;
   vault: Vault;
   lock: RedisLock;
+  pauses: RefreshPauses;
   clock: ServiceClock;
   /** Told of every refresh: what came of it. */
   onRefresh?: (event: {
@@ -53,10 +67,15 @@ export interface NewInstance {
  * A refresh is done once however many ask for it: callers in one process share it, processes take turns by a lock,
  * and whoever gets the lock looks first whether there is still something to do. The lock only saves work; what
  * keeps a late holder from overwriting a newer grant is the version that every write is checked against.
+ *
+ * One that fails is followed by a pause, which grows from failure to failure; one that was refused by none: nobody asks
+ * again until there is a new authorization. A grant that came and could not be written is kept by this process, and
+ * written before anybody asks for another: the service may have ended the refresh token before it.
  */
 export class Tokens {
   readonly #parts: TokensParts;
   readonly #running = new Map<string, Promise<string>>();
+  readonly #unwritten = new Map<string, Received>();
 
   constructor(parts: TokensParts) {
     this.#parts = parts;
@@ -64,7 +83,7 @@ export class Tokens {
 
   /** Stores the grant of an install, in place of an older one, and makes the instance active. */
   async install(instance: NewInstance, grant: Grant & { refreshToken: string }): Promise<void> {
-    const { lock, store, clock } = this.#parts;
+    const { lock, store, clock, pauses } = this.#parts;
     const now = clock.now();
     await lock.hold(lockKey(instance.id), LOCK_MS, () =>
       store.install(
@@ -83,6 +102,8 @@ export class Tokens {
         },
       ),
     );
+    // They were about the grant before. What Redis does not forget now, ends by itself.
+    await pauses.end(['trouble', 'rejection'], instance.id).catch(() => undefined);
   }
 
   /**
@@ -101,7 +122,7 @@ export class Tokens {
     const isDue = () => needsRefresh(row.access_expires_at, row.refreshed_at, this.#parts.clock.now());
     const text = (await this.#open(row)).accessToken;
     if (text !== rejected && !isDue()) return { text, isDue };
-    const renewed = await this.#refreshOnce(instanceId, row.version);
+    const renewed = await this.#refreshOnce(instanceId, row.version, isDue() ? 'due' : 'rejected');
     // When the renewed one ends stands in the store: whoever sends a second request reads it there.
     return { text: renewed, isDue: () => true };
   }
@@ -120,69 +141,98 @@ export class Tokens {
    */
   async rotate(instanceId: string): Promise<void> {
     const row = await this.#find(instanceId);
-    await this.#refreshOnce(instanceId, row.version);
+    await this.#refreshOnce(instanceId, row.version, 'due');
   }
 
-  #refreshOnce(instanceId: string, readVersion: number): Promise<string> {
+  #refreshOnce(instanceId: string, readVersion: number, reason: RefreshReason): Promise<string> {
     const running = this.#running.get(instanceId);
     if (running !== undefined) return running;
     const refresh = this.#parts.lock
-      .hold(lockKey(instanceId), LOCK_MS, () => this.#refresh(instanceId, readVersion))
+      .hold(lockKey(instanceId), LOCK_MS, () => this.#refresh(instanceId, readVersion, reason))
       .finally(() => this.#running.delete(instanceId));
     this.#running.set(instanceId, refresh);
     return refresh;
   }
 
-  async #refresh(instanceId: string, readVersion: number): Promise<string> {
+  async #refresh(instanceId: string, readVersion: number, reason: RefreshReason): Promise<string> {
     const row = await this.#find(instanceId);
     const current = await this.#open(row);
     if (row.version !== readVersion) return current.accessToken;
 
+    let received = this.#unwritten.get(instanceId);
+    if (received?.readVersion !== row.version) {
+      const asked = await this.#ask(row, current.refreshToken, reason);
+      if (typeof asked === 'string') return asked;
+      received = asked;
+    }
+    this.#unwritten.set(instanceId, received);
+    const rotated = await this.#write(row, current.refreshToken, received);
+    this.#unwritten.delete(instanceId);
+    if (rotated === undefined) return (await this.#open(await this.#find(instanceId))).accessToken;
+    this.#parts.onRefresh?.({ instanceId, outcome: rotated ? 'rotated' : 'refreshed' });
+    return received.grant.accessToken;
+  }
+
+  /** Asks the service. @returns what it has granted; or the access token that a sibling has stored meanwhile */
+  async #ask(row: TokenRow, refreshToken: string, reason: RefreshReason): Promise<Received | string> {
+    const { instances, oauth, pauses, clock, onRefresh } = this.#parts;
+    const instanceId = row.instance_id;
+    if ((await instances.find(instanceId))?.status === 'needs_reauthorization') {
+      throw new ServiceError('reauthorize', 'The app has to be authorized again.');
+    }
+    await pauses.check('trouble', instanceId);
+    if (reason === 'rejected') await pauses.check('rejection', instanceId);
     let grant: Grant;
     try {
-      grant = await this.#parts.oauth.refresh(current.refreshToken);
+      grant = await oauth.refresh(refreshToken);
     } catch (error) {
-      return this.#refused(row, toRefreshError(error));
+      const failure = toRefreshError(error);
+      if (failure.remedy === 'reauthorize') return this.#refused(row, failure);
+      onRefresh?.({ instanceId, outcome: 'failed' });
+      await pauses.begin('trouble', instanceId, failure).catch(() => undefined);
+      throw failure;
     }
+    const at = clock.now();
+    // Redis only saves work here: a new grant is not lost for want of it.
+    await pauses.end(['trouble'], instanceId).catch(() => undefined);
+    if (reason === 'rejected') {
+      await pauses.begin('rejection', instanceId, rejectedAgain()).catch(() => undefined);
+    }
+    return { grant, at, readVersion: row.version };
+  }
 
-    const now = this.#parts.clock.now();
-    const refreshToken = grant.refreshToken ?? current.refreshToken;
-    const rotated = refreshToken !== current.refreshToken;
+  /** Stores what a refresh has brought. @returns whether the refresh token is a new one; undefined if another grant is newer */
+  async #write(row: TokenRow, refreshToken: string, received: Received): Promise<boolean | undefined> {
+    const { grant, at, readVersion } = received;
+    const newest = grant.refreshToken ?? refreshToken;
+    const rotated = newest !== refreshToken;
     const written = await this.#parts.store.replace(
       {
         ...row,
-        ...this.#sealed(instanceId, grant.accessToken, refreshToken),
+        ...this.#sealed(row.instance_id, grant.accessToken, newest),
         access_expires_at: grant.accessExpiresAt,
-        refreshed_at: now,
+        refreshed_at: at,
         refreshes: row.refreshes + 1,
         ...(rotated
           ? {
-              refresh_issued_at: now,
-              refresh_due_at: rotationDueAt(now, instanceId),
+              refresh_issued_at: at,
+              refresh_due_at: rotationDueAt(at, row.instance_id),
               rotations: row.rotations + 1,
             }
           : {}),
       },
-      row.version,
+      readVersion,
     );
-    if (!written) return (await this.#open(await this.#find(instanceId))).accessToken;
-    this.#parts.onRefresh?.({ instanceId, outcome: rotated ? 'rotated' : 'refreshed' });
-    return grant.accessToken;
+    return written ? rotated : undefined;
   }
 
+  /** A sibling whose lock ran out under it may have renewed the grant meanwhile: then all is well. */
   async #refused(row: TokenRow, error: ServiceError): Promise<string> {
-    const { store, onRefresh } = this.#parts;
-    const instanceId = row.instance_id;
-    if (error.remedy !== 'reauthorize') {
-      onRefresh?.({ instanceId, outcome: 'failed' });
-      throw error;
-    }
-    // A sibling whose lock ran out under it may have renewed the grant meanwhile: then all is well.
-    const newest = await store.find(instanceId);
+    const newest = await this.#parts.store.find(row.instance_id);
     if (newest !== undefined && newest.version !== row.version) {
       return (await this.#open(newest)).accessToken;
     }
-    return this.#end(instanceId, error);
+    return this.#end(row, error);
   }
 
   async #find(instanceId: string): Promise<TokenRow> {
@@ -215,17 +265,19 @@ export class Tokens {
       if (!(error instanceof VaultError) || !error.isLost) throw error;
       const newest = await store.find(instanceId);
       if (newest !== undefined && newest.version !== row.version) return this.#open(newest);
-      return this.#end(instanceId, new ServiceError('reauthorize', error.message, { cause: error }));
+      return this.#end(row, new ServiceError('reauthorize', error.message, { cause: error }));
     }
   }
 
-  /** Ends a grant: the jobs stop, the dashboard says why and what to do, nothing is deleted. */
-  async #end(instanceId: string, error: ServiceError): Promise<never> {
-    await this.#parts.instances.setStatus(instanceId, 'needs_reauthorization', {
-      from: ['active', 'paused'],
-      notice: `${error.message} Authorize the app again to go on; everything copied so far is kept.`,
-    });
-    this.#parts.onRefresh?.({ instanceId, outcome: 'rejected' });
+  /** Ends a grant: the jobs stop, the dashboard says why and what to do, nothing is deleted. It is told once. */
+  async #end(row: TokenRow, error: ServiceError): Promise<never> {
+    const instanceId = row.instance_id;
+    const isNew = await this.#parts.store.reject(
+      instanceId,
+      row.version,
+      `${error.message} Authorize the app again to go on; everything copied so far is kept.`,
+    );
+    if (isNew) this.#parts.onRefresh?.({ instanceId, outcome: 'rejected' });
     throw error;
   }
 }

@@ -57,3 +57,53 @@ test.each([[undefined], [null], [''], ['yesterday'], ['Xyz, 99 Foo 2026 99:99:99
     expect(clock.age()).toBe(Number.POSITIVE_INFINITY);
   },
 );
+
+/** Our clock, which the test sets, and a clock that nobody sets. */
+function settableClock() {
+  const own = { wall: AT, steady: 50 };
+  const clock = new ServiceClock(
+    () => own.wall,
+    () => own.steady,
+  );
+  const pass = (ms: number) => {
+    own.wall += ms;
+    own.steady += ms;
+  };
+  clock.observe(new Date(AT).toUTCString());
+  return { own, clock, pass };
+}
+
+test.each([10, 60 * 24 * 365])(
+  'our clock set back by %d minutes takes nothing from the service’s time',
+  (minutes) => {
+    const { own, clock, pass } = settableClock();
+    pass(5_000);
+    own.wall -= minutes * 60_000;
+    pass(5_000);
+    expect(Math.abs(clock.now() - (AT + 10_000))).toBeLessThanOrEqual(1_000);
+    expect(clock.age()).toBe(Number.POSITIVE_INFINITY);
+    clock.observe(new Date(AT + 10_000).toUTCString());
+    expect(Math.abs(clock.now() - (AT + 10_500))).toBeLessThanOrEqual(500);
+    pass(3_000);
+    expect(clock.age()).toBe(3_000);
+    expect(Math.abs(clock.now() - (AT + 13_500))).toBeLessThanOrEqual(500);
+  },
+);
+
+test('our clock set forward, or a machine that slept: the service is to be asked for the time', () => {
+  const { own, clock, pass } = settableClock();
+  own.wall += 600_000;
+  expect(clock.now()).toBeGreaterThanOrEqual(AT + 600_000);
+  expect(clock.age()).toBe(Number.POSITIVE_INFINITY);
+  clock.observe(new Date(AT).toUTCString());
+  expect(Math.abs(clock.now() - (AT + 500))).toBeLessThanOrEqual(500);
+  pass(7_000);
+  expect(clock.age()).toBe(7_000);
+});
+
+test('clocks that do not run quite alike are no step', () => {
+  const { own, clock } = settableClock();
+  own.wall += 20_000;
+  own.steady += 20_900;
+  expect(clock.age()).toBe(20_000);
+});

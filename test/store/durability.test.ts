@@ -39,7 +39,7 @@ test('tokens and what becomes of an instance are on the disk when they are writt
   await tokens.disconnect(claim.instanceId);
 
   expect(ofTokens).toEqual([FULL, FULL, FULL]);
-  expect(ofInstances).toEqual([FULL, FULL, FULL, FULL]);
+  expect(ofInstances).toEqual([FULL, FULL, FULL, FULL, FULL]);
   expect(level()).toBe(NORMAL);
 });
 

@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { RedisLock } from '../../src/tokens/lock.ts';
 import { startTestRedis } from '../support/test-redis.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const HOLD_MS = 5_000;
 
@@ -86,6 +87,39 @@ test('a holder’s lock lives as long as it says and no longer', async () => {
   const ttlMs = await locks[0]?.hold('lifetime', HOLD_MS, () => redis.pttl('lifetime'));
   expect(ttlMs).toBeGreaterThan(HOLD_MS - 2_000);
   expect(ttlMs).toBeLessThanOrEqual(HOLD_MS);
+});
+
+test('a lock is kept for as long as its holder works, and no longer than it may', async () => {
+  const quick = new RedisLock(redis, 90);
+  const began = performance.now();
+  let takenAt = 0;
+  let endedAt = 0;
+  await Promise.all([
+    quick.hold('kept', HOLD_MS, async () => {
+      await waitFor(() => performance.now() - began > 400);
+      expect(await redis.pttl('kept')).toBeGreaterThan(0);
+      endedAt = performance.now();
+    }),
+    waitFor(() => redis.exists('kept')).then(() =>
+      quick.hold('kept', HOLD_MS, async () => {
+        takenAt = performance.now();
+      }),
+    ),
+  ]);
+  expect(takenAt).toBeGreaterThanOrEqual(endedAt);
+
+  // One that works for longer than it may is left behind.
+  await quick.hold('kept', 200, async () => {
+    await waitFor(async () => (await redis.exists('kept')) === 0);
+  });
+});
+
+test('a lock that was lost is not taken back from who has it now', async () => {
+  const quick = new RedisLock(redis, 90);
+  await quick.hold('lost', HOLD_MS, async () => {
+    await redis.set('lost', 'somebody else', 'PX', 250);
+    await waitFor(async () => (await redis.exists('lost')) === 0);
+  });
 });
 
 test('a lock that does not come free is given up on, without doing the work', async () => {

@@ -65,6 +65,14 @@ test.each<[string, (response: ServerResponse) => void, object]>([
     { remedy: 'wait', status: 429, retryAfterMs: 2_500 },
   ],
   [
+    '429 with retry-after as a date, by a service whose clock is another',
+    json(429, SERVICE_ERROR, {
+      date: 'Sat, 01 Mar 2031 12:00:00 GMT',
+      'retry-after': 'Sat, 01 Mar 2031 12:00:09 GMT',
+    }),
+    { remedy: 'wait', status: 429, retryAfterMs: 9_000 },
+  ],
+  [
     'HTML',
     (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>hi</h1>'),
     { remedy: 'wait', status: 200 },

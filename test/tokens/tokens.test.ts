@@ -8,10 +8,12 @@ import { InstanceStore } from '../../src/store/instances.ts';
 import { TokenStore } from '../../src/store/tokens.ts';
 import { RedisLock } from '../../src/tokens/lock.ts';
 import { OAuthClient } from '../../src/tokens/oauth-client.ts';
+import { RefreshPauses } from '../../src/tokens/refresh-pauses.ts';
 import { Tokens, type TokensParts } from '../../src/tokens/tokens.ts';
 import { Vault } from '../../src/tokens/vault.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { startTestRedis } from '../support/test-redis.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { startTokenServer } from './token-server.ts';
 
 const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
@@ -66,6 +68,7 @@ function newProcess(parts: Partial<TokensParts> = {}): Tokens {
     instances,
     vault,
     lock: new RedisLock(redis),
+    pauses: new RefreshPauses(redis),
     clock,
     onRefresh: ({ outcome }) => events.push(outcome),
     ...parts,
@@ -165,6 +168,51 @@ test('if the new grant cannot be written, nobody gets its access token', async (
   expect((await stored()).access).toBe('at-0');
 });
 
+test('a new grant that could not be written is written by the next who wants a token; the service is not asked again', async () => {
+  server.answerRefreshes({ rotating: true });
+  let isFull = true;
+  const filling = new (class extends TokenStore {
+    override async replace(...args: Parameters<TokenStore['replace']>): Promise<boolean> {
+      if (isFull) throw new Error('disk full');
+      return super.replace(...args);
+    }
+  })(db);
+  const process = newProcess({ store: filling });
+  await expect(process.accessToken(id, 'at-0')).rejects.toThrow('disk full');
+  now += 10 * 60_000;
+  await expect(process.rotate(id)).rejects.toThrow('disk full');
+  isFull = false;
+  expect(await process.accessToken(id, 'at-0')).toBe('at-1');
+  expect(server.requests.length).toBe(1);
+  // Its lives count from when it was granted, not from when it was written.
+  expect(await stored()).toMatchObject({
+    access: 'at-1',
+    refresh: 'rt-1',
+    refresh_issued_at: NOW,
+    rotations: 1,
+    refreshes: 1,
+  });
+  await process.rotate(id);
+  expect(await process.accessToken(id)).toBe('at-2');
+});
+
+test('a grant that could not be written does not come back over an install', async () => {
+  server.answerRefreshes({ rotating: true });
+  const failing = new (class extends TokenStore {
+    override async replace(): Promise<boolean> {
+      throw new Error('disk full');
+    }
+  })(db);
+  const process = newProcess({ store: failing });
+  await expect(process.accessToken(id, 'at-0')).rejects.toThrow('disk full');
+  const company = { id, companyId: `cmp_${count}`, name: 'Acme', installedAt: now };
+  await newProcess().install(company, grant('at-installed', 'rt-installed'));
+  expect(await process.accessToken(id, 'at-0')).toBe('at-installed');
+  await expect(process.accessToken(id, 'at-installed')).rejects.toThrow('disk full');
+  const sent = server.requests.map(({ body }) => new URLSearchParams(body).get('refresh_token'));
+  expect(sent).toEqual(['rt-0', 'rt-installed']);
+});
+
 test('an install that comes while a refresh is under way has the last word', async () => {
   const held = server.holdAnswer();
   const refreshing = tokens.accessToken(id, 'at-0');
@@ -220,6 +268,48 @@ test('invalid_grant after somebody else has renewed the grant is no harm', async
   expect((await instances.find(id))?.status).toBe('active');
 });
 
+test('a late holder that brings a good grant after a sibling’s was refused: the instance is awake again', async () => {
+  const held = server.holdAnswer();
+  const refreshing = tokens.accessToken(id, 'at-0');
+  await held.asked;
+  await redis.flushall();
+  server.answerJson(400, { error: 'invalid_grant' });
+  await expect(newProcess().accessToken(id, 'at-0')).rejects.toMatchObject({ remedy: 'reauthorize' });
+  expect((await instances.find(id))?.status).toBe('needs_reauthorization');
+  held.answer(200, ANSWERED);
+  expect(await refreshing).toBe('at-late');
+  expect(await instances.find(id)).toMatchObject({ status: 'active', notice: null });
+  expect(await stored()).toMatchObject({ refresh: 'rt-late' });
+});
+
+test('a grant that was refused is not asked for again, by nobody, and it is told once', async () => {
+  server.answerJson(400, { error: 'invalid_grant' });
+  const siblings = [tokens, newProcess(), newProcess()];
+  const asking = siblings.flatMap((one) => [one.accessToken(id, 'at-0'), one.rotate(id)]);
+  const results = await Promise.allSettled(asking);
+  expect(results.map(({ status }) => status)).toEqual(Array(6).fill('rejected'));
+  await expect(tokens.accessToken(id, 'at-0')).rejects.toMatchObject({ remedy: 'reauthorize' });
+  expect(server.requests.length).toBe(1);
+  expect(events).toEqual(['rejected']);
+});
+
+test('a refusal of a grant that an install has replaced meanwhile ends nothing', async () => {
+  const racing = new (class extends TokenStore {
+    override async reject(...args: Parameters<TokenStore['reject']>): Promise<boolean> {
+      // Its lock was lost, and the install comes between its second look and its verdict.
+      const company = { id, companyId: `cmp_${count}`, name: 'Acme', installedAt: now };
+      await redis.flushall();
+      await newProcess().install(company, grant('at-installed', 'rt-installed'));
+      return super.reject(...args);
+    }
+  })(db);
+  server.answerJson(400, { error: 'invalid_grant' });
+  const refusing = newProcess({ store: racing }).accessToken(id, 'at-0');
+  await expect(refusing).rejects.toMatchObject({ remedy: 'reauthorize' });
+  expect(await instances.find(id)).toMatchObject({ status: 'active', notice: null });
+  expect(await tokens.accessToken(id)).toBe('at-installed');
+});
+
 test('invalid_grant otherwise ends the grant: a new authorization is needed, the reason is noted', async () => {
   server.answerJson(400, { error: 'invalid_grant' });
   await expect(tokens.accessToken(id, 'at-0')).rejects.toMatchObject({ remedy: 'reauthorize' });
@@ -268,7 +358,25 @@ test.each([
   expect((await instances.find(id))?.status).toBe('active');
   expect(events).toEqual(['failed']);
   server.answerRefreshes();
+  expect(await waitFor(() => tokens.accessToken(id, 'at-0'))).toBe('at-1');
+});
+
+test('a token that is rejected again and again is not renewed again and again', async () => {
+  server.answerRefreshes();
   expect(await tokens.accessToken(id, 'at-0')).toBe('at-1');
+  for (const one of [tokens, newProcess()]) {
+    await expect(one.accessToken(id, 'at-1')).rejects.toMatchObject({
+      remedy: 'wait',
+      message: expect.stringMatching(/rejects even an access token that it has just renewed \(401\)/),
+    });
+  }
+  expect(server.requests.length).toBe(1);
+  // Its own end is another matter, and so is a new authorization.
+  now += HOUR_MS;
+  expect(await tokens.accessToken(id, 'at-0')).toBe('at-2');
+  const company = { id, companyId: `cmp_${count}`, name: 'Acme', installedAt: now };
+  await tokens.install(company, grant('at-installed', 'rt-installed'));
+  expect(await tokens.accessToken(id, 'at-installed')).toBe('at-3');
 });
 
 test('callers in one process share a refresh, processes take turns and look first', async () => {

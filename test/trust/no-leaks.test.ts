@@ -1,10 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Sqlite from 'better-sqlite3';
+import { Redis } from 'ioredis';
 import { afterAll, expect, test, vi } from 'vitest';
 import { findFreePort } from '../../src/runtime/free-port.ts';
 import type { OwnLogic } from '../../src/sync/own-logic.ts';
 import type { InstanceStatus } from '../../src/sync/status-types.ts';
+import { RefreshPauses } from '../../src/tokens/refresh-pauses.ts';
 import { SESSION_COOKIE } from '../../src/web/session.ts';
 import { createHttpSession, type HttpPage, type HttpSession } from '../support/http-session.ts';
 import { consent, install, isSynced, readStatus, waitForStatus } from '../support/install.ts';
@@ -35,6 +37,8 @@ const testApp = await startTestApp({
 const { app, config, control, sandbox, log } = testApp;
 proxy.lead(sandbox.origin);
 const redis = await recordRedis(testApp.redisUrl);
+const connection = new Redis(testApp.redisUrl);
+afterAll(() => connection.disconnect());
 const workers = app.startWorkers();
 afterAll(() => workers.close());
 const databasePath = config.databaseUrl.replace(/^file:/, '');
@@ -177,6 +181,8 @@ function isOver(status: InstanceStatus): boolean {
 
 /** Starts a sync; looks around when it meets trouble, or else its end, and again when all is over. */
 async function syncThroughTrouble(): Promise<void> {
+  // Refreshes that failed before must not keep the next one from being asked for.
+  await new RefreshPauses(connection).end(['trouble', 'rejection'], id);
   const before = (await readStatus(browser, id)).resources.contacts?.started_at;
   await press(id, 'sync');
   await waitForStatus(browser, id, (status) => {
@@ -298,6 +304,7 @@ test('no secret comes out when the grant ends, a new one comes, and when it is g
   afterAll(() => again.close());
   proxy.beRude({ path: /oauth\/token/, status: 400, body: { error: 'invalid_grant' }, times: 1 });
   proxy.beRude({ path: /api\/contacts/, status: 401, times: 1 });
+  await new RefreshPauses(connection).end(['trouble', 'rejection'], id);
   await press(id, 'sync');
   await waitForStatus(browser, id, ({ status }) => status === 'needs_reauthorization');
   await lookAround(id);

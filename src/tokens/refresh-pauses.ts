@@ -1,0 +1,86 @@
+import type { Redis } from 'ioredis';
+import { type Remedy, ServiceError } from '../client/errors.ts';
+import { backoffMs } from '../client/retry-timing.ts';
+
+/** What a pause is after. */
+export type PauseKind = keyof typeof PAUSES;
+
+/**
+ * Pauses grow with each failure that follows another within `forgetMs`; all in milliseconds.
+ * - `trouble`: the token route does not answer as it should
+ * - `rejection`: the API has rejected an access token that was good by its time. A renewal helps or does not: a further
+ *   one right away would not, either.
+ */
+const PAUSES = {
+  trouble: { firstMs: 500, longestMs: 5 * 60_000, forgetMs: 60 * 60_000 },
+  rejection: { firstMs: 30_000, longestMs: 60 * 60_000, forgetMs: 3 * 60 * 60_000 },
+} as const;
+
+/** A wait that the service has asked for is made longer by up to this part, or all who were told would come at once. */
+const JITTER = 0.1;
+
+/** What a pause remembers of the failure that it is after. */
+interface Reason {
+  remedy: Remedy;
+  message: string;
+  status: number | undefined;
+  /** Whether the service has said how long to wait. */
+  isAskedFor: boolean;
+}
+
+/**
+ * Pauses between the refreshes of an instance that bring nothing, for all processes: in Redis, which may forget them.
+ * Whoever wants a token meanwhile is told why the refresh before has failed, and the service is not asked.
+ */
+export class RefreshPauses {
+  readonly #redis: Redis;
+  readonly #random: () => number;
+
+  constructor(redis: Redis, random: () => number = Math.random) {
+    this.#redis = redis;
+    this.#random = random;
+  }
+
+  /** @throws ServiceError while a pause is under way: what it is after */
+  async check(kind: PauseKind, instanceId: string): Promise<void> {
+    const key = pauseKey(kind, instanceId);
+    const kept = await this.#redis.get(key);
+    if (kept === null) return;
+    const { isAskedFor, remedy, message, status } = JSON.parse(kept) as Reason;
+    const leftMs = isAskedFor ? Math.max(1, await this.#redis.pttl(key)) : undefined;
+    throw new ServiceError(remedy, message, { status, retryAfterMs: leftMs });
+  }
+
+  /** Begins a pause: as long as the service wants, or longer than the one before. */
+  async begin(kind: PauseKind, instanceId: string, failure: ServiceError): Promise<void> {
+    const { forgetMs, ...steps } = PAUSES[kind];
+    const { remedy, message, status, retryAfterMs } = failure;
+    const counter = countKey(kind, instanceId);
+    const failures = await this.#redis.incr(counter);
+    const pauseMs =
+      retryAfterMs === undefined
+        ? backoffMs(failures, this.#random(), steps)
+        : Math.ceil(retryAfterMs * (1 + JITTER * this.#random()));
+    const reason: Reason = { remedy, message, status, isAskedFor: retryAfterMs !== undefined };
+    await this.#redis
+      .multi()
+      .pexpire(counter, forgetMs)
+      .set(pauseKey(kind, instanceId), JSON.stringify(reason), 'PX', pauseMs)
+      .exec();
+  }
+
+  /** Forgets pauses and failures: all is well. */
+  async end(kinds: readonly PauseKind[], instanceId: string): Promise<void> {
+    await this.#redis.del(
+      ...kinds.flatMap((kind) => [pauseKey(kind, instanceId), countKey(kind, instanceId)]),
+    );
+  }
+}
+
+function pauseKey(kind: PauseKind, instanceId: string): string {
+  return `tokens:{${instanceId}}:${kind}:pause`;
+}
+
+function countKey(kind: PauseKind, instanceId: string): string {
+  return `tokens:{${instanceId}}:${kind}:failures`;
+}
