@@ -113,11 +113,11 @@ export async function createApp(
     instances: stores.instances,
     vault: new Vault(config.tokenKeys, rememberSecret),
     lock: new RedisLock(redis),
+    pauses: new RefreshPauses(redis),
     clock,
     onRefresh: ({ outcome }) => metrics.tokenRefreshes.inc({ outcome }),
   });
   const shared = { ...stores, resources: RESOURCES, intervalMs: config.syncIntervalMs };
-    pauses: new RefreshPauses(redis),
   const status = new StatusReader({ ...shared, budget, clock });
   const control = new SyncControl({
     ...shared,
