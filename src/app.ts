@@ -54,6 +54,8 @@ export interface App {
   startWorkers(): Workers;
   /** What machines ask, for a process without the web app. */
   startHealth(address: { host: string; port: number }): Promise<ListeningWeb>;
+  /** Tells once when a newer version of the app has migrated the database: this process has to end then. */
+  onNewerSchema(listener: (error: Error) => void): void;
   /** Closes what all parts share; the parts are closed before. */
   close(): Promise<void>;
 }
@@ -72,7 +74,9 @@ export async function createApp(
   options: { ownLogic?: OwnLogic } = {},
 ): Promise<App> {
   rememberSecrets(config);
-  const db = await openDatabase(config.databaseUrl);
+  const db = await openDatabase(config.databaseUrl, (waitedMs) =>
+    logger.warn({ waitedMs }, 'another process changes the database: waiting for it'),
+  );
   const redis = createRedis(redisUrl, 'general', logger);
   const queues = createQueues(redis, logger);
   const http = new HttpClient();
@@ -167,6 +171,7 @@ export async function createApp(
     }),
   };
 
+  const endWatches: (() => void)[] = [];
   return {
     tokens,
     clock,
@@ -226,7 +231,11 @@ export async function createApp(
         time,
         logger,
       }),
+    onNewerSchema(listener) {
+      endWatches.push(db.watchSchema(listener));
+    },
     async close() {
+      for (const end of endWatches) end();
       metrics.close();
       await queues.close();
       await http.close();

@@ -28,6 +28,13 @@ export async function boot(run: (boot: Boot) => Promise<void>): Promise<void> {
       shutdown.add('redis', () => redis.release());
       const app = await createApp(config, redis.url, logger);
       shutdown.add('app', () => app.close());
+      app.onNewerSchema((error) => {
+        logger.fatal(
+          { err: error },
+          'a newer version of the app has changed the database: this process ends',
+        );
+        void shutdown.stop('newer schema', 1);
+      });
       return app;
     };
     try {

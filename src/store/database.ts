@@ -3,7 +3,9 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { Kysely, SqliteDialect, sql, type Transaction } from 'kysely';
-import { migrate } from './migrate.ts';
+import { isBusy } from './busy.ts';
+import { isKnownMigration, migrate } from './migrate.ts';
+import { type NewerSchemaError, SchemaWatch } from './newer-schema.ts';
 import type { Schema } from './schema.ts';
 
 /** How long a write waits for another process's write, in milliseconds. */
@@ -34,6 +36,7 @@ export class Database extends Kysely<Schema> {
   readonly #inTransaction: Sqlite.Transaction<(work: () => unknown) => unknown>;
   readonly #doNotWait: Sqlite.Statement;
   readonly #wait: Sqlite.Statement;
+  readonly #schema: SchemaWatch;
 
   constructor(sqlite: Sqlite.Database) {
     super({ dialect: new SqliteDialect({ database: sqlite }) });
@@ -41,6 +44,18 @@ export class Database extends Kysely<Schema> {
     this.#inTransaction = sqlite.transaction((work) => work());
     this.#doNotWait = sqlite.prepare('pragma busy_timeout = 0');
     this.#wait = sqlite.prepare(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    this.#schema = new SchemaWatch(sqlite, isKnownMigration);
+  }
+
+  /**
+   * Watches whether a newer version of the app changes the schema. From that moment on nothing is read or
+   * written by prepared statements; what is left for this process is to end.
+   *
+   * @param onNewer told once, within a second or so
+   * @returns a function that ends the watch
+   */
+  watchSchema(onNewer: (error: NewerSchemaError) => void): () => void {
+    return this.#schema.start(onNewer);
   }
 
   /** Prepares a statement that is run within {@link atOnce} or {@link writeAtOnce}. */
@@ -48,25 +63,34 @@ export class Database extends Kysely<Schema> {
     return this.#sqlite.prepare<Parameters, Row>(source);
   }
 
-  /** Runs prepared statements between the transactions of others, never within one. */
+  /**
+   * Runs prepared statements between the transactions of others, never within one.
+   *
+   * @throws NewerSchemaError when the schema is a newer version's by now
+   */
   async atOnce<T>(work: () => T): Promise<T> {
-    if (!this.#sqlite.inTransaction) return work();
-    return this.connection().execute(async () => work());
+    this.#schema.check();
+    return this.#between(work);
   }
 
   /**
    * Runs prepared statements in a transaction of their own, which holds the write lock from its beginning. While another
    * connection writes, it is tried again, and the event loop does other things.
    *
-   * @throws when another connection writes for seconds
+   * @throws when another connection writes for seconds; NewerSchemaError when the schema is a newer version's by now
    */
   async writeAtOnce<T>(work: () => T): Promise<T> {
     const giveUpAt = performance.now() + BUSY_TIMEOUT_MS;
     for (;;) {
-      const written = await this.atOnce(() => this.#tryToWrite(work, performance.now() >= giveUpAt));
+      const written = await this.#between(() => this.#tryToWrite(work, performance.now() >= giveUpAt));
       if (written !== undefined) return written.result;
       await sleep(LOCKED_PAUSE_MS);
     }
+  }
+
+  async #between<T>(work: () => T): Promise<T> {
+    if (!this.#sqlite.inTransaction) return work();
+    return this.connection().execute(async () => work());
   }
 
   /** Returns undefined when another connection writes just now. */
@@ -76,6 +100,7 @@ export class Database extends Kysely<Schema> {
     try {
       const result = this.#inTransaction.immediate(() => {
         hasBegun = true;
+        this.#schema.check();
         return work();
       });
       return { result: result as T };
@@ -110,16 +135,17 @@ export class Database extends Kysely<Schema> {
  * writes later fails at once when another process wrote in between, whatever the busy timeout: so every transaction
  * here begins with a write.
  *
+ * @param onWait told from time to time how long another process that migrates it has been waited for, in milliseconds
  * @throws when the file cannot be opened or migrated
  */
-export async function openDatabase(url: string): Promise<Database> {
+export async function openDatabase(url: string, onWait?: (waitedMs: number) => void): Promise<Database> {
   const path = pathOf(url);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   // Nobody else's to read; the files that SQLite puts beside it take after it.
   closeSync(openSync(path, 'a', 0o600));
   const db = await connect(path, CHECKPOINT_PAGES.alone);
   try {
-    await migrate(db);
+    await migrate(db, onWait);
   } catch (error) {
     await db.destroy();
     throw error;
@@ -165,8 +191,4 @@ async function logAhead(sqlite: Sqlite.Database): Promise<void> {
       }
     }
   }
-}
-
-function isBusy(error: unknown): boolean {
-  return error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY');
 }

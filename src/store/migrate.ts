@@ -1,9 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
+import { isBusy } from './busy.ts';
 import * as initial from './migrations/0001-initial.ts';
 import * as hashes from './migrations/0002-hashes.ts';
 import * as search from './migrations/0003-search.ts';
 import * as lists from './migrations/0004-lists.ts';
+import { NewerSchemaError } from './newer-schema.ts';
 import type { Schema } from './schema.ts';
 
 /** Every migration in its order; the names are kept in the database, so they never change. Forward only. */
@@ -14,26 +17,85 @@ const MIGRATIONS: Record<string, Migration> = {
   '0004-lists': lists,
 };
 
+/** How soon the write lock is tried again, in milliseconds. */
+const LOCKED_PAUSE_MS = 50;
+
+/** A wait for the write lock is told after so long, and then ever so often, in milliseconds. */
+const WAIT_TOLD_MS = 1_000;
+const WAIT_TOLD_AGAIN_MS = 5_000;
+
+/** Whether this version of the app knows a migration, by its name. */
+export function isKnownMigration(name: string): boolean {
+  return Object.hasOwn(MIGRATIONS, name);
+}
+
 /**
- * Brings the database to the newest schema, once, however many processes start at the same time:
- * the write lock is taken first, and whoever comes second finds the work done.
+ * Brings the database to the newest schema, once, however many processes start at the same time: the write lock is
+ * taken first, and whoever comes second finds the work done. One that finds nothing to do does not ask for the lock.
+ * Others wait for it as long as it takes: a migration of much data may need minutes.
  *
- * @throws when a migration fails; the database is then as it was before
+ * @param onWait told from time to time how long it has waited for another process, in milliseconds
+ * @throws NewerSchemaError when a newer version of the app has been here; the error of a migration that fails, and the
+ *   database is then as it was before
  */
-export async function migrate(db: Kysely<Schema>): Promise<void> {
+export async function migrate(db: Kysely<Schema>, onWait?: (waitedMs: number) => void): Promise<void> {
   await db.connection().execute(async (connection) => {
-    await sql`begin immediate`.execute(connection);
+    if (await isUpToDate(connection)) return;
+    await beginWriting(connection, onWait);
     try {
-      const migrator = new Migrator({
-        db: connection,
-        provider: { getMigrations: async () => MIGRATIONS },
-      });
-      const { error } = await migrator.migrateToLatest();
-      if (error !== undefined) throw error;
+      // Whoever had the lock before may have been of a newer version.
+      if (!(await isUpToDate(connection))) await migrateToLatest(connection);
       await sql`commit`.execute(connection);
     } catch (error) {
       await sql`rollback`.execute(connection);
       throw error;
     }
   });
+}
+
+/** @throws NewerSchemaError */
+async function isUpToDate(db: Kysely<Schema>): Promise<boolean> {
+  const { rows: tables } = await sql`
+    select name from sqlite_master where type = 'table' and name = 'kysely_migration'`.execute(db);
+  if (tables.length === 0) return false;
+  const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(db);
+  const names = rows.map(({ name }) => name);
+  const unknown = names.filter((name) => !isKnownMigration(name));
+  if (unknown.length > 0) throw new NewerSchemaError(unknown);
+  return names.length === Object.keys(MIGRATIONS).length;
+}
+
+async function migrateToLatest(db: Kysely<Schema>): Promise<void> {
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } });
+  const { error } = await migrator.migrateToLatest();
+  if (error !== undefined) throw error;
+}
+
+/** Takes the write lock. In between the event loop does other things, so that a signal can end the wait. */
+async function beginWriting(
+  db: Kysely<Schema>,
+  onWait: (waitedMs: number) => void = () => {},
+): Promise<void> {
+  const { rows } = await sql<{ timeout: number }>`pragma busy_timeout`.execute(db);
+  const startedAt = performance.now();
+  let toldAt = WAIT_TOLD_MS;
+  await sql`pragma busy_timeout = 0`.execute(db);
+  try {
+    for (;;) {
+      try {
+        await sql`begin immediate`.execute(db);
+        return;
+      } catch (error) {
+        if (!isBusy(error)) throw error;
+      }
+      const waitedMs = performance.now() - startedAt;
+      if (waitedMs >= toldAt) {
+        onWait(Math.round(waitedMs));
+        toldAt = waitedMs + WAIT_TOLD_AGAIN_MS;
+      }
+      await sleep(LOCKED_PAUSE_MS);
+    }
+  } finally {
+    await sql`pragma busy_timeout = ${sql.raw(String(rows[0]?.timeout ?? 0))}`.execute(db);
+  }
 }

@@ -1,11 +1,15 @@
 import { toServiceError } from '../client/errors.ts';
 import { backoffMs } from '../client/retry-timing.ts';
+import { NewerSchemaError } from '../store/newer-schema.ts';
 import type { Run, RunClaim } from '../store/runs.ts';
 import { VaultError } from '../tokens/vault.ts';
 import type { SliceContext, SliceOutcome, SyncParts } from './slice-parts.ts';
 
 /** Tries of a page before the run fails: with the pauses between them, about half a minute. */
 const MOST_TRIES = 7;
+
+/** When the newer version of the app may go on, in milliseconds: by then this process has ended. */
+const HAND_OVER_MS = 3_000;
 
 /**
  * Decides how a slice ends that met an error, and writes it down: wait as long as the service wants, try again
@@ -32,6 +36,10 @@ export async function endSlice(
     parts.onRunEnd?.({ resource: claim.resource, outcome: 'failed' });
     return { kind: 'ended' };
   };
+  if (error instanceof NewerSchemaError) {
+    await runs.wait(claim, { for: 'turn', until: null });
+    return { kind: 'wait', until: now + HAND_OVER_MS, pages: run.pages };
+  }
   if (error instanceof VaultError) return fail(error.message, true);
 
   const failure = toServiceError(error);

@@ -37,6 +37,8 @@ test('the log lines that the page explains are those of the sources', () => {
     'jobs/rotate-tokens.ts',
     'jobs/take-over.ts',
     'jobs/foreign-jobs.ts',
+    'src/app.ts',
+    'src/boot.ts',
   ]
     .map((path) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8'))
     .join('\n');

@@ -5,7 +5,7 @@ import { tempDir } from './temp-dir.ts';
 import { waitFor } from './wait-for.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const PRELOAD = join(ROOT, 'src/runtime/preload.js');
+const PRELOAD = 'src/runtime/preload.js';
 
 /** How a process ended. */
 export interface Exit {
@@ -39,14 +39,16 @@ afterAll(async () => {
  * @param entry path from the root of the repository, such as `src/worker.ts`
  * @param env all of its environment, besides PATH and HOME
  * @param options.cwd its current directory, where it keeps `.data`; by default an empty one
+ * @param options.root of another version of the repository
  */
 export function spawnEntry(
   entry: string,
   env: Record<string, string> = {},
-  options: { cwd?: string; args?: string[] } = {},
+  options: { cwd?: string; args?: string[]; root?: string } = {},
 ): EntryProcess {
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, ['--import', PRELOAD, join(ROOT, entry), ...(options.args ?? [])], {
+  const { root = ROOT, args = [] } = options;
+  const child = spawn(process.execPath, ['--import', join(root, PRELOAD), join(root, entry), ...args], {
     cwd: options.cwd ?? tempDir(),
     env: { PATH, HOME, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,3 +1,4 @@
+import Sqlite from 'better-sqlite3';
 import { type Job, Queue, Worker } from 'bullmq';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { QUEUE } from '../../jobs/queues.ts';
@@ -11,7 +12,7 @@ import { startTestApp } from '../support/test-app.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** A deploy: another version of the app works on the same queues, and has put jobs into them that this one meets. */
-const testApp = await startTestApp({ workers: false });
+const testApp = await startTestApp({ workers: false, sandbox: { latencyMs: 20 } });
 const { app, log } = testApp;
 const connection = createRedis(testApp.redisUrl, 'worker', log.logger);
 const queues = {
@@ -132,4 +133,34 @@ test('the sweep finds what this version knows, and leaves the other’s runs to 
   await waitFor(finishedAt);
   expect(await queues.sync.getJob(`${id}.tickets`)).toBeUndefined();
   expect(await runs.find(tickets)).toEqual(ticketsRun);
+});
+
+test('a run whose database a newer version has migrated is handed over as it stood, with its job', async () => {
+  const company = await testApp.control.addCompany({ name: 'Late', plan: 'enterprise', contacts: 11_000 });
+  const run = { instanceId: await install(testApp.session(), company), resource: 'contacts' };
+  await waitFor(async () => ((await runs.find(run))?.pages ?? 0) > 1);
+  const newer = new Sqlite(testApp.config.databaseUrl.replace('file:', ''));
+  const page = newer.prepare(
+    'select cursor, pages, records, attempt, error from runs where instance_id = ? and resource = ?',
+  );
+  const before = newer.transaction(() => {
+    newer.exec(
+      "alter table runs add column remark text; insert into kysely_migration values ('9000-next', '')",
+    );
+    return page.get(run.instanceId, run.resource);
+  })();
+
+  const job = await waitFor(() => queues.sync.getJob(`${run.instanceId}.contacts`));
+  await waitFor(async () => (await job.getState()) === 'delayed');
+  await job.promote();
+  await waitFor(async () => (await job.getState()) === 'delayed');
+  expect(page.get(run.instanceId, run.resource)).toEqual(before);
+  expect(await runs.find(run)).toMatchObject({
+    state: 'waiting',
+    waiting_for: 'turn',
+    attempt: 0,
+    error: null,
+  });
+  expect(log.lines.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([]);
+  newer.close();
 });

@@ -1,0 +1,77 @@
+import Sqlite from 'better-sqlite3';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { openDatabase } from '../../src/store/database.ts';
+import { NewerSchemaError } from '../../src/store/newer-schema.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { openTestStore, type TestStore } from './test-store.ts';
+
+let store: TestStore;
+let other: Sqlite.Database;
+beforeEach(async () => {
+  store = await openTestStore();
+  other = new Sqlite(store.url.replace('file:', ''));
+  return () => void other.close();
+});
+
+const NEXT = "insert into kysely_migration values ('9000-next', '2030-01-01T00:00:00.000Z')";
+
+/** What a newer version's migration does, in one transaction. */
+const migrateFurther = () =>
+  other.transaction(() => {
+    other.exec('alter table records add column remark text');
+    other.exec(NEXT);
+  })();
+
+describe('a database that a newer version has migrated', () => {
+  test('is not written any more by a page that was under way, nor read for one', async () => {
+    const { claim } = await store.claimRun();
+    expect(await store.write(claim, ['{"id":"1"}'])).toMatchObject({ pages: 1 });
+    migrateFurther();
+    await expect(store.db.writeAtOnce(() => 'written')).rejects.toThrow(NewerSchemaError);
+    await expect(store.write(claim, ['{"id":"2"}'])).rejects.toThrow(
+      /newer version of this app \(9000-next\)/,
+    );
+    expect(await store.runs.find(claim)).toMatchObject({ pages: 1 });
+  });
+
+  test('is seen by a page that waited for the write lock, which the migration held', async () => {
+    await store.claimRun();
+    other.exec('begin immediate');
+    const waiting = store.db.writeAtOnce(() => 'written');
+    other.exec('alter table records add column remark text');
+    other.exec(NEXT);
+    other.exec('commit');
+    await expect(waiting).rejects.toThrow(NewerSchemaError);
+  });
+
+  test('is noticed by who watches it, once', async () => {
+    const told: string[] = [];
+    const end = store.db.watchSchema(({ message }) => told.push(message));
+    migrateFurther();
+    await waitFor(() => told.length > 0);
+    expect(told).toEqual([expect.stringContaining('9000-next')]);
+    end();
+  });
+
+  test('is not opened, and left as it is', async () => {
+    migrateFurther();
+    const before = other.pragma('schema_version');
+    await expect(openDatabase(store.url)).rejects.toThrow(NewerSchemaError);
+    expect(other.pragma('schema_version')).toEqual(before);
+  });
+});
+
+test('a change of the schema that is no migration, such as an index of one’s own, harms nothing', async () => {
+  const { claim } = await store.claimRun();
+  await store.write(claim, ['{"id":"1"}']);
+  other.exec('create index mine on records (updated_at); analyze');
+  expect(await store.write(claim, ['{"id":"2"}'])).toMatchObject({ pages: 2 });
+});
+
+test('who finds nothing to migrate does not ask for the write lock', async () => {
+  other.exec('begin immediate');
+  const db = await openDatabase(store.url);
+  expect(await db.selectFrom('instances').select('id').execute()).toEqual([]);
+  await db.destroy();
+  other.exec('rollback');
+});

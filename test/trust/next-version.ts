@@ -1,0 +1,56 @@
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { tempDir } from '../support/temp-dir.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+/** The migration that the next version brings. */
+export const NEXT_MIGRATION = '9000-next';
+
+const MIGRATION = `import { sql } from 'kysely';
+
+export async function up(db) {
+  await sql\`alter table runs add column remark text\`.execute(db);
+  process.stdout.write('migrating\\\\n');
+  if (process.env.HANGS) for (;;) await new Promise((resolve) => setTimeout(resolve, 1_000));
+}
+`;
+
+/**
+ * Makes the version of the app that comes after this one: a copy of it with one migration and one resource more, and
+ * with one member more in the jobs.
+ *
+ * @returns its root
+ */
+export function makeNextVersion(): string {
+  const root = tempDir();
+  for (const path of ['src', 'jobs', 'views', 'package.json']) {
+    cpSync(join(ROOT, path), join(root, path), { recursive: true });
+  }
+  symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));
+  writeFileSync(join(root, `src/store/migrations/${NEXT_MIGRATION}.ts`), MIGRATION);
+  change(join(root, 'src/store/migrate.ts'), [
+    ['const MIGRATIONS: Record<string, Migration> = {', `$& '${NEXT_MIGRATION}': next,`],
+    [
+      "import * as initial from './migrations/0001-initial.ts';",
+      `$& import * as next from './migrations/${NEXT_MIGRATION}.ts';`,
+    ],
+  ]);
+  change(join(root, 'src/sync/resources.ts'), [
+    [
+      'export const RESOURCES: readonly Resource[] = [',
+      "$& { name: 'tags', title: 'Tags', route: '/tags' },",
+    ],
+  ]);
+  change(join(root, 'jobs/queues.ts'), [['data: run,', 'data: { ...run, addedBy: 9000 } as SyncJobData,']]);
+  return root;
+}
+
+function change(path: string, changes: readonly [from: string, to: string][]): void {
+  let source = readFileSync(path, 'utf8');
+  for (const [from, to] of changes) {
+    if (!source.includes(from)) throw new Error(`${path} does not say ${from}`);
+    source = source.replace(from, to);
+  }
+  writeFileSync(path, source);
+}
