@@ -2,8 +2,13 @@ import type { Dispatcher } from 'undici';
 import { ServiceError } from './errors.ts';
 import type { Headers, HttpAnswer } from './http.ts';
 
+const MEGABYTE = 1024 * 1024;
+
 /** The largest body that is read, in bytes. A page of 100 records is far below. */
-const LARGEST_BODY_BYTES = 32 * 1024 * 1024;
+const LARGEST_BODY_BYTES = 32 * MEGABYTE;
+
+/** As much is read of an answer that refuses, in bytes: its status and headers count, and a few words. */
+const LARGEST_REFUSAL_BYTES = 64 * 1024;
 
 /**
  * What goes wrong before a request is on its way: the name is not known, or nobody takes the call. A host or network that
@@ -58,20 +63,29 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.#status = status;
     this.#headers = firstOfEach(headers);
+    if (this.#isRefusal()) return;
+    if (Number(this.#headers['content-length']) > LARGEST_BODY_BYTES) this.#fail(tooLarge());
+    // Unpacked, a few bytes may be gigabytes.
+    const packed = this.#headers['content-encoding'] ?? 'identity';
+    if (packed !== 'identity') this.#fail(wasPacked(packed));
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#ended) return;
+    const most = this.#isRefusal() ? LARGEST_REFUSAL_BYTES : LARGEST_BODY_BYTES;
+    if (this.#bytes + chunk.length > most) {
+      this.#fail(tooLarge());
+      return;
+    }
     this.#bytes += chunk.length;
-    if (this.#bytes <= LARGEST_BODY_BYTES) this.#chunks.push(chunk);
-    else
-      this.#fail(
-        new ServiceError('wait', `The service's answer is larger than ${LARGEST_BODY_BYTES} bytes.`),
-      );
+    this.#chunks.push(chunk);
   }
 
   onResponseEnd(): void {
-    if (!this.#end()) return;
+    if (this.#end()) this.#resolve();
+  }
+
+  #resolve(): void {
     const [only] = this.#chunks;
     const bytes =
       this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks, this.#bytes);
@@ -83,15 +97,25 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
   }
 
   readonly #onAbort = (): void => {
-    this.#fail(
+    this.#breakOff(
       new ServiceError('wait', 'The request was broken off.', { cause: this.#parts.signal?.reason }),
+      (error) => this.#parts.reject(error),
     );
   };
 
+  /** What was refused stays refused, and has to wait as long as was said, though the rest of the answer is missing. */
   #fail(error: ServiceError): void {
+    this.#breakOff(error, () => (this.#isRefusal() ? this.#resolve() : this.#parts.reject(error)));
+  }
+
+  #breakOff(error: ServiceError, tell: (error: ServiceError) => void): void {
     if (!this.#end()) return;
     this.#controller?.abort(error);
-    this.#parts.reject(error);
+    tell(error);
+  }
+
+  #isRefusal(): boolean {
+    return this.#status >= 300;
   }
 
   /** @returns false when it had ended before */
@@ -109,6 +133,18 @@ function connectionFailure(error: Error): ServiceError {
   const code = 'code' in error ? String(error.code) : undefined;
   const message = `The connection to the service failed${code === undefined ? '' : ` (${code})`}.`;
   return new ServiceError('wait', message, { cause: error, unsent: code !== undefined && UNSENT.has(code) });
+}
+
+function tooLarge(): ServiceError {
+  return new ServiceError(
+    'wait',
+    `The service's answer is larger than ${LARGEST_BODY_BYTES / MEGABYTE} megabytes.`,
+  );
+}
+
+function wasPacked(coding: string): ServiceError {
+  const name = /^[\w-]{1,20}$/.test(coding) ? ` (${coding})` : '';
+  return new ServiceError('wait', `The service packed its answer${name}, which it was asked not to do.`);
 }
 
 /** In place: nobody else has this object. */

@@ -56,6 +56,8 @@ export class HttpClient {
         method,
         headers: {
           accept: 'application/json',
+          // Nothing said would mean that any is welcome (RFC 9110, section 12.5.3).
+          'accept-encoding': 'identity',
           'user-agent': 'partner-app',
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
           ...headers,

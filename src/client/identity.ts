@@ -1,3 +1,5 @@
+import { readJson } from './read-json.ts';
+
 /** The company behind a token. */
 export interface Identity {
   id: string;
@@ -8,7 +10,7 @@ export interface Identity {
 export function readIdentity(body: string): Identity | undefined {
   let identity: { id?: unknown; name?: unknown } | null;
   try {
-    identity = JSON.parse(body);
+    identity = readJson(body, 'an answer') as typeof identity;
   } catch {
     return undefined;
   }

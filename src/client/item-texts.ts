@@ -1,8 +1,9 @@
+import { stringEnd } from './json-strings.ts';
+
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const COLON = 0x3a;
 const OPEN_LIST = 0x5b;
-const BACKSLASH = 0x5c;
 const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
@@ -121,13 +122,4 @@ function scalarEnd(text: string, from: number): number {
     if (code === COMMA || code === CLOSE_OBJECT || code === CLOSE_LIST || isSpace(code)) break;
   }
   return at;
-}
-
-/** Behind the closing quote of the string that begins here: the next quote before which no backslash is left over. */
-function stringEnd(text: string, from: number): number {
-  for (let at = text.indexOf('"', from + 1); ; at = text.indexOf('"', at + 1)) {
-    let before = at;
-    while (text.charCodeAt(before - 1) === BACKSLASH) before--;
-    if ((at - before) % 2 === 0) return at + 1;
-  }
 }

@@ -1,5 +1,10 @@
-import { ServiceError } from './errors.ts';
+import { PAGE_LIMIT_MAX } from '../contract/limits.ts';
+import type { ServiceError } from './errors.ts';
 import { itemTexts } from './item-texts.ts';
+import { readJson, unreadable } from './read-json.ts';
+
+/** Ten times what a page may hold (Limits, "Pagination sizes"): a service that sends so many sends anything. */
+const MOST_RESULTS = 10 * PAGE_LIMIT_MAX;
 
 /** A page of a list (Pagination). */
 export interface ListPage {
@@ -19,7 +24,7 @@ export interface ListPage {
 export function readListPage(body: string): ListPage {
   let texts: string[] | undefined;
   return {
-    ...checkListPage(parse(body)),
+    ...checkListPage(readJson(body, 'a page')),
     // Not before they are asked for: the next request goes first.
     get texts() {
       texts ??= itemTexts(body);
@@ -39,6 +44,7 @@ export function checkListPage(page: unknown): Pick<ListPage, 'results' | 'next'>
   const { _results: results, _pagination: pagination } = fieldsOf(page);
   const { next } = fieldsOf(pagination);
   if (!Array.isArray(results)) throw malformed('there is no list of results in it');
+  if (results.length > MOST_RESULTS) throw malformed(`there are ${results.length} results in it`);
   if (next !== null && (typeof next !== 'string' || next === ''))
     throw malformed('it does not say what comes next');
   return { results, next };
@@ -48,14 +54,6 @@ function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }
 
-function parse(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch (error) {
-    throw malformed('it is not JSON', error);
-  }
-}
-
-function malformed(what: string, cause?: unknown): ServiceError {
-  return new ServiceError('wait', `The service sent a page that cannot be read: ${what}.`, { cause });
+function malformed(why: string): ServiceError {
+  return unreadable('a page', why);
 }

@@ -24,19 +24,48 @@ export class AllowedOrigins {
    * @throws ServiceError to give up on, when the token must not go there
    */
   check(next: string): URL {
-    const url = URL.parse(next);
-    const allowed =
-      url !== null &&
-      url.username === '' &&
-      url.password === '' &&
-      (this.#exact.has(url.origin) || this.#oneLabel.some((pattern) => pattern.test(url.origin)));
-    if (allowed) return url;
-    const place = url === null ? 'something that is no address' : url.origin;
-    throw new ServiceError(
-      'give_up',
-      `The service names ${place} as the place of the next page, where the access token may not go. If that is right, add its origin to SERVICE_NEXT_ORIGINS.`,
-    );
+    const url = next.length > LONGEST_ADDRESS ? null : URL.parse(next);
+    if (url === null) throw refused('The service names something that is no address as the next page');
+    if (!this.#allows(url)) {
+      throw refused(
+        `The service names ${placeOf(url)} as the place of the next page`,
+        ' If that is right, add its origin to SERVICE_NEXT_ORIGINS.',
+      );
+    }
+    if (url.username !== '' || url.password !== '')
+      throw refused('The service names an address with a user in it as the next page');
+    if (DOT_SEGMENT.test(next))
+      throw refused('The service names an address that leads elsewhere by way of .. as the next page');
+    return url;
   }
+
+  #allows({ origin, protocol }: URL): boolean {
+    // The origin of "blob:https://…" is the inner one.
+    if (!protocol.startsWith('http')) return false;
+    return this.#exact.has(origin) || this.#oneLabel.some((pattern) => pattern.test(origin));
+  }
+}
+
+/**
+ * A part of a path that is one dot or two, also encoded, once or several times over. Whoever reads it next, a proxy or the
+ * service, may take it away together with the part before it: then the token is not where the address seemed to lead.
+ */
+const DOT_SEGMENT =
+  /^[^?#]*(?:[/\\]|%(?:25)*(?:2f|5c))(?:\.|%(?:25)*2e){1,2}(?:$|[/\\?#]|%(?:25)*(?:2f|5c))/i;
+
+/** No server takes a longer one, in characters. */
+const LONGEST_ADDRESS = 32 * 1024;
+
+/** Longest part of an address that goes into a message. */
+const LONGEST_PLACE = 100;
+
+/** Neither path nor query: there may be a secret in it. */
+function placeOf({ origin, protocol }: URL): string {
+  return origin === 'null' ? `a ${protocol} address` : origin.slice(0, LONGEST_PLACE);
+}
+
+function refused(what: string, advice = ''): ServiceError {
+  return new ServiceError('give_up', `${what}, where the access token may not go.${advice}`);
 }
 
 function toPattern(origin: string): RegExp {

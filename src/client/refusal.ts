@@ -51,8 +51,12 @@ export function refusalOf(answer: HttpAnswer, now: number): ServiceError | undef
   );
 }
 
+/** A longer body holds no `_error` to quote, in characters. */
+const LONGEST_ERROR_BODY = 64 * 1024;
+
 /** The `_error` message of an answer, on one line and not too long, or nothing. */
 function quote(body: string): string {
+  if (body.length > LONGEST_ERROR_BODY) return '';
   try {
     const message = (JSON.parse(body) as { _error?: { message?: unknown } } | null)?._error?.message;
     if (typeof message !== 'string') return '';

@@ -53,20 +53,22 @@ export class ServiceApi {
   /**
    * Reads one page of a list (Pagination), and asks at once for the right to read the page that it leads on to.
    *
-   * @param wantsMore whether the page after this one, if there is one, is wanted now
+   * @param parts `wantsMore` whether the page after this one, if there is one, is wanted now; `check` throws when what the
+   *   page leads on to cannot be
    * @param signal ends the request early
    * @returns the page; and the admission, where one was wanted
-   * @throws ServiceError
+   * @throws ServiceError; or what `check` throws. No permit is held then.
    */
   async listPage(
     url: URL,
     permit: Permit,
     accessToken: string,
-    wantsMore: () => boolean,
+    { wantsMore, check }: { wantsMore: () => boolean; check?: (next: string | null) => void },
     signal?: AbortSignal,
   ): Promise<{ page: ListPage; admission: Admission | undefined }> {
     const read = ({ body }: HttpAnswer) => {
       const page = readListPage(body);
+      check?.(page.next);
       return { read: page, leadsOn: page.next !== null };
     };
     const { transport } = this.#parts;

@@ -57,6 +57,11 @@ export class DeletionStore {
     });
   }
 
+  /** How many records the run has seen, each counted once. It reads all ranges: for now and then. */
+  seenCount({ instanceId, resource }: RunKey): Promise<number> {
+    return this.#db.atOnce(() => this.#statements.seen.get(instanceId, resource)?.count ?? 0);
+  }
+
   /**
    * Marks records as deleted, in one transaction with the run's counts, if the claim is still the newest.
    *
@@ -82,6 +87,12 @@ function prepare(db: Database) {
     range: db.prepare<[instanceId: string, resource: string, after: number], SeqRange>(`
       select first, last from seen_ranges
       where list = ${LIST_OF} and first > ? order by first limit 1`),
+    // Ranges may overlap: of each counts what lies behind all that begin before it.
+    seen: db.prepare<[instanceId: string, resource: string], { count: number }>(`
+      select coalesce(sum(max(0, last - max(first - 1, behind))), 0) as count from (
+        select first, last, coalesce(max(last) over (
+          order by first rows between unbounded preceding and 1 preceding), 0) as behind
+        from seen_ranges where list = ${LIST_OF})`),
     gap: db.prepare<[string, string, after: number, before: number, limit: number], UnseenRecord>(`
       select seq, document from records
       where list = ${LIST_OF} and deleted_at is null and seq > ? and seq < ?

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ServiceError } from '../../src/client/errors.ts';
 import { HttpClient } from '../../src/client/http.ts';
@@ -196,6 +197,52 @@ test('a body that is too large is not read to its end', async () => {
   expect(error.message).toContain('larger than');
   await closed.promise;
   expect(written).toBeLessThan(100 * MEGABYTE);
+});
+
+test('a body that says beforehand that it is too large is not read at all', async () => {
+  const closed = Promise.withResolvers<void>();
+  handle = (_request, response) => {
+    response.once('close', closed.resolve);
+    response.writeHead(200, { 'content-length': 50 * MEGABYTE });
+    response.write('{"_results":[');
+  };
+  const error = await failure(http.send({ method: 'GET', url: new URL(origin) }));
+  expect(error.remedy).toBe('wait');
+  expect(error.message).toContain('larger than 32 megabytes');
+  await closed.promise;
+});
+
+test('a body that is packed is not asked for, and not unpacked', async () => {
+  const bomb = gzipSync(Buffer.alloc(100 * MEGABYTE, ' '));
+  const closed = Promise.withResolvers<void>();
+  handle = (request, response) => {
+    expect(request.headers['accept-encoding']).toBe('identity');
+    response.once('close', closed.resolve);
+    response.writeHead(200, { 'content-encoding': 'gzip', 'content-type': 'application/json' }).end(bomb);
+  };
+  const before = process.memoryUsage().rss;
+  const error = await failure(http.send({ method: 'GET', url: new URL(origin) }));
+  expect(error.remedy).toBe('wait');
+  expect(error.message).toBe('The service packed its answer (gzip), which it was asked not to do.');
+  await closed.promise;
+  expect(process.memoryUsage().rss - before).toBeLessThan(50 * MEGABYTE);
+});
+
+test.each([
+  ['is cut short', (response: ServerResponse) => response.write('{"_error', () => response.destroy())],
+  ['never ends', (response: ServerResponse) => response.write('{"_error')],
+  ['is endless', (response: ServerResponse) => response.write(Buffer.alloc(MEGABYTE, ' '))],
+  ['is packed', (response: ServerResponse) => response.end(gzipSync('{"_error":{}}'))],
+])('a refusal whose body %s is still one, and its headers count', async (what, write) => {
+  handle = (_request, response) => {
+    const headers = { 'retry-after': '7', ...(what === 'is packed' ? { 'content-encoding': 'gzip' } : {}) };
+    response.writeHead(429, headers).flushHeaders();
+    write(response);
+  };
+  const answer = await impatient.send({ method: 'GET', url: new URL(origin) });
+  expect(answer.status).toBe(429);
+  expect(answer.headers['retry-after']).toBe('7');
+  expect(answer.body.length).toBeLessThan(100_000);
 });
 
 test.each([

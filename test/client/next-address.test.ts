@@ -35,21 +35,66 @@ test.each([
   ['a host that only begins like it', 'https://api.service.example.evil.example/v1'],
   ['a host that only ends like it', 'https://evilapi.service.example/v1'],
   ['a host below it', 'https://x.api.service.example/v1'],
-  ['a name and a password', 'https://user:secret@api.service.example/v1'],
   ['a name that looks like the host', 'https://api.service.example@evil.example/v1'],
-  ['a name alone', 'https://user@api.service.example/v1'],
-  ['a path', '/v1/contacts?page_token=x'],
-  ['a path without a scheme', '//api.service.example/v1/contacts'],
   ['a file', 'file:///etc/passwd'],
   ['data', 'data:application/json,{}'],
-  ['nothing like an address', 'next please'],
+  ['a blob of the same origin', 'blob:https://api.service.example/v1/contacts'],
   ['a backslash trick', 'https://evil.example\\@api.service.example/'],
+  ['a host of ten thousand characters', `https://${'evil.'.repeat(2_000)}example/v1`],
 ])('the token does not go to %s', (_what, next) => {
   const error = refusal(new AllowedOrigins(API), next);
   expect(error.remedy).toBe('give_up');
   expect(error.message).toContain('SERVICE_NEXT_ORIGINS');
   expect(error.message).not.toContain('page_token');
+  expect(error.message).not.toContain('null');
+  expect(error.message.length).toBeLessThan(400);
+});
+
+test.each([
+  ['a name and a password', 'https://user:secret@api.service.example/v1', 'a user in it'],
+  ['a name alone', 'https://user@api.service.example/v1', 'a user in it'],
+  ['a path', '/v1/contacts?page_token=x', 'no address'],
+  ['a path without a scheme', '//api.service.example/v1/contacts', 'no address'],
+  ['nothing like an address', 'next please', 'no address'],
+  ['a megabyte', `https://api.service.example/v1/${'x'.repeat(1_000_000)}`, 'no address'],
+])('nor to %s, which no setting allows', (_what, next, reason) => {
+  const error = refusal(new AllowedOrigins(API), next);
+  expect(error.remedy).toBe('give_up');
+  expect(error.message).toContain(reason);
+  expect(error.message).not.toContain('SERVICE_NEXT_ORIGINS');
+  expect(error.message).not.toContain('page_token');
   expect(error.message).not.toContain('secret');
+});
+
+test.each([
+  '/v1/../admin',
+  '/v1/contacts/..',
+  '/v1/./contacts',
+  '/v1/%2e%2e/admin',
+  '/v1/.%2E/admin',
+  '/v1/..%2fadmin',
+  '/v1%2f..%2fadmin',
+  '/v1/..%5cadmin',
+  '/v1/..\\admin',
+  '/v1\\..\\admin',
+  '/v1/%252e%252e/admin',
+  '/v1/%25252e./admin',
+  '/v1/..?page_token=x',
+  '/v1/contacts/..#x',
+])('nor out of the path that it seems to have: %s', (path) => {
+  const error = refusal(new AllowedOrigins(API), `https://api.service.example${path}`);
+  expect(error.remedy).toBe('give_up');
+  expect(error.message).toContain('by way of ..');
+});
+
+test.each([
+  '/v1/contacts?page_token=..%2F..',
+  '/v1/contacts?after=/../x',
+  '/v1/a..b/.well-known/x..',
+  '/v1/...',
+])('dots that lead nowhere are no harm: %s', (path) => {
+  const next = `https://api.service.example${path}`;
+  expect(new AllowedOrigins(API).check(next).href).toBe(next);
 });
 
 test('origins of the configuration are allowed, to the port', () => {

@@ -2,6 +2,7 @@ import { type Page, ROUTES } from '../../contract/api/api.ts';
 import type { RouteContract } from '../../contract/api/route.ts';
 import { GUARDS, type GuardRules } from '../../contract/guards.ts';
 import type { AllowedOrigins } from '../next-address.ts';
+import { PageChain } from '../page-chain.ts';
 import type { ServiceClient } from './call-types.ts';
 import { type PreparedCall, prepareCall } from './prepare-call.ts';
 import { type CallFor, type SenderParts, sendCall } from './send-call.ts';
@@ -60,7 +61,9 @@ function methods<Made>(
 /** The pages of a list, each from the address that the one before gave (Pagination, 3 and 4). */
 async function* pagesOf(parts: ClientParts, target: CallFor, first: () => PreparedCall) {
   const call = first();
-  for (let url = call.request.url; ; ) {
+  const chain = new PageChain();
+  let address = call.request.url.href;
+  for (let { url } = call.request; ; ) {
     const page = (await sendCall(parts, target, {
       ...call,
       request: { ...call.request, url },
@@ -68,6 +71,8 @@ async function* pagesOf(parts: ClientParts, target: CallFor, first: () => Prepar
     yield page;
     const { next } = page._pagination;
     if (next === null) return;
+    chain.follow(address, next);
+    address = next;
     url = parts.origins.check(next);
   }
 }
