@@ -1,0 +1,91 @@
+import { Redis } from 'ioredis';
+import { afterAll, expect, test, vi } from 'vitest';
+import { install, readStatus } from '../support/install.ts';
+import { spawnEntry } from '../support/spawn-entry.ts';
+import { startTestApp } from '../support/test-app.ts';
+import type { CallOrder, CallResult } from './refresh-caller.ts';
+
+// Four processes start: on a machine that has other work, that takes its time.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const HOUR_MS = 60 * 60_000;
+const DAY_MS = 24 * HOUR_MS;
+const CALLERS = [13, 13, 12, 12];
+
+const { control, session, env, redisUrl } = await startTestApp({ workers: false });
+const browser = session();
+const company = await control.addCompany({ name: 'Wanted', plan: 'starter', contacts: 1, conversations: 1 });
+const id = await install(browser, company);
+const processes = CALLERS.map((_, index) =>
+  spawnEntry('test/trust/refresh-caller.ts', env, { args: [`p${index}`] }),
+);
+await Promise.all(processes.map((started) => started.waitForOutput(/ready/, 45_000)));
+const redis = new Redis(redisUrl);
+afterAll(() => redis.disconnect());
+
+/** Fifty callers in four processes want a token at once. */
+async function wantTokens(options: { rejectsLast: boolean } = { rejectsLast: false }) {
+  const before = (await control.requests()).at(-1)?.n;
+  const orders = CALLERS.map((callers): CallOrder => ({ instanceId: id, callers, ...options }));
+  await Promise.all(orders.map((order, index) => redis.rpush(`orders:p${index}`, JSON.stringify(order))));
+  const results: CallResult[] = [];
+  for (const _ of CALLERS) {
+    const [, text = ''] = (await redis.blpop('results', 30)) ?? [];
+    results.push(JSON.parse(text) as CallResult);
+  }
+  const asked = (await control.requests(before)).filter(({ path }) => path === '/oauth/token');
+  return {
+    tokens: results.flatMap(({ tokens }) => tokens),
+    failures: results.flatMap(({ failures }) => failures),
+    asked: asked.map(({ status }) => status),
+  };
+}
+
+test('fifty callers in four processes ask the service once, when the token has ended and when it was rejected', async () => {
+  const first = await wantTokens();
+  expect(first.tokens.length).toBe(50);
+  expect(first.asked).toEqual([]);
+
+  await control.clock({ advance_ms: HOUR_MS + 1_000 });
+  const ended = await wantTokens();
+  expect(ended.asked).toEqual([200]);
+  expect(ended.tokens.length).toBe(50);
+  expect(new Set(ended.tokens).size).toBe(1);
+  expect(ended.tokens[0]).not.toBe(first.tokens[0]);
+
+  const rejected = await wantTokens({ rejectsLast: true });
+  expect(rejected.asked).toEqual([200]);
+  expect(rejected.tokens.length).toBe(50);
+  expect(new Set(rejected.tokens).size).toBe(1);
+  expect(rejected.tokens[0]).not.toBe(ended.tokens[0]);
+  expect((await readStatus(browser, id)).token.refreshes).toBe(2);
+});
+
+test('a token route that wants all of them to wait is asked by one, and all are told why', async () => {
+  const fault = { status: 429, headers: { 'retry-after': '30' } };
+  await control.fault({ match: { path: '/oauth/token' }, fault, times: 50 });
+  await control.clock({ advance_ms: HOUR_MS + 1_000 });
+  const { tokens, failures, asked } = await wantTokens();
+  expect(asked).toEqual([429]);
+  expect(tokens).toEqual([]);
+  expect(failures).toEqual(
+    Array(50).fill({ remedy: 'wait', message: "The service's token route has trouble (429)." }),
+  );
+  await control.clearFaults();
+});
+
+test('a grant that is over is asked for by one, and a new authorization ends all pauses', async () => {
+  // Also the pause that the test before has begun.
+  expect(await install(browser, company)).toBe(id);
+  expect((await wantTokens()).tokens.length).toBe(50);
+
+  await control.clock({ advance_ms: 200 * DAY_MS });
+  const over = await wantTokens();
+  expect(over.asked).toEqual([400]);
+  expect(over.failures.map(({ remedy }) => remedy)).toEqual(Array(50).fill('reauthorize'));
+  expect((await wantTokens()).asked).toEqual([]);
+
+  expect(await install(browser, company)).toBe(id);
+  const again = await wantTokens();
+  expect([new Set(again.tokens).size, again.failures, again.asked]).toEqual([1, [], []]);
+});
