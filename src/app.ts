@@ -17,7 +17,7 @@ import { checkReadiness } from './runtime/health.ts';
 import { hideSecrets, type Logger, rememberSecret } from './runtime/logging.ts';
 import { createMetrics } from './runtime/metrics.ts';
 import { Presence } from './runtime/presence.ts';
-import { createRedis } from './runtime/redis.ts';
+import { checkRedis, createRedis } from './runtime/redis.ts';
 import { openDatabase } from './store/database.ts';
 import { DeletionStore } from './store/deletions.ts';
 import { InstanceStore } from './store/instances.ts';
@@ -162,7 +162,7 @@ export async function createApp(
   const health = {
     readiness: () =>
       checkReadiness(
-        { database: () => sql`select 1`.execute(db), redis: () => redis.ping() },
+        { database: () => sql`select 1`.execute(db), redis: () => checkRedis(redis) },
         READINESS_LIMIT_MS,
       ),
     metrics: async () => ({

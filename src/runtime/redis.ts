@@ -14,11 +14,24 @@ const DISCONNECT_TIMEOUT_MS = 500;
 const MAX_RECONNECT_PAUSE_MS = 1_000;
 const RECONNECT_STEP_MS = 50;
 
+/**
+ * After so long without an answer a connection is taken for dead, in milliseconds, as when the machine at its other end
+ * is gone, or the network in between: nobody says so then, and TCP itself needs a quarter of an hour. A worker's
+ * blocking command is answered after ten seconds at the latest.
+ */
+const SILENCE_MS = { worker: 12_000, general: 6_000 } as const satisfies Record<RedisRole, number>;
+
 const ROLE_OPTIONS = {
   // BullMQ insists on null here: a blocking command outlives any number of reconnects.
   worker: { maxRetriesPerRequest: null },
   general: { maxRetriesPerRequest: 2, commandTimeout: COMMAND_TIMEOUT_MS },
 } satisfies Record<RedisRole, object>;
+
+/** What ioredis does about an answer that is an error: connects anew and sends the command again; or passes it on. */
+const RECONNECT_AND_SEND_AGAIN = 2;
+
+/** How long the mark of {@link checkRedis} stays, in milliseconds. */
+const MARK_MS = 60_000;
 
 /**
  * Opens a connection to Redis that comes back by itself after an outage, and logs an outage once, not per attempt.
@@ -31,17 +44,42 @@ export function createRedis(url: string, role: RedisRole, logger: Logger): Redis
     ...ROLE_OPTIONS[role],
     connectTimeout: CONNECT_TIMEOUT_MS,
     disconnectTimeout: DISCONNECT_TIMEOUT_MS,
+    socketTimeout: SILENCE_MS[role],
+    // After a failover the connection may still lead to the server that was the first before, and takes no writes now.
+    reconnectOnError: ({ message }) => (message.startsWith('READONLY') ? RECONNECT_AND_SEND_AGAIN : false),
     retryStrategy: (attempt: number) => Math.min(attempt * RECONNECT_STEP_MS, MAX_RECONNECT_PAUSE_MS),
   });
   let isDown = false;
-  redis.on('error', (error: Error) => {
+  const noteOutage = (error?: Error) => {
     if (isDown) return;
     isDown = true;
     logger.error({ err: error, role }, 'Redis cannot be reached, trying on');
-  });
+  };
+  redis.on('error', noteOutage);
+  // A proxy before Redis may take connections and end them in order: then there is no error.
+  redis.on('reconnecting', () => noteOutage());
   redis.on('ready', () => {
     if (isDown) logger.info({ role }, 'Redis is reachable again');
     isDown = false;
   });
   return redis;
+}
+
+/**
+ * Whether Redis can be worked with: one that answers may still take no writes, for want of memory or disk.
+ *
+ * @throws Error that says what is wrong and what to do, for whoever is on call
+ */
+export async function checkRedis(redis: Redis): Promise<void> {
+  try {
+    await redis.set('readiness', '1', 'PX', MARK_MS);
+  } catch (error) {
+    if (error instanceof Error && error.name === 'ReplyError') {
+      throw new Error(`Redis takes no writes: ${error.message}`, { cause: error });
+    }
+    const what = 'Redis cannot be reached: see that it runs at the address of REDIS_URL.';
+    throw new Error(`${what} Nothing is lost, and the app goes on by itself when it is back.`, {
+      cause: error,
+    });
+  }
 }
