@@ -1,8 +1,11 @@
 import { DelayedError, type Job } from 'bullmq';
 import type { Logger } from '../src/runtime/logging.ts';
 
-/** When a job that was left alone may be taken again, in milliseconds: by a worker of the version that knows it. */
-const AGAIN_MS = 60_000;
+/**
+ * When a job that was left alone may be taken again, by a worker of the version that knows it, in milliseconds: after
+ * as long as it has been there. So during a deploy it hardly waits, and where nobody knows it any more it costs nothing.
+ */
+const AGAIN_MS = { least: 3_000, most: 60_000 } as const;
 
 /**
  * What becomes of jobs that another version of the app has put into a queue, and that this one does not understand:
@@ -34,7 +37,8 @@ export class ForeignJobs {
       );
     }
     if (job.repeatJobKey !== undefined) return;
-    await job.moveToDelayed(Date.now() + AGAIN_MS, token);
+    const age = Date.now() - job.timestamp;
+    await job.moveToDelayed(Date.now() + Math.max(AGAIN_MS.least, Math.min(age, AGAIN_MS.most)), token);
     throw new DelayedError();
   }
 }

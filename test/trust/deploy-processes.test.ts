@@ -12,7 +12,7 @@ import { makeNextVersion, NEXT_MIGRATION } from './next-version.ts';
 
 /** A deploy: processes of this version of the app and of the next one, on the same database and the same Redis. */
 const testApp = await startTestApp({ workers: false, sandbox: { latencyMs: 40 } });
-const next = makeNextVersion();
+const next = makeNextVersion({ migrates: true });
 const path = testApp.config.databaseUrl.replace('file:', '');
 const reader = new Sqlite(path, { readonly: true });
 

@@ -17,38 +17,39 @@ export async function up(db) {
 `;
 
 /**
- * Makes the version of the app that comes after this one: a copy of it with one migration and one resource more, and
- * with one member more in the jobs.
+ * Makes the version of the app that comes after this one: a copy of it with one resource more, one member more in its
+ * jobs, and a budget that keeps more in Redis.
  *
+ * @param options.migrates with a migration, too
  * @returns its root
  */
-export function makeNextVersion(): string {
+export function makeNextVersion(options: { migrates: boolean }): string {
   const root = tempDir();
   for (const path of ['src', 'jobs', 'views', 'package.json']) {
     cpSync(join(ROOT, path), join(root, path), { recursive: true });
   }
   symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));
-  writeFileSync(join(root, `src/store/migrations/${NEXT_MIGRATION}.ts`), MIGRATION);
-  change(join(root, 'src/store/migrate.ts'), [
-    ['const MIGRATIONS: Record<string, Migration> = {', `$& '${NEXT_MIGRATION}': next,`],
-    [
-      "import * as initial from './migrations/0001-initial.ts';",
-      `$& import * as next from './migrations/${NEXT_MIGRATION}.ts';`,
-    ],
-  ]);
-  change(join(root, 'src/sync/resources.ts'), [
-    [
-      'export const RESOURCES: readonly Resource[] = [',
-      "$& { name: 'tags', title: 'Tags', route: '/tags' },",
-    ],
-  ]);
-  change(join(root, 'jobs/queues.ts'), [['data: run,', 'data: { ...run, addedBy: 9000 } as SyncJobData,']]);
+  change(join(root, 'src/sync/resources.ts'), {
+    'export const RESOURCES: readonly Resource[] = [': "$& { name: 'tags', title: 'Tags', route: '/tags' },",
+  });
+  change(join(root, 'jobs/queues.ts'), { 'data: run,': 'data: { ...run, addedBy: 9000 } as SyncJobData,' });
+  change(join(root, 'src/client/budget/decide.lua'), {
+    'local fields = {}': "s.mood = now redis.call('SET', state .. ':mood', now, 'PX', 60000) $&",
+  });
+  change(join(root, 'src/client/budget/budget.lua'), { "'seen', 'probe' }": "'seen', 'probe', 'mood' }" });
+  if (options.migrates) {
+    writeFileSync(join(root, `src/store/migrations/${NEXT_MIGRATION}.ts`), MIGRATION);
+    change(join(root, 'src/store/migrate.ts'), {
+      "import * as initial from './migrations/0001-initial.ts';": `$& import * as next from './migrations/${NEXT_MIGRATION}.ts';`,
+      'const MIGRATIONS: Record<string, Migration> = {': `$& '${NEXT_MIGRATION}': next,`,
+    });
+  }
   return root;
 }
 
-function change(path: string, changes: readonly [from: string, to: string][]): void {
+function change(path: string, changes: Record<string, string>): void {
   let source = readFileSync(path, 'utf8');
-  for (const [from, to] of changes) {
+  for (const [from, to] of Object.entries(changes)) {
     if (!source.includes(from)) throw new Error(`${path} does not say ${from}`);
     source = source.replace(from, to);
   }
