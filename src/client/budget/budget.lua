@@ -16,6 +16,8 @@
 --   paced     when a guard refused that we know nothing of, if one did
 --   probe     the one permit out while nothing is known; probe_at: since when
 --   seen, ahead    the company's clock: its last reading, and how far it is ahead of Redis', in ms
+--   silent_at      when KEYS[3] got its latest member
+--   kept_at        when it was last put off that all this is forgotten
 -- KEYS[2] sorted set: permits in flight, by the moment at which their lease ends
 -- KEYS[3] sorted set: permits that ended without a word about the limit, by the moment at which they did
 -- KEYS[4] sorted set: requests in the bucket of a guard, by the moment at which they were answered; those that were
@@ -38,6 +40,7 @@
 -- Times and waits are whole milliseconds, waits rounded up: a number that Lua returns is cut.
 
 local KEEP_MS = 30 * 60 * 1000 -- how long an idle company's budget is kept
+local KEEP_AGAIN_MS = 60 * 1000 -- how often that is put off
 
 local state, flight, unheard, bucket, bucket_blocked, paces =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -46,7 +49,7 @@ local guarded, route = ARGV[15] ~= '', ARGV[18]
 local guard_window = guarded and tonumber(ARGV[16])
 
 local FIELDS = { 'end', 'reset', 'remaining', 'limit', 'limit_at', 'burst', 'since', 'told', 'ours', 'at_first', 'others',
-  'trip', 'blocked', 'refused', 'first', 'last', 'paced', 'probe_at', 'ahead', 'seen', 'probe' }
+  'trip', 'blocked', 'refused', 'first', 'last', 'paced', 'probe_at', 'ahead', 'seen', 'silent_at', 'kept_at', 'probe' }
 local said, before, s = redis.call('HMGET', state, unpack(FIELDS)), {}, {}
 for index, field in ipairs(FIELDS) do
   local value = said[index]
@@ -59,6 +62,23 @@ local time = redis.call('TIME')
 local now, ahead = timing.clock(time[1] * 1000 + math.ceil(time[2] / 1000), s.ahead or 0, s.seen)
 s.seen, s.ahead = now, ahead > 0 and ahead or nil
 
+local is_kept_anew = not s.kept_at or now - s.kept_at >= KEEP_AGAIN_MS
+if is_kept_anew then s.kept_at = now end
+
+-- Ends of the leases in flight, by permit: they are few, and one command reads them.
+local ends_at, in_flight = {}, 0
+do
+  local members = redis.call('ZRANGE', flight, 0, -1, 'WITHSCORES')
+  for index = 1, #members, 2 do
+    ends_at[members[index]], in_flight = tonumber(members[index + 1]), in_flight + 1
+  end
+end
+
+local function land(permit)
+  redis.call('ZREM', flight, permit)
+  ends_at[permit], in_flight = nil, in_flight - 1
+end
+
 local function known() return s['end'] ~= nil and now < s['end'] end
 
 -- Answers to earlier requests may tell of a window in which this one counts, too.
@@ -66,6 +86,7 @@ local function silent(permit)
   redis.call('ZREMRANGEBYSCORE', unheard, '-inf', now - lease)
   redis.call('ZADD', unheard, now, permit)
   redis.call('PEXPIRE', unheard, KEEP_MS)
+  s.silent_at = now
 end
 
 -- The request may have been sent, so it counts as spent.
@@ -102,7 +123,7 @@ local function hear(sent, missed, held)
   else
     s.limit, s.remaining, s.limit_at = limit, limit - used - missed, now
     s.reset, s['end'], s.since = reset, now + ends_in, now
-    s.ours = redis.call('ZCARD', flight) + missed + 1
+    s.ours = in_flight + missed + 1
     s.at_first, s.others = timing.others(used, s.ours, 0), 0
   end
   s.told = now

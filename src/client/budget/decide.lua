@@ -1,22 +1,24 @@
 -- Settles one permit and grants the next: the part of the script that runs, after what budget.lua has read and defined.
 
 -- A lease that ran out: its holder died.
-for _, permit in ipairs(redis.call('ZRANGEBYSCORE', flight, '-inf', now)) do
-  redis.call('ZREM', flight, permit)
-  spend(permit)
+for permit, over_at in pairs(ends_at) do
+  if over_at <= now then
+    land(permit)
+    spend(permit)
+  end
 end
-if s.probe and (not redis.call('ZSCORE', flight, s.probe) or timing.probe_is_overdue(now - s.probe_at, s.trip)) then
+if s.probe and (not ends_at[s.probe] or timing.probe_is_overdue(now - s.probe_at, s.trip)) then
   s.probe = nil
 end
 
 local outcome = ARGV[2]
 if outcome ~= '' then
   local permit = ARGV[1]
-  local ends_at = redis.call('ZSCORE', flight, permit)
-  local held = ends_at and redis.call('ZREM', flight, permit) == 1
-  local sent = held and tonumber(ends_at) - lease or now - lease
+  local held = ends_at[permit] ~= nil
+  local sent = (held and ends_at[permit] or now) - lease
+  if held then land(permit) end
   -- Requests that the service may have counted after this one, and that no answer will tell of.
-  local missed = redis.call('ZCOUNT', unheard, sent, '+inf')
+  local missed = s.silent_at and s.silent_at >= sent and redis.call('ZCOUNT', unheard, sent, '+inf') or 0
   local probed = s.probe == permit
   if probed then s.probe = nil end
 
@@ -74,7 +76,7 @@ end
 
 -- Permits of the known window that are free, less those kept for people; how long to wait and for what if there is none.
 local function free_permits()
-  local in_flight, left = redis.call('ZCARD', flight), s['end'] - now
+  local left = s['end'] - now
   local held_back = timing.held_back(s.others, now - s.since, now - s.told + (s.trip or 0), s.limit)
   local free = s.remaining - in_flight - held_back
   local kept = timing.kept_for_people(left, s.limit, tonumber(ARGV[14]))
@@ -96,7 +98,7 @@ if ARGV[10] ~= '' then
     wait, why = guard_wait, 'guard'
   elseif known() then
     free, wait, why = free_permits()
-  elseif s.probe and redis.call('ZCARD', flight)
+  elseif s.probe and in_flight
     >= timing.unknown_allows(s.reset and s.limit, s['end'] and now - s['end'], window) then
     wait, why = timing.asking_pause(now - s.probe_at), 'probe'
   end
@@ -112,7 +114,7 @@ if ARGV[10] ~= '' then
       s.probe, s.probe_at = permit, now
     end
     redis.call('ZADD', flight, now + lease, permit)
-    redis.call('PEXPIRE', flight, KEEP_MS)
+    if is_kept_anew or in_flight == 0 then redis.call('PEXPIRE', flight, KEEP_MS) end
     if guarded then
       redis.call('ZADD', bucket, now + lease, permit)
       redis.call('PEXPIRE', bucket, lease + guard_window + 1)
@@ -131,5 +133,5 @@ for _, field in ipairs(FIELDS) do
   end
 end
 if #fields > 0 then redis.call('HSET', state, unpack(fields)) end
-redis.call('PEXPIRE', state, KEEP_MS)
+if is_kept_anew then redis.call('PEXPIRE', state, KEEP_MS) end
 return { granted, math.max(0, math.ceil(wait)), why }

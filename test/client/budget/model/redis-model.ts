@@ -78,15 +78,15 @@ export class RedisModel {
     switch (name) {
       case 'ZCARD':
         return set.size;
-      case 'ZSCORE':
-        return set.has(first) ? String(set.get(first)) : null;
       case 'ZCOUNT':
         return between(set, first, second).length;
-      case 'ZRANGEBYSCORE':
-        return between(set, first, second);
       case 'ZRANGE': {
         if (rest[2] !== 'WITHSCORES') throw new Error('ZRANGE is modelled with WITHSCORES only');
-        const members = between(set, '-inf', '+inf').slice(integer(first), integer(second) + 1);
+        const last = integer(second);
+        const members = between(set, '-inf', '+inf').slice(
+          integer(first),
+          last < 0 ? last + 1 || undefined : last + 1,
+        );
         return members.flatMap((member) => [member, String(set.get(member))]);
       }
       case 'ZADD': {
