@@ -165,3 +165,17 @@ test('the service judges what is sent, and its words are in the error', async ()
   expect(error).toMatchObject({ remedy: 'give_up', status: 422, mayHaveTakenEffect: false });
   expect(error.message).toMatch(/422.*name/);
 });
+
+test('a list that leads nowhere but to itself ends with an error', async () => {
+  const { client, fault, journal } = await newCompany();
+  const next = `${sandbox.sandbox.apiUrl}/contacts?limit=7`;
+  const body = { _pagination: { next }, _links: { self: next }, _results: [{ id: 'crd_1' }] };
+  await fault({ status: 200, body }, 9);
+  const seen: number[] = [];
+  const walk = async () => {
+    for await (const { _results } of client.pages.listContacts()) seen.push(_results.length);
+  };
+  expect((await failureOf(walk())).message).toContain('names itself');
+  expect(seen).toEqual([1, 1]);
+  expect((await journal()).length).toBe(2);
+});

@@ -28,6 +28,17 @@ test('only what this run did not see is unseen', async () => {
   expect(await unseen()).toEqual(['a', 'c', 'e']);
 });
 
+test('what a run has seen is counted once, however often and in whatever order it came', async () => {
+  const { claim } = await startSecondRun();
+  const documents = (ids: string) => [...ids].map((id) => `{"id":"${id}"}`);
+  expect(await deletions.seenCount(claim)).toBe(0);
+  for (const ids of ['e', 'bc', 'd', 'cdefg', 'bcd', 'g', 'abcdefg']) {
+    await store.write(claim, documents(ids), { next: 'https://x.example/p2' });
+  }
+  expect(await deletions.seenCount(claim)).toBe(7);
+  expect(await deletions.seenCount({ ...claim, resource: 'conversations' })).toBe(0);
+});
+
 test('what is marked is gone from the copy, but can be found; the run counts it', async () => {
   const { claim, unseen } = await startSecondRun();
   await store.write(claim, ['{"id":"a"}']);

@@ -1,0 +1,210 @@
+import diagnostics from 'node:diagnostics_channel';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { MOST_PAGES } from '../../src/client/page-chain.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { downloadIds, install, isSynced, readStatus, waitForStatus } from '../support/install.ts';
+import { startTestApp } from '../support/test-app.ts';
+import { goodHeaders, type HostileTurn, sendPage, startHostileService } from './hostile-service.ts';
+
+const CONTACTS = 30;
+
+const hostile = await startHostileService();
+const { config, control, sandbox, session } = await startTestApp({
+  env: { SERVICE_API_URL: `${hostile.origin}/api` },
+});
+hostile.lead(sandbox.origin);
+const db = await openDatabase(config.databaseUrl);
+afterAll(() => db.destroy());
+
+/** Takes any call, and counts them: nobody must call, be it to say hello. */
+let calls = 0;
+const trap = createServer((socket) => {
+  calls++;
+  socket.on('error', () => undefined).destroy();
+});
+await new Promise<void>((resolve) => trap.listen(0, resolve));
+afterAll(() => trap.close());
+const trapPort = (trap.address() as AddressInfo).port;
+
+/** Whom anything in this process wanted to call over HTTP, also where no name leads to anybody. */
+const called = new Set<string>();
+diagnostics.subscribe('undici:client:beforeConnect', (message) => {
+  const { protocol, host } = (message as { connectParams: { protocol: string; host: string } }).connectParams;
+  called.add(`${protocol}//${host}`);
+});
+
+beforeEach(() => {
+  calls = 0;
+  called.clear();
+});
+
+async function newCompany() {
+  const company = await control.addCompany({
+    name: 'Hostile',
+    plan: 'starter',
+    contacts: CONTACTS,
+    conversations: 0,
+  });
+  const browser = session();
+  return {
+    company,
+    browser,
+    /** Installs it with a service that answers so; waits until its contacts failed; answers why. */
+    async failureWith(respond: (turn: HostileTurn) => void) {
+      hostile.answer(company.id, respond);
+      const id = await install(browser, company);
+      const status = await waitForStatus(
+        browser,
+        id,
+        ({ resources }) => resources.contacts?.state === 'failed',
+      );
+      return { id, error: status.resources.contacts?.error ?? '', status };
+    },
+    /** Lets the service be itself again; the administrator wants another sync. */
+    async recover(id: string) {
+      hostile.relent(company.id);
+      const dashboard = await browser.get(`/instances/${id}`);
+      await browser.submit(dashboard.form(`/instances/${id}/sync`));
+      await waitForStatus(browser, id, isSynced);
+      expect((await downloadIds(browser, id, 'contacts')).length).toBe(CONTACTS);
+    },
+  };
+}
+
+/** A page of ids that begin like this. */
+function idsOf(page: string | number, count = 100): string[] {
+  return Array.from({ length: count }, (_, place) => `crd_${page}_${place}`);
+}
+
+const { host, port } = new URL(hostile.origin);
+
+test.each([
+  ['another port', `http://127.0.0.1:${trapPort}/api/contacts`, 'SERVICE_NEXT_ORIGINS'],
+  ['another host', `http://localhost:${trapPort}/api/contacts`, 'SERVICE_NEXT_ORIGINS'],
+  ['another host at the same port', `http://localhost:${port}/api/contacts`, 'SERVICE_NEXT_ORIGINS'],
+  ['a host that ends like it', `http://evil.${host}/api/contacts`, 'no address'],
+  ['a host that begins like it', `http://${host}.evil.example/api/contacts`, 'no address'],
+  ['a host below another', `http://127.0.0.1.localhost:${trapPort}/`, 'SERVICE_NEXT_ORIGINS'],
+  ['another scheme', `https://${host}/api/contacts`, 'SERVICE_NEXT_ORIGINS'],
+  ['the host as a user', `http://${host}@localhost:${trapPort}/api/contacts`, 'SERVICE_NEXT_ORIGINS'],
+  ['the host with a user', `http://token@${host}/api/contacts`, 'a user in it'],
+  ['dots', `${hostile.origin}/api/../steal`, 'by way of ..'],
+  ['encoded dots', `${hostile.origin}/api/%2e%2E%2fsteal`, 'by way of ..'],
+])('a next page at %s: nothing is sent there, and the dashboard says why', async (_what, next, reason) => {
+  const { browser, company, failureWith, recover } = await newCompany();
+  const { id, error } = await failureWith(({ response }) => sendPage(response, ['crd_1'], next));
+  expect(error).toContain(reason);
+  expect((await browser.get(`/instances/${id}`)).body).toContain('where the access token may not go');
+  expect(hostile.asked(company.id).length).toBe(1);
+  expect(calls).toBe(0);
+  await recover(id);
+  const ours = [hostile.origin, sandbox.origin, config.publicUrl];
+  expect([...called].filter((origin) => !ours.includes(origin))).toEqual([]);
+});
+
+test.each([301, 302, 303, 307, 308])(
+  'a redirect (%d) is not followed, and the dashboard says so',
+  async (status) => {
+    const { browser, company, failureWith, recover } = await newCompany();
+    const { id, error } = await failureWith(({ response }) => {
+      response
+        .writeHead(status, goodHeaders({ location: `http://127.0.0.1:${trapPort}/api/contacts` }))
+        .end();
+    });
+    expect(error).toBe(`The service answered with a redirect (${status}), which is not followed.`);
+    expect((await browser.get(`/instances/${id}`)).body).toContain('which is not followed');
+    expect(hostile.asked(company.id).length).toBe(1);
+    expect(calls).toBe(0);
+    await recover(id);
+  },
+);
+
+test('a page that names itself is asked for again, not taken, until it leads on', async () => {
+  const { company, browser } = await newCompany();
+  const said = Promise.withResolvers<void>();
+  hostile.answer(company.id, ({ count, url, response }) => {
+    sendPage(response, ['crd_1'], url.href);
+    if (count === 2) said.resolve();
+  });
+  const id = await install(browser, company);
+  await said.promise;
+  const held = await waitForStatus(browser, id, ({ resources }) => Boolean(resources.contacts?.error));
+  expect(held.resources.contacts?.error).toContain('names itself');
+  expect(held.resources.contacts).toMatchObject({ pages: 0, stored: 0 });
+  hostile.relent(company.id);
+  await waitForStatus(browser, id, isSynced);
+  expect((await downloadIds(browser, id, 'contacts')).length).toBe(CONTACTS);
+});
+
+test('two pages that lead to each other end the run within a few requests, and nothing is taken for deleted', async () => {
+  const { company, failureWith, recover } = await newCompany();
+  const { id, error, status } = await failureWith(({ url, response }) => {
+    const page = url.searchParams.get('page') ?? '1';
+    sendPage(response, idsOf(page), `${hostile.origin}/api/contacts?page=${page === '2' ? '3' : '2'}`);
+  });
+  expect(error).toContain('circle');
+  expect(hostile.asked(company.id).length).toBeLessThan(10);
+  expect(status.resources.contacts).toMatchObject({ deleted: 0, stored: 200 });
+  await recover(id);
+});
+
+test.each<[string, (turn: HostileTurn) => void]>([
+  [
+    'a circle of many pages',
+    ({ url, response }) => {
+      const page = Number(url.searchParams.get('page') ?? '0');
+      sendPage(response, idsOf(page), `${hostile.origin}/api/contacts?page=${(page + 1) % 40}`);
+    },
+  ],
+  [
+    'the same page at ever new addresses',
+    ({ count, response }) =>
+      sendPage(response, idsOf(1), `${hostile.origin}/api/contacts?page_token=token${count}`),
+  ],
+])('%s ends the run, by what its records tell', async (_what, respond) => {
+  const { company, failureWith, recover } = await newCompany();
+  const { id, error, status } = await failureWith(respond);
+  expect(error).toMatch(/pages repeat themselves: (64|128) pages/);
+  expect(hostile.asked(company.id).length).toBeLessThan(150);
+  expect(status.resources.contacts).toMatchObject({ deleted: 0 });
+  await recover(id);
+});
+
+test.each<[string, number, (page: number) => string[], string]>([
+  ['pages with nothing on them', 16_384, () => [], 'does not get on: 16384 pages held only 0 records'],
+  [
+    'pages of ever new records',
+    MOST_PAGES,
+    (page) => idsOf(page, 1),
+    `does not end after ${MOST_PAGES} pages`,
+  ],
+])('%s, without an end, end the run at a number of pages', async (_what, bound, ids, reason) => {
+  const { company, browser, failureWith, recover } = await newCompany();
+  const isSet = Promise.withResolvers<void>();
+  const failed = failureWith(({ count, response }) => {
+    const next = `${hostile.origin}/api/contacts?page_token=token${count}`;
+    if (count < 3) sendPage(response, ids(count), next);
+    else void isSet.promise.then(() => sendPage(response, ids(count), next));
+  });
+  await expect.poll(() => hostile.asked(company.id).length).toBe(3);
+  const [instance] = await db
+    .selectFrom('instances')
+    .selectAll()
+    .where('company_id', '=', company.id)
+    .execute();
+  // As if it had been going on for hours: the run counts its pages where no crash loses them.
+  await db
+    .updateTable('runs')
+    .set({ pages: bound - 40 })
+    .where('instance_id', '=', instance?.id ?? '')
+    .where('resource', '=', 'contacts')
+    .execute();
+  isSet.resolve();
+  const { id, error } = await failed;
+  expect(error).toContain(reason);
+  expect(hostile.asked(company.id).length).toBeLessThan(60);
+  expect((await readStatus(browser, id)).resources.contacts?.pages).toBeGreaterThanOrEqual(bound - 2);
+  await recover(id);
+});
