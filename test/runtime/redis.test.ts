@@ -1,4 +1,4 @@
-import { connect, createServer, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { createRedis } from '../../src/runtime/redis.ts';
 import { testLogger } from '../support/test-logger.ts';
@@ -68,4 +68,31 @@ it('fails within seconds where somebody waits, and waits where a worker does', a
   general.disconnect();
   worker.disconnect();
   await again.cut();
+});
+
+it('leaves a server that takes no writes since a failover, and sends the command again where it is taken', async () => {
+  const target = new URL(url);
+  let connections = 0;
+  const server = createServer((inward) => {
+    const isReplica = connections++ === 0;
+    const outward = connect(Number(target.port), target.hostname);
+    inward.on('data', (chunk) => {
+      if (isReplica && /\r\nset\r\n/i.test(String(chunk))) {
+        inward.write("-READONLY You can't write against a read only replica.\r\n");
+      } else outward.write(chunk);
+    });
+    outward.pipe(inward);
+    for (const socket of [inward, outward]) socket.on('error', () => {});
+    inward.on('close', () => outward.destroy());
+  });
+  const through = new URL(url);
+  through.port = await new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () => resolve(String((server.address() as AddressInfo).port)));
+  });
+  const redis = createRedis(through.href, 'general', testLogger().logger);
+  await waitFor(() => redis.status === 'ready');
+  expect(await redis.set('after', 'failover')).toBe('OK');
+  expect(connections).toBe(2);
+  redis.disconnect();
+  server.close();
 });

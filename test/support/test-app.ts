@@ -19,6 +19,8 @@ export interface TestAppOptions {
   ownLogic?: OwnLogic;
   /** Whether this process works on jobs; it does by default. */
   workers?: boolean;
+  /** A Redis instead of one of its own. */
+  redisUrl?: string;
 }
 
 /** The sandbox, a Redis and the app, all real, on ports and files of their own. */
@@ -50,7 +52,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const redirectUris = [`${publicUrl}/oauth/callback`];
   const sandbox = await createCheckedSandbox({ ...options.sandbox, redirectUris });
   closers.push(() => sandbox.close());
-  const redis = await startTestRedis();
+  const redisUrl = options.redisUrl ?? (await startTestRedis()).url;
   const dir = tempDir();
   const env = {
     SERVICE_API_URL: sandbox.apiUrl,
@@ -60,7 +62,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     PUBLIC_URL: publicUrl,
     PORT: String(port),
     DATABASE_URL: `file:${dir}/app.db`,
-    REDIS_URL: redis.url,
+    REDIS_URL: redisUrl,
     ...options.env,
   };
   const config = loadConfig(env, { dataDir: dir });
@@ -71,7 +73,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const log = testLogger();
   const join = async () => {
     const { ownLogic } = options;
-    const app = await createApp(config, redis.url, log.logger, ownLogic === undefined ? {} : { ownLogic });
+    const app = await createApp(config, redisUrl, log.logger, ownLogic === undefined ? {} : { ownLogic });
     closers.push(() => app.close());
     return app;
   };
@@ -86,7 +88,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     app,
     config,
     env: { ...env, ...secrets },
-    redisUrl: redis.url,
+    redisUrl,
     sandbox,
     control: new SandboxControl(sandbox.origin),
     log,

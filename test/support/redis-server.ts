@@ -1,0 +1,72 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { afterAll } from 'vitest';
+import { findFreePort } from '../../src/runtime/free-port.ts';
+import { findServerProgram } from '../../src/runtime/private-redis/server-programs.ts';
+import { tempDir } from './temp-dir.ts';
+import { waitFor } from './wait-for.ts';
+
+const PASSWORD = 'of-the-tests-alone';
+
+const running = new Set<ChildProcess>();
+
+afterAll(() => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/** A Redis that can be treated as a machine can: it dies, it freezes, it comes back at its address. */
+export interface RedisServer {
+  port: number;
+  /** Ends it without a word, as a machine that loses its power. */
+  kill(): Promise<void>;
+  /** Starts it again, at the same port, with what its files hold. */
+  start(): Promise<void>;
+  /** Connections stay, new ones are taken, and nothing is answered. */
+  freeze(): void;
+  /** Answers go on, where nobody has given up. */
+  unfreeze(): void;
+}
+
+/** Starts an empty Redis of the kind that the app itself would start; all of them have one password. */
+export async function startRedisServer(): Promise<RedisServer> {
+  const port = await findFreePort();
+  const dir = tempDir();
+  let child: ChildProcess | undefined;
+  const start = async () => {
+    child = launch(port, dir);
+    const probe = new Redis(redisUrlAt(port), { retryStrategy: () => 20, maxRetriesPerRequest: null });
+    probe.on('error', () => undefined);
+    await waitFor(async () => (await probe.ping()) === 'PONG').finally(() => probe.disconnect());
+  };
+  await start();
+  return {
+    port,
+    start,
+    kill: async () => {
+      if (child?.kill('SIGKILL')) await once(child, 'close');
+    },
+    freeze: () => child?.kill('SIGSTOP'),
+    unfreeze: () => child?.kill('SIGCONT'),
+  };
+}
+
+/** How a Redis is reached, directly or by a proxy before it. */
+export function redisUrlAt(port: number): string {
+  return `redis://:${PASSWORD}@127.0.0.1:${port}`;
+}
+
+function launch(port: number, dir: string): ChildProcess {
+  const { command, args } = findServerProgram(process.env.PATH ?? '');
+  const log = openSync(join(dir, 'server.log'), 'a');
+  const child = spawn(command, args, { cwd: dir, stdio: ['pipe', log, log] });
+  closeSync(log);
+  running.add(child);
+  child.once('close', () => running.delete(child));
+  const settings = { bind: '127.0.0.1', port, requirepass: PASSWORD, save: '""', appendonly: 'yes' };
+  const lines = Object.entries(settings).map(([name, value]) => `${name} ${value}\n`);
+  child.stdin?.on('error', () => undefined).end(lines.join(''));
+  return child;
+}
