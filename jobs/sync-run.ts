@@ -7,14 +7,11 @@ import { isSyncJobData, type SyncJobData } from './queues.ts';
 
 /** One turn of a worker at one job. */
 export interface JobContext extends SliceContext {
-  /** Whether the worker has places to spare, so that no job waits for this one's. */
-  hasRoom(): boolean;
   foreign: ForeignJobs;
 }
 
 /**
- * Processes a sync job: one slice of its run, or several, as long as nobody waits for the place. A wait is the job's,
- * not the worker's. What this version of the app does not understand, it does not touch: neither the job nor the run.
+ * Processes a sync job: one slice of its run. A wait is the job's, not the worker's. What this version of the app does not understand, it does not touch: neither the job nor the run.
  */
 export async function syncRun(
   parts: SyncParts,
@@ -25,9 +22,7 @@ export async function syncRun(
   if (!isUnderstood(parts, job)) return context.foreign.leaveAlone(job, token);
   const { instanceId, resource } = job.data;
   const logger = context.logger.child({ job: job.id, instanceId, resource });
-  const slice = () => runSlice(parts, { instanceId, resource }, { ...context, logger });
-  let outcome = await slice();
-  while (outcome.kind === 'yield' && context.hasRoom() && !context.signal.aborted) outcome = await slice();
+  const outcome = await runSlice(parts, { instanceId, resource }, { ...context, logger });
   if (outcome.kind !== 'ended') await giveWay(job, token, outcome);
 }
 

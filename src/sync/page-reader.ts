@@ -34,7 +34,7 @@ export class PageReader {
   readonly #parts: SyncParts;
   readonly #work: SliceWork;
   readonly #context: SliceContext;
-  readonly #turn: { pages: number; endsAt: number };
+  readonly #isTurnOver: (asked: number) => boolean;
   readonly #broken = new AbortController();
   readonly #chain: PageChain;
   #run: Run;
@@ -45,20 +45,20 @@ export class PageReader {
   // For this slice only: another process may renew it, and a disconnect must end its use.
   #token: HeldToken | undefined;
 
-  /** @param turn how many pages may be asked for, and until when (milliseconds since 1970) */
+  /** @param isTurnOver whether no more is to be asked for, after so many pages */
   constructor(
     parts: SyncParts,
     work: SliceWork,
     run: Run,
     context: SliceContext,
-    turn: { pages: number; endsAt: number },
+    isTurnOver: (asked: number) => boolean,
   ) {
     this.#parts = parts;
     this.#work = work;
     this.#run = run;
     this.#chain = new PageChain(run.pages);
     this.#context = context;
-    this.#turn = turn;
+    this.#isTurnOver = isTurnOver;
     context.signal.addEventListener('abort', this.#breakOff);
     if (context.signal.aborted) this.#breakOff();
   }
@@ -104,8 +104,10 @@ export class PageReader {
   /** Breaks off what is under way, and waits until its permit is given back. */
   async drop(): Promise<void> {
     this.#context.signal.removeEventListener('abort', this.#breakOff);
-    this.#breakOff();
-    await this.#ahead?.catch(() => undefined);
+    if (this.#ahead !== undefined) {
+      this.#breakOff();
+      await this.#ahead.catch(() => undefined);
+    }
     this.#forget(this.#kept);
   }
 
@@ -229,8 +231,7 @@ export class PageReader {
   }
 
   #mayAsk(): boolean {
-    const { pages, endsAt } = this.#turn;
-    return this.#begun < pages && this.#now() < endsAt && !this.#broken.signal.aborted;
+    return !this.#broken.signal.aborted && !this.#isTurnOver(this.#begun);
   }
 
   #now(): number {

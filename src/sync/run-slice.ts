@@ -5,10 +5,7 @@ import { PageReader } from './page-reader.ts';
 import { checkProgress } from './run-progress.ts';
 import { endSlice } from './slice-failure.ts';
 import type { SliceContext, SliceOutcome, SyncParts } from './slice-parts.ts';
-
-/** A slice gives way to other companies after so many pages, or so long. */
-const SLICE_PAGES = 25;
-const SLICE_MS = 5_000;
+import { beginTurn } from './turn.ts';
 
 /**
  * Works on a run for a while: page after page, as long as the budget grants requests and the slice lasts; after
@@ -26,8 +23,7 @@ export async function runSlice(parts: SyncParts, key: RunKey, context: SliceCont
   const work = { instance, resource, claim: { ...key, fence: claimed.fence } };
 
   let run = claimed;
-  const turn = { pages: SLICE_PAGES, endsAt: now() + SLICE_MS };
-  const reader = new PageReader(parts, work, run, context, turn);
+  const reader = new PageReader(parts, work, run, context, beginTurn(context.hasRoom, now));
   try {
     while (run.phase === 'pages') {
       if (reader.isOver) {

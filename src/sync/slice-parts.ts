@@ -47,6 +47,8 @@ export interface SliceContext {
   logger: Logger;
   /** Aborted when the process shuts down: the slice ends where it can be taken up again. */
   signal: AbortSignal;
+  /** Whether the process has places to spare, so that nobody waits for this one's. */
+  hasRoom(): boolean;
   /** How many pages this process asks for at the same time. */
   gate: PageGate;
   waits: SlotWaits;
