@@ -25,7 +25,12 @@ export function documentValues(document: string): string {
 /** Numbers that may lose digits are read as texts. */
 function parse(document: string): unknown {
   if (!LONG_NUMBER.test(document)) return JSON.parse(document);
-  return JSON.parse(document, (_name, value, context?: { source?: string }) =>
-    typeof value === 'number' ? (context?.source ?? value) : value,
-  );
+  try {
+    return JSON.parse(document, (_name, value, context?: { source?: string }) =>
+      typeof value === 'number' ? (context?.source ?? value) : value,
+    );
+  } catch {
+    // With a function it calls itself at every level, and cannot get to the ground of any document.
+    return JSON.parse(document);
+  }
 }

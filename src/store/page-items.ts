@@ -43,16 +43,21 @@ function usableId(item: unknown, text: string): string | undefined {
   const { id } = item as { id?: unknown };
   if (typeof id === 'string') return id === '' ? undefined : id.toWellFormed();
   if (typeof id !== 'number') return undefined;
-  const digits = /^\{"id":(-?\d+)[,}]/.exec(text)?.[1] ?? numberText(text);
+  const digits = /^\{"id":(-?\d+)[,}]/.exec(text)?.[1] ?? numberText(text, id);
   return digits !== undefined && /^-?\d+$/.test(digits) ? digits : undefined;
 }
 
 /** The text of the number that is the document's own `id`, wherever it stands in it. */
-function numberText(document: string): string | undefined {
+function numberText(document: string, id: number): string | undefined {
   const texts = new Map<unknown, string | undefined>();
-  const root = JSON.parse(document, function (this: unknown, name, value, context?: { source?: string }) {
-    if (name === 'id') texts.set(this, context?.source);
-    return value;
-  });
-  return texts.get(root);
+  try {
+    const root = JSON.parse(document, function (this: unknown, name, value, context?: { source?: string }) {
+      if (name === 'id') texts.set(this, context?.source);
+      return value;
+    });
+    return texts.get(root);
+  } catch {
+    // With a function it calls itself at every level, and cannot get to the ground of any document.
+    return Number.isSafeInteger(id) ? String(id) : undefined;
+  }
 }
