@@ -60,7 +60,7 @@ export class RefreshPauses {
     const pauseMs =
       retryAfterMs === undefined
         ? backoffMs(failures, this.#random(), steps)
-        : Math.ceil(retryAfterMs * (1 + JITTER * this.#random()));
+        : Math.ceil(retryAfterMs) + Math.floor(retryAfterMs * JITTER * this.#random());
     const reason: Reason = { remedy, message, status, isAskedFor: retryAfterMs !== undefined };
     await this.#redis
       .multi()

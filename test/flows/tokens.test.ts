@@ -97,12 +97,24 @@ test('many who need a token at once ask the service once, also from several proc
   expect(asked.length).toBe(1);
 });
 
-test('trouble at the token route keeps the grant', async () => {
+test('trouble at the token route keeps the grant, is waited out by all in common, and the sync goes on', async () => {
   const setup = await start();
-  await setup.control.fault({ match: { path: '/oauth/token' }, fault: { status: 500 }, times: 2 });
-  await setup.control.clock({ advance_ms: HOUR_MS + 1_000 });
-  const status = await syncNow(setup);
-  expect(status).toMatchObject({ status: 'active', token: { refreshes: 1 } });
+  const { control } = setup;
+  for (const { fault, times } of [
+    { fault: { status: 500 }, times: 2 },
+    { fault: { drop: 'before' as const }, times: 1 },
+    { fault: { status: 429, headers: { 'retry-after': '0.5' } }, times: 1 },
+  ]) {
+    const before = (await control.requests()).at(-1)?.n;
+    const { refreshes } = (await readStatus(setup.browser, setup.id)).token;
+    await control.fault({ match: { path: '/oauth/token' }, fault, times });
+    await control.clock({ advance_ms: HOUR_MS + 1_000 });
+    const status = await syncNow(setup);
+    expect(status).toMatchObject({ status: 'active', notice: null, token: { refreshes: refreshes + 1 } });
+    // Contacts and conversations want the token at the same time.
+    const asked = (await control.requests(before)).filter(({ path }) => path === '/oauth/token');
+    expect(asked.map((row) => row.status)).toEqual([...Array(times).fill(fault.status ?? 0), 200]);
+  }
 });
 
 test('a clock that knows nothing yet learns from any answer', async () => {

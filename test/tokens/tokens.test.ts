@@ -14,7 +14,7 @@ import { Vault } from '../../src/tokens/vault.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { startTestRedis } from '../support/test-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { startTokenServer } from './token-server.ts';
+import { startTokenServer, type TokenServer } from './token-server.ts';
 
 const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
 const HOUR_MS = 60 * 60_000;
@@ -57,13 +57,7 @@ beforeEach(async () => {
 function newProcess(parts: Partial<TokensParts> = {}): Tokens {
   const clock = new ServiceClock(() => now);
   return new Tokens({
-    oauth: new OAuthClient({
-      authUrl: server.url,
-      clientId: 'app',
-      clientSecret: 'secret',
-      redirectUri: 'https://app.example/oauth/callback',
-      clock,
-    }),
+    oauth: newOAuthClient(clock),
     store,
     instances,
     vault,
@@ -72,6 +66,17 @@ function newProcess(parts: Partial<TokensParts> = {}): Tokens {
     clock,
     onRefresh: ({ outcome }) => events.push(outcome),
     ...parts,
+  });
+}
+
+function newOAuthClient(clock: ServiceClock, timeoutSeconds = 30): OAuthClient {
+  return new OAuthClient({
+    authUrl: server.url,
+    clientId: 'app',
+    clientSecret: 'secret',
+    redirectUri: 'https://app.example/oauth/callback',
+    clock,
+    timeoutSeconds,
   });
 }
 
@@ -89,6 +94,7 @@ async function stored() {
   };
 }
 
+const JSON_TYPE = { 'content-type': 'application/json' };
 const ANSWERED = { access_token: 'at-late', refresh_token: 'rt-late', token_type: 'Bearer' };
 
 test('a token that is good is used as it is, and nothing is asked', async () => {
@@ -347,19 +353,35 @@ test('a refresh that ends after a disconnect stores nothing, and only a new auth
   await expect(tokens.accessToken(id)).rejects.toMatchObject({ remedy: 'reauthorize' });
 });
 
-test.each([
-  [500, { _error: {} }, 'wait'],
-  [401, { error: 'invalid_client' }, 'give_up'],
-] as const)('trouble at the token route (%d) keeps the grant', async (status, body, remedy) => {
-  server.answerJson(status, body);
-  const before = await stored();
-  await expect(tokens.accessToken(id, 'at-0')).rejects.toMatchObject({ remedy });
-  expect(await stored()).toEqual(before);
-  expect((await instances.find(id))?.status).toBe('active');
-  expect(events).toEqual(['failed']);
-  server.answerRefreshes();
-  expect(await waitFor(() => tokens.accessToken(id, 'at-0'))).toBe('at-1');
-});
+test.each<[string, TokenServer['answer'], object]>([
+  ['500', (response) => response.writeHead(500).end('{}'), { remedy: 'wait', status: 500 }],
+  [
+    '429',
+    (response) => response.writeHead(429, { 'retry-after': '0.3' }).end('{}'),
+    { remedy: 'wait', status: 429, retryAfterMs: 300 },
+  ],
+  ['no answer', () => undefined, { remedy: 'wait', status: undefined }],
+  ['an answer that does not end', (response) => response.writeHead(200).write('{'), { remedy: 'wait' }],
+  ['a broken connection', (response) => response.destroy(), { remedy: 'wait', status: undefined }],
+  [
+    'wrong credentials',
+    (response) => response.writeHead(401, JSON_TYPE).end('{"error":"invalid_client"}'),
+    { remedy: 'give_up' },
+  ],
+])(
+  'trouble at the token route (%s) keeps the grant, and a while later it is asked again',
+  async (_what, answer, expected) => {
+    server.answer = answer;
+    tokens = newProcess({ oauth: newOAuthClient(new ServiceClock(() => now), 0.2) });
+    const before = await stored();
+    await expect(tokens.accessToken(id, 'at-0')).rejects.toMatchObject(expected);
+    expect(await stored()).toEqual(before);
+    expect((await instances.find(id))?.status).toBe('active');
+    expect(events).toEqual(['failed']);
+    server.answerRefreshes();
+    expect(await waitFor(() => tokens.accessToken(id, 'at-0'))).toBe('at-1');
+  },
+);
 
 test('a token that is rejected again and again is not renewed again and again', async () => {
   server.answerRefreshes();
