@@ -3,8 +3,8 @@ import type { ServiceError } from './errors.ts';
 import { itemTexts } from './item-texts.ts';
 import { readJson, unreadable } from './read-json.ts';
 
-/** Ten times what a page may hold (Limits, "Pagination sizes"): a service that sends so many sends anything. */
-const MOST_RESULTS = 10 * PAGE_LIMIT_MAX;
+/** A hundred times what a page may hold (Limits, "Pagination sizes"): a service that sends more sends anything. */
+const MOST_RESULTS = 100 * PAGE_LIMIT_MAX;
 
 /** A page of a list (Pagination). */
 export interface ListPage {
