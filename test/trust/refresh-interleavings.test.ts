@@ -5,16 +5,11 @@ import { Redis } from 'ioredis';
 import { afterAll, expect, test, vi } from 'vitest';
 import { ServiceClock } from '../../src/client/service-clock.ts';
 import { openDatabase } from '../../src/store/database.ts';
-import { InstanceStore } from '../../src/store/instances.ts';
-import { TokenStore } from '../../src/store/tokens.ts';
-import { RedisLock } from '../../src/tokens/lock.ts';
-import { OAuthClient } from '../../src/tokens/oauth-client.ts';
-import { RefreshPauses } from '../../src/tokens/refresh-pauses.ts';
-import { Tokens } from '../../src/tokens/tokens.ts';
 import { Vault } from '../../src/tokens/vault.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { startTestRedis } from '../support/test-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { tokenProcess } from '../tokens/token-process.ts';
 import { startTokenServer } from '../tokens/token-server.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -39,24 +34,7 @@ const processes = await Promise.all(
       await db.destroy();
     });
     const clock = new ServiceClock();
-    const options = {
-      authUrl: server.url,
-      clientId: 'app',
-      clientSecret: 'x',
-      redirectUri: 'https://a.example/cb',
-    };
-    const store = new TokenStore(db);
-    const instances = new InstanceStore(db);
-    const tokens = new Tokens({
-      oauth: new OAuthClient({ ...options, clock }),
-      store,
-      instances,
-      vault,
-      lock: new RedisLock(connection),
-      pauses: new RefreshPauses(connection),
-      clock,
-    });
-    return { tokens, store, instances };
+    return tokenProcess({ db, redis: connection, vault, clock, authUrl: server.url });
   }),
 );
 afterAll(() => redis.disconnect());

@@ -1,0 +1,35 @@
+import type { Redis } from 'ioredis';
+import type { ServiceClock } from '../../src/client/service-clock.ts';
+import type { Database } from '../../src/store/database.ts';
+import { InstanceStore } from '../../src/store/instances.ts';
+import { TokenStore } from '../../src/store/tokens.ts';
+import { RedisLock } from '../../src/tokens/lock.ts';
+import { OAuthClient } from '../../src/tokens/oauth-client.ts';
+import { RefreshPauses } from '../../src/tokens/refresh-pauses.ts';
+import { Tokens } from '../../src/tokens/tokens.ts';
+import type { Vault } from '../../src/tokens/vault.ts';
+
+/** What a process brings along. */
+export interface TokenProcessParts {
+  db: Database;
+  redis: Redis;
+  vault: Vault;
+  clock: ServiceClock;
+  /** Of the token route. */
+  authUrl: string;
+}
+
+/** All that a process of the app has to do with tokens, put together as the app does. */
+export function tokenProcess({ db, redis, vault, clock, authUrl }: TokenProcessParts) {
+  const store = new TokenStore(db);
+  const instances = new InstanceStore(db);
+  const oauth = new OAuthClient({
+    authUrl,
+    clientId: 'app',
+    clientSecret: 'secret',
+    redirectUri: 'https://app.example/oauth/callback',
+    clock,
+  });
+  const [lock, pauses] = [new RedisLock(redis), new RefreshPauses(redis)];
+  return { tokens: new Tokens({ oauth, store, instances, vault, lock, pauses, clock }), store, instances };
+}
