@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { sql } from 'kysely';
 import { createQueues, type Queues } from '../jobs/queues.ts';
 import { startWorkers, type Workers } from '../jobs/workers.ts';
 import { RateBudget } from './client/budget/rate-budget.ts';
@@ -25,6 +24,7 @@ import { PageStore } from './store/pages.ts';
 import { RecordStore } from './store/records.ts';
 import { RunStore } from './store/runs.ts';
 import { TokenStore } from './store/tokens.ts';
+import { watchStore } from './store/watch-store.ts';
 import { SyncControl } from './sync/control.ts';
 import { collectFigures } from './sync/figures.ts';
 import { type OwnLogic, onRecords } from './sync/own-logic.ts';
@@ -77,6 +77,7 @@ export async function createApp(
   const db = await openDatabase(config.databaseUrl, (waitedMs) =>
     logger.warn({ waitedMs }, 'another process changes the database: waiting for it'),
   );
+  const store = watchStore(() => db.check(), logger);
   const redis = createRedis(redisUrl, 'general', logger);
   const queues = createQueues(redis, logger);
   const http = new HttpClient();
@@ -125,6 +126,7 @@ export async function createApp(
   const status = new StatusReader({ ...shared, budget, clock });
   const control = new SyncControl({
     ...shared,
+    store,
     status,
     enqueue: (runs) => queues.enqueue(runs, { hurry: true }),
   });
@@ -161,10 +163,7 @@ export async function createApp(
 
   const health = {
     readiness: () =>
-      checkReadiness(
-        { database: () => sql`select 1`.execute(db), redis: () => checkRedis(redis) },
-        READINESS_LIMIT_MS,
-      ),
+      checkReadiness({ database: () => db.check(), redis: () => checkRedis(redis) }, READINESS_LIMIT_MS),
     metrics: async () => ({
       contentType: metrics.registry.contentType,
       body: await metrics.registry.metrics(),
@@ -236,6 +235,7 @@ export async function createApp(
     },
     async close() {
       for (const end of endWatches) end();
+      store.close();
       metrics.close();
       await queues.close();
       await http.close();

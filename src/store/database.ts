@@ -2,14 +2,25 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
-import { Kysely, SqliteDialect, sql, type Transaction } from 'kysely';
+import { Kysely, sql, type Transaction } from 'kysely';
 import { isBusy } from './busy.ts';
 import { isKnownMigration, migrate } from './migrate.ts';
 import { type NewerSchemaError, SchemaWatch } from './newer-schema.ts';
+import { PatientDialect } from './patient-dialect.ts';
 import type { Schema } from './schema.ts';
+import { explainTrouble } from './trouble.ts';
 
 /** How long a write waits for another process's write, in milliseconds. */
 const BUSY_TIMEOUT_MS = 5_000;
+
+/**
+ * How much of that is SQLite's own waiting, in milliseconds, which keeps the thread: on the event loop next to nothing,
+ * as everything there is tried again.
+ */
+const KEEPS_THREAD_MS = { eventLoop: 20, ofItsOwn: BUSY_TIMEOUT_MS } as const;
+
+/** How long {@link Database.check} waits for other processes' writes, in milliseconds. */
+const CHECK_MS = 1_500;
 
 /**
  * After so many pages of 4 KB the log is copied into the database: four times SQLite's default, as pages that were
@@ -38,12 +49,14 @@ export class Database extends Kysely<Schema> {
   readonly #wait: Sqlite.Statement;
   readonly #schema: SchemaWatch;
 
-  constructor(sqlite: Sqlite.Database) {
-    super({ dialect: new SqliteDialect({ database: sqlite }) });
+  /** @param keepsThreadMs how long SQLite itself waits for another process's lock, in milliseconds */
+  constructor(sqlite: Sqlite.Database, keepsThreadMs: number) {
+    super({ dialect: new PatientDialect(sqlite, BUSY_TIMEOUT_MS) });
     this.#sqlite = sqlite;
     this.#inTransaction = sqlite.transaction((work) => work());
     this.#doNotWait = sqlite.prepare('pragma busy_timeout = 0');
-    this.#wait = sqlite.prepare(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    this.#wait = sqlite.prepare(`pragma busy_timeout = ${keepsThreadMs}`);
+    this.#wait.get();
     this.#schema = new SchemaWatch(sqlite, isKnownMigration);
   }
 
@@ -64,23 +77,33 @@ export class Database extends Kysely<Schema> {
   }
 
   /**
-   * Runs prepared statements between the transactions of others, never within one.
+   * Runs prepared statements that read between the transactions of others, never within one.
    *
    * @throws NewerSchemaError when the schema is a newer version's by now
    */
   async atOnce<T>(work: () => T): Promise<T> {
-    this.#schema.check();
-    return this.#between(work);
+    const giveUpAt = performance.now() + BUSY_TIMEOUT_MS;
+    for (;;) {
+      try {
+        this.#schema.check();
+        return await this.#between(work);
+      } catch (error) {
+        // Readers wait for nobody, but for a moment while another process opens the file after a crash.
+        if (!isBusy(error) || performance.now() >= giveUpAt) throw error;
+      }
+      await sleep(BUSY_PAUSE_MS);
+    }
   }
 
   /**
    * Runs prepared statements in a transaction of their own, which holds the write lock from its beginning. While another
    * connection writes, it is tried again, and the event loop does other things.
    *
-   * @throws when another connection writes for seconds; NewerSchemaError when the schema is a newer version's by now
+   * @param patienceMs how long, in milliseconds
+   * @throws when another connection writes for longer; NewerSchemaError when the schema is a newer version's by now
    */
-  async writeAtOnce<T>(work: () => T): Promise<T> {
-    const giveUpAt = performance.now() + BUSY_TIMEOUT_MS;
+  async writeAtOnce<T>(work: () => T, patienceMs = BUSY_TIMEOUT_MS): Promise<T> {
+    const giveUpAt = performance.now() + patienceMs;
     for (;;) {
       const written = await this.#between(() => this.#tryToWrite(work, performance.now() >= giveUpAt));
       if (written !== undefined) return written.result;
@@ -88,9 +111,25 @@ export class Database extends Kysely<Schema> {
     }
   }
 
+  /**
+   * Tries whether the database can be written: by a number in the file that stays as it is, and is written all the same.
+   *
+   * @throws Error that says what is wrong and what to do, for whoever is on call
+   */
+  check(): Promise<void> {
+    return this.writeAtOnce(() => {
+      const version: unknown = this.#sqlite.pragma('user_version', { simple: true });
+      this.#sqlite.pragma(`user_version = ${Number(version)}`);
+    }, CHECK_MS);
+  }
+
   async #between<T>(work: () => T): Promise<T> {
-    if (!this.#sqlite.inTransaction) return work();
-    return this.connection().execute(async () => work());
+    try {
+      if (!this.#sqlite.inTransaction) return work();
+      return await this.connection().execute(async () => work());
+    } catch (error) {
+      throw explainTrouble(error);
+    }
   }
 
   /** Returns undefined when another connection writes just now. */
@@ -143,7 +182,7 @@ export async function openDatabase(url: string, onWait?: (waitedMs: number) => v
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   // Nobody else's to read; the files that SQLite puts beside it take after it.
   closeSync(openSync(path, 'a', 0o600));
-  const db = await connect(path, CHECKPOINT_PAGES.alone);
+  const db = await connect(path, CHECKPOINT_PAGES.alone, KEEPS_THREAD_MS.eventLoop);
   try {
     await migrate(db, onWait);
   } catch (error) {
@@ -160,20 +199,24 @@ export async function openDatabase(url: string, onWait?: (waitedMs: number) => v
  * @throws when there is no such file
  */
 export function joinDatabase(url: string): Promise<Database> {
-  return connect(pathOf(url), CHECKPOINT_PAGES.behind);
+  return connect(pathOf(url), CHECKPOINT_PAGES.behind, KEEPS_THREAD_MS.ofItsOwn);
 }
 
 function pathOf(url: string): string {
   return url.replace(/^file:(\/\/(?=\/))?/, '');
 }
 
-async function connect(path: string, checkpointPages: number): Promise<Database> {
-  const sqlite = new Sqlite(path, { timeout: BUSY_TIMEOUT_MS, fileMustExist: true });
-  await logAhead(sqlite);
-  sqlite.pragma('synchronous = NORMAL');
-  sqlite.pragma(`wal_autocheckpoint = ${checkpointPages}`);
-  sqlite.pragma('foreign_keys = ON');
-  return new Database(sqlite);
+async function connect(path: string, checkpointPages: number, keepsThreadMs: number): Promise<Database> {
+  try {
+    const sqlite = new Sqlite(path, { timeout: BUSY_TIMEOUT_MS, fileMustExist: true });
+    await logAhead(sqlite);
+    sqlite.pragma('synchronous = NORMAL');
+    sqlite.pragma(`wal_autocheckpoint = ${checkpointPages}`);
+    sqlite.pragma('foreign_keys = ON');
+    return new Database(sqlite, keepsThreadMs);
+  } catch (error) {
+    throw explainTrouble(error);
+  }
 }
 
 /** Processes that start together on a new file all switch it, and SQLite lets none wait for another here. */

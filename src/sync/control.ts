@@ -16,8 +16,14 @@ export interface ControlParts {
   status: StatusReader;
   /** Sees to it that these runs have a job, now. */
   enqueue: (runs: readonly RunKey[]) => Promise<void>;
+  /** Whether the database takes what is written; without it, it does. */
+  store?: { readonly isWell: boolean };
   now?: () => number;
 }
+
+/** Shown to administrators, who cannot do anything about it: why is for the log, and for who is on call. */
+const STORE_NOTICE =
+  'The app cannot write to its own database at the moment, so nothing new is copied. Those who run the app find the reason in its log; it goes on by itself when that is over.';
 
 /** What an administrator does to an instance. */
 export class SyncControl implements InstanceControl {
@@ -27,8 +33,10 @@ export class SyncControl implements InstanceControl {
     this.#parts = parts;
   }
 
-  status(instanceId: string): Promise<InstanceStatus | undefined> {
-    return this.#parts.status.read(instanceId);
+  async status(instanceId: string): Promise<InstanceStatus | undefined> {
+    const status = await this.#parts.status.read(instanceId);
+    if (status === undefined || this.#parts.store?.isWell !== false) return status;
+    return { ...status, notice: STORE_NOTICE };
   }
 
   /** Starts what is not under way; what waits to be tried again is tried at once. */

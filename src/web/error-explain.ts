@@ -18,6 +18,13 @@ function isUnavailable(error: unknown): boolean {
   return typeof code === 'string' && UNREACHABLE_CODES.has(code);
 }
 
+/** Likewise for the database: what is not its own state is a mistake of ours. */
+const DATABASE_TROUBLE = /^SQLITE_(?:BUSY|FULL|IOERR|READONLY|CANTOPEN|CORRUPT|NOTADB)/;
+
+function isDatabaseTrouble(error: unknown): boolean {
+  return DATABASE_TROUBLE.test(String(field(error, 'code')));
+}
+
 function explainClientError(status: number): WebError {
   if (status === 413) {
     return new WebError(413, 'Too large', 'The form that arrived is larger than any form of this app.');
@@ -49,6 +56,19 @@ export function explainError(error: unknown): WebError {
       'The app cannot reach its own store at the moment. Nothing is lost.',
       {
         advice: 'Wait a few seconds, then reload the page.',
+        retryAfterSeconds: RETRY_SECONDS,
+        cause: error,
+      },
+    );
+  }
+  if (isDatabaseTrouble(error)) {
+    return new WebError(
+      503,
+      'Not available right now',
+      'The app cannot use its database at the moment, so nothing was done. Why is in its log.',
+      {
+        advice:
+          'Wait a minute, then try again. If it stays, tell the people who run the app the request id below.',
         retryAfterSeconds: RETRY_SECONDS,
         cause: error,
       },

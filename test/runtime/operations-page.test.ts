@@ -37,6 +37,9 @@ test('the log lines that the page explains are those of the sources', () => {
     'jobs/rotate-tokens.ts',
     'jobs/take-over.ts',
     'jobs/foreign-jobs.ts',
+    'jobs/workers.ts',
+    'src/runtime/redis.ts',
+    'src/store/watch-store.ts',
     'src/app.ts',
     'src/boot.ts',
   ]

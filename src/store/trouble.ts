@@ -1,0 +1,42 @@
+import Sqlite from 'better-sqlite3';
+
+/** What trouble of SQLite's means for whoever runs the app, and what they can do; by the beginnings of its codes. */
+const ADVICE = [
+  {
+    codes: /^SQLITE_BUSY/,
+    advice:
+      'Another process has kept the database locked for seconds: see which one has the file open (a backup, a shell), and end it. The app goes on by itself then.',
+  },
+  {
+    // A full disk, a quota or a limit of the file's size.
+    codes: /^SQLITE_(?:FULL|IOERR_(?:WRITE|FSYNC|DIR_FSYNC|TRUNCATE|SHMSIZE))/,
+    advice:
+      'The database cannot grow, as its disk is full or out of order: make room on it. The app goes on by itself then.',
+  },
+  {
+    codes: /^SQLITE_(?:CORRUPT|NOTADB)/,
+    advice:
+      'The database file is damaged: end every process of the app, put a backup in its place (docs/operations.md), and start again.',
+  },
+  {
+    codes: /^SQLITE_(?:IOERR|READONLY|CANTOPEN|PERM|AUTH)/,
+    advice:
+      'The database file cannot be read or written: see that its disk works, and that the app’s user owns the file and its directory.',
+  },
+];
+
+/**
+ * Puts before the message of an error of SQLite's what it means and what to do, where that is known; the error stays
+ * the same otherwise.
+ *
+ * @returns the error that was given, whatever it is
+ */
+export function explainTrouble(error: unknown): unknown {
+  if (!(error instanceof Sqlite.SqliteError)) return error;
+  const advice = ADVICE.find(({ codes }) => codes.test(error.code))?.advice;
+  // On its way up an error comes by here several times.
+  if (advice !== undefined && !error.message.startsWith(advice)) {
+    error.message = `${advice} (${error.code}: ${error.message})`;
+  }
+  return error;
+}
