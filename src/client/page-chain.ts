@@ -9,14 +9,8 @@ export const MOST_PAGES = 1_000_000;
  * begins with page m is noticed before page 2m + 3n (Brent's way).
  */
 export class PageChain {
-  readonly #before: number;
   #pages = 0;
   #marked: string | undefined;
-
-  /** @param before how many pages there were before the first that is looked at */
-  constructor(before = 0) {
-    this.#before = before;
-  }
 
   /**
    * Looks at where a page leads.
@@ -37,7 +31,16 @@ export class PageChain {
         'give_up',
         "The service's pages go round in a circle: one leads back to a page that was read before.",
       );
-    if (this.#before + this.#pages >= MOST_PAGES)
-      throw new ServiceError('give_up', `The service's list does not end after ${MOST_PAGES} pages.`);
+    checkLength(this.#pages);
   }
+}
+
+/**
+ * For a chain that is followed by several, one after the other: each knows how many pages there were.
+ *
+ * @throws ServiceError to give up on, when so many pages lead on to another one
+ */
+export function checkLength(pages: number): void {
+  if (pages >= MOST_PAGES)
+    throw new ServiceError('give_up', `The service's list does not end after ${MOST_PAGES} pages.`);
 }

@@ -36,7 +36,7 @@ export class PageReader {
   readonly #context: SliceContext;
   readonly #isTurnOver: (asked: number) => boolean;
   readonly #broken = new AbortController();
-  readonly #chain: PageChain;
+  readonly #chain = new PageChain();
   #run: Run;
   #begun = 0;
   #ahead: Promise<Fetched> | undefined;
@@ -56,7 +56,6 @@ export class PageReader {
     this.#parts = parts;
     this.#work = work;
     this.#run = run;
-    this.#chain = new PageChain(run.pages);
     this.#context = context;
     this.#isTurnOver = isTurnOver;
     context.signal.addEventListener('abort', this.#breakOff);

@@ -1,4 +1,5 @@
 import { ServiceError } from '../client/errors.ts';
+import { checkLength } from '../client/page-chain.ts';
 import type { DeletionStore } from '../store/deletions.ts';
 import type { Run, RunKey } from '../store/runs.ts';
 
@@ -23,6 +24,7 @@ export async function checkProgress(
   key: RunKey,
   { pages, records }: Pick<Run, 'pages' | 'records'>,
 ): Promise<void> {
+  checkLength(pages);
   if (pages < FIRST_LOOK_PAGES || !Number.isInteger(Math.log2(pages))) return;
   const different = await deletions.seenCount(key);
   if (records > 2 * different + SOME_REPEATS) {
