@@ -6,23 +6,30 @@ import type { Tokens } from '../src/tokens/tokens.ts';
 /** Rotations under way at the same time. */
 const AT_ONCE = 4;
 
+/** A sweep begins no rotation after so many milliseconds: the next sweep is about to come then. */
+const SWEEP_MS = 25_000;
+
 /**
- * Renews every refresh token that is due (Authentication, 8). What fails stays due, and the next sweep tries again.
+ * Renews every refresh token that is due (Authentication, 8). What fails stays due, and the next sweep tries again. So
+ * does what a sweep does not come to because the token route is slow: sweeps must not pile up in the worker's places.
  *
  * @param signal ends the sweep between two tokens
+ * @param lastsMs instead of {@link SWEEP_MS}
  */
 export async function rotateTokens(
   parts: { tokens: Tokens; time: ServiceTime },
   logger: Logger,
   signal: AbortSignal,
+  lastsMs = SWEEP_MS,
 ): Promise<void> {
+  const endsAt = performance.now() + lastsMs;
   await parts.time.refresh();
   const due = await parts.tokens.dueForRotation();
   const next = due.values();
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
       for (const instanceId of next) {
-        if (signal.aborted) return;
+        if (signal.aborted || performance.now() >= endsAt) return;
         await rotate(parts.tokens, instanceId, logger);
       }
     }),

@@ -17,10 +17,12 @@ export interface TokenProcessParts {
   clock: ServiceClock;
   /** Of the token route. */
   authUrl: string;
+  /** How long it may take, in seconds; 30 by default. */
+  timeoutSeconds?: number;
 }
 
 /** All that a process of the app has to do with tokens, put together as the app does. */
-export function tokenProcess({ db, redis, vault, clock, authUrl }: TokenProcessParts) {
+export function tokenProcess({ db, redis, vault, clock, authUrl, timeoutSeconds = 30 }: TokenProcessParts) {
   const store = new TokenStore(db);
   const instances = new InstanceStore(db);
   const oauth = new OAuthClient({
@@ -29,6 +31,7 @@ export function tokenProcess({ db, redis, vault, clock, authUrl }: TokenProcessP
     clientSecret: 'secret',
     redirectUri: 'https://app.example/oauth/callback',
     clock,
+    timeoutSeconds,
   });
   const [lock, pauses] = [new RedisLock(redis), new RefreshPauses(redis)];
   return { tokens: new Tokens({ oauth, store, instances, vault, lock, pauses, clock }), store, instances };
