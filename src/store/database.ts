@@ -8,7 +8,7 @@ import { isKnownMigration, migrate } from './migrate.ts';
 import { type NewerSchemaError, SchemaWatch } from './newer-schema.ts';
 import { PatientDialect } from './patient-dialect.ts';
 import type { Schema } from './schema.ts';
-import { explainTrouble } from './trouble.ts';
+import { explainTrouble, isDamage } from './trouble.ts';
 
 /** How long a write waits for another process's write, in milliseconds. */
 const BUSY_TIMEOUT_MS = 5_000;
@@ -48,10 +48,13 @@ export class Database extends Kysely<Schema> {
   readonly #doNotWait: Sqlite.Statement;
   readonly #wait: Sqlite.Statement;
   readonly #schema: SchemaWatch;
+  /** An error that said that the file is damaged, wherever in it: it stays so. */
+  #damage: unknown;
 
   /** @param keepsThreadMs how long SQLite itself waits for another process's lock, in milliseconds */
   constructor(sqlite: Sqlite.Database, keepsThreadMs: number) {
-    super({ dialect: new PatientDialect(sqlite, BUSY_TIMEOUT_MS) });
+    const explain = (error: unknown) => this.#explain(error);
+    super({ dialect: new PatientDialect(sqlite, { patienceMs: BUSY_TIMEOUT_MS, explain }) });
     this.#sqlite = sqlite;
     this.#inTransaction = sqlite.transaction((work) => work());
     this.#doNotWait = sqlite.prepare('pragma busy_timeout = 0');
@@ -116,8 +119,9 @@ export class Database extends Kysely<Schema> {
    *
    * @throws Error that says what is wrong and what to do, for whoever is on call
    */
-  check(): Promise<void> {
-    return this.writeAtOnce(() => {
+  async check(): Promise<void> {
+    if (this.#damage !== undefined) throw this.#damage;
+    await this.writeAtOnce(() => {
       const version: unknown = this.#sqlite.pragma('user_version', { simple: true });
       this.#sqlite.pragma(`user_version = ${Number(version)}`);
     }, CHECK_MS);
@@ -128,8 +132,13 @@ export class Database extends Kysely<Schema> {
       if (!this.#sqlite.inTransaction) return work();
       return await this.connection().execute(async () => work());
     } catch (error) {
-      throw explainTrouble(error);
+      throw this.#explain(error);
     }
+  }
+
+  #explain(error: unknown): unknown {
+    if (isDamage(error)) this.#damage = error;
+    return explainTrouble(error);
   }
 
   /** Returns undefined when another connection writes just now. */

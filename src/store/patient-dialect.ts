@@ -2,13 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type Sqlite from 'better-sqlite3';
 import { type CompiledQuery, type DatabaseConnection, SqliteDialect, SqliteDriver } from 'kysely';
 import { isBusy } from './busy.ts';
-import { explainTrouble } from './trouble.ts';
 
 /** How soon a query that found another process's write under way is tried again, in milliseconds. */
 const PAUSE_MS = 5;
 
 /** Who asks for the write lock by name waits in a way of its own. */
 const ASKS_FOR_LOCK = /^\s*begin immediate/i;
+
+interface PatientOptions {
+  /** How long a query waits, in milliseconds. */
+  patienceMs: number;
+  /** Given every error that a query ends with; what it returns is thrown. */
+  explain(error: unknown): unknown;
+}
 
 /**
  * SQLite for Kysely, but for one thing: while another process writes, a query is tried again, and the event loop does
@@ -17,36 +23,36 @@ const ASKS_FOR_LOCK = /^\s*begin immediate/i;
  */
 export class PatientDialect extends SqliteDialect {
   readonly #sqlite: Sqlite.Database;
-  readonly #patienceMs: number;
+  readonly #options: PatientOptions;
 
-  /** @param patienceMs how long a query waits, in milliseconds */
-  constructor(sqlite: Sqlite.Database, patienceMs: number) {
+  constructor(sqlite: Sqlite.Database, options: PatientOptions) {
     super({ database: sqlite });
     this.#sqlite = sqlite;
-    this.#patienceMs = patienceMs;
+    this.#options = options;
   }
 
   override createDriver(): SqliteDriver {
-    return new PatientDriver(this.#sqlite, this.#patienceMs);
+    return new PatientDriver(this.#sqlite, this.#options);
   }
 }
 
 class PatientDriver extends SqliteDriver {
-  readonly #patienceMs: number;
+  readonly #options: PatientOptions;
   #connection: DatabaseConnection | undefined;
 
-  constructor(sqlite: Sqlite.Database, patienceMs: number) {
+  constructor(sqlite: Sqlite.Database, options: PatientOptions) {
     super({ database: sqlite });
-    this.#patienceMs = patienceMs;
+    this.#options = options;
   }
 
   override async acquireConnection(): Promise<DatabaseConnection> {
-    this.#connection ??= patient(await super.acquireConnection(), this.#patienceMs);
+    this.#connection ??= patient(await super.acquireConnection(), this.#options);
     return this.#connection;
   }
 }
 
-function patient(connection: DatabaseConnection, patienceMs: number): DatabaseConnection {
+function patient(connection: DatabaseConnection, options: PatientOptions): DatabaseConnection {
+  const { patienceMs, explain } = options;
   return {
     async executeQuery<Row>(query: CompiledQuery) {
       const giveUpAt = performance.now() + patienceMs;
@@ -55,7 +61,7 @@ function patient(connection: DatabaseConnection, patienceMs: number): DatabaseCo
           return await connection.executeQuery<Row>(query);
         } catch (error) {
           const isOver = performance.now() >= giveUpAt || ASKS_FOR_LOCK.test(query.sql);
-          if (isOver || !isBusy(error)) throw explainTrouble(error);
+          if (isOver || !isBusy(error)) throw explain(error);
         }
         await sleep(PAUSE_MS);
       }

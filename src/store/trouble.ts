@@ -25,6 +25,11 @@ const ADVICE = [
   },
 ];
 
+/** Whether an error says that the file is damaged, which does not pass. */
+export function isDamage(error: unknown): boolean {
+  return error instanceof Sqlite.SqliteError && /^SQLITE_(?:CORRUPT|NOTADB)/.test(error.code);
+}
+
 /**
  * Puts before the message of an error of SQLite's what it means and what to do, where that is known; the error stays
  * the same otherwise.

@@ -40,15 +40,18 @@ afterAll(async () => {
  * @param env all of its environment, besides PATH and HOME
  * @param options.cwd its current directory, where it keeps `.data`; by default an empty one
  * @param options.root of another version of the repository
+ * @param options.through a command that becomes the one that its arguments end with
  */
 export function spawnEntry(
   entry: string,
   env: Record<string, string> = {},
-  options: { cwd?: string; args?: string[]; root?: string } = {},
+  options: { cwd?: string; args?: string[]; root?: string; through?: readonly string[] } = {},
 ): EntryProcess {
   const { PATH = '', HOME = '' } = process.env;
   const { root = ROOT, args = [] } = options;
-  const child = spawn(process.execPath, ['--import', join(root, PRELOAD), join(root, entry), ...args], {
+  const node = [process.execPath, '--import', join(root, PRELOAD), join(root, entry), ...args];
+  const [command = '', ...rest] = [...(options.through ?? []), ...node];
+  const child = spawn(command, rest, {
     cwd: options.cwd ?? tempDir(),
     env: { PATH, HOME, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,0 +1,174 @@
+import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { afterAll, describe, expect, test } from 'vitest';
+import { findFreePort } from '../../src/runtime/free-port.ts';
+import { createCheckedSandbox } from '../sandbox/checked-sandbox.ts';
+import { createHttpSession } from '../support/http-session.ts';
+import { downloadIds, install, isSynced, readStatus, waitForStatus } from '../support/install.ts';
+import { SandboxControl } from '../support/sandbox-control.ts';
+import { makeSmallDisk } from '../support/small-disk.ts';
+import { type EntryProcess, spawnEntry } from '../support/spawn-entry.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { startTestRedis } from '../support/test-redis.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const RECORDS = { contacts: 2_500, conversations: 2_500 };
+
+/** From the moment at which the trouble is over, in milliseconds. */
+const BACK_WITHIN_MS = 60_000;
+
+const DASHBOARD_SAYS = 'The app cannot write to its own database';
+const LOG_SAYS = /the database cannot be written, trying on/;
+const BACK = /the database can be written again/;
+
+const closers: (() => Promise<void>)[] = [];
+afterAll(async () => {
+  for (const close of closers) await close();
+});
+
+/** The whole app in a process of its own, its database in this directory, in the middle of a company's first sync. */
+async function begin(dir: string, through: readonly string[] = []) {
+  const port = await findFreePort();
+  const url = `http://127.0.0.1:${port}`;
+  const redirectUris = [`${url}/oauth/callback`];
+  const sandbox = await createCheckedSandbox({ windowMs: 6_000, latencyMs: 60, redirectUris });
+  closers.push(() => sandbox.close());
+  const database = join(dir, 'app.db');
+  const env = {
+    SERVICE_API_URL: sandbox.apiUrl,
+    SERVICE_AUTH_URL: sandbox.authUrl,
+    CLIENT_ID: sandbox.application.client_id,
+    CLIENT_SECRET: sandbox.application.client_secret,
+    PUBLIC_URL: url,
+    PORT: String(port),
+    DATABASE_URL: `file:${database}`,
+    REDIS_URL: (await startTestRedis()).url,
+    SYNC_INTERVAL_MINUTES: '0.1',
+  };
+  const cwd = tempDir();
+  const spawnApp = () => spawnEntry('src/start.ts', env, { through, cwd });
+  const app = spawnApp();
+  await app.waitForOutput(/The partner app runs/);
+  const company = await new SandboxControl(sandbox.origin).addCompany({
+    name: 'In trouble',
+    plan: 'enterprise',
+    ...RECORDS,
+  });
+  const browser = createHttpSession(url);
+  const id = await install(browser, company);
+  await waitForStatus(browser, id, ({ resources }) => (resources.contacts?.pages ?? 0) >= 5);
+  return { app, spawnApp, url, database, browser, id };
+}
+
+type Begun = Awaited<ReturnType<typeof begin>>;
+
+async function readiness({ url }: Pick<Begun, 'url'>) {
+  const answer = await createHttpSession(url).get('/readyz');
+  const { checks } = answer.json() as { checks: Record<string, string> };
+  return { code: answer.status, database: checks.database ?? '' };
+}
+
+/** Machines are told by the status, whoever is on call by the log, administrators by the dashboard. */
+async function expectTold(begun: Begun, advice: RegExp) {
+  const { app, browser, id, url } = begun;
+  const ready = await waitFor(async () => {
+    const now = await readiness(begun);
+    return now.code === 503 && now;
+  });
+  expect(ready.database).toMatch(advice);
+  const [line] = await app.waitForOutput(new RegExp(`.*${LOG_SAYS.source}`));
+  expect(line).toMatch(advice);
+  expect((await browser.get(`/instances/${id}`)).body).toContain(DASHBOARD_SAYS);
+  expect((await createHttpSession(url).get('/healthz')).status).toBe(200);
+}
+
+async function expectWhole({ browser, id, app }: Pick<Begun, 'browser' | 'id' | 'app'>) {
+  await waitForStatus(browser, id, isSynced, BACK_WITHIN_MS);
+  for (const [list, count] of Object.entries(RECORDS)) {
+    const ids = await downloadIds(browser, id, list);
+    expect(ids.length).toBe(count);
+    expect(new Set(ids).size).toBe(count);
+  }
+  expect((await app.stop('SIGTERM')).code, app.output()).toBe(0);
+}
+
+async function expectBack(begun: Begun) {
+  const { app, browser, id } = begun;
+  await app.waitForOutput(BACK, BACK_WITHIN_MS);
+  expect((await readiness(begun)).code).toBe(200);
+  expect((await browser.get(`/instances/${id}`)).body).not.toContain(DASHBOARD_SAYS);
+  await expectWhole(begun);
+}
+
+/** Writes nonsense over all but the first page, as a disk does that dies. */
+function damage(path: string): void {
+  const other = new Sqlite(path);
+  // All of it into the file itself.
+  other.pragma('wal_checkpoint(TRUNCATE)');
+  const file = openSync(path, 'r+');
+  const size = statSync(path).size;
+  writeSync(file, Buffer.alloc(size - 4_096, 0xff), 0, size - 4_096, 4_096);
+  closeSync(file);
+  // So that nobody believes what is kept in memory.
+  other.pragma('user_version = 0');
+  other.close();
+}
+
+describe.concurrent('a database in trouble is told clearly, and all goes on when that is over', {
+  timeout: 150_000,
+}, () => {
+  test('another process keeps it locked', async () => {
+    const begun = await begin(tempDir());
+    const other = new Sqlite(begun.database);
+    other.exec('begin immediate');
+    await expectTold(begun, /Another process has kept the database locked/);
+    // What a person does is refused in plain words, too, and jobs fail and come back.
+    const dashboard = await begun.browser.get(`/instances/${begun.id}`);
+    const refused = await begun.browser.submit(dashboard.form(`/instances/${begun.id}/pause`));
+    expect([refused.status, refused.body]).toEqual([503, expect.stringContaining('nothing was done')]);
+    await begun.app.waitForOutput(/a job failed/, 30_000);
+    other.exec('rollback');
+    other.close();
+    await expectBack(begun);
+  });
+
+  test('its disk is full', async () => {
+    const disk = makeSmallDisk();
+    const begun = await begin(disk.dir, disk.through);
+    disk.fill(begun.app.pid);
+    await expectTold(begun, /The database cannot grow/);
+    disk.free(begun.app.pid);
+    await expectBack(begun);
+  });
+
+  test('its file is damaged, until a backup is in its place', async () => {
+    const begun = await begin(tempDir());
+    const { app, spawnApp, database, browser, id } = begun;
+    const backup = join(tempDir(), 'backup.db');
+    const source = new Sqlite(database);
+    await source.backup(backup);
+    source.close();
+    damage(database);
+    const ready = await waitFor(async () => {
+      const now = await readiness(begun);
+      return now.code === 503 && now;
+    });
+    expect(ready.database).toMatch(/The database file is damaged: .* backup/);
+    await app.waitForOutput(LOG_SAYS);
+    const page = await browser.get(`/instances/${id}`);
+    expect([page.status, page.body]).toEqual([503, expect.stringContaining('cannot use its database')]);
+    await app.stop('SIGKILL');
+
+    const failed: EntryProcess = spawnApp();
+    expect((await failed.exited).code).toBe(1);
+    expect(failed.output()).toMatch(/The database file is damaged: .* backup/);
+
+    for (const file of [database, `${database}-wal`, `${database}-shm`]) rmSync(file, { force: true });
+    writeFileSync(database, readFileSync(backup));
+    const repaired = spawnApp();
+    await repaired.waitForOutput(/The partner app runs/);
+    expect((await readStatus(browser, id)).status).toBe('active');
+    await expectWhole({ browser, id, app: repaired });
+  });
+});
