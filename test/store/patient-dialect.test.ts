@@ -1,0 +1,45 @@
+import { setImmediate as othersTurn } from 'node:timers/promises';
+import { afterAll, expect, test } from 'vitest';
+import { joinDatabase } from '../../src/store/database.ts';
+import { openTestStore } from './test-store.ts';
+
+const store = await openTestStore();
+const other = await joinDatabase(store.url);
+afterAll(() => other.destroy());
+
+/** Lets another connection hold the write lock while this is under way; only the event loop can release it. */
+async function whileLocked(work: () => Promise<unknown>): Promise<void> {
+  other.prepare('begin immediate').run();
+  let isDone = false;
+  const done = work().then(() => {
+    isDone = true;
+  });
+  for (let turn = 0; turn < 50; turn++) await othersTurn();
+  expect(isDone).toBe(false);
+  other.prepare('commit').run();
+  await done;
+}
+
+test('a query waits for the write of another connection, and the event loop goes on', async () => {
+  const id = await store.addInstance();
+  await whileLocked(() => store.instances.setStatus(id, 'paused', { from: ['active'] }));
+  expect((await store.instances.find(id))?.status).toBe('paused');
+});
+
+test('so does the first write of a transaction; nothing of it is lost', async () => {
+  const id = await store.addInstance();
+  await whileLocked(() =>
+    store.db.transaction().execute(async (transaction) => {
+      await transaction.insertInto('removals').values({ instance_id: id }).execute();
+      await transaction.updateTable('instances').set({ name: 'Renamed' }).where('id', '=', id).execute();
+    }),
+  );
+  expect((await store.instances.find(id))?.name).toBe('Renamed');
+  expect(await store.db.selectFrom('removals').selectAll().execute()).toEqual([{ instance_id: id }]);
+});
+
+test('the check waits, too, and leaves nothing behind', async () => {
+  const before = store.db.prepare<[], number>('pragma user_version').pluck().get();
+  await whileLocked(() => store.db.check());
+  expect(store.db.prepare<[], number>('pragma user_version').pluck().get()).toBe(before);
+});
