@@ -17,6 +17,20 @@ export async function up(db) {
 `;
 
 /**
+ * Copies the app as it is, without its tests; what it keeps under `.data` lies in the copy.
+ *
+ * @returns the copy's root
+ */
+export function copyApp(): string {
+  const root = tempDir();
+  for (const path of ['src', 'jobs', 'views', 'package.json']) {
+    cpSync(join(ROOT, path), join(root, path), { recursive: true });
+  }
+  symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));
+  return root;
+}
+
+/**
  * Makes the version of the app that comes after this one: a copy of it with one resource more, one member more in its
  * jobs, and a budget that keeps more in Redis.
  *
@@ -24,11 +38,7 @@ export async function up(db) {
  * @returns its root
  */
 export function makeNextVersion(options: { migrates: boolean }): string {
-  const root = tempDir();
-  for (const path of ['src', 'jobs', 'views', 'package.json']) {
-    cpSync(join(ROOT, path), join(root, path), { recursive: true });
-  }
-  symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));
+  const root = copyApp();
   change(join(root, 'src/sync/resources.ts'), {
     'export const RESOURCES: readonly Resource[] = [': "$& { name: 'tags', title: 'Tags', route: '/tags' },",
   });
@@ -36,7 +46,7 @@ export function makeNextVersion(options: { migrates: boolean }): string {
   change(join(root, 'src/client/budget/decide.lua'), {
     'local fields = {}': "s.mood = now redis.call('SET', state .. ':mood', now, 'PX', 60000) $&",
   });
-  change(join(root, 'src/client/budget/budget.lua'), { "'seen', 'probe' }": "'seen', 'probe', 'mood' }" });
+  change(join(root, 'src/client/budget/budget.lua'), { "'probe' }": "'probe', 'mood' }" });
   if (options.migrates) {
     writeFileSync(join(root, `src/store/migrations/${NEXT_MIGRATION}.ts`), MIGRATION);
     change(join(root, 'src/store/migrate.ts'), {
