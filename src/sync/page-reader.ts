@@ -85,10 +85,7 @@ export class PageReader {
     if (!('page' in fetched)) return fetched;
     const { page, admission } = fetched;
     // Nothing is sent and nobody's logic is called for an instance that was disconnected meanwhile.
-    if (!(await this.#isOurs())) {
-      if (admission !== undefined) await this.#decline(admission);
-      return { isLost: true };
-    }
+    if (!(await this.#isOurs(admission))) return { isLost: true };
     this.#isWriting = true;
     if (admission !== undefined || (page.next !== null && this.#mayLookAhead())) {
       this.#ahead = this.#fetch(page.next, admission);
@@ -130,10 +127,7 @@ export class PageReader {
         const permit = await this.#admit(pending);
         pending = undefined;
         if ('until' in permit) return permit;
-        if (!(await this.#isOurs())) {
-          await this.#decline({ permit });
-          return { isLost: true };
-        }
+        if (!(await this.#isOurs({ permit }))) return { isLost: true };
         try {
           return await this.#ask(url, permit, text, check);
         } catch (error) {
@@ -148,8 +142,15 @@ export class PageReader {
     }
   }
 
-  #isOurs(): Promise<boolean> {
-    return this.#parts.runs.holds(this.#work.claim);
+  /** @param granted for the next request: given back when the run is not ours any more, or that cannot be read */
+  async #isOurs(granted: Pick<Admission, 'permit'> | undefined): Promise<boolean> {
+    let isOurs = false;
+    try {
+      isOurs = await this.#parts.runs.holds(this.#work.claim);
+      return isOurs;
+    } finally {
+      if (!isOurs && granted !== undefined) await this.#decline(granted);
+    }
   }
 
   /** Gives back what was granted for a request that is not sent: the permit, and the place in the gate. */
@@ -177,6 +178,8 @@ export class PageReader {
     try {
       const got = await api.listPage(url, permit, accessToken, { wantsMore, check }, this.#broken.signal);
       if (got.admission !== undefined) isInside = false;
+      this.#kept++;
+      gate.keep();
       return got;
     } finally {
       if (isInside) gate.leave();
