@@ -21,6 +21,8 @@ import { openDatabase } from './store/database.ts';
 import { DeletionStore } from './store/deletions.ts';
 import { InstanceStore } from './store/instances.ts';
 import { PageStore } from './store/pages.ts';
+import { ParkedStore } from './store/parked-batches.ts';
+import { QuarantineStore } from './store/quarantine.ts';
 import { RecordStore } from './store/records.ts';
 import { RunStore } from './store/runs.ts';
 import { TokenStore } from './store/tokens.ts';
@@ -93,6 +95,8 @@ export async function createApp(
     tokens: new TokenStore(db),
     runs: new RunStore(db),
     records: new RecordStore(db),
+    parked: new ParkedStore(db),
+    quarantine: new QuarantineStore(db),
   };
   const transport = new Transport({
     http,
@@ -137,6 +141,7 @@ export async function createApp(
     pages: new PageStore(db),
     deletions: new DeletionStore(db),
     ownLogic: options.ownLogic ?? onRecords,
+    ownLogicTimeoutMs: config.ownLogicTimeoutMs,
     hideSecrets,
     serviceFor: (whose) => createServiceClient({ apiUrl, transport, budget, tokens, origins, guards }, whose),
     onSlot: ({ waitMs }) => metrics.slotWaitSeconds.observe(waitMs / 1_000),

@@ -19,6 +19,8 @@ export type { TokenKey } from './config/token-keys.ts';
 export const DEFAULT_DATA_DIR = '.data';
 const DEFAULT_PORT = 3000;
 const DEFAULT_SYNC_INTERVAL_MINUTES = 60;
+const DEFAULT_OWN_LOGIC_TIMEOUT_SECONDS = 60;
+const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 
 /** The service that the app talks to, and who the app is there. URLs have no slash at their end. */
@@ -58,6 +60,8 @@ export interface Config {
   /** Undefined: there is no `/ops`. */
   operatorPassword: string | undefined;
   syncIntervalMs: number;
+  /** How long one call of the own logic may take. */
+  ownLogicTimeoutMs: number;
   /** A level of pino, or `silent`. */
   logLevel: string;
   /** Absolute path of the directory for what the app makes for itself in development. */
@@ -94,6 +98,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, options: { dataDir?: string }
     ...withDevelopmentSecrets(dataDir, { sessionSecret: given.SESSION_SECRET, tokenKeys: given.TOKEN_KEYS }),
     operatorPassword: given.OPERATOR_PASSWORD,
     syncIntervalMs: (given.SYNC_INTERVAL_MINUTES ?? DEFAULT_SYNC_INTERVAL_MINUTES) * MINUTE_MS,
+    ownLogicTimeoutMs: (given.OWN_LOGIC_TIMEOUT_SECONDS ?? DEFAULT_OWN_LOGIC_TIMEOUT_SECONDS) * SECOND_MS,
     logLevel: given.LOG_LEVEL ?? 'info',
     dataDir,
     sandbox: {

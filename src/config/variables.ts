@@ -7,6 +7,8 @@ import { baseUrl, originPatterns, originUrl } from './urls.ts';
 const MIN_SECRET_CHARACTERS = 32;
 const MIN_SYNC_INTERVAL_MINUTES = 0.01;
 const MAX_SYNC_INTERVAL_MINUTES = 30 * 24 * 60;
+const MIN_OWN_LOGIC_SECONDS = 0.01;
+const MAX_OWN_LOGIC_SECONDS = 24 * 60 * 60;
 const MAX_WINDOW_MS = 24 * 60 * 60_000;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -107,6 +109,16 @@ export const VARIABLES = {
     schema: numberBetween(
       MIN_SYNC_INTERVAL_MINUTES,
       MAX_SYNC_INTERVAL_MINUTES,
+      /^\d{0,10}(\.\d{1,10})?$/,
+      'a number',
+    ),
+    example: '60',
+    shown: true,
+  }),
+  OWN_LOGIC_TIMEOUT_SECONDS: variable({
+    schema: numberBetween(
+      MIN_OWN_LOGIC_SECONDS,
+      MAX_OWN_LOGIC_SECONDS,
       /^\d{0,10}(\.\d{1,10})?$/,
       'a number',
     ),

@@ -1,4 +1,5 @@
 import type { Database } from './database.ts';
+import { ParkedStore, type Parking } from './parked-batches.ts';
 import { LIST_OF, type RunClaim, type RunKey } from './runs.ts';
 import { QUEUE_FOR_SEARCH } from './search-index.ts';
 import type { SeqRange } from './seq-ranges.ts';
@@ -25,10 +26,12 @@ const BEYOND_ALL = Number.MAX_SAFE_INTEGER;
 export class DeletionStore {
   readonly #db: Database;
   readonly #statements: ReturnType<typeof prepare>;
+  readonly #parked: ParkedStore;
 
   constructor(db: Database) {
     this.#db = db;
     this.#statements = prepare(db);
+    this.#parked = new ParkedStore(db);
   }
 
   /**
@@ -66,9 +69,10 @@ export class DeletionStore {
    * Marks records as deleted, in one transaction with the run's counts, if the claim is still the newest.
    *
    * @param now milliseconds since 1970
+   * @param parking given when the own logic has not taken the batch: it is parked in the same transaction
    * @returns false when the run is somebody else's now, or the instance is not active any more
    */
-  mark(claim: RunClaim, seqs: readonly number[], now: number): Promise<boolean> {
+  mark(claim: RunClaim, seqs: number[], now: number, parking?: Parking): Promise<boolean> {
     const { instanceId, resource, fence } = claim;
     const { run, remove, queue } = this.#statements;
     return this.#db.writeAtOnce(() => {
@@ -77,6 +81,9 @@ export class DeletionStore {
       if (marked === undefined) return false;
       for (const seq of seqs) remove.run(now, seq);
       queue.run(marked.list, JSON.stringify(seqs), count);
+      if (parking !== undefined) {
+        this.#parked.parkNow(marked.list, { created: [], changed: [], deleted: seqs }, parking, now);
+      }
       return true;
     });
   }
@@ -98,7 +105,7 @@ function prepare(db: Database) {
       where list = ${LIST_OF} and deleted_at is null and seq > ? and seq < ?
       order by seq limit ?`),
     run: db.prepare<[Record<string, string | number>], { list: number }>(`
-      update runs set deleted = deleted + :count, stored = stored - :count, attempt = 0, error = null
+      update runs set deleted = deleted + :count, stored = stored - :count, attempt = 0, own_tries = 0, error = null
       where instance_id = :instanceId and resource = :resource and fence = :fence
         and exists (select 1 from instances where id = :instanceId and status = 'active')
       returning list`),

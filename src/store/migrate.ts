@@ -6,6 +6,7 @@ import * as initial from './migrations/0001-initial.ts';
 import * as hashes from './migrations/0002-hashes.ts';
 import * as search from './migrations/0003-search.ts';
 import * as lists from './migrations/0004-lists.ts';
+import * as setAside from './migrations/0005-set-aside.ts';
 import { NewerSchemaError } from './newer-schema.ts';
 import type { Schema } from './schema.ts';
 
@@ -15,6 +16,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0002-hashes': hashes,
   '0003-search': search,
   '0004-lists': lists,
+  '0005-set-aside': setAside,
 };
 
 /** How soon the write lock is tried again, in milliseconds. */

@@ -12,39 +12,66 @@ export interface PageTexts {
 export interface PageItem {
   /** Its place on the page. */
   place: number;
+  /** What the copy knows it by. */
   id: string;
   text: string;
   hash: string;
 }
 
-/**
- * The records of a page by their ids; of a record that is there twice, the last one.
- *
- * @returns skipped: how many have no usable id
- */
-export function readItems({ results, texts }: PageTexts): { items: Map<string, PageItem>; skipped: number } {
+/** An item of a page that the copy cannot keep. */
+export interface UnusableItem {
+  text: string;
+  /** A sentence about the item, for an administrator. */
+  reason: string;
+}
+
+/** Longer ids are no ids, in UTF-16 units: each stands in an index. */
+const LONGEST_ID = 1_000;
+
+/** Stands before an id that is a number, and before one that is a text and begins with it. */
+const MARK = '#';
+
+/** The records of a page by their ids; of a record that is there twice, the last one. */
+export function readItems({ results, texts }: PageTexts): {
+  items: Map<string, PageItem>;
+  unusable: UnusableItem[];
+} {
   const items = new Map<string, PageItem>();
-  let skipped = 0;
+  const unusable: UnusableItem[] = [];
   for (let place = 0; place < results.length; place++) {
     const text = texts[place] ?? '';
-    const id = usableId(results[place], text);
-    if (id === undefined) skipped++;
-    else items.set(id, { place, id, text, hash: documentHash(text) });
+    const found = readId(results[place], text);
+    if (typeof found === 'string') items.set(found, { place, id: found, text, hash: documentHash(text) });
+    else unusable.push({ text, reason: found.reason });
   }
-  return { items, skipped };
+  return { items, unusable };
 }
 
 /**
- * A usable id is a non-empty string or an integer; the copy keeps it as text, an integer by its digits, which may be
- * more than a number has room for.
+ * An id is a text or an integer, and 7 is another one than "7": the copy keeps a text as it is, an integer as `#` and
+ * its digits, which may be more than a number has room for. A text that begins with `#` gets another one before it.
  */
-function usableId(item: unknown, text: string): string | undefined {
-  if (typeof item !== 'object' || item === null || Array.isArray(item)) return undefined;
+function readId(item: unknown, text: string): string | { reason: string } {
+  if (typeof item !== 'object' || item === null || Array.isArray(item)) return { reason: 'It is no object.' };
+  if (!Object.hasOwn(item, 'id')) return { reason: 'It has no id.' };
   const { id } = item as { id?: unknown };
-  if (typeof id === 'string') return id === '' ? undefined : id.toWellFormed();
-  if (typeof id !== 'number') return undefined;
+  if (typeof id === 'number') return readNumber(text, id);
+  if (typeof id !== 'string') return { reason: 'Its id is neither a text nor a number.' };
+  if (id === '') return { reason: 'Its id is empty.' };
+  if (id.length > LONGEST_ID) return { reason: `Its id is longer than ${LONGEST_ID} characters.` };
+  // The database keeps Unicode alone: two that are none would become the same one.
+  if (!id.isWellFormed())
+    return { reason: 'Its id is no Unicode text: half of a pair of surrogates is in it.' };
+  return id.startsWith(MARK) ? MARK + id : id;
+}
+
+function readNumber(text: string, id: number): string | { reason: string } {
   const digits = /^\{"id":(-?\d+)[,}]/.exec(text)?.[1] ?? numberText(text, id);
-  return digits !== undefined && /^-?\d+$/.test(digits) ? digits : undefined;
+  if (digits === undefined || !/^-?\d+$/.test(digits))
+    return { reason: 'Its id is a number, but no integer.' };
+  return digits.length > LONGEST_ID
+    ? { reason: `Its id is longer than ${LONGEST_ID} digits.` }
+    : MARK + digits;
 }
 
 /** The text of the number that is the document's own `id`, wherever it stands in it. */

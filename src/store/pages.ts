@@ -1,5 +1,7 @@
 import type { Database } from './database.ts';
-import { type PageItem, type PageTexts, readItems } from './page-items.ts';
+import { type PageItem, type PageTexts, readItems, type UnusableItem } from './page-items.ts';
+import { type BatchSeqs, ParkedStore, type Parking } from './parked-batches.ts';
+import { QuarantineStore } from './quarantine.ts';
 import { LIST_OF, type Run, type RunClaim } from './runs.ts';
 import { QUEUE_FOR_SEARCH } from './search-index.ts';
 import { toRanges } from './seq-ranges.ts';
@@ -13,9 +15,9 @@ export interface PageChanges {
   created: number[];
   /** Places of those that differ from it. */
   changed: number[];
-  /** How many have no usable id. */
-  skipped: number;
-  /** How many have one. */
+  /** What the copy cannot keep. */
+  unusable: UnusableItem[];
+  /** How many it can. */
   records: number;
   /** What is written of it; all else is in the copy already. */
   writes: PageWrites;
@@ -25,8 +27,8 @@ interface PageWrites {
   /** Records that the copy has never held. */
   inserts: PageItem[];
   updates: { seq: number; item: PageItem }[];
-  /** How many of the updates bring a deleted record back. */
-  revived: number;
+  /** Deleted records that come back. */
+  revived: { seq: number; item: PageItem }[];
   /** The page's records that the copy holds, by `seq`, changed or not. */
   seen: number[];
 }
@@ -44,10 +46,14 @@ interface Known {
 export class PageStore {
   readonly #db: Database;
   readonly #statements: ReturnType<typeof prepare>;
+  readonly #quarantine: QuarantineStore;
+  readonly #parked: ParkedStore;
 
   constructor(db: Database) {
     this.#db = db;
     this.#statements = prepare(db);
+    this.#quarantine = new QuarantineStore(db);
+    this.#parked = new ParkedStore(db);
   }
 
   /** Compares a page with the copy, by hashes of the documents, without writing. */
@@ -55,16 +61,16 @@ export class PageStore {
     { instance_id, resource }: Pick<Run, 'instance_id' | 'resource'>,
     page: PageTexts,
   ): Promise<PageChanges> {
-    const { items, skipped } = readItems(page);
+    const { items, unusable } = readItems(page);
     const ids = JSON.stringify([...items.keys()]);
     const rows = await this.#db.atOnce(() => this.#statements.known.all(instance_id, resource, ids));
     const known = new Map(rows.map((row) => [row.id, row]));
     const changes: PageChanges = {
       created: [],
       changed: [],
-      skipped,
-      records: page.results.length - skipped,
-      writes: { inserts: [], updates: [], revived: 0, seen: rows.map(({ seq }) => seq) },
+      unusable,
+      records: page.results.length - unusable.length,
+      writes: { inserts: [], updates: [], revived: [], seen: rows.map(({ seq }) => seq) },
     };
     for (const item of items.values()) note(changes, item, known.get(item.id));
     changes.created.sort((one, other) => one - other);
@@ -78,6 +84,7 @@ export class PageStore {
    *
    * @param changes as compared after the page before was committed
    * @param now milliseconds since 1970
+   * @param parking given when the own logic has not taken the page's batch: it is parked in the same transaction
    * @returns the run as it is now; undefined when somebody else has taken it over, or the instance was paused or
    *   disconnected: nothing was written then
    */
@@ -86,6 +93,7 @@ export class PageStore {
     page: { next: string | null },
     changes: PageChanges,
     now: number,
+    parking?: Parking,
   ): Promise<Run | undefined> {
     const { instanceId, resource, fence } = claim;
     const { inserts, updates, revived, seen } = changes.writes;
@@ -94,8 +102,8 @@ export class PageStore {
       const written = run.get({
         next: page.next,
         records: changes.records,
-        skipped: changes.skipped,
-        stored: inserts.length + revived,
+        skipped: changes.unusable.length,
+        stored: inserts.length + revived.length,
         instanceId,
         resource,
         fence,
@@ -103,10 +111,18 @@ export class PageStore {
       if (written === undefined) return undefined;
       const { list } = written;
       const fresh = this.#insert(inserts, ({ id, hash, text }) => [list, id, hash, now, text]);
-      for (const { seq, item } of updates) update.run(item.hash, now, item.text, seq);
-      const toIndex = [...updates.map(({ seq }) => seq), ...fresh];
+      for (const known of [updates, revived])
+        for (const { seq, item } of known) update.run(item.hash, now, item.text, seq);
+      const seqs: BatchSeqs = {
+        created: [...revived.map(({ seq }) => seq), ...fresh],
+        changed: updates.map(({ seq }) => seq),
+        deleted: [],
+      };
+      const toIndex = [...seqs.changed, ...seqs.created];
       if (toIndex.length > 0) queue.run(list, JSON.stringify(toIndex), toIndex.length);
       for (const { first, last } of toRanges([...seen, ...fresh])) see.run({ list, first, last });
+      if (changes.unusable.length > 0) this.#quarantine.keepNow(list, changes.unusable, now);
+      if (parking !== undefined) this.#parked.parkNow(list, seqs, parking, now);
       return written;
     });
   }
@@ -131,8 +147,7 @@ function note({ created, changed, writes }: PageChanges, item: PageItem, known: 
     writes.inserts.push(item);
   } else if (known.deleted_at !== null) {
     created.push(item.place);
-    writes.updates.push({ seq: known.seq, item });
-    writes.revived++;
+    writes.revived.push({ seq: known.seq, item });
   } else if (known.hash !== item.hash) {
     changed.push(item.place);
     writes.updates.push({ seq: known.seq, item });
@@ -152,7 +167,7 @@ function prepare(db: Database) {
     run: db.prepare<[Record<string, string | number | null>], Run>(`
       update runs set cursor = :next, phase = iif(:next is null, 'deletions', 'pages'), pages = pages + 1,
         records = records + :records, skipped = skipped + :skipped, stored = stored + :stored,
-        attempt = 0, error = null
+        attempt = 0, own_tries = 0, error = null
       where instance_id = :instanceId and resource = :resource and fence = :fence
         and exists (select 1 from instances where id = :instanceId and status = 'active')
       returning *`),

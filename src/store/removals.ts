@@ -21,10 +21,12 @@ export class RemovalStore {
 
   /** Removes everything that is kept of the instance's records. */
   async removeAll(instanceId: string): Promise<void> {
-    const { begin, dequeue } = this.#statements;
+    const { begin, dequeue, unpark, release } = this.#statements;
     await this.#db.writeAtOnce(() => {
       begin.run(instanceId);
       dequeue.run(instanceId);
+      unpark.run(instanceId);
+      release.run(instanceId);
     });
     while (await this.#portion(instanceId)) await othersTurn();
   }
@@ -60,6 +62,8 @@ function prepare(db: Database) {
   return {
     begin: db.prepare<[string]>('insert into removals (instance_id) values (?) on conflict do nothing'),
     dequeue: db.prepare<[string]>(`delete from search_queue where list in ${LISTS}`),
+    unpark: db.prepare<[string]>(`delete from parked_batches where list in ${LISTS}`),
+    release: db.prepare<[string]>(`delete from quarantine where list in ${LISTS}`),
     begun: db.prepare<[], { instance_id: string }>('select instance_id from removals limit 1'),
     isBegun: db.prepare<[string]>('select 1 from removals where instance_id = ?'),
     some: db.prepare<[string, number], { seq: number }>(

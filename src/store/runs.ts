@@ -30,6 +30,7 @@ const UNSTARTED = {
   deleted: 0,
   stored: 0,
   attempt: 0,
+  own_tries: 0,
   error: null,
   waiting_until: null,
   waiting_for: null,
@@ -162,13 +163,20 @@ export class RunStore {
   /** Notes that the run waits, for what, and until when (milliseconds since 1970). */
   wait(
     claim: RunClaim,
-    waiting: { for: NonNullable<Run['waiting_for']>; until: number | null; attempt?: number; error?: string },
+    waiting: {
+      for: NonNullable<Run['waiting_for']>;
+      until: number | null;
+      attempt?: number;
+      ownTries?: number;
+      error?: string;
+    },
   ): Promise<boolean> {
     return this.#update(claim, {
       state: 'waiting',
       waiting_for: waiting.for,
       waiting_until: waiting.until,
       ...(waiting.attempt === undefined ? {} : { attempt: waiting.attempt }),
+      ...(waiting.ownTries === undefined ? {} : { own_tries: waiting.ownTries }),
       ...(waiting.error === undefined ? {} : { error: waiting.error }),
     });
   }

@@ -51,6 +51,8 @@ export interface RunTable {
   stored: number;
   /** Failures in a row. */
   attempt: number;
+  /** How often the own logic has failed on the batch that comes next. */
+  own_tries: number;
   error: string | null;
   waiting_until: number | null;
   waiting_for: 'limit' | 'retry' | 'turn' | null;
@@ -86,6 +88,29 @@ export interface SearchQueueTable {
   count: number;
 }
 
+/** A batch that the own logic did not take, as `seq`s: what is done with it stands in parked-batches.ts. */
+export interface ParkedBatchTable {
+  place: Generated<number>;
+  list: number;
+  seqs: string;
+  count: number;
+  tries: number;
+  error: string;
+  parked_at: number;
+  tried_at: number;
+}
+
+/** The beginning of something in a list that the copy cannot keep; by the hash of its whole text. */
+export interface QuarantineTable {
+  list: number;
+  hash: string;
+  reason: string;
+  excerpt: string;
+  length: number;
+  first_seen_at: number;
+  seen_at: number;
+}
+
 /** An instance whose copy is being removed: its runs wait until it is. */
 export interface RemovalTable {
   instance_id: string;
@@ -99,5 +124,7 @@ export interface Schema {
   records: RecordTable;
   seen_ranges: SeenRangeTable;
   search_queue: SearchQueueTable;
+  parked_batches: ParkedBatchTable;
+  quarantine: QuarantineTable;
   removals: RemovalTable;
 }

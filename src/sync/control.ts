@@ -1,4 +1,5 @@
 import type { InstanceStore } from '../store/instances.ts';
+import type { ParkedStore } from '../store/parked-batches.ts';
 import type { RecordStore } from '../store/records.ts';
 import type { RunKey, RunStore } from '../store/runs.ts';
 import type { TokenStore } from '../store/tokens.ts';
@@ -12,6 +13,7 @@ export interface ControlParts {
   tokens: TokenStore;
   runs: RunStore;
   records: RecordStore;
+  parked: ParkedStore;
   resources: readonly Resource[];
   status: StatusReader;
   /** Sees to it that these runs have a job, now. */
@@ -43,10 +45,16 @@ export class SyncControl implements InstanceControl {
   async syncNow(instanceId: string): Promise<void> {
     const instance = await this.#parts.instances.find(instanceId);
     if (instance?.status !== 'active') return;
-    const now = (this.#parts.now ?? Date.now)();
-    const keys = this.#parts.resources.map(({ name }) => ({ instanceId, resource: name }));
-    for (const key of keys) await this.#parts.runs.start(key, now);
-    await this.#parts.enqueue(keys);
+    await this.#start(this.#parts.resources.map(({ name }) => ({ instanceId, resource: name })));
+  }
+
+  /** Sees to it that every parked batch is tried soon: by the run under way before its next pages, or by a new one. */
+  async retryParked(instanceId: string): Promise<void> {
+    const instance = await this.#parts.instances.find(instanceId);
+    if (instance?.status !== 'active') return;
+    const parked = await this.#parts.parked.makeDue(instanceId);
+    const known = this.#parts.resources.filter(({ name }) => parked.includes(name));
+    await this.#start(known.map(({ name }) => ({ instanceId, resource: name })));
   }
 
   /** Stops after the request that is under way; progress stays. */
@@ -61,6 +69,12 @@ export class SyncControl implements InstanceControl {
       ({ state }) => state !== 'idle' && state !== 'failed',
     );
     await this.#parts.enqueue(unfinished.map(({ resource }) => ({ instanceId, resource })));
+  }
+
+  async #start(keys: readonly RunKey[]): Promise<void> {
+    const now = (this.#parts.now ?? Date.now)();
+    for (const key of keys) await this.#parts.runs.start(key, now);
+    await this.#parts.enqueue(keys);
   }
 
   async disconnect(instanceId: string, options: { deleteData: boolean }): Promise<void> {

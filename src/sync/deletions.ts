@@ -1,4 +1,5 @@
-import { callOwnLogic } from './own-logic-call.ts';
+import type { Run } from '../store/runs.ts';
+import { tellOwnLogic } from './own-logic-parking.ts';
 import type { SliceContext, SliceWork, SyncParts } from './slice-parts.ts';
 
 /** How many deletions make a batch. */
@@ -12,17 +13,19 @@ const BATCH = 100;
 export async function markDeletions(
   parts: SyncParts,
   work: SliceWork,
+  run: Run,
   context: SliceContext,
 ): Promise<boolean> {
-  const { instance, resource, claim } = work;
+  let tries = run.own_tries;
   for (let after: number | null = 0; after !== null; ) {
-    const unseen = await parts.deletions.unseen(claim, after, BATCH);
+    const unseen = await parts.deletions.unseen(work.claim, after, BATCH);
     after = unseen.after;
     if (unseen.records.length === 0) continue;
     const deleted = unseen.records.map((record) => JSON.parse(record.document));
-    await callOwnLogic(parts, { instance, resource: resource.name }, { deleted }, context);
+    const parking = await tellOwnLogic(parts, work, tries, { deleted }, context);
+    tries = 0;
     const seqs = unseen.records.map((record) => record.seq);
-    if (!(await parts.deletions.mark(claim, seqs, (parts.now ?? Date.now)()))) return false;
+    if (!(await parts.deletions.mark(work.claim, seqs, (parts.now ?? Date.now)(), parking))) return false;
   }
   return true;
 }

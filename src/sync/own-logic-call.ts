@@ -1,11 +1,15 @@
-import { ServiceError } from '../client/errors.ts';
+import { ServiceError, type ServiceErrorFacts } from '../client/errors.ts';
 import { LONGEST_RETRY_AFTER_MS } from '../client/retry-timing.ts';
 import type { Instance } from '../store/instances.ts';
 import type { RecordBatch, ServiceDocument } from './own-logic.ts';
+import { OwnLogicTime, OwnLogicTimeout } from './own-logic-time.ts';
 import type { SliceContext, SyncParts } from './slice-parts.ts';
 
 /** The changes of a batch, without what names its place. */
 export type BatchChanges = Partial<Pick<RecordBatch, 'created' | 'changed' | 'deleted'>>;
+
+/** What a call of the own logic works with. */
+export type OwnLogicParts = Pick<SyncParts, 'ownLogic' | 'ownLogicTimeoutMs' | 'serviceFor'>;
 
 /**
  * The longest that a call of the own logic waits, in milliseconds: for many windows of the limit. A batch that makes
@@ -13,32 +17,56 @@ export type BatchChanges = Partial<Pick<RecordBatch, 'created' | 'changed' | 'de
  */
 const OWN_LOGIC_MAX_WAIT_MS = LONGEST_RETRY_AFTER_MS;
 
+/** More of a reason is not kept, in UTF-16 units. */
+const LONGEST_REASON = 1_000;
+
+/** The own logic has failed on a batch, by itself: this uses up a try. */
+export class OwnLogicError extends ServiceError {
+  /** It took too long: another try will take as long. */
+  readonly isTimeout: boolean;
+  /** How often the own logic has failed on this batch. */
+  tries = 1;
+
+  constructor(message: string, facts: ServiceErrorFacts) {
+    super('wait', message, facts);
+    this.name = 'OwnLogicError';
+    this.isTimeout = facts.cause instanceof OwnLogicTimeout;
+  }
+}
+
 /**
  * Hands a batch to the integrator's function, if it changes anything. No permit is held meanwhile, so that the function
  * gets as many as there are.
  *
- * @throws ServiceError when the function throws: to wait on, unless the instance needs a new authorization
+ * @throws OwnLogicError when the function throws or takes too long; another ServiceError when it let one through that
+ *   the run has to wait for, or that asks for a new authorization
  */
 export async function callOwnLogic(
-  { ownLogic, serviceFor }: Pick<SyncParts, 'ownLogic' | 'serviceFor'>,
+  { ownLogic, ownLogicTimeoutMs, serviceFor }: OwnLogicParts,
   place: { instance: Instance; resource: string },
   changes: BatchChanges,
-  { logger, signal }: Pick<SliceContext, 'logger' | 'signal'>,
+  { logger, signal: shutdown }: Pick<SliceContext, 'logger' | 'signal'>,
 ): Promise<void> {
   const { created = [], changed = [], deleted = [] } = changes;
   if (created.length + changed.length + deleted.length === 0) return;
   const { instance, resource } = place;
   const { id: instanceId, company_id: companyId } = instance;
   const company = companyId ?? instanceId;
+  const time = new OwnLogicTime(ownLogicTimeoutMs, shutdown);
   const context = {
     logger,
-    signal,
+    get signal() {
+      return time.signal;
+    },
     get service() {
-      return serviceFor({ instanceId, company, signal, maxWaitMs: OWN_LOGIC_MAX_WAIT_MS });
+      const { signal, around } = time;
+      return serviceFor({ instanceId, company, signal, around, maxWaitMs: OWN_LOGIC_MAX_WAIT_MS });
     },
   };
   try {
-    await ownLogic({ instanceId, companyId, resource, created, changed, deleted }, context);
+    await time.limit(async () =>
+      ownLogic({ instanceId, companyId, resource, created, changed, deleted }, context),
+    );
   } catch (error) {
     throw ownLogicFailure(resource, error);
   }
@@ -46,20 +74,26 @@ export async function callOwnLogic(
 
 /**
  * What a failure of the own logic means for the run. A call of the service that has to wait, waits as a page does. One
- * that was refused for good (404, 422) is for the own logic to deal with: the page is tried again with it.
+ * that was refused for good (404, 422) is for the own logic to deal with: the batch is tried again with it.
  */
 function ownLogicFailure(resource: string, error: unknown): ServiceError {
-  const reason = error instanceof Error ? error.message : String(error);
-  const message = `The app's own logic failed on a batch of ${resource}: ${reason}`;
-  if (!(error instanceof ServiceError)) return new ServiceError('wait', message, { cause: error });
+  const message = `The app's own logic failed on a batch of ${resource}: ${reasonOf(error)}`;
+  if (!(error instanceof ServiceError)) return new OwnLogicError(message, { cause: error });
   const { remedy, status, retryAfterMs, tier, mayHaveTakenEffect } = error;
-  return new ServiceError(remedy === 'reauthorize' ? remedy : 'wait', message, {
-    cause: error,
-    mayHaveTakenEffect,
-    status,
-    retryAfterMs: remedy === 'wait' ? retryAfterMs : undefined,
-    tier,
-  });
+  const facts = { cause: error, mayHaveTakenEffect, status, tier };
+  if (remedy === 'reauthorize') return new ServiceError(remedy, message, { ...facts, retryAfterMs });
+  if (remedy === 'wait' && retryAfterMs !== undefined)
+    return new ServiceError(remedy, message, { ...facts, retryAfterMs });
+  return new OwnLogicError(message, facts);
+}
+
+/** Anything can be thrown, also what cannot be made a text. */
+function reasonOf(error: unknown): string {
+  try {
+    return String(error instanceof Error ? error.message : error).slice(0, LONGEST_REASON);
+  } catch {
+    return 'it threw something that says nothing.';
+  }
 }
 
 /** The documents at these places of a page. */

@@ -21,12 +21,12 @@ export interface RecordBatch {
 /** What the function below may use. */
 export interface OwnLogicContext {
   logger: Logger;
-  /** Aborted when the process shuts down. */
+  /** Aborted when the process shuts down, or the function has taken too long: hand it on to what can hang. */
   signal: AbortSignal;
   /**
    * The API of the service, with the authorization of the batch's company: `service.listTags()`,
    * `service.createChildTag({ tag_id }, { name })`. It keeps the limits together with the sync, and waits for them; let
-   * its errors through, and the page is tried again when there is a point in it.
+   * its errors through, and the batch is tried again when there is a point in it. Its time does not count as yours.
    */
   service: ServiceClient;
 }
@@ -35,9 +35,10 @@ export interface OwnLogicContext {
 export type OwnLogic = (batch: RecordBatch, context: OwnLogicContext) => Promise<void>;
 
 /**
- * YOUR LOGIC GOES HERE. Called inside the run, before the batch is stored: if it throws, the page is tried again
- * later, and shown as failed on the dashboard when it keeps throwing. A crash between your work and the store
- * repeats the batch, so make it idempotent (by the documents' `id`).
+ * YOUR LOGIC GOES HERE. Called inside the run, before the batch is stored: if it throws, or takes too long, the batch is
+ * tried again after pauses; then it is parked and shown on the dashboard, and the sync goes on without it. Each later
+ * run tries it once more, and so does a button, with its records as they are by then. A crash between your work and
+ * the store repeats the batch, so make it idempotent (by the documents' `id`).
  */
 export const onRecords: OwnLogic = async (batch, { logger }) => {
   const { created, changed, deleted } = batch;

@@ -1,10 +1,12 @@
 import type { ListPage } from '../client/list-page.ts';
 import type { Run } from '../store/runs.ts';
-import { callOwnLogic, documentsAt } from './own-logic-call.ts';
+import { documentsAt } from './own-logic-call.ts';
+import { tellOwnLogic } from './own-logic-parking.ts';
 import type { SliceContext, SliceWork, SyncParts } from './slice-parts.ts';
 
 /**
- * What is done with a page that was read: the integrator's logic, then records and cursor in one transaction.
+ * What is done with a page that was read: the integrator's logic, then records and cursor in one transaction, and with
+ * them what is set aside: records that cannot be kept, and the batch if the logic does not take it.
  *
  * @returns the run as it is now; undefined when it is somebody else's, or the instance is not active any more: nothing
  *   was written then
@@ -12,21 +14,25 @@ import type { SliceContext, SliceWork, SyncParts } from './slice-parts.ts';
  */
 export async function writePage(
   parts: SyncParts,
-  { instance, resource, claim }: SliceWork,
+  work: SliceWork,
   run: Run,
   page: ListPage,
   context: SliceContext,
 ): Promise<Run | undefined> {
   const changes = await parts.pages.compare(run, page);
-  const { created, changed, skipped, records } = changes;
-  if (skipped > 0) context.logger.warn({ skipped }, 'records without a usable id were left out');
-  await callOwnLogic(
+  const { created, changed, unusable, records } = changes;
+  if (unusable.length > 0) {
+    context.logger.warn({ records: unusable.length }, 'records cannot be kept: they are set aside');
+  }
+  const parking = await tellOwnLogic(
     parts,
-    { instance, resource: resource.name },
+    work,
+    run.own_tries,
     { created: documentsAt(page.results, created), changed: documentsAt(page.results, changed) },
     context,
   );
-  const written = await parts.pages.commit(claim, page, changes, (parts.now ?? Date.now)());
-  if (written !== undefined) parts.onPage?.({ resource: resource.name, records });
+  const now = (parts.now ?? Date.now)();
+  const written = await parts.pages.commit(work.claim, page, changes, now, parking);
+  if (written !== undefined) parts.onPage?.({ resource: work.resource.name, records });
   return written;
 }

@@ -1,5 +1,6 @@
 import type { RunKey } from '../store/runs.ts';
 import { markDeletions } from './deletions.ts';
+import { retryParked } from './own-logic-parking.ts';
 import { writePage } from './page.ts';
 import { PageReader } from './page-reader.ts';
 import { checkProgress } from './run-progress.ts';
@@ -8,8 +9,8 @@ import type { SliceContext, SliceOutcome, SyncParts } from './slice-parts.ts';
 import { beginTurn } from './turn.ts';
 
 /**
- * Works on a run for a while: page after page, as long as the budget grants requests and the slice lasts; after
- * the last page, the deletions. Everything it knows afterwards is in the store.
+ * Works on a run for a while: batches that are parked; then page after page, as long as the budget grants requests and
+ * the slice lasts; after the last page, the deletions. Everything it knows afterwards is in the store.
  *
  * @throws only what is wrong with this process (the database or Redis cannot be reached)
  */
@@ -23,6 +24,14 @@ export async function runSlice(parts: SyncParts, key: RunKey, context: SliceCont
   const work = { instance, resource, claim: { ...key, fence: claimed.fence } };
 
   let run = claimed;
+  try {
+    if (await retryParked(parts, work, run, beginTurn(context.hasRoom, now), context)) {
+      await parts.runs.wait(work.claim, { for: 'turn', until: null });
+      return { kind: 'yield', pages: run.pages };
+    }
+  } catch (error) {
+    return await endSlice(parts, work.claim, run, error, context);
+  }
   const reader = new PageReader(parts, work, run, context, beginTurn(context.hasRoom, now));
   try {
     while (run.phase === 'pages') {
@@ -44,8 +53,9 @@ export async function runSlice(parts: SyncParts, key: RunKey, context: SliceCont
       }
       run = written;
     }
-    const held = await markDeletions(parts, work, context);
+    const held = await markDeletions(parts, work, run, context);
     if (held && (await parts.runs.finish(work.claim, now()))) {
+      await parts.quarantine.forgetUnseen(key, run.started_at ?? 0);
       context.logger.info({ pages: run.pages, records: run.records }, 'the run is finished');
       parts.onRunEnd?.({ resource: resource.name, outcome: 'finished' });
     }

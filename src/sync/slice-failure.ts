@@ -3,6 +3,7 @@ import { backoffMs } from '../client/retry-timing.ts';
 import { NewerSchemaError } from '../store/newer-schema.ts';
 import type { Run, RunClaim } from '../store/runs.ts';
 import { VaultError } from '../tokens/vault.ts';
+import { OwnLogicError } from './own-logic-call.ts';
 import type { SliceContext, SliceOutcome, SyncParts } from './slice-parts.ts';
 
 /** Tries of a page before the run fails: with the pauses between them, about half a minute. */
@@ -57,12 +58,20 @@ export async function endSlice(
   }
 
   const attempt = run.attempt + 1;
-  if (attempt >= MOST_TRIES) {
+  // The own logic has a bound of its own, behind which its batch is parked.
+  const ownTries = failure instanceof OwnLogicError ? failure.tries : undefined;
+  if (ownTries === undefined && attempt >= MOST_TRIES) {
     return fail(`${failure.message} Tried ${attempt} times; it will be tried again by itself.`, true);
   }
-  const ms = backoffMs(attempt, Math.random());
+  const ms = backoffMs(ownTries ?? attempt, Math.random());
   context.logger.info({ err: error, attempt, waitMs: ms }, 'a page failed and is tried again');
   const until = now + ms;
-  await runs.wait(claim, { for: 'retry', until, attempt, error: hideSecrets(failure.message) });
+  await runs.wait(claim, {
+    for: 'retry',
+    until,
+    attempt,
+    error: hideSecrets(failure.message),
+    ...(ownTries === undefined ? {} : { ownTries }),
+  });
   return { kind: 'wait', until, pages: run.pages };
 }

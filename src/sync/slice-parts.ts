@@ -5,6 +5,8 @@ import type { ServiceApi } from '../client/service-api.ts';
 import type { DeletionStore } from '../store/deletions.ts';
 import type { Instance, InstanceStore } from '../store/instances.ts';
 import type { PageStore } from '../store/pages.ts';
+import type { ParkedStore } from '../store/parked-batches.ts';
+import type { QuarantineStore } from '../store/quarantine.ts';
 import type { RunClaim, RunStore } from '../store/runs.ts';
 import type { Tokens } from '../tokens/tokens.ts';
 import type { OwnLogic } from './own-logic.ts';
@@ -20,8 +22,12 @@ export interface SyncParts {
   runs: RunStore;
   pages: PageStore;
   deletions: DeletionStore;
+  parked: ParkedStore;
+  quarantine: QuarantineStore;
   resources: readonly Resource[];
   ownLogic: OwnLogic;
+  /** How long a call of it may take, without the calls of the service in it, in milliseconds. */
+  ownLogicTimeoutMs: number;
   /** Makes what the own logic calls the service with. */
   serviceFor(whose: ClientFor): ServiceClient;
   /** Told of every request that the limit grants to the sync, how long its run has waited for it. */

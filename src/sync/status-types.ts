@@ -10,7 +10,7 @@ export interface ResourceStatus {
   records: number;
   /** Records that the last finished run marked as deleted. */
   deleted: number;
-  /** Records without a usable id that the run could not keep. */
+  /** Records that the run could not keep. */
   skipped: number;
   /** Records in the copy, without the deleted ones. */
   stored: number;
@@ -21,6 +21,31 @@ export interface ResourceStatus {
   /** When a waiting run goes on, and why it waits. */
   waiting_until: string | null;
   waiting_for: 'limit' | 'retry' | 'turn' | null;
+  set_aside: SetAsideStatus;
+}
+
+/** What a resource has set aside: how much, and the first of it. Dates as ISO 8601 in UTC. */
+export interface SetAsideStatus {
+  /** Batches that the own logic did not take. */
+  parked: number;
+  parked_batches: {
+    records: number;
+    /** Of the first of them, as the copy knows it. */
+    first_id: string | null;
+    tries: number;
+    error: string;
+    parked_at: string;
+  }[];
+  /** Different records that cannot be kept, as far as they are counted. */
+  quarantined: number;
+  quarantined_records: {
+    reason: string;
+    /** How the record's text begins. */
+    excerpt: string;
+    /** How long the text is, in UTF-16 units. */
+    length: number;
+    first_seen_at: string;
+  }[];
 }
 
 /** The facts of the dashboard, as `GET /instances/:id/status` answers them. */
@@ -62,6 +87,8 @@ export interface InstanceControl {
   syncNow(instanceId: string): Promise<void>;
   pause(instanceId: string): Promise<void>;
   resume(instanceId: string): Promise<void>;
+  /** Hands what is parked to the own logic once more, at once. */
+  retryParked(instanceId: string): Promise<void>;
   /** Deletes the tokens and stops everything; with `deleteData` the copied records too. */
   disconnect(instanceId: string, options: { deleteData: boolean }): Promise<void>;
 }

@@ -6,10 +6,11 @@ import type { TokenRow, TokenStore } from '../store/tokens.ts';
 import { refreshExpiry } from '../tokens/expiry.ts';
 import type { Resource } from './resources.ts';
 import { nextStartAt } from './schedule.ts';
+import { readSetAside, type SetAsideParts } from './set-aside-status.ts';
 import type { InstanceStatus, ResourceStatus } from './status-types.ts';
 
 /** What the status of an instance is read from. */
-export interface StatusParts {
+export interface StatusParts extends SetAsideParts {
   instances: InstanceStore;
   tokens: TokenStore;
   runs: RunStore;
@@ -37,6 +38,10 @@ export class StatusReader {
       budget.read(instance.company_id ?? instanceId),
     ]);
     const runOf = new Map(runRows.map((run) => [run.resource, run]));
+    const resourceStatuses = resources.map(async ({ name }) => {
+      const setAside = await readSetAside(this.#parts, { instanceId, resource: name });
+      return [name, { ...resourceStatus(runOf.get(name)), set_aside: setAside }] as const;
+    });
     return {
       id: instance.id,
       name: instance.name,
@@ -48,7 +53,7 @@ export class StatusReader {
       next_sync_at: this.#nextSync(instance, runRows),
       token: tokenStatus(token),
       budget: budgetStatus(budgetState),
-      resources: Object.fromEntries(resources.map(({ name }) => [name, resourceStatus(runOf.get(name))])),
+      resources: Object.fromEntries(await Promise.all(resourceStatuses)),
     };
   }
 
@@ -94,7 +99,7 @@ function budgetStatus(state: BudgetState): InstanceStatus['budget'] {
   };
 }
 
-function resourceStatus(run: Run | undefined): ResourceStatus {
+function resourceStatus(run: Run | undefined): Omit<ResourceStatus, 'set_aside'> {
   return {
     state: run?.state ?? 'idle',
     pages: run?.pages ?? 0,

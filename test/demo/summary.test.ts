@@ -15,6 +15,7 @@ const RESOURCE: ResourceStatus = {
   error: null,
   waiting_until: null,
   waiting_for: null,
+  set_aside: { parked: 0, parked_batches: [], quarantined: 0, quarantined_records: [] },
 };
 
 function synced(name: string): SyncedCompany {

@@ -34,6 +34,8 @@ test('the log lines that the page explains are those of the sources', () => {
   const sources = [
     'src/sync/run-slice.ts',
     'src/sync/slice-failure.ts',
+    'src/sync/own-logic-parking.ts',
+    'src/sync/page.ts',
     'jobs/rotate-tokens.ts',
     'jobs/take-over.ts',
     'jobs/foreign-jobs.ts',

@@ -4,6 +4,8 @@ import { type Database, openDatabase } from '../../src/store/database.ts';
 import { DeletionStore } from '../../src/store/deletions.ts';
 import { InstanceStore } from '../../src/store/instances.ts';
 import { PageStore } from '../../src/store/pages.ts';
+import { ParkedStore } from '../../src/store/parked-batches.ts';
+import { QuarantineStore } from '../../src/store/quarantine.ts';
 import { RecordStore } from '../../src/store/records.ts';
 import { type Run, type RunKey, RunStore } from '../../src/store/runs.ts';
 import { SearchIndex } from '../../src/store/search-index.ts';
@@ -22,6 +24,8 @@ export interface TestStore {
   pages: PageStore;
   records: RecordStore;
   deletions: DeletionStore;
+  parked: ParkedStore;
+  quarantine: QuarantineStore;
   /** Installs a company; answers its instance's id. */
   addInstance(): Promise<string>;
   /** A run of a new instance (or of a given one), claimed by a worker. */
@@ -80,6 +84,8 @@ export async function openTestStore(path = `${tempDir()}/app.db`): Promise<TestS
     pages,
     records: new RecordStore(db),
     deletions,
+    parked: new ParkedStore(db),
+    quarantine: new QuarantineStore(db),
     addInstance,
     async claimRun(key) {
       const ofRun = key ?? { instanceId: await addInstance(), resource: 'contacts' };

@@ -24,8 +24,8 @@ async function call(
   };
   const context = { logger: testLogger().logger, signal: shutdown.signal };
   const place = { instance: of, resource: 'conversations' };
-  await callOwnLogic({ ownLogic, serviceFor }, place, changes, context);
-  return { made, signal: shutdown.signal };
+  await callOwnLogic({ ownLogic, ownLogicTimeoutMs: 60_000, serviceFor }, place, changes, context);
+  return { made, shutdown };
 }
 
 /** What the run is told when the own logic throws this. */
@@ -39,10 +39,12 @@ async function failure(thrown: unknown): Promise<ServiceError> {
 
 describe('the service that the own logic is handed', () => {
   it('is that of the batch’s instance, ends with the process, and waits for many windows', async () => {
-    const { made, signal } = await call(async (_batch, { service }) => {
+    const { made, shutdown } = await call(async (_batch, { service }) => {
       expect(service).toBeDefined();
     });
-    expect(made).toEqual([{ instanceId: 'ins_1', company: 'cmp_1', signal, maxWaitMs: 900_000 }]);
+    expect(made).toMatchObject([{ instanceId: 'ins_1', company: 'cmp_1', maxWaitMs: 900_000 }]);
+    shutdown.abort();
+    expect(made[0]?.signal?.aborted).toBe(true);
   });
 
   it('keeps the limits by the instance where the company is not known, as the sync does', async () => {

@@ -50,6 +50,7 @@ export class FakeDomain {
   readonly control: InstanceControl = {
     status: async (id) => this.instances.get(id),
     syncNow: async (id) => void this.calls.push(`sync ${id}`),
+    retryParked: async (id) => void this.calls.push(`retry ${id}`),
     pause: async (id) => this.#change('pause', id, { status: 'paused' }),
     resume: async (id) => this.#change('resume', id, { status: 'active' }),
     disconnect: async (id, { deleteData }) => {

@@ -25,6 +25,7 @@ export function resourceStatus(changes: Partial<ResourceStatus> = {}): ResourceS
     error: null,
     waiting_until: null,
     waiting_for: null,
+    set_aside: { parked: 0, parked_batches: [], quarantined: 0, quarantined_records: [] },
     ...changes,
   };
 }

@@ -19,28 +19,35 @@ export interface ClientParts extends SenderParts {
   guards?: Partial<GuardRules>;
 }
 
-/** Whose client it is; `maxWaitMs` is half a minute when left out. */
-export type ClientFor = Omit<CallFor, 'maxWaitMs'> & { maxWaitMs?: number };
+/** Whose client it is. */
+export interface ClientFor extends Omit<CallFor, 'maxWaitMs'> {
+  /** Half a minute when left out, in milliseconds. */
+  maxWaitMs?: number;
+  /** Sees each request through, with all its waits: so that somebody knows when one is under way. */
+  around?: <Answer>(request: () => Promise<Answer>) => Promise<Answer>;
+}
 
 /** Makes the methods of a client, one a route of the contract, for one instance. */
 export function createServiceClient(parts: ClientParts, whose: ClientFor): ServiceClient {
   const rules = { ...GUARDS, ...parts.guards };
   const target = { ...whose, maxWaitMs: whose.maxWaitMs ?? MAX_WAIT_MS };
+  const { around = (request) => request() } = whose;
+  const send = (prepared: PreparedCall) => around(() => sendCall(parts, target, prepared));
   const prepare = (contract: RouteContract, args: readonly unknown[]) =>
     prepareCall(contract, args, parts.apiUrl, rules);
 
   const call =
     (contract: RouteContract) =>
     async (...args: unknown[]) =>
-      sendCall(parts, target, prepare(contract, args));
+      send(prepare(contract, args));
   const pages =
     (contract: RouteContract) =>
     (...args: unknown[]) =>
-      pagesOf(parts, target, () => prepare(contract, args));
+      pagesOf(parts, send, () => prepare(contract, args));
   const each =
     (contract: RouteContract) =>
     (...args: unknown[]) =>
-      itemsOf(pagesOf(parts, target, () => prepare(contract, args)));
+      itemsOf(pagesOf(parts, send, () => prepare(contract, args)));
 
   const lists = ROUTES.filter(([, { list }]) => list);
   // The table that the methods are made from is the one that their types are made from.
@@ -59,15 +66,16 @@ function methods<Made>(
 }
 
 /** The pages of a list, each from the address that the one before gave (Pagination, 3 and 4). */
-async function* pagesOf(parts: ClientParts, target: CallFor, first: () => PreparedCall) {
+async function* pagesOf(
+  parts: ClientParts,
+  send: (call: PreparedCall) => Promise<unknown>,
+  first: () => PreparedCall,
+) {
   const call = first();
   const chain = new PageChain();
   let address = call.request.url.href;
   for (let { url } = call.request; ; ) {
-    const page = (await sendCall(parts, target, {
-      ...call,
-      request: { ...call.request, url },
-    })) as Page<unknown>;
+    const page = (await send({ ...call, request: { ...call.request, url } })) as Page<unknown>;
     yield page;
     const { next } = page._pagination;
     if (next === null) return;

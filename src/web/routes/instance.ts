@@ -9,11 +9,13 @@ import { saveSession, takeFlash } from '../session-actions.ts';
 import { actionsFor, type InstanceAction } from '../view/actions.ts';
 import { dashboardValues } from '../view/dashboard-values.ts';
 import { formatInstant } from '../view/format.ts';
+import { SET_ASIDE_LINES } from '../view/set-aside-values.ts';
 import type { WebDependencies } from '../web-dependencies.ts';
 import { notFound } from '../web-error.ts';
 
 const DONE: Record<InstanceAction, string> = {
   sync: 'A sync has been started.',
+  retry: 'What was parked is tried again now.',
   pause: 'Paused. Nothing is copied until you resume.',
   resume: 'Resumed. The sync goes on where it stopped.',
   disconnect: 'Disconnected. The app has given up its access.',
@@ -42,6 +44,7 @@ async function act(deps: WebDependencies, req: Request, id: string, action: Inst
     };
   }
   if (action === 'sync') await control.syncNow(id);
+  else if (action === 'retry') await control.retryParked(id);
   else if (action === 'pause') await control.pause(id);
   else if (action === 'resume') await control.resume(id);
   else if (action === 'forget') {
@@ -70,6 +73,7 @@ export function instanceRoutes(
       installedText: formatInstant(status.installed_at),
       resources: deps.resources.filter(({ name }) => status.resources[name]),
       actions: actionsFor(status),
+      setAsideLines: SET_ASIDE_LINES,
       values: dashboardValues(status, deps.resources, {}, now()),
       formatInstant,
       flash: takeFlash(req),

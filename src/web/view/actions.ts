@@ -1,10 +1,10 @@
 import type { InstanceState, InstanceStatus } from '../../sync/status-types.ts';
 
 /** What an administrator can do to an instance by button. */
-export type InstanceAction = 'sync' | 'pause' | 'resume' | 'disconnect' | 'forget';
+export type InstanceAction = 'sync' | 'retry' | 'pause' | 'resume' | 'disconnect' | 'forget';
 
 const ACTIONS: Record<Exclude<InstanceState, 'disconnected'>, readonly InstanceAction[]> = {
-  active: ['sync', 'pause', 'disconnect'],
+  active: ['sync', 'retry', 'pause', 'disconnect'],
   paused: ['resume', 'disconnect'],
   needs_reauthorization: ['disconnect'],
 };

@@ -5,6 +5,7 @@ import { budgetValues } from './budget-values.ts';
 import { instanceWords } from './instance-words.ts';
 import { type LiveValues, mergeLiveValues } from './live-values.ts';
 import { type RecordsPerSecond, resourceValues } from './resource-values.ts';
+import { setAsideShown, setAsideValues } from './set-aside-values.ts';
 import { tokenValues } from './token-values.ts';
 
 /** Whether there is anything that a sync could start. */
@@ -26,10 +27,15 @@ export function dashboardValues(
   now: number,
 ): LiveValues {
   const words = instanceWords(status, resources, now);
-  const parts = resources.flatMap(({ name }) => {
+  const known = resources.flatMap(({ name }) => {
     const resource = status.resources[name];
-    return resource ? [resourceValues(name, resource, status.status, paces[name], now)] : [];
+    return resource ? [{ name, resource }] : [];
   });
+  const parts = known.flatMap(({ name, resource }) => [
+    resourceValues(name, resource, status.status, paces[name], now),
+    ...setAsideValues(name, resource),
+  ]);
+  const aside = known.map(({ resource }) => resource);
   return mergeLiveValues([
     {
       text: {
@@ -49,6 +55,7 @@ export function dashboardValues(
       },
     },
     ...parts,
+    setAsideShown(aside, status.status),
     budgetValues(status.budget, now),
     tokenValues(status),
   ]);

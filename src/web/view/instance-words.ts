@@ -105,6 +105,15 @@ function activeWords(status: InstanceStatus, resources: NamedResource[], now: nu
       next: 'There is nothing to do.',
     };
   }
+  const parked = resources.filter((resource) => resource.status.set_aside.parked > 0);
+  if (parked.length > 0) {
+    return {
+      tone: 'warn',
+      label: 'Needs a look',
+      headline: `The copy is up to date, but the app’s own logic did not take all ${listOf(parked.map(({ title }) => title))}.`,
+      next: `What it did not take stands below, and is tried again by every sync. ${nextSync(status, now)}`,
+    };
+  }
   return {
     tone: 'good',
     label: 'Up to date',

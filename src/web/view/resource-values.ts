@@ -42,8 +42,7 @@ function progressText(resource: ResourceStatus): string {
 function remarks(resource: ResourceStatus): string {
   const parts = [];
   if (resource.deleted > 0) parts.push(`${formatCount(resource.deleted, 'record')} deleted at the service`);
-  if (resource.skipped > 0)
-    parts.push(`${formatCount(resource.skipped, 'record')} without a usable id left out`);
+  if (resource.skipped > 0) parts.push(`${formatCount(resource.skipped, 'record')} could not be kept`);
   return parts.join(' · ');
 }
 

@@ -52,6 +52,7 @@ describe('instanceWords', () => {
         ownLogic: async () => {
           throw new Error('no such table: leads');
         },
+        ownLogicTimeoutMs: 60_000,
         serviceFor: () => ({}) as ServiceClient,
       },
       { instance, resource: 'contacts' },

@@ -1,0 +1,163 @@
+import type { Database } from './database.ts';
+import { LIST_OF, type RunClaim, type RunKey } from './runs.ts';
+
+/** So many batches of a list wait at the most: behind them its pages wait. */
+const MOST_PARKED = 1_000;
+
+/** The records of a batch, by `seq`. */
+export interface BatchSeqs {
+  created: number[];
+  changed: number[];
+  deleted: number[];
+}
+
+/** Why a batch is parked. */
+export interface Parking {
+  /** In words for an administrator. */
+  error: string;
+  /** How often the own logic was called with it. */
+  tries: number;
+}
+
+/** A parked batch whose turn it is. */
+export interface DueBatch {
+  place: number;
+  /** The records' texts as they are now: without those that a later batch has told already. */
+  created: string[];
+  changed: string[];
+  deleted: string[];
+}
+
+/** A parked batch, for people to look at. */
+export interface ParkedBatch extends Parking {
+  /** How many records it has, and the id of the first. */
+  count: number;
+  first_id: string | null;
+  /** Milliseconds since 1970; `tried_at` is 0 when it is to be tried at once. */
+  parked_at: number;
+  tried_at: number;
+}
+
+/**
+ * The table of batches that the own logic did not take. It holds no documents, only which records: when a batch is tried
+ * again, each of them comes as it is in the copy then, so that nothing older follows on something newer. A record that
+ * was deleted since, or is back, is left out: that is told by a batch of its own.
+ */
+export class ParkedStore {
+  readonly #db: Database;
+  readonly #statements: ReturnType<typeof prepare>;
+
+  constructor(db: Database) {
+    this.#db = db;
+    this.#statements = prepare(db);
+  }
+
+  /** Parks a batch, within the transaction that writes its records. @param now milliseconds since 1970 */
+  parkNow(
+    list: number,
+    { created, changed, deleted }: BatchSeqs,
+    { tries, error }: Parking,
+    now: number,
+  ): void {
+    const count = created.length + changed.length + deleted.length;
+    this.#statements.park.run(
+      list,
+      JSON.stringify({ created, changed, deleted }),
+      count,
+      tries,
+      error,
+      now,
+      now,
+    );
+  }
+
+  count({ instanceId, resource }: RunKey): Promise<number> {
+    return this.#db.atOnce(() => this.#statements.count.get(instanceId, resource)?.count ?? 0);
+  }
+
+  /** Whether no more can be parked of a list. */
+  async isFull(key: RunKey): Promise<boolean> {
+    return (await this.count(key)) >= MOST_PARKED;
+  }
+
+  /**
+   * The batch that was tried longest ago.
+   *
+   * @param triedBefore milliseconds since 1970: when the run began, so that each run tries each batch once
+   */
+  nextDue({ instanceId, resource }: RunKey, triedBefore: number): Promise<DueBatch | undefined> {
+    const { due, live, gone } = this.#statements;
+    return this.#db.atOnce(() => {
+      const row = due.get(instanceId, resource, triedBefore);
+      if (row === undefined) return undefined;
+      const seqs: BatchSeqs = JSON.parse(row.seqs);
+      const texts = (statement: typeof live, of: readonly number[]) =>
+        of.flatMap((seq) => statement.get(seq)?.document ?? []);
+      return {
+        place: row.place,
+        created: texts(live, seqs.created),
+        changed: texts(live, seqs.changed),
+        deleted: texts(gone, seqs.deleted),
+      };
+    });
+  }
+
+  /** Takes a batch out that the own logic has taken, if the claim is still the newest. @returns whether it is */
+  take(claim: RunClaim, place: number): Promise<boolean> {
+    return this.#db.writeAtOnce(() => this.#statements.take.run({ ...claim, place }).changes > 0);
+  }
+
+  /** Notes that the own logic has not taken a batch, if the claim is still the newest. @returns whether it is */
+  keep(claim: RunClaim, place: number, error: string, now: number): Promise<boolean> {
+    return this.#db.writeAtOnce(() => this.#statements.keep.run({ ...claim, place, error, now }).changes > 0);
+  }
+
+  /** Makes all batches of an instance due at once. @returns the resources that have any */
+  async makeDue(instanceId: string): Promise<string[]> {
+    const rows = await this.#db.writeAtOnce(() => this.#statements.hurry.all(instanceId));
+    const lists = new Set(rows.map(({ list }) => list));
+    return this.#db.atOnce(() =>
+      [...lists].flatMap((list) => this.#statements.resource.get(list)?.resource ?? []),
+    );
+  }
+
+  /** Batches of a list, those that are tried next first. */
+  list({ instanceId, resource }: RunKey, limit: number): Promise<ParkedBatch[]> {
+    return this.#db.atOnce(() => this.#statements.some.all(instanceId, resource, limit));
+  }
+}
+
+function prepare(db: Database) {
+  const ours = `place = :place and exists (
+    select 1 from runs where instance_id = :instanceId and resource = :resource and fence = :fence)`;
+  return {
+    park: db.prepare<[number, string, number, number, string, number, number]>(`
+      insert into parked_batches (list, seqs, count, tries, error, parked_at, tried_at)
+      values (?, ?, ?, ?, ?, ?, ?)`),
+    count: db.prepare<[string, string], { count: number }>(
+      `select count(*) as count from parked_batches where list = ${LIST_OF}`,
+    ),
+    due: db.prepare<[string, string, triedBefore: number], { place: number; seqs: string }>(`
+      select place, seqs from parked_batches
+      where list = ${LIST_OF} and tried_at < ? order by tried_at, place limit 1`),
+    live: db.prepare<[seq: number], { document: string }>(
+      'select document from records where seq = ? and deleted_at is null',
+    ),
+    gone: db.prepare<[seq: number], { document: string }>(
+      'select document from records where seq = ? and deleted_at is not null',
+    ),
+    take: db.prepare<[Record<string, string | number>]>(`delete from parked_batches where ${ours}`),
+    keep: db.prepare<[Record<string, string | number>]>(
+      `update parked_batches set tries = tries + 1, error = :error, tried_at = :now where ${ours}`,
+    ),
+    hurry: db.prepare<[string], { list: number }>(`
+      update parked_batches set tried_at = 0
+      where list in (select list from runs where instance_id = ?) returning list`),
+    resource: db.prepare<[list: number], { resource: string }>('select resource from runs where list = ?'),
+    some: db.prepare<[string, string, limit: number], ParkedBatch>(`
+      select count, tries, error, parked_at, tried_at, (
+        select id from records where seq = coalesce(
+          seqs ->> '$.created[0]', seqs ->> '$.changed[0]', seqs ->> '$.deleted[0]')) as first_id
+      from parked_batches where list = ${LIST_OF} order by tried_at, place limit ?`),
+  };
+}
