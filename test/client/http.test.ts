@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ServiceError } from '../../src/client/errors.ts';
 import { HttpClient } from '../../src/client/http.ts';
 import { findFreePort } from '../../src/runtime/free-port.ts';
+import { startTcpProxy } from '../support/tcp-proxy.ts';
 
 const MEGABYTE = 1024 * 1024;
 
@@ -15,6 +16,8 @@ let server: Server;
 let origin: string;
 const http = new HttpClient();
 const impatient = new HttpClient(100);
+/** For what has to succeed before something else fails. */
+const brisk = new HttpClient(700);
 
 beforeAll(async () => {
   server = createServer((request, response) => {
@@ -26,7 +29,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await Promise.all([http.close(), impatient.close()]);
+  await Promise.all([http, impatient, brisk].map((client) => client.close()));
   server.closeAllConnections();
   server.close();
 });
@@ -139,6 +142,35 @@ test('a service that begins and never ends is given up on in time', async () => 
   expect(error.message).toContain('did not answer within');
 });
 
+test('a connection that is half open by now is given up on in time, and the next request gets another one', async () => {
+  const proxy = await startTcpProxy(Number(new URL(origin).port));
+  const url = new URL(`http://127.0.0.1:${proxy.port}/contacts`);
+  handle = (_request, response) => {
+    response.end('{}');
+  };
+  await brisk.send({ method: 'GET', url });
+  expect(proxy.open).toBe(1);
+  proxy.silence();
+  const error = await failure(brisk.send({ method: 'GET', url }));
+  expect(error).toMatchObject({ remedy: 'wait', unsent: false });
+  expect(error.message).toContain('did not answer within');
+  await proxy.pass();
+  expect((await brisk.send({ method: 'GET', url })).status).toBe(200);
+});
+
+test('a service that drips is waited for no longer than for any answer', async () => {
+  const proxy = await startTcpProxy(Number(new URL(origin).port));
+  const url = new URL(`http://127.0.0.1:${proxy.port}/contacts`);
+  handle = (_request, response) => {
+    response.end(JSON.stringify({ _results: Array(100).fill({ id: 'crd_1' }) }));
+  };
+  proxy.slow(1, 5);
+  const error = await failure(brisk.send({ method: 'GET', url }));
+  expect(error.message).toContain('did not answer within');
+  await proxy.pass();
+  expect((await brisk.send({ method: 'GET', url })).body).toContain('crd_1');
+});
+
 test('whoever asked can end the request early', async () => {
   const asked = Promise.withResolvers<void>();
   const closed = Promise.withResolvers<void>();
@@ -239,7 +271,7 @@ test.each([
     response.writeHead(429, headers).flushHeaders();
     write(response);
   };
-  const answer = await impatient.send({ method: 'GET', url: new URL(origin) });
+  const answer = await brisk.send({ method: 'GET', url: new URL(origin) });
   expect(answer.status).toBe(429);
   expect(answer.headers['retry-after']).toBe('7');
   expect(answer.body.length).toBeLessThan(100_000);
