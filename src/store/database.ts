@@ -6,6 +6,7 @@ import { Kysely, sql, type Transaction } from 'kysely';
 import { isBusy } from './busy.ts';
 import { isKnownMigration, migrate } from './migrate.ts';
 import { type NewerSchemaError, SchemaWatch } from './newer-schema.ts';
+import { Patience } from './patience.ts';
 import { PatientDialect } from './patient-dialect.ts';
 import type { Schema } from './schema.ts';
 import { explainTrouble, isDamage } from './trouble.ts';
@@ -48,13 +49,16 @@ export class Database extends Kysely<Schema> {
   readonly #doNotWait: Sqlite.Statement;
   readonly #wait: Sqlite.Statement;
   readonly #schema: SchemaWatch;
+  readonly #patience: Patience;
   /** An error that said that the file is damaged, wherever in it: it stays so. */
   #damage: unknown;
 
   /** @param keepsThreadMs how long SQLite itself waits for another process's lock, in milliseconds */
   constructor(sqlite: Sqlite.Database, keepsThreadMs: number) {
     const explain = (error: unknown) => this.#explain(error);
-    super({ dialect: new PatientDialect(sqlite, { patienceMs: BUSY_TIMEOUT_MS, explain }) });
+    const patience = new Patience(BUSY_TIMEOUT_MS);
+    super({ dialect: new PatientDialect(sqlite, { patience, explain }) });
+    this.#patience = patience;
     this.#sqlite = sqlite;
     this.#inTransaction = sqlite.transaction((work) => work());
     this.#doNotWait = sqlite.prepare('pragma busy_timeout = 0');
@@ -102,14 +106,18 @@ export class Database extends Kysely<Schema> {
    * Runs prepared statements in a transaction of their own, which holds the write lock from its beginning. While another
    * connection writes, it is tried again, and the event loop does other things.
    *
-   * @param patienceMs how long, in milliseconds
+   * @param patienceMs how long, in milliseconds; by default seconds, unless somebody has just waited in vain
    * @throws when another connection writes for longer; NewerSchemaError when the schema is a newer version's by now
    */
-  async writeAtOnce<T>(work: () => T, patienceMs = BUSY_TIMEOUT_MS): Promise<T> {
+  async writeAtOnce<T>(work: () => T, patienceMs = this.#patience.ms): Promise<T> {
     const giveUpAt = performance.now() + patienceMs;
     for (;;) {
-      const written = await this.#between(() => this.#tryToWrite(work, performance.now() >= giveUpAt));
-      if (written !== undefined) return written.result;
+      const isLastTime = performance.now() >= giveUpAt;
+      const written = await this.#between(() => this.#tryToWrite(work, isLastTime));
+      if (written !== undefined) {
+        this.#patience.renew();
+        return written.result;
+      }
       await sleep(LOCKED_PAUSE_MS);
     }
   }
@@ -153,8 +161,10 @@ export class Database extends Kysely<Schema> {
       });
       return { result: result as T };
     } catch (error) {
-      if (hasBegun || isLastTime || !isBusy(error)) throw error;
-      return undefined;
+      if (hasBegun || !isBusy(error)) throw error;
+      if (!isLastTime) return undefined;
+      this.#patience.wearOut();
+      throw error;
     } finally {
       this.#wait.get();
     }

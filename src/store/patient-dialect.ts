@@ -2,16 +2,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type Sqlite from 'better-sqlite3';
 import { type CompiledQuery, type DatabaseConnection, SqliteDialect, SqliteDriver } from 'kysely';
 import { isBusy } from './busy.ts';
+import type { Patience } from './patience.ts';
 
 /** How soon a query that found another process's write under way is tried again, in milliseconds. */
 const PAUSE_MS = 5;
+
+/** Readers get through beside a writer: that they did says nothing of the lock. */
+const WRITES: ReadonlySet<string> = new Set(['InsertQueryNode', 'UpdateQueryNode', 'DeleteQueryNode']);
 
 /** Who asks for the write lock by name waits in a way of its own. */
 const ASKS_FOR_LOCK = /^\s*begin immediate/i;
 
 interface PatientOptions {
-  /** How long a query waits, in milliseconds. */
-  patienceMs: number;
+  /** How long a query waits. */
+  patience: Patience;
   /** Given every error that a query ends with; what it returns is thrown. */
   explain(error: unknown): unknown;
 }
@@ -52,16 +56,21 @@ class PatientDriver extends SqliteDriver {
 }
 
 function patient(connection: DatabaseConnection, options: PatientOptions): DatabaseConnection {
-  const { patienceMs, explain } = options;
+  const { patience, explain } = options;
   return {
     async executeQuery<Row>(query: CompiledQuery) {
-      const giveUpAt = performance.now() + patienceMs;
+      const giveUpAt = performance.now() + patience.ms;
       for (;;) {
         try {
-          return await connection.executeQuery<Row>(query);
+          const result = await connection.executeQuery<Row>(query);
+          if (WRITES.has(query.query.kind)) patience.renew();
+          return result;
         } catch (error) {
-          const isOver = performance.now() >= giveUpAt || ASKS_FOR_LOCK.test(query.sql);
-          if (isOver || !isBusy(error)) throw explain(error);
+          if (!isBusy(error) || ASKS_FOR_LOCK.test(query.sql)) throw explain(error);
+          if (performance.now() >= giveUpAt) {
+            patience.wearOut();
+            throw explain(error);
+          }
         }
         await sleep(PAUSE_MS);
       }

@@ -1,6 +1,7 @@
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import { joinDatabase } from '../../src/store/database.ts';
+import { Patience } from '../../src/store/patience.ts';
 import { openTestStore } from './test-store.ts';
 
 const store = await openTestStore();
@@ -42,4 +43,23 @@ test('the check waits, too, and leaves nothing behind', async () => {
   const before = store.db.prepare<[], number>('pragma user_version').pluck().get();
   await whileLocked(() => store.db.check());
   expect(store.db.prepare<[], number>('pragma user_version').pluck().get()).toBe(before);
+});
+
+test('one that waited in vain tells the others not to wait for long, until one gets through', () => {
+  const patience = new Patience(5_000);
+  expect(patience.ms).toBe(5_000);
+  patience.wearOut();
+  expect(patience.ms).toBeLessThan(1_000);
+  patience.renew();
+  expect(patience.ms).toBe(5_000);
+});
+
+test('a check that was in vain makes the next write give up soon, and one that gets through is the end of that', async () => {
+  const id = await store.addInstance();
+  other.prepare('begin immediate').run();
+  await expect(store.db.check()).rejects.toThrow(/Another process has kept the database locked/);
+  await expect(store.instances.setStatus(id, 'paused', { from: ['active'] })).rejects.toThrow(/locked/);
+  other.prepare('commit').run();
+  await store.db.check();
+  await whileLocked(() => store.instances.setStatus(id, 'paused', { from: ['active'] }));
 });
