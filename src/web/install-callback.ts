@@ -18,7 +18,7 @@ import type { WebDependencies } from './web-dependencies.ts';
 /** Longer than a state can live. */
 const CLAIM_SECONDS = 15 * 60;
 
-/** How long one callback of a session keeps the next one waiting if its process dies, in milliseconds. */
+/** How long one callback of a session may keep the next one waiting, in milliseconds; a few seconds if its process dies. */
 const TURN_MS = 60_000;
 
 /** How long a change of the session may take, in milliseconds. */

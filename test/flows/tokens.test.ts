@@ -58,9 +58,9 @@ test('a year with the sweep running never asks for a new authorization', async (
   for (let day = 0; day < 366; day++) {
     await control.clock({ advance_ms: DAY_MS });
     await rotateTokens(upkeep, log.logger, new AbortController().signal);
-    expect((await readStatus(browser, id)).status).toBe('active');
+    if (day % 30 === 0) expect((await readStatus(browser, id)).status).toBe('active');
   }
-  expect((await readStatus(browser, id)).token.rotations).toBe(2);
+  expect(await readStatus(browser, id)).toMatchObject({ status: 'active', token: { rotations: 2 } });
 });
 
 test('a refresh token that is no longer good stops the jobs, and a new authorization repairs it', async () => {

@@ -12,8 +12,8 @@ import { startTokenServer } from '../tokens/token-server.ts';
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const START = Date.UTC(2026, 2, 1, 12, 0, 0);
-const HOURS = 4;
-const STEP_AT_MINUTE = 95;
+const HOURS = 3;
+const STEP_AT_MINUTE = 65;
 
 const server = await startTokenServer();
 const redis = new Redis((await startTestRedis()).url);
