@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { tempDir } from '../support/temp-dir.ts';
+import { makeFirstSchema } from './first-schema.ts';
+import { openTestStore, pageOf } from './test-store.ts';
+
+const KEY = { instance_id: 'ins_1', resource: 'contacts' };
+
+test('ids of a copy from before that are numbers are told from texts, and nothing looks new or changed for it', async () => {
+  const path = `${tempDir()}/app.db`;
+  const documents = [
+    ['7', '{"id":7}'],
+    ['-7', '{"n":1.0,"id":-7}'],
+    ['8', '{"id":"8"}'],
+    ['9x', '{"id":"9x"}'],
+    ['#7', '{"id":"#7"}'],
+    ['##7', '{"id":"##7"}'],
+    ['#', '{"id":"#"}'],
+    ['12345678901234567890', '{"id":12345678901234567890}'],
+  ];
+  await makeFirstSchema(
+    path,
+    documents.map(([id = '', document = '']) => ({ id, document, generation: 1 })),
+  );
+  const store = await openTestStore(path);
+  const page = pageOf([...documents.map(([, document = '']) => document), '{"id":"7"}', '{"id":8}']);
+  expect(await store.pages.compare(KEY, page)).toMatchObject({
+    created: [documents.length, documents.length + 1],
+    changed: [],
+    unusable: [],
+  });
+});

@@ -1,0 +1,131 @@
+import { expect, test } from 'vitest';
+import { NOW, openTestStore, pageOf } from './test-store.ts';
+
+const store = await openTestStore();
+const { db, pages, parked, runs } = store;
+const PARKING = { error: 'It failed.', tries: 5 };
+const NEXT = 'https://x.example/next';
+
+type Claim = Awaited<ReturnType<typeof store.claimRun>>['claim'];
+
+/** Writes a page whose batch is parked. */
+async function park(claim: Claim, documents: string[], now = NOW) {
+  const page = pageOf(documents, NEXT);
+  const key = { instance_id: claim.instanceId, resource: claim.resource };
+  return pages.commit(claim, page, await pages.compare(key, page), now, PARKING);
+}
+
+/** What is due in a run that began after all that was parked. */
+const due = (claim: Claim) => parked.nextDue(claim, NOW + 1_000);
+
+test('a batch is parked with its page, or not at all', async () => {
+  const { claim } = await store.claimRun();
+  await store.write(claim, ['{"id":"differs","n":1}', '{"id":"back"}', '{"id":"same"}'], { next: NEXT });
+  await store.remove(claim, ['back'], NOW);
+  const newer = await runs.claim(claim);
+  expect(await park(claim, ['{"id":"lost"}'])).toBeUndefined();
+  expect(await parked.count(claim)).toBe(0);
+
+  const held = { ...claim, fence: newer?.fence ?? 0 };
+  await park(held, ['{"id":"new"}', '{"id":"differs","n":2}', '{"id":"back"}', '{"id":"same"}']);
+  expect(await due(held)).toMatchObject({
+    created: ['{"id":"back"}', '{"id":"new"}'],
+    changed: ['{"id":"differs","n":2}'],
+    deleted: [],
+  });
+  expect(await parked.list(held, 5)).toEqual([
+    { ...PARKING, count: 3, first_id: 'back', parked_at: NOW, tried_at: NOW },
+  ]);
+});
+
+test('deletions are parked with their marks', async () => {
+  const { claim } = await store.claimRun();
+  await store.write(claim, ['{"id":"1"}', '{"id":"2"}']);
+  await runs.finish(claim, NOW);
+  const { claim: second } = await store.claimRun(claim);
+  const unseen = (await store.deletions.unseen(second, 0, 10)).records.map(({ seq }) => seq);
+  expect(await store.deletions.mark({ ...second, fence: second.fence - 1 }, unseen, NOW, PARKING)).toBe(
+    false,
+  );
+  expect(await parked.count(claim)).toBe(0);
+  expect(await store.deletions.mark(second, unseen, NOW, PARKING)).toBe(true);
+  expect(await due(second)).toMatchObject({ created: [], deleted: ['{"id":"1"}', '{"id":"2"}'] });
+});
+
+test('records are told as they are by then; what another batch has told is left out', async () => {
+  const { claim } = await store.claimRun();
+  await park(claim, ['{"id":"changed","n":1}', '{"id":"gone"}', '{"id":"still"}']);
+  await store.write(claim, ['{"id":"changed","n":2}'], { next: NEXT });
+  await store.remove(claim, ['gone'], NOW);
+  expect(await due(claim)).toMatchObject({
+    created: ['{"id":"changed","n":2}', '{"id":"still"}'],
+    deleted: [],
+  });
+});
+
+test('each run has each batch once, those first that were tried longest ago; whoever hurries has all at once', async () => {
+  const { claim } = await store.claimRun();
+  await park(claim, ['{"id":"a"}'], NOW);
+  await park(claim, ['{"id":"b"}'], NOW + 10);
+  expect(await parked.nextDue(claim, NOW)).toBeUndefined();
+  const first = await parked.nextDue(claim, NOW + 20);
+  expect(first?.created).toEqual(['{"id":"a"}']);
+  expect(await parked.keep(claim, first?.place ?? 0, 'Again.', NOW + 30)).toBe(true);
+  const second = await parked.nextDue(claim, NOW + 20);
+  expect(second?.created).toEqual(['{"id":"b"}']);
+  expect(await parked.take(claim, second?.place ?? 0)).toBe(true);
+  expect(await parked.nextDue(claim, NOW + 20)).toBeUndefined();
+  expect(await parked.list(claim, 5)).toMatchObject([{ tries: 6, error: 'Again.', tried_at: NOW + 30 }]);
+
+  expect(await parked.makeDue(claim.instanceId)).toEqual(['contacts']);
+  expect((await parked.nextDue(claim, NOW))?.created).toEqual(['{"id":"a"}']);
+});
+
+test('who has lost the run neither takes a batch out nor notes a try', async () => {
+  const { claim } = await store.claimRun();
+  await park(claim, ['{"id":"1"}']);
+  const { place = 0 } = (await due(claim)) ?? {};
+  await runs.claim(claim);
+  expect(await parked.take(claim, place)).toBe(false);
+  expect(await parked.keep(claim, place, 'Late.', NOW)).toBe(false);
+  expect(await parked.list(claim, 5)).toMatchObject([PARKING]);
+});
+
+test('the button of one instance hurries no other, and a list of another resource is another list', async () => {
+  const mine = await store.claimRun();
+  const other = await store.claimRun();
+  const conversations = await store.claimRun({ ...mine.claim, resource: 'conversations' });
+  await park(mine.claim, ['{"id":"1"}']);
+  await park(other.claim, ['{"id":"1"}']);
+  expect(await parked.makeDue(mine.claim.instanceId)).toEqual(['contacts']);
+  expect(await parked.nextDue(other.claim, NOW)).toBeUndefined();
+  expect(await parked.count(conversations.claim)).toBe(0);
+});
+
+test('there is an end to how many can be parked', async () => {
+  const { claim, run } = await store.claimRun();
+  await park(claim, ['{"id":"1"}']);
+  const row = await db
+    .selectFrom('parked_batches')
+    .selectAll()
+    .where('list', '=', run.list)
+    .executeTakeFirstOrThrow();
+  const { place: _place, ...another } = row;
+  await db
+    .insertInto('parked_batches')
+    .values(Array.from({ length: 998 }, () => another))
+    .execute();
+  expect(await parked.isFull(claim)).toBe(false);
+  await db.insertInto('parked_batches').values(another).execute();
+  expect(await parked.isFull(claim)).toBe(true);
+});
+
+test('what is set aside goes with the copy', async () => {
+  const { claim } = await store.claimRun();
+  await park(claim, ['{"id":"1"}', '{"no":"id"}']);
+  const other = await store.claimRun();
+  await park(other.claim, ['{"id":"1"}', '{"no":"id"}']);
+  await store.records.removeAll(claim.instanceId);
+  expect([await parked.count(claim), await store.quarantine.count(claim)]).toEqual([0, 0]);
+  expect([await parked.count(other.claim), await store.quarantine.count(other.claim)]).toEqual([1, 1]);
+});
