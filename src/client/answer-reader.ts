@@ -89,7 +89,8 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
     const [only] = this.#chunks;
     const bytes =
       this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks, this.#bytes);
-    this.#parts.resolve({ status: this.#status, headers: this.#headers, body: bytes.toString('utf8') });
+    const body = bytes.toString('utf8');
+    this.#parts.resolve({ status: this.#status, headers: this.#headers, body, bytes });
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {

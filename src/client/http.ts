@@ -11,6 +11,8 @@ export interface HttpAnswer {
   status: number;
   headers: Headers;
   body: string;
+  /** The body as it came. */
+  bytes: Buffer;
 }
 
 /** A request to the service. */

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { PAGE_LIMIT_MAX } from '../contract/limits.ts';
 import type { ServiceError } from './errors.ts';
 import { itemTexts } from './item-texts.ts';
@@ -10,8 +11,8 @@ const MOST_RESULTS = 100 * PAGE_LIMIT_MAX;
 export interface ListPage {
   /** The items, as JSON.parse reads them. */
   results: unknown[];
-  /** The text of each item as the service sent it, but for white space between tokens: it is one line. */
-  texts: string[];
+  /** The text of each item in UTF-8, as the service sent it, but for white space between tokens: it is one line. */
+  texts: Buffer[];
   /** Address of the next page; null, and only null, is the end. */
   next: string | null;
 }
@@ -19,15 +20,16 @@ export interface ListPage {
 /**
  * Reads a page.
  *
+ * @param bytes the same, as it came
  * @throws ServiceError to wait on, when the body is no such page
  */
-export function readListPage(body: string): ListPage {
-  let texts: string[] | undefined;
+export function readListPage(body: string, bytes: Buffer = Buffer.from(body)): ListPage {
+  let texts: Buffer[] | undefined;
   return {
     ...checkListPage(readJson(body, 'a page')),
     // Not before they are asked for: the next request goes first.
     get texts() {
-      texts ??= itemTexts(body);
+      texts ??= itemTexts(isUtf8(bytes) ? bytes : Buffer.from(body));
       return texts;
     },
   };

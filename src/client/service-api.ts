@@ -66,8 +66,8 @@ export class ServiceApi {
     { wantsMore, check }: { wantsMore: () => boolean; check?: (next: string | null) => void },
     signal?: AbortSignal,
   ): Promise<{ page: ListPage; admission: Admission | undefined }> {
-    const read = ({ body }: HttpAnswer) => {
-      const page = readListPage(body);
+    const read = ({ body, bytes }: HttpAnswer) => {
+      const page = readListPage(body, bytes);
       check?.(page.next);
       return { read: page, leadsOn: page.next !== null };
     };

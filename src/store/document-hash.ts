@@ -4,6 +4,6 @@ import { hash } from 'node:crypto';
 const LENGTH = 22;
 
 /** What a document is compared by, so that its text need not be read again. */
-export function documentHash(text: string): string {
+export function documentHash(text: string | Buffer): string {
   return hash('sha256', text, 'base64url').slice(0, LENGTH);
 }

@@ -4,8 +4,8 @@ import { documentHash } from './document-hash.ts';
 export interface PageTexts {
   /** The items, as JSON.parse reads them. */
   results: readonly unknown[];
-  /** The text of each of them, as the service sent it, on one line. */
-  texts: readonly string[];
+  /** The text of each of them in UTF-8, as the service sent it, on one line. */
+  texts: readonly Buffer[];
 }
 
 /** A record of a page that the copy can keep. */
@@ -14,7 +14,7 @@ export interface PageItem {
   place: number;
   /** What the copy knows it by. */
   id: string;
-  text: string;
+  text: Buffer;
   hash: string;
 }
 
@@ -28,6 +28,11 @@ export interface UnusableItem {
 /** Longer ids are no ids, in UTF-16 units: each stands in an index. */
 const LONGEST_ID = 1_000;
 
+/** A number of fewer bytes that a document begins with is found without reading the document. */
+const LONGEST_BEGINNING = 64;
+
+const EMPTY = Buffer.alloc(0);
+
 /** Stands before an id that is a number, and before one that is a text and begins with it. */
 const MARK = '#';
 
@@ -39,10 +44,10 @@ export function readItems({ results, texts }: PageTexts): {
   const items = new Map<string, PageItem>();
   const unusable: UnusableItem[] = [];
   for (let place = 0; place < results.length; place++) {
-    const text = texts[place] ?? '';
+    const text = texts[place] ?? EMPTY;
     const found = readId(results[place], text);
     if (typeof found === 'string') items.set(found, { place, id: found, text, hash: documentHash(text) });
-    else unusable.push({ text, reason: found.reason });
+    else unusable.push({ text: text.toString(), reason: found.reason });
   }
   return { items, unusable };
 }
@@ -51,7 +56,7 @@ export function readItems({ results, texts }: PageTexts): {
  * An id is a text or an integer, and 7 is another one than "7": the copy keeps a text as it is, an integer as `#` and
  * its digits, which may be more than a number has room for. A text that begins with `#` gets another one before it.
  */
-function readId(item: unknown, text: string): string | { reason: string } {
+function readId(item: unknown, text: Buffer): string | { reason: string } {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) return { reason: 'It is no object.' };
   if (!Object.hasOwn(item, 'id')) return { reason: 'It has no id.' };
   const { id } = item as { id?: unknown };
@@ -65,8 +70,9 @@ function readId(item: unknown, text: string): string | { reason: string } {
   return id.startsWith(MARK) ? MARK + id : id;
 }
 
-function readNumber(text: string, id: number): string | { reason: string } {
-  const digits = /^\{"id":(-?\d+)[,}]/.exec(text)?.[1] ?? numberText(text, id);
+function readNumber(text: Buffer, id: number): string | { reason: string } {
+  const beginning = text.toString('latin1', 0, LONGEST_BEGINNING);
+  const digits = /^\{"id":(-?\d+)[,}]/.exec(beginning)?.[1] ?? numberText(text.toString(), id);
   if (digits === undefined || !/^-?\d+$/.test(digits))
     return { reason: 'Its id is a number, but no integer.' };
   return digits.length > LONGEST_ID

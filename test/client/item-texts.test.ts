@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { itemTexts } from '../../src/client/item-texts.ts';
+import { itemTexts as itemBytes } from '../../src/client/item-texts.ts';
+
+const itemTexts = (page: string) => itemBytes(Buffer.from(page)).map(String);
 
 /** JSON of any shape, with whatever white space and escapes are allowed between and in its tokens. */
 const space = fc.stringMatching(/^[ \t\r\n]{0,2}$/);

@@ -5,11 +5,20 @@ import { readListPage } from '../../src/client/list-page.ts';
 
 test('a page: its records, with the text of each, and what comes next', () => {
   const body = '{ "_pagination": {"next": "https://x.example/p2"}, "_results": [{"id": "1"}, {"id": 2}] }';
-  expect(readListPage(body)).toEqual({
-    results: [{ id: '1' }, { id: 2 }],
-    texts: ['{"id":"1"}', '{"id":2}'],
-    next: 'https://x.example/p2',
-  });
+  const { texts, ...page } = readListPage(body);
+  expect(page).toEqual({ results: [{ id: '1' }, { id: 2 }], next: 'https://x.example/p2' });
+  expect(texts.map(String)).toEqual(['{"id":"1"}', '{"id":2}']);
+});
+
+test('bytes that are no UTF-8 are kept as they are read', () => {
+  const bytes = Buffer.concat([
+    Buffer.from('{"_pagination":{"next":null},"_results":[{"id":"1","name":"'),
+    Buffer.from([0xff]),
+    Buffer.from('"}]}'),
+  ]);
+  const page = readListPage(bytes.toString(), bytes);
+  expect(page.texts.map(String)).toEqual(['{"id":"1","name":"\ufffd"}']);
+  expect(page.texts[0]).toEqual(Buffer.from(JSON.stringify(page.results[0])));
 });
 
 test('an empty page with a next is no end, and null is', () => {

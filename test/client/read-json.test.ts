@@ -54,7 +54,7 @@ test.each([
 
 test('depth alone is no harm', () => {
   const page = readListPage(pageWith(`{"id":"deep","value":${nested(100_000)}}`));
-  expect(page.texts).toEqual([`{"id":"deep","value":${nested(100_000)}}`]);
+  expect(page.texts.map(String)).toEqual([`{"id":"deep","value":${nested(100_000)}}`]);
 });
 
 test('a hundred times the results that a page may have are refused', () => {

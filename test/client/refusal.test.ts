@@ -5,7 +5,7 @@ import { refusalOf } from '../../src/client/refusal.ts';
 const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
 
 function refuse(status: number, headers: Headers = {}, body = '') {
-  return refusalOf({ status, headers, body }, NOW);
+  return refusalOf({ status, headers, body, bytes: Buffer.from(body) }, NOW);
 }
 
 test.each([200, 201, 204, 299])('%d refuses nothing', (status) => {
