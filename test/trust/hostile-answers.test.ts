@@ -152,7 +152,7 @@ test('a record that is nested 100,000 levels deep is a record like any other', a
   for (const word of ['sediment', 'numbered', 'behind']) {
     await waitFor(async () => {
       const { body: found } = await browser.get(`/instances/${id}/contacts?q=${word}`);
-      return /\/contacts\/(crd_deep|7|crd_2)"/.test(found);
+      return /\/contacts\/[^"]*(crd_deep|7|crd_2)"/.test(found);
     });
   }
 });
