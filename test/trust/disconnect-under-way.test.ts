@@ -14,13 +14,13 @@ const LISTS = ['contacts', 'conversations'] as const;
 
 /** This page of each list is answered late, so that a request of each is under way when somebody disconnects. */
 const LATE_PAGE = 3;
-const LATE_MS = 2_500;
+const LATE_MS = 3_500;
 
 const notesFile = join(tempDir(), 'notes');
 const testApp = await startTestApp({ workers: false });
 const { control, sandbox } = testApp;
 const worker = spawnEntry('test/trust/watched-worker.ts', { ...testApp.env, NOTES: notesFile });
-await worker.waitForOutput(/the workers run/);
+await worker.waitForOutput(/the workers run/, 60_000);
 
 async function faultsUsed(): Promise<number> {
   const answer = await request(`${sandbox.origin}/_sandbox/faults`);

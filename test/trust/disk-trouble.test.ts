@@ -49,7 +49,7 @@ async function begin(dir: string, through: readonly string[] = []) {
   const cwd = tempDir();
   const spawnApp = () => spawnEntry('src/start.ts', env, { through, cwd });
   const app = spawnApp();
-  await app.waitForOutput(/The partner app runs/);
+  await app.waitForOutput(/The partner app runs/, 60_000);
   const company = await new SandboxControl(sandbox.origin).addCompany({
     name: 'In trouble',
     plan: 'enterprise',
@@ -77,7 +77,7 @@ async function expectTold(begun: Begun, advice: RegExp) {
     return now.code === 503 && now;
   });
   expect(ready.database).toMatch(advice);
-  const [line] = await app.waitForOutput(new RegExp(`.*${LOG_SAYS.source}`));
+  const [line] = await app.waitForOutput(new RegExp(`.*${LOG_SAYS.source}`), 30_000);
   expect(line).toMatch(advice);
   expect((await browser.get(`/instances/${id}`)).body).toContain(DASHBOARD_SAYS);
   expect((await createHttpSession(url).get('/healthz')).status).toBe(200);
@@ -166,7 +166,7 @@ describe.concurrent('a database in trouble is told clearly, and all goes on when
     for (const file of [database, `${database}-wal`, `${database}-shm`]) rmSync(file, { force: true });
     writeFileSync(database, readFileSync(backup));
     const repaired = spawnApp();
-    await repaired.waitForOutput(/The partner app runs/);
+    await repaired.waitForOutput(/The partner app runs/, 60_000);
     expect((await readStatus(browser, id)).status).toBe('active');
     await expectWhole({ browser, id, app: repaired });
   });

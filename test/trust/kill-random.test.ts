@@ -35,7 +35,7 @@ test('workers that are killed at random, fifty times over one sync, lose and dou
 
   const isUp = (worker: EntryProcess) => /the workers run/.test(worker.output());
   const workers = Array.from({ length: AT_ONCE }, spawnWorker);
-  await Promise.all(workers.map((worker) => worker.waitForOutput(/the workers run/)));
+  await Promise.all(workers.map((worker) => worker.waitForOutput(/the workers run/, 60_000)));
   const company = await control.addCompany({ name: 'Often killed', plan: 'enterprise', ...RECORDS });
   const browser = testApp.session();
   const id = await install(browser, company);

@@ -25,7 +25,7 @@ async function begin() {
     sandbox: { windowMs: 6_000, latencyMs: 40 },
   });
   const worker = spawnEntry('src/worker.ts', testApp.env);
-  await worker.waitForOutput(/the workers run/);
+  await worker.waitForOutput(/the workers run/, 60_000);
   const company = await testApp.control.addCompany({ name: 'Goes on', plan: 'enterprise', ...RECORDS });
   const browser = testApp.session();
   const id = await install(browser, company);
