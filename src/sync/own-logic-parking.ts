@@ -62,6 +62,8 @@ export async function retryParked(
     const batch = await parts.parked.nextDue(claim, run.started_at ?? 0);
     if (batch === undefined) return false;
     if (isOver(0)) return true;
+    // Nobody's logic is called for an instance that was paused or disconnected meanwhile.
+    if (!(await parts.runs.holds(claim))) return false;
     const { created, changed, deleted } = batch;
     const changes = { created: parse(created), changed: parse(changed), deleted: parse(deleted) };
     try {

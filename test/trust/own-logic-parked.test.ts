@@ -143,8 +143,20 @@ test('own logic that hangs is ended by its time limit: its batches are parked, a
   expect(resources.contacts?.set_aside.parked_batches[0]?.error).toContain('OWN_LOGIC_TIMEOUT_SECONDS');
   expect(taken(company).size).toBe(0);
 
-  logicOf.delete(company.id);
-  const { resources: after } = await syncAgain(id);
+  // It works again, and the company is paused while the first of them is told: the others wait.
+  logicOf.set(company.id, async ({ resource }) => {
+    if (resource === 'contacts' && taken(company).size === 0) await app.control.pause(id);
+  });
+  await app.control.syncNow(id);
+  const { resources: paused } = await waitForStatus(
+    browser,
+    id,
+    (now) =>
+      now.status === 'paused' && Object.values(now.resources).every(({ state }) => state !== 'running'),
+  );
+  expect(paused.contacts).toMatchObject({ state: 'waiting', pages: 0, set_aside: { parked: 3 } });
+  await press(id, 'resume');
+  const { resources: after } = await synced(id);
   expect(after.contacts?.set_aside.parked).toBe(0);
   expect(after.conversations?.set_aside.parked).toBe(0);
   expect(taken(company)).toEqual(new Set(await downloadIds(browser, id, 'contacts')));

@@ -7,7 +7,14 @@ const overview = async () => ({
   instances: [
     instanceStatus({
       name: '<i>Odd</i>',
-      resources: { contacts: resourceStatus({ state: 'failed', error: 'It broke.' }) },
+      resources: {
+        contacts: resourceStatus({
+          state: 'failed',
+          error: 'It broke.',
+          skipped: 1_234,
+          set_aside: { parked: 17, parked_batches: [], quarantined: 100, quarantined_records: [] },
+        }),
+      },
     }),
   ],
   queues: [{ name: 'sync', counts: { waiting: 3, delayed: 1_200 } }],
@@ -38,6 +45,8 @@ describe('/ops', () => {
     expect(page.status).toBe(200);
     expect(page.body).toContain('&lt;i&gt;Odd&lt;/i&gt;');
     expect(page.body).toContain('It broke.');
+    expect(page.body).toContain('Parked batches: 17');
+    expect(page.body).toContain('Records that could not be kept: 1,234');
     expect(page.body).toContain('waiting 3, delayed 1,200');
   });
 
