@@ -11,7 +11,7 @@ import { waitFor } from '../support/wait-for.ts';
 import { makeNextVersion, NEXT_MIGRATION } from './next-version.ts';
 
 /** A deploy: processes of this version of the app and of the next one, on the same database and the same Redis. */
-const testApp = await startTestApp({ workers: false, sandbox: { latencyMs: 40 } });
+const testApp = await startTestApp({ workers: false, sandbox: { latencyMs: 5 } });
 const next = makeNextVersion({ migrates: true });
 const path = testApp.config.databaseUrl.replace('file:', '');
 const reader = new Sqlite(path, { readonly: true });
@@ -36,13 +36,15 @@ test.concurrent('a migration ends the processes of the version before, which han
   const company = await testApp.control.addCompany({
     name: 'Deployed',
     plan: 'enterprise',
-    contacts: 3_950,
+    contacts: 8_950,
     conversations: 100,
   });
+  // Slow, so that the run is under way until the newer version has taken it over.
+  await testApp.control.fault({ match: { path: '/contacts' }, fault: { delay_ms: 400 }, times: 1_000 });
   const id = await install(testApp.session(), company);
   const records = company.counts.contacts ?? 0;
-  const pages = Math.ceil(records / 100);
-  const pagesBeyond = (count: number) => waitFor(() => (runOf(id, 'contacts')?.pages ?? 0) > count);
+  const pagesBeyond = (count: number) =>
+    waitFor(() => (runOf(id, 'contacts')?.pages ?? 0) > count, { timeoutMs: 20_000 });
   await pagesBeyond(1);
 
   // Killed within its migration, the next version leaves everything as it was: who runs goes on.
@@ -62,15 +64,19 @@ test.concurrent('a migration ends the processes of the version before, which han
   for (const process of old) {
     expect(process.output().split(ENDS).length).toBe(2);
     expect(process.output()).toContain(NEXT_MIGRATION);
-    expect(process.output()).not.toMatch(/"level":"error"|a job failed|could not be closed/);
+    // Who looks whether the database is well may have met it first.
+    const errors = process.output().match(/^.*"level":"error".*$/gm) ?? [];
+    expect(errors.filter((line) => !line.includes('NewerSchemaError'))).toEqual([]);
   }
+  await testApp.control.clearFaults();
   // So that the new resource does not wait for the sweep’s next round.
   await testApp.app.queues.upkeep.add(UPKEEP.startRuns, {});
   await waitFor(() => ['contacts', 'conversations', 'tags'].every((name) => runOf(id, name)?.finished_at), {
-    timeoutMs: 20_000,
+    timeoutMs: 40_000,
     what: 'every run of the newer version to end',
   });
-  expect(runOf(id, 'contacts')).toMatchObject({ state: 'idle', pages, attempt: 0, error: null });
+  const run = runOf(id, 'contacts');
+  expect(run).toMatchObject({ state: 'idle', attempt: 0, error: null });
   const copied = reader
     .prepare('select count(*) from records join runs using (list) where instance_id = ? and resource = ?')
     .pluck();
@@ -79,8 +85,8 @@ test.concurrent('a migration ends the processes of the version before, which han
     (entry) => entry.company_id === company.id && entry.path.endsWith('/contacts'),
   );
   expect(asked.filter(({ status }) => status !== 200)).toEqual([]);
-  // Twice at most what was under way when a process was killed or ended.
-  expect(asked.length).toBeLessThanOrEqual(pages + 4);
+  // Twice at most what was read or under way, and not written, when a process was killed or ended.
+  expect(asked.length).toBeLessThanOrEqual((run?.pages ?? 0) + 4);
   expect(migrations()).toEqual([...known, NEXT_MIGRATION]);
   expect(newer.map((one) => one.output().split('migrating').length - 1).toSorted()).toEqual([0, 1]);
 
@@ -91,7 +97,7 @@ test.concurrent('a migration ends the processes of the version before, which han
   expect(late.output()).toMatch(/newer version of this app \(9000-next\).*Start the newer version/);
   expect(reader.pragma('schema_version')).toEqual(version);
   expect((await Promise.all(newer.map((one) => one.stop()))).map(({ code }) => code)).toEqual([0, 0]);
-}, 60_000);
+}, 90_000);
 
 test.concurrent('processes that start while another one migrates for long wait, say so, and can be ended', async () => {
   const file = `${tempDir()}/app.db`;
@@ -102,11 +108,11 @@ test.concurrent('processes that start while another one migrates for long wait, 
   const waiting = [0, 1, 2].map(() => worker({ DATABASE_URL: `file:${file}` }));
   // Longer than SQLite’s own patience for a lock.
   const waited = (output: string) => Math.max(0, ...[...output.matchAll(WAITS)].map(([, ms]) => Number(ms)));
-  await waitFor(() => waiting.every((one) => waited(one.output()) > 5_000), { timeoutMs: 20_000 });
+  await waitFor(() => waiting.every((one) => waited(one.output()) > 5_000), { timeoutMs: 30_000 });
   expect(await waiting[2]?.stop('SIGTERM')).toEqual({ code: 0, signal: null });
 
   holder.exec('rollback');
   await Promise.all(waiting.slice(0, 2).map((one) => one.waitForOutput(READY)));
   expect(migrations(holder).length).toBeGreaterThan(3);
   holder.close();
-});
+}, 60_000);
