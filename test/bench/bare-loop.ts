@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { Agent, request } from 'undici';
-import { type BareStore, openBareStore } from './bare-store.ts';
+import { openBareStore, type PageTaker } from './bare-store.ts';
+import { openDutifulStore } from './dutiful-store.ts';
 
 /** One list to be copied. */
 export interface BareList {
@@ -23,6 +24,8 @@ export interface BareOrder {
   forMs?: number;
   /** Requests under way at the same time, each for another list. */
   atOnce: number;
+  /** Given when it is to do all that the app owes for a page, too: where the budget is kept. */
+  dutiesWith?: string;
 }
 
 /** What came of it. */
@@ -34,11 +37,6 @@ export interface BareDone {
   cpuMs: number;
 }
 
-interface Page {
-  _results: { id: string }[];
-  _pagination: { next: string | null };
-}
-
 /** A list on its way. */
 interface Place {
   list: BareList;
@@ -46,20 +44,20 @@ interface Place {
 }
 
 async function copyPage(
-  store: BareStore,
+  taker: PageTaker,
   agent: Agent,
   { list, next }: Place,
   done: BareDone,
 ): Promise<string | null> {
   const headers = { authorization: `Bearer ${list.token}` };
+  await taker.begin(list);
   const answer = await request(next, { dispatcher: agent, headers });
-  const text = await answer.body.text();
-  if (answer.statusCode !== 200) throw new Error(`${answer.statusCode} ${text.slice(0, 300)}`);
-  const page = JSON.parse(text) as Page;
-  await store.write(list, page._results, page._pagination.next);
+  const bytes = Buffer.from(await answer.body.arrayBuffer());
+  if (answer.statusCode !== 200) throw new Error(`${answer.statusCode} ${bytes.toString().slice(0, 300)}`);
+  const page = await taker.take(list, bytes, answer.headers);
   done.pages += 1;
-  done.records += page._results.length;
-  return page._pagination.next;
+  done.records += page.records;
+  return page.next;
 }
 
 /**
@@ -69,7 +67,10 @@ async function copyPage(
  */
 async function copyAll(order: BareOrder): Promise<BareDone> {
   const { dir, lists, pages = Number.POSITIVE_INFINITY, forMs = Number.POSITIVE_INFINITY, atOnce } = order;
-  const store = await openBareStore(`file:${join(dir, 'bare.db')}`, lists);
+  const url = `file:${join(dir, 'bare.db')}`;
+  const taker = await (order.dutiesWith === undefined
+    ? openBareStore(url, lists)
+    : openDutifulStore(url, lists, order.dutiesWith));
   const agent = new Agent({ keepAliveTimeout: 30_000 });
   const done: BareDone = { pages: 0, records: 0, wallMs: 0, cpuMs: 0 };
   const startedAt = performance.now();
@@ -80,7 +81,7 @@ async function copyAll(order: BareOrder): Promise<BareDone> {
   const work = async () => {
     for (let place = turns.shift(); place !== undefined && !isEnough(); place = turns.shift()) {
       begun += 1;
-      const next = await copyPage(store, agent, place, done);
+      const next = await copyPage(taker, agent, place, done);
       if (next !== null) turns.push({ list: place.list, next });
     }
   };
@@ -88,7 +89,7 @@ async function copyAll(order: BareOrder): Promise<BareDone> {
   done.wallMs = performance.now() - startedAt;
   const { user, system } = process.cpuUsage(usedBefore);
   done.cpuMs = (user + system) / 1_000;
-  await store.close();
+  await taker.close();
   await agent.close();
   return done;
 }

@@ -1,25 +1,32 @@
-import { openDatabase } from '../../src/store/database.ts';
+import type { IncomingHttpHeaders } from 'node:http';
+import { type Database, openDatabase } from '../../src/store/database.ts';
 
 /** Whose list it is. */
-interface ListKey {
+export interface ListKey {
   company: string;
   resource: string;
 }
 
-/** Writes pages the plain way. */
-export interface BareStore {
-  /** A page's records, and where its list goes on, in one transaction. */
-  write(list: ListKey, documents: readonly { id: string }[], next: string | null): Promise<void>;
+/** Takes the pages of a loop. */
+export interface PageTaker {
+  /** Called before a page of the list is asked for. */
+  begin(list: ListKey): Promise<void>;
+  /** Stores the page's records, and where its list goes on, in one transaction. */
+  take(
+    list: ListKey,
+    bytes: Buffer,
+    headers: IncomingHttpHeaders,
+  ): Promise<{ records: number; next: string | null }>;
   close(): Promise<void>;
 }
 
-/**
- * Opens a store with the app's own tables, indexes and settings, as they are today; what is written to it, and how, is
- * the bench's own. The hash that the app compares by stays empty.
- *
- * @param url of a file that is not there yet
- */
-export async function openBareStore(url: string, lists: readonly ListKey[]): Promise<BareStore> {
+interface Page {
+  _results: { id: string }[];
+  _pagination: { next: string | null };
+}
+
+/** Opens a store with the app's own tables, indexes and settings, as they are today, and a run of each list. */
+export async function openWithRuns(url: string, lists: readonly ListKey[]): Promise<Database> {
   const db = await openDatabase(url);
   const instance = db.prepare<[string, string]>(
     "insert or ignore into instances (id, name, status, installed_at) values (?, ?, 'active', 0)",
@@ -34,6 +41,17 @@ export async function openBareStore(url: string, lists: readonly ListKey[]): Pro
       run.run(company, resource);
     }
   });
+  return db;
+}
+
+/**
+ * Writes pages the plain way, into the app's own tables; what is written, and how, is the bench's own. The hash that the
+ * app compares by stays empty.
+ *
+ * @param url of a file that is not there yet
+ */
+export async function openBareStore(url: string, lists: readonly ListKey[]): Promise<PageTaker> {
+  const db = await openWithRuns(url, lists);
   const upsert = db.prepare<[list: number, id: string, document: string, now: number]>(
     `insert into records (list, id, hash, document, updated_at) values (?, ?, '', ?, ?)
      on conflict (list, id) do update set
@@ -44,13 +62,17 @@ export async function openBareStore(url: string, lists: readonly ListKey[]): Pro
      returning list`,
   );
   return {
-    write: ({ company, resource }, documents, next) =>
-      db.writeAtOnce(() => {
+    begin: async () => undefined,
+    async take({ company, resource }, bytes) {
+      const { _results: documents, _pagination: pagination } = JSON.parse(bytes.toString()) as Page;
+      await db.writeAtOnce(() => {
         const now = Date.now();
-        const run = move.get(next, documents.length, company, resource);
+        const run = move.get(pagination.next, documents.length, company, resource);
         if (run === undefined) throw new Error(`no list of ${company}`);
         for (const document of documents) upsert.run(run.list, document.id, JSON.stringify(document), now);
-      }),
+      });
+      return { records: documents.length, next: pagination.next };
+    },
     close: () => db.destroy(),
   };
 }
