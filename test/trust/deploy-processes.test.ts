@@ -72,7 +72,7 @@ test.concurrent('a migration ends the processes of the version before, which han
   // So that the new resource does not wait for the sweep’s next round.
   await testApp.app.queues.upkeep.add(UPKEEP.startRuns, {});
   await waitFor(() => ['contacts', 'conversations', 'tags'].every((name) => runOf(id, name)?.finished_at), {
-    timeoutMs: 40_000,
+    timeoutMs: 60_000,
     what: 'every run of the newer version to end',
   });
   const run = runOf(id, 'contacts');
@@ -97,7 +97,7 @@ test.concurrent('a migration ends the processes of the version before, which han
   expect(late.output()).toMatch(/newer version of this app \(9000-next\).*Start the newer version/);
   expect(reader.pragma('schema_version')).toEqual(version);
   expect((await Promise.all(newer.map((one) => one.stop()))).map(({ code }) => code)).toEqual([0, 0]);
-}, 90_000);
+}, 120_000);
 
 test.concurrent('processes that start while another one migrates for long wait, say so, and can be ended', async () => {
   const file = `${tempDir()}/app.db`;
