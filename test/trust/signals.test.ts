@@ -80,6 +80,7 @@ function isListening(port: number): Promise<boolean> {
 
 test.concurrent.for(['SIGINT', 'SIGTERM'] as const)(
   'npm start under a supervisor, which sends %s to npm alone, ends everything in order',
+  { timeout: 60_000 },
   async (signal, { onTestFinished }) => {
     const [port, sandboxPort] = [await findFreePort(), await findFreePort()];
     const { PATH = '', HOME = '' } = process.env;
@@ -114,5 +115,4 @@ test.concurrent.for(['SIGINT', 'SIGTERM'] as const)(
     for (const one of [port, sandboxPort]) expect(await isListening(one)).toBe(false);
     await waitFor(async () => !(await isListening(redis)), { what: 'the private Redis to end' });
   },
-  60_000,
 );
