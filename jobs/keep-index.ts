@@ -1,15 +1,12 @@
 import { once } from 'node:events';
-import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { Logger } from '../src/runtime/logging.ts';
+import { watchLoopLoad } from '../src/sync/loop-load.ts';
 import { CELL, INDEX_THREAD, type IndexThreadData } from './index-thread-data.ts';
 
 /** How soon after trouble it is tried again, in milliseconds. */
 const AFTER_TROUBLE_MS = 10_000;
-
-/** How often the thread is told whether the process is busy, in milliseconds. */
-const TELL_EVERY_MS = 100;
 
 /** From this share of its time on, the event loop counts as busy: pages come in. */
 const BUSY = 0.1;
@@ -44,7 +41,9 @@ export function keepIndex({ databaseUrl, logger, ...options }: IndexParts): () =
     Atomics.store(cells, CELL.isEnding, 1);
     Atomics.notify(cells, CELL.isEnding);
   });
-  const endTelling = tellLoad((utilization) => Atomics.store(cells, CELL.isBusy, utilization > BUSY ? 1 : 0));
+  const endTelling = watchLoopLoad((utilization) =>
+    Atomics.store(cells, CELL.isBusy, utilization > BUSY ? 1 : 0),
+  );
 
   const run = async () => {
     while (!signal.aborted) {
@@ -73,14 +72,4 @@ async function runThread(workerData: IndexThreadData): Promise<void> {
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MEMORY_MB },
   });
   await once(thread, 'exit');
-}
-
-function tellLoad(tell: (utilization: number) => void): () => void {
-  let before = performance.eventLoopUtilization();
-  const timer = setInterval(() => {
-    const now = performance.eventLoopUtilization();
-    tell(performance.eventLoopUtilization(now, before).utilization);
-    before = now;
-  }, TELL_EVERY_MS).unref();
-  return () => clearInterval(timer);
 }

@@ -7,6 +7,7 @@ import { PageGate } from '../src/sync/page-gate.ts';
 import { type ScheduleParts, startDueRuns } from '../src/sync/schedule.ts';
 import type { SyncParts } from '../src/sync/slice-parts.ts';
 import { SlotWaits } from '../src/sync/slot-waits.ts';
+import { WriteTurns } from '../src/sync/write-turns.ts';
 import { ForeignJobs } from './foreign-jobs.ts';
 import { type IndexParts, keepIndex } from './keep-index.ts';
 import { connectionTrouble, QUEUE, type Queues, type SyncJobData } from './queues.ts';
@@ -54,12 +55,13 @@ export function startWorkers(parts: WorkerParts): Workers {
   const endTakeOver = takeOverFromDead(parts.takeOver, queues.sync, logger);
   const connection = parts.connect();
   const stopping = new AbortController();
-  const gate = new PageGate();
-  const endWatch = watchLoopLoad((load) => gate.adjust(load));
+  const turns = new WriteTurns();
+  const gate = new PageGate(turns);
+  const endWatch = watchLoopLoad((utilization) => gate.adjust(utilization));
   let running = 0;
   const hasRoom = () => running < RUNS_AT_ONCE;
   const foreign = new ForeignJobs(logger);
-  const context = { logger, signal: stopping.signal, gate, waits: new SlotWaits(), hasRoom, foreign };
+  const context = { logger, signal: stopping.signal, gate, turns, waits: new SlotWaits(), hasRoom, foreign };
 
   const sync = new Worker<SyncJobData>(
     QUEUE.sync,

@@ -1,4 +1,4 @@
-import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admission, Permit } from '../client/budget/rate-budget.ts';
 import { rejectedAgain, ServiceError } from '../client/errors.ts';
 import type { ListPage } from '../client/list-page.ts';
@@ -84,17 +84,16 @@ export class PageReader {
     while ('until' in fetched && fetched.until <= this.#now()) fetched = await this.#fetch(run.cursor);
     if (!('page' in fetched)) return fetched;
     const { page, admission } = fetched;
-    // Nothing is sent and nobody's logic is called for an instance that was disconnected meanwhile.
-    if (!(await this.#isOurs(admission))) return { isLost: true };
     this.#isWriting = true;
     if (admission !== undefined || (page.next !== null && this.#mayLookAhead())) {
       this.#ahead = this.#fetch(page.next, admission);
       // What became of it is asked for when its page's turn comes.
       this.#ahead.catch(() => undefined);
-      // Writing keeps the event loop: the request goes first.
-      await immediate();
     }
-    return { page };
+    // Writing keeps the event loop: the request goes first.
+    await this.#context.turns.next(run.pages);
+    // Nobody's logic is called for an instance that was disconnected meanwhile.
+    return (await this.#isOurs()) ? { page } : { isLost: true };
   }
 
   /** Breaks off what is under way, and waits until its permit is given back. */
@@ -127,6 +126,7 @@ export class PageReader {
         const permit = await this.#admit(pending);
         pending = undefined;
         if ('until' in permit) return permit;
+        // Nor is anything sent for one.
         if (!(await this.#isOurs({ permit }))) return { isLost: true };
         try {
           return await this.#ask(url, permit, text, check);
@@ -143,7 +143,7 @@ export class PageReader {
   }
 
   /** @param granted for the next request: given back when the run is not ours any more, or that cannot be read */
-  async #isOurs(granted: Pick<Admission, 'permit'> | undefined): Promise<boolean> {
+  async #isOurs(granted?: Pick<Admission, 'permit'>): Promise<boolean> {
     let isOurs = false;
     try {
       isOurs = await this.#parts.runs.holds(this.#work.claim);

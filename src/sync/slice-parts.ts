@@ -13,6 +13,7 @@ import type { OwnLogic } from './own-logic.ts';
 import type { PageGate } from './page-gate.ts';
 import type { Resource } from './resources.ts';
 import type { SlotWaits } from './slot-waits.ts';
+import type { WriteTurns } from './write-turns.ts';
 
 /** What the sync works with. */
 export interface SyncParts {
@@ -55,8 +56,10 @@ export interface SliceContext {
   signal: AbortSignal;
   /** Whether the process has places to spare, so that nobody waits for this one's. */
   hasRoom(): boolean;
-  /** How many pages this process asks for at the same time. */
+  /** How many pages this process has under way. */
   gate: PageGate;
+  /** When those that were read are written. */
+  turns: WriteTurns;
   waits: SlotWaits;
 }
 

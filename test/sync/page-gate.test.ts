@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
 import { PageGate } from '../../src/sync/page-gate.ts';
 
-const CALM = { utilization: 0.5, lateMs: 0 };
-const OVERLOADED = { utilization: 1, lateMs: 100 };
+const CALM = 0.5;
+const BUSY = 1;
+const NOTHING = { waiting: 0 };
 const never = new AbortController().signal;
 
 /** A gate whose places are all taken; answers how many those are. */
-function full(gate = new PageGate()): { gate: PageGate; places: number } {
+function full(gate = new PageGate(NOTHING)): { gate: PageGate; places: number } {
   let places = 0;
   while (gate.tryEnter()) places++;
   return { gate, places };
@@ -72,14 +73,17 @@ test('it opens while it is full and the process has time, not when nobody wants 
   gate.adjust(CALM);
   const more = full(gate).places;
   expect(more).toBeGreaterThan(0);
-  const idle = new PageGate();
+  const idle = new PageGate(NOTHING);
   for (let times = 0; times < 50; times++) idle.adjust(CALM);
   expect(full(idle).places).toBe(places);
 });
 
 test('it closes while the process is overloaded, but never quite', async () => {
-  const { gate, places } = full();
-  for (let times = 0; times < 200; times++) gate.adjust(OVERLOADED);
+  const toWrite = { waiting: 0 };
+  const { gate, places } = full(new PageGate(toWrite));
+  toWrite.waiting = 9;
+  for (let times = 0; times < 200; times++) gate.adjust(BUSY);
+  toWrite.waiting = 0;
   expect(gate.tryEnter()).toBe(false);
   await empty(gate, places);
   const left = full(gate).places;
@@ -87,14 +91,29 @@ test('it closes while the process is overloaded, but never quite', async () => {
   expect(left).toBeLessThan(places / 2);
 });
 
-test('a busy process whose pages come in time keeps it as it is', () => {
-  const { gate } = full();
-  gate.adjust({ utilization: 1, lateMs: 2 });
-  expect(full(gate).places).toBe(0);
+test('a busy process that has few pages to write keeps it as it is', async () => {
+  const toWrite = { waiting: 8 };
+  const { gate, places } = full(new PageGate(toWrite));
+  for (let times = 0; times < 200; times++) gate.adjust(BUSY);
+  expect(gate.tryEnter()).toBe(false);
+  await empty(gate, places);
+  expect(full(gate).places).toBe(places);
+});
+
+test('a page that waits to be written keeps its place', async () => {
+  const toWrite = { waiting: 0 };
+  const { gate, places } = full(new PageGate(toWrite));
+  toWrite.waiting = 2;
+  await empty(gate, 3);
+  expect(gate.tryEnter()).toBe(true);
+  expect(gate.tryEnter()).toBe(false);
+  toWrite.waiting = 0;
+  await empty(gate, places - 2);
+  expect(full(gate).places).toBe(places);
 });
 
 test('while many pages are kept in memory, as own logic takes its time, no more are asked for', async () => {
-  const gate = new PageGate();
+  const gate = new PageGate(NOTHING);
   let pages = 0;
   for (; pages < 10_000 && gate.tryEnter(); pages++) {
     gate.leave();

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { WriteTurns } from '../../src/sync/write-turns.ts';
+
+/** Resolves in the event loop's next turn. */
+const turnOfLoop = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+test('one page a turn of the event loop: those of small runs first, then as they came', async () => {
+  const turns = new WriteTurns();
+  const order: string[] = [];
+  const wait = (name: string, pages: number) => turns.next(pages).then(() => order.push(name));
+  const all = [wait('giant', 900), wait('third', 3), wait('other third', 3), wait('new', 0)];
+  expect(turns.waiting).toBe(4);
+  const seen: string[][] = [];
+  for (let turn = 0; turn < 4; turn++) {
+    await turnOfLoop();
+    seen.push([...order]);
+  }
+  expect(seen.map(({ length }) => length)).toEqual([1, 2, 3, 4]);
+  expect(order).toEqual(['new', 'third', 'other third', 'giant']);
+  expect(turns.waiting).toBe(0);
+  await Promise.all(all);
+});
+
+test('what was begun before goes first, also when nobody waits', async () => {
+  const turns = new WriteTurns();
+  const order: string[] = [];
+  const page = turns.next(0).then(() => order.push('page'));
+  process.nextTick(() => order.push('begun before'));
+  await page;
+  expect(order).toEqual(['begun before', 'page']);
+  await turns.next(0);
+  expect(turns.waiting).toBe(0);
+});
