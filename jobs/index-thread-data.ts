@@ -5,12 +5,12 @@ export interface IndexThreadData {
   cells: Int32Array<SharedArrayBuffer>;
 }
 
-/** Places in the shared memory; each is 0 or 1. */
+/** Places in the shared memory. */
 export const CELL = {
-  /** Whether the thread is to end; it is woken when this changes. */
+  /** 1 when the thread is to end; it is woken when this changes. */
   isEnding: 0,
-  /** Whether the process is busy with better things. */
-  isBusy: 1,
+  /** How busy the process is with better things: the share of its event loop's time, in percent. */
+  busyPercent: 1,
 } as const;
 
 /** How the thread is called among those of the process; 15 letters at most. */

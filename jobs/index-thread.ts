@@ -10,8 +10,11 @@ const PORTION = 50;
 /** How soon an empty queue is looked at again, in milliseconds. */
 const LOOK_AGAIN_MS = 1_000;
 
-/** While the process is busy, this many times as long as a portion took pass before the next. */
-const PAUSES_WHEN_BUSY = 3;
+/** From so many percent of the event loop's time on, so many times as long as a portion took pass before the next. */
+const PAUSES = [
+  { from: 80, times: 19 },
+  { from: 10, times: 3 },
+] as const;
 
 const { databaseUrl, cells }: IndexThreadData = workerData;
 
@@ -25,9 +28,9 @@ try {
   while (Atomics.load(cells, CELL.isEnding) === 0) {
     const startedAt = performance.now();
     const isWorking = (await index.indexPortion(PORTION)) !== undefined || (await removals.resume());
-    if (!isWorking) pause(LOOK_AGAIN_MS);
-    else if (Atomics.load(cells, CELL.isBusy) === 1)
-      pause(PAUSES_WHEN_BUSY * (performance.now() - startedAt));
+    const percent = Atomics.load(cells, CELL.busyPercent);
+    const times = PAUSES.find(({ from }) => percent >= from)?.times ?? 0;
+    pause(isWorking ? times * (performance.now() - startedAt) : LOOK_AGAIN_MS);
   }
 } finally {
   await db.destroy();

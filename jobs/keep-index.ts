@@ -8,9 +8,6 @@ import { CELL, INDEX_THREAD, type IndexThreadData } from './index-thread-data.ts
 /** How soon after trouble it is tried again, in milliseconds. */
 const AFTER_TROUBLE_MS = 10_000;
 
-/** From this share of its time on, the event loop counts as busy: pages come in. */
-const BUSY = 0.1;
-
 /** What the thread reads is soon forgotten: a little room for it takes no time, and saves some ten megabytes. */
 const YOUNG_MEMORY_MB = 4;
 
@@ -25,8 +22,8 @@ export interface IndexParts {
 
 /**
  * Keeps the search index up, from every worker, in a thread and with a connection of its own, so that nothing of it is
- * on the event loop of the sync: with a quarter of a core at most while pages come in, as fast as it can while none
- * do. Finishes removals that were broken off, too. After trouble, which is logged, a new thread takes over.
+ * on the event loop of the sync: with a quarter of a core at most while pages come in, with a twentieth while there is
+ * no time for anything else, and as fast as it can while none come. Finishes removals that were broken off, too. After trouble, which is logged, a new thread takes over.
  *
  * @returns a function that ends it
  */
@@ -42,7 +39,7 @@ export function keepIndex({ databaseUrl, logger, ...options }: IndexParts): () =
     Atomics.notify(cells, CELL.isEnding);
   });
   const endTelling = watchLoopLoad((utilization) =>
-    Atomics.store(cells, CELL.isBusy, utilization > BUSY ? 1 : 0),
+    Atomics.store(cells, CELL.busyPercent, Math.round(utilization * 100)),
   );
 
   const run = async () => {

@@ -86,13 +86,13 @@ export class Database extends Kysely<Schema> {
   /**
    * Runs prepared statements that read between the transactions of others, never within one.
    *
-   * @throws NewerSchemaError when the schema is a newer version's by now
+   * @throws NewerSchemaError when the schema is a newer version's, at the latest a tenth of a second after it became so
    */
   async atOnce<T>(work: () => T): Promise<T> {
     const giveUpAt = performance.now() + BUSY_TIMEOUT_MS;
     for (;;) {
       try {
-        this.#schema.check();
+        this.#schema.checkAtTimes();
         return await this.#between(work);
       } catch (error) {
         // Readers wait for nobody, but for a moment while another process opens the file after a crash.

@@ -3,6 +3,9 @@ import type Sqlite from 'better-sqlite3';
 /** How often it is looked whether somebody has changed the schema, in milliseconds. */
 const LOOK_EVERY_MS = 1_000;
 
+/** Who reads looks again after so long, in milliseconds. */
+const SEEN_FOR_MS = 100;
+
 /** A newer version of the app has changed the schema: this one does not know what its data means any more. */
 export class NewerSchemaError extends Error {
   /** @param names of the migrations that are not known here */
@@ -17,7 +20,7 @@ export class NewerSchemaError extends Error {
 
 /**
  * Notices that a newer version of the app has migrated the database of a process that runs, as it happens during a
- * deploy. Costs a microsecond: SQLite counts changes of the schema, and only after one are the migrations looked at.
+ * deploy. SQLite counts changes of the schema, and only after one are the migrations looked at.
  */
 export class SchemaWatch {
   readonly #sqlite: Sqlite.Database;
@@ -25,6 +28,7 @@ export class SchemaWatch {
   readonly #isKnown: (migration: string) => boolean;
   /** What the schema's count was when it was known in the end; undefined before that. */
   #knownVersion: number | undefined;
+  #lookedAt = Number.NEGATIVE_INFINITY;
 
   constructor(sqlite: Sqlite.Database, isKnown: (migration: string) => boolean) {
     this.#sqlite = sqlite;
@@ -39,7 +43,11 @@ export class SchemaWatch {
    */
   check(): void {
     const version = this.#readVersion.get();
-    if (version === this.#knownVersion) return;
+    if (version !== this.#knownVersion) this.#checkMigrations(version);
+    this.#lookedAt = performance.now();
+  }
+
+  #checkMigrations(version: number | undefined): void {
     const names = this.#sqlite
       .prepare<[], string>('select name from kysely_migration order by name')
       .pluck()
@@ -47,6 +55,15 @@ export class SchemaWatch {
       .filter((name) => !this.#isKnown(name));
     if (names.length > 0) throw new NewerSchemaError(names);
     this.#knownVersion = version;
+  }
+
+  /**
+   * For who reads only: what comes of it is written under {@link check}. To look costs as much as a read.
+   *
+   * @throws NewerSchemaError
+   */
+  checkAtTimes(): void {
+    if (performance.now() - this.#lookedAt >= SEEN_FOR_MS) this.check();
   }
 
   /**

@@ -1,12 +1,11 @@
 import { FewestFirst } from './fewest-first.ts';
 import type { WriteTurns } from './write-turns.ts';
 
-/** How many may be inside at first, and at least. */
-const FIRST_MOST = 64;
-const LEAST_MOST = 16;
+/** How many may be under way at first, and at least: some ten megabytes. */
+const FEW = 64;
 
-/** A busy event loop always has a page to write, and not many: more would only make each of them later. */
-const AIM = { utilization: 0.95, pagesToWrite: 8 } as const;
+/** From this share of its time on, the event loop is as busy as it can be. */
+const BUSY = 0.95;
 
 /** Pages that the process keeps in memory until they are written: own logic may take minutes for each. */
 const MOST_KEPT = 1_000;
@@ -15,9 +14,9 @@ const MOST_KEPT = 1_000;
 const STEP = 0.05;
 
 /**
- * Bounds how many pages a process has under way, from the request to its turn to be written. More than the processor
- * keeps up with would make every page slower, those of a small company that installs now as well; with a slow service,
- * many must be under way to keep it busy. So the bound follows how many pages wait to be written.
+ * Bounds how many pages a process has under way, from the request to its turn to be written. With a slow service many
+ * must be under way to keep the processor busy; with a quick one they would only wait to be written, in memory. So the
+ * bound grows while it keeps the process from its work, and shrinks while most of the pages wait to be written.
  *
  * When it is full, the run with the fewest pages goes first.
  */
@@ -26,7 +25,7 @@ export class PageGate {
   readonly #waiting = new FewestFirst<() => void>();
   #inside = 0;
   #kept = 0;
-  #most = FIRST_MOST;
+  #most = FEW;
   #wasFull = false;
 
   /** @param toWrite the pages of the process that were read, and are not written yet */
@@ -88,9 +87,9 @@ export class PageGate {
    * @param utilization the share of the time in which the event loop had something to do of late, up to 1
    */
   adjust(utilization: number): void {
-    const isBusy = utilization >= AIM.utilization;
-    const isLate = this.#toWrite.waiting > AIM.pagesToWrite;
-    if (isBusy && isLate) this.#most = Math.max(LEAST_MOST, Math.floor(this.#most * (1 - STEP)));
+    const isBusy = utilization >= BUSY;
+    const isLate = this.#toWrite.waiting > this.#most / 2;
+    if (isBusy && isLate) this.#most = Math.max(FEW, Math.floor(this.#most * (1 - STEP)));
     else if (!isBusy && this.#wasFull) this.#most = Math.ceil(this.#most * (1 + STEP));
     this.#wasFull = this.#waiting.length > 0;
     this.#admit();

@@ -34,6 +34,14 @@ describe('a database that a newer version has migrated', () => {
     expect(await store.runs.find(claim)).toMatchObject({ pages: 1 });
   });
 
+  test('is not read any more, soon after it became so, and then never again', async () => {
+    await store.db.atOnce(() => 'read');
+    migrateFurther();
+    const read = () => store.db.atOnce(() => 'read').catch((error: unknown) => error);
+    await waitFor(async () => (await read()) instanceof NewerSchemaError);
+    expect(await read()).toBeInstanceOf(NewerSchemaError);
+  });
+
   test('is seen by a page that waited for the write lock, which the migration held', async () => {
     await store.claimRun();
     other.exec('begin immediate');
