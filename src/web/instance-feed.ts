@@ -3,6 +3,8 @@ import type { InstanceStatus } from '../sync/status-types.ts';
 
 /** What goes to a watcher, and the part of it whose change is worth sending it again. */
 export interface Presented {
+  /** The event's name; without one it is a message like any other. */
+  event?: string;
   data: string;
   gist: string;
 }
@@ -10,6 +12,8 @@ export interface Presented {
 interface FeedOptions {
   read: () => Promise<InstanceStatus | undefined>;
   present: (status: InstanceStatus) => Presented;
+  /** What watchers get while the instance cannot be read. */
+  trouble: Presented;
   intervalMs: number;
   /** Called for the first of several failures in a row. */
   onFailure: (error: unknown) => void;
@@ -56,7 +60,8 @@ export class InstanceFeed {
       else this.#sayGone();
       this.#failing = false;
     } catch (error) {
-      // The next look may succeed; until then the page keeps what it shows.
+      // The next look may succeed; until then no page goes on as if what it shows were true.
+      this.#send(this.#options.trouble);
       if (!this.#failing) this.#options.onFailure(error);
       this.#failing = true;
     }
@@ -67,11 +72,12 @@ export class InstanceFeed {
     this.#timer = setTimeout(() => void this.#look(), pause);
   }
 
-  #send({ data, gist }: Presented): void {
+  #send({ event, data, gist }: Presented): void {
+    const name = event === undefined ? '' : `event: ${event}\n`;
     for (const [watcher, sent] of this.#watchers) {
       // Someone who is slow misses states in between and gets the latest once there is room.
       if (sent === gist || watcher.writableNeedDrain || watcher.writableEnded) continue;
-      watcher.write(`data: ${data}\n\n`);
+      watcher.write(`${name}data: ${data}\n\n`);
       this.#watchers.set(watcher, gist);
     }
   }

@@ -2,6 +2,7 @@ import type { InstanceStatus } from '../sync/status-types.ts';
 import type { Presented } from './instance-feed.ts';
 import { PaceMeter } from './pace-meter.ts';
 import { dashboardValues } from './view/dashboard-values.ts';
+import { troubleValues } from './view/trouble-values.ts';
 import type { WebResource } from './web-dependencies.ts';
 
 /**
@@ -24,4 +25,10 @@ export function livePresenter(
       gist: JSON.stringify({ ...status, now: undefined, view }),
     };
   };
+}
+
+/** The event that tells open pages that the app cannot read its own store, with the values that they show then. */
+export function troubleEvent(resources: WebResource[]): Presented {
+  const data = JSON.stringify({ view: troubleValues(resources) });
+  return { event: 'trouble', data, gist: data };
 }

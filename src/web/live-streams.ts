@@ -38,16 +38,24 @@ export class LiveStreams {
   readonly #options: LiveOptions;
   readonly #read: ReadInstance;
   readonly #makePresenter: MakePresenter;
+  readonly #trouble: Presented;
   readonly #feeds = new Map<string, InstanceFeed>();
   readonly #perSession = new Map<string, number>();
   /** Open streams, with the session that each belongs to. */
   readonly #open = new Map<Response, string>();
   #closed = false;
 
-  constructor(read: ReadInstance, makePresenter: MakePresenter, options: Partial<LiveOptions> = {}) {
+  /** @param trouble what watchers get while their instance cannot be read */
+  constructor(
+    read: ReadInstance,
+    makePresenter: MakePresenter,
+    trouble: Presented,
+    options: Partial<LiveOptions> = {},
+  ) {
     this.#options = { ...DEFAULTS, ...options };
     this.#read = read;
     this.#makePresenter = makePresenter;
+    this.#trouble = trouble;
   }
 
   /**
@@ -121,6 +129,7 @@ export class LiveStreams {
     const feed = new InstanceFeed({
       read: () => this.#read(instanceId),
       present: this.#makePresenter(),
+      trouble: this.#trouble,
       intervalMs: this.#options.intervalMs,
       onFailure: (error) => res.locals.log.warn({ err: error, instanceId }, 'live status failed'),
     });

@@ -2,7 +2,7 @@ import express, { type Express } from 'express';
 import { assets } from './assets.ts';
 import { refuseCrossSite } from './cross-site.ts';
 import { errorPages, unknownAddress } from './error-pages.ts';
-import { livePresenter } from './live-presenter.ts';
+import { livePresenter, troubleEvent } from './live-presenter.ts';
 import { LiveStreams } from './live-streams.ts';
 import { pageRenderer } from './render.ts';
 import { requestLog } from './request-log.ts';
@@ -38,6 +38,7 @@ export function createWebApp(deps: WebDependencies): Express {
   const live = new LiveStreams(
     (id) => deps.control.status(id),
     () => livePresenter(deps.resources, now),
+    troubleEvent(deps.resources),
     deps.live,
   );
   deps.shutdown?.addEventListener('abort', () => live.close(), { once: true });

@@ -95,17 +95,33 @@ describe('the live stream', () => {
     expect((await browser.get('/readyz')).status).toBe(503);
   });
 
-  it('goes on after a failure to look', async () => {
+  it('says so when it cannot look, and goes on when it can again, also when nothing has changed', async () => {
+    const contacts = resourceStatus({ state: 'running', records: 5 });
+    web.domain.instances.set('ins_1', instanceStatus({ resources: { contacts } }));
     const stream = await watch();
     await waitFor(() => stream.events().length === 1);
     const { status } = web.domain.control;
     web.domain.control.status = async () => {
       throw new Error('the store is away');
     };
-    await waitFor(() => web.log.lines.some((line) => line.msg === 'live status failed'));
+    await waitFor(() => stream.events().length === 2);
+    expect(stream.text()).toMatch(/^event: trouble\ndata: /m);
+    expect(stream.events()[1]).toMatchObject({
+      view: {
+        text: {
+          'state.headline': 'The app cannot reach its own store, so nothing new is copied.',
+          'contacts.state': 'Not known',
+        },
+        attributes: { 'state.tone': { 'data-tone': 'bad' } },
+        show: { 'contacts.pace': false, 'contacts.bar': false },
+      },
+    });
+    // Once, however often it looks.
+    await waitFor(() => stream.text().split(': still here').length > 3);
+    expect(stream.events()).toHaveLength(2);
     web.domain.control.status = status;
-    web.domain.instances.set('ins_1', instanceStatus({ name: 'New' }));
-    await waitFor(() => stream.events().length >= 2);
+    await waitFor(() => stream.events().length === 3);
+    expect(stream.events()[2]).toMatchObject({ view: { text: { 'state.label': 'Syncing' } } });
     expect(web.log.lines.filter((line) => line.msg === 'live status failed')).toHaveLength(1);
   });
 

@@ -81,6 +81,10 @@ function follow(root) {
       apply(root, status.view);
     };
     source.addEventListener('gone', loadAnew);
+    source.addEventListener('trouble', (event) => {
+      say('reconnecting', 'Not live');
+      apply(root, JSON.parse(event.data).view);
+    });
     source.onerror = () => {
       say('reconnecting', 'Reconnecting …');
       // The browser itself comes back after a broken connection, but not after an answer that is an error.
