@@ -110,7 +110,10 @@ local function hear(sent, missed, held)
   if held then s.trip = timing.usual_trip(s.trip, now - sent) end
   if which == 'old' then
     -- Should the service's clock have been set back, it may be the new window's after all.
-    if held then silent(ARGV[1]) end
+    if held then
+      silent(ARGV[1])
+      s.ours = s.ours and s.ours - 1
+    end
     return
   end
   if which == 'same' and known() then

@@ -78,7 +78,8 @@ end
 local function free_permits()
   local left = s['end'] - now
   local held_back = timing.held_back(s.others, now - s.since, now - s.told + (s.trip or 0), s.limit)
-  local free = s.remaining - in_flight - held_back
+  -- What the service says is left need not move: it may be the customer's own limit. So our own count bounds it, too.
+  local free = math.min(s.remaining - in_flight, s.limit - s.ours) - held_back
   local kept = timing.kept_for_people(left, s.limit, tonumber(ARGV[14]))
   if free > kept then return free - kept, 0, '' end
   if held_back > 0 and in_flight > 0 and s.remaining > 0 then

@@ -4,12 +4,13 @@ import { afterAll, expect, test } from 'vitest';
 import type { Bucket } from '../../../src/client/budget/bucket.ts';
 import { RateBudget } from '../../../src/client/budget/rate-budget.ts';
 import { startTestRedis } from '../../support/test-redis.ts';
-import { rate } from './test-budget.ts';
+import { RESET, rate } from './test-budget.ts';
 
 const BUCKET: Bucket = { name: 'bucket', tier: '2', limit: 5, windowMs: 200 };
 const LOOPS = 8;
 const COMPANIES = 12;
 const RUN_MS = 2_500;
+const TURNS_OF_WINDOW = 40;
 /** As far apart as a request's way there and back may take it. */
 const WAY_MS = 40;
 
@@ -29,6 +30,8 @@ function fullest(times: readonly number[]): number {
 async function useTheBucket(company: string, budgets: readonly RateBudget[]) {
   const counted: number[] = [];
   let lost = 0;
+  let turns = 0;
+  let resetMs = RESET;
   const endsAt = performance.now() + RUN_MS;
 
   /** One request that the service counts somewhere on its way; now and then its answer is lost, or it never leaves. */
@@ -44,7 +47,7 @@ async function useTheBucket(company: string, budgets: readonly RateBudget[]) {
     counted.push(performance.now());
     await sleep(Math.random() * WAY_MS);
     if (fate > 0.98) lost++;
-    await budget.settle(admission.permit, fate > 0.98 ? {} : { answer: { rate: rate(100) } });
+    await budget.settle(admission.permit, fate > 0.98 ? {} : { answer: { rate: rate(100, { resetMs }) } });
     return 0;
   }
 
@@ -52,7 +55,11 @@ async function useTheBucket(company: string, budgets: readonly RateBudget[]) {
     Array.from({ length: LOOPS }, async (_, index) => {
       const budget = budgets[index % budgets.length];
       while (budget !== undefined && performance.now() < endsAt) {
-        await budget.observe(company, rate(119));
+        // Again and again a new window, so that the limit is never used up: this is about the guard.
+        if (turns++ % TURNS_OF_WINDOW === 0) {
+          resetMs += 60_000;
+          await budget.observe(company, rate(119, { resetMs }));
+        }
         await sleep(await sendOne(budget));
       }
     }),

@@ -45,6 +45,14 @@ export const PROPERTIES: readonly Property[] = [
     ],
   },
   {
+    name: 'whatever the service says is left: none above the limit, and none idle for longer than the rounding hides',
+    scenarios: scenarios.misleading,
+    faults: (scenario, observed) => [
+      ...atMost('refused by the limit', refused(observed, 'limit'), 0),
+      ...atMost('idle, in ms', observed.longestIdleMs, hiddenMs(scenario)),
+    ],
+  },
+  {
     // What the budget must take for spent, as nobody knows, is not counted as allowed.
     name: 'lost requests, lost answers and dead holders: none above the limit, and idle only as long as a probe may be dead',
     scenarios: scenarios.lossy,

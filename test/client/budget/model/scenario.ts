@@ -30,6 +30,7 @@ function facts(guard: fc.Arbitrary<ServiceFacts['guard']>): fc.Arbitrary<Service
     windowMs,
     windows: fc.constantFrom('first request', 'aligned'),
     reset: fc.constantFrom('exact', 'cut', 'rounded up'),
+    remaining: fc.constant('true'),
     wholeRetryAfter: fc.boolean(),
     aheadMs: fc.integer({ min: -200_000, max: 200_000 }),
     guard,
@@ -68,6 +69,11 @@ function scenario(parts: {
 
 /** Any delays and rounding, nothing lost. */
 export const calm = scenario({});
+
+/** What is said to be left does not fall as it should. */
+export const misleading = fc
+  .tuple(calm, fc.constantFrom('still' as const, 'slow' as const))
+  .map(([base, remaining]) => ({ ...base, service: { ...base.service, remaining } }));
 
 /** Requests and answers are lost, never leave, and workers die. */
 export const lossy = scenario({

@@ -15,12 +15,17 @@ export interface ServiceFacts {
   windows: 'first request' | 'aligned';
   /** `x-ratelimit-reset` in whole seconds, cut or rounded up, or with its fraction. */
   reset: 'exact' | 'cut' | 'rounded up';
+  /** What `x-ratelimit-remaining` says: the truth; always the same, as of a limit that our requests do not count against; or too much. */
+  remaining: 'true' | 'still' | 'slow';
   /** `retry-after` in whole seconds, or with its fraction. */
   wholeRetryAfter: boolean;
   /** How far its clock is from the truth, in ms. */
   aheadMs: number;
   guard: GuardFacts | undefined;
 }
+
+/** How much of what is used is shown as used. */
+const SHOWN = { true: 1, still: 0, slow: 1 / 3 } as const;
 
 /** What became of a request. */
 export type Outcome = 'counted' | 'limit' | 'guard';
@@ -79,7 +84,7 @@ export class ServiceModel {
   }
 
   #answer(now: number, outcome: Outcome, waitMs: number): { outcome: Outcome; headers: Headers } {
-    const { limit, windowMs, reset, wholeRetryAfter } = this.facts;
+    const { limit, windowMs, reset, remaining, wholeRetryAfter } = this.facts;
     const resetAt = (this.#start + windowMs) / 1_000;
     const shown = reset === 'exact' ? resetAt : reset === 'cut' ? Math.floor(resetAt) : Math.ceil(resetAt);
     const retryAfter = wholeRetryAfter ? Math.ceil(waitMs / 1_000) : Math.ceil(waitMs) / 1_000;
@@ -88,7 +93,7 @@ export class ServiceModel {
       headers: {
         date: new Date(now).toUTCString(),
         'x-ratelimit-limit': String(limit),
-        'x-ratelimit-remaining': String(Math.max(0, limit - this.#used)),
+        'x-ratelimit-remaining': String(Math.max(0, limit - Math.floor(this.#used * SHOWN[remaining]))),
         'x-ratelimit-reset': String(shown),
         ...(outcome === 'counted' ? {} : { 'retry-after': String(retryAfter) }),
         ...(outcome === 'guard' ? { 'x-service-tier': 'unheard-of' } : {}),

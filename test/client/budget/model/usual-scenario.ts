@@ -14,6 +14,7 @@ export const USUAL_SCENARIO: Scenario = {
     windowMs: 6_000,
     windows: 'first request',
     reset: 'exact',
+    remaining: 'true',
     wholeRetryAfter: false,
     aheadMs: 7_300,
     guard: undefined,
