@@ -166,9 +166,13 @@ export async function createApp(
   const overview = async () => ({ instances: await status.readAll(), queues: await queues.counts() });
   const time = new ServiceTime(clock, config.service.authUrl);
 
+  const isPrivate = config.redisUrl === undefined;
   const health = {
     readiness: () =>
-      checkReadiness({ database: () => db.check(), redis: () => checkRedis(redis) }, READINESS_LIMIT_MS),
+      checkReadiness(
+        { database: () => db.check(), redis: () => checkRedis(redis, { isPrivate }) },
+        READINESS_LIMIT_MS,
+      ),
     metrics: async () => ({
       contentType: metrics.registry.contentType,
       body: await metrics.registry.metrics(),

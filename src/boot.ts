@@ -24,7 +24,11 @@ export async function boot(run: (boot: Boot) => Promise<void>): Promise<void> {
     const logger = createLogger(config);
     const shutdown = installShutdown({ logger });
     const openApp = async () => {
-      const redis = await openRedis({ redisUrl: config.redisUrl, dir: config.dataDir, logger });
+      const onLost = (error: Error) => {
+        logger.fatal({ err: error }, 'the private Redis is lost: this process ends');
+        void shutdown.stop('private Redis lost', 1);
+      };
+      const redis = await openRedis({ redisUrl: config.redisUrl, dir: config.dataDir, logger, onLost });
       shutdown.add('redis', () => redis.release());
       const app = await createApp(config, redis.url, logger);
       shutdown.add('app', () => app.close());

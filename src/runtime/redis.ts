@@ -33,6 +33,9 @@ const RECONNECT_AND_SEND_AGAIN = 2;
 /** How long the mark of {@link checkRedis} stays, in milliseconds. */
 const MARK_MS = 60_000;
 
+/** How long {@link checkRedis} waits, in milliseconds: less than who asks for readiness does, as it says what to do. */
+const CHECK_LIMIT_MS = 1_500;
+
 /**
  * Opens a connection to Redis that comes back by itself after an outage, and logs an outage once, not per attempt.
  *
@@ -68,18 +71,32 @@ export function createRedis(url: string, role: RedisRole, logger: Logger): Redis
 /**
  * Whether Redis can be worked with: one that answers may still take no writes, for want of memory or disk.
  *
+ * @param options.isPrivate whether it is the app's own one, not that of REDIS_URL
  * @throws Error that says what is wrong and what to do, for whoever is on call
  */
-export async function checkRedis(redis: Redis): Promise<void> {
+export async function checkRedis(redis: Redis, { isPrivate }: { isPrivate: boolean }): Promise<void> {
   try {
-    await redis.set('readiness', '1', 'PX', MARK_MS);
+    await withinLimit(redis.set('readiness', '1', 'PX', MARK_MS));
   } catch (error) {
     if (error instanceof Error && error.name === 'ReplyError') {
       throw new Error(`Redis takes no writes: ${error.message}`, { cause: error });
     }
-    const what = 'Redis cannot be reached: see that it runs at the address of REDIS_URL.';
-    throw new Error(`${what} Nothing is lost, and the app goes on by itself when it is back.`, {
-      cause: error,
-    });
+    const what = isPrivate
+      ? "it is the app's own one, as REDIS_URL is not set, and is started again by itself when it has died. If this stays, redis/server.log in .data says why; one that hangs has to be ended: its process is in redis/address.json."
+      : 'see that it runs at the address of REDIS_URL.';
+    throw new Error(
+      `Redis cannot be reached: ${what} Nothing is lost, and the app goes on by itself when it is back.`,
+      { cause: error },
+    );
+  }
+}
+
+async function withinLimit(answer: Promise<unknown>): Promise<void> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`no answer within ${CHECK_LIMIT_MS} ms`)), CHECK_LIMIT_MS);
+  try {
+    await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -3,6 +3,7 @@ import { createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it } from 'vitest';
+import { withFileLock } from '../../src/runtime/file-lock.ts';
 import { isRunning } from '../../src/runtime/private-redis/process.ts';
 import { findServerProgram } from '../../src/runtime/private-redis/server-programs.ts';
 import { openRedis, type RedisLease } from '../../src/runtime/private-redis.ts';
@@ -40,6 +41,16 @@ async function withRedis<Result>(url: string, action: (redis: Redis) => Promise<
   } finally {
     redis.disconnect();
   }
+}
+
+/** Whether a port is taken: a server that was killed may have it a little longer than it answers. */
+async function isListening(port: number): Promise<boolean> {
+  const probe = createServer();
+  return new Promise((resolve) => {
+    probe
+      .once('error', () => resolve(true))
+      .listen(port, '127.0.0.1', () => probe.close(() => resolve(false)));
+  });
 }
 
 const ping = (url: string): Promise<string> => withRedis(url, (redis) => redis.ping());
@@ -123,6 +134,87 @@ describe.each(variants)('on $kind', ({ kind, searchPath }) => {
     await first.release();
     expect((await open(dir, searchPath)).url).toBe(second.url);
     expect(await ping(second.url)).toBe('PONG');
+  });
+
+  it('ends with the last of users that leave at the same time', async () => {
+    const dir = tempDir();
+    for (let round = 0; round < 5; round++) {
+      const users = await Promise.all([open(dir, searchPath), open(dir, searchPath), open(dir, searchPath)]);
+      const { pid } = addressIn(dir);
+      await Promise.all(users.map((user) => user.release()));
+      expect(isRunning(pid)).toBe(false);
+    }
+  });
+
+  it('is started again at the same address when it dies, by one that is left, and then ends with it', async () => {
+    const dir = tempDir();
+    const { logger, lines } = testLogger();
+    const starter = spawnEntry(
+      'test/support/hold-redis.ts',
+      { SEARCH_PATH: searchPath ?? '' },
+      { args: [dir] },
+    );
+    await starter.waitForOutput(/open/);
+    const [one, other] = await Promise.all([open(dir, searchPath, logger), open(dir, searchPath, logger)]);
+    await starter.stop('SIGKILL');
+    for (let death = 1; death <= 2; death++) {
+      const { pid } = addressIn(dir);
+      process.kill(pid, 'SIGKILL');
+      await expect.poll(() => ping(one.url).catch(() => undefined)).toBe('PONG');
+      expect(addressIn(dir).pid).not.toBe(pid);
+      const told = () => lines.filter(({ msg }) => msg === 'the private Redis has died: it is started again');
+      await expect.poll(told).toHaveLength(death);
+    }
+    const { pid } = addressIn(dir);
+    await one.release();
+    expect(await ping(other.url)).toBe('PONG');
+    await other.release();
+    expect(isRunning(pid)).toBe(false);
+  });
+
+  it('is started where the last one ran, for users that outlived it', async () => {
+    const dir = tempDir();
+    const starter = spawnEntry(
+      'test/support/hold-redis.ts',
+      { SEARCH_PATH: searchPath ?? '' },
+      { args: [dir] },
+    );
+    await starter.waitForOutput(/open/);
+    const { pid, port } = addressIn(dir);
+    await starter.stop('SIGKILL');
+    process.kill(pid, 'SIGKILL');
+    await expect.poll(() => isRunning(pid)).toBe(false);
+    const lease = await open(dir, searchPath);
+    expect(await ping(lease.url)).toBe('PONG');
+    expect(addressIn(dir).port).toBe(port);
+  });
+
+  it('tells a user whose port is taken meanwhile to end, and is started elsewhere then', async () => {
+    const dir = tempDir();
+    const lost = Promise.withResolvers<Error>();
+    const lease = await openRedis({
+      dir,
+      searchPath,
+      logger: testLogger().logger,
+      onLost: lost.resolve,
+    });
+    leases.push(lease);
+    const { pid, port } = addressIn(dir);
+    const stranger = createServer((socket) => socket.on('error', () => {}).destroy());
+    await withFileLock(join(dir, 'redis/lock'), 1_000, async () => {
+      process.kill(pid, 'SIGKILL');
+      await expect.poll(() => isListening(port)).toBe(false);
+      await new Promise<void>((resolve) => stranger.listen(port, '127.0.0.1', resolve));
+    });
+    expect((await lost.promise).message).toMatch(
+      new RegExp(`private Redis has died and cannot be had again on port ${port}: another program`),
+    );
+    const next = await open(dir, searchPath);
+    expect(await ping(next.url)).toBe('PONG');
+    expect(addressIn(dir).port).not.toBe(port);
+    await lease.release();
+    expect(await ping(next.url)).toBe('PONG');
+    await new Promise((resolve) => stranger.close(resolve));
   });
 
   it('does not join a stranger that has its port now', async () => {

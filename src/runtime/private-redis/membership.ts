@@ -3,6 +3,8 @@ import { type Address, urlOf } from './address.ts';
 
 /** The name of the one connection by which a process counts as a user of the private Redis. */
 const MEMBER_NAME = 'private-redis-member';
+/** The name of that connection when its process is about to end. */
+const LEAVING_NAME = 'private-redis-leaving';
 const ANSWER_LIMIT_MS = 2_000;
 /** How long a connection that is given up may take to close, and keep the process from ending. */
 const DISCONNECT_LIMIT_MS = 100;
@@ -18,13 +20,19 @@ export type JoinFailure =
 
 /** A process's place among the users of the private Redis: it ends with the process, however that ends. */
 export interface Membership {
+  /** Whether the server has gone, or has closed the connection. */
+  readonly isGone: boolean;
+  /** Tells once that the server has gone, or has closed the connection; not after {@link Membership.close}. */
+  onGone(listener: () => void): void;
   /**
-   * Counts the other processes that use this Redis; 0 also when the server is gone.
+   * Gives up the place, so that nobody counts this process from then on; then counts those that use this Redis. Of
+   * several processes that leave at the same time the last one counts nobody.
    *
-   * @throws when it does not answer
+   * @throws when it does not answer, or is gone
    */
-  countOthers(): Promise<number>;
-  leave(): void;
+  leaveAndCount(): Promise<number>;
+  /** Ends the connection, and with it the place. */
+  close(): void;
 }
 
 class SilenceError extends Error {}
@@ -54,14 +62,29 @@ export async function join(address: Pick<Address, 'port' | 'password'>): Promise
       ? 'refused'
       : 'foreign';
   }
+  let isClosed = false;
   return {
-    countOthers: async () => {
-      if (redis.status !== 'ready') return 0;
-      const list = String(await withinLimit(redis, () => redis.client('LIST')));
-      const members = list.split('\n').filter((line) => line.includes(` name=${MEMBER_NAME} `));
-      return members.length - 1;
+    get isGone() {
+      return redis.status !== 'ready';
     },
-    leave: () => redis.disconnect(),
+    onGone: (listener) => {
+      const tell = () => {
+        if (!isClosed) listener();
+      };
+      if (redis.status === 'ready') redis.once('end', tell);
+      else tell();
+    },
+    leaveAndCount: async () => {
+      const list = await withinLimit(redis, async () => {
+        await redis.client('SETNAME', LEAVING_NAME);
+        return String(await redis.client('LIST'));
+      });
+      return list.split('\n').filter((line) => line.includes(` name=${MEMBER_NAME} `)).length;
+    },
+    close: () => {
+      isClosed = true;
+      redis.disconnect();
+    },
   };
 }
 

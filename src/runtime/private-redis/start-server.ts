@@ -12,22 +12,31 @@ import type { ServerProgram } from './server-programs.ts';
 const START_LIMIT_MS = 15_000;
 const POLL_MS = 20;
 const MAX_ATTEMPTS = 3;
+/** How long a port may still be held by the threads of a server that was killed. */
+const TAKEN_LIMIT_MS = 1_000;
 const PASSWORD_BYTES = 32;
 const LOG_TAIL_LINES = 5;
 
+/** Somebody else listens where the server has to. */
+export class PortTakenError extends Error {}
+
 /**
- * Starts a server with its data and its log in `dir`, on a free port of this machine alone, and joins it.
+ * Starts a server with its data and its log in `dir`, for this machine alone, and joins it.
  * It runs in a process group of its own: a terminal's Ctrl-C must not end it before the app has finished with it.
  *
+ * @param place where one ran before that others still look for; by default a free port, and a new password
+ * @throws PortTakenError when the port of `place` is another program's now
  * @throws Error with the last lines of the server's log when it does not come up
  */
 export async function startServer(
   program: ServerProgram,
   dir: string,
+  place?: Pick<Address, 'port' | 'password'>,
 ): Promise<{ address: Address; member: Membership }> {
+  const takenDeadline = performance.now() + TAKEN_LIMIT_MS;
   for (let attempt = 1; ; attempt++) {
-    const port = await findFreePort();
-    const password = randomBytes(PASSWORD_BYTES).toString('base64url');
+    const port = place?.port ?? (await findFreePort());
+    const password = place?.password ?? randomBytes(PASSWORD_BYTES).toString('base64url');
     const child = launch(program, dir, { port, password });
     const pid = await pidOf(child);
     const address: Address = { kind: program.kind, port, password, pid };
@@ -39,8 +48,14 @@ export async function startServer(
     }
     await endProcess(pid);
     const log = readFileSync(logOf(dir), 'utf8');
-    // Somebody else took the port between our look and the server's.
-    if (attempt < MAX_ATTEMPTS && /address already in use|EADDRINUSE/i.test(log)) continue;
+    if (/address already in use|EADDRINUSE/i.test(log)) {
+      if (place !== undefined) {
+        if (performance.now() < takenDeadline) continue;
+        throw new PortTakenError(`Another program listens on port ${port} now.`);
+      }
+      // Somebody else took the port between our look and the server's.
+      if (attempt < MAX_ATTEMPTS) continue;
+    }
     const tail = log.trimEnd().split('\n').slice(-LOG_TAIL_LINES).join('\n');
     throw new Error(
       `The private Redis (${program.command}) did not start. Its log, ${logOf(dir)}, ends with:\n${tail}`,

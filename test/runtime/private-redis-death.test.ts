@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { findFreePort } from '../../src/runtime/free-port.ts';
+import { isRunning } from '../../src/runtime/private-redis/process.ts';
+import { createHttpSession } from '../support/http-session.ts';
+import { spawnEntry } from '../support/spawn-entry.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+test('web and worker outlive their private Redis, and end it when they end together', async () => {
+  const cwd = tempDir();
+  const port = await findFreePort();
+  const web = spawnEntry('src/web.ts', { PORT: String(port) }, { cwd });
+  await web.waitForOutput(/the web app listens/, 60_000);
+  const worker = spawnEntry('src/worker.ts', {}, { cwd });
+  await worker.waitForOutput(/the workers run/, 60_000);
+  const redisPid = (): number => JSON.parse(readFileSync(join(cwd, '.data/redis/address.json'), 'utf8')).pid;
+
+  const first = redisPid();
+  process.kill(first, 'SIGKILL');
+  const machine = createHttpSession(`http://127.0.0.1:${port}`);
+  await Promise.all([web, worker].map((app) => app.waitForOutput(/Redis is reachable again/, 30_000)));
+  await waitFor(async () => (await machine.get('/readyz')).status === 200);
+  const second = redisPid();
+  expect(second).not.toBe(first);
+  const told = [web, worker].filter((app) => app.output().includes('has died: it is started again'));
+  expect(told).toHaveLength(1);
+
+  // A Redis that hangs has said nothing of its end: whoever is on call has to be told what to do.
+  process.kill(second, 'SIGSTOP');
+  const answer = await machine.get('/readyz');
+  expect(answer.status).toBe(503);
+  expect(answer.json()).toMatchObject({
+    checks: { redis: expect.stringMatching(/^Redis cannot be reached: it is the app's own one/) },
+  });
+  process.kill(second, 'SIGKILL');
+  await waitFor(async () => (await machine.get('/readyz')).status === 200, { timeoutMs: 30_000 });
+
+  const third = redisPid();
+  expect(await Promise.all([web.stop('SIGINT'), worker.stop('SIGINT')])).toEqual([
+    { code: 0, signal: null },
+    { code: 0, signal: null },
+  ]);
+  expect(isRunning(third)).toBe(false);
+});
