@@ -13,6 +13,7 @@ import type { Config } from './config.ts';
 import { CALLBACK_PATH } from './contract/routes.ts';
 import { OAuthInstaller } from './install/installer.ts';
 import { checkReadiness } from './runtime/health.ts';
+import { watchWorkers } from './runtime/living-workers.ts';
 import { hideSecrets, type Logger, rememberSecret } from './runtime/logging.ts';
 import { createMetrics } from './runtime/metrics.ts';
 import { Presence } from './runtime/presence.ts';
@@ -84,8 +85,14 @@ export async function createApp(
   const queues = createQueues(redis, logger);
   const http = new HttpClient();
   const clock = new ServiceClock(Date.now, () => performance.now());
+  const workersWatch = watchWorkers(presenceDir(config));
   const metrics = createMetrics(() =>
-    collectFigures({ db, clock, countJobs: () => queues.sync.getJobCounts('waiting', 'active', 'delayed') }),
+    collectFigures({
+      db,
+      clock,
+      countJobs: () => queues.sync.getJobCounts('waiting', 'active', 'delayed'),
+      countWorkers: workersWatch.count,
+    }),
   );
   const processId = randomUUID();
   const budget = new RateBudget(redis, undefined, processId);
@@ -127,7 +134,7 @@ export async function createApp(
     onRefresh: ({ outcome }) => metrics.tokenRefreshes.inc({ outcome }),
   });
   const shared = { ...stores, resources: RESOURCES, intervalMs: config.syncIntervalMs };
-  const status = new StatusReader({ ...shared, budget, clock });
+  const status = new StatusReader({ ...shared, budget, clock, workers: workersWatch });
   const control = new SyncControl({
     ...shared,
     store,
@@ -163,7 +170,11 @@ export async function createApp(
         .catch((error) => logger.warn({ instanceId, err: error }, 'sync not started'));
     },
   });
-  const overview = async () => ({ instances: await status.readAll(), queues: await queues.counts() });
+  const overview = async () => ({
+    instances: await status.readAll(),
+    queues: await queues.counts(),
+    workers: workersWatch.count(),
+  });
   const time = new ServiceTime(clock, config.service.authUrl);
 
   const isPrivate = config.redisUrl === undefined;
@@ -245,6 +256,7 @@ export async function createApp(
     async close() {
       for (const end of endWatches) end();
       store.close();
+      workersWatch.close();
       metrics.close();
       await queues.close();
       await http.close();

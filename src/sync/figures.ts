@@ -13,12 +13,14 @@ const OVERDUE_AFTER_MS = 2 * 60 * 60_000;
  * Reads what only the store and the queue know, for the metrics.
  *
  * @param parts.countJobs sync jobs by state
+ * @param parts.countWorkers worker processes that live, undefined when that cannot be told
  * @returns numbers over all instances; ages and what is left in milliseconds
  */
 export async function collectFigures(parts: {
   db: Database;
   clock: ServiceClock;
   countJobs: () => Promise<Record<string, number>>;
+  countWorkers: () => number | undefined;
 }) {
   const now = parts.clock.now();
   const [store, jobs] = await Promise.all([readFigures(parts.db, now, OVERDUE_AFTER_MS), parts.countJobs()]);
@@ -27,6 +29,7 @@ export async function collectFigures(parts: {
     instances,
     runs,
     jobs,
+    workers: parts.countWorkers(),
     oldestRunAgeMs: oldestStart === null ? 0 : Math.max(0, Date.now() - oldestStart),
     refreshTokenEndsInMs: oldestRefreshToken === null ? undefined : refreshExpiry(oldestRefreshToken) - now,
     refreshTokensDue: store.due,

@@ -60,6 +60,8 @@ export interface InstanceStatus {
   /** The service's time now, as far as its answers tell. */
   now: string;
   next_sync_at: string | null;
+  /** Whether no worker process runs that could work on it, as far as can be told. */
+  workers_missing: boolean;
   token: {
     access_expires_at: string | null;
     refresh_issued_at: string | null;

@@ -7,6 +7,7 @@ import { refreshExpiry } from '../tokens/expiry.ts';
 import type { Resource } from './resources.ts';
 import { nextStartAt } from './schedule.ts';
 import { readSetAside, type SetAsideParts } from './set-aside-status.ts';
+import { plainError } from './status-error.ts';
 import type { InstanceStatus, ResourceStatus } from './status-types.ts';
 
 /** What the status of an instance is read from. */
@@ -18,6 +19,8 @@ export interface StatusParts extends SetAsideParts {
   clock: ServiceClock;
   resources: readonly Resource[];
   intervalMs: number;
+  /** Whether no worker runs; without it, one does. */
+  workers?: { readonly areMissing: boolean };
 }
 
 /** Puts together what the dashboard shows. */
@@ -29,7 +32,8 @@ export class StatusReader {
   }
 
   async read(instanceId: string): Promise<InstanceStatus | undefined> {
-    const { instances, tokens, runs, budget, resources } = this.#parts;
+    const { instances, tokens, runs, budget, resources, workers } = this.#parts;
+    const workersMissing = workers?.areMissing ?? false;
     const instance = await instances.find(instanceId);
     if (instance === undefined) return undefined;
     const [token, runRows, budgetState] = await Promise.all([
@@ -40,7 +44,7 @@ export class StatusReader {
     const runOf = new Map(runRows.map((run) => [run.resource, run]));
     const resourceStatuses = resources.map(async ({ name }) => {
       const setAside = await readSetAside(this.#parts, { instanceId, resource: name });
-      return [name, { ...resourceStatus(runOf.get(name)), set_aside: setAside }] as const;
+      return [name, { ...resourceStatus(runOf.get(name), workersMissing), set_aside: setAside }] as const;
     });
     return {
       id: instance.id,
@@ -51,6 +55,7 @@ export class StatusReader {
       notice: instance.notice,
       now: iso(this.#parts.clock.now()),
       next_sync_at: this.#nextSync(instance, runRows),
+      workers_missing: workersMissing,
       token: tokenStatus(token),
       budget: budgetStatus(budgetState),
       resources: Object.fromEntries(await Promise.all(resourceStatuses)),
@@ -99,9 +104,11 @@ function budgetStatus(state: BudgetState): InstanceStatus['budget'] {
   };
 }
 
-function resourceStatus(run: Run | undefined): Omit<ResourceStatus, 'set_aside'> {
+/** @param workersMissing whether nobody can be working on the run, whatever it says of itself */
+function resourceStatus(run: Run | undefined, workersMissing: boolean): Omit<ResourceStatus, 'set_aside'> {
+  const isLeft = workersMissing && run?.state === 'running';
   return {
-    state: run?.state ?? 'idle',
+    state: isLeft ? 'waiting' : (run?.state ?? 'idle'),
     pages: run?.pages ?? 0,
     records: run?.records ?? 0,
     deleted: run?.deleted ?? 0,
@@ -109,9 +116,9 @@ function resourceStatus(run: Run | undefined): Omit<ResourceStatus, 'set_aside'>
     stored: run?.stored ?? 0,
     started_at: iso(run?.started_at),
     finished_at: iso(run?.finished_at),
-    error: run?.error ?? null,
+    error: plainError(run?.error ?? null),
     waiting_until: iso(run?.waiting_until),
-    waiting_for: run?.waiting_for ?? null,
+    waiting_for: isLeft ? 'turn' : (run?.waiting_for ?? null),
   };
 }
 

@@ -18,6 +18,8 @@ export interface OperationsOverview {
   instances: Pick<InstanceStatus, 'id' | 'name' | 'company_id' | 'status' | 'notice' | 'resources'>[];
   /** Counts of jobs by state, as the queue names its states. */
   queues: { name: string; counts: Record<string, number> }[];
+  /** Worker processes that live; undefined when that cannot be told. */
+  workers: number | undefined;
 }
 
 /** Everything that the web app needs of the rest; it reaches for nothing else. */

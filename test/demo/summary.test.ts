@@ -28,6 +28,7 @@ function synced(name: string): SyncedCompany {
     notice: null,
     now: '',
     next_sync_at: null,
+    workers_missing: false,
     token: {
       access_expires_at: null,
       refresh_issued_at: null,

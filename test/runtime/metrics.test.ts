@@ -5,6 +5,7 @@ const FIGURES = {
   instances: { active: 3, paused: 1 },
   runs: { waiting: 2, running: 1 },
   jobs: { waiting: 4 },
+  workers: 2,
   oldestRunAgeMs: 90_500,
   refreshTokenEndsInMs: 3_600_000,
   refreshTokensDue: 2,
@@ -79,6 +80,7 @@ it('reads figures once a scrape, and forgets what is no more', async () => {
     'app_instances{status="paused"} 1',
     'sync_runs_now{state="waiting"} 2',
     'sync_jobs{state="waiting"} 4',
+    'sync_workers 2',
     'sync_oldest_run_age_seconds 90.5',
     'refresh_token_first_end_seconds 3600',
     'refresh_tokens_due 2',
@@ -101,7 +103,9 @@ it.each([
   const text = await metrics.registry.metrics();
   expectLines(text, ['figures_read 0', 'sync_pages_total{resource="contacts"} 1']);
   // No figure of an earlier scrape is told as if it were true now, nor a 0 that would say that all is well.
-  expect(text).not.toMatch(/^(app_instances|sync_runs_now|sync_oldest_run_age|refresh_token)\S* \d/m);
+  expect(text).not.toMatch(
+    /^(app_instances|sync_runs_now|sync_workers|sync_oldest_run_age|refresh_token)\S* \d/m,
+  );
 });
 
 it('sees that the event loop was blocked', async () => {

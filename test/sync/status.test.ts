@@ -22,13 +22,14 @@ const store = await openTestStore();
 const redis = new Redis((await startTestRedis()).url);
 afterAll(() => redis.disconnect());
 const budget = new RateBudget(redis);
-const reader = new StatusReader({
+const parts = {
   ...store,
   budget,
   clock: new ServiceClock(() => NOW),
   resources: RESOURCES,
   intervalMs: INTERVAL_MS,
-});
+};
+const reader = new StatusReader(parts);
 
 async function read(id: string) {
   const status = await reader.read(id);
@@ -114,6 +115,49 @@ test('a failure says what went wrong, and the next try comes sooner', async () =
     error: 'The service has trouble (500).',
   });
   expect(status.next_sync_at).toBe(new Date(NOW + 10 * 60_000).toISOString());
+});
+
+test.each([
+  [
+    'Reached the max retries per request limit (which is 2). Refer to "maxRetriesPerRequest" option for details.',
+    'Redis could not be reached.',
+  ],
+  ['Command timed out', 'Redis could not be reached.'],
+  ['Connection is closed.', 'Redis could not be reached.'],
+  ['connect ECONNREFUSED 127.0.0.1:6379', 'Redis could not be reached.'],
+  ['OOM command not allowed when used memory > maxmemory.', 'Redis takes no writes.'],
+  ['no such table: runs', 'no such table: runs'],
+])('trouble of our own is told in plain words: %s', async (reason, told) => {
+  const { claim } = await store.claimRun();
+  const error = (text: string) => `The app itself had trouble: ${text}`;
+  const shown = async () => (await read(claim.instanceId)).resources.contacts?.error;
+  await store.runs.wait(claim, { for: 'retry', until: NOW, error: error(reason) });
+  expect(await shown()).toBe(error(told));
+  const tried = ' Tried 7 times; it will be tried again by itself.';
+  await store.runs.fail(claim, { error: error(reason) + tried, keepsPlace: true, now: NOW });
+  expect(await shown()).toBe(error(told) + tried);
+});
+
+test('what the service said about connections stays as it is', async () => {
+  const { claim } = await store.claimRun();
+  const error = 'The service has trouble (503: Connection is closed).';
+  await store.runs.wait(claim, { for: 'retry', until: NOW, error });
+  expect((await read(claim.instanceId)).resources.contacts?.error).toBe(error);
+});
+
+test('a run that says that it is under way waits when no worker runs', async () => {
+  const { claim } = await store.claimRun();
+  const workers = { areMissing: true };
+  const without = new StatusReader({ ...parts, workers });
+  expect(await without.read(claim.instanceId)).toMatchObject({
+    workers_missing: true,
+    resources: { contacts: { state: 'waiting', waiting_for: 'turn' } },
+  });
+  workers.areMissing = false;
+  expect(await without.read(claim.instanceId)).toMatchObject({
+    workers_missing: false,
+    resources: { contacts: { state: 'running', waiting_for: null } },
+  });
 });
 
 test('the budget of the company', async () => {

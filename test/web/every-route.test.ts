@@ -44,12 +44,12 @@ let web: StartedWeb;
 let routes: Route[];
 beforeAll(async () => {
   web = await startWeb({
-    operations: { password: 'the words', overview: async () => ({ instances: [], queues: [] }) },
+    operations: { password: 'the words', overview: async () => ({ instances: [], queues: [], workers: 1 }) },
   });
   routes = routesOf(web.app.router.stack as unknown as Layer[]);
   const owner = web.browser();
   await install(owner);
-  const record = { id: 'crd_1', document: '{"id":"crd_1"}', updatedAt: 0, deletedAt: null };
+  const record = { id: 'crd_1', document: '{"id":"crd_1"}', isCut: false, updatedAt: 0, deletedAt: null };
   web.domain.records.set('ins_1/contacts', [record]);
   web.domain.records.set('ins_1/conversations', [record]);
 });

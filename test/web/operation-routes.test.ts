@@ -3,6 +3,9 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type StartedWeb, startWeb } from './start-web.ts';
 import { instanceStatus, resourceStatus } from './status-fixtures.ts';
 
+/** Worker processes that run; undefined when it cannot be told. */
+let workers: number | undefined = 2;
+
 const overview = async () => ({
   instances: [
     instanceStatus({
@@ -18,6 +21,7 @@ const overview = async () => ({
     }),
   ],
   queues: [{ name: 'sync', counts: { waiting: 3, delayed: 1_200 } }],
+  workers,
 });
 
 function basic(password: string): { authorization: string } {
@@ -48,6 +52,19 @@ describe('/ops', () => {
     expect(page.body).toContain('Parked batches: 17');
     expect(page.body).toContain('Records that could not be kept: 1,234');
     expect(page.body).toContain('waiting 3, delayed 1,200');
+    expect(page.body).toContain('<td>active, parked</td>');
+    expect(page.body).toMatch(/Stopped <time datetime="[^"]+">10 Jun 2025, 11:55 UTC</);
+  });
+
+  it.each([
+    [0, 'No worker process runs: nothing is copied'],
+    [2, 'Worker processes that run: 2'],
+    [undefined, ''],
+  ])('says how many workers run: %s', async (running, sentence) => {
+    workers = running;
+    const { body } = await web.browser().get('/ops', { headers: basic(PASSWORD) });
+    expect(body).toContain(sentence);
+    expect(body.match(/worker process/gi)?.length ?? 0).toBe(running === undefined ? 0 : 1);
   });
 
   it.each(['Basic', 'Basic !!', 'Basic bm9jb2xvbg==', 'Bearer x', 'Basic Og=='])(

@@ -8,6 +8,8 @@ export interface Figures {
   instances: Record<string, number>;
   runs: Record<string, number>;
   jobs: Record<string, number>;
+  /** Worker processes that live; undefined when that cannot be told. */
+  workers: number | undefined;
   /** Age of the run that is under way the longest; 0 when none is. */
   oldestRunAgeMs: number;
   /** Until the first refresh token in use ends; undefined when there is none. */
@@ -59,6 +61,7 @@ export function addScrapedGauges(registry: Registry, read: () => Promise<Figures
     (read) => read?.jobs,
     'state',
   );
+  add('sync_workers', 'Worker processes that run on this database.', (read) => read?.workers);
   add(
     'sync_oldest_run_age_seconds',
     'Age of the run of an active instance that is under way the longest; 0 if none is.',

@@ -5,7 +5,7 @@ import type { LiveValues } from './live-values.ts';
 const LOW_SHARE = 0.2;
 
 /** Whether the service has asked for a break that is not over. */
-function isBlocked(budget: InstanceStatus['budget'], now: number): boolean {
+export function isBlocked(budget: InstanceStatus['budget'], now: number): boolean {
   const until = instantOf(budget.blocked_until);
   return until !== undefined && until > now;
 }
@@ -14,7 +14,7 @@ function isBlocked(budget: InstanceStatus['budget'], now: number): boolean {
  * Requests that are left, as the service said them last. After the window's end they are all there again; then
  * the budget knows a limit and nothing else.
  */
-function remainingNow(budget: InstanceStatus['budget'], now: number): number | null {
+export function remainingNow(budget: InstanceStatus['budget'], now: number): number | null {
   const reset = instantOf(budget.reset_at);
   if (reset !== undefined && reset <= now) return budget.limit;
   return budget.remaining ?? (isBlocked(budget, now) ? null : budget.limit);

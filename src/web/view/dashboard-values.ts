@@ -1,4 +1,4 @@
-import type { InstanceStatus } from '../../sync/status-types.ts';
+import type { InstanceStatus, ResourceStatus } from '../../sync/status-types.ts';
 import type { WebResource } from '../web-dependencies.ts';
 import { storedRecords } from './actions.ts';
 import { budgetValues } from './budget-values.ts';
@@ -7,11 +7,17 @@ import { type LiveValues, mergeLiveValues } from './live-values.ts';
 import { type RecordsPerSecond, resourceValues } from './resource-values.ts';
 import { setAsideShown, setAsideValues } from './set-aside-values.ts';
 import { tokenValues } from './token-values.ts';
+import { troubleKind } from './trouble-kind.ts';
 
 /** Whether there is anything that a sync could start. */
 function canSync(status: InstanceStatus, resources: WebResource[]): boolean {
   const states = resources.map(({ name }) => status.resources[name]?.state);
   return states.some((state) => state === 'idle' || state === 'failed');
+}
+
+/** Whether a new authorization may help, although the app has one. */
+function isForbidden({ state, error }: ResourceStatus): boolean {
+  return state === 'failed' && troubleKind(error) === 'forbidden';
 }
 
 /**
@@ -50,6 +56,7 @@ export function dashboardValues(
         'state.next': words.next !== '',
         notice: status.notice !== null,
         'action.sync': canSync(status, resources),
+        'action.authorize': aside.some(isForbidden),
         'action.delete': storedRecords(status) > 0,
         'action.forget': storedRecords(status) === 0,
       },

@@ -1,7 +1,9 @@
 import type { InstanceStatus, ResourceStatus } from '../../sync/status-types.ts';
 import type { WebResource } from '../web-dependencies.ts';
 import { storedRecords } from './actions.ts';
-import { formatAgo, formatAhead, listOf } from './format.ts';
+import { formatAgo, formatAhead, instantOf, listOf } from './format.ts';
+import { type TroubleKind, troubleKind } from './trouble-kind.ts';
+import { isRetried, type NamedResource, waitingWords } from './waiting-words.ts';
 
 /** Colours the state; words always say the same. */
 export type Tone = 'good' | 'busy' | 'wait' | 'warn' | 'bad' | 'off';
@@ -14,90 +16,91 @@ export interface InstanceWords {
   next: string;
 }
 
-/** How an error begins that the integrator's own function threw, not the service (src/sync/own-logic-call.ts). */
-const OWN_LOGIC_FAILED = /^The app's own logic failed/;
-
-interface NamedResource {
-  title: string;
-  status: ResourceStatus;
-}
-
-function earliest(dates: (string | null)[]): string | null {
-  return dates.filter((date) => date !== null).sort()[0] ?? null;
-}
-
 function nextSync(status: InstanceStatus, now: number): string {
   const ahead = formatAhead(status.next_sync_at, now);
   return ahead ? `The next sync starts by itself ${ahead}.` : 'Press “Sync now” to sync again.';
 }
 
-function failedNext(status: InstanceStatus, now: number): string {
+/** What somebody has to do, where trying again hardly helps. */
+const FAILED_ADVICE: Partial<Record<TroubleKind, string>> = {
+  forbidden:
+    'The service does not let the app read that. Authorize the app again, as an administrator who may; if that does not help, ask the people who run the app.',
+  refused: 'The service refuses what the app asks for: tell the people who run the app what stands below.',
+  app: 'The app itself had trouble: if it stays, tell the people who run the app.',
+  'own logic': 'The people who run the app have to look.',
+};
+
+function failedWords(status: InstanceStatus, failed: NamedResource[], now: number): InstanceWords {
+  const kinds = failed.map((resource) => troubleKind(resource.status.error));
+  const kind = kinds.includes('forbidden') ? 'forbidden' : kinds.find((one) => FAILED_ADVICE[one]);
+  const advice = kind && FAILED_ADVICE[kind];
   const ahead = formatAhead(status.next_sync_at, now);
-  return ahead
-    ? `What went wrong stands below. It is tried again by itself ${ahead}; press “Sync now” to try at once.`
-    : 'What went wrong stands below. Press “Sync now” to go on.';
+  const again = ahead
+    ? `It is tried again by itself ${ahead}; press “Sync now” to try at once.`
+    : 'Press “Sync now” to go on.';
+  return {
+    tone: 'bad',
+    label: 'Needs a look',
+    headline: `The sync of ${listOf(failed.map(({ title }) => title))} has stopped.`,
+    next: `${advice ?? 'What went wrong stands below.'} ${again}`,
+  };
 }
 
-function waitingWords(waiting: NamedResource[], now: number): InstanceWords {
-  const until = earliest(waiting.map(({ status }) => status.waiting_until));
-  const ahead = formatAhead(until, now) || 'soon';
-  const retried = waiting.filter(({ status }) => status.waiting_for === 'retry');
-  const ownFailed = retried.filter(({ status }) => OWN_LOGIC_FAILED.test(status.error ?? ''));
-  if (ownFailed.length > 0) {
+/** Whether there is anything that a worker would do now. */
+function hasWork(status: InstanceStatus, resources: NamedResource[], now: number): boolean {
+  const due = instantOf(status.next_sync_at);
+  const isUnderWay = ({ state, finished_at }: ResourceStatus) =>
+    state === 'waiting' || state === 'running' || finished_at === null;
+  return (due !== undefined && due <= now) || resources.some((resource) => isUnderWay(resource.status));
+}
+
+function finishedWords(status: InstanceStatus, resources: NamedResource[], now: number): InstanceWords {
+  const finished = resources.map((resource) => resource.status.finished_at).filter((date) => date !== null);
+  const next = nextSync(status, now);
+  const parked = resources.filter((resource) => resource.status.set_aside.parked > 0);
+  if (parked.length > 0) {
     return {
       tone: 'warn',
-      label: 'Trying again',
-      headline: `The app’s own logic failed on ${listOf(ownFailed.map(({ title }) => title))}.`,
-      next: `It is tried again by itself, ${ahead}. If that does not help, the people who run the app have to look: what went wrong stands below.`,
+      label: 'Needs a look',
+      headline: `The copy is up to date, but the app’s own logic did not take all ${listOf(parked.map(({ title }) => title))}.`,
+      next: `What it did not take stands below, for the people who run the app to mend, and is tried again by every sync. ${next}`,
     };
   }
-  if (retried.length > 0) {
-    return {
-      tone: 'wait',
-      label: 'Trying again',
-      headline: 'The service did not answer as it should.',
-      next: `The app tries again by itself, ${ahead}. There is nothing to do.`,
-    };
-  }
-  if (waiting.some(({ status }) => status.waiting_for === 'limit')) {
-    return {
-      tone: 'wait',
-      label: 'Waiting for the limit',
-      headline: 'This minute’s requests are used up.',
-      next: `The sync goes on by itself, ${ahead}, when the service allows more.`,
-    };
-  }
+  const hasUnkept = resources.some((resource) => resource.status.set_aside.quarantined > 0);
+  const unkept = 'What could not be kept stands below: it has to be mended at the service. ';
   return {
-    tone: 'wait',
-    label: 'Waiting',
-    headline: 'The sync waits for its turn.',
-    next: 'It goes on by itself. There is nothing to do.',
+    tone: 'good',
+    label: 'Up to date',
+    headline: `The last sync finished ${formatAgo(finished.sort().at(-1), now)}.`,
+    next: `${hasUnkept ? unkept : ''}${next}`,
   };
 }
 
 function activeWords(status: InstanceStatus, resources: NamedResource[], now: number): InstanceWords {
-  const inState = (state: ResourceStatus['state']) =>
-    resources.filter((resource) => resource.status.state === state);
-  const [running, waiting, failed] = [inState('running'), inState('waiting'), inState('failed')];
-  if (running.length > 0) {
+  if (status.workers_missing && hasWork(status, resources, now)) {
+    return {
+      tone: 'bad',
+      label: 'Stands still',
+      headline: 'No worker of the app runs, so nothing is copied.',
+      next: 'The people who run the app have to start one. It goes on by itself then, where it stopped.',
+    };
+  }
+  const inState = (...states: ResourceStatus['state'][]) =>
+    resources.filter((resource) => states.includes(resource.status.state));
+  const copying = inState('running').filter((resource) => !isRetried(resource.status));
+  if (copying.length > 0) {
     return {
       tone: 'busy',
       label: 'Syncing',
-      headline: `Copying ${listOf(running.map(({ title }) => title))}.`,
+      headline: `Copying ${listOf(copying.map(({ title }) => title))}.`,
       next: 'You can leave this page; the sync goes on without it.',
     };
   }
-  if (waiting.length > 0) return waitingWords(waiting, now);
-  if (failed.length > 0) {
-    return {
-      tone: 'bad',
-      label: 'Needs a look',
-      headline: `The sync of ${listOf(failed.map(({ title }) => title))} has stopped.`,
-      next: failedNext(status, now),
-    };
-  }
-  const finished = resources.map((resource) => resource.status.finished_at).filter((date) => date !== null);
-  if (resources.length === 0 || finished.length < resources.length) {
+  const waiting = inState('running', 'waiting');
+  if (waiting.length > 0) return waitingWords(status.budget, waiting, now);
+  const failed = inState('failed');
+  if (failed.length > 0) return failedWords(status, failed, now);
+  if (resources.length === 0 || resources.some((resource) => resource.status.finished_at === null)) {
     return {
       tone: 'wait',
       label: 'Starting',
@@ -105,21 +108,7 @@ function activeWords(status: InstanceStatus, resources: NamedResource[], now: nu
       next: 'There is nothing to do.',
     };
   }
-  const parked = resources.filter((resource) => resource.status.set_aside.parked > 0);
-  if (parked.length > 0) {
-    return {
-      tone: 'warn',
-      label: 'Needs a look',
-      headline: `The copy is up to date, but the app’s own logic did not take all ${listOf(parked.map(({ title }) => title))}.`,
-      next: `What it did not take stands below, and is tried again by every sync. ${nextSync(status, now)}`,
-    };
-  }
-  return {
-    tone: 'good',
-    label: 'Up to date',
-    headline: `The last sync finished ${formatAgo(finished.sort().at(-1), now)}.`,
-    next: nextSync(status, now),
-  };
+  return finishedWords(status, resources, now);
 }
 
 /**

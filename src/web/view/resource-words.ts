@@ -1,6 +1,7 @@
 import type { InstanceState, ResourceStatus } from '../../sync/status-types.ts';
 import { formatAhead } from './format.ts';
 import type { Tone } from './instance-words.ts';
+import { isRetried } from './waiting-words.ts';
 
 /** The state of a resource in a word or two, and what it waits for (empty when for nothing). */
 export interface ResourceWords {
@@ -24,6 +25,7 @@ function waitText(resource: ResourceStatus, now: number): string {
 function runWords(resource: ResourceStatus, now: number): ResourceWords {
   switch (resource.state) {
     case 'running':
+      if (isRetried(resource)) return { label: 'Trying again', tone: 'wait', wait: '' };
       return { label: 'Copying', tone: 'busy', wait: '' };
     case 'waiting':
       return { label: 'Waiting', tone: 'wait', wait: waitText(resource, now) };

@@ -14,11 +14,19 @@ interface Line {
 type Batch = ResourceStatus['set_aside']['parked_batches'][number];
 type Quarantined = ResourceStatus['set_aside']['quarantined_records'][number];
 
+/** The heading says already that it was the own logic, and the list whose batch it is. */
+const SAID = /^The app['’]s own logic failed on a batch of [^:]*: /;
+
+function sentence(error: string): string {
+  const text = error.replace(SAID, '').trimEnd();
+  return /[.!?…]$/.test(text) ? text : `${text}.`;
+}
+
 function batchLine({ records, first_id, tries, error }: Batch): Line {
   const ids = first_id === null ? '' : records === 1 ? `: ${first_id}` : `, from ${first_id} on`;
   return {
     what: `${formatCount(records, 'record')}${ids}`,
-    why: `${error} Tried ${formatCount(tries, 'time')}.`,
+    why: `${sentence(error)} Tried ${formatCount(tries, 'time')}.`,
   };
 }
 

@@ -78,6 +78,14 @@ describe('a resource of an instance that is not active', () => {
   });
 });
 
+it('offers a new authorization where the service forbids a list, and only there', () => {
+  const offered = (changes: Partial<ResourceStatus>) =>
+    values({ resources: { contacts: resourceStatus(changes) } }).show['action.authorize'];
+  expect(offered({ state: 'failed', error: 'The service refused the request (403: No).' })).toBe(true);
+  expect(offered({ state: 'failed', error: 'The service refused the request (404).' })).toBe(false);
+  expect(offered({})).toBe(false);
+});
+
 describe('budget', () => {
   const budget = instanceStatus().budget;
   const shown = (changes: Partial<InstanceStatus['budget']>) => values({ budget: { ...budget, ...changes } });

@@ -67,6 +67,79 @@ describe('instanceWords', () => {
     expect(service.headline).toContain('The service did not answer');
   });
 
+  it('does not blame the service for the app’s own trouble', () => {
+    const error = 'The app itself had trouble: Redis could not be reached.';
+    const said = withContacts({ state: 'waiting', waiting_for: 'retry', waiting_until: at(23_000), error });
+    expect(said.headline).toBe('The app itself has trouble.');
+    expect(said.next).toMatch(/in 23 s.*people who run the app/);
+    expect(withContacts({ state: 'failed', error }).next).toContain('people who run the app');
+  });
+
+  it('says that it tries again also while it does, until a page has come', () => {
+    const error = 'The service has trouble: no answer within 30 s.';
+    expect(withContacts({ state: 'running', error })).toMatchObject({
+      label: 'Trying again',
+      headline: 'The service did not answer as it should.',
+    });
+    const resources = {
+      contacts: resourceStatus({ state: 'running', error }),
+      conversations: resourceStatus({ state: 'running' }),
+    };
+    expect(words({ resources }).headline).toBe('Copying conversations.');
+  });
+
+  it.each([
+    [{ remaining: 0 }, 'Waiting for the limit', 'This minute’s requests are used up.'],
+    [{ blocked_until: at(23_000) }, 'Waiting for the service', 'The service asked for a break.'],
+    [{}, 'Waiting for the limit', 'The sync waits until the service allows more requests.'],
+    [{ remaining: 0, reset_at: at(-1) }, 'Waiting for the limit', 'The sync waits until the service'],
+  ] as const)('says of the limit what the budget says: %j', (changes, label, headline) => {
+    const contacts = resourceStatus({
+      state: 'waiting',
+      waiting_for: 'limit',
+      waiting_until: at(23_000),
+    });
+    const budget = { ...instanceStatus().budget, remaining: 75, ...changes };
+    const said = words({ resources: { contacts }, budget });
+    expect(said.label).toBe(label);
+    expect(said.headline).toContain(headline);
+    expect(said.next).toContain('in 23 s');
+  });
+
+  it.each([
+    { resources: { contacts: resourceStatus({ state: 'running' }) } },
+    { resources: { contacts: resourceStatus({ state: 'waiting', waiting_for: 'turn' }) } },
+    { resources: { contacts: resourceStatus({ started_at: null, finished_at: null }) } },
+    { next_sync_at: at(-1) },
+  ])('says that no worker runs while there is work for one: %j', (changes) => {
+    const said = words({ ...changes, workers_missing: true });
+    expect(said.headline).toBe('No worker of the app runs, so nothing is copied.');
+    expect(said.next).toContain('people who run the app');
+    expect(words(changes).headline).not.toContain('worker');
+  });
+
+  it('does not mention workers while there is nothing for them to do', () => {
+    expect(words({ workers_missing: true }).label).toBe('Up to date');
+    expect(words({ workers_missing: true, status: 'paused' }).label).toBe('Paused');
+  });
+
+  it.each([
+    ['The service refused the request (403: No).', /Authorize the app again.*people who run the app/],
+    ['The service refused the request (404).', /tell the people who run the app/],
+    ['The service answered with a redirect (302), which is not followed.', /tell the people who run/],
+    ['The service has trouble (503). Tried 7 times; it will be tried again by itself.', /^What went wrong/],
+  ])('says who can do something about a sync that has stopped: %s', (error, advice) => {
+    expect(withContacts({ state: 'failed', error }).next).toMatch(advice);
+  });
+
+  it('says whose task it is that something could not be kept', () => {
+    const set_aside = { ...resourceStatus().set_aside, quarantined: 5 };
+    expect(withContacts({ set_aside })).toMatchObject({
+      label: 'Up to date',
+      next: expect.stringMatching(/mended at the service\. The next sync starts by itself/),
+    });
+  });
+
   it('says that a sync that has stopped is tried again by itself, and when', () => {
     const failed = { contacts: resourceStatus({ state: 'failed' }) };
     expect(words({ resources: failed, next_sync_at: at(9 * 60_000 + 1) }).next).toMatch(

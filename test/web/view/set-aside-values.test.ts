@@ -53,6 +53,12 @@ it('says what is set aside, why, and how much more there is', () => {
   });
 });
 
+it('says of a batch what the own logic said, and not again that it was the own logic', () => {
+  const error = "The app's own logic failed on a batch of contacts: db: leads is unknown";
+  const { text } = valuesOf({ set_aside: { ...aside, parked: 1, parked_batches: [{ ...batch, error }] } });
+  expect(text['contacts.parked.0.why']).toBe('db: leads is unknown. Tried 5 times.');
+});
+
 it('has a value for every line that the page has, also when nothing is set aside', () => {
   const { text, show } = valuesOf({});
   for (const kind of ['parked', 'quarantined']) {

@@ -1,0 +1,21 @@
+/**
+ * Whose an error is that a run has noted, as its text tells:
+ * - `own logic`: the integrator's function threw (src/sync/own-logic-call.ts)
+ * - `app`: database or Redis, or a mistake of ours (src/client/errors.ts)
+ * - `forbidden`: the service does not let the app read the list (403)
+ * - `refused`: the service refused for another reason that does not pass (src/client/refusal.ts)
+ * - `service`: anything else, which is the service's, and passes
+ */
+export type TroubleKind = 'own logic' | 'app' | 'forbidden' | 'refused' | 'service';
+
+const KINDS: readonly [RegExp, TroubleKind][] = [
+  [/^The app['’]s own logic failed/, 'own logic'],
+  [/^The app itself had trouble/, 'app'],
+  [/^The service refused the request \(403\b/, 'forbidden'],
+  [/^The service (?:refused the request|answered with a redirect)/, 'refused'],
+];
+
+/** Says whose an error is. */
+export function troubleKind(error: string | null): TroubleKind {
+  return KINDS.find(([begins]) => begins.test(error ?? ''))?.[1] ?? 'service';
+}

@@ -1,0 +1,89 @@
+import type { InstanceStatus, ResourceStatus } from '../../sync/status-types.ts';
+import { isBlocked, remainingNow } from './budget-values.ts';
+import { formatAhead, listOf } from './format.ts';
+import type { InstanceWords } from './instance-words.ts';
+import { type TroubleKind, troubleKind } from './trouble-kind.ts';
+
+/** A resource with the title that it has on the page. */
+export interface NamedResource {
+  title: string;
+  status: ResourceStatus;
+}
+
+/** Whether the last try failed: it waits for another, or is at it, and has brought nothing since. */
+export function isRetried({ state, waiting_for, error }: ResourceStatus): boolean {
+  return (state === 'waiting' && waiting_for === 'retry') || (state === 'running' && error !== null);
+}
+
+function aheadOf(waiting: NamedResource[], now: number): string {
+  const until = waiting.map(({ status }) => status.waiting_until).filter((date) => date !== null);
+  return formatAhead(until.sort()[0], now) || 'any moment';
+}
+
+function retryWords(retried: NamedResource[], ahead: string): InstanceWords {
+  const of = (kind: TroubleKind) => retried.filter(({ status }) => troubleKind(status.error) === kind);
+  const ownFailed = of('own logic');
+  if (ownFailed.length > 0) {
+    return {
+      tone: 'warn',
+      label: 'Trying again',
+      headline: `The app’s own logic failed on ${listOf(ownFailed.map(({ title }) => title))}.`,
+      next: `It is tried again by itself, ${ahead}. If that does not help, the people who run the app have to look: what went wrong stands below.`,
+    };
+  }
+  if (of('app').length > 0) {
+    return {
+      tone: 'warn',
+      label: 'Trying again',
+      headline: 'The app itself has trouble.',
+      next: `It tries again by itself, ${ahead}. If that does not help, the people who run the app have to look: what went wrong stands below.`,
+    };
+  }
+  return {
+    tone: 'wait',
+    label: 'Trying again',
+    headline: 'The service did not answer as it should.',
+    next: `The app tries again by itself, ${ahead}. There is nothing to do.`,
+  };
+}
+
+/** The same as the budget's card says. */
+function limitWords(budget: InstanceStatus['budget'], ahead: string, now: number): InstanceWords {
+  const next = `The sync goes on by itself, ${ahead}, when the service allows more.`;
+  if (isBlocked(budget, now)) {
+    return {
+      tone: 'wait',
+      label: 'Waiting for the service',
+      headline: 'The service asked for a break.',
+      next,
+    };
+  }
+  const headline =
+    remainingNow(budget, now) === 0
+      ? 'This minute’s requests are used up.'
+      : 'The sync waits until the service allows more requests.';
+  return { tone: 'wait', label: 'Waiting for the limit', headline, next };
+}
+
+/**
+ * Says what a sync waits for, of which no part gets on just now.
+ *
+ * @param waiting what waits, or is tried again
+ * @param now milliseconds since 1970, local clock
+ */
+export function waitingWords(
+  budget: InstanceStatus['budget'],
+  waiting: NamedResource[],
+  now: number,
+): InstanceWords {
+  const ahead = aheadOf(waiting, now);
+  const retried = waiting.filter(({ status }) => isRetried(status));
+  if (retried.length > 0) return retryWords(retried, ahead);
+  if (waiting.some(({ status }) => status.waiting_for === 'limit')) return limitWords(budget, ahead, now);
+  return {
+    tone: 'wait',
+    label: 'Waiting',
+    headline: 'The sync waits for its turn.',
+    next: 'It goes on by itself. There is nothing to do.',
+  };
+}
