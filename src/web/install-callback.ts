@@ -5,8 +5,9 @@ import { InstallError } from '../install/install-types.ts';
 import { RedisLock } from '../tokens/lock.ts';
 import { BegunInstalls } from './begun-install.ts';
 import { claimOnce, within } from './redis-session-client.ts';
-import { sessionCookie } from './session.ts';
+import { SESSION_PREFIX, sessionCookie } from './session.ts';
 import {
+  adoptSession,
   disownSession,
   refreshSession,
   regenerateSession,
@@ -46,7 +47,8 @@ function digest(...parts: string[]): string {
  *
  * Callbacks of one session take turns. Success gives the session a new id, so whoever waited finds the old one gone,
  * and asks again with the cookie that the browser has by then. A browser that went away before the answer (a second
- * click does that) still has the old cookie; it gets a session for the same cookie, state and code, for a minute.
+ * click does that) still has the old cookie; it is led into the new session for the same cookie, state and code, for a
+ * minute, unless that has ended: whoever logs out has ended it for all.
  * The code is what nobody has who planted the old cookie.
  */
 export class InstallCallback {
@@ -78,7 +80,9 @@ export class InstallCallback {
 
   /** @throws InstallError */
   async finish(req: Request, res: Response, query: URLSearchParams): Promise<CallbackOutcome> {
-    const earlier = earlierInstance(req, query) ?? (await this.#handOver(req, query));
+    const isKnownHere = earlierInstance(req, query) !== undefined;
+    if (!isKnownHere && (await this.#handOver(req, query)) === 'ended') return 'ask again';
+    const earlier = earlierInstance(req, query);
     if (earlier !== undefined) return { instanceId: earlier, isNew: false };
     const state = query.get('state') ?? '';
     const begun = isPending(req, state) ? undefined : this.#begun.find(req, state);
@@ -145,19 +149,25 @@ export class InstallCallback {
       finishedInstalls: [finished, ...finishedInstalls].slice(0, MAX_FINISHED_INSTALLS),
       flash: { tone: 'good', text: 'Authorized. The sync is on its way.' },
     };
-    await enter(req, installed);
+    await regenerateSession(req);
+    Object.assign(req.session, installed);
+    await saveSession(req);
     const name = handoverName(req, query);
     if (name === undefined) return;
-    await within(this.#deps.redis.set(name, JSON.stringify(installed), 'EX', HANDOVER_SECONDS));
+    await within(this.#deps.redis.set(name, SESSION_PREFIX + req.sessionID, 'EX', HANDOVER_SECONDS));
   }
 
-  async #handOver(req: Request, query: URLSearchParams): Promise<string | undefined> {
+  /** Leads who missed the answer into the session that it was for. */
+  async #handOver(req: Request, query: URLSearchParams): Promise<'entered' | 'ended' | undefined> {
+    const { redis } = this.#deps;
     const name = handoverName(req, query);
-    const kept = name === undefined ? null : await within(this.#deps.redis.get(name));
-    if (kept === null) return undefined;
-    const installed = JSON.parse(kept) as InstalledSession;
-    await enter(req, installed);
-    return installed.finishedInstalls?.[0]?.instanceId;
+    const session = name === undefined ? null : await within(redis.get(name));
+    if (name === undefined || session === null) return undefined;
+    if (await adoptSession(req, session.slice(SESSION_PREFIX.length))) return 'entered';
+    // Logged out of, or replaced by a later install, whose cookie the browser may have by now.
+    await within(redis.del(name));
+    disownSession(req);
+    return 'ended';
   }
 
   /** Changes of one session follow each other: two tabs must not overwrite what the other has put there. */
@@ -179,15 +189,9 @@ function spend(session: InstalledSession, state: string): void {
   session.pendingInstalls = session.pendingInstalls?.filter((pending) => pending.state !== state) ?? [];
 }
 
-async function enter(req: Request, installed: InstalledSession): Promise<void> {
-  await regenerateSession(req);
-  Object.assign(req.session, installed);
-  await saveSession(req);
-}
-
 function handoverName(req: Request, query: URLSearchParams): string | undefined {
   const [cookie, state, code] = [sessionCookie(req), query.get('state'), query.get('code')];
-  return cookie && state && code ? `install-handover:${digest(cookie, state, code)}` : undefined;
+  return cookie && state && code ? `install-session:${digest(cookie, state, code)}` : undefined;
 }
 
 /**

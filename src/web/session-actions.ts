@@ -1,4 +1,5 @@
 import type { Request } from 'express';
+import type { SessionData } from 'express-session';
 import type { Flash } from './session.ts';
 
 /** More than anybody installs by hand; keeps a session's size bounded. */
@@ -34,6 +35,22 @@ export function disownSession(req: Request): void {
 /** Replaces the session by an empty one with a new id; the old id is worth nothing afterwards. */
 export function regenerateSession(req: Request): Promise<void> {
   return new Promise((resolve, reject) => req.session.regenerate(settle(resolve, reject)));
+}
+
+/**
+ * Goes on with a session that another request of the same browser has made: its answer sets that cookie.
+ *
+ * @returns false when that session has ended
+ */
+export async function adoptSession(req: Request, id: string): Promise<boolean> {
+  const store = req.sessionStore;
+  const { promise, resolve, reject } = Promise.withResolvers<SessionData | null | undefined>();
+  store.get(id, (error: unknown, data) => (error ? reject(error) : resolve(data)));
+  const data = await promise;
+  if (!data) return false;
+  req.sessionID = id;
+  store.createSession(req, data);
+  return true;
 }
 
 /** Puts an instance first in the list of those that this browser may see. */

@@ -21,6 +21,9 @@ export function cookieName(name: string, https: boolean): string {
   return https ? `__Host-${name}` : name;
 }
 
+/** What the names of sessions in Redis begin with; the id follows. */
+export const SESSION_PREFIX = 'session:';
+
 /** A message that the next page shows once. */
 export interface Flash {
   tone: 'good' | 'warn';
@@ -68,7 +71,7 @@ export function sessions(options: SessionOptions): RequestHandler {
     secret: options.secret,
     store: new RedisStore({
       client: sessionClient(options.redis),
-      prefix: 'session:',
+      prefix: SESSION_PREFIX,
       ttl: (data) => (data.instances?.length ? SESSION_SECONDS : VISITOR_SECONDS),
     }),
     resave: false,

@@ -158,6 +158,19 @@ describe('the callback', () => {
     expect(web.domain.calls).toEqual(['exchange ins_0', 'exchange ins_1']);
   });
 
+  it('lets a late second click of one tab not take away what another tab has installed since', async () => {
+    const [state, other] = [await begin(), await begin()];
+    const headers = { cookie: `${SESSION_COOKIE}=${sessionId()}` };
+    const address = `/oauth/callback?code=ins_1&state=${state}`;
+    await browser.get(address);
+    await browser.get(`/oauth/callback?code=ins_2&state=${other}`);
+    const late = await browser.get(address, { headers, follow: false });
+    expect(late.location?.href).toBe(`${web.url}${address}`);
+    expect((await browser.get(address)).url.pathname).toBe('/instances/ins_1');
+    expect((await browser.get('/instances/ins_2')).status).toBe(200);
+    expect(web.domain.calls).toEqual(['exchange ins_1', 'exchange ins_2']);
+  });
+
   it('hands nothing over for the old cookie without the code, or for the code without the cookie', async () => {
     const state = await begin();
     const headers = { cookie: `${SESSION_COOKIE}=${sessionId()}` };

@@ -97,6 +97,25 @@ it('is final: a request that had begun before does not bring the session back', 
   expect((await web.browser().get('/instances/ins_1', { headers: { cookie } })).status).toBe(404);
 });
 
+it('is final: the callback that led into the session leads into none any more, also with the cookie from before', async () => {
+  const started = await browser.get('/install', { follow: false });
+  const address = `/oauth/callback?code=ins_2&state=${started.location?.searchParams.get('state')}`;
+  const headers = { cookie: cookieOf(browser) };
+  await browser.get(address);
+  const missed = web.browser();
+  await missed.get(address, { headers, follow: false });
+  expect((await missed.get('/instances/ins_2')).status, 'until then it does').toBe(200);
+  await logOut();
+  expect((await missed.get('/instances/ins_2')).status, 'it was the same session').toBe(404);
+  const late = web.browser();
+  const page = await late.get(address, { headers });
+  expect(page.status).toBe(400);
+  expect(page.body).toContain('This install cannot be finished');
+  expect((await late.get('/instances/ins_2')).status).toBe(404);
+  expect(await web.redis.keys('session:*')).toEqual([]);
+  expect(web.domain.calls).toEqual(['exchange ins_1', 'exchange ins_2']);
+});
+
 it('is final: an install that was on its way brings its own company and none of those before', async () => {
   const front = await browser.get('/');
   const started = await browser.get('/install', { follow: false });
