@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -18,7 +18,7 @@ const PRODUCTION = {
   CLIENT_SECRET: 'client secret: %&=',
   PUBLIC_URL: 'https://app.example.com',
   REDIS_URL: 'redis://redis:6379',
-  SESSION_SECRET: 's'.repeat(32),
+  SESSION_SECRET: createHash('sha256').update('s').digest('hex'),
   TOKEN_KEYS: `a:${KEY_A}`,
 };
 
@@ -299,6 +299,38 @@ describe('production', () => {
   it('wants an operator password that cannot be guessed quickly', () => {
     expect(problemsOf({ ...PRODUCTION, OPERATOR_PASSWORD: 'secret' })).toHaveProperty('OPERATOR_PASSWORD');
     expect(problemsOf({ OPERATOR_PASSWORD: 'secret' })).toEqual({});
+  });
+
+  describe.each([
+    ['SESSION_SECRET', 'openssl rand -base64 48', 32],
+    ['OPERATOR_PASSWORD', 'openssl rand -base64 24', 12],
+  ])('wants a %s that somebody has made', (variable, command, length) => {
+    const random = randomBytes(length).toString('base64');
+
+    it.each([
+      ['the placeholder that its own error shows', `<output of: ${command}>`, 'is a placeholder'],
+      ['a placeholder between blanks', `\t<${random}> `, 'is a placeholder'],
+      ['blanks', ' '.repeat(length), 'a blank'],
+      ['a blank at its end', `${random} `, 'a blank'],
+      ['the end of a line', `${random}\n`, 'a blank'],
+      ['one letter', 'x'.repeat(length), 'is not random'],
+      ['a pattern', 'abcd'.repeat(length / 4), 'is not random'],
+    ])('not %s', (_what, secret, problem) => {
+      const found = problemsOf({ ...PRODUCTION, [variable]: secret })[variable];
+      expect(found).toContain(problem);
+      expect(found).toContain(`make one with ${command}`);
+      expect(found).not.toContain(secret.trim() || 'nothing');
+      expect(problemsOf({ [variable]: secret })).toEqual({});
+    });
+
+    it('and takes what the command makes, in letters of any kind', () => {
+      const forms = ['base64', 'base64url', 'hex'] as const;
+      for (const form of forms) {
+        const secret = randomBytes(length).toString(form);
+        expect(problemsOf({ ...PRODUCTION, [variable]: secret })).toEqual({});
+      }
+      expect(problemsOf({ ...PRODUCTION, [variable]: 'correct horse <battery> & staple: good' })).toEqual({});
+    });
   });
 
   it.each([

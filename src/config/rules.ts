@@ -4,6 +4,12 @@ import { type GivenValues, VARIABLES, type VariableName } from './variables.ts';
 
 const MIN_OPERATOR_PASSWORD_CHARACTERS = 12;
 
+/** How random secrets are made, and how many different characters those have at least: fewer are a pattern. */
+const RANDOM_SECRETS = [
+  { variable: 'SESSION_SECRET', command: 'openssl rand -base64 48', fewestDifferent: 8 },
+  { variable: 'OPERATOR_PASSWORD', command: 'openssl rand -base64 24', fewestDifferent: 5 },
+] as const;
+
 /** 32 random bytes hold some 30 different ones; fewer than this are a placeholder or a pattern. */
 const FEWEST_DIFFERENT_BYTES = 16;
 
@@ -81,6 +87,11 @@ function reportProduction(given: GivenValues, isSet: (name: VariableName) => boo
       report('TOKEN_KEYS', `holds a key "${id}" that is not random: make one with npm run keys`);
     }
   }
+  for (const { variable, command, fewestDifferent } of RANDOM_SECRETS) {
+    const secret = given[variable];
+    const weakness = secret === undefined ? undefined : weaknessOf(secret, fewestDifferent);
+    if (weakness !== undefined) report(variable, `${weakness}: make one with ${command}`);
+  }
   const password = given.OPERATOR_PASSWORD;
   if (password !== undefined && password.length < MIN_OPERATOR_PASSWORD_CHARACTERS) {
     report(
@@ -88,6 +99,13 @@ function reportProduction(given: GivenValues, isSet: (name: VariableName) => boo
       `must have at least ${MIN_OPERATOR_PASSWORD_CHARACTERS} characters in production`,
     );
   }
+}
+
+/** What tells that a secret is none, as a part of a sentence that does not show it. */
+function weaknessOf(secret: string, fewestDifferent: number): string | undefined {
+  if (/^<.*>$/s.test(secret.trim())) return 'is a placeholder, not a secret';
+  if (secret.trim() !== secret) return 'must not begin or end with a blank';
+  return new Set(secret).size < fewestDifferent ? 'is not random' : undefined;
 }
 
 function isOpenToOthers(url: string): boolean {
