@@ -66,8 +66,9 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
     if (this.#isRefusal()) return;
     if (Number(this.#headers['content-length']) > LARGEST_BODY_BYTES) this.#fail(tooLarge());
     // Unpacked, a few bytes may be gigabytes.
-    const packed = this.#headers['content-encoding'] ?? 'identity';
-    if (packed !== 'identity') this.#fail(wasPacked(packed));
+    // Names of codings know no case (RFC 9110, section 8.4.1), and an empty header names none.
+    const packed = this.#headers['content-encoding']?.trim().toLowerCase() ?? '';
+    if (packed !== '' && packed !== 'identity') this.#fail(wasPacked(packed));
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {

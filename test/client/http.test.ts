@@ -260,6 +260,11 @@ test('a body that is packed is not asked for, and not unpacked', async () => {
   expect(process.memoryUsage().rss - before).toBeLessThan(50 * MEGABYTE);
 });
 
+test.each(['Identity', ' IDENTITY ', ''])('a body that is called %j is not packed', async (coding) => {
+  handle = (_request, response) => response.writeHead(200, { 'content-encoding': coding }).end('{"id":1}');
+  expect((await http.send({ method: 'GET', url: new URL(origin) })).body).toBe('{"id":1}');
+});
+
 test.each([
   ['is cut short', (response: ServerResponse) => response.write('{"_error', () => response.destroy())],
   ['never ends', (response: ServerResponse) => response.write('{"_error')],
