@@ -1,4 +1,14 @@
-import { readJson } from './read-json.ts';
+import { readJson, unreadable } from './read-json.ts';
+import { repeatsToken } from './repeated-token.ts';
+
+/** Longer ids are no ids, in UTF-16 units: they stand in keys, and on pages where there is no name. */
+const LONGEST_ID = 1_000;
+
+/** As much of a name is kept, in UTF-16 units. */
+const LONGEST_NAME = 200;
+
+/** What the answer is called in messages. */
+const WHAT = 'an answer about the company';
 
 /** The company behind a token. */
 export interface Identity {
@@ -6,16 +16,34 @@ export interface Identity {
   name: string | undefined;
 }
 
-/** Reads the answer of the identity route; undefined when it holds no usable id. */
-export function readIdentity(body: string): Identity | undefined {
-  let identity: { id?: unknown; name?: unknown } | null;
-  try {
-    identity = readJson(body, 'an answer') as typeof identity;
-  } catch {
-    return undefined;
+/**
+ * Reads the answer of the identity route.
+ *
+ * @param accessToken that it was asked with; an id that holds it is none, as ids are shown and kept
+ * @returns undefined when it is a whole answer that names no id: the service does not tell
+ * @throws ServiceError to wait on, when it is none, or its id cannot be used
+ */
+export function readIdentity(body: string, accessToken: string): Identity | undefined {
+  const identity = readJson(body, WHAT);
+  if (typeof identity !== 'object' || identity === null || Array.isArray(identity)) {
+    throw unreadable(WHAT, 'it is no object');
   }
-  const id = identity?.id;
-  if (!(typeof id === 'string' && id !== '') && !Number.isSafeInteger(id)) return undefined;
-  const name = identity?.name;
-  return { id: String(id), name: typeof name === 'string' && name.trim() !== '' ? name.trim() : undefined };
+  const { id, name } = identity as { id?: unknown; name?: unknown };
+  if (id === undefined || id === null) return undefined;
+  return { id: readId(id, accessToken), name: readName(name) };
+}
+
+function readId(id: unknown, accessToken: string): string {
+  if (Number.isSafeInteger(id)) return String(id);
+  if (typeof id !== 'string' || id === '') throw unreadable(WHAT, 'its id is neither a text nor an integer');
+  if (id.length > LONGEST_ID) throw unreadable(WHAT, `its id is longer than ${LONGEST_ID} characters`);
+  // Two that are no Unicode would become the same instance.
+  if (!id.isWellFormed()) throw unreadable(WHAT, 'its id is no Unicode text');
+  if (repeatsToken(id, accessToken)) throw unreadable(WHAT, 'its id holds the access token');
+  return id;
+}
+
+function readName(name: unknown): string | undefined {
+  const text = typeof name === 'string' ? name.trim() : '';
+  return text === '' ? undefined : text.slice(0, LONGEST_NAME).toWellFormed();
 }

@@ -1,4 +1,5 @@
 import { ServiceError } from './errors.ts';
+import { repeatsToken } from './repeated-token.ts';
 
 /**
  * Decides where `_pagination.next` may lead, as the access token goes along: to the origin of the API, and to the
@@ -44,6 +45,19 @@ export class AllowedOrigins {
     if (!protocol.startsWith('http')) return false;
     return this.#exact.has(origin) || this.#oneLabel.some((pattern) => pattern.test(origin));
   }
+}
+
+/**
+ * Refuses an address that carries the token: it is kept in clear, until its page is read.
+ *
+ * @throws ServiceError to give up on
+ */
+export function refuseToken(next: string, accessToken: string): void {
+  if (!repeatsToken(next, accessToken)) return;
+  throw new ServiceError(
+    'give_up',
+    'The service names an address that holds the access token as the next page. Addresses are kept and logged along the way, where no token may be.',
+  );
 }
 
 /**

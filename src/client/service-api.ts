@@ -1,10 +1,11 @@
 import { PAGE_LIMIT_MAX } from '../contract/limits.ts';
 import { IDENTITY_PATH } from '../contract/routes.ts';
 import type { Admission, Permit, RateBudget } from './budget/rate-budget.ts';
+import { ServiceError } from './errors.ts';
 import type { HttpAnswer } from './http.ts';
 import { type Identity, readIdentity } from './identity.ts';
 import { type ListPage, readListPage } from './list-page.ts';
-import type { AllowedOrigins } from './next-address.ts';
+import { type AllowedOrigins, refuseToken } from './next-address.ts';
 import { readRateHeaders } from './rate-headers.ts';
 import { refusalOf } from './refusal.ts';
 import type { ServiceClock } from './service-clock.ts';
@@ -68,6 +69,7 @@ export class ServiceApi {
   ): Promise<{ page: ListPage; admission: Admission | undefined }> {
     const read = ({ body, bytes }: HttpAnswer) => {
       const page = readListPage(body, bytes);
+      if (page.next !== null) refuseToken(page.next, accessToken);
       check?.(page.next);
       return { read: page, leadsOn: page.next !== null };
     };
@@ -81,8 +83,9 @@ export class ServiceApi {
    * Asks which company a token belongs to. Needs no permit, as the company is not known before; what the answer
    * says about its limit goes into the budget.
    *
-   * @returns undefined when the service does not tell (404, 403, or an answer without an id)
-   * @throws ServiceError when it cannot be asked
+   * @returns undefined when the service does not tell (404, 403, or a whole answer without an id)
+   * @throws ServiceError when it cannot be asked, or answers anything else: to take trouble for "does not tell" would
+   *   make a company that is known a second instance
    */
   async identity(accessToken: string): Promise<Identity | undefined> {
     const { apiUrl, transport, clock } = this.#parts;
@@ -91,10 +94,12 @@ export class ServiceApi {
     const now = clock.now();
     const failure = refusalOf(answer, now);
     if (failure !== undefined) {
-      if (failure.remedy === 'give_up') return undefined;
-      throw failure;
+      const { status } = answer;
+      if (status === 404 || status === 403) return undefined;
+      if (failure.remedy !== 'give_up') throw failure;
+      throw new ServiceError('wait', failure.message, { status, cause: failure });
     }
-    const identity = readIdentity(answer.body);
+    const identity = readIdentity(answer.body, accessToken);
     const rate = readRateHeaders(answer.headers, now);
     if (identity !== undefined && rate !== undefined) await this.#parts.budget.observe(identity.id, rate);
     return identity;

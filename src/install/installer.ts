@@ -14,7 +14,7 @@ export interface OAuthInstallerParts {
   tokens: Tokens;
   /** Starts the syncs of a new or returning instance. */
   onInstalled: (instanceId: string) => Promise<void>;
-  /** Leaves secrets out of what the service said, before a person sees it. */
+  /** Leaves secrets out of what the service said, before it is kept or a person sees it. */
   hideSecrets?: (text: string) => string;
   now?: () => number;
 }
@@ -38,9 +38,12 @@ export class OAuthInstaller implements Installer {
       return await this.#finish(session, query);
     } catch (error) {
       if (!(error instanceof InstallError)) throw error;
-      const message = this.#parts.hideSecrets?.(error.message) ?? error.message;
-      throw new InstallError(error.failure, message, { cause: error.cause });
+      throw new InstallError(error.failure, this.#hidden(error.message), { cause: error.cause });
     }
+  }
+
+  #hidden(text: string): string {
+    return this.#parts.hideSecrets?.(text) ?? text;
   }
 
   async #finish(session: InstallSession, query: URLSearchParams): Promise<string> {
@@ -61,6 +64,7 @@ export class OAuthInstaller implements Installer {
       throw exchangeFailure(cause);
     });
     const company = await companyOf(this.#parts.api, grant.accessToken);
+    const name = company?.name === undefined ? undefined : this.#hidden(company.name);
     const installedAt = this.#now();
     const day = new Date(installedAt).toISOString().slice(0, 10);
     const id = instanceIdOf(company?.id);
@@ -68,7 +72,7 @@ export class OAuthInstaller implements Installer {
       {
         id,
         companyId: company?.id ?? null,
-        name: company?.name ?? company?.id ?? `Company installed on ${day}`,
+        name: name ?? company?.id ?? `Company installed on ${day}`,
         installedAt,
       },
       grant,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ServiceError } from '../../src/client/errors.ts';
-import { AllowedOrigins } from '../../src/client/next-address.ts';
+import { AllowedOrigins, refuseToken } from '../../src/client/next-address.ts';
 
 const API = 'https://api.service.example/v1';
 
@@ -95,6 +95,26 @@ test.each([
 ])('dots that lead nowhere are no harm: %s', (path) => {
   const next = `https://api.service.example${path}`;
   expect(new AllowedOrigins(API).check(next).href).toBe(next);
+});
+
+const TOKEN = 'at_+/secret-of-the-tests=';
+
+test.each([
+  ['as it is', TOKEN],
+  ['percent-encoded', encodeURIComponent(TOKEN)],
+  ['in small letters', encodeURIComponent(TOKEN).replaceAll(/%../g, (code) => code.toLowerCase())],
+  ['with letters encoded that need not be', TOKEN.replaceAll('e', '%65')],
+  ['beside what is no encoding', `%zz%ff${encodeURIComponent(TOKEN)}%`],
+])('nor does an address hold the token: %s', (_what, text) => {
+  const read = () => refuseToken(`https://api.service.example/v1/contacts?x=1&access_token=${text}`, TOKEN);
+  expect(read).toThrow(expect.objectContaining({ remedy: 'give_up' }));
+  expect(read).toThrow('an address that holds the access token');
+  expect(read).not.toThrow('secret-of-the-tests');
+});
+
+test('another token in an address is the service’s affair', () => {
+  const next = 'https://api.service.example/v1/contacts?limit=100&page_token=at_another-of-the-tests';
+  expect(() => refuseToken(next, TOKEN)).not.toThrow();
 });
 
 test('origins of the configuration are allowed, to the port', () => {

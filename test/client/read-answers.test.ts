@@ -46,6 +46,9 @@ test.each([
   expect(read).toThrow(expect.objectContaining({ remedy: 'wait' }));
 });
 
+/** What the answer about the company was asked with. */
+const TOKEN = 'at_+/secret-of-the-tests=';
+
 test.each([
   ['{"id":"cmp_1","name":"Acme"}', { id: 'cmp_1', name: 'Acme' }],
   ['{"id":17,"name":"  Åkesson "}', { id: '17', name: 'Åkesson' }],
@@ -53,21 +56,42 @@ test.each([
   ['{"id":"cmp_1","name":"  "}', { id: 'cmp_1', name: undefined }],
   ['{"id":"cmp_1","name":7}', { id: 'cmp_1', name: undefined }],
 ])('an identity: %s', (body, identity) => {
-  expect(readIdentity(body)).toEqual(identity);
+  expect(readIdentity(body, TOKEN)).toEqual(identity);
+});
+
+test.each(['{}', '{"name":"Acme"}', '{"id":null}'])('a whole answer that does not tell: %s', (body) => {
+  expect(readIdentity(body, TOKEN)).toBeUndefined();
 });
 
 test.each([
-  '{}',
-  '{"id":""}',
-  '{"id":null}',
-  '{"id":1.5}',
-  '{"id":12345678901234567890}',
-  'null',
-  '[]',
-  '<h1>',
-  '',
-])('no usable identity: %s', (body) => {
-  expect(readIdentity(body)).toBeUndefined();
+  ['{"id":""}', 'neither a text nor an integer'],
+  ['{"id":1.5}', 'neither a text nor an integer'],
+  ['{"id":12345678901234567890}', 'neither a text nor an integer'],
+  ['{"id":{"id":"cmp_1"}}', 'neither a text nor an integer'],
+  [String.raw`{"id":"cmp_\ud800"}`, 'no Unicode text'],
+  [`{"id":"cmp_${TOKEN}"}`, 'holds the access token'],
+  [`{"id":"cmp_${encodeURIComponent(TOKEN)}"}`, 'holds the access token'],
+  ['null', 'it is no object'],
+  ['[]', 'it is no object'],
+  ['"cmp_1"', 'it is no object'],
+  ['{"id":"cmp_1"', 'it is not JSON'],
+  ['<h1>', 'it is not JSON'],
+  ['', 'it is empty'],
+])('an answer that is not taken for one that does not tell: %s', (body, why) => {
+  const read = () => readIdentity(body, TOKEN);
+  expect(read).toThrow(ServiceError);
+  expect(read).toThrow(expect.objectContaining({ remedy: 'wait', message: expect.stringContaining(why) }));
+  expect(read).not.toThrow(expect.objectContaining({ message: expect.stringContaining(TOKEN) }));
+});
+
+test('names and ids of a company are bounded: a long name is cut, a long id is none', () => {
+  const read = (id: string, name: string) => readIdentity(JSON.stringify({ id, name }), TOKEN);
+  const keys = '\u{1f511}'.repeat(5_000);
+  const { name = '' } = read('i'.repeat(1_000), ` x${keys}`) ?? {};
+  expect(name.length).toBe(200);
+  expect(name.isWellFormed()).toBe(true);
+  expect(name.slice(0, -1)).toBe(`x${keys}`.slice(0, 199));
+  expect(() => read('i'.repeat(1_001), 'Acme')).toThrow('longer than 1000 characters');
 });
 
 test('an error of the family stays itself; any other becomes trouble that may pass', () => {
