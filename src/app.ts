@@ -145,7 +145,7 @@ export async function createApp(
     ...shared,
     api,
     tokens,
-    pages: new PageStore(db),
+    pages: new PageStore(db, hideSecrets),
     deletions: new DeletionStore(db),
     ownLogic: options.ownLogic ?? onRecords,
     ownLogicTimeoutMs: config.ownLogicTimeoutMs,

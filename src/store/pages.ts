@@ -50,10 +50,11 @@ export class PageStore {
   readonly #quarantine: QuarantineStore;
   readonly #parked: ParkedStore;
 
-  constructor(db: Database) {
+  /** @param hideSecrets leaves secrets out of what is kept of items that are no records */
+  constructor(db: Database, hideSecrets?: (text: string) => string) {
     this.#db = db;
     this.#statements = prepare(db);
-    this.#quarantine = new QuarantineStore(db);
+    this.#quarantine = new QuarantineStore(db, hideSecrets);
     this.#parked = new ParkedStore(db);
   }
 

@@ -12,7 +12,7 @@ const EXCERPT_LENGTH = 500;
 /** Something in a list that the copy cannot keep, for people to look at. */
 export interface QuarantinedItem {
   reason: string;
-  /** How its text begins. */
+  /** How its text begins, without secrets. */
   excerpt: string;
   /** How long its text is, in UTF-16 units. */
   length: number;
@@ -25,10 +25,13 @@ export interface QuarantinedItem {
 export class QuarantineStore {
   readonly #db: Database;
   readonly #statements: ReturnType<typeof prepare>;
+  readonly #hideSecrets: (text: string) => string;
 
-  constructor(db: Database) {
+  /** @param hideSecrets leaves secrets out of what is kept */
+  constructor(db: Database, hideSecrets = (text: string) => text) {
     this.#db = db;
     this.#statements = prepare(db);
+    this.#hideSecrets = hideSecrets;
   }
 
   /** Keeps items, or notes that they were met again; within the transaction that writes their page. */
@@ -38,7 +41,8 @@ export class QuarantineStore {
     for (const { text, reason } of items) {
       const hash = documentHash(text);
       if (again.run(now, list, hash).changes > 0 || room <= 0) continue;
-      const excerpt = text.slice(0, EXCERPT_LENGTH).toWellFormed();
+      const hidden = this.#hideSecrets(text.slice(0, EXCERPT_LENGTH));
+      const excerpt = hidden.slice(0, EXCERPT_LENGTH).toWellFormed();
       keep.run(list, hash, reason, excerpt, text.length, now, now);
       room--;
     }

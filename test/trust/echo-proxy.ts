@@ -11,7 +11,7 @@ interface Rude {
   times: number;
 }
 
-/** A service that hands everything on, and now and then answers with all that it was sent. */
+/** A service that hands everything on, and now and then answers with what it was sent. */
 export interface EchoProxy {
   origin: string;
   /** Hands on to this origin from now on. */
@@ -20,6 +20,8 @@ export interface EchoProxy {
   tokenBodies: string[];
   /** Lets the next requests to a path fail, with their credentials and body repeated wherever an answer has room. */
   beRude(rude: Rude): void;
+  /** Changes good answers of a path from now on, by the access token that they were asked with. */
+  amend(path: RegExp, change: (body: Record<string, unknown>, token: string) => unknown): void;
   /** Hands everything on again. */
   bePolite(): void;
 }
@@ -28,6 +30,7 @@ export interface EchoProxy {
 export async function startEchoProxy(): Promise<EchoProxy> {
   const tokenBodies: string[] = [];
   const orders: Rude[] = [];
+  const amendments: { path: RegExp; change: Parameters<EchoProxy['amend']>[1] }[] = [];
   let target = '';
   const server = createServer((incoming, outgoing) => void handle(incoming, outgoing));
 
@@ -46,7 +49,16 @@ export async function startEchoProxy(): Promise<EchoProxy> {
     const onward = request(`${target}${path}`, { method: method ?? 'GET', headers }, async (answer) => {
       const content = await buffer(answer);
       if (path.includes('/oauth/token')) tokenBodies.push(body.toString(), content.toString());
-      outgoing.writeHead(answer.statusCode ?? 502, answer.headers).end(content);
+      const amendment = amendments.find((one) => one.path.test(path));
+      if (amendment === undefined || answer.statusCode !== 200) {
+        outgoing.writeHead(answer.statusCode ?? 502, answer.headers).end(content);
+        return;
+      }
+      const token = (incoming.headers.authorization ?? '').replace(/^Bearer /, '');
+      const amended = JSON.stringify(amendment.change(JSON.parse(content.toString()), token));
+      outgoing
+        .writeHead(200, { ...answer.headers, 'content-length': Buffer.byteLength(amended) })
+        .end(amended);
     });
     onward.on('error', () => outgoing.destroy());
     onward.end(body);
@@ -63,7 +75,11 @@ export async function startEchoProxy(): Promise<EchoProxy> {
       target = origin;
     },
     beRude: (rude) => orders.push(rude),
-    bePolite: () => orders.splice(0),
+    amend: (path, change) => amendments.push({ path, change }),
+    bePolite: () => {
+      orders.splice(0);
+      amendments.splice(0);
+    },
   };
 }
 

@@ -214,6 +214,31 @@ test('no secret comes out by an install, a sync, rejected tokens and errors of t
   expect(found()).toEqual([]);
 });
 
+test('no secret comes out by good answers that repeat the access token: a name, what is set aside, a next page', async () => {
+  proxy.amend(/api\/me/, (body, token) => ({ ...body, name: `Acme, who sent ${token}` }));
+  expect(await install(browser, company)).toBe(id);
+  expect((await browser.get(`/instances/${id}`)).body).toContain('Acme, who sent [redacted]');
+  const items = (token: string) => [`sent ${token}`, { nested: { [token]: encodeURIComponent(token) } }];
+  proxy.amend(/api\/contacts/, (body, token) => ({ ...body, _results: items(token) }));
+  await syncThroughTrouble();
+  expect((await browser.get(`/instances/${id}`)).body).toContain('sent [redacted]');
+  proxy.bePolite();
+  for (const form of [String, encodeURIComponent]) {
+    proxy.amend(/api\/contacts/, (body, token) => {
+      const next = `${proxy.origin}/api/contacts?page=2&access_token=${form(token)}`;
+      return { ...body, _pagination: { next } };
+    });
+    await syncThroughTrouble();
+    const { contacts } = (await readStatus(browser, id)).resources;
+    expect(contacts).toMatchObject({ state: 'failed', pages: 0 });
+    expect(contacts?.error).toContain('an address that holds the access token');
+    proxy.bePolite();
+  }
+  await install(browser, company);
+  await waitForStatus(browser, id, isSynced);
+  expect(found()).toEqual([]);
+});
+
 test('no secret comes out by own logic that fails with tokens in its error, and logs them', async () => {
   const { access, refresh } = lastTokens();
   const forms = [access, Buffer.from(`:${access}`).toString('base64'), JSON.stringify({ refresh })];
