@@ -11,6 +11,8 @@ export const CELL = {
   isEnding: 0,
   /** How busy the process is with better things: the share of its event loop's time, in percent. */
   busyPercent: 1,
+  /** The place in the queue of what the thread works on, or worked on last: when it dies, the next one begins behind it. */
+  entry: 2,
 } as const;
 
 /** How the thread is called among those of the process; 15 letters at most. */

@@ -1,4 +1,4 @@
-import { workerData } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
 import { joinDatabase } from '../src/store/database.ts';
 import { RemovalStore } from '../src/store/removals.ts';
 import { SearchIndex } from '../src/store/search-index.ts';
@@ -23,11 +23,16 @@ const pause = (ms: number) => Atomics.wait(cells, CELL.isEnding, 0, ms);
 
 const db = await joinDatabase(databaseUrl);
 try {
-  const index = new SearchIndex(db);
+  const index = new SearchIndex(db, {
+    behind: Atomics.load(cells, CELL.entry),
+    onEntry: (place) => Atomics.store(cells, CELL.entry, place),
+  });
   const removals = new RemovalStore(db);
   while (Atomics.load(cells, CELL.isEnding) === 0) {
     const startedAt = performance.now();
-    const isWorking = (await index.indexPortion(PORTION)) !== undefined || (await removals.resume());
+    const portion = await index.indexPortion(PORTION);
+    for (const record of portion?.unreadable ?? []) parentPort?.postMessage(record);
+    const isWorking = portion !== undefined || (await removals.resume());
     const percent = Atomics.load(cells, CELL.busyPercent);
     const times = PAUSES.find(({ from }) => percent >= from)?.times ?? 0;
     pause(isWorking ? times * (performance.now() - startedAt) : LOOK_AGAIN_MS);

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { Logger } from '../src/runtime/logging.ts';
+import type { UnreadableRecord } from '../src/store/search-index.ts';
 import { watchLoopLoad } from '../src/sync/loop-load.ts';
 import { CELL, INDEX_THREAD, type IndexThreadData } from './index-thread-data.ts';
 
@@ -23,7 +24,8 @@ export interface IndexParts {
 /**
  * Keeps the search index up, from every worker, in a thread and with a connection of its own, so that nothing of it is
  * on the event loop of the sync: with a quarter of a core at most while pages come in, with a twentieth while there is
- * no time for anything else, and as fast as it can while none come. Finishes removals that were broken off, too. After trouble, which is logged, a new thread takes over.
+ * no time for anything else, and as fast as it can while none come. Finishes removals that were broken off, too. After
+ * trouble, which is logged, a new thread takes over, and leaves what the one before got into trouble with to the last.
  *
  * @returns a function that ends it
  */
@@ -45,7 +47,7 @@ export function keepIndex({ databaseUrl, logger, ...options }: IndexParts): () =
   const run = async () => {
     while (!signal.aborted) {
       try {
-        await runThread({ databaseUrl, cells });
+        await runThread({ databaseUrl, cells }, logger);
       } catch (error) {
         logger.warn({ err: error }, 'the search index could not be kept up');
         await sleep(afterTroubleMs, undefined, { signal }).catch(() => undefined);
@@ -60,13 +62,16 @@ export function keepIndex({ databaseUrl, logger, ...options }: IndexParts): () =
   };
 }
 
-/** Runs a thread until it ends. Without what it was started with here: that is for the entry point of a process. */
-async function runThread(workerData: IndexThreadData): Promise<void> {
+/** Runs a thread until it ends, and logs what it tells. Without what it was started with here: that is for the entry point of a process. */
+async function runThread(workerData: IndexThreadData, logger: Logger): Promise<void> {
   const thread = new Worker(new URL('./index-thread.ts', import.meta.url), {
     name: INDEX_THREAD,
     workerData,
     execArgv: [],
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MEMORY_MB },
   });
+  thread.on('message', (record: UnreadableRecord) =>
+    logger.warn(record, 'a record cannot be read: no search finds it'),
+  );
   await once(thread, 'exit');
 }

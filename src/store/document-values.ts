@@ -4,14 +4,22 @@ const LONG_NUMBER = /[\d.]{16}/;
 /**
  * What a document says: its texts and numbers in their order, neither the names of its members, nor the addresses in
  * `_links`. Without recursion, however deep the document is nested.
+ *
+ * @param most so many UTF-16 units of them are enough
+ * @throws SyntaxError when the document is damaged
  */
-export function documentValues(document: string): string {
+export function documentValues(document: string, most: number): string {
   const values: string[] = [];
+  let room = most;
+  const add = (text: string) => {
+    values.push(text.slice(0, room));
+    room -= text.length + 1;
+  };
   const open: unknown[] = [parse(document)];
-  while (open.length > 0) {
+  while (open.length > 0 && room > 0) {
     const value = open.pop();
-    if (typeof value === 'string') values.push(value);
-    else if (typeof value === 'number') values.push(String(value));
+    if (typeof value === 'string') add(value);
+    else if (typeof value === 'number') add(String(value));
     else if (typeof value === 'object' && value !== null) {
       const members = Array.isArray(value)
         ? value

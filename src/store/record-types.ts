@@ -1,8 +1,10 @@
 /** A record of the copy. */
 export interface StoredRecord {
   id: string;
-  /** The document's text as the service sent it, on one line. */
+  /** The document's text as the service sent it, on one line; of a large one the beginning. */
   document: string;
+  /** Whether it is the beginning alone. */
+  isCut: boolean;
   /** Milliseconds since 1970, local clock. */
   updatedAt: number;
   /** When a finished run no longer saw it, or null. */
@@ -18,6 +20,8 @@ export interface RecordPage {
   hasMore: boolean;
   /** How many records of the list a search does not find yet: their texts are not in the index. */
   pending: number;
+  /** Not all words that were typed were looked for. */
+  isShortened: boolean;
 }
 
 /** Reading the copy of one instance, by resource name. */

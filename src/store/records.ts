@@ -1,13 +1,14 @@
-import type { Selectable } from 'kysely';
 import type { Database } from './database.ts';
 import type { RecordPage, RecordReader, StoredRecord } from './record-types.ts';
 import { RemovalStore } from './removals.ts';
 import { LIST_OF } from './runs.ts';
-import type { RecordTable } from './schema.ts';
 import { listMark, searchQuery } from './search-words.ts';
 
 /** How many documents a stream reads at a time. */
 const STREAM_CHUNK = 500;
+
+/** So much of a document is read for a page, in characters; the rest is in the download. */
+const MOST_SHOWN = 100_000;
 
 /** Matches of a search are counted up to here. */
 const MOST_COUNTED = 10_000;
@@ -16,6 +17,14 @@ interface BrowseOptions {
   search?: string;
   offset: number;
   limit: number;
+}
+
+interface ShownRow {
+  id: string;
+  document: string;
+  updated_at: number;
+  deleted_at: number | null;
+  is_cut: number;
 }
 
 /** The copy, for reading. */
@@ -71,47 +80,59 @@ export class RecordStore implements RecordReader {
       records: list.all(instanceId, resource, limit, offset).map(toStoredRecord),
       total: stored.get(instanceId, resource)?.stored ?? 0,
       hasMore: false,
+      isShortened: false,
     };
   }
 
   #search(instanceId: string, resource: string, typed: string, { offset, limit }: BrowseOptions) {
-    const query = searchQuery(typed, listMark(instanceId, resource));
-    if (query === undefined) return { records: [], total: 0, hasMore: false };
-    const { search, matches } = this.#statements;
-    const records = search.all(query, instanceId, resource, limit, offset).map(toStoredRecord);
-    const counted = matches.get(query, instanceId, resource, MOST_COUNTED + 1)?.counted ?? 0;
-    return { records, total: Math.min(counted, MOST_COUNTED), hasMore: counted > MOST_COUNTED };
+    const found = searchQuery(typed, listMark(instanceId, resource));
+    if (found === undefined) return { records: [], total: 0, hasMore: false, isShortened: false };
+    const { matches, record } = this.#statements;
+    // At once for the page and the number: what begins the search takes the most of its time.
+    const seqs = matches.all(found.query, instanceId, resource, MOST_COUNTED + 1);
+    return {
+      records: seqs.slice(offset, offset + limit).flatMap(({ seq }) => record.all(seq).map(toStoredRecord)),
+      total: Math.min(seqs.length, MOST_COUNTED),
+      hasMore: seqs.length > MOST_COUNTED,
+      isShortened: found.isShortened,
+    };
   }
 }
 
 function prepare(db: Database) {
-  // Looked up among the records of the list, as the index may be behind, and its words are told apart by a short mark.
-  const found = `from search cross join records on records.seq = search.rowid
-    where search match ? and list = ${LIST_OF} and deleted_at is null`;
+  // No more of a large document leaves the database than is shown. Few are counted: the length in bytes stands in the row.
+  const shown = `id, substr(document, 1, ${MOST_SHOWN}) as document, updated_at, deleted_at,
+    octet_length(document) > ${MOST_SHOWN} and length(document) > ${MOST_SHOWN} as is_cut`;
   return {
-    find: db.prepare<[string, string, id: string], Selectable<RecordTable>>(
-      `select * from records where list = ${LIST_OF} and id = ?`,
+    find: db.prepare<[string, string, id: string], ShownRow>(
+      `select ${shown} from records where list = ${LIST_OF} and id = ?`,
     ),
-    list: db.prepare<[string, string, limit: number, offset: number], Selectable<RecordTable>>(`
-      select * from records where list = ${LIST_OF} and deleted_at is null
+    list: db.prepare<[string, string, limit: number, offset: number], ShownRow>(`
+      select ${shown} from records where list = ${LIST_OF} and deleted_at is null
       order by seq limit ? offset ?`),
+    record: db.prepare<[seq: number], ShownRow>(`select ${shown} from records where seq = ?`),
     stored: db.prepare<[string, string], { stored: number }>(
       'select stored from runs where instance_id = ? and resource = ?',
     ),
     portion: db.prepare<[string, string, after: number, limit: number], { seq: number; document: string }>(`
       select seq, document from records where list = ${LIST_OF} and deleted_at is null and seq > ?
       order by seq limit ?`),
-    search: db.prepare<[string, string, string, limit: number, offset: number], Selectable<RecordTable>>(
-      `select records.* ${found} order by search.rowid limit ? offset ?`,
-    ),
-    matches: db.prepare<[string, string, string, limit: number], { counted: number }>(
-      `select count(*) as counted from (select 1 ${found} limit ?)`,
-    ),
+    // Looked up among the records of the list, as the index may be behind, and its words are told apart by a short mark.
+    matches: db.prepare<[string, string, string, limit: number], { seq: number }>(`
+      select seq from search cross join records on records.seq = search.rowid
+      where search match ? and list = ${LIST_OF} and deleted_at is null
+      order by search.rowid limit ?`),
     pending: db.prepare<[string, string], { pending: number }>(`
       select coalesce(sum(count), 0) as pending from search_queue where list = ${LIST_OF}`),
   };
 }
 
-function toStoredRecord(row: Selectable<RecordTable>): StoredRecord {
-  return { id: row.id, document: row.document, updatedAt: row.updated_at, deletedAt: row.deleted_at };
+function toStoredRecord(row: ShownRow): StoredRecord {
+  return {
+    id: row.id,
+    document: row.document,
+    isCut: row.is_cut === 1,
+    updatedAt: row.updated_at,
+    deletedAt: row.deleted_at,
+  };
 }

@@ -1,6 +1,6 @@
 import type { Database } from './database.ts';
 import { documentValues } from './document-values.ts';
-import { listMark, markedWords } from './search-words.ts';
+import { listMark, MOST_TEXT, markedWords } from './search-words.ts';
 
 /** Puts records into the queue: their list, their `seq`s as JSON, and how many they are. */
 export const QUEUE_FOR_SEARCH = 'insert into search_queue (list, seqs, count) values (?, ?, ?)';
@@ -9,6 +9,24 @@ export const QUEUE_FOR_SEARCH = 'insert into search_queue (list, seqs, count) va
 export interface IndexedPortion {
   /** How many records the index knows now; none when somebody else was quicker. */
   records: number;
+  /** Those of them whose documents are damaged: no search finds them. */
+  unreadable: UnreadableRecord[];
+}
+
+/** A record whose document cannot be read. */
+export interface UnreadableRecord {
+  instanceId: string;
+  resource: string;
+  list: number;
+  seq: number;
+}
+
+/** How the work on the queue begins. */
+export interface SearchIndexOptions {
+  /** The place of an entry that the one before got into trouble with: it comes after all that stands behind it. */
+  behind?: number;
+  /** Called with the place of each entry before anything is done with it. */
+  onEntry?: (place: number) => void;
 }
 
 /** The index grows by a part with each portion; so many pages of parts are merged with each. */
@@ -26,7 +44,8 @@ interface QueueRow {
 interface ReadRecord {
   seq: number;
   hash: string | undefined;
-  words: string;
+  /** Undefined when the document is damaged. */
+  words: string | undefined;
 }
 
 /**
@@ -38,12 +57,15 @@ interface ReadRecord {
 export class SearchIndex {
   readonly #db: Database;
   readonly #statements: ReturnType<typeof prepare>;
-  /** Where somebody else was quicker: it is looked behind it. */
-  #after = 0;
+  readonly #options: SearchIndexOptions;
+  /** Where somebody else was quicker, or somebody got into trouble: it is looked behind it. */
+  #after: number;
 
-  constructor(db: Database) {
+  constructor(db: Database, options: SearchIndexOptions = {}) {
     this.#db = db;
     this.#statements = prepare(db);
+    this.#options = options;
+    this.#after = options.behind ?? 0;
   }
 
   /**
@@ -55,13 +77,18 @@ export class SearchIndex {
   async indexPortion(limit: number): Promise<IndexedPortion | undefined> {
     const row = await this.#db.atOnce(() => this.#next());
     if (row === undefined) return undefined;
+    this.#options.onEntry?.(row.place);
     const seqs: number[] = JSON.parse(row.seqs);
     const read = await this.#db.atOnce(() => this.#read(row, seqs.slice(0, limit)));
-    const records = await this.#db.writeAtOnce(() => this.#write(row, read, seqs.slice(limit)));
-    this.#after = records === 0 ? row.place : 0;
+    const done = await this.#db.writeAtOnce(() => this.#write(row, read, seqs.slice(limit)));
+    this.#after = done.length === 0 ? row.place : (this.#options.behind ?? 0);
     // In a transaction of its own, so that a page may come in between.
     await this.#db.writeAtOnce(() => this.#statements.merge.run());
-    return { records };
+    const { list, instance_id: instanceId, resource } = row;
+    const unreadable = done
+      .filter(({ words }) => words === undefined)
+      .map(({ seq }) => ({ instanceId, resource, list, seq }));
+    return { records: done.length, unreadable };
   }
 
   #next(): QueueRow | undefined {
@@ -73,26 +100,39 @@ export class SearchIndex {
     const mark = listMark(instance_id, resource);
     return seqs.map((seq) => {
       const found = this.#statements.record.get(seq, list);
-      const words = found === undefined ? '' : markedWords(documentValues(found.document), mark);
-      return { seq, hash: found?.hash, words };
+      return { seq, hash: found?.hash, words: found === undefined ? '' : readWords(found.document, mark) };
     });
   }
 
-  /** Returns how many were written; those that were changed since they were read are left to the next portion. */
-  #write({ place, list, seqs }: QueueRow, read: ReadRecord[], rest: number[]): number {
+  /** Returns those that were written; those that were changed since they were read are left to the next portion. */
+  #write({ place, list, seqs }: QueueRow, read: ReadRecord[], rest: number[]): ReadRecord[] {
     const { entry, take, keep, hash, write, forget } = this.#statements;
-    if (entry.get(place)?.seqs !== seqs) return 0;
+    if (entry.get(place)?.seqs !== seqs) return [];
     const isAsRead = (record: ReadRecord) => hash.get(record.seq, list)?.hash === record.hash;
     const changed: number[] = [];
+    const done: ReadRecord[] = [];
     for (const record of read) {
-      if (!isAsRead(record)) changed.push(record.seq);
-      else if (record.hash === undefined) forget.run(record.seq);
-      else write.run(record.seq, record.words);
+      if (!isAsRead(record)) {
+        changed.push(record.seq);
+        continue;
+      }
+      if (record.hash === undefined) forget.run(record.seq);
+      else write.run(record.seq, record.words ?? '');
+      done.push(record);
     }
     const left = [...changed, ...rest];
     if (left.length === 0) take.run(place);
     else keep.run(JSON.stringify(left), left.length, place);
-    return read.length - changed.length;
+    return done;
+  }
+}
+
+/** One record that cannot be read keeps none of the others from the index. */
+function readWords(document: string, mark: string): string | undefined {
+  try {
+    return markedWords(documentValues(document, MOST_TEXT), mark);
+  } catch {
+    return undefined;
   }
 }
 

@@ -3,22 +3,31 @@ import { createHash } from 'node:crypto';
 /** Longer words are found by their first so many characters. */
 const LONGEST_WORD = 64;
 
+/** So much of a record is found, in UTF-16 units and in words; what is behind that is not. */
+export const MOST_TEXT = 256 * 1_024;
+export const MOST_WORDS = 10_000;
+
+/** So many words are looked for: each takes its time, that of the commonest is up to a few dozen milliseconds. */
+export const MOST_SOUGHT = 8;
+
 const PLAIN = /^\p{ASCII}*$/u;
 const PLAIN_WORDS = /[a-z0-9]+/g;
 // Scripts that are written without spaces, and pictures, are taken sign by sign.
 const WORDS =
   /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}]|\p{So}|(?:(?![\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}])[\p{L}\p{N}])+/gu;
 
-/** The words of a text, without case and accents. */
-function wordsOf(text: string): string[] {
-  if (PLAIN.test(text)) return text.toLowerCase().match(PLAIN_WORDS) ?? [];
-  // Lower case on both sides: what is taken apart may have capitals anew.
+/** The words of a text, without case and accents, as far as they count. */
+function wordsOf(whole: string): string[] {
+  const text = whole.slice(0, MOST_TEXT);
+  if (PLAIN.test(text)) return text.toLowerCase().match(PLAIN_WORDS)?.slice(0, MOST_WORDS) ?? [];
+  // Lower case on both sides: what is taken apart may have capitals anew. It may be many times as long, too.
   const folded = text
     .toLowerCase()
     .normalize('NFKD')
+    .slice(0, MOST_TEXT)
     .replace(/\p{M}+/gu, '')
     .toLowerCase();
-  return folded.match(WORDS) ?? [];
+  return folded.match(WORDS)?.slice(0, MOST_WORDS) ?? [];
 }
 
 /**
@@ -29,25 +38,75 @@ export function listMark(instanceId: string, resource: string): string {
   return createHash('sha256').update(`${instanceId} ${resource}`).digest('hex').slice(0, 8);
 }
 
-/** The words of a text as they stand in the index. */
+function marked(words: readonly string[], mark: string): string {
+  let all = '';
+  for (const word of words) all += `${mark}${word.slice(0, LONGEST_WORD)} `;
+  return all;
+}
+
+/** The words of a text as they stand in the index: the first {@link MOST_WORDS} of its first {@link MOST_TEXT}. */
 export function markedWords(text: string, mark: string): string {
-  let marked = '';
-  for (const word of wordsOf(text)) marked += `${mark}${word.slice(0, LONGEST_WORD)} `;
-  return marked;
+  return marked(wordsOf(text), mark);
+}
+
+/** What was typed without a space between: words in a row. */
+interface Phrase {
+  words: string[];
+  /** Whether the last word may go on. */
+  isBeginning: boolean;
+}
+
+/** What somebody looks for, in the index's language. */
+export interface SearchQuery {
+  query: string;
+  /** Not all words that were typed are in it. */
+  isShortened: boolean;
 }
 
 /**
- * The index's query for what somebody typed: each word must be there as the beginning of a word; what is typed
- * without a space but consists of several words, like an address, as these words in a row. Only letters and digits
- * get into it, so that whatever is typed is harmless.
+ * The index's query for what somebody typed: each word must be there as the beginning of a word, a single letter or
+ * digit as a whole one, as every record has words that begin with it; what is typed without a space but consists of
+ * several words, like an address, as these words in a row. Only letters and digits get into it, so that whatever is
+ * typed is harmless; and a few words, each once, so that it is soon found.
  *
  * @returns undefined when there is nothing in it to look for
  */
-export function searchQuery(typed: string, mark: string): string | undefined {
-  const phrases = typed
-    .split(/\s+/)
-    .map((part) => markedWords(part, mark).trim())
-    .filter((phrase) => phrase !== '')
-    .map((phrase) => `"${phrase}" *`);
-  return phrases.length === 0 ? undefined : phrases.join(' AND ');
+export function searchQuery(typed: string, mark: string): SearchQuery | undefined {
+  const phrases: Phrase[] = [];
+  for (const part of typed.split(/\s+/)) {
+    const words = wordsOf(part);
+    if (words.length > 0) phrases.push({ words, isBeginning: [...(words.at(-1) ?? '')].length > 1 });
+  }
+  const { sought, isShortened } = firstWords(withoutRepeated(phrases));
+  if (sought.length === 0) return undefined;
+  const query = sought
+    .map(({ words, isBeginning }) => `"${marked(words, mark).trim()}"${isBeginning ? ' *' : ''}`)
+    .join(' AND ');
+  return { query, isShortened };
+}
+
+/** Without what is there anyway wherever another one is: the same, or one that begins with it. */
+function withoutRepeated(phrases: readonly Phrase[]): Phrase[] {
+  const texts = phrases.map(({ words }) => `${words.join(' ')} `);
+  return phrases.filter(({ isBeginning }, at) => {
+    const text = texts[at] ?? '';
+    const start = isBeginning ? text.trimEnd() : text;
+    return !texts.some((other, from) => (other === text ? from < at : other.startsWith(start)));
+  });
+}
+
+/** As much of the phrases as is looked for. */
+function firstWords(phrases: readonly Phrase[]): { sought: Phrase[]; isShortened: boolean } {
+  const sought: Phrase[] = [];
+  let room = MOST_SOUGHT;
+  for (const { words, isBeginning } of phrases) {
+    if (room === 0) return { sought, isShortened: true };
+    if (words.length > room) {
+      sought.push({ words: words.slice(0, room), isBeginning: false });
+      return { sought, isShortened: true };
+    }
+    sought.push({ words, isBeginning });
+    room -= words.length;
+  }
+  return { sought, isShortened: false };
 }

@@ -72,6 +72,37 @@ test('after trouble it goes on', async () => {
   await end();
 });
 
+test('a record that cannot be read is told once, with its list and seq, and nothing waits behind it', async () => {
+  const { store, claim, write, found, parts, lines } = await start();
+  await write('damaged');
+  await store.db.updateTable('records').set({ document: '{"id":"dam' }).execute();
+  await write('behind');
+  const { seq, list } = await store.db
+    .selectFrom('records')
+    .select(['seq', 'list'])
+    .where('id', '=', 'damaged')
+    .executeTakeFirstOrThrow();
+  const end = keepIndex(parts);
+  await waitFor(async () => (await found()) === 1);
+  await waitFor(() => lines.length > 0);
+  await end();
+  const { instanceId, resource } = claim;
+  const msg = 'a record cannot be read: no search finds it';
+  expect(lines).toMatchObject([{ level: 'warn', msg, instanceId, resource, list, seq }]);
+  expect(JSON.stringify(lines)).not.toContain('dam');
+});
+
+test('an entry of the queue that brings the thread down stops it for what is behind it once', async () => {
+  const { store, write, found, parts, lines } = await start();
+  await write('lost');
+  await store.db.updateTable('search_queue').set({ seqs: 'damaged' }).execute();
+  for (let n = 0; n < 5; n++) await write(String(n));
+  const end = keepIndex({ ...parts, afterTroubleMs: 20 });
+  await waitFor(async () => (await found()) === 5);
+  await end();
+  expect(lines[0]).toMatchObject({ level: 'warn', msg: 'the search index could not be kept up' });
+});
+
 test('the last thing that it does is to close the database', async () => {
   const { store, write, found, parts } = await start();
   await write('1');

@@ -83,7 +83,33 @@ test('pages in the order in which they were copied, with the number of all', asy
   expect(second.records.map(({ id }) => id)).toEqual(['a', 'f']);
   expect(beyond.records).toEqual([]);
   expect([first.total, second.total, beyond.total]).toEqual([6, 6, 6]);
-  expect(first.records[0]).toEqual({ id: 'e', document: DOCUMENTS[4], updatedAt: NOW, deletedAt: null });
+  expect(first.records[0]).toEqual({
+    id: 'e',
+    document: DOCUMENTS[4],
+    isCut: false,
+    updatedAt: NOW,
+    deletedAt: null,
+  });
+});
+
+test('of a large document the beginning is read for a page, and all of it for the download', async () => {
+  const { claim: large } = await store.claimRun();
+  const documents = [99_980, 99_981].map((length, n) => `{"id":"${n}","name":"${'é'.repeat(length)}"}`);
+  await store.write(large, documents);
+  await store.index();
+  const shown = documents.map((document, n) => ({
+    id: String(n),
+    document: document.slice(0, 100_000),
+    isCut: n === 1,
+    updatedAt: NOW,
+    deletedAt: null,
+  }));
+  expect(await records.find(large.instanceId, 'contacts', '1')).toEqual(shown[1]);
+  for (const search of ['', 'ééé']) {
+    const page = await records.browse(large.instanceId, 'contacts', { search, offset: 0, limit: 5 });
+    expect(page.records).toEqual(shown);
+  }
+  expect(await collect(records.stream(large.instanceId, 'contacts'))).toEqual(documents);
 });
 
 test('another instance or another resource has none of them', async () => {
@@ -94,12 +120,14 @@ test('another instance or another resource has none of them', async () => {
     total: 0,
     hasMore: false,
     pending: 0,
+    isShortened: false,
   });
   expect(await records.browse(claim.instanceId, 'conversations', options)).toEqual({
     records: [],
     total: 0,
     hasMore: false,
     pending: 0,
+    isShortened: false,
   });
   expect(await records.find(stranger, 'contacts', 'a')).toBeUndefined();
   expect(await collect(records.stream(stranger, 'contacts'))).toEqual([]);

@@ -56,7 +56,7 @@ test('what is more than a portion is left to the next', async () => {
     [2, 1],
     [1, 0],
   ]) {
-    expect(await index.indexPortion(2)).toEqual({ records });
+    expect(await index.indexPortion(2)).toEqual({ records, unreadable: [] });
     expect(await search(claim.instanceId, 'word')).toEqual({ total: 5 - (left ?? 0), pending: left });
   }
   expect(await index.indexPortion(2)).toBeUndefined();
@@ -101,7 +101,7 @@ describe('a record that changes after it was read', () => {
       await store.index();
       await store.write(claim, ['{"id":"1","name":"new"}', '{"id":"2","name":"new"}'], { next });
     });
-    expect(portion).toEqual({ records: 0 });
+    expect(portion).toEqual({ records: 0, unreadable: [] });
     expect(await search(claim.instanceId, 'new')).toEqual({ total: 0, pending: 2 });
     await store.index();
     expect(await search(claim.instanceId, 'old')).toEqual({ total: 0, pending: 0 });
@@ -112,7 +112,7 @@ describe('a record that changes after it was read', () => {
     const { claim } = await store.claimRun();
     await store.write(claim, ['{"id":"1","name":"mine"}', '{"id":"2","name":"mine"}'], { next });
     const portion = await indexWhile(() => store.write(claim, ['{"id":"2","name":"yours"}'], { next }));
-    expect(portion).toEqual({ records: 1 });
+    expect(portion).toEqual({ records: 1, unreadable: [] });
     expect(await search(claim.instanceId, 'mine')).toEqual({ total: 1, pending: 2 });
     await store.index();
     expect(await search(claim.instanceId, 'mine')).toEqual({ total: 1, pending: 0 });
@@ -134,9 +134,63 @@ describe('a record that changes after it was read', () => {
     const { claim } = await store.claimRun();
     await store.write(claim, ['{"id":"1","name":"going"}'], { next });
     const before = await indexedRows();
-    expect(await indexWhile(() => records.removeAll(claim.instanceId))).toEqual({ records: 0 });
+    expect(await indexWhile(() => records.removeAll(claim.instanceId))).toEqual({
+      records: 0,
+      unreadable: [],
+    });
     expect(await indexedRows()).toBe(before);
   });
+});
+
+describe('a record that cannot be read', () => {
+  test('is told once, and keeps none of the others from the index', async () => {
+    const { claim } = await store.claimRun();
+    await store.write(claim, ['{"id":"1","name":"before"}', '{"id":"2"}', '{"id":"3","name":"behind"}'], {
+      next,
+    });
+    const { seq, list } = await store.db
+      .updateTable('records')
+      .set({ document: '{"id":"2","name":' })
+      .where('id', '=', '2')
+      .where('list', '=', (select) =>
+        select.selectFrom('runs').select('list').where('instance_id', '=', claim.instanceId),
+      )
+      .returning(['seq', 'list'])
+      .executeTakeFirstOrThrow();
+    const { instanceId, resource } = claim;
+    expect(await index.indexPortion(50)).toEqual({
+      records: 3,
+      unreadable: [{ instanceId, resource, list, seq }],
+    });
+    expect(await index.indexPortion(50)).toBeUndefined();
+    expect(await search(instanceId, 'before')).toEqual({ total: 1, pending: 0 });
+    expect(await search(instanceId, 'behind')).toEqual({ total: 1, pending: 0 });
+  });
+
+  test('is found as soon as it can be read', async () => {
+    const { claim } = await store.claimRun();
+    await store.write(claim, ['{"id":"1","name":"mended"}'], { next });
+    await store.db.updateTable('records').set({ document: '{' }).where('id', '=', '1').execute();
+    await store.index();
+    expect(await search(claim.instanceId, 'mended')).toEqual({ total: 0, pending: 0 });
+    await store.write(claim, ['{"id":"1","name":"mended now"}'], { next });
+    await store.index();
+    expect(await search(claim.instanceId, 'mended')).toEqual({ total: 1, pending: 0 });
+  });
+});
+
+test('an entry that the one before got into trouble with comes after those behind it', async () => {
+  const { claim } = await store.claimRun();
+  for (const id of ['1', '2', '3']) await store.write(claim, [`{"id":"${id}","name":"queued"}`], { next });
+  const places = (await store.db.selectFrom('search_queue').select('place').orderBy('place').execute()).map(
+    ({ place }) => place,
+  );
+  const worked: number[] = [];
+  const [first = 0, ...others] = places;
+  const successor = new SearchIndex(store.db, { behind: first, onEntry: (place) => worked.push(place) });
+  for (const _ of places) await successor.indexPortion(50);
+  expect(worked).toEqual([...others, first]);
+  expect(await search(claim.instanceId, 'queued')).toEqual({ total: 3, pending: 0 });
 });
 
 test('more matches than are counted are said to be more', async () => {

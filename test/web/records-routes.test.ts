@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 
 function record(id: string, document: string): StoredRecord {
-  return { id, document, updatedAt: NOW, deletedAt: null };
+  return { id, document, isCut: false, updatedAt: NOW, deletedAt: null };
 }
 
 function fill(count: number): void {
@@ -58,12 +58,13 @@ describe('browsing', () => {
     fill(120);
     const page = async (query: string) => (await browser.get(`/instances/ins_1/contacts${query}`)).body;
     expect(await page('?q=Person')).not.toContain('searchable');
-    web.domain.counts = { hasMore: true, pending: 1_234 };
+    web.domain.counts = { hasMore: true, pending: 1_234, isShortened: false };
     expect(await page('?q=Person')).toContain('more than 120 records');
     expect(await page('?q=Person')).toContain('1,234 newly copied or changed records are not searchable yet');
     expect(await page('')).not.toContain('searchable');
-    web.domain.counts = { hasMore: false, pending: 1 };
+    web.domain.counts = { hasMore: false, pending: 1, isShortened: true };
     expect(await page('?q=nothing')).toContain('1 newly copied or changed record is not searchable yet');
+    expect(await page('?q=many+words')).toContain('Only the first 8 words are looked for');
   });
 
   it.each(['page=-1', 'page=x', 'page=1&page=2', 'q[]=x', 'page=99999999999999999999'])(
@@ -113,6 +114,35 @@ describe('a record', () => {
     expect(body).toContain(document.replaceAll('"', '&quot;').replace('<script>', '&lt;script&gt;'));
     expect(body).not.toContain('<script>');
   });
+
+  it('is shown as far as it was read, when it is large, with the way to all of it', async () => {
+    const large = { ...record('large', `{"id":"large","n":[${'1,'.repeat(10)}`), isCut: true };
+    web.domain.records.set('ins_1/contacts', [large]);
+    const { body } = await browser.get('/instances/ins_1/contacts/large');
+    expect(body).toContain('Only its first 39 characters are shown.');
+    expect(body).toContain('href="/instances/ins_1/contacts.ndjson"');
+    web.domain.records.set('ins_1/contacts', [record('large', '{"id":"large"}')]);
+    expect((await browser.get('/instances/ins_1/contacts/large')).body).not.toContain('Only its first');
+  });
+
+  it.each(['.', '..', '%2e', '...', 'record', '?record=.'])(
+    'with the id %s has a link that works',
+    async (id) => {
+      const others = ['.', '..', '%2e', '...', 'record'].filter((other) => other !== id);
+      web.domain.records.set(
+        'ins_1/contacts',
+        [...others, id].map((each) => record(each, JSON.stringify({ id: each, name: `Dots ${each}.` }))),
+      );
+      const list = await browser.get('/instances/ins_1/contacts');
+      const links = [...list.body.matchAll(/href="([^"]*)" dir="auto">Dots ([^<]*)\.</g)];
+      const link = links.find(([, , of]) => of === id)?.[1] ?? '';
+      const page = await browser.get(link);
+      expect(page.body).toContain(`<code>${id}</code>`);
+      expect(page.body).toContain('As the service sent it');
+      web.domain.records.set('ins_1/contacts', []);
+      expect((await browser.get(link)).status).toBe(404);
+    },
+  );
 
   it('says when the service no longer has it, and 404 when it never was', async () => {
     web.domain.records.set('ins_1/contacts', [{ ...record('crd_1', '{}'), deletedAt: NOW }]);

@@ -1,11 +1,12 @@
-import { type Request, Router } from 'express';
+import { type Request, type Response, Router } from 'express';
+import { MOST_SOUGHT } from '../../store/search-words.ts';
 import type { InstanceStatus } from '../../sync/status-types.ts';
 import { ownInstance, pathValue } from '../own-instance.ts';
 import type { RenderPage } from '../render.ts';
 import { noStore } from '../security.ts';
 import { formatInstant, formatNumber } from '../view/format.ts';
 import { formatJson } from '../view/format-json.ts';
-import { listAddress, RECORDS_PER_PAGE, readListQuery } from '../view/paging.ts';
+import { listAddress, RECORDS_PER_PAGE, readListQuery, recordAddress } from '../view/paging.ts';
 import { summarizeRecord } from '../view/record-summary.ts';
 import type { WebDependencies, WebResource } from '../web-dependencies.ts';
 import { notFound, WebError } from '../web-error.ts';
@@ -54,7 +55,16 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
   const router = Router();
 
   router.get('/instances/:id/:resource', noStore, async (req, res) => {
-    const { status, resource, base } = await placeOf(req, deps);
+    const place = await placeOf(req, deps);
+    if (typeof req.query.record === 'string') await showRecord(place, req.query.record, res);
+    else await showList(place, req, res);
+  });
+
+  router.get('/instances/:id/:resource/:recordId', noStore, async (req, res) => {
+    await showRecord(await placeOf(req, deps), pathValue(req, 'recordId'), res);
+  });
+
+  async function showList({ status, resource, base }: Place, req: Request, res: Response) {
     const { search, page } = readListQuery(req.query);
     const found = await deps.records.browse(status.id, resource.name, {
       ...(search ? { search } : {}),
@@ -69,7 +79,7 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
       const copiedAt = new Date(record.updatedAt).toISOString();
       return {
         id: record.id,
-        address: `${base}/${encodeURIComponent(record.id)}`,
+        address: recordAddress(base, record.id),
         ...summarizeRecord(record.id, record.document),
         copiedAt,
         copiedText: formatInstant(copiedAt),
@@ -86,12 +96,12 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
       pendingText: found.pending === 0 ? null : formatNumber(found.pending),
       pending: found.pending,
       pages: pages(base, search, page, found.total),
+      soughtText: found.isShortened ? formatNumber(MOST_SOUGHT) : null,
     });
-  });
+  }
 
-  router.get('/instances/:id/:resource/:recordId', noStore, async (req, res) => {
-    const { status, resource, base } = await placeOf(req, deps);
-    const record = await deps.records.find(status.id, resource.name, pathValue(req, 'recordId'));
+  async function showRecord({ status, resource, base }: Place, id: string, res: Response) {
+    const record = await deps.records.find(status.id, resource.name, id);
     if (!record) throw noSuchRecord(status.name, base);
     const copiedAt = new Date(record.updatedAt).toISOString();
     const deletedAt = record.deletedAt === null ? null : new Date(record.deletedAt).toISOString();
@@ -106,8 +116,9 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
       copiedText: formatInstant(copiedAt),
       deletedAt,
       deletedText: formatInstant(deletedAt),
+      lengthText: formatNumber(record.document.length),
     });
-  });
+  }
 
   return router;
 }

@@ -18,6 +18,14 @@ export function readListQuery(query: Record<string, unknown>): ListQuery {
   return { search, page: Math.min(Math.max(page, 1), MAX_PAGE) };
 }
 
+/**
+ * The address of a record. Browsers take `.` and `..` in a path for a way up, however they are written: such an id
+ * stands in the query.
+ */
+export function recordAddress(base: string, id: string): string {
+  return /^\.\.?$/.test(id) ? `${base}?record=${id}` : `${base}/${encodeURIComponent(id)}`;
+}
+
 /** The address of a page of a list. */
 export function listAddress(base: string, { search, page }: ListQuery): string {
   const parameters = new URLSearchParams();

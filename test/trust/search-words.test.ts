@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest';
+import {
+  MOST_SOUGHT,
+  MOST_TEXT,
+  MOST_WORDS,
+  markedWords,
+  searchQuery,
+} from '../../src/store/search-words.ts';
+import { openTestStore } from '../store/test-store.ts';
+
+const store = await openTestStore();
+const { claim } = await store.claimRun();
+
+/** The phrases of the query, without the marks. */
+function sought(typed: string): string[] {
+  const query = searchQuery(typed, '~')?.query ?? '';
+  return query.split(' AND ').map((phrase) => phrase.replaceAll(/["~]/g, ''));
+}
+
+async function search(text: string) {
+  const options = { search: text, offset: 0, limit: 50 };
+  const { records, isShortened } = await store.records.browse(claim.instanceId, 'contacts', options);
+  return { ids: records.map(({ id }) => id), isShortened };
+}
+
+describe('what is typed', () => {
+  test.each([
+    ['a word a hundred times', 'example '.repeat(100), ['example *']],
+    ['a letter a hundred times', 'e '.repeat(100), ['e']],
+    ['a letter, which would be the beginning of a word of each record', 'e smith 7', ['e', 'smith *', '7']],
+    ['beginnings of others', 'ex exam example exam com', ['example *', 'com *']],
+    ['the beginning of an address', 'ada@ex ada@example.com', ['ada example com *']],
+    ['a letter that others begin with, which is another word', 'a ada', ['a', 'ada *']],
+    ['a letter that stands in an address as a word', 'a a.ada', ['a ada *']],
+  ])('%s is looked for once', (_what, typed, phrases) => {
+    expect(sought(typed)).toEqual(phrases);
+    expect(searchQuery(typed, '~')?.isShortened).toBe(false);
+  });
+
+  test.each([
+    ['with spaces between', ' '],
+    ['without', '.'],
+  ])('is looked for up to the eighth word, %s', (_what, between) => {
+    const words = Array.from({ length: 40 }, (_, n) => `word${n}x`);
+    const { query = '', isShortened } = searchQuery(words.join(between), '~') ?? {};
+    expect(query.match(/~\w+/g)?.map((word) => word.slice(1))).toEqual(words.slice(0, MOST_SOUGHT));
+    expect(isShortened).toBe(true);
+    expect(searchQuery(words.slice(0, MOST_SOUGHT).join(between), '~')?.isShortened).toBe(false);
+  });
+
+  test('finds the same as all of it would, and says what was left out', async () => {
+    await store.write(claim, [
+      '{"id":"1","name":"one two three four five six seven eight nine"}',
+      '{"id":"2","name":"one two three four five six seven eight"}',
+      '{"id":"3","name":"J. Smith, plan b"}',
+    ]);
+    await store.index();
+    const eight = 'one two three four five six seven eight';
+    expect(await search(eight)).toEqual({ ids: ['1', '2'], isShortened: false });
+    expect(await search(`${eight} nine`)).toEqual({ ids: ['1', '2'], isShortened: true });
+    expect(await search('o on one one')).toEqual({ ids: [], isShortened: false });
+    expect(await search('on one one')).toEqual({ ids: ['1', '2'], isShortened: false });
+    expect(await search('j smith')).toEqual({ ids: ['3'], isShortened: false });
+    expect(await search('p')).toEqual({ ids: [], isShortened: false });
+  });
+});
+
+test.each([
+  ['letters', 'a ', MOST_WORDS],
+  ['long words', `${'x'.repeat(1_023)} `, MOST_TEXT / 1_024],
+  ['one word', 'x', 1],
+  ['signs that become words', '\uFDFA', MOST_WORDS],
+])('of a text of many megabytes of %s a bounded part is indexed', (_what, part, most) => {
+  const marked = markedWords(part.repeat(4_000_000 / part.length), '~');
+  expect(marked.split('~').length - 1).toBe(most);
+});
