@@ -105,7 +105,8 @@ function prepare(db: Database) {
       where list = ${LIST_OF} and deleted_at is null and seq > ? and seq < ?
       order by seq limit ?`),
     run: db.prepare<[Record<string, string | number>], { list: number }>(`
-      update runs set deleted = deleted + :count, stored = stored - :count, attempt = 0, own_tries = 0, error = null
+      update runs set deleted = deleted + :count, stored = stored - :count,
+        attempt = 0, own_tries = 0, own_since = null, error = null
       where instance_id = :instanceId and resource = :resource and fence = :fence
         and exists (select 1 from instances where id = :instanceId and status = 'active')
       returning list`),

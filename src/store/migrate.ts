@@ -7,6 +7,7 @@ import * as hashes from './migrations/0002-hashes.ts';
 import * as search from './migrations/0003-search.ts';
 import * as lists from './migrations/0004-lists.ts';
 import * as setAside from './migrations/0005-set-aside.ts';
+import * as ownSince from './migrations/0006-own-since.ts';
 import { NewerSchemaError } from './newer-schema.ts';
 import type { Schema } from './schema.ts';
 
@@ -17,6 +18,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0003-search': search,
   '0004-lists': lists,
   '0005-set-aside': setAside,
+  '0006-own-since': ownSince,
 };
 
 /** How soon the write lock is tried again, in milliseconds. */

@@ -33,7 +33,10 @@ export interface ParkedBatch extends Parking {
   /** How many records it has, and the id of the first. */
   count: number;
   first_id: string | null;
-  /** Milliseconds since 1970; `tried_at` is 0 when it is to be tried at once. */
+  /**
+   * Milliseconds since 1970. `tried_at` is 0 when it is to be tried at once, and ahead when it has to wait until then:
+   * runs that begin before leave it alone.
+   */
   parked_at: number;
   tried_at: number;
 }
@@ -107,9 +110,16 @@ export class ParkedStore {
     return this.#db.writeAtOnce(() => this.#statements.take.run({ ...claim, place }).changes > 0);
   }
 
-  /** Notes that the own logic has not taken a batch, if the claim is still the newest. @returns whether it is */
-  keep(claim: RunClaim, place: number, error: string, now: number): Promise<boolean> {
-    return this.#db.writeAtOnce(() => this.#statements.keep.run({ ...claim, place, error, now }).changes > 0);
+  /**
+   * Notes that the own logic has not taken a batch, if the claim is still the newest.
+   *
+   * @param notBefore now, or until when the batch has to wait: milliseconds since 1970
+   * @returns whether it is
+   */
+  keep(claim: RunClaim, place: number, error: string, notBefore: number): Promise<boolean> {
+    return this.#db.writeAtOnce(
+      () => this.#statements.keep.run({ ...claim, place, error, notBefore }).changes > 0,
+    );
   }
 
   /** Makes all batches of an instance due at once. @returns the resources that have any */
@@ -148,7 +158,7 @@ function prepare(db: Database) {
     ),
     take: db.prepare<[Record<string, string | number>]>(`delete from parked_batches where ${ours}`),
     keep: db.prepare<[Record<string, string | number>]>(
-      `update parked_batches set tries = tries + 1, error = :error, tried_at = :now where ${ours}`,
+      `update parked_batches set tries = tries + 1, error = :error, tried_at = :notBefore where ${ours}`,
     ),
     hurry: db.prepare<[string], { list: number }>(`
       update parked_batches set tried_at = 0

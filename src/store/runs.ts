@@ -31,6 +31,7 @@ const UNSTARTED = {
   stored: 0,
   attempt: 0,
   own_tries: 0,
+  own_since: null,
   error: null,
   waiting_until: null,
   waiting_for: null,
@@ -167,7 +168,8 @@ export class RunStore {
       for: NonNullable<Run['waiting_for']>;
       until: number | null;
       attempt?: number;
-      ownTries?: number;
+      /** Of the own logic on the next batch: how often it has failed, and since when (milliseconds since 1970). */
+      own?: { tries: number; since: number };
       error?: string;
     },
   ): Promise<boolean> {
@@ -176,9 +178,14 @@ export class RunStore {
       waiting_for: waiting.for,
       waiting_until: waiting.until,
       ...(waiting.attempt === undefined ? {} : { attempt: waiting.attempt }),
-      ...(waiting.ownTries === undefined ? {} : { own_tries: waiting.ownTries }),
+      ...(waiting.own === undefined ? {} : { own_tries: waiting.own.tries, own_since: waiting.own.since }),
       ...(waiting.error === undefined ? {} : { error: waiting.error }),
     });
+  }
+
+  /** Notes that a run which has waited in its slice's midst goes on. */
+  goOn(claim: RunClaim): Promise<boolean> {
+    return this.#update(claim, { state: 'running', waiting_for: null, waiting_until: null, error: null });
   }
 
   /**

@@ -53,6 +53,8 @@ export interface RunTable {
   attempt: number;
   /** How often the own logic has failed on the batch that comes next. */
   own_tries: number;
+  /** When the own logic was first called with that batch, if it has failed on it. */
+  own_since: number | null;
   error: string | null;
   waiting_until: number | null;
   waiting_for: 'limit' | 'retry' | 'turn' | null;

@@ -1,8 +1,7 @@
-import { ServiceError, type ServiceErrorFacts } from '../client/errors.ts';
-import { LONGEST_RETRY_AFTER_MS } from '../client/retry-timing.ts';
 import type { Instance } from '../store/instances.ts';
 import type { RecordBatch, ServiceDocument } from './own-logic.ts';
-import { OwnLogicTime, OwnLogicTimeout } from './own-logic-time.ts';
+import { ownLogicFailure } from './own-logic-failure.ts';
+import { OwnLogicTime } from './own-logic-time.ts';
 import type { SliceContext, SyncParts } from './slice-parts.ts';
 
 /** The changes of a batch, without what names its place. */
@@ -13,46 +12,39 @@ export type OwnLogicParts = Pick<SyncParts, 'ownLogic' | 'ownLogicTimeoutMs' | '
 
 /**
  * The longest that a call of the own logic waits, in milliseconds: for many windows of the limit. A batch that makes
- * hundreds of calls at once would otherwise fail for the last of them, and begin again with the first.
+ * hundreds of calls at once would otherwise fail for the last of them, and begin again with the first. It is less than
+ * the longest wait that we believe: who is told to wait for that long does not keep a worker's place.
  */
-const OWN_LOGIC_MAX_WAIT_MS = LONGEST_RETRY_AFTER_MS;
+const OWN_LOGIC_MAX_WAIT_MS = 10 * 60_000;
 
-/** More of a reason is not kept, in UTF-16 units. */
-const LONGEST_REASON = 1_000;
-
-/** The own logic has failed on a batch, by itself: this uses up a try. */
-export class OwnLogicError extends ServiceError {
-  /** It took too long: another try will take as long. */
-  readonly isTimeout: boolean;
-  /** How often the own logic has failed on this batch. */
-  tries = 1;
-
-  constructor(message: string, facts: ServiceErrorFacts) {
-    super('wait', message, facts);
-    this.name = 'OwnLogicError';
-    this.isTimeout = facts.cause instanceof OwnLogicTimeout;
-  }
+/** How a call is watched. */
+export interface OwnLogicWatch {
+  /** The longest that a call of the service waits, in milliseconds. */
+  maxWaitMs?: number;
+  /** Told when a call of the service takes long. */
+  onLongCall?: () => void;
 }
 
 /**
  * Hands a batch to the integrator's function, if it changes anything. No permit is held meanwhile, so that the function
  * gets as many as there are.
  *
- * @throws OwnLogicError when the function throws or takes too long; another ServiceError when it let one through that
- *   the run has to wait for, or that asks for a new authorization
+ * @throws OwnLogicError when the function throws, takes too long, or lets through that a call of the service has to wait;
+ *   another ServiceError when it let one through that asks for a new authorization
  */
 export async function callOwnLogic(
   { ownLogic, ownLogicTimeoutMs, serviceFor }: OwnLogicParts,
   place: { instance: Instance; resource: string },
   changes: BatchChanges,
   { logger, signal: shutdown }: Pick<SliceContext, 'logger' | 'signal'>,
+  { maxWaitMs = OWN_LOGIC_MAX_WAIT_MS, onLongCall }: OwnLogicWatch = {},
 ): Promise<void> {
   const { created = [], changed = [], deleted = [] } = changes;
   if (created.length + changed.length + deleted.length === 0) return;
   const { instance, resource } = place;
   const { id: instanceId, company_id: companyId } = instance;
   const company = companyId ?? instanceId;
-  const time = new OwnLogicTime(ownLogicTimeoutMs, shutdown);
+  const time = new OwnLogicTime(ownLogicTimeoutMs, shutdown, onLongCall);
   const context = {
     logger,
     get signal() {
@@ -60,7 +52,7 @@ export async function callOwnLogic(
     },
     get service() {
       const { signal, around } = time;
-      return serviceFor({ instanceId, company, signal, around, maxWaitMs: OWN_LOGIC_MAX_WAIT_MS });
+      return serviceFor({ instanceId, company, signal, around, maxWaitMs });
     },
   };
   try {
@@ -69,30 +61,6 @@ export async function callOwnLogic(
     );
   } catch (error) {
     throw ownLogicFailure(resource, error);
-  }
-}
-
-/**
- * What a failure of the own logic means for the run. A call of the service that has to wait, waits as a page does. One
- * that was refused for good (404, 422) is for the own logic to deal with: the batch is tried again with it.
- */
-function ownLogicFailure(resource: string, error: unknown): ServiceError {
-  const message = `The app's own logic failed on a batch of ${resource}: ${reasonOf(error)}`;
-  if (!(error instanceof ServiceError)) return new OwnLogicError(message, { cause: error });
-  const { remedy, status, retryAfterMs, tier, mayHaveTakenEffect } = error;
-  const facts = { cause: error, mayHaveTakenEffect, status, tier };
-  if (remedy === 'reauthorize') return new ServiceError(remedy, message, { ...facts, retryAfterMs });
-  if (remedy === 'wait' && retryAfterMs !== undefined)
-    return new ServiceError(remedy, message, { ...facts, retryAfterMs });
-  return new OwnLogicError(message, facts);
-}
-
-/** Anything can be thrown, also what cannot be made a text. */
-function reasonOf(error: unknown): string {
-  try {
-    return String(error instanceof Error ? error.message : error).slice(0, LONGEST_REASON);
-  } catch {
-    return 'it threw something that says nothing.';
   }
 }
 

@@ -1,7 +1,8 @@
 import { ServiceError } from '../client/errors.ts';
 import type { Parking } from '../store/parked-batches.ts';
-import type { Run } from '../store/runs.ts';
-import { type BatchChanges, callOwnLogic, OwnLogicError } from './own-logic-call.ts';
+import type { Run, RunClaim } from '../store/runs.ts';
+import { type BatchChanges, callOwnLogic } from './own-logic-call.ts';
+import { OwnLogicError } from './own-logic-failure.ts';
 import type { SliceContext, SliceWork, SyncParts } from './slice-parts.ts';
 
 /** Tries of a batch before it is parked: with the pauses between them, up to eight seconds. */
@@ -11,27 +12,54 @@ const MOST_TRIES = 5;
 const MOST_TIMEOUTS = 2;
 
 /**
+ * The longest that a batch holds up its list, in milliseconds, as calls of the service have to wait. The company's own
+ * limit holds up the pages likewise: it gets many windows. Trouble of the service, or a guard, may be none of the pages'.
+ */
+const LONGEST_HOLD_MS = { limit: 20 * 60_000, service: 5 * 60_000 };
+
+/** The longest that a call of the service waits for a parked batch, in milliseconds: two windows, as pages wait for it. */
+const PARKED_MAX_WAIT_MS = 2 * 60_000;
+
+/** How the own logic has failed on a batch before. */
+export type FailuresBefore = Pick<Run, 'own_tries' | 'own_since'>;
+
+/** It has not. */
+export const NO_FAILURES: FailuresBefore = { own_tries: 0, own_since: null };
+
+/**
  * Hands a batch to the own logic, as often as it may be tried.
  *
- * @param triesBefore how often the own logic has failed on this batch
+ * @param before what became of it in other slices
  * @returns undefined when it was taken; else what the batch is to be parked with, in the transaction that writes it
  * @throws ServiceError when the batch has to be tried again
  */
 export async function tellOwnLogic(
   parts: SyncParts,
   { instance, resource, claim }: SliceWork,
-  triesBefore: number,
+  before: FailuresBefore,
   changes: BatchChanges,
   context: SliceContext,
 ): Promise<Parking | undefined> {
+  const now = parts.now ?? Date.now;
+  const calledAt = now();
+  let noted: Promise<boolean> | undefined;
+  const onLongCall = () => {
+    const error = `The app's own logic waits with a batch of ${resource.name}: for the limit, or as the service has trouble.`;
+    noted ??= parts.runs.wait(claim, { for: 'limit', until: null, error });
+    // What keeps it from being noted keeps the page from being written, too.
+    noted.catch(() => undefined);
+  };
   try {
-    await callOwnLogic(parts, { instance, resource: resource.name }, changes, context);
+    await callOwnLogic(parts, { instance, resource: resource.name }, changes, context, { onLongCall });
+    if (await noted) await parts.runs.goOn(claim);
     return undefined;
-  } catch (error) {
+  } catch (thrown) {
+    const error = await failureOf(parts, claim, thrown);
     // What a shutdown has broken off says nothing about the batch.
     if (!(error instanceof OwnLogicError) || context.signal.aborted) throw error;
-    error.tries = triesBefore + 1;
-    if (error.tries < (error.isTimeout ? MOST_TIMEOUTS : MOST_TRIES)) throw error;
+    error.tries = before.own_tries + 1;
+    error.since = before.own_since ?? calledAt;
+    if (mayBeTriedAgain(error, error.since, now())) throw error;
     if (await parts.parked.isFull(claim)) throw tooManyParked(error);
     context.logger.warn(
       { err: error, tries: error.tries },
@@ -41,13 +69,27 @@ export async function tellOwnLogic(
   }
 }
 
+function mayBeTriedAgain(error: OwnLogicError, since: number, now: number): boolean {
+  if (error.tries >= (error.isTimeout ? MOST_TIMEOUTS : MOST_TRIES)) return false;
+  if (error.waitsFor === undefined) return true;
+  return now + (error.retryAfterMs ?? 0) - since < LONGEST_HOLD_MS[error.waitsFor];
+}
+
+/** An end of the grant ends the instance's work before it is told: one that does not, the own logic has made up. */
+async function failureOf(parts: SyncParts, claim: RunClaim, error: unknown): Promise<unknown> {
+  if (!(error instanceof ServiceError) || error.remedy !== 'reauthorize') return error;
+  if (!(await parts.runs.holds(claim))) return error;
+  return new OwnLogicError(error.message, { cause: error });
+}
+
 /**
  * Tries every parked batch of a list once in a run, before its next page, and those that somebody wants to be tried at
- * once. One that takes too long leaves the others to the next slice, so that pages come in between.
+ * once. One that takes too long, or has to wait for the service, leaves the others to the next slice, so that pages come
+ * in between; and one that is to wait for long is left alone by runs that begin before.
  *
  * @param isOver whether others have their turn
  * @returns whether there is something left to try, and time is over
- * @throws ServiceError when the run has to wait, or needs a new authorization
+ * @throws ServiceError when the run needs a new authorization
  */
 export async function retryParked(
   parts: SyncParts,
@@ -67,14 +109,18 @@ export async function retryParked(
     const { created, changed, deleted } = batch;
     const changes = { created: parse(created), changed: parse(changed), deleted: parse(deleted) };
     try {
-      await callOwnLogic(parts, { instance, resource: resource.name }, changes, context);
+      await callOwnLogic(parts, { instance, resource: resource.name }, changes, context, {
+        maxWaitMs: PARKED_MAX_WAIT_MS,
+      });
       if (!(await parts.parked.take(claim, batch.place))) return false;
       context.logger.info({ batch: batch.place }, 'the own logic has taken a parked batch');
-    } catch (error) {
+    } catch (thrown) {
+      const error = await failureOf(parts, claim, thrown);
       if (!(error instanceof OwnLogicError) || context.signal.aborted) throw error;
       context.logger.warn({ err: error, batch: batch.place }, 'the own logic does not take a parked batch');
-      const isOurs = await parts.parked.keep(claim, batch.place, shownError(parts, error), now());
-      if (error.isTimeout || !isOurs) return false;
+      const notBefore = now() + (error.retryAfterMs ?? 0);
+      const isOurs = await parts.parked.keep(claim, batch.place, shownError(parts, error), notBefore);
+      if (error.isTimeout || error.waitsFor !== undefined || !isOurs) return false;
     }
   }
 }

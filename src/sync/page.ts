@@ -27,7 +27,7 @@ export async function writePage(
   const parking = await tellOwnLogic(
     parts,
     work,
-    run.own_tries,
+    run,
     { created: documentsAt(page.results, created), changed: documentsAt(page.results, changed) },
     context,
   );

@@ -3,7 +3,7 @@ import { backoffMs } from '../client/retry-timing.ts';
 import { NewerSchemaError } from '../store/newer-schema.ts';
 import type { Run, RunClaim } from '../store/runs.ts';
 import { VaultError } from '../tokens/vault.ts';
-import { OwnLogicError } from './own-logic-call.ts';
+import { OwnLogicError } from './own-logic-failure.ts';
 import type { SliceContext, SliceOutcome, SyncParts } from './slice-parts.ts';
 
 /** Tries of a page before the run fails: with the pauses between them, about half a minute. */
@@ -14,7 +14,8 @@ const HAND_OVER_MS = 3_000;
 
 /**
  * Decides how a slice ends that met an error, and writes it down: wait as long as the service wants, try again
- * later, or fail with the reason. A wait that the service asked for uses up no try.
+ * later, or fail with the reason. A wait that the service asked for uses up no try of a page. The own logic's tries are
+ * its own, and bounded where its batch is parked.
  *
  * @param run as it was after the last page that was written: a written page sets its count of tries back
  */
@@ -50,28 +51,33 @@ export async function endSlice(
     return { kind: 'ended' };
   }
   if (failure.remedy === 'give_up') return fail(failure.message, false);
+  const attempt = run.attempt + 1;
+  if (failure instanceof OwnLogicError) {
+    const { tries, since, waitsFor, retryAfterMs = 0 } = failure;
+    const ms = Math.max(retryAfterMs, backoffMs(tries, Math.random()));
+    context.logger.info({ err: error, attempt, waitMs: ms }, 'a page failed and is tried again');
+    const until = now + ms;
+    await runs.wait(claim, {
+      for: waitsFor === 'limit' ? 'limit' : 'retry',
+      until,
+      attempt,
+      error: hideSecrets(failure.message),
+      own: { tries, since: since ?? now },
+    });
+    return { kind: 'wait', until, pages: run.pages };
+  }
   if (failure.retryAfterMs !== undefined) {
     context.logger.info({ err: error, waitMs: failure.retryAfterMs }, 'the service asked to wait');
     const until = now + failure.retryAfterMs;
     await runs.wait(claim, { for: 'limit', until });
     return { kind: 'wait', until, pages: run.pages };
   }
-
-  const attempt = run.attempt + 1;
-  // The own logic has a bound of its own, behind which its batch is parked.
-  const ownTries = failure instanceof OwnLogicError ? failure.tries : undefined;
-  if (ownTries === undefined && attempt >= MOST_TRIES) {
+  if (attempt >= MOST_TRIES) {
     return fail(`${failure.message} Tried ${attempt} times; it will be tried again by itself.`, true);
   }
-  const ms = backoffMs(ownTries ?? attempt, Math.random());
+  const ms = backoffMs(attempt, Math.random());
   context.logger.info({ err: error, attempt, waitMs: ms }, 'a page failed and is tried again');
   const until = now + ms;
-  await runs.wait(claim, {
-    for: 'retry',
-    until,
-    attempt,
-    error: hideSecrets(failure.message),
-    ...(ownTries === undefined ? {} : { ownTries }),
-  });
+  await runs.wait(claim, { for: 'retry', until, attempt, error: hideSecrets(failure.message) });
   return { kind: 'wait', until, pages: run.pages };
 }

@@ -42,7 +42,7 @@ describe('the service that the own logic is handed', () => {
     const { made, shutdown } = await call(async (_batch, { service }) => {
       expect(service).toBeDefined();
     });
-    expect(made).toMatchObject([{ instanceId: 'ins_1', company: 'cmp_1', maxWaitMs: 900_000 }]);
+    expect(made).toMatchObject([{ instanceId: 'ins_1', company: 'cmp_1', maxWaitMs: 600_000 }]);
     shutdown.abort();
     expect(made[0]?.signal?.aborted).toBe(true);
   });
@@ -73,15 +73,42 @@ describe('an error of the own logic', () => {
     );
   });
 
-  it('that is a call which has to wait, waits as a page does', async () => {
-    const cause = new ServiceError('wait', 'Slow down (429).', {
-      status: 429,
-      retryAfterMs: 700_000,
-      tier: '2',
-    });
-    const error = await failure(cause);
-    expect(error).toMatchObject({ remedy: 'wait', status: 429, retryAfterMs: 700_000, tier: '2', cause });
+  it('that is a call which has to wait, says for how long, and for whom', async () => {
+    const facts = { status: 429, retryAfterMs: 70_000, tier: '2' };
+    const error = await failure(new ServiceError('wait', 'Slow down (429).', facts));
+    expect(error).toMatchObject({ remedy: 'wait', ...facts, waitsFor: 'service' });
     expect(error.message).toContain('own logic failed on a batch of conversations: Slow down (429).');
+    expect(error.cause).toMatchObject({ name: 'ServiceError', message: 'Slow down (429).', status: 429 });
+  });
+
+  it.each([
+    ['the company’s own limit', { retryAfterMs: 60_000 }, 'limit', 60_000],
+    ['a 429 that no guard gave', { status: 429, retryAfterMs: 200.5 }, 'limit', 201],
+    ['longer than any window', { status: 429, retryAfterMs: 121_000 }, 'service', 121_000],
+    ['trouble', { status: 503, retryAfterMs: 1_000 }, 'service', 1_000],
+    ['trouble that says nothing', { status: 500 }, 'service', undefined],
+    ['without end', { retryAfterMs: Number.POSITIVE_INFINITY }, 'service', 900_000],
+    ['no number', { retryAfterMs: Number.NaN }, 'service', undefined],
+    ['the past', { retryAfterMs: -5 }, 'limit', 0],
+  ])('that waits for %s', async (_what, facts, waitsFor, retryAfterMs) => {
+    expect(await failure(new ServiceError('wait', 'Wait.', facts))).toMatchObject({ waitsFor, retryAfterMs });
+  });
+
+  it('keeps what the log says of it and of what is behind it, and nothing that is thrown when it is looked at', async () => {
+    const behind = Object.assign(new Error('relation does not exist'), { code: '42P01', client: {} });
+    const error = await failure(new Error('not written', { cause: new AggregateError([behind]) }));
+    const cause = error.cause as Error & { cause: Error & { cause: Error & { code: string } } };
+    expect(cause.message).toBe('not written');
+    expect(cause.stack).toContain('own-logic-call.test.ts');
+    expect(cause.cause.cause).toMatchObject({ message: 'relation does not exist', code: '42P01' });
+    expect(cause.cause.cause).not.toHaveProperty('client');
+
+    const trap = () => {
+      throw new Error('trap');
+    };
+    const hostile = await failure(new Proxy(new ServiceError('wait', 'x'), { get: trap }));
+    expect(hostile.cause).toBeUndefined();
+    expect(hostile.message).toContain('it threw something that says nothing.');
   });
 
   it('that is a call which the grant’s end stopped, stops the run', async () => {

@@ -1,5 +1,6 @@
 import { setImmediate as othersTurn, setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { ServiceError } from '../../src/client/errors.ts';
 import { OwnLogicTime, OwnLogicTimeout } from '../../src/sync/own-logic-time.ts';
 
 const LIMIT_MS = 30;
@@ -54,3 +55,52 @@ test('time stands still in calls of the service, several at once as well, and go
   await expect(work).rejects.toThrow(OwnLogicTimeout);
   expect(wasBehind).toBe(true);
 });
+
+test('a call of the service that takes longer than a window of the limit is told, once, and not one that ends before', async () => {
+  vi.useFakeTimers();
+  try {
+    let told = 0;
+    const time = new OwnLogicTime(LONG_MS, never, () => told++);
+    const work = time.limit(async () => {
+      await time.around(() => sleepFake(69_000));
+      await time.around(() => sleepFake(69_000));
+      expect(told).toBe(0);
+      await Promise.all([time.around(() => sleepFake(60_000)), time.around(() => sleepFake(200_000))]);
+      expect(told).toBe(1);
+    });
+    await vi.advanceTimersByTimeAsync(400_000);
+    await work;
+    await vi.advanceTimersByTimeAsync(400_000);
+    expect(told).toBe(1);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('own logic that calls again and again while every call fails is ended, with the last reason; refusals are answers', async () => {
+  vi.useFakeTimers();
+  try {
+    const failing = (error: Error) => async () => {
+      await sleepFake(60_000);
+      throw error;
+    };
+    const again = (error: Error, times: number) => {
+      const time = new OwnLogicTime(LONG_MS, never);
+      return time.limit(async () => {
+        for (let count = 0; count < times; count++) await time.around(failing(error)).catch(() => undefined);
+      });
+    };
+    const trouble = again(new ServiceError('wait', 'It is down.'), Number.POSITIVE_INFINITY);
+    const ended = expect(trouble).rejects.toThrow('have failed for 15 minutes, the last one: It is down.');
+    const refused = again(new ServiceError('give_up', 'Not found.'), 30);
+    await vi.advanceTimersByTimeAsync(40 * 60_000);
+    await ended;
+    await refused;
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+function sleepFake(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,136 @@
+import { expect, test, vi } from 'vitest';
+import { ServiceError, type ServiceErrorFacts } from '../../src/client/errors.ts';
+import type { OwnLogic } from '../../src/sync/own-logic.ts';
+import { NO_FAILURES, retryParked, tellOwnLogic } from '../../src/sync/own-logic-parking.ts';
+import { endSlice } from '../../src/sync/slice-failure.ts';
+import type { SliceContext, SliceWork, SyncParts } from '../../src/sync/slice-parts.ts';
+import { NOW, openTestStore, pageOf } from '../store/test-store.ts';
+import { testLogger } from '../support/test-logger.ts';
+
+const store = await openTestStore();
+const context = { logger: testLogger().logger, signal: new AbortController().signal } as SliceContext;
+const BATCH = { created: [{ id: '1' }] };
+const MINUTE_MS = 60_000;
+
+/** A run whose own logic does this, at a time that the test moves. */
+async function newRun(ownLogic: OwnLogic) {
+  const { claim } = await store.claimRun();
+  const instance = await store.instances.find(claim.instanceId);
+  const clock = { now: NOW };
+  const parts = {
+    ...store,
+    ownLogic,
+    ownLogicTimeoutMs: MINUTE_MS,
+    now: () => clock.now,
+  } as unknown as SyncParts;
+  const work = { claim, instance, resource: { name: 'contacts' } } as SliceWork;
+  const read = async () => (await store.runs.find(claim)) ?? expect.unreachable();
+  return { claim, clock, parts, work, read };
+}
+
+/** Tries a batch until it is parked; answers with what, how many minutes after its first call, and the waits before. */
+async function tryUntilParked(facts: ServiceErrorFacts) {
+  const { claim, clock, parts, work, read } = await newRun(async () => {
+    throw new ServiceError('wait', 'Not now.', facts);
+  });
+  const waits = [];
+  for (;;) {
+    try {
+      const parking = await tellOwnLogic(parts, work, await read(), BATCH, context);
+      return { parking, waits, minutes: (clock.now - NOW) / MINUTE_MS };
+    } catch (error) {
+      const outcome = await endSlice(parts, claim, await read(), error, context);
+      const { state, waiting_for, error: shown } = await read();
+      waits.push({ state, waiting_for, shown });
+      clock.now = outcome.kind === 'wait' ? outcome.until : Number.NaN;
+    }
+  }
+}
+
+test('the company’s own limit may hold up a batch for some windows, and is shown as what it waits for', async () => {
+  const { parking, waits, minutes } = await tryUntilParked({ retryAfterMs: MINUTE_MS });
+  expect(parking).toMatchObject({ tries: 5 });
+  expect(minutes).toBe(4);
+  const shown = "The app's own logic failed on a batch of contacts: Not now.";
+  expect(waits).toEqual(Array(4).fill({ state: 'waiting', waiting_for: 'limit', shown }));
+});
+
+test('trouble of the service holds it up for some minutes at the most, and a guard that asks for more not at all', async () => {
+  const trouble = await tryUntilParked({ status: 503, retryAfterMs: 2 * MINUTE_MS });
+  expect(trouble.parking).toMatchObject({ tries: 3 });
+  expect(trouble.minutes).toBe(4);
+  expect(trouble.waits[0]).toMatchObject({ waiting_for: 'retry' });
+  const guard = await tryUntilParked({ status: 429, tier: '1', retryAfterMs: 60 * MINUTE_MS });
+  expect(guard).toMatchObject({ parking: { tries: 1 }, waits: [], minutes: 0 });
+});
+
+test('a wait of no length has pauses all the same', async () => {
+  const { parking, minutes } = await tryUntilParked({ retryAfterMs: 0 });
+  expect(parking).toMatchObject({ tries: 5 });
+  expect(minutes * MINUTE_MS).toBeGreaterThanOrEqual(250 + 500 + 1_000 + 2_000);
+});
+
+test('the next batch begins anew', async () => {
+  const { claim, clock, parts, work, read } = await newRun(async () => {
+    throw new ServiceError('wait', 'Not now.', { status: 503, retryAfterMs: MINUTE_MS });
+  });
+  const error = await tellOwnLogic(parts, work, NO_FAILURES, BATCH, context).catch((thrown) => thrown);
+  await endSlice(parts, claim, await read(), error, context);
+  expect(await read()).toMatchObject({ own_tries: 1, own_since: NOW });
+  await store.write(claim, ['{"id":"1"}'], { next: 'https://x.example/next' });
+  expect(await read()).toMatchObject({ own_tries: 0, own_since: null, error: null });
+  clock.now += 60 * MINUTE_MS;
+  await expect(tellOwnLogic(parts, work, await read(), BATCH, context)).rejects.toMatchObject({
+    tries: 1,
+    since: clock.now,
+  });
+});
+
+test('an end of the grant that no one has noted is the own logic’s own error; one that is noted ends the run', async () => {
+  const { claim, parts, work } = await newRun(async () => {
+    throw new ServiceError('reauthorize', 'No more.');
+  });
+  const tell = () => tellOwnLogic(parts, work, NO_FAILURES, BATCH, context);
+  await expect(tell()).rejects.toMatchObject({ remedy: 'wait', name: 'OwnLogicError' });
+  await store.instances.setStatus(claim.instanceId, 'needs_reauthorization', { from: ['active'] });
+  await expect(tell()).rejects.toMatchObject({ remedy: 'reauthorize' });
+});
+
+test('a call of the service that takes long is shown while it does, and no more when it is over', async () => {
+  const isOver = Promise.withResolvers<void>();
+  const { parts, work, read } = await newRun(async (_batch, { service }) => {
+    await (service as unknown as () => Promise<void>)();
+  });
+  parts.serviceFor = ({ around = (call) => call() }) => {
+    return (() => around(() => isOver.promise)) as unknown as ReturnType<SyncParts['serviceFor']>;
+  };
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const telling = tellOwnLogic(parts, work, NO_FAILURES, BATCH, context);
+  await vi.advanceTimersByTimeAsync(2 * MINUTE_MS);
+  vi.useRealTimers();
+  expect(await read()).toMatchObject({ state: 'waiting', waiting_for: 'limit' });
+  expect((await read()).error).toContain('own logic waits with a batch of contacts');
+  isOver.resolve();
+  expect(await telling).toBeUndefined();
+  expect(await read()).toMatchObject({ state: 'running', waiting_for: null, error: null });
+});
+
+test('of parked batches that have to wait, a slice tries one, and notes when it may be tried again', async () => {
+  const { claim, clock, parts, work, read } = await newRun(async () => {
+    throw new ServiceError('wait', 'Not now.', { status: 503, retryAfterMs: 5 * MINUTE_MS });
+  });
+  for (const id of ['a', 'b']) {
+    const page = pageOf([`{"id":"${id}"}`], 'https://x.example/next');
+    const changes = await store.pages.compare({ instance_id: claim.instanceId, resource: 'contacts' }, page);
+    await store.pages.commit(claim, page, changes, NOW - 1, { error: 'Before.', tries: 1 });
+  }
+  clock.now = NOW + MINUTE_MS;
+  const run = { ...(await read()), started_at: clock.now };
+  expect(await retryParked(parts, work, run, () => false, context)).toBe(false);
+  expect(await store.parked.list(claim, 5)).toMatchObject([
+    { tries: 1, tried_at: NOW - 1, error: 'Before.' },
+    { tries: 2, tried_at: NOW + 6 * MINUTE_MS, error: expect.stringContaining('Not now.') },
+  ]);
+  // Nobody's time is used up by it: another run before that moment leaves it alone.
+  expect((await store.parked.nextDue(claim, NOW + 5 * MINUTE_MS))?.created).toEqual(['{"id":"b"}']);
+});
