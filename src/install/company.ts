@@ -26,7 +26,7 @@ export async function companyOf(api: ServiceApi, accessToken: string): Promise<I
       const pauseMs = failure.retryAfterMs ?? backoffMs(attempt, Math.random());
       if (failure.remedy !== 'wait' || attempt === TRIES || pauseMs > LONGEST_PAUSE_MS) {
         throw new InstallError(
-          'unreachable',
+          failure.unsent ? 'unreachable' : 'trouble',
           `The service did not say which company this is. ${failure.message}`,
           {
             cause: error,

@@ -1,4 +1,4 @@
-import { oauthErrorOf } from '../tokens/token-errors.ts';
+import { oauthErrorOf, responseOf } from '../tokens/token-errors.ts';
 import { InstallError, type InstallFailure } from './install-types.ts';
 
 /** Who may authorize is told in words alone, which are the service's own. */
@@ -9,7 +9,7 @@ function meansAdministrator(description: string | null | undefined): boolean {
 function administratorNeeded(cause?: unknown): InstallError {
   return new InstallError(
     'not_administrator',
-    'The service lets only administrators authorize an app. Ask an administrator of your company to install it.',
+    'The service lets only administrators authorize an app.',
     { cause },
   );
 }
@@ -48,18 +48,36 @@ const BY_CODE: Record<string, { failure: InstallFailure; message: string }> = {
   },
 };
 
+/** What the client says of a connection that was not made, broke, or took too long. */
+const NO_ANSWER = /^(?:fetch failed|terminated|operation timed out|operation aborted)$/;
+
+function isUnanswered(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (NO_ANSWER.test(cause.message)) return true;
+  }
+  return false;
+}
+
+function answerWords(status: number | undefined): string {
+  if (status === 429) return 'The service answered that it is asked too often at the moment (429).';
+  if (status !== undefined && status >= 500) return `The service answered that it has trouble (${status}).`;
+  const which = status === undefined ? '' : ` (status ${status})`;
+  return `The service answered the request for tokens with something that the app cannot use${which}.`;
+}
+
+/** The token route said nothing at all, or nothing that OAuth knows. */
+function withoutRefusal(cause: unknown): InstallError {
+  const status = responseOf(cause)?.status;
+  if (status === undefined && isUnanswered(cause)) {
+    return new InstallError('unreachable', "The service's token route could not be reached.", { cause });
+  }
+  return new InstallError('trouble', answerWords(status), { cause });
+}
+
 /** What the exchange of the code failed on. */
 export function exchangeFailure(error: unknown): InstallError {
   const refusal = oauthErrorOf(error);
-  if (refusal === undefined) {
-    return new InstallError(
-      'unreachable',
-      "The service's token route could not be reached, or gave no usable answer.",
-      {
-        cause: error,
-      },
-    );
-  }
+  if (refusal === undefined) return withoutRefusal(error);
   if (meansAdministrator(refusal.description)) return administratorNeeded(error);
   const known = Object.hasOwn(BY_CODE, refusal.code) ? BY_CODE[refusal.code] : undefined;
   if (known !== undefined) return new InstallError(known.failure, known.message, { cause: error });

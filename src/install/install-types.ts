@@ -22,8 +22,10 @@ export type InstallFailure =
   | 'code'
   /** the service refused our client id or secret */
   | 'credentials'
-  /** the token route or the API cannot be reached, or answered nonsense or 5xx */
+  /** the token route or the API cannot be reached */
   | 'unreachable'
+  /** the token route or the API answered, but nonsense, 429 or 5xx */
+  | 'trouble'
   /** the service named another error at the authorize route */
   | 'refused'
   /** the request itself makes no sense (no code, parameters twice, far too long) */

@@ -47,7 +47,7 @@ export function toRefreshError(error: unknown): ServiceError {
 }
 
 /** The answer behind an error of openid-client, which hands it on as the cause. */
-function responseOf(error: unknown): Response | undefined {
+export function responseOf(error: unknown): Response | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause.cause instanceof Response) return cause.cause;
   }

@@ -41,7 +41,13 @@ const EXPLANATIONS: Record<InstallFailure, Explanation> = {
   unreachable: {
     status: 502,
     title: 'The service cannot be reached',
-    advice: 'The service did not answer as it should. Wait a minute, then start again.',
+    advice: 'Wait a minute, then start again.',
+  },
+  trouble: {
+    status: 502,
+    title: 'The service did not answer as it should',
+    advice:
+      'Wait a minute, then start again. If it stays, tell the people who run the app the request id below.',
   },
   refused: { status: 400, title: 'The service refused the install', advice: AGAIN },
   malformed: { status: 400, title: 'This address makes no sense', advice: AGAIN },

@@ -49,7 +49,7 @@ test('at the token route, a refusal for want of an administrator is told as that
   const cause = { error: 'invalid_grant', error_description: 'Only administrators may authorize.' };
   const failure = exchangeFailure(new ResponseBodyError('refused', { cause, response }));
   expect(failure.failure).toBe('not_administrator');
-  expect(failure.message).toContain('Ask an administrator');
+  expect(failure.message).toContain('only administrators');
 });
 
 test('a challenge at the token route is about the app’s credentials', () => {
@@ -60,9 +60,27 @@ test('a challenge at the token route is about the app’s credentials', () => {
   expect(exchangeFailure(error).failure).toBe('credentials');
 });
 
-test.each([new TypeError('fetch failed'), new Error('no refresh token'), 'nonsense', undefined])(
-  'whatever else goes wrong there: it cannot be reached (%s)',
+test.each([new TypeError('fetch failed'), new Error('went wrong', { cause: new TypeError('terminated') })])(
+  'without an answer from there: it cannot be reached (%s)',
   (error) => {
     expect(exchangeFailure(error)).toMatchObject({ failure: 'unreachable', cause: error });
+  },
+);
+
+test.each([
+  [503, /answered that it has trouble \(503\)/],
+  [429, /asked too often at the moment \(429\)/],
+  [200, /something that the app cannot use \(status 200\)/],
+])('an answer from there that is no refusal is told by its status: %i', (status, words) => {
+  const error = new Error('unexpected', { cause: new Response(null, { status }) });
+  const failure = exchangeFailure(error);
+  expect(failure).toMatchObject({ failure: 'trouble', cause: error });
+  expect(failure.message).toMatch(words);
+});
+
+test.each([new Error('no refresh token'), 'nonsense', undefined])(
+  'whatever else goes wrong there: it has answered, but not as it should (%s)',
+  (error) => {
+    expect(exchangeFailure(error)).toMatchObject({ failure: 'trouble', cause: error });
   },
 );

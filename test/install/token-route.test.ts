@@ -109,6 +109,7 @@ const CASES: [string, Answer][] = [
   ['a refresh header and a link to another place', answers(200, html, { refresh: `0; url=${elsewhereUrl}` })],
   ['500', answers(500, () => ({ error: 'server_error' }))],
   ['500 with good tokens', answers(500, right)],
+  ['429', answers(429, () => ({}))],
   ['502 with HTML', answers(502, html, { 'content-type': 'text/html' })],
   ['200 with HTML', answers(200, html, { 'content-type': 'text/html' })],
   ['200 with HTML that is called JSON', answers(200, html)],
@@ -152,7 +153,7 @@ const CASES: [string, Answer][] = [
 describe('a token route that answers the exchange with', () => {
   test.each(CASES)(
     '%s: nothing is stored, a page says so, the secret goes nowhere else',
-    async (_what, answer) => {
+    async (what, answer) => {
       const before = await stored();
       const browser = testApp.session();
       const fresh = await control.addCompany({ name: 'Fresh', plan: 'starter' });
@@ -161,7 +162,13 @@ describe('a token route that answers the exchange with', () => {
 
       expect(page.url.pathname).toBe('/oauth/callback');
       expect(page.status).toBe(502);
-      expect(page.body).toContain('The service cannot be reached');
+      const isBroken = what.includes('connection');
+      expect(page.body).toContain(
+        isBroken ? 'The service cannot be reached' : 'The service did not answer as it should',
+      );
+      // Where there is a status to tell; not where the tokens themselves are no good.
+      const [status = ''] = /^(?:3|4|5)\d\d/.exec(what) ?? [];
+      expect(page.body).toMatch(isBroken ? /could not be reached/ : new RegExp(`answered .*${status}`));
       expect(page.body).toContain('Nothing was stored');
       expect(page.body).toMatch(/href="[^"]*\/install">Start again/);
       expect(page.body).not.toContain('<script>alert');

@@ -279,6 +279,7 @@ describe('the callback', () => {
     ['code', 400],
     ['credentials', 502],
     ['unreachable', 502],
+    ['trouble', 502],
     ['refused', 400],
     ['malformed', 400],
   ] as [InstallFailure, number][])('explains %s and offers to start again', async (failure, status) => {
