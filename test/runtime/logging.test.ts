@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, it } from 'vitest';
+import { ServiceError, toServiceError } from '../../src/client/errors.ts';
 import { createLogger } from '../../src/runtime/logging.ts';
 import { testLogger } from '../support/test-logger.ts';
 
@@ -84,7 +85,7 @@ describe('errors', () => {
       message: 'outer',
       stack: expect.stringContaining('logging.test.ts'),
       status: 502,
-      cause: { type: 'TypeError', message: 'inner', code: 'ECONNRESET', stack: expect.any(String) },
+      cause: { type: 'TypeError', message: 'inner', code: 'ECONNRESET' },
     };
     expect(lines).toEqual([
       {
@@ -97,6 +98,73 @@ describe('errors', () => {
       { level: 'info', time: expect.any(String), err: serialized, msg: 'child' },
     ]);
     expect(text()).not.toContain(SECRET);
+  });
+
+  it('have no stack when they come with the trade: what they say is enough', () => {
+    const { logger, lines, text } = testLogger();
+    const named = (name: string, message: string, facts: object = {}) =>
+      Object.assign(new Error(message), { name }, facts);
+    const trade = [
+      new ServiceError('wait', 'slow down', { status: 429 }),
+      new ServiceError('wait', 'not JSON', { cause: new SyntaxError('Unexpected token') }),
+      new ServiceError('wait', 'cut off', {
+        cause: named('SocketError', 'closed', { code: 'UND_ERR_SOCKET' }),
+      }),
+      new ServiceError('wait', 'slow', {
+        cause: new Error('fetch failed', { cause: named('Error', 'x', { code: 'ECONNREFUSED' }) }),
+      }),
+      new ServiceError('wait', 'busy', {
+        cause: named('OwnLogicTimeout', 'It was not done.'),
+      }),
+      named('InstallError', 'The service did not say which company this is.', {
+        cause: new ServiceError('wait', 'trouble', { status: 503 }),
+      }),
+      named('StoreUnavailableError', 'Redis cannot be reached', { cause: new Error('Command timed out') }),
+      named('MaxRetriesPerRequestError', 'Reached the max retries per request limit'),
+      new Error("Socket timeout. Expecting data, but didn't receive any in 6000ms."),
+      named('ReplyError', 'LOADING Redis is loading the dataset in memory'),
+      named('SqliteError', 'database is locked', { code: 'SQLITE_BUSY' }),
+    ];
+    for (const err of trade) logger.warn({ err }, 'expected');
+    expect(text()).not.toContain('"stack"');
+    expect(lines[0]?.err).toEqual({ type: 'ServiceError', message: 'slow down', status: 429 });
+    expect(lines[1]?.err).toMatchObject({ cause: { type: 'SyntaxError', message: 'Unexpected token' } });
+  });
+
+  it("keep the stack where a line of the code is to blame, the own logic's, too", () => {
+    const { logger, lines } = testLogger();
+    const stack = expect.stringContaining('logging.test.ts');
+    const integrators = Object.assign(new Error('CRM says 500'), { code: 'ECONNREFUSED' });
+    const failed = new Error('The own logic failed: CRM says 500', { cause: integrators });
+    logger.warn({ err: Object.assign(failed, { name: 'OwnLogicError' }) });
+    logger.warn({ err: toServiceError(new TypeError('x is not a function')) });
+    logger.warn({ err: toServiceError(new SyntaxError('of our own')) });
+    logger.warn({
+      err: Object.assign(new Error('no such column'), { name: 'SqliteError', code: 'SQLITE_ERROR' }),
+    });
+    expect(lines).toMatchObject([
+      { err: { type: 'OwnLogicError', cause: { message: 'CRM says 500', stack } } },
+      { err: { type: 'ServiceError', cause: { type: 'TypeError', stack } } },
+      { err: { cause: { type: 'SyntaxError', stack } } },
+      { err: { type: 'SqliteError', stack } },
+    ]);
+    expect(lines[0]?.err).not.toHaveProperty('stack');
+  });
+
+  it('tell of an answer that hangs on them its status alone', () => {
+    const { logger, lines } = testLogger();
+    const cause = new Response(SECRET, { status: 503 });
+    logger.warn({
+      err: Object.assign(new Error('unexpected status', { cause }), {
+        code: 'OAUTH_RESPONSE_IS_NOT_CONFORM',
+      }),
+    });
+    expect(lines[0]?.err).toEqual({
+      type: 'Error',
+      message: 'unexpected status',
+      code: 'OAUTH_RESPONSE_IS_NOT_CONFORM',
+      status: 503,
+    });
   });
 
   it('may be anything, and go round in circles', () => {

@@ -1,3 +1,5 @@
+import { isExpected } from './expected-errors.ts';
+
 const MAX_CAUSES = 5;
 
 /** Only these fields of an error are logged: others carry requests, answers and with them tokens. */
@@ -13,20 +15,28 @@ export interface SerializedError {
 }
 
 /**
- * Turns an error into what may be logged: name, message, stack, a few plain fields, and the same of its causes.
- * Everything else is left out: the errors of HTTP and OAuth libraries hold whole requests and answers.
+ * Turns an error into what may be logged: name, message, a few plain fields, the same of its causes, and the stack of
+ * those that nobody expects. Everything else is left out: the errors of HTTP and OAuth libraries hold whole requests
+ * and answers.
+ *
+ * @param outer the errors that this one is the cause of
  */
-export function serializeError(error: unknown, depth = 0): SerializedError {
+export function serializeError(error: unknown, outer: readonly Error[] = []): SerializedError {
   if (!(error instanceof Error)) {
     return { type: typeof error, message: typeof error === 'string' ? error : 'not an Error' };
   }
   const serialized: SerializedError = { type: error.name, message: error.message };
-  if (error.stack !== undefined) serialized.stack = error.stack;
+  if (error.stack !== undefined && !isExpected(error, outer)) serialized.stack = error.stack;
   for (const field of KNOWN_FIELDS) {
     const value: unknown = Reflect.get(error, field);
     if (typeof value === 'number' || typeof value === 'string') serialized[field] = value;
   }
   const cause: unknown = error.cause ?? (error instanceof AggregateError ? error.errors[0] : undefined);
-  if (cause !== undefined && depth < MAX_CAUSES) serialized.cause = serializeError(cause, depth + 1);
+  if (cause instanceof Error || typeof cause === 'string') {
+    if (outer.length < MAX_CAUSES) serialized.cause = serializeError(cause, [...outer, error]);
+  } else if (typeof cause === 'object' && cause !== null && 'status' in cause) {
+    // An answer, where a library hands it on whole: what it was says enough.
+    if (typeof cause.status === 'number') serialized.status ??= cause.status;
+  }
   return serialized;
 }
