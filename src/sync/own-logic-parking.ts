@@ -1,6 +1,7 @@
 import { ServiceError } from '../client/errors.ts';
 import type { Parking } from '../store/parked-batches.ts';
 import type { Run, RunClaim } from '../store/runs.ts';
+import type { ServiceDocument } from './own-logic.ts';
 import { type BatchChanges, callOwnLogic } from './own-logic-call.ts';
 import { OwnLogicError } from './own-logic-failure.ts';
 import type { SliceContext, SliceWork, SyncParts } from './slice-parts.ts';
@@ -125,8 +126,15 @@ export async function retryParked(
   }
 }
 
-function parse(texts: readonly string[]) {
-  return texts.map((text) => JSON.parse(text));
+/** Documents that cannot be read any more are left out: a damaged record keeps nobody else's from being told. */
+function parse(texts: readonly string[]): ServiceDocument[] {
+  return texts.flatMap((text) => {
+    try {
+      return [JSON.parse(text)];
+    } catch {
+      return [];
+    }
+  });
 }
 
 function shownError({ hideSecrets = (text) => text }: SyncParts, { message }: OwnLogicError): string {

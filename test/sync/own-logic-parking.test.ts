@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { ServiceError, type ServiceErrorFacts } from '../../src/client/errors.ts';
+import type { RunClaim } from '../../src/store/runs.ts';
 import type { OwnLogic } from '../../src/sync/own-logic.ts';
 import { NO_FAILURES, retryParked, tellOwnLogic } from '../../src/sync/own-logic-parking.ts';
 import { endSlice } from '../../src/sync/slice-failure.ts';
@@ -115,15 +116,18 @@ test('a call of the service that takes long is shown while it does, and no more 
   expect(await read()).toMatchObject({ state: 'running', waiting_for: null, error: null });
 });
 
+async function park(claim: RunClaim, ids: string[]) {
+  const texts = ids.map((id) => JSON.stringify({ id }));
+  const page = pageOf(texts, 'https://x.example/next');
+  const changes = await store.pages.compare({ instance_id: claim.instanceId, resource: 'contacts' }, page);
+  await store.pages.commit(claim, page, changes, NOW - 1, { error: 'Before.', tries: 1 });
+}
+
 test('of parked batches that have to wait, a slice tries one, and notes when it may be tried again', async () => {
   const { claim, clock, parts, work, read } = await newRun(async () => {
     throw new ServiceError('wait', 'Not now.', { status: 503, retryAfterMs: 5 * MINUTE_MS });
   });
-  for (const id of ['a', 'b']) {
-    const page = pageOf([`{"id":"${id}"}`], 'https://x.example/next');
-    const changes = await store.pages.compare({ instance_id: claim.instanceId, resource: 'contacts' }, page);
-    await store.pages.commit(claim, page, changes, NOW - 1, { error: 'Before.', tries: 1 });
-  }
+  for (const id of ['a', 'b']) await park(claim, [id]);
   clock.now = NOW + MINUTE_MS;
   const run = { ...(await read()), started_at: clock.now };
   expect(await retryParked(parts, work, run, () => false, context)).toBe(false);
@@ -133,4 +137,18 @@ test('of parked batches that have to wait, a slice tries one, and notes when it 
   ]);
   // Nobody's time is used up by it: another run before that moment leaves it alone.
   expect((await store.parked.nextDue(claim, NOW + 5 * MINUTE_MS))?.created).toEqual(['{"id":"b"}']);
+});
+
+test('a parked record whose document is damaged keeps no other from being told', async () => {
+  const told: unknown[] = [];
+  const { claim, parts, work, read } = await newRun(async ({ created }) => {
+    told.push(...created.map(({ id }) => id));
+  });
+  await park(claim, ['damaged', 'whole']);
+  await store.db.updateTable('records').set({ document: '{"id":' }).where('id', '=', 'damaged').execute();
+  expect(await retryParked(parts, work, { ...(await read()), started_at: NOW }, () => false, context)).toBe(
+    false,
+  );
+  expect(told).toEqual(['whole']);
+  expect(await store.parked.count(claim)).toBe(0);
 });
