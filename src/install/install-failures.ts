@@ -7,11 +7,9 @@ function meansAdministrator(description: string | null | undefined): boolean {
 }
 
 function administratorNeeded(cause?: unknown): InstallError {
-  return new InstallError(
-    'not_administrator',
-    'The service lets only administrators authorize an app.',
-    { cause },
-  );
+  return new InstallError('not_administrator', 'The service lets only administrators authorize an app.', {
+    cause,
+  });
 }
 
 /**

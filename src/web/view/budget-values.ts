@@ -2,7 +2,8 @@ import type { InstanceStatus } from '../../sync/status-types.ts';
 import { formatAhead, formatNumber, instantOf } from './format.ts';
 import type { LiveValues } from './live-values.ts';
 
-const LOW_SHARE = 0.2;
+/** Less than this part of the limit is little. */
+export const LOW_SHARE = 0.2;
 
 /** Whether the service has asked for a break that is not over. */
 export function isBlocked(budget: InstanceStatus['budget'], now: number): boolean {

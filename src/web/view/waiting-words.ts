@@ -1,5 +1,5 @@
 import type { InstanceStatus, ResourceStatus } from '../../sync/status-types.ts';
-import { isBlocked, remainingNow } from './budget-values.ts';
+import { isBlocked, LOW_SHARE, remainingNow } from './budget-values.ts';
 import { formatAhead, listOf } from './format.ts';
 import type { InstanceWords } from './instance-words.ts';
 import { type TroubleKind, troubleKind } from './trouble-kind.ts';
@@ -47,6 +47,16 @@ function retryWords(retried: NamedResource[], ahead: string): InstanceWords {
   };
 }
 
+/** The sync leaves the last few requests of a window to what a person waits for. */
+function limitHeadline(budget: InstanceStatus['budget'], now: number): string {
+  const left = remainingNow(budget, now);
+  if (left === 0) return 'This minute’s requests are used up.';
+  if (left !== null && left < (budget.limit ?? 0) * LOW_SHARE) {
+    return 'This minute’s requests are all but used up.';
+  }
+  return 'The sync waits until the service allows more requests.';
+}
+
 /** The same as the budget's card says. */
 function limitWords(budget: InstanceStatus['budget'], ahead: string, now: number): InstanceWords {
   const next = `The sync goes on by itself, ${ahead}, when the service allows more.`;
@@ -58,11 +68,7 @@ function limitWords(budget: InstanceStatus['budget'], ahead: string, now: number
       next,
     };
   }
-  const headline =
-    remainingNow(budget, now) === 0
-      ? 'This minute’s requests are used up.'
-      : 'The sync waits until the service allows more requests.';
-  return { tone: 'wait', label: 'Waiting for the limit', headline, next };
+  return { tone: 'wait', label: 'Waiting for the limit', headline: limitHeadline(budget, now), next };
 }
 
 /**

@@ -90,6 +90,7 @@ describe('instanceWords', () => {
 
   it.each([
     [{ remaining: 0 }, 'Waiting for the limit', 'This minute’s requests are used up.'],
+    [{ remaining: 4 }, 'Waiting for the limit', 'This minute’s requests are all but used up.'],
     [{ blocked_until: at(23_000) }, 'Waiting for the service', 'The service asked for a break.'],
     [{}, 'Waiting for the limit', 'The sync waits until the service allows more requests.'],
     [{ remaining: 0, reset_at: at(-1) }, 'Waiting for the limit', 'The sync waits until the service'],
