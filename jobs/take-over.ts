@@ -47,7 +47,9 @@ export function takeOverFromDead(
       const held = await heldBy(queue, redis, processId);
       await onAbandoned(processId, held.map(({ job }) => job.data).filter(isSyncJobData));
       await Promise.all(held.map(({ job, token }) => giveBack(queue, redis, job, token)));
-      logger.info({ process: processId, jobs: held.length }, 'a worker died: its jobs go on');
+      // The queue's own recovery may have been quicker, above all when the next worker comes much later.
+      if (held.length === 0) logger.info({ process: processId }, 'a worker died: it holds no job any more');
+      else logger.info({ process: processId, jobs: held.length }, 'a worker died: its jobs go on');
     });
   const run = async () => {
     try {

@@ -131,7 +131,10 @@ export async function createApp(
     lock: new RedisLock(redis),
     pauses: new RefreshPauses(redis),
     clock,
-    onRefresh: ({ outcome }) => metrics.tokenRefreshes.inc({ outcome }),
+    onRefresh: ({ instanceId, outcome }) => {
+      metrics.tokenRefreshes.inc({ outcome });
+      if (outcome === 'rejected') logger.warn({ instanceId }, 'the instance needs a new authorization');
+    },
   });
   const shared = { ...stores, resources: RESOURCES, intervalMs: config.syncIntervalMs };
   const status = new StatusReader({ ...shared, budget, clock, workers: workersWatch });

@@ -7,6 +7,7 @@ await boot(async ({ config, logger, shutdown, openApp }) => {
   if (config.workerPort !== undefined) {
     const health = await app.startHealth({ host: config.host, port: config.workerPort });
     shutdown.add('health', () => health.close());
+    logger.info({ host: config.host, port: health.port }, 'health checks and metrics listen');
   }
   logger.info('the workers run');
 });

@@ -46,7 +46,7 @@ export async function endSlice(
 
   const failure = toServiceError(error);
   if (failure.remedy === 'reauthorize') {
-    context.logger.warn({ err: error }, 'the instance needs a new authorization');
+    context.logger.info({ err: error }, 'the run ends: the app has to be authorized again');
     await runs.wait(claim, { for: 'turn', until: null });
     return { kind: 'ended' };
   }

@@ -16,6 +16,7 @@ test('a worker tells machines that it is well, and what it has done', async () =
   const port = await findFreePort();
   const worker = spawnEntry('src/worker.ts', { ...testApp.env, WORKER_PORT: String(port) });
   await worker.waitForOutput(/the workers run/);
+  expect(worker.output()).toMatch(new RegExp(`"port":${port},"msg":"health checks and metrics listen"`));
   const machine = createHttpSession(`http://127.0.0.1:${port}`);
   expect((await machine.get('/healthz')).status).toBe(200);
   expect((await machine.get('/readyz')).json()).toMatchObject({ checks: { database: 'ok', redis: 'ok' } });

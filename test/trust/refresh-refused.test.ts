@@ -76,6 +76,10 @@ test('a grant that is over: jobs stop, it is told once, nothing is deleted, one 
   expect(ended.notice).toMatch(/does not accept the refresh token any more/);
   const jobs = () => app.queues.sync.getJobCountByTypes('waiting', 'prioritized', 'active', 'delayed');
   await waitFor(async () => (await jobs()) === 0);
+  const told = log.lines.filter(
+    ({ msg, instanceId }) => msg === 'the instance needs a new authorization' && instanceId === id,
+  );
+  expect(told).toHaveLength(1);
 
   const upkeep = { time: new ServiceTime(app.clock, sandbox.authUrl, 0) };
   const begunAt = Date.now();
