@@ -84,7 +84,9 @@ export async function createApp(
   const redis = createRedis(redisUrl, 'general', logger);
   const queues = createQueues(redis, logger);
   const http = new HttpClient();
-  const clock = new ServiceClock(Date.now, () => performance.now());
+  const newClock = () => new ServiceClock(Date.now, () => performance.now());
+  // The hosts of the API and of the token route may differ in their time: neither tells the other's clock.
+  const [clock, apiClock] = [newClock(), newClock()];
   const workersWatch = watchWorkers(presenceDir(config));
   const metrics = createMetrics(() =>
     collectFigures({
@@ -107,7 +109,7 @@ export async function createApp(
   };
   const transport = new Transport({
     http,
-    clock,
+    clock: apiClock,
     budget,
     onOutcome: ({ route, status, durationMs, refusedBy }) => {
       metrics.serviceRequests.inc({ route, outcome: status === 0 ? 'no_answer' : String(status) });
@@ -120,7 +122,7 @@ export async function createApp(
   });
   const { apiUrl, nextOrigins, guards } = config.service;
   const origins = new AllowedOrigins(apiUrl, nextOrigins);
-  const api = new ServiceApi({ apiUrl, transport, clock, budget, origins });
+  const api = new ServiceApi({ apiUrl, transport, clock: apiClock, budget, origins });
   const redirectUri = config.publicUrl + CALLBACK_PATH;
   const oauth = new OAuthClient({ ...config.service, redirectUri, clock, onSecret: rememberSecret });
   const tokens = new Tokens({

@@ -4,15 +4,29 @@ const RESOLUTION_MS = 1_000;
 /** A local clock that went by so much more or less than time did was set, or the machine slept, in milliseconds. */
 const STEP_MS = 1_000;
 
+/** Whoever tells a time that is further than this from what we have, in milliseconds, has to say it twice. */
+const FAR_MS = 24 * 60 * 60_000;
+
+/** Two who tell such a time say the same if they differ by no more than this, in milliseconds. */
+const AGREE_MS = 60_000;
+
+/** The end of the year 9999: an HTTP date has four digits for the year. */
+const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59);
+
 /**
- * The service's time, as far as we know: our own, corrected by the difference that its answers show. Token
- * lifetimes are the service's, and our clock may be wrong by minutes, or be set at any moment.
+ * The time of one host of the service, as far as we know: our own, corrected by the difference that its answers show.
+ * Lifetimes are the service's, and our clock may be wrong by minutes, or be set at any moment.
+ *
+ * Nothing says that two hosts have the same time: what the token route tells is read with a clock that has only heard
+ * the host of the token route, and likewise for the API.
  */
 export class ServiceClock {
   readonly #localNow: () => number;
   readonly #steadyNow: () => number;
   #offsetMs = 0;
   #observed: { local: number; steady: number } | undefined;
+  /** What our clock would be corrected by if a time were believed that is far from what we have. */
+  #doubtedMs: number | undefined;
 
   /**
    * @param localNow our own clock, in milliseconds since 1970
@@ -42,15 +56,30 @@ export class ServiceClock {
     return this.#localNow() - this.#observed.local;
   }
 
-  /** Learns from the `Date` header of an answer that has just arrived. */
-  observe(date: string | undefined | null): void {
+  /** Milliseconds on a clock that nobody sets, since any moment. */
+  steady(): number {
+    return this.#steadyNow();
+  }
+
+  /**
+   * Learns from the `Date` header of an answer that has just arrived. A time that is a day from what we have is believed
+   * when the next answer tells it, too: one answer alone may be wrong.
+   *
+   * @returns whether another answer is wanted
+   */
+  observe(date: string | undefined | null): boolean {
     const at = Date.parse(date ?? '');
-    if (Number.isNaN(at)) return;
+    if (Number.isNaN(at) || at > LATEST) return false;
     const local = this.#localNow();
+    const doubted = this.#doubtedMs;
+    this.#doubtedMs = Math.abs(at - this.now()) > FAR_MS ? at - local : undefined;
+    if (this.#doubtedMs !== undefined && !isSame(this.#doubtedMs, doubted)) return true;
+    this.#doubtedMs = undefined;
     this.#observed = { local, steady: this.#steadyNow() };
     // The header was cut to whole seconds, so the truth lies in [at, at + 1 s): keep what we have if it fits.
     const difference = local + this.#offsetMs - at;
     if (difference < 0 || difference > RESOLUTION_MS) this.#offsetMs = at + RESOLUTION_MS / 2 - local;
+    return false;
   }
 
   /** By how much our clock has gone more than time since the last answer, if that is more than clocks differ. */
@@ -60,4 +89,8 @@ export class ServiceClock {
     const steady = this.#steadyNow() - this.#observed.steady;
     return Math.abs(local - steady) > STEP_MS ? local - steady : undefined;
   }
+}
+
+function isSame(offsetMs: number, other: number | undefined): boolean {
+  return other !== undefined && Math.abs(offsetMs - other) <= AGREE_MS;
 }

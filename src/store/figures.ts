@@ -1,4 +1,5 @@
 import type { Database } from './database.ts';
+import { isDueSince, isNotRefreshedSince } from './rotation-due.ts';
 import type { InstanceState, RunState } from './states.ts';
 
 /** Numbers over all instances, for whoever watches the app; moments are milliseconds since 1970. */
@@ -10,7 +11,7 @@ export interface StoreFigures {
   oldestStart: number | null;
   /** When the oldest refresh token in use was issued; null when there is none. */
   oldestRefreshToken: number | null;
-  /** Refresh tokens whose rotation is due. */
+  /** Refresh tokens whose rotation is due, or of which nobody knows when it is. */
   due: number;
   /** Those that have been due for long, and that no refresh has gone well with meanwhile. */
   overdue: number;
@@ -40,10 +41,19 @@ export async function readFigures(db: Database, now: number, overdueAfterMs: num
     .innerJoin('instances', 'instances.id', 'tokens.instance_id')
     .select(({ fn, eb }) => {
       const late = now - overdueAfterMs;
-      const overdue = eb.and([eb('refresh_due_at', '<=', late), eb('refreshed_at', '<=', late)]);
+      const overdue = eb.and([isDueSince(eb, late, now), isNotRefreshedSince(eb, late, now)]);
       return [
         fn.min('refresh_issued_at').as('oldest'),
-        fn.sum<number | null>(eb.case().when('refresh_due_at', '<=', now).then(1).else(0).end()).as('due'),
+        fn
+          .sum<number | null>(
+            eb
+              .case()
+              .when(isDueSince(eb, now, now))
+              .then(1)
+              .else(0)
+              .end(),
+          )
+          .as('due'),
         fn.sum<number | null>(eb.case().when(overdue).then(1).else(0).end()).as('overdue'),
       ];
     })

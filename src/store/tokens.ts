@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { Selectable } from 'kysely';
 import type { Database } from './database.ts';
+import { isDueSince, isNotRefreshedSince } from './rotation-due.ts';
 import type { TokenTable } from './schema.ts';
 
 export type TokenRow = Selectable<TokenTable>;
@@ -167,10 +168,10 @@ export class TokenStore {
   }
 
   /**
-   * Active and paused instances whose refresh token is due for its rotation.
+   * Active and paused instances whose refresh token is due for its rotation, also those of which nobody knows when.
    *
    * @param now the service's time, in milliseconds since 1970
-   * @param triedBefore only those whose last refresh lies before this moment
+   * @param triedBefore only those whose last refresh lies before this moment, or at a moment that cannot be
    */
   async due(now: number, triedBefore: number): Promise<string[]> {
     const rows = await this.#db
@@ -178,8 +179,8 @@ export class TokenStore {
       .innerJoin('instances', 'instances.id', 'tokens.instance_id')
       .select('tokens.instance_id')
       .where('instances.status', 'in', ['active', 'paused'])
-      .where('refresh_due_at', '<=', now)
-      .where('refreshed_at', '<=', triedBefore)
+      .where((eb) => isDueSince(eb, now, now))
+      .where((eb) => isNotRefreshedSince(eb, triedBefore, now))
       .orderBy('refresh_due_at')
       .execute();
     return rows.map((row) => row.instance_id);

@@ -1,5 +1,6 @@
 import * as oauth from 'openid-client';
 import type { ServiceClock } from '../client/service-clock.ts';
+import { askDate } from '../client/service-time.ts';
 import { OAUTH_ROUTE } from '../contract/routes.ts';
 import { accessExpiry } from './expiry.ts';
 
@@ -17,7 +18,9 @@ export interface Grant {
   accessToken: string;
   /** Absent when the service sent none: the one before stays in force. */
   refreshToken: string | undefined;
-  /** In the service's time, milliseconds since 1970. */
+  /** When it came, in the token route's time, milliseconds since 1970: what its lives count from. */
+  grantedAt: number;
+  /** In the same time. */
   accessExpiresAt: number;
 }
 
@@ -29,6 +32,7 @@ export interface OAuthClientOptions {
   clientSecret: string;
   /** Where the service sends the browser back to; identical in both requests (Endpoints, "Token request"). */
   redirectUri: string;
+  /** The token route's, which nobody else tells the time. */
   clock: ServiceClock;
   /** Instead of {@link TOKEN_TIMEOUT_S}. */
   timeoutSeconds?: number;
@@ -58,8 +62,10 @@ export class OAuthClient {
     this.#configuration.timeout = options.timeoutSeconds ?? TOKEN_TIMEOUT_S;
     this.#configuration[oauth.customFetch] = async (url, init) => {
       const response = await fetch(url, init as RequestInit);
-      clock.observe(response.headers.get('date'));
+      // What is granted here counts from now: when that is, is worth a question more if it is hard to believe.
+      const isDoubted = clock.observe(response.headers.get('date'));
       const text = await readText(response);
+      if (isDoubted && response.ok) clock.observe(await askDate(authUrl).catch(() => undefined));
       return new Response((response.ok ? specifiedMembers(text) : text) || null, response);
     };
     // Which addresses may be plain http is the configuration's to decide, and it has.
@@ -112,12 +118,14 @@ export class OAuthClient {
         throw new TypeError('The token response holds a token that cannot be one.');
       }
     }
+    const grantedAt = this.#clock.now();
     this.#onSecret(response.access_token);
     if (response.refresh_token !== undefined) this.#onSecret(response.refresh_token);
     return {
       accessToken: response.access_token,
       refreshToken: response.refresh_token,
-      accessExpiresAt: accessExpiry(response.expires_at, this.#clock.now()),
+      grantedAt,
+      accessExpiresAt: accessExpiry(response.expires_at, grantedAt),
     };
   }
 }

@@ -2,24 +2,27 @@ import { rejectedAgain, ServiceError } from '../client/errors.ts';
 import type { ServiceClock } from '../client/service-clock.ts';
 import type { InstanceStore } from '../store/instances.ts';
 import type { TokenRow, TokenStore } from '../store/tokens.ts';
-import { needsRefresh, ROTATION_RETRY_MS, rotationDueAt } from './expiry.ts';
+import { EarlyRefreshes } from './early-refreshes.ts';
+import { needsRefresh, ROTATION_RETRY_MS } from './expiry.ts';
 import type { RedisLock } from './lock.ts';
 import type { Grant, OAuthClient } from './oauth-client.ts';
 import type { RefreshPauses } from './refresh-pauses.ts';
+import { keptStamps, newStamps } from './rotation-stamps.ts';
 import { toRefreshError } from './token-errors.ts';
 import { type Vault, VaultError } from './vault.ts';
 
 /** How long a refresh may hold its lock, in milliseconds: longer than a token request may take. */
 const LOCK_MS = 35_000;
 
-/** Why a refresh is wanted: the access token ends by its time, or was rejected although it should be good. */
-type RefreshReason = 'due' | 'rejected';
+/**
+ * Why a refresh is wanted: the access token ends by its time, or was rejected although it should be good; or the refresh
+ * token is to be replaced.
+ */
+type RefreshReason = 'due' | 'rejected' | 'rotation';
 
-/** What a refresh has brought, in the service's time. */
+/** What a refresh has brought. */
 interface Received {
   grant: Grant;
-  /** Milliseconds since 1970. */
-  at: number;
   /** Of the tokens that it was asked for with. */
   readVersion: number;
 }
@@ -32,6 +35,7 @@ export interface TokensParts {
   vault: Vault;
   lock: RedisLock;
   pauses: RefreshPauses;
+  /** The token route's: the time that lifetimes are told and counted in. */
   clock: ServiceClock;
   /** Told of every refresh: what came of it. */
   onRefresh?: (event: {
@@ -76,15 +80,17 @@ export class Tokens {
   readonly #parts: TokensParts;
   readonly #running = new Map<string, Promise<string>>();
   readonly #unwritten = new Map<string, Received>();
+  readonly #early: EarlyRefreshes;
 
   constructor(parts: TokensParts) {
     this.#parts = parts;
+    this.#early = new EarlyRefreshes(() => parts.clock.steady());
   }
 
   /** Stores the grant of an install, in place of an older one, and makes the instance active. */
   async install(instance: NewInstance, grant: Grant & { refreshToken: string }): Promise<void> {
-    const { lock, store, clock, pauses } = this.#parts;
-    const now = clock.now();
+    const { lock, store, pauses } = this.#parts;
+    const { grantedAt } = grant;
     await lock.hold(lockKey(instance.id), LOCK_MS, () =>
       store.install(
         {
@@ -96,9 +102,8 @@ export class Tokens {
         {
           ...this.#sealed(instance.id, grant.accessToken, grant.refreshToken),
           access_expires_at: grant.accessExpiresAt,
-          refresh_issued_at: now,
-          refresh_due_at: rotationDueAt(now, instance.id),
-          refreshed_at: now,
+          ...newStamps(instance.id, grantedAt),
+          refreshed_at: grantedAt,
         },
       ),
     );
@@ -119,7 +124,9 @@ export class Tokens {
   /** Like {@link accessToken}, for several requests in a row: it says itself when it is to be asked for anew. */
   async heldToken(instanceId: string, rejected?: string): Promise<HeldToken> {
     const row = await this.#find(instanceId);
-    const isDue = () => needsRefresh(row.access_expires_at, row.refreshed_at, this.#parts.clock.now());
+    const isDue = () =>
+      needsRefresh(row.access_expires_at, row.refreshed_at, this.#parts.clock.now()) &&
+      !this.#early.isHeld(instanceId);
     const text = (await this.#open(row)).accessToken;
     if (text !== rejected && !isDue()) return { text, isDue };
     const renewed = await this.#refreshOnce(instanceId, row.version, isDue() ? 'due' : 'rejected');
@@ -141,7 +148,7 @@ export class Tokens {
    */
   async rotate(instanceId: string): Promise<void> {
     const row = await this.#find(instanceId);
-    await this.#refreshOnce(instanceId, row.version, 'due');
+    await this.#refreshOnce(instanceId, row.version, 'rotation');
   }
 
   #refreshOnce(instanceId: string, readVersion: number, reason: RefreshReason): Promise<string> {
@@ -168,14 +175,16 @@ export class Tokens {
     this.#unwritten.set(instanceId, received);
     const rotated = await this.#write(row, current.refreshToken, received);
     this.#unwritten.delete(instanceId);
+    const { accessToken, accessExpiresAt, grantedAt } = received.grant;
+    if (reason === 'due') this.#early.note(instanceId, accessExpiresAt - grantedAt);
     if (rotated === undefined) return (await this.#open(await this.#find(instanceId))).accessToken;
     this.#parts.onRefresh?.({ instanceId, outcome: rotated ? 'rotated' : 'refreshed' });
-    return received.grant.accessToken;
+    return accessToken;
   }
 
   /** Asks the service. @returns what it has granted; or the access token that a sibling has stored meanwhile */
   async #ask(row: TokenRow, refreshToken: string, reason: RefreshReason): Promise<Received | string> {
-    const { instances, oauth, pauses, clock, onRefresh } = this.#parts;
+    const { instances, oauth, pauses, onRefresh } = this.#parts;
     const instanceId = row.instance_id;
     if ((await instances.find(instanceId))?.status === 'needs_reauthorization') {
       throw new ServiceError('reauthorize', 'The app has to be authorized again.');
@@ -192,18 +201,19 @@ export class Tokens {
       await pauses.begin('trouble', instanceId, failure).catch(() => undefined);
       throw failure;
     }
-    const at = clock.now();
     // Redis only saves work here: a new grant is not lost for want of it.
     await pauses.end(['trouble'], instanceId).catch(() => undefined);
-    if (reason === 'rejected') {
+    // The answer tells the time: a token that had come to its end was rejected with good reason.
+    if (reason === 'rejected' && grant.grantedAt < row.access_expires_at) {
       await pauses.begin('rejection', instanceId, rejectedAgain()).catch(() => undefined);
     }
-    return { grant, at, readVersion: row.version };
+    return { grant, readVersion: row.version };
   }
 
   /** Stores what a refresh has brought. @returns whether the refresh token is a new one; undefined if another grant is newer */
   async #write(row: TokenRow, refreshToken: string, received: Received): Promise<boolean | undefined> {
-    const { grant, at, readVersion } = received;
+    const { grant, readVersion } = received;
+    const { grantedAt } = grant;
     const newest = grant.refreshToken ?? refreshToken;
     const rotated = newest !== refreshToken;
     const written = await this.#parts.store.replace(
@@ -211,15 +221,11 @@ export class Tokens {
         ...row,
         ...this.#sealed(row.instance_id, grant.accessToken, newest),
         access_expires_at: grant.accessExpiresAt,
-        refreshed_at: at,
+        refreshed_at: grantedAt,
         refreshes: row.refreshes + 1,
         ...(rotated
-          ? {
-              refresh_issued_at: at,
-              refresh_due_at: rotationDueAt(at, row.instance_id),
-              rotations: row.rotations + 1,
-            }
-          : {}),
+          ? { ...newStamps(row.instance_id, grantedAt), rotations: row.rotations + 1 }
+          : keptStamps(row, grantedAt)),
       },
       readVersion,
     );

@@ -48,7 +48,7 @@ test('a clock that is right stays where it is over many answers', () => {
   expect(clock.now() - own.now).toBe(offset);
 });
 
-test.each([[undefined], [null], [''], ['yesterday'], ['Xyz, 99 Foo 2026 99:99:99 GMT']])(
+test.each([[undefined], [null], [''], ['yesterday'], ['Xyz, 99 Foo 2026 99:99:99 GMT'], ['+020000-01-01']])(
   'a Date of %j teaches nothing',
   (date) => {
     const { clock } = clockAt(AT);
@@ -106,4 +106,33 @@ test('clocks that do not run quite alike are no step', () => {
   own.wall += 20_000;
   own.steady += 20_900;
   expect(clock.age()).toBe(20_000);
+});
+
+const DAY_MS = 24 * 3_600_000;
+const told = (moment: number) => new Date(moment).toUTCString();
+
+test.each([400 * DAY_MS, -400 * DAY_MS, 1.1 * DAY_MS, Date.UTC(9999, 0) - AT])(
+  'a time that one answer alone tells, %d ms away, is not believed; the next answers go on as before',
+  (away) => {
+    const { own, clock } = clockAt(AT);
+    expect(clock.observe(told(AT))).toBe(false);
+    own.now += 1_000;
+    expect(clock.observe(told(own.now + away))).toBe(true);
+    expect(clock.now()).toBe(own.now);
+    expect(clock.age()).toBe(1_000);
+    expect(clock.observe(told(own.now))).toBe(false);
+    expect(clock.observe(told(own.now + away))).toBe(true);
+    expect(clock.now()).toBe(own.now);
+  },
+);
+
+test('a time that two answers in a row tell is believed, however far away', () => {
+  const { own, clock } = clockAt(AT);
+  expect(clock.observe(told(AT + 400 * DAY_MS))).toBe(true);
+  own.now += 5_000;
+  expect(clock.observe(told(AT + 900 * DAY_MS))).toBe(true);
+  own.now += 5_000;
+  expect(clock.observe(told(AT + 900 * DAY_MS + 5_000))).toBe(false);
+  expect(Math.abs(clock.now() - (AT + 900 * DAY_MS + 5_500))).toBeLessThanOrEqual(500);
+  expect(clock.age()).toBe(0);
 });

@@ -25,12 +25,20 @@ afterAll(() => {
 });
 
 test('any answer tells the time, and no token is sent for it', async () => {
-  const clock = new ServiceClock();
+  const clock = new ServiceClock(() => THERE - 3_600_000);
   const before = seen.length;
   await new ServiceTime(clock, authUrl).refresh();
   expect(Math.abs(clock.now() - THERE)).toBeLessThan(2_000);
   expect(seen.slice(before).map(({ method, url }) => [method, url])).toEqual([['HEAD', '/auth']]);
   expect(seen.at(-1)?.headers.authorization).toBeUndefined();
+});
+
+test('a time that is hard to believe is asked for twice: both have to say it', async () => {
+  const clock = new ServiceClock(() => THERE - 400 * 24 * 3_600_000);
+  const before = seen.length;
+  await new ServiceTime(clock, authUrl).refresh();
+  expect(seen.length).toBe(before + 2);
+  expect(Math.abs(clock.now() - THERE)).toBeLessThan(2_000);
 });
 
 test('it asks only when no answer has told the time lately', async () => {

@@ -44,14 +44,14 @@ test('the oldest run is that of an active instance, and one that is over is none
 
 test('a rotation that is due is overdue only if no refresh has gone well for long', async () => {
   const store = await openTestStore();
-  const add = async (name: string, dueAt: number, refreshedAt: number) => {
+  const add = async (name: string, dueAt: number, refreshedAt: number, issuedAt = dueAt - HOUR_MS) => {
     await store.tokens.install(
       { id: name, company_id: name, name, installed_at: NOW },
       {
         access_token: 'sealed',
         refresh_token: 'sealed',
         access_expires_at: NOW,
-        refresh_issued_at: dueAt - HOUR_MS,
+        refresh_issued_at: issuedAt,
         refresh_due_at: dueAt,
         refreshed_at: refreshedAt,
       },
@@ -68,4 +68,15 @@ test('a rotation that is due is overdue only if no refresh has gone well for lon
     overdue: 1,
     oldestRefreshToken: NOW - 6 * HOUR_MS,
   });
+
+  // Moments that cannot be: some answer told a wrong time, and nobody knows when these are due.
+  const never = NOW + 9_000 * HOUR_MS;
+  await add('a little ahead', never, NOW + HOUR_MS / 2, NOW + HOUR_MS / 2);
+  expect(await readFigures(store.db, NOW, HOUR_MS)).toMatchObject({ due: 3, overdue: 1 });
+  await add('issued in the future', never, NOW - HOUR_MS / 2, never - HOUR_MS);
+  expect(await readFigures(store.db, NOW, HOUR_MS)).toMatchObject({ due: 4, overdue: 1 });
+  await add('and not refreshed for long', never, NOW - 3 * HOUR_MS, never - HOUR_MS);
+  expect(await readFigures(store.db, NOW, HOUR_MS)).toMatchObject({ due: 5, overdue: 2 });
+  await add('refreshed in the future', never, never - HOUR_MS, NOW - 9 * HOUR_MS);
+  expect(await readFigures(store.db, NOW, HOUR_MS)).toMatchObject({ due: 6, overdue: 3 });
 });

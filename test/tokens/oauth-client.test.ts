@@ -5,6 +5,7 @@ import { OAuthClient } from '../../src/tokens/oauth-client.ts';
 import { startTokenServer } from './token-server.ts';
 
 const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
+const DAY_MS = 24 * 60 * 60_000;
 const REDIRECT_URI = 'https://app.example:8443/oauth/callback';
 const CLIENT_ID = 'app:1+2%/ ü';
 const CLIENT_SECRET = 'p:a+s%s/w o&r=d?ü€';
@@ -22,7 +23,7 @@ let client: OAuthClient;
 beforeEach(() => {
   server.requests.length = 0;
   server.answerJson(200, GRANTED, { date: new Date(NOW).toUTCString() });
-  clock = new ServiceClock();
+  clock = new ServiceClock(() => NOW - 3 * 60 * 60_000);
   client = newClient();
 });
 
@@ -77,6 +78,7 @@ test('the exchange sends the specified parameters and no others, as a form', asy
   expect(await client.exchange('c o+d&e/ü', 'state-1')).toEqual({
     accessToken: 'at-1',
     refreshToken: 'rt-1',
+    grantedAt: NOW + 500,
     accessExpiresAt: 1_772_370_000_000,
   });
   const { method, url, headers, body } = lastRequest();
@@ -147,6 +149,26 @@ test('an answer’s Date teaches the clock before expires_at is read with it', a
   server.answerJson(200, { ...GRANTED, expires_at: expiresAt }, { date: new Date(NOW).toUTCString() });
   expect((await client.refresh('rt-0')).accessExpiresAt).toBe(NOW + 30 * 60_000);
   expect(Math.abs(clock.now() - NOW)).toBeLessThan(5_000);
+});
+
+test.each([
+  ['when the next answer says so, too', 0, NOW + 400 * DAY_MS],
+  ['not when the next answer does not', 400 * DAY_MS, NOW],
+])('a Date that is hard to believe is believed %s', async (_when, takenBackMs, expected) => {
+  server.answer = (response) => {
+    const { method } = server.requests.at(-1) ?? {};
+    const date = new Date(NOW + 400 * DAY_MS - (method === 'HEAD' ? takenBackMs : 0)).toUTCString();
+    response.writeHead(200, { 'content-type': 'application/json', date });
+    response.end(method === 'HEAD' ? undefined : JSON.stringify({ ...GRANTED, expires_at: undefined }));
+  };
+  const { grantedAt, accessExpiresAt } = await client.refresh('rt-0');
+  expect(grantedAt).toBe(expected + 500);
+  expect(accessExpiresAt).toBe(grantedAt + 60 * 60_000);
+  expect(server.requests.map(({ method, url }) => [method, url])).toEqual([
+    ['POST', '/auth/oauth/token'],
+    ['HEAD', '/auth'],
+  ]);
+  expect(server.requests.at(-1)?.headers.authorization).toBeUndefined();
 });
 
 test('a redirect is not followed with the credentials', async () => {

@@ -81,7 +81,7 @@ function newOAuthClient(clock: ServiceClock, timeoutSeconds = 30): OAuthClient {
 }
 
 function grant(accessToken: string, refreshToken: string) {
-  return { accessToken, refreshToken, accessExpiresAt: now + HOUR_MS };
+  return { accessToken, refreshToken, grantedAt: now, accessExpiresAt: now + HOUR_MS };
 }
 
 async function stored() {
@@ -434,6 +434,60 @@ test('what is due for rotation: the instance’s own time has come, and the last
   expect(await tokens.dueForRotation()).toContain(id);
   await instances.setStatus(id, 'needs_reauthorization', { from: ['paused'] });
   expect(await tokens.dueForRotation()).not.toContain(id);
+});
+
+test('a grant that was noted at a moment that cannot be is due: nobody knows when it ends', async () => {
+  server.answerRefreshes();
+  const future = now + 400 * DAY_MS;
+  const company = { id, companyId: `cmp_${count}`, name: 'Acme', installedAt: now };
+  const noted = { grantedAt: future, accessExpiresAt: future + HOUR_MS };
+  await tokens.install(company, { accessToken: 'at-9', refreshToken: 'rt-9', ...noted });
+  expect(await tokens.dueForRotation()).toContain(id);
+  await tokens.rotate(id);
+  expect(await tokens.dueForRotation()).not.toContain(id);
+  // From now on it is tried every hour, until the refresh token has changed.
+  now += HOUR_MS;
+  expect(await tokens.dueForRotation()).toContain(id);
+  await tokens.rotate(id);
+  now += HOUR_MS;
+  expect(await tokens.dueForRotation()).toContain(id);
+  server.answerRefreshes({ rotating: true });
+  await tokens.rotate(id);
+  now += 170 * DAY_MS;
+  expect(await tokens.dueForRotation()).not.toContain(id);
+  now += 10 * DAY_MS;
+  expect(await tokens.dueForRotation()).toContain(id);
+});
+
+test('a grant counts from when it came, not from when it is stored', async () => {
+  const granted = grant('at-9', 'rt-9');
+  now += 5 * DAY_MS;
+  const company = { id, companyId: `cmp_${count}`, name: 'Acme', installedAt: now };
+  await tokens.install(company, granted);
+  expect(await stored()).toMatchObject({ refresh_issued_at: NOW, refreshed_at: NOW });
+});
+
+test('clocks of the token route that do not agree cost a few refreshes, not one a request', async () => {
+  const clock = new ServiceClock(() => now);
+  const told = (moment: number) => new Date(moment).toUTCString();
+  const process = newProcess({ clock, oauth: newOAuthClient(clock) });
+  server.answerRefreshes();
+  const { answer } = server;
+  server.answer = (response) => answer(response.setHeader('date', told(now)));
+  // Another machine at the same address has another time.
+  const ask = (rejected?: string) => {
+    clock.observe(told(now + 2 * HOUR_MS));
+    return process.heldToken(id, rejected);
+  };
+  for (let request = 0; request < 60; request++) await ask();
+  expect(server.requests.length).toBe(4);
+  expect((await ask()).isDue()).toBe(false);
+
+  // One that the service rejects is renewed all the same, and the half of an hour is over sometime.
+  expect((await ask('at-4')).text).toBe('at-5');
+  now += HOUR_MS / 2;
+  for (let request = 0; request < 60; request++) await ask();
+  expect(server.requests.length).toBe(7);
 });
 
 test('an installed instance keeps its counts over a new authorization', async () => {

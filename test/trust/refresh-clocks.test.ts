@@ -78,7 +78,8 @@ async function passHours(
 
   const { tokens } = tokenProcess({ db, redis, vault, clock, authUrl: server.url });
   const id = `ins_${++count}`;
-  const grant = { accessToken: issue(), refreshToken: 'rt', accessExpiresAt: clock.now() + HOUR_MS };
+  const grantedAt = clock.now();
+  const grant = { accessToken: issue(), refreshToken: 'rt', grantedAt, accessExpiresAt: grantedAt + HOUR_MS };
   await tokens.install({ id, companyId: id, name: 'Acme', installedAt: now }, grant);
   for (; minute() < HOURS * 60; now += 2 * MINUTE_MS) {
     if (minute() > STEP_AT_MINUTE) wrongBy = after * MINUTE_MS;

@@ -163,9 +163,11 @@ class Play {
 
   #install(process: number): Promise<void> | undefined {
     const install = ++this.#installs;
+    const now = Date.now();
+    const lives = { grantedAt: now, accessExpiresAt: now + HOUR_MS };
     return processes[process]?.tokens.install(
-      { id: this.#id, companyId: this.#id, name: 'Acme', installedAt: Date.now() },
-      { accessToken: `at-${install}`, refreshToken: `${install}.0`, accessExpiresAt: Date.now() + HOUR_MS },
+      { id: this.#id, companyId: this.#id, name: 'Acme', installedAt: now },
+      { accessToken: `at-${install}`, refreshToken: `${install}.0`, ...lives },
     );
   }
 

@@ -96,7 +96,8 @@ function toRotation(issuedAt: number): void {
 for (let number = 0; number < MANY; number++) {
   now = START + Math.floor((number * HOUR_MS) / MANY);
   const id = `ins_${number}`;
-  const grant = { accessToken: 'at', refreshToken: newToken(id, 0), accessExpiresAt: now + HOUR_MS };
+  const lives = { grantedAt: now, accessExpiresAt: now + HOUR_MS };
+  const grant = { accessToken: 'at', refreshToken: newToken(id, 0), ...lives };
   await tokens.install({ id, companyId: id, name: id, installedAt: now }, grant);
 }
 

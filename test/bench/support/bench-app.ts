@@ -83,7 +83,8 @@ export class BenchApp {
   async install(company: BenchCompany, grant: BenchGrant): Promise<string> {
     const id = `ins_${createHash('sha256').update(company.id).digest('hex').slice(0, 32)}`;
     const { id: companyId, name } = company;
-    await this.app.tokens.install({ id, companyId, name, installedAt: Date.now() }, grant);
+    const now = Date.now();
+    await this.app.tokens.install({ id, companyId, name, installedAt: now }, { ...grant, grantedAt: now });
     return id;
   }
 
