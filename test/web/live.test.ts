@@ -111,6 +111,7 @@ describe('the live stream', () => {
         text: {
           'state.headline': 'The app cannot reach its own store, so nothing new is copied.',
           'contacts.state': 'Not known',
+          'budget.remaining': '–',
         },
         attributes: { 'state.tone': { 'data-tone': 'bad' } },
         show: { 'contacts.pace': false, 'contacts.bar': false },

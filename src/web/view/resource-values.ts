@@ -74,6 +74,7 @@ export function resourceValues(
       [`${name}.wait`]: wait,
       [`${name}.remarks`]: texts.remarks,
       [`${name}.error`]: resource.error ?? '',
+      [`${name}.ended`]: resource.state === 'failed' ? 'Stopped' : 'Last finished',
     },
     time: { [`${name}.finished`]: resource.finished_at },
     attributes: { [`${name}.bar`]: share, [`${name}.tone`]: { 'data-tone': tone } },

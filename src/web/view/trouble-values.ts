@@ -3,7 +3,7 @@ import type { LiveValues } from './live-values.ts';
 
 /**
  * What an open page shows while the app cannot read what it shows otherwise: that, and none of what changes by the
- * second as if it still did. The numbers that were read last stay.
+ * second as if it still did. What was in the copy stays.
  */
 export function troubleValues(resources: readonly WebResource[]): LiveValues {
   const values: LiveValues = {
@@ -12,11 +12,20 @@ export function troubleValues(resources: readonly WebResource[]): LiveValues {
       'state.headline': 'The app cannot reach its own store, so nothing new is copied.',
       'state.next':
         'Nothing is lost, and it goes on by itself when that is over. If it stays, tell the people who run the app.',
-      'budget.window': 'Not known at the moment.',
+      'budget.remaining': '–',
+      'budget.limit': 'not known now',
+      'budget.spoken': 'Not known now',
+      'budget.window': '',
     },
     time: {},
-    attributes: { 'state.tone': { 'data-tone': 'bad' } },
-    show: { 'state.next': true, notice: false, 'action.sync': false, 'action.retry': false },
+    attributes: { 'state.tone': { 'data-tone': 'bad' }, 'budget.arc': { visibility: 'hidden' } },
+    show: {
+      'state.next': true,
+      notice: false,
+      'action.sync': false,
+      'action.retry': false,
+      'budget.burst': false,
+    },
   };
   for (const { name } of resources) {
     values.text[`${name}.state`] = 'Not known';

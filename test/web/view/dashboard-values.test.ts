@@ -78,6 +78,12 @@ describe('a resource of an instance that is not active', () => {
   });
 });
 
+it('does not call a resource finished that has stopped', () => {
+  const ended = (state: ResourceStatus['state']) =>
+    values({ resources: { contacts: resourceStatus({ state }) } }).text['contacts.ended'];
+  expect([ended('failed'), ended('idle')]).toEqual(['Stopped', 'Last finished']);
+});
+
 it('offers a new authorization where the service forbids a list, and only there', () => {
   const offered = (changes: Partial<ResourceStatus>) =>
     values({ resources: { contacts: resourceStatus(changes) } }).show['action.authorize'];
