@@ -1,7 +1,8 @@
 import { request } from 'undici';
 import type { ServiceClock } from './service-clock.ts';
 
-const FRESH_MS = 20_000;
+/** Tokens are judged right after this was asked: only an answer of just now spares the question, in milliseconds. */
+const FRESH_MS = 1_000;
 
 const TIMEOUT_MS = 3_000;
 
