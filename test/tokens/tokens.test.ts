@@ -444,6 +444,7 @@ test('a grant that was noted at a moment that cannot be is due: nobody knows whe
   await tokens.install(company, { accessToken: 'at-9', refreshToken: 'rt-9', ...noted });
   expect(await tokens.dueForRotation()).toContain(id);
   await tokens.rotate(id);
+  expect(await stored()).toMatchObject({ refresh_issued_at: now, refresh_due_at: now, refreshed_at: now });
   expect(await tokens.dueForRotation()).not.toContain(id);
   // From now on it is tried every hour, until the refresh token has changed.
   now += HOUR_MS;
