@@ -148,7 +148,8 @@ test('a record that is nested 100,000 levels deep is a record like any other', a
   const status = await waitForStatus(browser, id, isSynced);
   expect(status.resources.contacts).toMatchObject({ pages: 1, stored: 4, skipped: 0 });
   expect((await browser.get(`/instances/${id}/contacts.ndjson`)).body).toBe(`${documents.join('\n')}\n`);
-  expect((await browser.get(`/instances/${id}/contacts/crd_deep`)).body).toContain('sediment');
+  // Its page shows the beginning of what is so long.
+  expect((await browser.get(`/instances/${id}/contacts/crd_deep`)).body).toContain('deepest');
   for (const word of ['sediment', 'numbered', 'behind']) {
     await waitFor(async () => {
       const { body: found } = await browser.get(`/instances/${id}/contacts?q=${word}`);
