@@ -7,6 +7,7 @@ import { install } from '../support/install.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { startTestApp } from '../support/test-app.ts';
+import { startTestRedis } from '../support/test-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { makeNextVersion, NEXT_MIGRATION } from './next-version.ts';
 
@@ -105,7 +106,9 @@ test.concurrent('processes that start while another one migrates for long wait, 
   const holder = new Sqlite(file);
   holder.pragma('journal_mode = WAL');
   holder.exec('begin immediate');
-  const waiting = [0, 1, 2].map(() => worker({ DATABASE_URL: `file:${file}` }));
+  // A Redis of their own: or they would take the jobs of the other test, whose database they do not have.
+  const { url } = await startTestRedis();
+  const waiting = [0, 1, 2].map(() => worker({ DATABASE_URL: `file:${file}`, REDIS_URL: url }));
   // Longer than SQLite’s own patience for a lock.
   const waited = (output: string) => Math.max(0, ...[...output.matchAll(WAITS)].map(([, ms]) => Number(ms)));
   await waitFor(() => waiting.every((one) => waited(one.output()) > 5_000), { timeoutMs: 30_000 });
