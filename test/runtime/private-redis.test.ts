@@ -65,6 +65,13 @@ it('takes the Redis that is given, and starts nothing', async () => {
   expect(existsSync(dir)).toBe(false);
 });
 
+/** A process that has the private Redis of a directory open. */
+async function startHolder(dir: string, searchPath: string | undefined) {
+  const holder = spawnEntry('test/support/hold-redis.ts', { SEARCH_PATH: searchPath ?? '' }, { args: [dir] });
+  await holder.waitForOutput(/open/);
+  return holder;
+}
+
 describe.each(variants)('on $kind', ({ kind, searchPath }) => {
   it('serves all that open it at the same time, until the last one releases it', async () => {
     const dir = tempDir();
@@ -83,12 +90,7 @@ describe.each(variants)('on $kind', ({ kind, searchPath }) => {
 
   it('is joined by other processes, and outlives a starter that is killed', async () => {
     const dir = tempDir();
-    const starter = spawnEntry(
-      'test/support/hold-redis.ts',
-      { SEARCH_PATH: searchPath ?? '' },
-      { args: [dir] },
-    );
-    await starter.waitForOutput(/open/);
+    const starter = await startHolder(dir, searchPath);
     await starter.stop('SIGKILL');
     const { pid } = addressIn(dir);
     const lease = await open(dir, searchPath);
@@ -100,12 +102,7 @@ describe.each(variants)('on $kind', ({ kind, searchPath }) => {
 
   it('survives the Ctrl-C that ends its starter, and then ends with it', async () => {
     const dir = tempDir();
-    const starter = spawnEntry(
-      'test/support/hold-redis.ts',
-      { SEARCH_PATH: searchPath ?? '' },
-      { args: [dir] },
-    );
-    await starter.waitForOutput(/open/);
+    const starter = await startHolder(dir, searchPath);
     const { pid } = addressIn(dir);
     expect(await starter.stop('SIGINT')).toEqual({ code: 0, signal: null });
     expect(starter.output()).toContain('still there: PONG');
@@ -149,12 +146,7 @@ describe.each(variants)('on $kind', ({ kind, searchPath }) => {
   it('is started again at the same address when it dies, by one that is left, and then ends with it', async () => {
     const dir = tempDir();
     const { logger, lines } = testLogger();
-    const starter = spawnEntry(
-      'test/support/hold-redis.ts',
-      { SEARCH_PATH: searchPath ?? '' },
-      { args: [dir] },
-    );
-    await starter.waitForOutput(/open/);
+    const starter = await startHolder(dir, searchPath);
     const [one, other] = await Promise.all([open(dir, searchPath, logger), open(dir, searchPath, logger)]);
     await starter.stop('SIGKILL');
     for (let death = 1; death <= 2; death++) {
@@ -177,12 +169,7 @@ describe.each(variants)('on $kind', ({ kind, searchPath }) => {
 
   it('is started where the last one ran, for users that outlived it', async () => {
     const dir = tempDir();
-    const starter = spawnEntry(
-      'test/support/hold-redis.ts',
-      { SEARCH_PATH: searchPath ?? '' },
-      { args: [dir] },
-    );
-    await starter.waitForOutput(/open/);
+    const starter = await startHolder(dir, searchPath);
     const { pid, port } = addressIn(dir);
     await starter.stop('SIGKILL');
     process.kill(pid, 'SIGKILL');
