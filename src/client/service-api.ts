@@ -51,14 +51,20 @@ export class ServiceApi {
     await this.#parts.budget.settle(permit, { unsent: true });
   }
 
+  /** Gives back at once what {@link listPage} has left to the next page. */
+  async giveBackLate(company: string, route: string): Promise<void> {
+    await this.#parts.budget.settleLate(company, route);
+  }
+
   /**
    * Reads one page of a list (Pagination), and asks at once for the right to read the page that it leads on to.
+   * Its own permit is given back with that, or with the next {@link acquire}, or soon.
    *
    * @param parts `wantsMore` whether the page after this one, if there is one, is wanted now; `check` throws when what the
    *   page leads on to cannot be
    * @param signal ends the request early
    * @returns the page; and the admission, where one was wanted
-   * @throws ServiceError; or what `check` throws. No permit is held then.
+   * @throws ServiceError; or what `check` throws
    */
   async listPage(
     url: URL,

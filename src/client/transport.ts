@@ -49,13 +49,14 @@ export class Transport {
 
   /**
    * Sends a request under a permit, and gives the permit back: for another one of its kind, in the same call, where one
-   * is wanted. Redis is asked for it while the answer is read.
+   * is wanted, and soon otherwise, as {@link RateBudget.settleSoon} does. Redis is asked for it while the answer is read.
    *
    * @param parts `wantsMore` whether a permit is wanted for what a good answer may lead on to; `read` what the answer
    *   says, and whether it does
    * @param signal ends the request early
    * @returns what was read; the admission, if one was wanted, can be used, and Redis could be asked
-   * @throws ServiceError when there is no answer, or one that refuses; or what `read` throws. No permit is held then.
+   * @throws ServiceError when there is no answer, or one that refuses; or what `read` throws. No permit is held then, but
+   *   for those seconds.
    */
   async exchange<Read>(
     request: HttpRequest,
@@ -66,8 +67,8 @@ export class Transport {
   ): Promise<{ read: Read; admission: Admission | undefined }> {
     const { answer, settlement } = await this.#ask(request, permit, accessToken, signal);
     const settled: Promise<Admission | undefined> = parts.wantsMore()
-      ? this.#parts.budget.exchange(permit, settlement).catch(() => undefined)
-      : this.#settle(permit, settlement).then(() => undefined);
+      ? this.#parts.budget.exchange(permit, settlement).catch(nothing)
+      : this.#parts.budget.settleSoon(permit, settlement).then(nothing, nothing);
     let got: { read: Read; leadsOn: boolean } | undefined;
     try {
       got = parts.read(answer);
@@ -131,9 +132,11 @@ export class Transport {
 
   /** What the service has answered stands, whether or not Redis hears of it: the permit's lease ends by itself. */
   async #settle(permit: Permit, settlement: Settlement): Promise<void> {
-    await this.#parts.budget.settle(permit, settlement).catch(() => undefined);
+    await this.#parts.budget.settle(permit, settlement).catch(nothing);
   }
 }
+
+const nothing = () => undefined;
 
 /** "Avoids further requests to the same guard bucket" (Errors): a guard blocks its bucket, the limit the company. */
 function blockOf(failure: ServiceError | undefined, headers: Headers) {

@@ -96,7 +96,7 @@ export class PageReader {
     return (await this.#isOurs()) ? { page } : { isLost: true };
   }
 
-  /** Breaks off what is under way, and waits until its permit is given back. */
+  /** Breaks off what is under way, and waits until every permit is given back. */
   async drop(): Promise<void> {
     this.#context.signal.removeEventListener('abort', this.#breakOff);
     if (this.#ahead !== undefined) {
@@ -104,6 +104,12 @@ export class PageReader {
       await this.#ahead.catch(() => undefined);
     }
     this.#forget(this.#kept);
+    await this.#parts.api.giveBackLate(this.#company, this.#work.resource.route).catch(() => undefined);
+  }
+
+  get #company(): string {
+    const { instance } = this.#work;
+    return instance.company_id ?? instance.id;
   }
 
   #forget(pages: number): void {
@@ -218,10 +224,9 @@ export class PageReader {
 
   async #acquire(): Promise<Admission> {
     const { gate } = this.#context;
-    const { instance, resource } = this.#work;
     await gate.enter(this.#run.pages, this.#broken.signal);
     try {
-      return await this.#parts.api.acquire(instance.company_id ?? instance.id, resource.route);
+      return await this.#parts.api.acquire(this.#company, this.#work.resource.route);
     } catch (error) {
       gate.leave();
       throw error;

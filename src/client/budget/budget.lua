@@ -33,8 +33,8 @@
 --   `went <route>`, `floor <route>`   the distance that this one kept; a distance that was too short, and more
 --
 -- ARGV: settle permit, outcome ('' | answered | bare | lost | unsent), limit, remaining, reset, ends in,
---       burst remaining, block for, what is blocked ('' | company | bucket), acquire permit (empty: none),
---       lease, window and limit of the contract, permits kept for people,
+--       burst remaining, block for, what is blocked ('' | company | bucket), how long ago the answer came,
+--       acquire permit (empty: none), lease, window and limit of the contract, permits kept for people,
 --       the bucket's limit (empty: there is no bucket) and window, '1' if that limit is a share of the rate limit, route
 --
 -- Times and waits are whole milliseconds, waits rounded up: a number that Lua returns is cut.
@@ -44,9 +44,9 @@ local KEEP_AGAIN_MS = 60 * 1000 -- how often that is put off
 
 local state, flight, unheard, bucket, bucket_blocked, paces =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local lease, window, most = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
-local guarded, route = ARGV[15] ~= '', ARGV[18]
-local guard_window = guarded and tonumber(ARGV[16])
+local lease, window, most = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
+local guarded, route = ARGV[16] ~= '', ARGV[19]
+local guard_window = guarded and tonumber(ARGV[17])
 
 local FIELDS = { 'end', 'reset', 'remaining', 'limit', 'limit_at', 'burst', 'since', 'told', 'ours', 'at_first', 'others',
   'trip', 'blocked', 'refused', 'first', 'last', 'paced', 'probe_at', 'ahead', 'seen', 'silent_at', 'kept_at', 'probe' }
@@ -106,8 +106,9 @@ local function hear(sent, missed, held)
   local full, remaining, reset, ends_in = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
   -- The contract's limit is the ceiling, whatever more the service would allow.
   local used, limit = full - remaining, math.min(full, most)
+  local heard_at = math.max(sent, now - tonumber(ARGV[10]))
   local which = timing.window_of(reset, s.reset, known(), s['end'], s.since, sent)
-  if held then s.trip = timing.usual_trip(s.trip, now - sent) end
+  if held then s.trip = timing.usual_trip(s.trip, heard_at - sent) end
   if which == 'old' then
     -- Should the service's clock have been set back, it may be the new window's after all.
     if held then
@@ -121,15 +122,15 @@ local function hear(sent, missed, held)
     local before = s.limit
     s.limit, s.remaining = timing.merge(s.limit, s.remaining, s.limit_at, limit, used + missed, sent)
     if s.limit ~= before then s.limit_at = now end
-    s['end'] = timing.end_of(s['end'], sent, ends_in, now, window)
+    s['end'] = timing.end_of(s['end'], sent, ends_in, heard_at, window)
     s.others = math.max(s.others, timing.others(used, s.ours, s.at_first))
   else
     s.limit, s.remaining, s.limit_at = limit, limit - used - missed, now
-    s.reset, s['end'], s.since = reset, now + ends_in, now
+    s.reset, s['end'], s.since = reset, heard_at + ends_in, now
     s.ours = in_flight + missed + 1
     s.at_first, s.others = timing.others(used, s.ours, 0), 0
   end
-  s.told = now
+  s.told = math.max(s.told or 0, heard_at)
   if ARGV[7] ~= '' then s.burst = tonumber(ARGV[7]) end
 end
 

@@ -66,7 +66,7 @@ local granted, wait, why = 0, 0, ''
 
 -- How long until one more request fits into the guard's bucket.
 local function wait_for_guard()
-  local allowed = timing.guard_allows(tonumber(ARGV[15]), ARGV[17] == '1', s.limit or most)
+  local allowed = timing.guard_allows(tonumber(ARGV[16]), ARGV[18] == '1', s.limit or most)
   redis.call('ZREMRANGEBYSCORE', bucket, '-inf', now - guard_window - 1)
   local over = redis.call('ZCARD', bucket) - allowed
   if over < 0 then return 0 end
@@ -80,7 +80,7 @@ local function free_permits()
   local held_back = timing.held_back(s.others, now - s.since, now - s.told + (s.trip or 0), s.limit)
   -- What the service says is left need not move: it may be the customer's own limit. So our own count bounds it, too.
   local free = math.min(s.remaining - in_flight, s.limit - s.ours) - held_back
-  local kept = timing.kept_for_people(left, s.limit, tonumber(ARGV[14]))
+  local kept = timing.kept_for_people(left, s.limit, tonumber(ARGV[15]))
   if free > kept then return free - kept, 0, '' end
   if held_back > 0 and in_flight > 0 and s.remaining > 0 then
     local oldest = tonumber(redis.call('ZRANGE', flight, 0, 0, 'WITHSCORES')[2]) - lease
@@ -89,8 +89,8 @@ local function free_permits()
   return 0, timing.wait_for_limit(free, left), held_back > 0 and 'shared' or 'limit'
 end
 
-if ARGV[10] ~= '' then
-  local permit, free = ARGV[10], 1
+if ARGV[11] ~= '' then
+  local permit, free = ARGV[11], 1
   local blocked = math.max(s.blocked or 0, tonumber(redis.call('GET', bucket_blocked) or 0))
   local guard_wait = guarded and wait_for_guard() or 0
   if blocked > now then
@@ -110,9 +110,10 @@ if ARGV[10] ~= '' then
     granted = 1
     if known() then
       s.ours = s.ours + 1
-    elseif not s.probe then
+    else
       -- Nothing is known about this window: one request goes and finds out.
-      s.probe, s.probe_at = permit, now
+      why = 'probe'
+      if not s.probe then s.probe, s.probe_at = permit, now end
     end
     redis.call('ZADD', flight, now + lease, permit)
     if is_kept_anew or in_flight == 0 then redis.call('PEXPIRE', flight, KEEP_MS) end

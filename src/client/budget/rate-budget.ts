@@ -5,6 +5,7 @@ import { PARTNER_LIMIT, WINDOW_MS } from '../../contract/limits.ts';
 import { REQUEST_TIMEOUT_MS } from '../http.ts';
 import type { RateHeaders } from '../rate-headers.ts';
 import type { Bucket } from './bucket.ts';
+import { LateSettlements } from './late-settlements.ts';
 
 /** How long a permit counts as in flight when its holder never comes back, in milliseconds. */
 const LEASE_MS = REQUEST_TIMEOUT_MS + 5_000;
@@ -24,6 +25,8 @@ export interface Permit {
   route: string;
   /** Where the route's guard counts the request; absent where we know of no guard. */
   bucket?: Bucket;
+  /** Nothing was known of the window when it was granted: others wait for what its answer tells. */
+  isProbe?: true;
 }
 
 /** What became of a request. */
@@ -34,6 +37,8 @@ export interface Settlement {
   unsent?: boolean;
   /** The service wants no requests for so many milliseconds: of the company, or in this bucket (on this route) alone. */
   block?: { forMs: number; bucketOnly: boolean };
+  /** How long ago the answer came, in milliseconds. */
+  lateByMs?: number;
 }
 
 /** What a request has to wait for. */
@@ -72,6 +77,7 @@ export class RateBudget {
   readonly #redis: Redis & BudgetCommand;
   readonly #keptForPeople: number;
   readonly #processId: string;
+  readonly #late: LateSettlements;
   #granted = 0;
 
   /** @param processId unlike that of any other process before or after: its permits are told by it */
@@ -80,6 +86,9 @@ export class RateBudget {
     this.#processId = processId;
     redis.defineCommand('rateBudget', { numberOfKeys: 6, lua: SCRIPT });
     this.#redis = redis as Redis & BudgetCommand;
+    this.#late = new LateSettlements((permit, settlement) => {
+      this.settle(permit, settlement).catch(() => undefined);
+    });
   }
 
   /**
@@ -88,6 +97,8 @@ export class RateBudget {
    * @param bucket where the route's guard will count it, if it has one
    */
   async acquire(company: string, route: string, bucket?: Bucket): Promise<Admission> {
+    const late = bucket === undefined ? this.#late.take(company, route) : undefined;
+    if (late !== undefined) return this.exchange(late.permit, late.settlement);
     return this.#admit({ id: this.#newId(), company, route, ...(bucket && { bucket }) }, NO_SETTLEMENT);
   }
 
@@ -97,11 +108,28 @@ export class RateBudget {
   }
 
   /**
+   * Gives a permit back within two seconds: together with the next {@link acquire} for its company and route, if that
+   * comes before, and at once where others may wait for what its answer tells. Those seconds end early with
+   * {@link settleLate}.
+   */
+  async settleSoon(permit: Permit, settlement: Settlement): Promise<void> {
+    if (!this.#late.keep(permit, settlement)) await this.settle(permit, settlement);
+  }
+
+  /** Gives back at once what {@link settleSoon} has kept. */
+  async settleLate(company: string, route: string): Promise<void> {
+    const late = this.#late.take(company, route);
+    if (late !== undefined) await this.settle(late.permit, late.settlement);
+  }
+
+  /**
    * Gives a permit back and asks for the next one, for the same company, route and bucket, in one call. When the
    * call fails, neither may be taken for done: the permit's lease ends by itself.
    */
   async exchange(permit: Permit, settlement: Settlement): Promise<Admission> {
-    return this.#admit({ ...permit, id: this.#newId() }, settlementArguments(permit, settlement));
+    const { company, route, bucket } = permit;
+    const next = { id: this.#newId(), company, route, ...(bucket && { bucket }) };
+    return this.#admit(next, settlementArguments(permit, settlement));
   }
 
   /** Learns from an answer to a request that no permit was asked for: the one that told which company it is. */
@@ -148,7 +176,8 @@ export class RateBudget {
 
   async #admit(permit: Permit, settlement: (string | number)[]): Promise<Admission> {
     const [granted, waitMs, why] = await this.#run(permit, settlement, permit.id);
-    return granted === 1 ? { permit } : { permit: undefined, waitMs, why: why || 'limit' };
+    if (granted !== 1) return { permit: undefined, waitMs, why: why || 'limit' };
+    return { permit: why === 'probe' ? { ...permit, isProbe: true } : permit };
   }
 
   #run({ company, route, bucket }: Permit, settlement: (string | number)[], acquire: string) {
@@ -174,9 +203,12 @@ export class RateBudget {
   }
 }
 
-const NO_SETTLEMENT = ['', '', '', '', '', '', '', 0, ''];
+const NO_SETTLEMENT = ['', '', '', '', '', '', '', 0, '', 0];
 
-function settlementArguments(permit: Permit, { answer, unsent, block }: Settlement): (string | number)[] {
+function settlementArguments(
+  permit: Permit,
+  { answer, unsent, block, lateByMs = 0 }: Settlement,
+): (string | number)[] {
   const rate = answer?.rate;
   return [
     permit.id,
@@ -188,6 +220,7 @@ function settlementArguments(permit: Permit, { answer, unsent, block }: Settleme
     rate?.burstRemaining ?? '',
     block?.forMs ?? 0,
     block?.bucketOnly ? 'bucket' : 'company',
+    lateByMs,
   ];
 }
 
