@@ -39,6 +39,31 @@ test('what a run has seen is counted once, however often and in whatever order i
   expect(await deletions.seenCount({ ...claim, resource: 'conversations' })).toBe(0);
 });
 
+test('a page that goes on where another ended makes no range of its own', async () => {
+  const { claim } = await startSecondRun();
+  const ranges = () =>
+    store.db
+      .prepare<[number], { first: number; last: number }>(
+        'select first, last from seen_ranges where list = ? order by first',
+      )
+      .all(list);
+  const { list } = (await runs.find(claim)) ?? { list: -1 };
+  const see = (...ids: string[]) =>
+    store.write(
+      claim,
+      ids.map((id) => `{"id":"${id}"}`),
+      { next: 'https://x.example/p2' },
+    );
+  await see('a', 'b');
+  const [first] = ranges();
+  await see('d');
+  expect(ranges()).toHaveLength(2);
+  await see('c');
+  await see('e');
+  expect(ranges()).toContainEqual({ first: first?.first, last: (first?.first ?? 0) + 2 });
+  expect(await deletions.seenCount(claim)).toBe(5);
+});
+
 test('what is marked is gone from the copy, but can be found; the run counts it', async () => {
   const { claim, unseen } = await startSecondRun();
   await store.write(claim, ['{"id":"a"}']);
