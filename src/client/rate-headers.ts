@@ -1,6 +1,7 @@
 import { HEADER } from '../contract/headers.ts';
 import { WINDOW_MS } from '../contract/limits.ts';
 import type { Headers } from './http.ts';
+import { parseHttpDate } from './http-date.ts';
 
 /** What an answer says about the limit (Limits, "Response headers on every API response"). */
 export interface RateHeaders {
@@ -24,7 +25,7 @@ export function readRateHeaders(headers: Headers, serviceNow: number): RateHeade
   const remaining = readNumber(headers[HEADER.remaining]);
   const reset = readNumber(headers[HEADER.reset]);
   if (limit === undefined || remaining === undefined || reset === undefined) return undefined;
-  const date = Date.parse(headers.date ?? '');
+  const date = parseHttpDate(headers.date);
   return {
     limit: Math.floor(limit),
     remaining: Math.floor(remaining),

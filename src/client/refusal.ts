@@ -1,6 +1,7 @@
 import { HEADER } from '../contract/headers.ts';
 import { ServiceError } from './errors.ts';
 import type { HttpAnswer } from './http.ts';
+import { parseHttpDate } from './http-date.ts';
 import { readRateHeaders } from './rate-headers.ts';
 import { retryAfterMs } from './retry-timing.ts';
 
@@ -19,7 +20,7 @@ const LONGEST_QUOTE = 200;
 export function refusalOf(answer: HttpAnswer, now: number): ServiceError | undefined {
   const { status, headers } = answer;
   if (status >= 200 && status < 300) return undefined;
-  const waitMs = retryAfterMs(headers[HEADER.retryAfter], Date.parse(headers.date ?? '') || now);
+  const waitMs = retryAfterMs(headers[HEADER.retryAfter], parseHttpDate(headers.date) || now);
   const facts = { status, ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }) };
   if (status === 401) {
     return new ServiceError('refresh', 'The service rejected the access token (401).', { status });

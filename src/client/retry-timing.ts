@@ -1,3 +1,5 @@
+import { parseHttpDate } from './http-date.ts';
+
 /** The first pause after a failure, in milliseconds; it doubles from then on. */
 export const FIRST_PAUSE_MS = 500;
 
@@ -37,12 +39,7 @@ export function retryAfterMs(value: string | undefined, now: number): number | u
   const text = value?.trim();
   if (text === undefined || text === '') return undefined;
   const seconds = Number(text);
-  const wait = Number.isNaN(seconds) ? parseDate(text) - now : seconds * 1_000;
+  const wait = Number.isNaN(seconds) ? parseHttpDate(text, now) - now : seconds * 1_000;
   if (Number.isNaN(wait)) return undefined;
   return Math.min(Math.max(Math.ceil(wait), SHORTEST_RETRY_AFTER_MS), LONGEST_RETRY_AFTER_MS);
-}
-
-/** NaN for what is no date; Date.parse alone would take "try in 5" for a day in May. */
-function parseDate(text: string): number {
-  return /\d\d:\d\d:\d\d/.test(text) ? Date.parse(text) : Number.NaN;
 }

@@ -1,3 +1,5 @@
+import { parseHttpDate } from './http-date.ts';
+
 /** HTTP dates have whole seconds: a difference within this says nothing, in milliseconds. */
 const RESOLUTION_MS = 1_000;
 
@@ -68,7 +70,7 @@ export class ServiceClock {
    * @returns whether another answer is wanted
    */
   observe(date: string | undefined | null): boolean {
-    const at = Date.parse(date ?? '');
+    const at = parseHttpDate(date);
     if (Number.isNaN(at) || at > LATEST) return false;
     const local = this.#localNow();
     const doubted = this.#doubtedMs;

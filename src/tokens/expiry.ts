@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { parseHttpDate } from '../client/http-date.ts';
 import {
   ACCESS_TOKEN_LIFETIME_MS,
   addMonths,
@@ -25,8 +26,8 @@ const LARGEST_EPOCH_SECONDS = 1e11;
 
 /**
  * Reads `expires_at`, whose format the specification does not show: epoch seconds as a number or a string, or an
- * ISO 8601 date. Anything else, or a moment that no access token of 60 minutes can have, is answered by the
- * specified lifetime.
+ * ISO 8601 date, which is GMT unless it names a zone. Anything else, or a moment that no access token of 60 minutes can
+ * have, is answered by the specified lifetime.
  *
  * @param value the member of the token response
  * @param now the service's time in milliseconds since 1970
@@ -43,7 +44,7 @@ function readMoment(value: unknown): number | undefined {
   if (value === '') return undefined;
   const seconds = Number(value);
   if (Number.isFinite(seconds)) return seconds > LARGEST_EPOCH_SECONDS ? seconds : seconds * 1_000;
-  const date = Date.parse(String(value));
+  const date = parseHttpDate(String(value));
   return Number.isNaN(date) ? undefined : date;
 }
 

@@ -1,5 +1,6 @@
 import { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError } from 'openid-client';
 import { ServiceError } from '../client/errors.ts';
+import { parseHttpDate } from '../client/http-date.ts';
 import { retryAfterMs } from '../client/retry-timing.ts';
 import { HEADER } from '../contract/headers.ts';
 
@@ -36,7 +37,7 @@ export function toRefreshError(error: unknown): ServiceError {
   }
   const response = responseOf(error);
   // A date is read against the service's own: our clock may be wrong.
-  const now = Date.parse(response?.headers.get('date') ?? '') || Date.now();
+  const now = parseHttpDate(response?.headers.get('date')) || Date.now();
   const waitMs = retryAfterMs(response?.headers.get(HEADER.retryAfter) ?? undefined, now);
   const status = response === undefined ? '' : ` (${response.status})`;
   return new ServiceError('wait', `The service's token route has trouble${status}.`, {
