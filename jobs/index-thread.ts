@@ -32,7 +32,9 @@ try {
     const startedAt = performance.now();
     const portion = await index.indexPortion(PORTION);
     for (const record of portion?.unreadable ?? []) parentPort?.postMessage(record);
-    const isWorking = portion !== undefined || (await removals.resume());
+    // In turns, as the queue may never be empty, and the instance of a removal waits.
+    const hasRemoved = await removals.resume();
+    const isWorking = portion !== undefined || hasRemoved;
     const percent = Atomics.load(cells, CELL.busyPercent);
     const times = PAUSES.find(({ from }) => percent >= from)?.times ?? 0;
     pause(isWorking ? times * (performance.now() - startedAt) : LOOK_AGAIN_MS);

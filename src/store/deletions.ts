@@ -1,5 +1,6 @@
 import type { Database } from './database.ts';
 import { ParkedStore, type Parking } from './parked-batches.ts';
+import { PORTION_LENGTH, takePortion } from './portion.ts';
 import { LIST_OF, type RunClaim, type RunKey } from './runs.ts';
 import { QUEUE_FOR_SEARCH } from './search-index.ts';
 import type { SeqRange } from './seq-ranges.ts';
@@ -39,20 +40,26 @@ export class DeletionStore {
    * it saw is looked at.
    *
    * @param after where the portion before ended, or 0
-   * @param limit how many at the most
+   * @param limit how many at the most; fewer where they are large
    */
   unseen(key: RunKey, after: number, limit: number): Promise<UnseenPortion> {
     const { instanceId, resource } = key;
     const { range, gap } = this.#statements;
     return this.#db.atOnce(() => {
       const records: UnseenRecord[] = [];
+      let length = 0;
       let at = after;
       for (let ranges = 0; ranges < RANGES_AT_ONCE; ranges++) {
         const next = range.get(instanceId, resource, at);
         const before = next?.first ?? BEYOND_ALL;
-        if (before > at + 1)
-          records.push(...gap.all(instanceId, resource, at, before, limit - records.length));
-        if (records.length === limit) return { records, after: records.at(-1)?.seq ?? at };
+        if (before > at + 1) {
+          const rows = gap.iterate(instanceId, resource, at, before, limit - records.length);
+          const portion = takePortion(rows, length);
+          records.push(...portion.rows);
+          length = portion.length;
+        }
+        const isFull = records.length === limit || length >= PORTION_LENGTH;
+        if (isFull) return { records, after: records.at(-1)?.seq ?? at };
         if (next === undefined) return { records, after: null };
         at = Math.max(at, next.last);
       }

@@ -1,4 +1,5 @@
 import type { Database } from './database.ts';
+import { PORTION_LENGTH } from './portion.ts';
 import { LIST_OF, type RunClaim, type RunKey } from './runs.ts';
 
 /** So many batches of a list wait at the most: behind them its pages wait. */
@@ -62,16 +63,8 @@ export class ParkedStore {
     { tries, error }: Parking,
     now: number,
   ): void {
-    const count = created.length + changed.length + deleted.length;
-    this.#statements.park.run(
-      list,
-      JSON.stringify({ created, changed, deleted }),
-      count,
-      tries,
-      error,
-      now,
-      now,
-    );
+    const seqs = { created, changed, deleted };
+    this.#statements.park.run(list, JSON.stringify(seqs), countOf(seqs), tries, error, now, now);
   }
 
   count({ instanceId, resource }: RunKey): Promise<number> {
@@ -84,25 +77,53 @@ export class ParkedStore {
   }
 
   /**
-   * The batch that was tried longest ago.
+   * The batch that was tried longest ago. One whose records are large by now is made two: this one keeps the first of
+   * them, the others wait as a batch of their own.
    *
    * @param triedBefore milliseconds since 1970: when the run began, so that each run tries each batch once
+   * @returns undefined when there is none, or a batch cannot be made two as the claim is not the newest any more
    */
-  nextDue({ instanceId, resource }: RunKey, triedBefore: number): Promise<DueBatch | undefined> {
-    const { due, live, gone } = this.#statements;
-    return this.#db.atOnce(() => {
-      const row = due.get(instanceId, resource, triedBefore);
-      if (row === undefined) return undefined;
-      const seqs: BatchSeqs = JSON.parse(row.seqs);
-      const texts = (statement: typeof live, of: readonly number[]) =>
-        of.flatMap((seq) => statement.get(seq)?.document ?? []);
-      return {
-        place: row.place,
-        created: texts(live, seqs.created),
-        changed: texts(live, seqs.changed),
-        deleted: texts(gone, seqs.deleted),
-      };
+  async nextDue(claim: RunClaim, triedBefore: number): Promise<DueBatch | undefined> {
+    const { due, shorten, split } = this.#statements;
+    const found = await this.#db.atOnce(() => {
+      const row = due.get(claim.instanceId, claim.resource, triedBefore);
+      return row && { place: row.place, ...this.#read(JSON.parse(row.seqs)) };
     });
+    if (found === undefined) return undefined;
+    const { place, texts, told, left } = found;
+    if (countOf(left) > 0) {
+      const isOurs = await this.#db.writeAtOnce(() => {
+        const first = { ...claim, place, seqs: JSON.stringify(told), count: countOf(told) };
+        if (shorten.run(first).changes === 0) return false;
+        split.run(JSON.stringify(left), countOf(left), place);
+        return true;
+      });
+      if (!isOurs) return undefined;
+    }
+    return { place, ...texts };
+  }
+
+  /** The texts of the first of these records, up to a portion, and which come with it and which are left. */
+  #read(seqs: BatchSeqs) {
+    const { live, gone } = this.#statements;
+    const texts: Pick<DueBatch, keyof BatchSeqs> = { created: [], changed: [], deleted: [] };
+    const told: BatchSeqs = { created: [], changed: [], deleted: [] };
+    const left: BatchSeqs = { created: [], changed: [], deleted: [] };
+    let length = 0;
+    for (const kind of ['created', 'changed', 'deleted'] as const) {
+      for (const seq of seqs[kind]) {
+        if (length >= PORTION_LENGTH) {
+          left[kind].push(seq);
+          continue;
+        }
+        told[kind].push(seq);
+        const document = (kind === 'deleted' ? gone : live).get(seq)?.document;
+        if (document === undefined) continue;
+        texts[kind].push(document);
+        length += document.length;
+      }
+    }
+    return { texts, told, left };
   }
 
   /** Takes a batch out that the own logic has taken, if the claim is still the newest. @returns whether it is */
@@ -137,6 +158,10 @@ export class ParkedStore {
   }
 }
 
+function countOf({ created, changed, deleted }: BatchSeqs): number {
+  return created.length + changed.length + deleted.length;
+}
+
 function prepare(db: Database) {
   const ours = `place = :place and exists (
     select 1 from runs where instance_id = :instanceId and resource = :resource and fence = :fence)`;
@@ -156,6 +181,12 @@ function prepare(db: Database) {
     gone: db.prepare<[seq: number], { document: string }>(
       'select document from records where seq = ? and deleted_at is not null',
     ),
+    shorten: db.prepare<[Record<string, string | number>]>(
+      `update parked_batches set seqs = :seqs, count = :count where ${ours}`,
+    ),
+    split: db.prepare<[left: string, count: number, place: number]>(`
+      insert into parked_batches (list, seqs, count, tries, error, parked_at, tried_at)
+      select list, ?, ?, tries, error, parked_at, tried_at from parked_batches where place = ?`),
     take: db.prepare<[Record<string, string | number>]>(`delete from parked_batches where ${ours}`),
     keep: db.prepare<[Record<string, string | number>]>(
       `update parked_batches set tries = tries + 1, error = :error, tried_at = :notBefore where ${ours}`,

@@ -1,11 +1,17 @@
 import type { Database } from './database.ts';
+import { PORTION_LENGTH } from './portion.ts';
 import type { RecordPage, RecordReader, StoredRecord } from './record-types.ts';
 import { RemovalStore } from './removals.ts';
 import { LIST_OF } from './runs.ts';
 import { listMark, searchQuery } from './search-words.ts';
 
-/** How many documents a stream reads at a time. */
+/**
+ * How many documents a stream reads at a time, and up to what length (bytes) it does: a larger one is read by itself when
+ * its turn comes. So a portion is bounded, and those of usual sizes need not be measured one by one, which would take
+ * half as long as reading them.
+ */
 const STREAM_CHUNK = 500;
+const READ_AHEAD = PORTION_LENGTH / STREAM_CHUNK;
 
 /** So much of a document is read for a page, in characters; the rest is in the download. */
 const MOST_SHOWN = 100_000;
@@ -62,16 +68,29 @@ export class RecordStore implements RecordReader {
       const rows = await this.#db.atOnce(() =>
         this.#statements.portion.all(instanceId, resource, after, STREAM_CHUNK),
       );
-      for (const row of rows) yield row.document;
+      for (const { seq, document } of rows) {
+        if (document !== null) yield document;
+        else yield* await this.#large(seq);
+      }
       const last = rows.at(-1);
       if (last === undefined) return;
       after = last.seq;
     }
   }
 
+  /** Whether anything is kept of an instance's records, be it of deleted ones, or set aside. */
+  keepsAny(instanceId: string): Promise<boolean> {
+    return this.#removals.hasAny(instanceId);
+  }
+
   /** Deletes the whole copy of an instance. */
   removeAll(instanceId: string): Promise<void> {
     return this.#removals.removeAll(instanceId);
+  }
+
+  /** One document, unless its record was deleted meanwhile. */
+  #large(seq: number): Promise<string[]> {
+    return this.#db.atOnce(() => this.#statements.large.all(seq).map(({ document }) => document));
   }
 
   #list(instanceId: string, resource: string, { offset, limit }: BrowseOptions) {
@@ -102,7 +121,8 @@ export class RecordStore implements RecordReader {
 function prepare(db: Database) {
   // No more of a large document leaves the database than is shown. Few are counted: the length in bytes stands in the row.
   const shown = `id, substr(document, 1, ${MOST_SHOWN}) as document, updated_at, deleted_at,
-    octet_length(document) > ${MOST_SHOWN} and length(document) > ${MOST_SHOWN} as is_cut`;
+    octet_length(document) > ${MOST_SHOWN}
+      and (octet_length(document) > ${4 * MOST_SHOWN} or length(document) > ${MOST_SHOWN}) as is_cut`;
   return {
     find: db.prepare<[string, string, id: string], ShownRow>(
       `select ${shown} from records where list = ${LIST_OF} and id = ?`,
@@ -114,9 +134,13 @@ function prepare(db: Database) {
     stored: db.prepare<[string, string], { stored: number }>(
       'select stored from runs where instance_id = ? and resource = ?',
     ),
-    portion: db.prepare<[string, string, after: number, limit: number], { seq: number; document: string }>(`
-      select seq, document from records where list = ${LIST_OF} and deleted_at is null and seq > ?
+    portion: db.prepare<[string, string, number, number], { seq: number; document: string | null }>(`
+      select seq, iif(octet_length(document) <= ${READ_AHEAD}, document, null) as document from records
+      where list = ${LIST_OF} and deleted_at is null and seq > ?
       order by seq limit ?`),
+    large: db.prepare<[seq: number], { document: string }>(
+      'select document from records where seq = ? and deleted_at is null',
+    ),
     // Looked up among the records of the list, as the index may be behind, and its words are told apart by a short mark.
     matches: db.prepare<[string, string, string, limit: number], { seq: number }>(`
       select seq from search cross join records on records.seq = search.rowid

@@ -1,7 +1,8 @@
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import type { Database } from './database.ts';
+import { PORTION_LENGTH } from './portion.ts';
 
-/** How many records go at a time, so that pages are written in between. */
+/** How many records go at a time, so that pages are written in between; fewer where they are large. */
 const PORTION = 500;
 
 const LISTS = '(select list from runs where instance_id = ?)';
@@ -31,6 +32,11 @@ export class RemovalStore {
     while (await this.#portion(instanceId)) await othersTurn();
   }
 
+  /** Whether anything is kept of the instance's records, be it of deleted ones, or set aside. */
+  hasAny(instanceId: string): Promise<boolean> {
+    return this.#db.atOnce(() => this.#statements.any.get(instanceId) !== undefined);
+  }
+
   /** Goes on with a removal that was begun. Returns false when there is none. */
   async resume(): Promise<boolean> {
     const begun = await this.#db.atOnce(() => this.#statements.begun.get());
@@ -45,12 +51,16 @@ export class RemovalStore {
     return this.#db.writeAtOnce(() => {
       // Another process may have finished it, and a new install copied records since.
       if (isBegun.get(instanceId) === undefined) return false;
-      const seqs = some.all(instanceId, PORTION);
-      for (const { seq } of seqs) {
+      const rows = some.all(instanceId, PORTION);
+      let bytes = 0;
+      for (const { seq, size } of rows) {
         forget.run(seq);
         remove.run(seq);
+        bytes += size;
+        // All of a record is read when it goes.
+        if (bytes >= PORTION_LENGTH) return true;
       }
-      if (seqs.length === PORTION) return true;
+      if (rows.length === PORTION) return true;
       count.run(instanceId);
       end.run(instanceId);
       return false;
@@ -66,9 +76,14 @@ function prepare(db: Database) {
     release: db.prepare<[string]>(`delete from quarantine where list in ${LISTS}`),
     begun: db.prepare<[], { instance_id: string }>('select instance_id from removals limit 1'),
     isBegun: db.prepare<[string]>('select 1 from removals where instance_id = ?'),
-    some: db.prepare<[string, number], { seq: number }>(
-      `select seq from records where list in ${LISTS} limit ?`,
+    some: db.prepare<[string, number], { seq: number; size: number }>(
+      `select seq, octet_length(document) as size from records where list in ${LISTS} limit ?`,
     ),
+    any: db.prepare<[string]>(`
+      select 1 from runs where instance_id = ? and (
+        exists (select 1 from records where records.list = runs.list)
+        or exists (select 1 from parked_batches where parked_batches.list = runs.list)
+        or exists (select 1 from quarantine where quarantine.list = runs.list)) limit 1`),
     forget: db.prepare<[number]>('delete from search where rowid = ?'),
     remove: db.prepare<[number]>('delete from records where seq = ?'),
     count: db.prepare<[string]>('update runs set stored = 0 where instance_id = ?'),

@@ -1,10 +1,11 @@
+import { setImmediate as othersTurn } from 'node:timers/promises';
 import type { UnseenRecord } from '../store/deletions.ts';
 import type { Run } from '../store/runs.ts';
 import type { ServiceDocument } from './own-logic.ts';
 import { type FailuresBefore, NO_FAILURES, tellOwnLogic } from './own-logic-parking.ts';
 import type { SliceContext, SliceWork, SyncParts } from './slice-parts.ts';
 
-/** How many deletions make a batch. */
+/** How many deletions make a batch; fewer where the records are large. */
 const BATCH = 100;
 
 /**
@@ -20,6 +21,8 @@ export async function markDeletions(
 ): Promise<boolean> {
   let failures: FailuresBefore = run;
   for (let after: number | null = 0; after !== null; ) {
+    // A batch may be large, and nothing of it waits for anybody.
+    await othersTurn();
     const unseen = await parts.deletions.unseen(work.claim, after, BATCH);
     after = unseen.after;
     const { deleted, seqs, damaged } = readDocuments(unseen.records);

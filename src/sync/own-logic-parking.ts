@@ -1,3 +1,4 @@
+import { setImmediate as othersTurn } from 'node:timers/promises';
 import { ServiceError } from '../client/errors.ts';
 import type { Parking } from '../store/parked-batches.ts';
 import type { Run, RunClaim } from '../store/runs.ts';
@@ -102,6 +103,8 @@ export async function retryParked(
   const now = parts.now ?? Date.now;
   const { instance, resource, claim } = work;
   for (;;) {
+    // A batch may be large, and nothing of it waits for anybody.
+    await othersTurn();
     const batch = await parts.parked.nextDue(claim, run.started_at ?? 0);
     if (batch === undefined) return false;
     if (isOver(0)) return true;

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { keepIndex } from '../../jobs/keep-index.ts';
 import { openTestStore } from '../store/test-store.ts';
@@ -48,6 +49,24 @@ test('a removal that broke off is finished', async () => {
   await waitFor(async () => (await store.count(claim.instanceId, 'contacts')) === 0);
   await end();
   expect(await store.db.selectFrom('removals').selectAll().execute()).toEqual([]);
+});
+
+test('a removal that broke off does not wait until nothing is left to index', async () => {
+  const { store, claim, write, parts } = await start();
+  await write('1');
+  const other = await store.claimRun();
+  await store.write(other.claim, ['{"id":"1"}'], { next });
+  // The queue is never empty: what leaves it comes again.
+  await sql`create trigger again after delete on search_queue begin
+    insert into search_queue (list, seqs, count) values (old.list, old.seqs, old.count); end`.execute(
+    store.db,
+  );
+  await store.db.insertInto('removals').values({ instance_id: claim.instanceId }).execute();
+  const end = keepIndex(parts);
+  await waitFor(async () => (await store.count(claim.instanceId, 'contacts')) === 0);
+  await end();
+  expect(await store.db.selectFrom('removals').selectAll().execute()).toEqual([]);
+  expect(await store.count(other.claim.instanceId, 'contacts')).toBe(1);
 });
 
 test('trouble is told, and ends with the process', async () => {

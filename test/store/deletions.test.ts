@@ -107,3 +107,19 @@ test('a record that comes back is no longer deleted, and not unseen', async () =
   expect(await unseen()).toEqual(['b', 'c', 'd', 'e']);
   expect(await records.find(claim.instanceId, 'contacts', 'a')).toMatchObject({ deletedAt: null });
 });
+
+test('a portion of what is unseen ends also by its size, and the next goes on behind it', async () => {
+  const { claim: first } = await store.claimRun();
+  const documents = Array.from({ length: 12 }, (_, n) => `{"id":"${n}","x":"${'x'.repeat(1_000_000)}"}`);
+  await store.write(first, [...documents, `{"id":"12","x":"${'x'.repeat(6_000_000)}"}`, '{"id":"13"}']);
+  await runs.finish(first, NOW);
+  const { claim } = await store.claimRun(first);
+  const portions: string[][] = [];
+  for (let after: number | null = 0; after !== null; ) {
+    const portion = await deletions.unseen(claim, after, 100);
+    after = portion.after;
+    portions.push(portion.records.map(({ document }) => JSON.parse(document).id));
+  }
+  expect(portions.flat()).toEqual(Array.from({ length: 14 }, (_, n) => String(n)));
+  expect(portions.map(({ length }) => length)).toEqual([5, 5, 3, 1]);
+});

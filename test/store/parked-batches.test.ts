@@ -129,3 +129,29 @@ test('what is set aside goes with the copy', async () => {
   expect([await parked.count(claim), await store.quarantine.count(claim)]).toEqual([0, 0]);
   expect([await parked.count(other.claim), await store.quarantine.count(other.claim)]).toEqual([1, 1]);
 });
+
+test('a batch whose records have grown large by then comes in parts, none of which keeps the others', async () => {
+  const { claim } = await store.claimRun();
+  const ids = Array.from({ length: 7 }, (_, n) => String(n));
+  await park(
+    claim,
+    ids.map((id) => `{"id":"${id}"}`),
+  );
+  const grown = ids.map((id) => `{"id":"${id}","x":"${'x'.repeat(2_000_000)}"}`);
+  await store.write(claim, grown, { next: NEXT });
+  const lost = { ...claim, fence: claim.fence - 1 };
+  expect(await parked.nextDue(lost, NOW + 1_000)).toBeUndefined();
+  expect(await parked.count(claim)).toBe(1);
+
+  const first = await due(claim);
+  expect(first?.created).toEqual(grown.slice(0, 3));
+  expect(await parked.keep(claim, first?.place ?? 0, 'Again.', NOW + 2_000)).toBe(true);
+  const second = await due(claim);
+  expect(second?.created).toEqual(grown.slice(3, 6));
+  expect(await parked.take(claim, second?.place ?? 0)).toBe(true);
+  const third = await due(claim);
+  expect(third?.created).toEqual(grown.slice(6));
+  expect(await parked.take(claim, third?.place ?? 0)).toBe(true);
+  expect(await due(claim)).toBeUndefined();
+  expect(await parked.list(claim, 5)).toMatchObject([{ count: 3, tries: 6, first_id: '0', error: 'Again.' }]);
+});

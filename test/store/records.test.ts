@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { RemovalStore } from '../../src/store/removals.ts';
 import { NOW, openTestStore } from './test-store.ts';
 
 const store = await openTestStore();
@@ -162,6 +163,31 @@ test('a stream that is read while records come in misses none that were there', 
   expect(seen).toEqual(expect.arrayContaining(page(0)));
 });
 
+test('a stream reads no large document before it is its turn', async () => {
+  const { claim: large } = await store.claimRun();
+  const documents = Array.from({ length: 12 }, (_, n) => `{"id":"${n}","x":"${'x'.repeat(1_000_000)}"}`);
+  await store.write(large, documents);
+  const ids: string[] = [];
+  for await (const document of records.stream(large.instanceId, 'contacts')) {
+    const { id, x } = JSON.parse(document);
+    ids.push(id);
+    expect(x).toHaveLength(1_000_000);
+    // What was read ahead would come all the same.
+    if (ids.length === 1) await store.remove(large, ['6', '7', '8', '9', '10'], NOW);
+  }
+  expect(ids).toEqual(['0', '1', '2', '3', '4', '5', '11']);
+});
+
+test('small and large documents come in one order', async () => {
+  const { claim: mixed } = await store.claimRun();
+  const documents = Array.from(
+    { length: 9 },
+    (_, n) => `{"id":"${n}","x":"${'é'.repeat(n % 2 ? 1 : 9_000)}"}`,
+  );
+  await store.write(mixed, documents);
+  expect(await collect(records.stream(mixed.instanceId, 'contacts'))).toEqual(documents);
+});
+
 test('the whole copy of an instance can be removed, and only that', async () => {
   const { claim: gone } = await store.claimRun();
   await store.write(gone, ['{"id":"1"}']);
@@ -169,4 +195,29 @@ test('the whole copy of an instance can be removed, and only that', async () => 
   expect(await store.count(gone.instanceId, 'contacts')).toBe(0);
   expect(await records.find(gone.instanceId, 'contacts', '1')).toBeUndefined();
   expect(await store.count(claim.instanceId, 'contacts')).toBe(6);
+});
+
+test('a large copy is removed in portions that end by their size, too', async () => {
+  const { claim: large } = await store.claimRun();
+  const documents = Array.from({ length: 12 }, (_, n) => `{"id":"${n}","x":"${'x'.repeat(1_000_000)}"}`);
+  await store.write(large, documents);
+  const removals = new RemovalStore(store.db);
+  await store.db.insertInto('removals').values({ instance_id: large.instanceId }).execute();
+  const left = [12];
+  while (await removals.resume()) left.push(await store.count(large.instanceId, 'contacts'));
+  expect(left.at(-1)).toBe(0);
+  expect(left.length).toBeGreaterThan(3);
+});
+
+test('something is kept of an instance as long as there are rows, also of deleted records or of what is set aside', async () => {
+  const { claim: kept } = await store.claimRun();
+  expect(await records.keepsAny(kept.instanceId)).toBe(false);
+  await store.write(kept, ['{"id":"1"}']);
+  expect(await records.keepsAny(kept.instanceId)).toBe(true);
+  await store.remove(kept, ['1'], NOW);
+  expect(await records.keepsAny(kept.instanceId)).toBe(true);
+  await records.removeAll(kept.instanceId);
+  expect(await records.keepsAny(kept.instanceId)).toBe(false);
+  await store.write((await store.claimRun(kept)).claim, ['{"no":"id"}']);
+  expect(await records.keepsAny(kept.instanceId)).toBe(true);
 });
