@@ -160,6 +160,15 @@ describe('a record', () => {
 describe('the download', () => {
   const path = '/instances/ins_1/contacts.ndjson';
 
+  /** Begins a download in a browser that takes nothing of its answer. */
+  async function begin(from: HttpSession) {
+    const cookie = `${SESSION_COOKIE}=${from.cookies.get(new URL(web.url), SESSION_COOKIE)}`;
+    const download = request(`${web.url}${path}`, { headers: { cookie } }).end();
+    const [answer] = await once(download, 'response');
+    answer.pause();
+    return { status: answer.statusCode, download };
+  }
+
   it('has every document as it came, a line each', async () => {
     const documents = ['{"id":"1","n":1.0}', '{"id":"2","u":"\\u00e9 é 山"}', '{"id":"3"}'];
     web.domain.records.set(
@@ -211,10 +220,7 @@ describe('the download', () => {
         stopped = true;
       }
     };
-    const cookie = `${SESSION_COOKIE}=${browser.cookies.get(new URL(web.url), SESSION_COOKIE)}`;
-    const download = request(`${web.url}${path}`, { headers: { cookie } }).end();
-    const [answer] = await once(download, 'response');
-    answer.pause();
+    const { download } = await begin(browser);
     let before = -1;
     await waitFor(
       () => {
@@ -230,5 +236,41 @@ describe('the download', () => {
     const lines = web.log.lines.filter((line) => line.path === path);
     await waitFor(() => web.log.lines.some((line) => line.aborted === true), { what: 'the log line' });
     expect(lines.every((line) => line.level !== 'error')).toBe(true);
+  });
+
+  it('comes two at a time to a browser; the next is told what to do, and others are not held up', async () => {
+    let isOpen = true;
+    web.domain.stream = async function* () {
+      while (isOpen) yield 'x'.repeat(100_000);
+    };
+    const [first, second] = [await begin(browser), await begin(browser)];
+    expect([first.status, second.status]).toEqual([200, 200]);
+    const third = await browser.get(path);
+    expect(third.status).toBe(429);
+    expect(third.headers.get('retry-after')).toBe('30');
+    expect((third.json() as { _error: { message: string } })._error.message).toContain(
+      'Wait until one of them has ended',
+    );
+    expect((await browser.get('/instances/ins_1')).status).toBe(200);
+    const other = web.browser();
+    await install(other, 'ins_1');
+    const elsewhere = await begin(other);
+    expect(elsewhere.status).toBe(200);
+    // One that is broken off leaves its place, and so does one that ends.
+    first.download.destroy();
+    await waitFor(() => web.log.lines.some((line) => line.path === path && line.aborted === true));
+    isOpen = false;
+    expect((await browser.get(path)).status).toBe(200);
+    expect((await browser.get(path)).status).toBe(200);
+    second.download.destroy();
+    elsewhere.download.destroy();
+  });
+
+  it('that fails leaves its place', async () => {
+    web.domain.stream = async function* () {
+      yield* [];
+      throw new Error('the store is broken');
+    };
+    for (let n = 0; n < 5; n++) expect((await browser.get(path)).status).toBe(500);
   });
 });

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Router } from 'express';
+import { Downloads } from '../downloads.ts';
 import { ownInstance, pathValue } from '../own-instance.ts';
 import type { WebDependencies } from '../web-dependencies.ts';
 import { notFound } from '../web-error.ts';
@@ -45,30 +46,40 @@ function isGoneAway(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE';
 }
 
+function headers(name: string): Record<string, string> {
+  return {
+    'Content-Type': 'application/x-ndjson',
+    'Cache-Control': 'no-store',
+    'Content-Disposition': `attachment; filename="${name}"`,
+  };
+}
+
 /** The whole copy of a resource as newline-delimited JSON, each document as the service sent it. */
 export function exportRoutes(deps: WebDependencies): Router {
   const router = Router();
+  const downloads = new Downloads();
   router.get('/instances/:id/:resource.ndjson', async (req, res) => {
     const status = await ownInstance(req, deps.control);
     const resource = deps.resources.find(({ name }) => name === pathValue(req, 'resource'));
     if (!resource) throw notFound();
-    const chunks = lines(deps.records.stream(status.id, resource.name));
-    // A store that fails at once gets its error page: nothing has been sent before the first chunk is there.
-    const first = req.method === 'HEAD' ? { done: true as const } : await chunks.next();
-    res.set({
-      'Content-Type': 'application/x-ndjson',
-      'Cache-Control': 'no-store',
-      'Content-Disposition': `attachment; filename="${fileName(status.name, resource.name)}"`,
-    });
-    if (first.done) {
-      res.end();
+    const name = fileName(status.name, resource.name);
+    if (req.method === 'HEAD') {
+      res.set(headers(name)).end();
       return;
     }
+    const end = downloads.begin(req.sessionID);
     try {
-      await pipeline(Readable.from(resume(first.value, chunks), { highWaterMark: 1 }), res);
+      const chunks = lines(deps.records.stream(status.id, resource.name));
+      // A store that fails at once gets its error page: nothing has been sent before the first chunk is there.
+      const first = await chunks.next();
+      res.set(headers(name));
+      if (first.done) res.end();
+      else await pipeline(Readable.from(resume(first.value, chunks), { highWaterMark: 1 }), res);
     } catch (error) {
       if (!isGoneAway(error)) throw error;
       res.locals.log.debug('download ended early');
+    } finally {
+      end();
     }
   });
   return router;
