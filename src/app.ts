@@ -175,8 +175,8 @@ export async function createApp(
         .catch((error) => logger.warn({ instanceId, err: error }, 'sync not started'));
     },
   });
-  const overview = async () => ({
-    instances: await status.readAll(),
+  const overview = async (page: number) => ({
+    ...(await status.readPage(page)),
     queues: await queues.counts(),
     workers: workersWatch.count(),
   });

@@ -2,11 +2,15 @@ import type { Database } from './database.ts';
 import { isDueSince, isNotRefreshedSince } from './rotation-due.ts';
 import type { InstanceState, RunState } from './states.ts';
 
-/** Numbers over all instances, for whoever watches the app; moments are milliseconds since 1970. */
-export interface StoreFigures {
+/** How many instances and runs are in which state. */
+export interface StateCounts {
   instances: Partial<Record<InstanceState, number>>;
   /** Runs of active instances. */
   runs: Partial<Record<RunState, number>>;
+}
+
+/** Numbers over all instances, for whoever watches the app; moments are milliseconds since 1970. */
+export interface StoreFigures extends StateCounts {
   /** Start of the run of an active instance that is under way the longest; null when none is under way. */
   oldestStart: number | null;
   /** When the oldest refresh token in use was issued; null when there is none. */
@@ -17,13 +21,8 @@ export interface StoreFigures {
   overdue: number;
 }
 
-/**
- * Counts. Each query reads one small table and instances by their key; none touches the records.
- *
- * @param now the service's time, in milliseconds since 1970
- * @param overdueAfterMs how long a rotation may be due without a refresh that goes well
- */
-export async function readFigures(db: Database, now: number, overdueAfterMs: number): Promise<StoreFigures> {
+/** Counts the states, and looks for the oldest start: by two queries, however many instances there are. */
+export async function countStates(db: Database): Promise<StateCounts & Pick<StoreFigures, 'oldestStart'>> {
   const instances = await db
     .selectFrom('instances')
     .select(({ fn }) => ['status', fn.countAll<number>().as('count')])
@@ -36,6 +35,24 @@ export async function readFigures(db: Database, now: number, overdueAfterMs: num
     .where('instances.status', '=', 'active')
     .groupBy('state')
     .execute();
+  const starts = runs
+    .filter(({ state, oldest }) => (state === 'waiting' || state === 'running') && oldest !== null)
+    .map(({ oldest }) => Number(oldest));
+  return {
+    instances: Object.fromEntries(instances.map(({ status, count }) => [status, Number(count)])),
+    runs: Object.fromEntries(runs.map(({ state, count }) => [state, Number(count)])),
+    oldestStart: starts.length === 0 ? null : Math.min(...starts),
+  };
+}
+
+/**
+ * Counts. Each query reads one small table and instances by their key; none touches the records.
+ *
+ * @param now the service's time, in milliseconds since 1970
+ * @param overdueAfterMs how long a rotation may be due without a refresh that goes well
+ */
+export async function readFigures(db: Database, now: number, overdueAfterMs: number): Promise<StoreFigures> {
+  const states = await countStates(db);
   const tokens = await db
     .selectFrom('tokens')
     .innerJoin('instances', 'instances.id', 'tokens.instance_id')
@@ -60,13 +77,8 @@ export async function readFigures(db: Database, now: number, overdueAfterMs: num
     .where('instances.status', 'in', ['active', 'paused'])
     .executeTakeFirstOrThrow();
 
-  const starts = runs
-    .filter(({ state, oldest }) => (state === 'waiting' || state === 'running') && oldest !== null)
-    .map(({ oldest }) => Number(oldest));
   return {
-    instances: Object.fromEntries(instances.map(({ status, count }) => [status, Number(count)])),
-    runs: Object.fromEntries(runs.map(({ state, count }) => [state, Number(count)])),
-    oldestStart: starts.length === 0 ? null : Math.min(...starts),
+    ...states,
     oldestRefreshToken: tokens.oldest,
     due: Number(tokens.due ?? 0),
     overdue: Number(tokens.overdue ?? 0),

@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { Database } from './database.ts';
+import { countStates, type StateCounts } from './figures.ts';
 import type { InstanceTable } from './schema.ts';
 import type { InstanceState } from './states.ts';
 
@@ -17,8 +18,15 @@ export class InstanceStore {
     return this.#db.selectFrom('instances').selectAll().where('id', '=', id).executeTakeFirst();
   }
 
-  list(): Promise<Instance[]> {
-    return this.#db.selectFrom('instances').selectAll().orderBy('installed_at').execute();
+  /** Some of all, the oldest first. */
+  list({ offset, limit }: { offset: number; limit: number }): Promise<Instance[]> {
+    const all = this.#db.selectFrom('instances').selectAll().orderBy('installed_at').orderBy('id');
+    return all.limit(limit).offset(offset).execute();
+  }
+
+  /** How many of them, and of their runs, are in which state. */
+  countStates(): Promise<StateCounts> {
+    return countStates(this.#db);
   }
 
   /**

@@ -2,6 +2,9 @@ import type { InstanceState, RunState } from '../store/states.ts';
 
 export type { InstanceState, RunState };
 
+/** How many instances the operator sees on a page. */
+export const INSTANCES_PER_PAGE = 100;
+
 /** The progress of one resource, dates as ISO 8601 in UTC. */
 export interface ResourceStatus {
   state: RunState;
@@ -79,6 +82,8 @@ export interface InstanceStatus {
     burst_remaining: number | null;
     blocked_until: string | null;
   };
+  /** Whether anything is kept of its records, be it of deleted ones, or set aside. */
+  has_copy: boolean;
   /** By the resource's name in the registry, in its order. */
   resources: Record<string, ResourceStatus>;
 }

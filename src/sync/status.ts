@@ -1,6 +1,8 @@
 import type { BudgetState, RateBudget } from '../client/budget/rate-budget.ts';
 import type { ServiceClock } from '../client/service-clock.ts';
+import type { StateCounts } from '../store/figures.ts';
 import type { Instance, InstanceStore } from '../store/instances.ts';
+import type { RecordStore } from '../store/records.ts';
 import type { Run, RunStore } from '../store/runs.ts';
 import type { TokenRow, TokenStore } from '../store/tokens.ts';
 import { refreshExpiry } from '../tokens/expiry.ts';
@@ -8,19 +10,30 @@ import type { Resource } from './resources.ts';
 import { nextStartAt } from './schedule.ts';
 import { readSetAside, type SetAsideParts } from './set-aside-status.ts';
 import { plainError } from './status-error.ts';
-import type { InstanceStatus, ResourceStatus } from './status-types.ts';
+import { INSTANCES_PER_PAGE, type InstanceStatus, type ResourceStatus } from './status-types.ts';
 
 /** What the status of an instance is read from. */
 export interface StatusParts extends SetAsideParts {
   instances: InstanceStore;
   tokens: TokenStore;
   runs: RunStore;
+  records: Pick<RecordStore, 'keepsAny'>;
   budget: RateBudget;
   clock: ServiceClock;
   resources: readonly Resource[];
   intervalMs: number;
   /** Whether no worker runs; without it, one does. */
   workers?: { readonly areMissing: boolean };
+}
+
+/** Some of all instances, and sums over all. */
+export interface StatusPage {
+  instances: InstanceStatus[];
+  /** From 1. */
+  page: number;
+  total: number;
+  states: StateCounts['instances'];
+  runs: StateCounts['runs'];
 }
 
 /** Puts together what the dashboard shows. */
@@ -32,13 +45,14 @@ export class StatusReader {
   }
 
   async read(instanceId: string): Promise<InstanceStatus | undefined> {
-    const { instances, tokens, runs, budget, resources, workers } = this.#parts;
+    const { instances, tokens, runs, records, budget, resources, workers } = this.#parts;
     const workersMissing = workers?.areMissing ?? false;
     const instance = await instances.find(instanceId);
     if (instance === undefined) return undefined;
-    const [token, runRows, budgetState] = await Promise.all([
+    const [token, runRows, hasCopy, budgetState] = await Promise.all([
       tokens.find(instanceId),
       runs.list(instanceId),
+      records.keepsAny(instanceId),
       budget.read(instance.company_id ?? instanceId),
     ]);
     const runOf = new Map(runRows.map((run) => [run.resource, run]));
@@ -56,17 +70,30 @@ export class StatusReader {
       now: iso(this.#parts.clock.now()),
       next_sync_at: this.#nextSync(instance, runRows),
       workers_missing: workersMissing,
+      has_copy: hasCopy,
       token: tokenStatus(token),
       budget: budgetStatus(budgetState),
       resources: Object.fromEntries(await Promise.all(resourceStatuses)),
     };
   }
 
-  /** All instances, the oldest first. */
-  async readAll(): Promise<InstanceStatus[]> {
-    const instances = await this.#parts.instances.list();
-    const all = await Promise.all(instances.map(({ id }) => this.read(id)));
-    return all.filter((status) => status !== undefined);
+  /**
+   * A page of all instances, the oldest first. They are read one after the other: the limit's state comes from Redis each
+   * time, and others have their turn meanwhile.
+   *
+   * @param page from 1; beyond the last one it is the last
+   */
+  async readPage(page: number): Promise<StatusPage> {
+    const { instances: states, runs } = await this.#parts.instances.countStates();
+    const total = Object.values(states).reduce((sum, count) => sum + count, 0);
+    const found = Math.min(page, Math.max(1, Math.ceil(total / INSTANCES_PER_PAGE)));
+    const place = { offset: (found - 1) * INSTANCES_PER_PAGE, limit: INSTANCES_PER_PAGE };
+    const instances: InstanceStatus[] = [];
+    for (const { id } of await this.#parts.instances.list(place)) {
+      const status = await this.read(id);
+      if (status !== undefined) instances.push(status);
+    }
+    return { instances, page: found, total, states, runs };
   }
 
   #nextSync(instance: Instance, runs: readonly Run[]): string | null {

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Installer } from '../install/install-types.ts';
 import type { RecordReader } from '../store/record-types.ts';
-import type { InstanceControl, InstanceStatus } from '../sync/status-types.ts';
+import type { InstanceControl, InstanceState, InstanceStatus, RunState } from '../sync/status-types.ts';
 import type { LiveOptions } from './live-streams.ts';
 import type { RequestFacts } from './request-log.ts';
 import type { WebLimits } from './web-limits.ts';
@@ -15,7 +15,14 @@ export interface WebResource {
 
 /** What the operator's page shows. */
 export interface OperationsOverview {
+  /** A page of all instances. */
   instances: Pick<InstanceStatus, 'id' | 'name' | 'company_id' | 'status' | 'notice' | 'resources'>[];
+  /** Which page, from 1. */
+  page: number;
+  /** How many instances there are, and how many of them and of the active ones' runs are in which state. */
+  total: number;
+  states: Partial<Record<InstanceState, number>>;
+  runs: Partial<Record<RunState, number>>;
   /** Counts of jobs by state, as the queue names its states. */
   queues: { name: string; counts: Record<string, number> }[];
   /** Worker processes that live; undefined when that cannot be told. */
@@ -45,7 +52,7 @@ export interface WebDependencies {
   readiness(): Promise<{ ok: boolean; checks: Record<string, string> }>;
   metrics(): Promise<{ contentType: string; body: string }>;
   /** Opens the operator's page; without it that page answers 404. */
-  operations?: { password: string; overview(): Promise<OperationsOverview> };
+  operations?: { password: string; overview(page: number): Promise<OperationsOverview> };
   logger: Logger;
   /** Called once a request, when it is over: for the metrics. */
   onRequest?: (facts: RequestFacts) => void;

@@ -29,6 +29,7 @@ function synced(name: string): SyncedCompany {
     now: '',
     next_sync_at: null,
     workers_missing: false,
+    has_copy: true,
     token: {
       access_expires_at: null,
       refresh_issued_at: null,

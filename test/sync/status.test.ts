@@ -174,8 +174,35 @@ test('an instance that does not exist has no status', async () => {
   expect(await reader.read('ins_unknown')).toBeUndefined();
 });
 
-test('all of them, the oldest first', async () => {
-  const all = (await reader.readAll()).map(({ id }) => id);
-  expect(all.length).toBeGreaterThan(4);
+test('what is left of the records is told, also when all of them are deleted', async () => {
+  const { claim } = await store.claimRun();
+  expect(await read(claim.instanceId)).toMatchObject({ has_copy: false });
+  await store.write(claim, ['{"id":"1"}']);
+  await store.remove(claim, ['1'], NOW);
+  expect(await read(claim.instanceId)).toMatchObject({
+    has_copy: true,
+    resources: { contacts: { stored: 0 } },
+  });
+  await store.records.removeAll(claim.instanceId);
+  expect(await read(claim.instanceId)).toMatchObject({ has_copy: false });
+});
+
+test('all of them a page at a time, the oldest first, and others have their turn in between', async () => {
+  for (let n = 0; n < 150; n++) await store.addInstance();
+  let turns = 0;
+  let next = setImmediate(function count() {
+    turns += 1;
+    next = setImmediate(count);
+  });
+  const first = await reader.readPage(1);
+  clearImmediate(next);
+  expect(first.instances).toHaveLength(100);
+  expect(turns).toBeGreaterThanOrEqual(100);
+  const second = await reader.readPage(2);
+  const { total } = second;
+  expect(total).toBeGreaterThan(154);
+  const all = [...first.instances, ...second.instances].map(({ id }) => id);
+  expect(all).toHaveLength(total);
   expect(all).toEqual(all.toSorted((one, other) => Number(one.slice(4)) - Number(other.slice(4))));
+  expect(await reader.readPage(9)).toEqual({ ...second, instances: expect.any(Array), page: 2 });
 });

@@ -40,11 +40,15 @@ function addressesOf(path: string): string[] {
   return values.flatMap((value) => addressesOf(path.replace(`:${name}`, value)));
 }
 
+const overview = async () => {
+  return { instances: [], page: 1, total: 0, states: {}, runs: {}, queues: [], workers: 1 };
+};
+
 let web: StartedWeb;
 let routes: Route[];
 beforeAll(async () => {
   web = await startWeb({
-    operations: { password: 'the words', overview: async () => ({ instances: [], queues: [], workers: 1 }) },
+    operations: { password: 'the words', overview },
   });
   routes = routesOf(web.app.router.stack as unknown as Layer[]);
   const owner = web.browser();

@@ -44,8 +44,16 @@ describe('the dashboard', () => {
   });
 
   it('offers to take a company off the list once nothing is kept of it', async () => {
-    const emptied = { contacts: resourceStatus({ stored: 0 }) };
-    expect(actions((await show({ status: 'disconnected', resources: emptied })).body)).toEqual(['forget']);
+    expect(actions((await show({ status: 'disconnected', has_copy: false })).body)).toEqual(['forget']);
+  });
+
+  it('deletes a copy in which every record is marked as deleted', async () => {
+    const resources = { contacts: resourceStatus({ stored: 0 }) };
+    const page = await show({ status: 'disconnected', has_copy: true, resources });
+    expect(actions(page.body)).toEqual(['disconnect']);
+    const deleted = await browser.submit(page.form('/instances/ins_1/disconnect'));
+    expect(deleted.body).toContain('>The copied data is deleted.<');
+    expect(web.domain.calls).toContain('disconnect and delete ins_1');
   });
 
   it('says once why a new authorization is needed', async () => {
@@ -117,10 +125,7 @@ describe('the buttons', () => {
     const deleted = await browser.submit(page.form('/instances/ins_1/disconnect'));
     expect(web.domain.calls).toContain('disconnect and delete ins_1');
     expect(deleted.body).toContain('>The copied data is deleted.<');
-    const emptied = await show({
-      status: 'disconnected',
-      resources: { contacts: resourceStatus({ stored: 0 }) },
-    });
+    const emptied = await show({ status: 'disconnected', has_copy: false });
     const front = await browser.submit(emptied.form('/instances/ins_1/forget'));
     expect(front.url.pathname).toBe('/');
     expect(front.body).toContain('off the list');

@@ -6,7 +6,7 @@ import { instanceStatus, resourceStatus } from './status-fixtures.ts';
 /** Worker processes that run; undefined when it cannot be told. */
 let workers: number | undefined = 2;
 
-const overview = async () => ({
+const overview = async (page: number) => ({
   instances: [
     instanceStatus({
       name: '<i>Odd</i>',
@@ -20,6 +20,10 @@ const overview = async () => ({
       },
     }),
   ],
+  page: Math.min(page, 3),
+  total: 234,
+  states: { active: 230, needs_reauthorization: 4 },
+  runs: { idle: 455, failed: 5 },
   queues: [{ name: 'sync', counts: { waiting: 3, delayed: 1_200 } }],
   workers,
 });
@@ -54,6 +58,23 @@ describe('/ops', () => {
     expect(page.body).toContain('waiting 3, delayed 1,200');
     expect(page.body).toContain('<td>active, parked</td>');
     expect(page.body).toMatch(/Stopped <time datetime="[^"]+">10 Jun 2025, 11:55 UTC</);
+  });
+
+  it('shows a hundred instances a page, with ways on and back, and sums of all', async () => {
+    const show = async (query: string) =>
+      (await web.browser().get(`/ops${query}`, { headers: basic(PASSWORD) })).body;
+    const first = await show('');
+    expect(first).toContain('Instances (234)');
+    expect(first).toContain('active 230, needs reauthorization 4');
+    expect(first).toContain('idle 455, failed 5');
+    expect(first).toContain('Page 1 of 3');
+    expect(first).toContain('rel="next" href="/ops?page=2"');
+    expect(first).not.toContain('rel="prev"');
+    expect(await show('?page=2')).toContain('rel="prev" href="/ops"');
+    const last = await show('?page=77');
+    expect(last).toContain('Page 3 of 3');
+    expect(last).not.toContain('rel="next"');
+    expect(await show('?page=-1')).toContain('Page 1 of 3');
   });
 
   it.each([

@@ -1,9 +1,19 @@
 import { Router } from 'express';
+import { INSTANCES_PER_PAGE } from '../../sync/status-types.ts';
 import { operatorGate } from '../operator-gate.ts';
 import type { RenderPage } from '../render.ts';
 import { noStore } from '../security.ts';
 import { formatInstant, formatNumber } from '../view/format.ts';
+import { lastPage, pageLinks, readListQuery } from '../view/paging.ts';
 import type { WebDependencies } from '../web-dependencies.ts';
+
+/** How many are in which state, in words. */
+function countsText(counts: Record<string, number>): string {
+  const parts = Object.entries(counts).map(
+    ([state, count]) => `${state.replaceAll('_', ' ')} ${formatNumber(count)}`,
+  );
+  return parts.join(', ');
+}
 
 /** The operator's page: every instance and the queues; without a configured password it is not there. */
 export function operationsRoutes(deps: WebDependencies, renderPage: RenderPage): Router {
@@ -11,10 +21,15 @@ export function operationsRoutes(deps: WebDependencies, renderPage: RenderPage):
   const { operations } = deps;
   if (!operations) return router;
   const gate = operatorGate(operations.password, deps.redis, deps.limits);
-  router.get('/ops', noStore, gate, async (_req, res) => {
-    const { instances, queues, workers } = await operations.overview();
+  router.get('/ops', noStore, gate, async (req, res) => {
+    const overview = await operations.overview(readListQuery(req.query).page);
+    const { instances, page, total, states, runs, queues, workers } = overview;
     renderPage(res, 200, 'operations', {
       instances,
+      total,
+      statesText: countsText(states),
+      runsText: countsText(runs),
+      pages: pageLinks('/ops', { search: '', page }, lastPage(total, INSTANCES_PER_PAGE)),
       queues,
       workers,
       resources: deps.resources,

@@ -6,7 +6,14 @@ import type { RenderPage } from '../render.ts';
 import { noStore } from '../security.ts';
 import { formatInstant, formatNumber } from '../view/format.ts';
 import { formatJson } from '../view/format-json.ts';
-import { listAddress, RECORDS_PER_PAGE, readListQuery, recordAddress } from '../view/paging.ts';
+import {
+  lastPage,
+  listAddress,
+  pageLinks,
+  RECORDS_PER_PAGE,
+  readListQuery,
+  recordAddress,
+} from '../view/paging.ts';
 import { summarizeRecord } from '../view/record-summary.ts';
 import type { WebDependencies, WebResource } from '../web-dependencies.ts';
 import { notFound, WebError } from '../web-error.ts';
@@ -26,28 +33,12 @@ async function placeOf(req: Request, deps: WebDependencies): Promise<Place> {
   return { status, resource, base: `/instances/${encodeURIComponent(status.id)}/${resource.name}` };
 }
 
-function lastPage(total: number): number {
-  return Math.max(1, Math.ceil(total / RECORDS_PER_PAGE));
-}
-
 /** The session may see the list, so the answer may speak of the record. */
 function noSuchRecord(name: string, base: string): WebError {
   return new WebError(404, 'No such record', `The copy of ${name} has no record with this id.`, {
     advice: 'It may have come under another id, or not been copied yet. Search the list for it.',
     back: { address: base, text: 'Back to the list' },
   });
-}
-
-function pages(base: string, search: string, page: number, total: number) {
-  const last = lastPage(total);
-  const to = (number: number) => listAddress(base, { search, page: number });
-  return {
-    text: `Page ${formatNumber(page)} of ${formatNumber(last)}`,
-    first: page > 2 ? to(1) : null,
-    previous: page > 1 ? to(page - 1) : null,
-    next: page < last ? to(page + 1) : null,
-    last: page < last - 1 ? to(last) : null,
-  };
 }
 
 /** Browsing and searching the copy, and one record of it. */
@@ -71,8 +62,9 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
       offset: (page - 1) * RECORDS_PER_PAGE,
       limit: RECORDS_PER_PAGE,
     });
-    if (page > lastPage(found.total)) {
-      res.redirect(302, listAddress(base, { search, page: lastPage(found.total) }));
+    const last = lastPage(found.total, RECORDS_PER_PAGE);
+    if (page > last) {
+      res.redirect(302, listAddress(base, { search, page: last }));
       return;
     }
     const rows = found.records.map((record) => {
@@ -95,7 +87,7 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
       total: found.total,
       pendingText: found.pending === 0 ? null : formatNumber(found.pending),
       pending: found.pending,
-      pages: pages(base, search, page, found.total),
+      pages: pageLinks(base, { search, page }, last),
       soughtText: found.isShortened ? formatNumber(MOST_SOUGHT) : null,
     });
   }

@@ -9,17 +9,12 @@ const ACTIONS: Record<Exclude<InstanceState, 'disconnected'>, readonly InstanceA
   needs_reauthorization: ['disconnect'],
 };
 
-/** Records in the copy of an instance, of all resources. */
-export function storedRecords(status: Pick<InstanceStatus, 'resources'>): number {
-  return Object.values(status.resources).reduce((sum, { stored }) => sum + stored, 0);
-}
-
 /**
  * The actions that make sense in a state; authorizing again is a link to the install, not an action.
  * A company that is disconnected already can be disconnected once more to delete its copy, and forgotten when
- * it has none.
+ * nothing is kept of it.
  */
 export function actionsFor(status: InstanceStatus): readonly InstanceAction[] {
   if (status.status !== 'disconnected') return ACTIONS[status.status];
-  return storedRecords(status) > 0 ? ['disconnect'] : ['forget'];
+  return status.has_copy ? ['disconnect'] : ['forget'];
 }

@@ -1,6 +1,5 @@
 import type { InstanceStatus, ResourceStatus } from '../../sync/status-types.ts';
 import type { WebResource } from '../web-dependencies.ts';
-import { storedRecords } from './actions.ts';
 import { budgetValues } from './budget-values.ts';
 import { instanceWords } from './instance-words.ts';
 import { type LiveValues, mergeLiveValues } from './live-values.ts';
@@ -57,8 +56,8 @@ export function dashboardValues(
         notice: status.notice !== null,
         'action.sync': canSync(status, resources),
         'action.authorize': aside.some(isForbidden),
-        'action.delete': storedRecords(status) > 0,
-        'action.forget': storedRecords(status) === 0,
+        'action.delete': status.has_copy,
+        'action.forget': !status.has_copy,
       },
     },
     ...parts,

@@ -1,6 +1,5 @@
 import type { InstanceStatus, ResourceStatus } from '../../sync/status-types.ts';
 import type { WebResource } from '../web-dependencies.ts';
-import { storedRecords } from './actions.ts';
 import { formatAgo, formatAhead, instantOf, listOf } from './format.ts';
 import { type TroubleKind, troubleKind } from './trouble-kind.ts';
 import { isRetried, type NamedResource, waitingWords } from './waiting-words.ts';
@@ -140,10 +139,9 @@ export function instanceWords(status: InstanceStatus, resources: WebResource[], 
         tone: 'off',
         label: 'Disconnected',
         headline: 'The app has no access to this company any more.',
-        next:
-          storedRecords(status) > 0
-            ? 'What was copied is kept. Install again to bring the copy up to date.'
-            : 'Nothing is kept of its records. Install again to copy them anew.',
+        next: status.has_copy
+          ? 'What was copied is kept. Install again to bring the copy up to date.'
+          : 'Nothing is kept of its records. Install again to copy them anew.',
       };
     case 'active': {
       const named = resources.flatMap(({ name, title }) => {

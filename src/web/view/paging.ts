@@ -1,3 +1,5 @@
+import { formatNumber } from './format.ts';
+
 /** Records on one page of the browser. */
 export const RECORDS_PER_PAGE = 50;
 const MAX_SEARCH_LENGTH = 200;
@@ -33,4 +35,21 @@ export function listAddress(base: string, { search, page }: ListQuery): string {
   if (page > 1) parameters.set('page', String(page));
   const query = parameters.toString();
   return query ? `${base}?${query}` : base;
+}
+
+/** The last page of a list, which is there even if it is empty. */
+export function lastPage(total: number, perPage: number): number {
+  return Math.max(1, Math.ceil(total / perPage));
+}
+
+/** The ways from a page of a list to others. */
+export function pageLinks(base: string, { search, page }: ListQuery, last: number) {
+  const to = (number: number) => listAddress(base, { search, page: number });
+  return {
+    text: `Page ${formatNumber(page)} of ${formatNumber(last)}`,
+    first: page > 2 ? to(1) : null,
+    previous: page > 1 ? to(page - 1) : null,
+    next: page < last ? to(page + 1) : null,
+    last: page < last - 1 ? to(last) : null,
+  };
 }

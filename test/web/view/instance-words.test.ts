@@ -156,9 +156,8 @@ describe('instanceWords', () => {
   });
 
   it('promises a disconnected company only what there is', () => {
-    const emptied = { contacts: resourceStatus({ stored: 0 }) };
     expect(words({ status: 'disconnected' }).next).toContain('bring the copy up to date');
-    expect(words({ status: 'disconnected', resources: emptied }).next).toContain('Nothing is kept');
+    expect(words({ status: 'disconnected', has_copy: false }).next).toContain('Nothing is kept');
   });
 
   it('shows a failure once nothing runs any more, and what to do', () => {
