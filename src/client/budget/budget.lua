@@ -9,6 +9,11 @@
 --   since, told    when this window came into sight; when the last answer about it came
 --   ours, at_first, others   how many requests of ours this window may count; how many that are not ours it had counted
 --             when it came into sight; how many more since
+--   counted_since  since when "ours" counts, which may be an earlier window
+--   turned    how often since then a window came into sight while another one was to last on: from twice on they take
+--             turns, and our own count alone tells when it begins anew
+--   doubted_at     when the service still named a window after the end that it had told
+--   overrun   how long windows last beyond the end that is told
 --   trip      the usual time from permit to answer, in ms
 --   blocked   until when the service wants no request of the company
 --   refused   refusals in a row
@@ -49,7 +54,8 @@ local guarded, route = ARGV[16] ~= '', ARGV[19]
 local guard_window = guarded and tonumber(ARGV[17])
 
 local FIELDS = { 'end', 'reset', 'remaining', 'limit', 'limit_at', 'burst', 'since', 'told', 'ours', 'at_first', 'others',
-  'trip', 'blocked', 'refused', 'first', 'last', 'paced', 'probe_at', 'ahead', 'seen', 'silent_at', 'kept_at', 'probe' }
+  'trip', 'blocked', 'refused', 'first', 'last', 'paced', 'probe_at', 'ahead', 'seen', 'silent_at', 'kept_at',
+  'counted_since', 'turned', 'doubted_at', 'overrun', 'probe' }
 local said, before, s = redis.call('HMGET', state, unpack(FIELDS)), {}, {}
 for index, field in ipairs(FIELDS) do
   local value = said[index]
@@ -81,6 +87,8 @@ end
 
 local function known() return s['end'] ~= nil and now < s['end'] end
 
+local function take_turns() return (s.turned or 0) > 1 end
+
 -- Answers to earlier requests may tell of a window in which this one counts, too.
 local function silent(permit)
   redis.call('ZREMRANGEBYSCORE', unheard, '-inf', now - lease)
@@ -108,12 +116,23 @@ local function hear(sent, missed, held)
   local used, limit = full - remaining, math.min(full, most)
   local heard_at = math.max(sent, now - tonumber(ARGV[10]))
   local which = timing.window_of(reset, s.reset, known(), s['end'], s.since, sent)
+  local is_over = not known() and which == 'new' and timing.is_same(reset, s.reset)
+  if is_over then
+    local refused_for = ARGV[9] == 'company' and remaining <= 0 and tonumber(ARGV[8]) or 0
+    local until_at = refused_for > 0 and heard_at + refused_for or sent
+    s.overrun = timing.overrun(s.overrun, s.doubted_at, heard_at, s['end'], until_at, window)
+    s.doubted_at = now
+    ends_in = timing.lasts_still(ends_in, refused_for, window)
+  elseif s.doubted_at and now - s.doubted_at > KEEP_MS then
+    s.doubted_at, s.overrun = nil, nil
+  end
+  if not is_over then ends_in = timing.lasts(ends_in, s.overrun, window) end
   if held then s.trip = timing.usual_trip(s.trip, heard_at - sent) end
   if which == 'old' then
     -- Should the service's clock have been set back, it may be the new window's after all.
     if held then
       silent(ARGV[1])
-      s.ours = s.ours and s.ours - 1
+      if s.ours and not take_turns() then s.ours = s.ours - 1 end
     end
     return
   end
@@ -122,12 +141,21 @@ local function hear(sent, missed, held)
     local before = s.limit
     s.limit, s.remaining = timing.merge(s.limit, s.remaining, s.limit_at, limit, used + missed, sent)
     if s.limit ~= before then s.limit_at = now end
-    s['end'] = timing.end_of(s['end'], sent, ends_in, heard_at, window)
+    if not take_turns() then s['end'] = timing.end_of(s['end'], sent, ends_in, heard_at, window) end
     s.others = math.max(s.others, timing.others(used, s.ours, s.at_first))
   else
+    local counts_on = timing.counts_on(heard_at, s.counted_since, window)
+    local is_early = counts_on and timing.is_early(s['end'], heard_at)
+    local ours = counts_on and (is_early or take_turns() or is_over) and s.ours or 0
     s.limit, s.remaining, s.limit_at = limit, limit - used - missed, now
     s.reset, s['end'], s.since = reset, heard_at + ends_in, now
-    s.ours = in_flight + missed + 1
+    s.ours = math.max(in_flight + missed + 1, ours)
+    if ours == 0 then
+      s.counted_since, s.turned = now, nil
+    else
+      if is_early then s.turned = (s.turned or 0) + 1 end
+      if take_turns() then s['end'] = math.max(s['end'], s.counted_since + window) end
+    end
     s.at_first, s.others = timing.others(used, s.ours, 0), 0
   end
   s.told = math.max(s.told or 0, heard_at)

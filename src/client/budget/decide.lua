@@ -29,7 +29,7 @@ if outcome ~= '' then
     -- request it may have counted the one that asked whose token it is.
     s.limit, s.remaining, s.limit_at = most, most - 2 - missed, now
     s.reset, s['end'], s.since, s.told = nil, now + window, now, now
-    s.ours, s.at_first, s.others = 2 + missed, 0, 0
+    s.ours, s.at_first, s.others, s.counted_since, s.turned = 2 + missed, 0, 0, now, nil
   elseif held and outcome ~= 'unsent' then
     spend(permit)
   elseif held and known() then
@@ -100,7 +100,7 @@ if ARGV[11] ~= '' then
   elseif known() then
     free, wait, why = free_permits()
   elseif s.probe and in_flight
-    >= timing.unknown_allows(s.reset and s.limit, s['end'] and now - s['end'], window) then
+    >= timing.unknown_allows(s.reset and not s.doubted_at and not take_turns() and s.limit, s['end'] and now - s['end'], window) then
     wait, why = timing.asking_pause(now - s.probe_at), 'probe'
   end
   local paced, gap = false, 0

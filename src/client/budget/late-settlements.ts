@@ -2,7 +2,7 @@ import type { RateHeaders } from '../rate-headers.ts';
 import type { Permit, Settlement } from './rate-budget.ts';
 
 /** The longest that a settlement waits for the next request of its kind, in milliseconds. */
-const LATEST_MS = 2_000;
+export const LATEST_MS = 2_000;
 
 /** A window that ends sooner is settled at once, in milliseconds: in the next one the permit would count as in flight. */
 const BEFORE_END_MS = LATEST_MS + 1_000;

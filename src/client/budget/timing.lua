@@ -1,7 +1,10 @@
 -- When a request may go: numbers in, numbers out. Nothing here knows of Redis; times and spans are milliseconds.
 
 local SAME_WINDOW_MS = 1500    -- resets of one window may differ by rounding
+local CUT_MS = 1000            -- by which the whole seconds of a `Date` are late at most
 local HIDDEN_MS = 2000         -- what whole seconds hide: a second of `Date`, and a second of `x-ratelimit-reset`
+local EARLY_MS = 3000          -- a window that is named so long before the end of the known one is hardly the next
+local DOUBT_MS = 180000        -- two refusals after the told end within so long are the service's habit
 local RELEASE_MS = 3000        -- what is kept for people goes to the sync so long before the window's end
 local KEPT_OF = 20             -- of so many permits at least, one may be kept
 local HELD_OF = 10             -- of so many permits at most one is held back for another consumer
@@ -20,6 +23,10 @@ function timing.clock(redis_now, ahead, seen)
   local now = redis_now + ahead
   if seen ~= nil and now < seen then return seen, ahead + seen - now end
   return now, ahead
+end
+
+function timing.is_same(reset, known_reset)
+  return known_reset ~= nil and math.abs(reset - known_reset) <= SAME_WINDOW_MS
 end
 
 -- Which window an answer tells of: 'same' as the known one, 'new', or 'old'. A reset before the known one is an older
@@ -47,6 +54,36 @@ function timing.end_of(known_end, sent, ends_in, now, window)
   local ends_at = now + ends_in
   if ends_in < window and known_end < sent + ends_in - HIDDEN_MS then return ends_at end
   return math.min(known_end, ends_at)
+end
+
+-- Whether our own count, of a whole window, is not over.
+function timing.counts_on(now, counted_since, window)
+  return counted_since ~= nil and now - counted_since < window
+end
+
+-- Whether a new window comes into sight while the known one was to last on: there may be two that take turns, or one
+-- whose end moves on with every answer; or a clock was set.
+function timing.is_early(known_end, now)
+  return known_end ~= nil and known_end - now > EARLY_MS
+end
+
+-- No window is longer than the contract's; whole seconds hide one.
+function timing.lasts(ends_in, overrun, window)
+  return overrun and math.max(ends_in, math.min(ends_in + overrun, window + 1000)) or ends_in
+end
+
+-- Of a window that should have been over: as long as it refuses. A whole window more means that the end lies before the
+-- `Date` of the answer: then it is looked at again soon.
+function timing.lasts_still(ends_in, refused_for, window)
+  if refused_for > 0 then return refused_for end
+  return ends_in >= window and CUT_MS or ends_in
+end
+
+-- How long windows last beyond the end that is told: `Date` may come from another clock than the limit's. A window that
+-- is still named after its end shows it, if it is not the first one in a while; `until_at` is when it surely lasted.
+function timing.overrun(overrun, doubted_at, now, known_end, until_at, window)
+  if doubted_at == nil or now - doubted_at > DOUBT_MS then return overrun end
+  return math.min((overrun or 0) + until_at - known_end + CUT_MS, window)
 end
 
 function timing.usual_trip(trip, this)
@@ -83,7 +120,7 @@ end
 -- How many requests may be under way while nothing is known of the window: one, which finds out. Where a window that
 -- the service told of has just ended, the new one's limit is hardly a small part of its: so many begin it together.
 function timing.unknown_allows(limit, ended_for, window)
-  if limit == nil or ended_for == nil or ended_for > window then return 1 end
+  if not limit or ended_for == nil or ended_for > window then return 1 end
   return math.max(1, math.floor(limit / ROLLED_OF))
 end
 

@@ -53,6 +53,16 @@ export const PROPERTIES: readonly Property[] = [
     ],
   },
   {
+    // In the first window the end is told too early: a few begin what they take for the next one. In the second one goes.
+    // That shows that it is no accident. Where `Date` is after the window's end, nothing tells of that end.
+    name: '`Date` ahead of the limit’s clock: refusals in two windows, then none, and idle for a window at most',
+    scenarios: scenarios.skewed,
+    faults: (scenario, observed) => [
+      ...atMost('refused by the limit', refused(observed, 'limit'), scenario.workers + 3),
+      ...atMost('idle, in ms', observed.longestIdleMs, scenario.service.windowMs + hiddenMs(scenario)),
+    ],
+  },
+  {
     // What the budget must take for spent, as nobody knows, is not counted as allowed.
     name: 'lost requests, lost answers and dead holders: none above the limit, and idle only as long as a probe may be dead',
     scenarios: scenarios.lossy,

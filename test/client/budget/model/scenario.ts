@@ -14,8 +14,8 @@ export interface Scenario {
   routes: readonly string[];
   /** Shortest and longest way there and back, in ms. */
   latencyMs: readonly [number, number];
-  /** Of a request: it is not sent; lost before, or after the service counted it; its holder dies. */
-  chances: { unsent: number; dropped: number; unanswered: number; crashed: number };
+  /** Of a request: it is not sent; lost before, or after the service counted it; its holder dies; it is settled late. */
+  chances: { unsent: number; dropped: number; unanswered: number; crashed: number; late: number };
   service: ServiceFacts;
   /** Mean distance of another consumer's requests; 0: there is none. */
   othersEveryMs: number;
@@ -33,6 +33,7 @@ function facts(guard: fc.Arbitrary<ServiceFacts['guard']>): fc.Arbitrary<Service
     remaining: fc.constant('true'),
     wholeRetryAfter: fc.boolean(),
     aheadMs: fc.integer({ min: -200_000, max: 200_000 }),
+    dateAheadMs: fc.constant(0),
     guard,
   });
 }
@@ -41,7 +42,13 @@ const latencyMs = fc
   .tuple(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 0, max: 600 }))
   .map(([least, more]) => [least, least + more] as const);
 
-const noLosses = { unsent: 0, dropped: 0, unanswered: 0, crashed: 0 };
+const late = fc.constantFrom(0, 0.3, 0.9);
+const noLosses = {
+  unsent: fc.constant(0),
+  dropped: fc.constant(0),
+  unanswered: fc.constant(0),
+  crashed: fc.constant(0),
+};
 const chance = fc.constantFrom(0, 0.01, 0.05);
 
 /** What all scenarios have in common; a run is as long as a few windows. */
@@ -59,7 +66,7 @@ function scenario(parts: {
       workers: fc.integer({ min: 1, max: 6 }),
       routes: fc.constantFrom(['/contacts'], ['/contacts', '/conversations']),
       latencyMs,
-      chances: parts.chances ?? fc.constant(noLosses),
+      chances: parts.chances ?? fc.record({ ...noLosses, late }),
       service: fc.constant(service),
       othersEveryMs: parts.othersEveryMs ?? fc.constant(0),
       happenings: parts.happenings?.(runMs) ?? fc.constant([]),
@@ -75,9 +82,18 @@ export const misleading = fc
   .tuple(calm, fc.constantFrom('still' as const, 'slow' as const))
   .map(([base, remaining]) => ({ ...base, service: { ...base.service, remaining } }));
 
+/** `Date` comes from another clock than the limit's, and is ahead of it; some windows long, as the app has to learn it. */
+export const skewed = fc
+  .record({ base: calm, dateAheadMs: fc.integer({ min: 1, max: 70_000 }) })
+  .map(({ base, dateAheadMs }) => ({
+    ...base,
+    runMs: 400_000,
+    service: { ...base.service, windowMs: 60_000, dateAheadMs },
+  }));
+
 /** Requests and answers are lost, never leave, and workers die. */
 export const lossy = scenario({
-  chances: fc.record({ unsent: chance, dropped: chance, unanswered: chance, crashed: chance }),
+  chances: fc.record({ unsent: chance, dropped: chance, unanswered: chance, crashed: chance, late }),
 });
 
 /** Clocks are set, at any moment by any step. */

@@ -21,6 +21,8 @@ export interface ServiceFacts {
   wholeRetryAfter: boolean;
   /** How far its clock is from the truth, in ms. */
   aheadMs: number;
+  /** How far the clock of its `Date` is from that of its limit, in ms. */
+  dateAheadMs: number;
   guard: GuardFacts | undefined;
 }
 
@@ -84,14 +86,14 @@ export class ServiceModel {
   }
 
   #answer(now: number, outcome: Outcome, waitMs: number): { outcome: Outcome; headers: Headers } {
-    const { limit, windowMs, reset, remaining, wholeRetryAfter } = this.facts;
+    const { limit, windowMs, reset, remaining, wholeRetryAfter, dateAheadMs } = this.facts;
     const resetAt = (this.#start + windowMs) / 1_000;
     const shown = reset === 'exact' ? resetAt : reset === 'cut' ? Math.floor(resetAt) : Math.ceil(resetAt);
     const retryAfter = wholeRetryAfter ? Math.ceil(waitMs / 1_000) : Math.ceil(waitMs) / 1_000;
     return {
       outcome,
       headers: {
-        date: new Date(now).toUTCString(),
+        date: new Date(now + dateAheadMs).toUTCString(),
         'x-ratelimit-limit': String(limit),
         'x-ratelimit-remaining': String(Math.max(0, limit - Math.floor(this.#used * SHOWN[remaining]))),
         'x-ratelimit-reset': String(shown),

@@ -1,3 +1,4 @@
+import { LATEST_MS, LateSettlements } from '../../../../src/client/budget/late-settlements.ts';
 import type { Admission, Permit, Settlement } from '../../../../src/client/budget/rate-budget.ts';
 import { readRateHeaders } from '../../../../src/client/rate-headers.ts';
 import { retryAfterMs } from '../../../../src/client/retry-timing.ts';
@@ -35,6 +36,14 @@ export interface Observed {
   steps: number;
 }
 
+/** Whether the budget keeps it back; in the model's time, where timers of Node do not ring. */
+function mayBeLate(permit: Permit, settlement: Settlement): boolean {
+  const late = new LateSettlements(() => undefined);
+  const isKept = late.keep(permit, settlement);
+  late.take(permit.company, permit.route);
+  return isKept;
+}
+
 /** Runs workers against the model of the service through the real budget, in a time of its own. */
 export async function simulate(scenario: Scenario): Promise<Observed> {
   const random = randomFrom(scenario.seed);
@@ -45,8 +54,8 @@ export async function simulate(scenario: Scenario): Promise<Observed> {
   let redisAheadMs = 0;
   let underWay = 0;
   let busySince = 0;
-  /** Workers that died and are not back yet: they want nothing. */
-  let dead = 0;
+  /** Workers that died and are not back yet, or do something else: they want nothing. */
+  let away = 0;
   /** Requests that the budget must take for spent although the service may not have counted them: until when. */
   const unsure: number[] = [];
 
@@ -61,7 +70,7 @@ export async function simulate(scenario: Scenario): Promise<Observed> {
     const doubtful = unsure.filter((until) => until > queue.now).length;
     const allowed = service.allowed(truth(), PARTNER_LIMIT) - doubtful - KEPT;
     const guardOpen = scenario.routes.every((route) => service.guardAllows(truth(), route));
-    if (underWay > 0 || dead === scenario.workers || allowed <= 0 || !guardOpen) busySince = queue.now;
+    if (underWay > 0 || away === scenario.workers || allowed <= 0 || !guardOpen) busySince = queue.now;
     observed.longestIdleMs = Math.max(observed.longestIdleMs, queue.now - busySince);
   }
 
@@ -75,7 +84,15 @@ export async function simulate(scenario: Scenario): Promise<Observed> {
   async function settle(worker: number, permit: Permit, settlement: Settlement): Promise<void> {
     underWay--;
     setRedisClock();
-    if (random() < 0.5) {
+    if (random() < scenario.chances.late && mayBeLate(permit, settlement)) {
+      away++;
+      const lateByMs = Math.floor(random() * LATEST_MS);
+      queue.add(lateByMs, async () => {
+        away--;
+        setRedisClock();
+        proceed(worker, await budget.exchange(permit, { ...settlement, lateByMs }));
+      });
+    } else if (random() < 0.5) {
       proceed(worker, await budget.exchange(permit, settlement));
     } else {
       await budget.settle(permit, settlement);
@@ -115,9 +132,9 @@ export async function simulate(scenario: Scenario): Promise<Observed> {
       doubt();
       queue.add(there + back, () => {
         underWay--;
-        dead++;
+        away++;
         queue.add(random() * 3_000, () => {
-          dead--;
+          away--;
           return ask(worker);
         });
       });

@@ -8,7 +8,7 @@ export const USUAL_SCENARIO: Scenario = {
   workers: 2,
   routes: [ROUTE, OTHER_ROUTE],
   latencyMs: [30, 50],
-  chances: { unsent: 0, dropped: 0, unanswered: 0, crashed: 0 },
+  chances: { unsent: 0, dropped: 0, unanswered: 0, crashed: 0, late: 0 },
   service: {
     limit: 120,
     windowMs: 6_000,
@@ -17,6 +17,7 @@ export const USUAL_SCENARIO: Scenario = {
     remaining: 'true',
     wholeRetryAfter: false,
     aheadMs: 7_300,
+    dateAheadMs: 0,
     guard: undefined,
   },
   othersEveryMs: 0,

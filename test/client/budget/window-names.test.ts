@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+import { RESET } from './rate.ts';
+import { virtualBudget } from './virtual-budget.ts';
+
+const WINDOW_MS = 60_000;
+
+/** As many requests as the budget grants in a window's time from now on, answered with what `answerTo` says. */
+async function requestsInAWindow(
+  budget: ReturnType<typeof virtualBudget>,
+  answerTo: (request: number, atMs: number) => ReturnType<typeof budget.answer>,
+): Promise<number> {
+  let [granted, atMs] = [0, 0];
+  while (atMs < WINDOW_MS) {
+    const { permit, ...rest } = await budget.budget.acquire(budget.company, '/contacts');
+    const stepMs = 'waitMs' in rest ? rest.waitMs : 20;
+    budget.pass(stepMs);
+    atMs += stepMs;
+    if (permit === undefined) continue;
+    granted++;
+    await budget.budget.settle(permit, answerTo(granted, atMs));
+    budget.pass(1);
+    atMs++;
+  }
+  return granted;
+}
+
+describe('whatever windows the service names', () => {
+  it('two that take turns, as of two limiters, are one: no more than the limit in a minute', async () => {
+    const budget = virtualBudget();
+    const granted = await requestsInAWindow(budget, (request, atMs) => {
+      const reset = RESET + (request % 2) * 20_000;
+      return budget.answer(120 - Math.ceil(request / 2), Math.max(0, reset - RESET + 40_000 - atMs), reset);
+    });
+    expect(granted).toBeGreaterThan(110);
+    expect(granted).toBeLessThanOrEqual(120);
+  });
+
+  it('one whose end moves on with every answer and whose rest does not fall: no more than the limit in a minute', async () => {
+    const budget = virtualBudget();
+    const granted = await requestsInAWindow(budget, (_, atMs) =>
+      budget.answer(119, WINDOW_MS, RESET + atMs * 100),
+    );
+    expect(granted).toBe(120);
+  });
+
+  it('the next one counts from nothing, although it came two seconds before the end that was told', async () => {
+    const { budget, company, pass, request, answer } = virtualBudget();
+    await request(answer(70));
+    pass(28_000);
+    await request(answer(119, WINDOW_MS, RESET + WINDOW_MS));
+    expect((await budget.read(company)).remaining).toBe(119);
+    for (let left = 118; left >= 0; left--) await request(answer(left, 30_000, RESET + WINDOW_MS));
+  });
+});
+
+describe('a window that the service still names after the end that it told', () => {
+  const SKEW_MS = 25_000;
+  const reset = (window: number) => RESET + window * WINDOW_MS;
+
+  /** Uses up a window whose end is told too early, from its beginning; answers how long the budget waits then. */
+  async function useUp({ request, refusal, answer, pass }: ReturnType<typeof virtualBudget>, window: number) {
+    const told = WINDOW_MS - SKEW_MS;
+    await request(answer(1, told, reset(window)));
+    await request(answer(0, told - 10, reset(window)));
+    const { waitMs } = await refusal();
+    pass(waitMs);
+    return waitMs;
+  }
+
+  const refused = ({ answer }: ReturnType<typeof virtualBudget>, window: number, forMs: number) => ({
+    ...answer(0, 0, reset(window)),
+    block: { forMs, bucketOnly: false },
+  });
+
+  it('costs a refusal in two windows; from then on its end is where it is', async () => {
+    const budget = virtualBudget();
+    for (const window of [0, 1]) {
+      expect(await useUp(budget, window)).toBeLessThan(WINDOW_MS - SKEW_MS);
+      await budget.request(refused(budget, window, SKEW_MS));
+      expect((await budget.refusal()).waitMs).toBe(SKEW_MS);
+      budget.pass(SKEW_MS);
+    }
+    const waited = await useUp(budget, 2);
+    expect(waited).toBeGreaterThanOrEqual(WINDOW_MS - 100);
+    expect(waited).toBeLessThanOrEqual(WINDOW_MS + 1_000);
+  });
+
+  it('is asked for by one at a time from the first time on', async () => {
+    const budget = virtualBudget();
+    await useUp(budget, 0);
+    const together = [await budget.acquire(), await budget.acquire(), await budget.acquire()];
+    for (const permit of together) await budget.budget.settle(permit, refused(budget, 0, SKEW_MS));
+    budget.pass(SKEW_MS);
+    await useUp(budget, 1);
+    await budget.acquire();
+    expect((await budget.refusal()).why).toBe('probe');
+  });
+
+  it('is an accident when it comes once', async () => {
+    const budget = virtualBudget();
+    await useUp(budget, 0);
+    await budget.request(refused(budget, 0, SKEW_MS));
+    budget.pass(10 * WINDOW_MS);
+    await useUp(budget, 20);
+    await budget.request(refused(budget, 20, SKEW_MS));
+    budget.pass(SKEW_MS);
+    expect(await useUp(budget, 21)).toBeLessThan(WINDOW_MS - SKEW_MS);
+  });
+});
