@@ -6,6 +6,9 @@ import { serializeError } from './logging/serialize-error.ts';
 
 export type { Logger } from 'pino';
 
+/** How much of a log that cannot be written now is kept, in bytes; what comes then is lost. */
+const LONGEST_BACKLOG = 4 * 1024 * 1024;
+
 /** How and where to log. */
 export interface LoggerOptions {
   /** For people instead of one JSON object a line; by default in development on a terminal. */
@@ -26,7 +29,7 @@ export function createLogger(
 ): Logger {
   const wantsPretty =
     options.pretty ?? (!config.production && options.destination === undefined && process.stdout.isTTY);
-  const destination = options.destination ?? pino.destination({ fd: 1, sync: true });
+  const destination = options.destination ?? standardOutput();
   return pino(
     {
       level: config.logLevel,
@@ -42,6 +45,16 @@ export function createLogger(
     },
     wantsPretty ? (prettyStream(destination) ?? destination) : destination,
   );
+}
+
+/**
+ * A log that cannot be written, at a terminal that was closed or on a full disk, ends nothing: what it has to say is kept
+ * until it can be written, up to a limit.
+ */
+function standardOutput(): DestinationStream {
+  const output = pino.destination({ fd: 1, sync: true, maxLength: LONGEST_BACKLOG });
+  output.on('error', () => {});
+  return output;
 }
 
 /** Tells that a text is a secret, from now on, whatever line of the log it comes up in. */
