@@ -18,13 +18,14 @@ if (major < NEEDED_MAJOR) {
 module.enableCompileCache(fileURLToPath(new URL('../../node_modules/.cache/compiled', import.meta.url)));
 
 // npm hands a signal to the shell between it and us, which may end without handing it on: we would run on, unseen,
-// and keep the ports. So when that shell is gone, the signal counts as ours.
+// and keep the ports. So when that shell is gone, we are told to end: as a signal only where nobody listens for the
+// event, as the signal may have come to us, too, and a second one ends us at once.
 if (process.env.npm_lifecycle_event !== undefined) {
   const parent = process.ppid;
   const look = setInterval(() => {
     if (process.ppid === parent) return;
     clearInterval(look);
-    process.kill(process.pid, 'SIGTERM');
+    if (!process.emit('parentGone')) process.kill(process.pid, 'SIGTERM');
   }, PARENT_LOOK_MS);
   look.unref();
 }

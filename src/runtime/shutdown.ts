@@ -7,7 +7,11 @@ const DEFAULT_LIMIT_MS = 10_000;
  * and npm passes the signal on once more.
  */
 const SAME_WISH_MS = 500;
-const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+/**
+ * Ctrl-C, a supervisor, a terminal that was closed. `nohup` does not keep the last one away: Node undoes at its start
+ * what it inherits there, and a process cannot know of it.
+ */
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** What a shutdown is made of; all but the logger has a default for real processes. */
 export interface ShutdownOptions {
@@ -39,8 +43,8 @@ export interface Shutdown {
 }
 
 /**
- * Makes SIGINT, SIGTERM, uncaught exceptions and unhandled rejections end the process in order, within the limit.
- * A second signal, or the limit, ends it at once; the log then says what was still open.
+ * Makes SIGINT, SIGTERM, SIGHUP, uncaught exceptions and unhandled rejections end the process in order, within the
+ * limit. A second signal, or the limit, ends it at once; the log then says what was still open.
  */
 export function installShutdown(options: ShutdownOptions): Shutdown {
   const { logger, limitMs = DEFAULT_LIMIT_MS, signalCode = 0 } = options;
@@ -93,6 +97,8 @@ export function installShutdown(options: ShutdownOptions): Shutdown {
       }
     });
   }
+  // Told by preload.js. Whatever ended the parent may have signalled us as well: it is the same wish, however late.
+  source.on('parentGone', () => void stop('the process that started this one is gone', signalCode));
   const onFatal = (what: string) => (error: unknown) => {
     logger.fatal({ err: error }, what);
     void stop(what, 1);

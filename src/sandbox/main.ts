@@ -55,6 +55,6 @@ const options = optionsFromEnvironment(process.env);
 if (Array.isArray(options)) fail(...options);
 const sandbox = await start(options);
 process.stdout.write(banner(sandbox));
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => void sandbox.close().then(() => process.exit(0)));
 }

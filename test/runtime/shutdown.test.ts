@@ -1,7 +1,10 @@
 import { EventEmitter } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { installShutdown } from '../../src/runtime/shutdown.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { testLogger } from '../support/test-logger.ts';
 
 function setUp(limitMs = 10_000) {
@@ -109,6 +112,18 @@ describe('in a hurry', () => {
     drain();
     expect(await exited).toBe(0);
   });
+
+  it('takes the end of its parent, which a closed terminal ends as well, for no second signal', async () => {
+    const { shutdown, source, exited, clock, codes } = setUp();
+    const { promise: drained, resolve: drain } = Promise.withResolvers<void>();
+    shutdown.add('worker', () => drained);
+    source.emit('SIGHUP');
+    clock.now += 2_000;
+    expect(source.emit('parentGone'), 'nobody else has to signal').toBe(true);
+    expect(codes).toEqual([]);
+    drain();
+    expect(await exited).toBe(0);
+  });
 });
 
 describe('fatal errors', () => {
@@ -138,11 +153,28 @@ describe('fatal errors', () => {
 });
 
 describe('a real process', () => {
-  it('ends in order on SIGTERM, though a timer would keep it', async () => {
-    const entry = spawnEntry('test/support/shutdown-process.ts');
-    await entry.waitForOutput(/ready/);
-    expect(await entry.stop('SIGTERM')).toEqual({ code: 0, signal: null });
-    expect(entry.output()).toContain('closed in order');
+  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+    'ends in order on %s, though a timer would keep it',
+    async (signal) => {
+      const entry = spawnEntry('test/support/shutdown-process.ts');
+      await entry.waitForOutput(/ready/);
+      expect(await entry.stop(signal)).toEqual({ code: 0, signal: null });
+      expect(entry.output()).toContain(`"reason":"${signal}"`);
+      expect(entry.output()).toContain('closed in order');
+    },
+  );
+
+  // A terminal that was closed refuses whatever is written to it, as does this device.
+  it.skipIf(!existsSync('/dev/full'))('ends in order though nothing can be written to its log', async () => {
+    const file = join(tempDir(), 'closed');
+    const entry = spawnEntry(
+      'test/support/shutdown-process.ts',
+      {},
+      { args: ['touch', file], through: ['sh', '-c', 'exec "$@" > /dev/full', 'sh'] },
+    );
+    await entry.waitForOutput(/runs/);
+    expect(await entry.stop('SIGHUP'), entry.output()).toEqual({ code: 0, signal: null });
+    expect(existsSync(file)).toBe(true);
   });
 
   it('logs what nobody caught, and ends in order with code 1', async () => {

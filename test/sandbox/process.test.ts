@@ -84,20 +84,23 @@ test('every wrong variable is named', () => {
   ]);
 });
 
-test.each(['SIGTERM', 'SIGINT'] as const)('%s ends it at once, with a connection open', async (signal) => {
-  const entry = spawnEntry(ENTRY, { SANDBOX_PORT: '0' });
-  const [, address = ''] = await entry.waitForOutput(/API +(http:\S+)/);
-  const { hostname, port } = new URL(address);
-  expect(hostname).toBe('127.0.0.1');
-  const socket = connect(Number(port), hostname);
-  socket.write('GET /_sandbox/state HTTP/1.1\r\nhost: localhost\r\n\r\n');
-  await once(socket, 'data');
-  socket.on('error', () => socket.destroy());
-  const startedAt = performance.now();
-  expect(await entry.stop(signal)).toEqual({ code: 0, signal: null });
-  expect(performance.now() - startedAt).toBeLessThan(2_000);
-  socket.destroy();
-});
+test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+  '%s ends it at once, with a connection open',
+  async (signal) => {
+    const entry = spawnEntry(ENTRY, { SANDBOX_PORT: '0' });
+    const [, address = ''] = await entry.waitForOutput(/API +(http:\S+)/);
+    const { hostname, port } = new URL(address);
+    expect(hostname).toBe('127.0.0.1');
+    const socket = connect(Number(port), hostname);
+    socket.write('GET /_sandbox/state HTTP/1.1\r\nhost: localhost\r\n\r\n');
+    await once(socket, 'data');
+    socket.on('error', () => socket.destroy());
+    const startedAt = performance.now();
+    expect(await entry.stop(signal)).toEqual({ code: 0, signal: null });
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    socket.destroy();
+  },
+);
 
 test('a port in use is one clear line', async () => {
   const holder = createServer().listen(0, '127.0.0.1');

@@ -1,7 +1,7 @@
-/** Loaded into a process that is to fail where nobody catches it: SIGUSR2 throws, SIGHUP rejects. */
+/** Loaded into a process that is to fail where nobody catches it: SIGUSR2 throws, SIGQUIT rejects. */
 process.on('SIGUSR2', () => {
   throw new Error('nobody catches this');
 });
-process.on('SIGHUP', () => {
+process.on('SIGQUIT', () => {
   void Promise.reject(new Error('nobody handles this'));
 });

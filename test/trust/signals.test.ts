@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -15,7 +15,8 @@ const THROWER = join(import.meta.dirname, '../support/throw-on-signal.ts');
 const ENDS: [NodeJS.Signals, Exit, RegExp][] = [
   ['SIGTERM', { code: 0, signal: null }, /"reason":"SIGTERM","msg":"shutting down"/],
   ['SIGUSR2', { code: 1, signal: null }, /"level":"fatal".*nobody catches this.*"msg":"uncaught exception"/],
-  ['SIGHUP', { code: 1, signal: null }, /"level":"fatal".*nobody handles this.*"msg":"unhandled rejection"/],
+  ['SIGHUP', { code: 0, signal: null }, /"reason":"SIGHUP","msg":"shutting down"/],
+  ['SIGQUIT', { code: 1, signal: null }, /"level":"fatal".*nobody handles this.*"msg":"unhandled rejection"/],
 ];
 
 test('a worker that a signal or an error ends leaves nothing half done, and the next goes on where it stopped', async () => {
@@ -78,41 +79,54 @@ function isListening(port: number): Promise<boolean> {
   });
 }
 
-test.concurrent.for(['SIGINT', 'SIGTERM'] as const)(
+/** Runs `npm start` as the leader of a group of its own, ends it as `end` says, and looks that nothing of it is left. */
+async function startAndEnd(
+  end: (npm: ChildProcess, group: number) => unknown,
+  onTestFinished: (clear: () => void) => void,
+): Promise<void> {
+  const [port, sandboxPort] = [await findFreePort(), await findFreePort()];
+  const { PATH = '', HOME = '' } = process.env;
+  const npm = spawn('npm', ['start'], {
+    cwd: copyApp(),
+    env: { PATH, HOME, PORT: String(port), SANDBOX_PORT: String(sandboxPort), LOG_LEVEL: 'info' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const group = -(npm.pid ?? 0);
+  let output = '';
+  for (const stream of [npm.stdout, npm.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  }
+  // When nobody has its output any more: npm, the shell, the app, its Redis.
+  let isOver = false;
+  npm.once('close', () => {
+    isOver = true;
+  });
+  onTestFinished(() => {
+    if (!isOver) process.kill(group, 'SIGKILL');
+  });
+  await waitFor(() => /The partner app runs/.test(output), { what: 'npm start', timeoutMs: 20_000 });
+  const redis = Number(/"port":(\d+),"msg":"private Redis is up"/.exec(output)?.[1]);
+  expect(await isListening(redis)).toBe(true);
+
+  end(npm, group);
+  await waitFor(() => isOver, { what: 'npm and all below it to end', timeoutMs: 20_000 });
+  expect(output).toContain('"msg":"shut down"');
+  expect(output).not.toContain('a second signal');
+  for (const one of [port, sandboxPort]) expect(await isListening(one)).toBe(false);
+  await waitFor(async () => !(await isListening(redis)), { what: 'the private Redis to end' });
+}
+
+test.concurrent.for(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   'npm start under a supervisor, which sends %s to npm alone, ends everything in order',
   { timeout: 60_000 },
-  async (signal, { onTestFinished }) => {
-    const [port, sandboxPort] = [await findFreePort(), await findFreePort()];
-    const { PATH = '', HOME = '' } = process.env;
-    const npm = spawn('npm', ['start'], {
-      cwd: copyApp(),
-      env: { PATH, HOME, PORT: String(port), SANDBOX_PORT: String(sandboxPort), LOG_LEVEL: 'info' },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-    });
-    const group = -(npm.pid ?? 0);
-    let output = '';
-    for (const stream of [npm.stdout, npm.stderr]) {
-      stream.setEncoding('utf8').on('data', (text: string) => {
-        output += text;
-      });
-    }
-    // When nobody has its output any more: npm, the shell, the app, its Redis.
-    let isOver = false;
-    npm.once('close', () => {
-      isOver = true;
-    });
-    onTestFinished(() => {
-      if (!isOver) process.kill(group, 'SIGKILL');
-    });
-    await waitFor(() => /The partner app runs/.test(output), { what: 'npm start', timeoutMs: 20_000 });
-    const redis = Number(/"port":(\d+),"msg":"private Redis is up"/.exec(output)?.[1]);
-    expect(await isListening(redis)).toBe(true);
+  (signal, { onTestFinished }) => startAndEnd((npm) => npm.kill(signal), onTestFinished),
+);
 
-    npm.kill(signal);
-    await waitFor(() => isOver, { what: 'npm and all below it to end', timeoutMs: 20_000 });
-    expect(output).toContain('"msg":"shut down"');
-    for (const one of [port, sandboxPort]) expect(await isListening(one)).toBe(false);
-    await waitFor(async () => !(await isListening(redis)), { what: 'the private Redis to end' });
-  },
+test.concurrent(
+  'npm start at a terminal that is closed, which sends SIGHUP to npm and all below it, ends everything in order',
+  { timeout: 60_000 },
+  ({ onTestFinished }) => startAndEnd((_npm, group) => process.kill(group, 'SIGHUP'), onTestFinished),
 );

@@ -6,7 +6,7 @@ async function endAll(): Promise<void> {
   process.exit(1);
 }
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void endAll());
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => void endAll());
 
 /**
  * Sees to it that what runs beside a bench does not outlive it when it is interrupted.
