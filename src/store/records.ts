@@ -1,3 +1,4 @@
+import { setImmediate as othersTurn } from 'node:timers/promises';
 import type { Database } from './database.ts';
 import { PORTION_LENGTH } from './portion.ts';
 import type { RecordPage, RecordReader, StoredRecord } from './record-types.ts';
@@ -45,8 +46,8 @@ export class RecordStore implements RecordReader {
     this.#removals = new RemovalStore(db);
   }
 
-  browse(instanceId: string, resource: string, options: BrowseOptions): Promise<RecordPage> {
-    return this.#db.atOnce(() => {
+  async browse(instanceId: string, resource: string, options: BrowseOptions): Promise<RecordPage> {
+    const { seqs, ...found } = await this.#db.atOnce(() => {
       const pending = this.#statements.pending.get(instanceId, resource)?.pending ?? 0;
       const search = options.search?.trim() ?? '';
       const found =
@@ -55,6 +56,14 @@ export class RecordStore implements RecordReader {
           : this.#search(instanceId, resource, search, options);
       return { ...found, pending };
     });
+    const records: StoredRecord[] = [];
+    for (const seq of seqs) {
+      const rows = await this.#db.atOnce(() => this.#statements.record.all(seq, instanceId, resource));
+      records.push(...rows.map(toStoredRecord));
+      // All of a document is read for its beginning.
+      if (rows.some(({ is_cut }) => is_cut === 1)) await othersTurn();
+    }
+    return { records, ...found };
   }
 
   async find(instanceId: string, resource: string, id: string): Promise<StoredRecord | undefined> {
@@ -70,7 +79,7 @@ export class RecordStore implements RecordReader {
       );
       for (const { seq, document } of rows) {
         if (document !== null) yield document;
-        else yield* await this.#large(seq);
+        else yield* await this.#large(seq, instanceId, resource);
       }
       const last = rows.at(-1);
       if (last === undefined) return;
@@ -89,14 +98,15 @@ export class RecordStore implements RecordReader {
   }
 
   /** One document, unless its record was deleted meanwhile. */
-  #large(seq: number): Promise<string[]> {
-    return this.#db.atOnce(() => this.#statements.large.all(seq).map(({ document }) => document));
+  #large(seq: number, instanceId: string, resource: string): Promise<string[]> {
+    const { large } = this.#statements;
+    return this.#db.atOnce(() => large.all(seq, instanceId, resource).map(({ document }) => document));
   }
 
   #list(instanceId: string, resource: string, { offset, limit }: BrowseOptions) {
     const { list, stored } = this.#statements;
     return {
-      records: list.all(instanceId, resource, limit, offset).map(toStoredRecord),
+      seqs: list.all(instanceId, resource, limit, offset).map(({ seq }) => seq),
       total: stored.get(instanceId, resource)?.stored ?? 0,
       hasMore: false,
       isShortened: false,
@@ -105,12 +115,12 @@ export class RecordStore implements RecordReader {
 
   #search(instanceId: string, resource: string, typed: string, { offset, limit }: BrowseOptions) {
     const found = searchQuery(typed, listMark(instanceId, resource));
-    if (found === undefined) return { records: [], total: 0, hasMore: false, isShortened: false };
-    const { matches, record } = this.#statements;
+    if (found === undefined) return { seqs: [], total: 0, hasMore: false, isShortened: false };
+    const { matches } = this.#statements;
     // At once for the page and the number: what begins the search takes the most of its time.
     const seqs = matches.all(found.query, instanceId, resource, MOST_COUNTED + 1);
     return {
-      records: seqs.slice(offset, offset + limit).flatMap(({ seq }) => record.all(seq).map(toStoredRecord)),
+      seqs: seqs.slice(offset, offset + limit).map(({ seq }) => seq),
       total: Math.min(seqs.length, MOST_COUNTED),
       hasMore: seqs.length > MOST_COUNTED,
       isShortened: found.isShortened,
@@ -123,14 +133,16 @@ function prepare(db: Database) {
   const shown = `id, substr(document, 1, ${MOST_SHOWN}) as document, updated_at, deleted_at,
     octet_length(document) > ${MOST_SHOWN}
       and (octet_length(document) > ${4 * MOST_SHOWN} or length(document) > ${MOST_SHOWN}) as is_cut`;
+  // By the list, too: where a copy was removed meanwhile, its numbers may be another's by now.
+  const live = `from records where seq = ? and list = ${LIST_OF} and deleted_at is null`;
   return {
     find: db.prepare<[string, string, id: string], ShownRow>(
       `select ${shown} from records where list = ${LIST_OF} and id = ?`,
     ),
-    list: db.prepare<[string, string, limit: number, offset: number], ShownRow>(`
-      select ${shown} from records where list = ${LIST_OF} and deleted_at is null
+    list: db.prepare<[string, string, limit: number, offset: number], { seq: number }>(`
+      select seq from records where list = ${LIST_OF} and deleted_at is null
       order by seq limit ? offset ?`),
-    record: db.prepare<[seq: number], ShownRow>(`select ${shown} from records where seq = ?`),
+    record: db.prepare<[seq: number, string, string], ShownRow>(`select ${shown} ${live}`),
     stored: db.prepare<[string, string], { stored: number }>(
       'select stored from runs where instance_id = ? and resource = ?',
     ),
@@ -138,9 +150,7 @@ function prepare(db: Database) {
       select seq, iif(octet_length(document) <= ${READ_AHEAD}, document, null) as document from records
       where list = ${LIST_OF} and deleted_at is null and seq > ?
       order by seq limit ?`),
-    large: db.prepare<[seq: number], { document: string }>(
-      'select document from records where seq = ? and deleted_at is null',
-    ),
+    large: db.prepare<[seq: number, string, string], { document: string }>(`select document ${live}`),
     // Looked up among the records of the list, as the index may be behind, and its words are told apart by a short mark.
     matches: db.prepare<[string, string, string, limit: number], { seq: number }>(`
       select seq from search cross join records on records.seq = search.rowid

@@ -113,6 +113,24 @@ test('of a large document the beginning is read for a page, and all of it for th
   expect(await collect(records.stream(large.instanceId, 'contacts'))).toEqual(documents);
 });
 
+test('others have their turn between the large documents of a page', async () => {
+  const { claim: large } = await store.claimRun();
+  const texts = Array.from({ length: 10 }, (_, n) => `{"id":"${n}","x":"word ${'x'.repeat(150_000)}"}`);
+  await store.write(large, texts);
+  await store.index();
+  for (const search of ['', 'word']) {
+    let turns = 0;
+    let next = setImmediate(function count() {
+      turns += 1;
+      next = setImmediate(count);
+    });
+    const page = await records.browse(large.instanceId, 'contacts', { search, offset: 0, limit: 50 });
+    clearImmediate(next);
+    expect(page.records.map(({ id }) => Number(id))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect(turns).toBeGreaterThanOrEqual(9);
+  }
+});
+
 test('another instance or another resource has none of them', async () => {
   const stranger = await store.addInstance();
   const options = { offset: 0, limit: 50 };
