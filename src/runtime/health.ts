@@ -1,4 +1,7 @@
-import { redactText } from './logging/redaction.ts';
+import { hideSecrets, shownPart } from './logging/hide-secrets.ts';
+
+/** How much is told of what is wrong, in UTF-16 units. */
+const LONGEST_REASON = 1_000;
 
 /** Whether the process can do its work, and what stands in its way. */
 export interface Readiness {
@@ -29,7 +32,7 @@ async function outcomeOf(check: () => Promise<unknown>, timeoutMs: number): Prom
   try {
     return await Promise.race([late, check().then(() => 'ok')]);
   } catch (error) {
-    return redactText(error instanceof Error ? error.message : String(error));
+    return hideSecrets(shownPart(error instanceof Error ? error.message : String(error), LONGEST_REASON));
   } finally {
     clearTimeout(timer);
   }

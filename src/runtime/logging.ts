@@ -1,10 +1,12 @@
 import { createRequire } from 'node:module';
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { hideSecrets } from './logging/hide-secrets.ts';
 import { knownSecrets } from './logging/known-secrets.ts';
-import { redactText, redactValues } from './logging/redaction.ts';
+import { redactValues } from './logging/redact-values.ts';
 import { serializeError } from './logging/serialize-error.ts';
 
 export type { Logger } from 'pino';
+export { hideSecrets } from './logging/hide-secrets.ts';
 
 /** How much of a log that cannot be written now is kept, in bytes; what comes then is lost. */
 const LONGEST_BACKLOG = 4 * 1024 * 1024;
@@ -60,11 +62,6 @@ function standardOutput(): DestinationStream {
 /** Tells that a text is a secret, from now on, whatever line of the log it comes up in. */
 export function rememberSecret(secret: string): void {
   knownSecrets.add(secret);
-}
-
-/** Leaves out of a text what looks like a credential, and every secret that this process has had in its hands. */
-export function hideSecrets(text: string): string {
-  return redactText(knownSecrets.hide(text));
 }
 
 /** pino-pretty is a development dependency: where it is not installed, the log is JSON. */

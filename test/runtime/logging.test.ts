@@ -1,7 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { ServiceError, toServiceError } from '../../src/client/errors.ts';
-import { createLogger } from '../../src/runtime/logging.ts';
+import { createLogger, rememberSecret } from '../../src/runtime/logging.ts';
 import { testLogger } from '../support/test-logger.ts';
 
 const SECRET = 'hush.A1b2C3d4E5f6';
@@ -165,6 +166,26 @@ describe('errors', () => {
       code: 'OAUTH_RESPONSE_IS_NOT_CONFORM',
       status: 503,
     });
+  });
+
+  it('are logged by their beginning where they are long, with their frames, and no secret is split', () => {
+    const { logger, lines, text } = testLogger();
+    const token = `at_${randomBytes(32).toString('base64url')}`;
+    rememberSecret(token);
+    // The cut falls on every place of the token once.
+    for (const index of token.split('').keys()) {
+      const message = `${'word '.repeat(800).slice(index)}${token} ${'a-'.repeat(150_000)}`;
+      const facts = { code: message, name: `E ${message}` };
+      logger.warn({ err: Object.assign(new Error(message), facts) }, 'long');
+    }
+    expect(lines).toHaveLength(token.length);
+    for (const { err } of lines) {
+      const { message, stack } = err as { message: string; stack: string };
+      expect(JSON.stringify(err).length).toBeLessThan(20_000);
+      expect(message).toMatch(/^[word ]{3000}.*…$/);
+      expect(stack).toContain('logging.test.ts');
+    }
+    expect(text()).not.toContain(token.slice(0, 5));
   });
 
   it('may be anything, and go round in circles', () => {

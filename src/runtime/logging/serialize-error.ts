@@ -1,6 +1,15 @@
 import { isExpected } from './expected-errors.ts';
+import { shownPart } from './hide-secrets.ts';
 
 const MAX_CAUSES = 5;
+
+/** How much of a message, of a stack's frames, and of a name or another field is logged, in UTF-16 units. */
+const LONGEST_MESSAGE = 4_000;
+const LONGEST_FRAMES = 8_000;
+const LONGEST_FIELD = 200;
+
+/** How the first frame of a stack begins, behind the message. */
+const FRAME = '\n    at ';
 
 /** Only these fields of an error are logged: others carry requests, answers and with them tokens. */
 const KNOWN_FIELDS = ['code', 'errno', 'syscall', 'status', 'statusCode', 'error', 'failure'] as const;
@@ -23,13 +32,18 @@ export interface SerializedError {
  */
 export function serializeError(error: unknown, outer: readonly Error[] = []): SerializedError {
   if (!(error instanceof Error)) {
-    return { type: typeof error, message: typeof error === 'string' ? error : 'not an Error' };
+    const message = typeof error === 'string' ? shownPart(error, LONGEST_MESSAGE) : 'not an Error';
+    return { type: typeof error, message };
   }
-  const serialized: SerializedError = { type: error.name, message: error.message };
-  if (error.stack !== undefined && !isExpected(error, outer)) serialized.stack = error.stack;
+  const serialized: SerializedError = {
+    type: shownPart(error.name, LONGEST_FIELD),
+    message: shownPart(error.message, LONGEST_MESSAGE),
+  };
+  if (error.stack !== undefined && !isExpected(error, outer)) serialized.stack = shownStack(error.stack);
   for (const field of KNOWN_FIELDS) {
     const value: unknown = Reflect.get(error, field);
-    if (typeof value === 'number' || typeof value === 'string') serialized[field] = value;
+    if (typeof value === 'number') serialized[field] = value;
+    else if (typeof value === 'string') serialized[field] = shownPart(value, LONGEST_FIELD);
   }
   const cause: unknown = error.cause ?? (error instanceof AggregateError ? error.errors[0] : undefined);
   if (cause instanceof Error || typeof cause === 'string') {
@@ -39,4 +53,11 @@ export function serializeError(error: unknown, outer: readonly Error[] = []): Se
     if (typeof cause.status === 'number') serialized.status ??= cause.status;
   }
   return serialized;
+}
+
+/** A stack repeats the message: however long that is, the frames are shown, too. */
+function shownStack(stack: string): string {
+  const end = stack.indexOf(FRAME);
+  if (end === -1) return shownPart(stack, LONGEST_MESSAGE);
+  return shownPart(stack.slice(0, end), LONGEST_MESSAGE) + shownPart(stack.slice(end), LONGEST_FRAMES);
 }
