@@ -1,3 +1,8 @@
+import { cutText } from './cut-text.ts';
+
+/** How much is repeated of what went wrong in the app itself, in UTF-16 units. */
+const LONGEST_REASON = 1_000;
+
 /**
  * What to do about a failure, as data:
  * - `wait`: try again later, the run is unharmed; `retryAfterMs` says when, if the service told
@@ -55,5 +60,7 @@ export function rejectedAgain(cause?: ServiceError): ServiceError {
 export function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   const reason = error instanceof Error ? error.message : String(error);
-  return new ServiceError('wait', `The app itself had trouble: ${reason}`, { cause: error });
+  return new ServiceError('wait', `The app itself had trouble: ${cutText(reason, LONGEST_REASON)}`, {
+    cause: error,
+  });
 }

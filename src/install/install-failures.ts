@@ -1,5 +1,9 @@
+import { cutText } from '../client/cut-text.ts';
 import { oauthErrorOf, responseOf } from '../tokens/token-errors.ts';
 import { InstallError, type InstallFailure } from './install-types.ts';
+
+/** How much of the service's own words a message repeats, in UTF-16 units. */
+const LONGEST_QUOTE = 300;
 
 /** Who may authorize is told in words alone, which are the service's own. */
 function meansAdministrator(description: string | null | undefined): boolean {
@@ -26,7 +30,7 @@ export function authorizeFailure(error: string, description: string | null): Ins
     return new InstallError('denied', 'The authorization was declined at the service.');
   }
   const words = description === null ? error : `${error}: ${description}`;
-  return new InstallError('refused', `The service answered with an error: ${words.slice(0, 300)}`);
+  return new InstallError('refused', `The service answered with an error: ${cutText(words, LONGEST_QUOTE)}`);
 }
 
 const BY_CODE: Record<string, { failure: InstallFailure; message: string }> = {
@@ -79,7 +83,11 @@ export function exchangeFailure(error: unknown): InstallError {
   if (meansAdministrator(refusal.description)) return administratorNeeded(error);
   const known = Object.hasOwn(BY_CODE, refusal.code) ? BY_CODE[refusal.code] : undefined;
   if (known !== undefined) return new InstallError(known.failure, known.message, { cause: error });
-  return new InstallError('refused', `The service refused the exchange of the code (${refusal.code}).`, {
-    cause: error,
-  });
+  return new InstallError(
+    'refused',
+    `The service refused the exchange of the code (${cutText(refusal.code, LONGEST_QUOTE)}).`,
+    {
+      cause: error,
+    },
+  );
 }

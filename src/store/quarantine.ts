@@ -9,6 +9,9 @@ const MOST_KEPT = 100;
 /** How much of an item's text is kept, in UTF-16 units. */
 const EXCERPT_LENGTH = 500;
 
+/** So much behind it is looked at, too: a secret that the cut splits is found by what of it stands there. */
+const BEHIND_EXCERPT = 256;
+
 /** Something in a list that the copy cannot keep, for people to look at. */
 export interface QuarantinedItem {
   reason: string;
@@ -41,8 +44,10 @@ export class QuarantineStore {
     for (const { text, reason } of items) {
       const hash = documentHash(text);
       if (again.run(now, list, hash).changes > 0 || room <= 0) continue;
-      const hidden = this.#hideSecrets(text.slice(0, EXCERPT_LENGTH));
-      const excerpt = hidden.slice(0, EXCERPT_LENGTH).toWellFormed();
+      const isCut = text.length > EXCERPT_LENGTH + BEHIND_EXCERPT;
+      const hidden = this.#hideSecrets(text.slice(0, EXCERPT_LENGTH + BEHIND_EXCERPT));
+      const end = isCut ? Math.max(0, hidden.length - BEHIND_EXCERPT) : hidden.length;
+      const excerpt = hidden.slice(0, Math.min(end, EXCERPT_LENGTH)).toWellFormed();
       keep.run(list, hash, reason, excerpt, text.length, now, now);
       room--;
     }

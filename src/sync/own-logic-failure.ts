@@ -1,3 +1,4 @@
+import { cutText } from '../client/cut-text.ts';
 import { ServiceError, type ServiceErrorFacts } from '../client/errors.ts';
 import { LONGEST_RETRY_AFTER_MS } from '../client/retry-timing.ts';
 import { WINDOW_MS } from '../contract/limits.ts';
@@ -85,7 +86,7 @@ function withinReason(waitMs: unknown): number | undefined {
 
 function reasonOf(error: unknown): string {
   try {
-    return String(error instanceof Error ? error.message : error).slice(0, LONGEST_REASON);
+    return cutText(String(error instanceof Error ? error.message : error), LONGEST_REASON);
   } catch {
     return 'it threw something that says nothing.';
   }

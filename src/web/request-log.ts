@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Request, RequestHandler } from 'express';
 import type { Logger } from 'pino';
+import { cutPath } from '../client/cut-text.ts';
 
 declare global {
   namespace Express {
@@ -16,6 +17,9 @@ const SANE_REQUEST_ID = /^[\w.:-]{8,64}$/;
 
 /** Asked every few seconds by machines and open pages: worth a line only while somebody looks for it. */
 const QUIET_PATHS = /^\/(?:healthz|readyz|metrics|assets\/.*|instances\/[^/]+\/(?:status|live))$/;
+
+/** No address of the app is longer: of others the beginning is logged, in UTF-16 units. */
+const LONGEST_PATH = 256;
 
 /** What is measured of a request to the web app. */
 export interface RequestFacts {
@@ -62,7 +66,7 @@ export function requestLog(logger: Logger, onRequest?: (facts: RequestFacts) => 
       onRequest?.({ method: req.method, route: routeOf(req, path), status, durationMs });
       const facts = {
         method: req.method,
-        path,
+        path: cutPath(path, LONGEST_PATH),
         status,
         ms: Math.round(durationMs),
         ...(res.writableFinished ? {} : { aborted: true }),

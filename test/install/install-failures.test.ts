@@ -44,6 +44,11 @@ test.each([
   expect(installError.message).not.toContain('secret-code');
 });
 
+test('at the token route, a refusal is repeated by its beginning at the most', () => {
+  const long = exchangeFailure(responseBodyError(`slow_down ${'a-'.repeat(20_000)}`));
+  expect(long.message).toBe('The service refused the exchange of the code (slow_down …).');
+});
+
 test('at the token route, a refusal for want of an administrator is told as that', () => {
   const response = new Response(null, { status: 400 });
   const cause = { error: 'invalid_grant', error_description: 'Only administrators may authorize.' };

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { QuarantineStore } from '../../src/store/quarantine.ts';
 import { NOW, openTestStore } from './test-store.ts';
 
 const store = await openTestStore();
@@ -18,6 +19,26 @@ test('what cannot be kept is kept for a look: its beginning, its length, the rea
 
   await store.write(claim, [long], { next: NEXT, now: NOW + 5 });
   expect(await quarantine.list(claim, 5)).toMatchObject([{ first_seen_at: NOW, seen_at: NOW + 5 }]);
+});
+
+test('a secret that begins in what is kept and ends behind it leaves no beginning there', async () => {
+  const token = 'at_0123456789abcdefghijklmnopqrstuv';
+  const hiding = new QuarantineStore(store.db, (text) => text.replaceAll(token, '[redacted]'));
+  const { claim } = await store.claimRun();
+  const { list } = await store.db
+    .selectFrom('runs')
+    .select('list')
+    .where('instance_id', '=', claim.instanceId)
+    .where('resource', '=', claim.resource)
+    .executeTakeFirstOrThrow();
+  const items = [470, 490, 499].map((at) => ({
+    text: `${'x'.repeat(at)}${token}${'y'.repeat(at)}`,
+    reason: 'It has no id.',
+  }));
+  await store.db.writeAtOnce(() => hiding.keepNow(list, items, NOW));
+  const kept = await hiding.list(claim, 5);
+  expect(kept).toHaveLength(3);
+  for (const { excerpt } of kept) expect(excerpt).not.toContain('at_');
 });
 
 test('a hundred different ones of a list, whatever comes; those are noted again also when it is full', async () => {

@@ -73,6 +73,11 @@ describe('an error of the own logic', () => {
     );
   });
 
+  it('is shown by its beginning, up to a word’s end, where it says very much', async () => {
+    const error = await failure(new Error(`${'row '.repeat(240)}${'a-'.repeat(150_000)}`));
+    expect(error.message).toMatch(/: (?:row )+…$/);
+  });
+
   it('that is a call which has to wait, says for how long, and for whom', async () => {
     const facts = { status: 429, retryAfterMs: 70_000, tier: '2' };
     const error = await failure(new ServiceError('wait', 'Slow down (429).', facts));

@@ -64,6 +64,14 @@ describe('the line of a request', () => {
     expect(levels('/instances/ins_quiet')).toContain('info');
   });
 
+  it('holds the beginning of a path that is far too long, and costs no more for it', async () => {
+    const path = `/nowhere/${'a-'.repeat(7_000)}`;
+    await factsOf(1, () => web.browser().get(path));
+    const paths = web.log.lines.map((line) => String(line.path ?? ''));
+    expect(paths).toContain('/nowhere/…');
+    expect(Math.max(...paths.map(({ length }) => length))).toBeLessThan(300);
+  });
+
   it('names instance and request as the lines of the workers do', () => {
     const installed = web.log.lines.find(({ msg }) => msg === 'installed');
     expect(installed).toMatchObject({ instanceId: 'ins_measured', requestId: expect.any(String) });
