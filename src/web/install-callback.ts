@@ -14,6 +14,7 @@ import {
   rememberInstance,
   saveSession,
 } from './session-actions.ts';
+import { takeRenewal } from './session-cookie.ts';
 import type { WebDependencies } from './web-dependencies.ts';
 
 /** Longer than a state can live. */
@@ -152,6 +153,7 @@ export class InstallCallback {
     await regenerateSession(req);
     Object.assign(req.session, installed);
     await saveSession(req);
+    await takeRenewal(this.#deps.redis, req.sessionID);
     const name = handoverName(req, query);
     if (name === undefined) return;
     await within(this.#deps.redis.set(name, SESSION_PREFIX + req.sessionID, 'EX', HANDOVER_SECONDS));

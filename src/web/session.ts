@@ -63,6 +63,7 @@ export function cookieOptions(https: boolean): CookieOptions {
 
 /**
  * Sessions in Redis: 30 days from the last visit, none for visitors who only look.
+ * The cookie is set by every answer; `browserSessions` leaves it out of most.
  * SameSite=Lax and not Strict, as the service's redirect to the callback has to bring the cookie along.
  */
 export function sessions(options: SessionOptions): RequestHandler {

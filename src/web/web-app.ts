@@ -15,7 +15,7 @@ import { logoutRoutes } from './routes/logout.ts';
 import { operationsRoutes } from './routes/operations.ts';
 import { recordRoutes } from './routes/records.ts';
 import { securityHeaders } from './security.ts';
-import { sessions } from './session.ts';
+import { browserSessions } from './session-cookie.ts';
 import type { WebDependencies } from './web-dependencies.ts';
 
 export type { OperationsOverview, WebDependencies, WebResource } from './web-dependencies.ts';
@@ -55,7 +55,7 @@ export function createWebApp(deps: WebDependencies): Express {
   app.use(healthRoutes(deps));
   app.use('/assets', assets());
   app.use(operationsRoutes(deps, renderPage));
-  app.use(sessions({ redis: deps.redis, secret: deps.sessionSecret, https }));
+  app.use(browserSessions({ redis: deps.redis, secret: deps.sessionSecret, https }));
   app.use(landingRoutes(deps, renderPage, now));
   app.use(logoutRoutes(live, https));
   app.use(installRoutes(deps));

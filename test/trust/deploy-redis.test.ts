@@ -30,7 +30,10 @@ const FORMS: [RegExp, string][] = [
   [/^budget:\{[^}]+\}:blocked:/, 'string'],
   [/^budget:\{[^}]+\}:pace$/, 'hash'],
   [/^session:/, 'string'],
-  [/^(limit|lock|operator-known|ended-session|install-handover|install-session|install-claim):/, 'string'],
+  [
+    /^(limit|lock|operator-known|ended-session|install-handover|install-session|install-claim|session-cookie):/,
+    'string',
+  ],
 ];
 
 test('both versions work on one company side by side: its limit is kept, and each finishes what it knows', async () => {
