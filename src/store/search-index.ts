@@ -1,5 +1,6 @@
 import type { Database } from './database.ts';
 import { documentValues } from './document-values.ts';
+import { PORTION_LENGTH } from './portion.ts';
 import { listMark, MOST_TEXT, markedWords } from './search-words.ts';
 
 /** Puts records into the queue: their list, their `seq`s as JSON, and how many they are. */
@@ -71,7 +72,7 @@ export class SearchIndex {
   /**
    * Works on the oldest entry of the queue.
    *
-   * @param limit of how many records at the most; the others are left to the next portion
+   * @param limit of how many records at the most, fewer where they are large; the others are left to the next portion
    * @returns undefined when the queue is empty
    */
   async indexPortion(limit: number): Promise<IndexedPortion | undefined> {
@@ -80,7 +81,7 @@ export class SearchIndex {
     this.#options.onEntry?.(row.place);
     const seqs: number[] = JSON.parse(row.seqs);
     const read = await this.#db.atOnce(() => this.#read(row, seqs.slice(0, limit)));
-    const done = await this.#db.writeAtOnce(() => this.#write(row, read, seqs.slice(limit)));
+    const done = await this.#db.writeAtOnce(() => this.#write(row, read, seqs.slice(read.length)));
     this.#after = done.length === 0 ? row.place : (this.#options.behind ?? 0);
     // In a transaction of its own, so that a page may come in between.
     await this.#db.writeAtOnce(() => this.#statements.merge.run());
@@ -96,12 +97,22 @@ export class SearchIndex {
     return oldest.get(this.#after) ?? (this.#after > 0 ? oldest.get(0) : undefined);
   }
 
+  /** The first of these records, until they make a portion. */
   #read({ list, instance_id, resource }: QueueRow, seqs: number[]): ReadRecord[] {
     const mark = listMark(instance_id, resource);
-    return seqs.map((seq) => {
+    const read: ReadRecord[] = [];
+    let length = 0;
+    for (const seq of seqs) {
+      if (length >= PORTION_LENGTH) break;
       const found = this.#statements.record.get(seq, list);
-      return { seq, hash: found?.hash, words: found === undefined ? '' : readWords(found.document, mark) };
-    });
+      read.push({
+        seq,
+        hash: found?.hash,
+        words: found === undefined ? '' : readWords(found.document, mark),
+      });
+      length += found?.document.length ?? 0;
+    }
+    return read;
   }
 
   /** Returns those that were written; those that were changed since they were read are left to the next portion. */

@@ -246,3 +246,20 @@ test('no run of an instance begins while its copy is being removed; a removal th
   expect(await store.count(claim.instanceId, 'contacts')).toBe(0);
   expect(await runs.claim(claim)).toMatchObject({ stored: 0 });
 });
+
+test('a portion of large records ends by their size, and the next goes on behind it', async () => {
+  const { claim } = await store.claimRun();
+  const documents = Array.from(
+    { length: 12 },
+    (_, n) => `{"id":"${n}","x":"w${n} ${'x'.repeat(1_000_000)}"}`,
+  );
+  await store.write(claim, documents, { next });
+  const portions: number[] = [];
+  for (let done = await index.indexPortion(50); done !== undefined; done = await index.indexPortion(50)) {
+    portions.push(done.records);
+  }
+  expect(portions).toEqual([5, 5, 2]);
+  for (const text of ['w0', 'w4', 'w5', 'w11']) {
+    expect(await search(claim.instanceId, text)).toMatchObject({ pending: 0, total: 1 });
+  }
+});
