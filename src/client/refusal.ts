@@ -40,9 +40,7 @@ export function refusalOf(answer: HttpAnswer, now: number): ServiceError | undef
     return new ServiceError(
       'give_up',
       `The service answered with a redirect (${status}), which is not followed.`,
-      {
-        status,
-      },
+      facts,
     );
   }
   return new ServiceError(

@@ -169,7 +169,7 @@ function prepare(db: Database) {
     run: db.prepare<[Record<string, string | number | null>], Run>(`
       update runs set cursor = :next, phase = iif(:next is null, 'deletions', 'pages'), pages = pages + 1,
         records = records + :records, skipped = skipped + :skipped, stored = stored + :stored,
-        attempt = 0, own_tries = 0, own_since = null, error = null
+        attempt = 0, own_tries = 0, own_since = null, waits = 0, stuck_since = null, error = null
       where instance_id = :instanceId and resource = :resource and fence = :fence
         and exists (select 1 from instances where id = :instanceId and status = 'active')
       returning *`),

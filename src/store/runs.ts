@@ -1,6 +1,7 @@
 import type Sqlite from 'better-sqlite3';
 import { type Selectable, sql, type Updateable } from 'kysely';
 import type { Database } from './database.ts';
+import { type StartOptions, startRun, UNSTARTED } from './run-start.ts';
 import type { RunTable } from './schema.ts';
 
 export type Run = Selectable<RunTable>;
@@ -18,26 +19,6 @@ export const LIST_OF = '(select list from runs where instance_id = ? and resourc
 export interface RunClaim extends RunKey {
   fence: number;
 }
-
-const UNSTARTED = {
-  state: 'idle',
-  phase: 'pages',
-  fence: 0,
-  cursor: null,
-  pages: 0,
-  records: 0,
-  skipped: 0,
-  deleted: 0,
-  stored: 0,
-  attempt: 0,
-  own_tries: 0,
-  own_since: null,
-  error: null,
-  waiting_until: null,
-  waiting_for: null,
-  started_at: null,
-  finished_at: null,
-} as const;
 
 /**
  * The table of runs. A run goes idle → waiting → running → idle; it waits (for the limit, for a retry, for its
@@ -70,56 +51,9 @@ export class RunStore {
     return this.#db.selectFrom('runs').selectAll().where('instance_id', '=', instanceId).execute();
   }
 
-  /**
-   * Starts a run that is not under way: at the first page, having seen nothing; or where it stopped, when it
-   * failed on something that may pass (its cursor was kept then).
-   *
-   * @param now milliseconds since 1970
-   * @returns whether a run was started; false when one is under way
-   */
-  async start(key: RunKey, now: number): Promise<boolean> {
-    const begun = {
-      state: 'waiting',
-      waiting_for: 'turn',
-      attempt: 0,
-      error: null,
-      finished_at: null,
-    } as const;
-    const resumed = await this.#db
-      .updateTable('runs')
-      .set(begun)
-      .where('instance_id', '=', key.instanceId)
-      .where('resource', '=', key.resource)
-      .where('state', '=', 'failed')
-      .where((where) => where.or([where('cursor', 'is not', null), where('phase', '=', 'deletions')]))
-      .executeTakeFirst();
-    if (resumed.numUpdatedRows > 0n) return true;
-    const anew = { ...UNSTARTED, ...begun, started_at: now };
-    const { fence: _fence, stored: _stored, ...restarted } = anew;
-    return this.#db.transaction().execute(async (transaction) => {
-      const started = await transaction
-        .insertInto('runs')
-        .values({ ...anew, instance_id: key.instanceId, resource: key.resource })
-        .onConflict((conflict) =>
-          conflict
-            .columns(['instance_id', 'resource'])
-            .doUpdateSet(restarted)
-            .where('runs.state', 'in', ['idle', 'failed']),
-        )
-        .executeTakeFirst();
-      if ((started.numInsertedOrUpdatedRows ?? 0n) === 0n) return false;
-      await transaction
-        .deleteFrom('seen_ranges')
-        .where('list', '=', (list) =>
-          list
-            .selectFrom('runs')
-            .select('list')
-            .where('instance_id', '=', key.instanceId)
-            .where('resource', '=', key.resource),
-        )
-        .execute();
-      return true;
-    });
+  /** Starts a run that is not under way, as {@link startRun} does. */
+  start(key: RunKey, now: number, options?: StartOptions): Promise<boolean> {
+    return startRun(this.#db, key, now, options);
   }
 
   /**
@@ -172,7 +106,11 @@ export class RunStore {
       attempt?: number;
       /** Of the own logic on the next batch: how often it has failed, and since when (milliseconds since 1970). */
       own?: { tries: number; since: number };
-      error?: string;
+      /** How many waits the service has asked for in a row. */
+      waits?: number;
+      /** Since when the run is stuck at its place (milliseconds since 1970). */
+      stuckSince?: number | null;
+      error?: string | null;
     },
   ): Promise<boolean> {
     return this.#update(claim, {
@@ -181,6 +119,8 @@ export class RunStore {
       waiting_until: waiting.until,
       ...(waiting.attempt === undefined ? {} : { attempt: waiting.attempt }),
       ...(waiting.own === undefined ? {} : { own_tries: waiting.own.tries, own_since: waiting.own.since }),
+      ...(waiting.waits === undefined ? {} : { waits: waiting.waits }),
+      ...(waiting.stuckSince === undefined ? {} : { stuck_since: waiting.stuckSince }),
       ...(waiting.error === undefined ? {} : { error: waiting.error }),
     });
   }
@@ -193,16 +133,21 @@ export class RunStore {
   /**
    * Ends the run as failed.
    *
-   * @param keepsPlace whether the next start may go on where this one stopped
+   * @param failure `keepsPlace` whether the next start may go on where this one stopped; `stuckSince` since when the run
+   *   is stuck there (milliseconds since 1970), if it is
    */
-  fail(claim: RunClaim, failure: { error: string; keepsPlace: boolean; now: number }): Promise<boolean> {
+  fail(
+    claim: RunClaim,
+    failure: { error: string; keepsPlace: boolean; stuckSince?: number | null; now: number },
+  ): Promise<boolean> {
     return this.#update(claim, {
       state: 'failed',
       error: failure.error,
       waiting_for: null,
       waiting_until: null,
       finished_at: failure.now,
-      ...(failure.keepsPlace ? {} : { cursor: null, phase: 'pages' as const }),
+      ...(failure.stuckSince === undefined ? {} : { stuck_since: failure.stuckSince }),
+      ...(failure.keepsPlace ? {} : { cursor: null, phase: 'pages' as const, waits: 0, stuck_since: null }),
     });
   }
 
@@ -213,6 +158,8 @@ export class RunStore {
       phase: 'pages',
       cursor: null,
       attempt: 0,
+      waits: 0,
+      stuck_since: null,
       error: null,
       waiting_for: null,
       waiting_until: null,

@@ -1,6 +1,7 @@
 import type { InstanceStore } from '../store/instances.ts';
 import type { ParkedStore } from '../store/parked-batches.ts';
 import type { RecordStore } from '../store/records.ts';
+import type { StartOptions } from '../store/run-start.ts';
 import type { RunKey, RunStore } from '../store/runs.ts';
 import type { TokenStore } from '../store/tokens.ts';
 import type { Resource } from './resources.ts';
@@ -41,11 +42,12 @@ export class SyncControl implements InstanceControl {
     return { ...status, notice: STORE_NOTICE };
   }
 
-  /** Starts what is not under way; what waits to be tried again is tried at once. */
+  /** Starts what is not under way; what waits to be tried again is tried at once, and what is stuck begins anew. */
   async syncNow(instanceId: string): Promise<void> {
     const instance = await this.#parts.instances.find(instanceId);
     if (instance?.status !== 'active') return;
-    await this.#start(this.#parts.resources.map(({ name }) => ({ instanceId, resource: name })));
+    const keys = this.#parts.resources.map(({ name }) => ({ instanceId, resource: name }));
+    await this.#start(keys, { leavesStuck: true });
   }
 
   /** Sees to it that every parked batch is tried soon: by the run under way before its next pages, or by a new one. */
@@ -71,9 +73,9 @@ export class SyncControl implements InstanceControl {
     await this.#parts.enqueue(unfinished.map(({ resource }) => ({ instanceId, resource })));
   }
 
-  async #start(keys: readonly RunKey[]): Promise<void> {
+  async #start(keys: readonly RunKey[], options: StartOptions = {}): Promise<void> {
     const now = (this.#parts.now ?? Date.now)();
-    for (const key of keys) await this.#parts.runs.start(key, now);
+    for (const key of keys) await this.#parts.runs.start(key, now, options);
     await this.#parts.enqueue(keys);
   }
 

@@ -11,10 +11,11 @@ import type { SliceContext, SliceWork, SyncParts } from './slice-parts.ts';
 const SHORT_WAIT_MS = 1_000;
 
 /**
- * Why there is no page: the limit grants none until then (milliseconds since 1970); or the run is somebody else's by
+ * Why there is no page: the limit grants none until then (milliseconds since 1970), or the service has asked for no
+ * request until then; or the run is somebody else's by
  * now, or its instance not active any more.
  */
-type NoPage = { until: number } | { isLost: true };
+type NoPage = { until: number; isBlocked: boolean } | { isLost: true };
 
 export type PageRead = { page: ListPage } | NoPage;
 
@@ -44,6 +45,7 @@ export class PageReader {
   #kept = 0;
   // For this slice only: another process may renew it, and a disconnect must end its use.
   #token: HeldToken | undefined;
+  #pageError: unknown;
 
   /** @param isTurnOver whether no more is to be asked for, after so many pages */
   constructor(
@@ -96,6 +98,11 @@ export class PageReader {
     return (await this.#isOurs()) ? { page } : { isLost: true };
   }
 
+  /** Whether an error is what came of asking for a page: neither of its token nor of the app itself. */
+  isOfPage(error: unknown): boolean {
+    return error instanceof ServiceError && error === this.#pageError;
+  }
+
   /** Breaks off what is under way, and waits until every permit is given back. */
   async drop(): Promise<void> {
     this.#context.signal.removeEventListener('abort', this.#breakOff);
@@ -137,8 +144,9 @@ export class PageReader {
         try {
           return await this.#ask(url, permit, text, check);
         } catch (error) {
-          if (!(error instanceof ServiceError) || error.remedy !== 'refresh') throw error;
-          if (rejected !== undefined) throw rejectedAgain(error);
+          const isRejected = error instanceof ServiceError && error.remedy === 'refresh';
+          this.#pageError = isRejected ? rejectedAgain(error) : error;
+          if (!isRejected || rejected !== undefined) throw this.#pageError;
           rejected = text;
         }
       }
@@ -204,7 +212,7 @@ export class PageReader {
    *
    * @param first an admission that was asked for already, with its place
    */
-  async #admit(first?: Admission): Promise<Permit | { until: number }> {
+  async #admit(first?: Admission): Promise<Permit | { until: number; isBlocked: boolean }> {
     const { gate, waits } = this.#context;
     const { claim } = this.#work;
     for (let known = first; ; known = undefined) {
@@ -217,7 +225,7 @@ export class PageReader {
       gate.leave();
       const until = now + admission.waitMs;
       waits.wait(claim, until, now);
-      if (admission.waitMs > SHORT_WAIT_MS) return { until };
+      if (admission.waitMs > SHORT_WAIT_MS) return { until, isBlocked: admission.why === 'blocked' };
       await sleep(admission.waitMs, undefined, { signal: this.#broken.signal });
     }
   }

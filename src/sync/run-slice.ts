@@ -42,7 +42,8 @@ export async function runSlice(parts: SyncParts, key: RunKey, context: SliceCont
       await checkProgress(parts, key, run);
       const read = await reader.read(run);
       if ('until' in read) {
-        await parts.runs.wait(work.claim, { for: 'limit', until: read.until });
+        const isAsked = read.isBlocked && run.error !== null;
+        await parts.runs.wait(work.claim, { for: isAsked ? 'retry' : 'limit', until: read.until });
         return { kind: 'wait', until: read.until, pages: run.pages };
       }
       const written = 'page' in read ? await writePage(parts, work, run, read.page, context) : undefined;
@@ -61,7 +62,7 @@ export async function runSlice(parts: SyncParts, key: RunKey, context: SliceCont
     }
     return { kind: 'ended' };
   } catch (error) {
-    return await endSlice(parts, work.claim, run, error, context);
+    return await endSlice(parts, work.claim, run, error, context, reader.isOfPage(error));
   } finally {
     await reader.drop();
   }

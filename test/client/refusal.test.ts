@@ -59,6 +59,10 @@ test('5xx without retry-after leaves the pause to us', () => {
   expect(refuse(503)?.retryAfterMs).toBeUndefined();
 });
 
+test.each([301, 307, 403, 409, 423, 503])('%d: a wait that is asked for goes along', (status) => {
+  expect(refuse(status, { 'retry-after': '2' })).toMatchObject({ status, retryAfterMs: 2_000 });
+});
+
 test('401 is about the token alone: it blocks nothing', () => {
   expect(refuse(401, { 'retry-after': '30' })?.retryAfterMs).toBeUndefined();
 });

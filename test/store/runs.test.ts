@@ -206,3 +206,35 @@ test('runs are found by instance', async () => {
     'conversations',
   ]);
 });
+
+test.each([
+  ['failed', 'anew'],
+  ['waiting for a further try', 'anew'],
+  ['being worked on', 'where it is'],
+] as const)('a stuck run that is %s goes on %s when somebody wants it to begin', async (state, how) => {
+  const { claim } = await store.claimRun();
+  await store.write(claim, ['{"id":"1"}'], { next: 'https://x.example/p2' });
+  await runs.fail(claim, { error: 'no page', keepsPlace: true, stuckSince: NOW, now: NOW });
+  if (state !== 'failed') {
+    await runs.start(claim, NOW + 1);
+    const { fence } = (await runs.claim(claim)) ?? expect.unreachable();
+    if (state !== 'being worked on') await runs.wait({ ...claim, fence }, { for: 'retry', until: NOW });
+  }
+  expect(await runs.start(claim, NOW + 5, { leavesStuck: true })).toBe(how === 'anew');
+  expect(await read(claim)).toMatchObject(
+    how === 'anew'
+      ? { state: 'waiting', cursor: null, pages: 0, stored: 1, stuck_since: null, started_at: NOW + 5 }
+      : { state: 'running', cursor: 'https://x.example/p2', pages: 1, stuck_since: NOW },
+  );
+  expect(await store.deletions.seenCount(claim)).toBe(how === 'anew' ? 0 : 1);
+});
+
+test('a run that is not stuck keeps its place whoever starts it', async () => {
+  const { claim } = await store.claimRun();
+  await store.write(claim, ['{"id":"1"}'], { next: 'https://x.example/p2' });
+  await runs.wait(claim, { for: 'retry', until: NOW });
+  expect(await runs.start(claim, NOW + 5, { leavesStuck: true })).toBe(false);
+  await runs.fail(claim, { error: 'Redis', keepsPlace: true, now: NOW });
+  expect(await runs.start(claim, NOW + 5, { leavesStuck: true })).toBe(true);
+  expect(await read(claim)).toMatchObject({ cursor: 'https://x.example/p2', pages: 1 });
+});

@@ -8,6 +8,9 @@ const CONTACTS = 150;
 /** As often as a page may fail before its run does. */
 const OFTEN = 7;
 
+/** As often as a refusal that does not pass by itself is waited out. */
+const PATIENTLY = 6;
+
 const { control, log, session } = await startTestApp({ sandbox: { windowMs: 1_000 } });
 
 /** The header's value; a date is given as "date+2", in seconds from the service's now. */
@@ -52,6 +55,10 @@ test.concurrent.each<[number, string, string | undefined, number, number]>([
     [status, 'nothing', '0', OFTEN, 50],
     [status, 'less than nothing', '-30', 2, 50],
   ]),
+  ...[307, 403, 409, 423].flatMap((status): [number, string, string | undefined, number, number][] => [
+    [status, 'whole seconds', '1', 1, 1_000],
+    [status, 'nothing', '0', PATIENTLY, 50],
+  ]),
   [429, 'no value at all', undefined, 1, 50],
   [429, 'words', 'soon', 1, 50],
 ])(
@@ -78,10 +85,19 @@ test.concurrent.each([
   [503, 'Fri, 31 Dec 9999 23:59:59 GMT'],
 ])('%d with retry-after: %s holds its company up for a bounded time, and no other', async (status, said) => {
   const { browser, company, id } = await refusedCompany(status, said, 1);
+  const shown =
+    status === 429
+      ? { waiting_for: 'limit', error: null }
+      : {
+          waiting_for: 'retry',
+          error: expect.stringMatching(
+            /^The service has trouble \(503.*It asked to wait before the next try\.$/,
+          ),
+        };
   const held = await waitForStatus(
     browser,
     id,
-    ({ resources }) => resources.contacts?.waiting_for === 'limit',
+    ({ resources }) => resources.contacts?.waiting_for === shown.waiting_for,
   );
   const until = Date.parse(held.resources.contacts?.waiting_until ?? '');
   expect(until - Date.now()).toBeGreaterThan(LONGEST_RETRY_AFTER_MS / 2);
@@ -101,10 +117,25 @@ test.concurrent.each([
 
   expect((await readStatus(browser, id)).resources.contacts).toMatchObject({
     state: 'waiting',
-    waiting_for: 'limit',
     waiting_until: held.resources.contacts?.waiting_until,
-    error: null,
+    ...shown,
   });
   expect((await askedFor(company.id)).length).toBe(1);
+  expect(failuresOf(id)).toEqual([]);
+});
+
+test.concurrent('a service that asks for waits without an end is shown as in trouble, not as the limit', async () => {
+  const { browser, company, id } = await refusedCompany(503, '0.3', 1_000);
+  await waitForStatus(browser, id, ({ resources }) => Boolean(resources.contacts?.error));
+  const shown = new Set<unknown>();
+  while ((await askedFor(company.id)).length < 8) {
+    const { state, waiting_for, error } = (await readStatus(browser, id)).resources.contacts ?? {};
+    shown.add(error);
+    expect([null, 'retry', 'turn'], `${state}`).toContain(waiting_for);
+  }
+  expect([...shown]).toEqual([
+    expect.stringMatching(/^The service has trouble \(503.*It asked to wait before the next try\.$/),
+  ]);
+  expect((await browser.get(`/instances/${id}`)).body).toContain('The service has trouble (503');
   expect(failuresOf(id)).toEqual([]);
 });

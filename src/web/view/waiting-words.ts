@@ -4,6 +4,9 @@ import { formatAhead, listOf } from './format.ts';
 import type { InstanceWords } from './instance-words.ts';
 import { type TroubleKind, troubleKind } from './trouble-kind.ts';
 
+/** How an error ends after which the service asked for a wait (src/sync/slice-failure.ts). */
+const ASKED_TO_WAIT = / It asked to wait before the next try\.$/;
+
 /** A resource with the title that it has on the page. */
 export interface NamedResource {
   title: string;
@@ -39,10 +42,13 @@ function retryWords(retried: NamedResource[], ahead: string): InstanceWords {
       next: `It tries again by itself, ${ahead}. If that does not help, the people who run the app have to look: what went wrong stands below.`,
     };
   }
+  const isAsked = retried.every(({ status }) => ASKED_TO_WAIT.test(status.error ?? ''));
   return {
     tone: 'wait',
-    label: 'Trying again',
-    headline: 'The service did not answer as it should.',
+    label: isAsked ? 'Waiting for the service' : 'Trying again',
+    headline: isAsked
+      ? 'The service has trouble, and asked to wait.'
+      : 'The service did not answer as it should.',
     next: `The app tries again by itself, ${ahead}. There is nothing to do.`,
   };
 }

@@ -67,6 +67,16 @@ describe('instanceWords', () => {
     expect(service.headline).toContain('The service did not answer');
   });
 
+  it('says that it is the service that has trouble and asked to wait, where it did', () => {
+    const error = 'The service has trouble (503: maintenance). It asked to wait before the next try.';
+    const said = withContacts({ state: 'waiting', waiting_for: 'retry', waiting_until: at(23_000), error });
+    expect(said).toMatchObject({
+      label: 'Waiting for the service',
+      headline: 'The service has trouble, and asked to wait.',
+      next: 'The app tries again by itself, in 23 s. There is nothing to do.',
+    });
+  });
+
   it('does not blame the service for the app’s own trouble', () => {
     const error = 'The app itself had trouble: Redis could not be reached.';
     const said = withContacts({ state: 'waiting', waiting_for: 'retry', waiting_until: at(23_000), error });

@@ -1,0 +1,101 @@
+import type { Database } from './database.ts';
+import type { RunKey } from './runs.ts';
+
+/** A run of which nothing has been done. */
+export const UNSTARTED = {
+  state: 'idle',
+  phase: 'pages',
+  fence: 0,
+  cursor: null,
+  pages: 0,
+  records: 0,
+  skipped: 0,
+  deleted: 0,
+  stored: 0,
+  attempt: 0,
+  own_tries: 0,
+  own_since: null,
+  waits: 0,
+  stuck_since: null,
+  error: null,
+  waiting_until: null,
+  waiting_for: null,
+  started_at: null,
+  finished_at: null,
+} as const;
+
+/** How a run is started. */
+export interface StartOptions {
+  /** A run that is stuck gives its place up and begins anew, also while it waits for another try. */
+  leavesStuck?: boolean;
+}
+
+/**
+ * Starts a run that is not under way: at the first page, having seen nothing; or where it stopped, when it
+ * failed on something that may pass (its cursor was kept then).
+ *
+ * @param now milliseconds since 1970
+ * @returns whether a run was started; false when one is under way
+ */
+export async function startRun(
+  db: Database,
+  key: RunKey,
+  now: number,
+  { leavesStuck = false }: StartOptions = {},
+): Promise<boolean> {
+  const begun = {
+    state: 'waiting',
+    waiting_for: 'turn',
+    attempt: 0,
+    error: null,
+    finished_at: null,
+  } as const;
+  const resumed = await db
+    .updateTable('runs')
+    .set(begun)
+    .where('instance_id', '=', key.instanceId)
+    .where('resource', '=', key.resource)
+    .where('state', '=', 'failed')
+    .where((where) => where.or([where('cursor', 'is not', null), where('phase', '=', 'deletions')]))
+    .$if(leavesStuck, (query) => query.where('stuck_since', 'is', null))
+    .executeTakeFirst();
+  if (resumed.numUpdatedRows > 0n) return true;
+  const anew = { ...UNSTARTED, ...begun, started_at: now };
+  const { fence: _fence, stored: _stored, ...restarted } = anew;
+  return db.transaction().execute(async (transaction) => {
+    const started = await transaction
+      .insertInto('runs')
+      .values({ ...anew, instance_id: key.instanceId, resource: key.resource })
+      .onConflict((conflict) =>
+        conflict
+          .columns(['instance_id', 'resource'])
+          .doUpdateSet(restarted)
+          .where((where) =>
+            where.or([
+              where('runs.state', 'in', ['idle', 'failed']),
+              ...(leavesStuck
+                ? [
+                    where.and([
+                      where('runs.waiting_for', '=', 'retry'),
+                      where('runs.stuck_since', 'is not', null),
+                    ]),
+                  ]
+                : []),
+            ]),
+          ),
+      )
+      .executeTakeFirst();
+    if ((started.numInsertedOrUpdatedRows ?? 0n) === 0n) return false;
+    await transaction
+      .deleteFrom('seen_ranges')
+      .where('list', '=', (list) =>
+        list
+          .selectFrom('runs')
+          .select('list')
+          .where('instance_id', '=', key.instanceId)
+          .where('resource', '=', key.resource),
+      )
+      .execute();
+    return true;
+  });
+}
