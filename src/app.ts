@@ -20,6 +20,7 @@ import { Presence } from './runtime/presence.ts';
 import { checkRedis, createRedis } from './runtime/redis.ts';
 import { openDatabase } from './store/database.ts';
 import { DeletionStore } from './store/deletions.ts';
+import { failedWith } from './store/failed-runs.ts';
 import { InstanceStore } from './store/instances.ts';
 import { PageStore } from './store/pages.ts';
 import { ParkedStore } from './store/parked-batches.ts';
@@ -36,9 +37,10 @@ import type { SyncParts } from './sync/slice-parts.ts';
 import { StatusReader } from './sync/status.ts';
 import { RedisLock } from './tokens/lock.ts';
 import { OAuthClient } from './tokens/oauth-client.ts';
+import { openVault } from './tokens/open-vault.ts';
 import { RefreshPauses } from './tokens/refresh-pauses.ts';
 import { Tokens } from './tokens/tokens.ts';
-import { Vault } from './tokens/vault.ts';
+import { missingKeyMessages } from './tokens/vault.ts';
 import { type ListeningWeb, listen } from './web/listen.ts';
 
 /** How often the web app sees to it that it knows the service's time, in milliseconds. */
@@ -68,7 +70,7 @@ export interface App {
  *
  * @param redisUrl of the Redis that all processes share
  * @param options.ownLogic instead of the integrator's function
- * @throws when the database cannot be opened
+ * @throws when the database cannot be opened, or a key is not the one that its tokens are under
  */
 export async function createApp(
   config: Config,
@@ -80,6 +82,10 @@ export async function createApp(
   const db = await openDatabase(config.databaseUrl, (waitedMs) =>
     logger.warn({ waitedMs }, 'another process changes the database: waiting for it'),
   );
+  const vault = await openVault(new TokenStore(db), config.tokenKeys, {
+    onSecret: rememberSecret,
+    onAwake: (instanceId) => logger.info({ instanceId }, 'the tokens open again: the grant goes on'),
+  }).catch((error) => db.destroy().then(() => Promise.reject(error)));
   const store = watchStore(() => db.check(), logger);
   const redis = createRedis(redisUrl, 'general', logger);
   const queues = createQueues(redis, logger);
@@ -129,7 +135,7 @@ export async function createApp(
     oauth,
     store: stores.tokens,
     instances: stores.instances,
-    vault: new Vault(config.tokenKeys, rememberSecret),
+    vault,
     lock: new RedisLock(redis),
     pauses: new RefreshPauses(redis),
     clock,
@@ -240,7 +246,10 @@ export async function createApp(
         queues,
         sync,
         onFirstTurn: ({ waitMs }) => metrics.jobWaitSeconds.observe(waitMs / 1_000),
-        schedule: shared,
+        schedule: {
+          ...shared,
+          overcome: () => failedWith(db, missingKeyMessages(vault.keyIds).map(hideSecrets)),
+        },
         index: { databaseUrl: config.databaseUrl },
         takeOver: {
           processes: new Presence(presenceDir(config), processId),

@@ -1,6 +1,7 @@
 import { boot } from './boot.ts';
 import { openDatabase } from './store/database.ts';
 import { TokenStore } from './store/tokens.ts';
+import { proveKeys } from './tokens/key-checks.ts';
 import { reencryptTokens } from './tokens/reencrypt.ts';
 import { reencryptSummary } from './tokens/reencrypt-summary.ts';
 import { Vault } from './tokens/vault.ts';
@@ -9,10 +10,11 @@ await boot(async ({ config, shutdown }) => {
   const db = await openDatabase(config.databaseUrl);
   shutdown.add('database', () => db.destroy());
   const stopping = new AbortController();
-  const vault = new Vault(config.tokenKeys);
+  const [store, vault] = [new TokenStore(db), new Vault(config.tokenKeys)];
+  await proveKeys({ store, vault });
   process.stdout.write(`Encrypting all tokens under the key "${vault.sealingKeyId}".\n`);
   const work = reencryptTokens(
-    { store: new TokenStore(db), vault },
+    { store, vault },
     {
       signal: stopping.signal,
       onBatch: (seen) => process.stdout.write(`  ${seen} instances looked at\n`),

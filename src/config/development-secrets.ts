@@ -7,6 +7,7 @@ import { TOKEN_KEY_BYTES, type TokenKey } from './token-keys.ts';
 import { VARIABLES } from './variables.ts';
 
 const SESSION_SECRET_BYTES = 48;
+const KEY_ID_BYTES = 3;
 
 /** Name of the file that keeps the keys of development. */
 export const TOKEN_KEYS_FILE = 'token-keys';
@@ -57,7 +58,9 @@ export function withDevelopmentSecrets(
       'TOKEN_KEYS',
       VARIABLES.TOKEN_KEYS,
       TOKEN_KEYS_FILE,
-      () => `dev:${randomBytes(TOKEN_KEY_BYTES).toString('base64')}`,
+      // Each has an id of its own, or a database that comes from another machine would find the wrong key under the right id.
+      () =>
+        `dev-${randomBytes(KEY_ID_BYTES).toString('hex')}:${randomBytes(TOKEN_KEY_BYTES).toString('base64')}`,
     );
   if (sessionSecret === undefined || tokenKeys === undefined) throw new ConfigError(problems);
   return { sessionSecret, tokenKeys };

@@ -30,6 +30,12 @@ export interface TokenTable {
   refreshes: number;
 }
 
+/** What tells the key that an id was first used for from any other: see `tokens/key-checks.ts`. */
+export interface KeyCheckTable {
+  key_id: string;
+  check_value: string;
+}
+
 /** The run of one resource of one instance: the current one, or else the last. All progress lives here. */
 export interface RunTable {
   /** Short for instance and resource, wherever there are many rows of a list. */
@@ -55,10 +61,6 @@ export interface RunTable {
   own_tries: number;
   /** When the own logic was first called with that batch, if it has failed on it. */
   own_since: number | null;
-  /** Waits in a row that the service has asked for at the page that comes next, other than by its limit (429). */
-  waits: number;
-  /** Since when no page has come from the cursor, though its tries were used up, or many waits kept; null for a page that may yet come. */
-  stuck_since: number | null;
   error: string | null;
   waiting_until: number | null;
   waiting_for: 'limit' | 'retry' | 'turn' | null;
@@ -126,6 +128,7 @@ export interface RemovalTable {
 export interface Schema {
   instances: InstanceTable;
   tokens: TokenTable;
+  key_checks: KeyCheckTable;
   runs: RunTable;
   records: RecordTable;
   seen_ranges: SeenRangeTable;

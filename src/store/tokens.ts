@@ -117,6 +117,66 @@ export class TokenStore {
     return result.numUpdatedRows > 0n;
   }
 
+  /** What tells the key that an id stands for from others; undefined when the id was never used. */
+  async keyCheck(keyId: string): Promise<string | undefined> {
+    const row = await this.#db
+      .selectFrom('key_checks')
+      .select('check_value')
+      .where('key_id', '=', keyId)
+      .executeTakeFirst();
+    return row?.check_value;
+  }
+
+  /** Keeps the check value of a key, if there is none for its id. @returns the one that stands */
+  async keepKeyCheck(keyId: string, checkValue: string): Promise<string> {
+    await this.#db.durably((transaction) =>
+      transaction
+        .insertInto('key_checks')
+        .values({ key_id: keyId, check_value: checkValue })
+        .onConflict((conflict) => conflict.doNothing())
+        .execute(),
+    );
+    return (await this.keyCheck(keyId)) ?? checkValue;
+  }
+
+  /**
+   * Takes the end of a grant back, if it was noted with these very words and the grant is still the one that was read.
+   *
+   * @returns whether the instance was awakened
+   */
+  async takeBackEnd(instanceId: string, readVersion: number, notices: readonly string[]): Promise<boolean> {
+    const result = await this.#db.durably((transaction) =>
+      transaction
+        .updateTable('instances')
+        .set({ status: 'active', notice: null })
+        .where('id', '=', instanceId)
+        .where('status', '=', 'needs_reauthorization')
+        .where('notice', 'in', notices)
+        .where((where) =>
+          where.exists(
+            where
+              .selectFrom('tokens')
+              .select('instance_id')
+              .whereRef('tokens.instance_id', '=', 'instances.id')
+              .where('version', '=', readVersion),
+          ),
+        )
+        .executeTakeFirst(),
+    );
+    return result.numUpdatedRows > 0n;
+  }
+
+  /** The tokens of the instances whose grant's end was noted with one of these words. */
+  listEnded(notices: readonly string[]): Promise<TokenRow[]> {
+    return this.#db
+      .selectFrom('instances')
+      .innerJoin('tokens', 'tokens.instance_id', 'instances.id')
+      .selectAll('tokens')
+      .where('instances.status', '=', 'needs_reauthorization')
+      .where('instances.notice', 'in', notices)
+      .execute();
+  }
+
   /** The sealed texts of the instances that come after one, in the order of their ids; `''` begins. */
   listSealed(after: string, most: number): Promise<SealedTokens[]> {
     return this.#db

@@ -10,6 +10,8 @@ export interface ScheduleParts {
   resources: readonly Resource[];
   /** From the end of one run to the start of the next, in milliseconds. */
   intervalMs: number;
+  /** Failed runs that what they failed on does not hold up any more. */
+  overcome?: () => Promise<RunKey[]>;
   now?: () => number;
 }
 
@@ -20,7 +22,7 @@ export function nextStartAt(ended: { failed: boolean; finishedAt: number }, inte
 
 /**
  * Starts every run that is due: resources that were never synced, finished runs after the interval, failed ones
- * somewhat sooner.
+ * somewhat sooner, and at once when what they failed on is over.
  *
  * @returns every run that is unfinished now, and so must have a job: what was in Redis may be gone. Those of resources
  *   that are not known here are left to the version of the app that knows them
@@ -32,6 +34,9 @@ export async function startDueRuns(parts: ScheduleParts): Promise<RunKey[]> {
     for (const key of await parts.runs.due(name, endedBefore(false), endedBefore(true))) {
       await parts.runs.start(key, now);
     }
+  }
+  for (const key of (await parts.overcome?.()) ?? []) {
+    if (parts.resources.some(({ name }) => name === key.resource)) await parts.runs.start(key, now);
   }
   const unfinished = await parts.runs.unfinished();
   // A run of a resource that this version of the app does not know is another version's.

@@ -1,9 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { SealedTokens, TokenStore } from '../store/tokens.ts';
+import { sealedBatches } from './sealed-batches.ts';
 import { type Vault, VaultError } from './vault.ts';
-
-/** Instances that one transaction writes: few enough to keep the app from writing for a moment only. */
-const BATCH = 100;
 
 /** Rounds over all instances at most: more are needed only while something writes under an older key all the time. */
 const MOST_ROUNDS = 5;
@@ -36,7 +34,7 @@ export async function reencryptTokens(
   let seen = 0;
   for (let rounds = 1; ; rounds++) {
     const round = { stale: 0, current: 0, unreadable: [] as ReencryptReport['unreadable'] };
-    for await (const rows of batches(store)) {
+    for await (const rows of sealedBatches(store)) {
       // SQLite answers without one: signals would not come through before the end.
       await turn();
       if (options.signal?.aborted) break;
@@ -58,16 +56,6 @@ export async function reencryptTokens(
       const current = Math.max(0, isDone ? round.current - renewed : round.current);
       return { renewed, current, unreadable: round.unreadable, isDone };
     }
-  }
-}
-
-async function* batches(store: TokenStore): AsyncGenerator<SealedTokens[]> {
-  for (let after = ''; ; ) {
-    const rows = await store.listSealed(after, BATCH);
-    const last = rows.at(-1);
-    if (last === undefined) return;
-    yield rows;
-    after = last.instance_id;
   }
 }
 

@@ -4,6 +4,7 @@ import type { InstanceStore } from '../store/instances.ts';
 import type { TokenRow, TokenStore } from '../store/tokens.ts';
 import { EarlyRefreshes } from './early-refreshes.ts';
 import { needsRefresh, ROTATION_RETRY_MS } from './expiry.ts';
+import { checkTriedKey, endNotice } from './key-checks.ts';
 import type { RedisLock } from './lock.ts';
 import type { Grant, OAuthClient } from './oauth-client.ts';
 import type { RefreshPauses } from './refresh-pauses.ts';
@@ -257,7 +258,7 @@ export class Tokens {
 
   /**
    * @throws ServiceError that the instance needs a new authorization, when what is stored cannot be read any more
-   * @throws VaultError when the key is missing, which whoever runs the app can put right
+   * @throws VaultError when the key is missing or the wrong one, which whoever runs the app can put right
    */
   async #open(row: TokenRow): Promise<{ accessToken: string; refreshToken: string }> {
     const { vault, store } = this.#parts;
@@ -271,6 +272,7 @@ export class Tokens {
       if (!(error instanceof VaultError) || !error.isLost) throw error;
       const newest = await store.find(instanceId);
       if (newest !== undefined && newest.version !== row.version) return this.#open(newest);
+      await checkTriedKey({ store, vault }, error);
       return this.#end(row, new ServiceError('reauthorize', error.message, { cause: error }));
     }
   }
@@ -278,11 +280,7 @@ export class Tokens {
   /** Ends a grant: the jobs stop, the dashboard says why and what to do, nothing is deleted. It is told once. */
   async #end(row: TokenRow, error: ServiceError): Promise<never> {
     const instanceId = row.instance_id;
-    const isNew = await this.#parts.store.reject(
-      instanceId,
-      row.version,
-      `${error.message} Authorize the app again to go on; everything copied so far is kept.`,
-    );
+    const isNew = await this.#parts.store.reject(instanceId, row.version, endNotice(error.message));
     if (isNew) this.#parts.onRefresh?.({ instanceId, outcome: 'rejected' });
     throw error;
   }

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 
 /** A key that encrypts tokens at rest: 32 bytes, with the id that envelopes name it by. */
 export interface VaultKey {
@@ -9,7 +9,7 @@ export interface VaultKey {
 /** What a sealed text is, and whose: it opens only as that. */
 export interface SealedFor {
   instanceId: string;
-  purpose: 'access_token' | 'refresh_token';
+  purpose: (typeof PURPOSES)[number];
 }
 
 /** A sealed text that cannot be opened. The message is for administrators and holds nothing of the text. */
@@ -17,10 +17,13 @@ export class VaultError extends Error {
   override readonly name = 'VaultError';
   /** Whether the text is lost (changed, damaged, moved); else it opens again as soon as its key is back. */
   readonly isLost: boolean;
+  /** The key that did not open a whole envelope: it is lost only if that is the right one, see `key-checks.ts`. */
+  readonly triedKeyId: string | undefined;
 
-  constructor(message: string, options: ErrorOptions & { isLost: boolean }) {
+  constructor(message: string, options: ErrorOptions & { isLost: boolean; triedKeyId?: string }) {
     super(message, options);
     this.isLost = options.isLost;
+    this.triedKeyId = options.triedKeyId;
   }
 }
 
@@ -28,6 +31,9 @@ const ALGORITHM = 'aes-256-gcm';
 const VERSION = 'v1';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
+const CHECK_BYTES = 32;
+
+const PURPOSES = ['access_token', 'refresh_token'] as const;
 
 /** The id of a key may hold dots; what comes after the last one cannot. */
 const ENVELOPE = /^v1\.([\w.-]{1,64})\.([\w-]+)$/;
@@ -59,14 +65,31 @@ export class Vault {
     return this.#sealing.id;
   }
 
+  /** Ids of all keys. */
+  get keyIds(): string[] {
+    return [...this.#keys.keys()];
+  }
+
   /** Ids of the keys that only open what was sealed before. */
   get olderKeyIds(): string[] {
-    return [...this.#keys.keys()].filter((id) => id !== this.#sealing.id);
+    return this.keyIds.filter((id) => id !== this.#sealing.id);
+  }
+
+  /** What tells the key of this id from others, and nothing about it; undefined without such a key. */
+  checkValue(keyId: string): string | undefined {
+    const key = this.#keys.get(keyId);
+    if (key === undefined) return undefined;
+    return Buffer.from(hkdfSync('sha256', key, '', `key check: ${keyId}`, CHECK_BYTES)).toString('base64url');
+  }
+
+  /** The id of the key that an envelope says it was sealed with. */
+  keyIdOf(envelope: string): string | undefined {
+    return ENVELOPE.exec(envelope)?.[1];
   }
 
   /** Whether an envelope names the key that seals now; only opening it tells whether that is true. */
   isCurrent(envelope: string): boolean {
-    return ENVELOPE.exec(envelope)?.[1] === this.#sealing.id;
+    return this.keyIdOf(envelope) === this.#sealing.id;
   }
 
   /** Encrypts a text for one place. */
@@ -85,7 +108,7 @@ export class Vault {
    * @throws VaultError when the key is not there, or the envelope was changed or belongs elsewhere
    */
   open(envelope: string, place: SealedFor): string {
-    const what = `The stored ${place.purpose.replace('_', ' ')}`;
+    const what = called(place.purpose);
     const [, keyId = '', data = ''] = ENVELOPE.exec(envelope) ?? [];
     const sealed = Buffer.from(data, 'base64url');
     // Decoding passes over what does not belong there; an envelope is only what was written.
@@ -94,10 +117,7 @@ export class Vault {
     }
     const key = this.#keys.get(keyId);
     if (key === undefined) {
-      throw new VaultError(
-        `${what} was encrypted with the key "${keyId}", which TOKEN_KEYS does not hold: whoever runs this app has to put that key back.`,
-        { isLost: false },
-      );
+      throw new VaultError(withoutKey(what, keyId), { isLost: false });
     }
     const decipher = createDecipheriv(ALGORITHM, key, sealed.subarray(0, IV_BYTES), {
       authTagLength: TAG_BYTES,
@@ -110,7 +130,7 @@ export class Vault {
       this.#onSecret(text);
       return text;
     } catch (error) {
-      throw new VaultError(`${what} was changed, or belongs elsewhere.`, { cause: error, isLost: true });
+      throw new VaultError(changed(what), { cause: error, isLost: true, triedKeyId: keyId });
     }
   }
 }
@@ -118,3 +138,23 @@ export class Vault {
 function associatedData({ instanceId, purpose }: SealedFor, keyId: string): Buffer {
   return Buffer.from(JSON.stringify([VERSION, keyId, instanceId, purpose]), 'utf8');
 }
+
+function called(purpose: SealedFor['purpose']): string {
+  return `The stored ${purpose.replace('_', ' ')}`;
+}
+
+function withoutKey(what: string, keyId: string): string {
+  return `${what} was encrypted with the key "${keyId}", which TOKEN_KEYS does not hold: whoever runs this app has to put that key back.`;
+}
+
+function changed(what: string): string {
+  return `${what} was changed, or belongs elsewhere.`;
+}
+
+/** What is said of tokens whose key is missing, for each of these keys. */
+export function missingKeyMessages(keyIds: readonly string[]): string[] {
+  return keyIds.flatMap((id) => PURPOSES.map((purpose) => withoutKey(called(purpose), id)));
+}
+
+/** What is said of tokens that their key does not open. */
+export const CHANGED_MESSAGES: readonly string[] = PURPOSES.map((purpose) => changed(called(purpose)));

@@ -23,6 +23,8 @@ it('makes others elsewhere', () => {
   const other = loadConfig({}, { dataDir: tempDir() });
   expect(other.sessionSecret).not.toBe(one.sessionSecret);
   expect(other.tokenKeys).not.toEqual(one.tokenKeys);
+  // Or the tokens of one machine would look damaged on the other.
+  expect(other.tokenKeys[0]?.id).not.toBe(one.tokenKeys[0]?.id);
 });
 
 it('keeps to what is given', () => {

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { DeletionStore } from '../../src/store/deletions.ts';
+import { failedWith } from '../../src/store/failed-runs.ts';
 import { InstanceStore } from '../../src/store/instances.ts';
 import { PageStore } from '../../src/store/pages.ts';
 import { RecordStore } from '../../src/store/records.ts';
@@ -17,6 +18,8 @@ const MAY_SCAN = [
   /^select "instances"\."id" from "instances" left join "runs"/,
   // The grants that are due, one row a company: among them those that were noted by a wrong clock, which no order shows.
   /^select "tokens"\."instance_id" from "tokens" inner join "instances"/,
+  // Those whose tokens did not open, once at a start.
+  /^select "tokens"\.\* from "instances" inner join "tokens"/,
   // The oldest entry of a queue.
   /from search_queue join runs using \(list\) where place > \? order by place limit 1$/,
   /from removals limit 1$/,
@@ -60,6 +63,10 @@ test('no query of the dashboard, the sync or the upkeep goes through a whole tab
   await instances.setStatus(claim.instanceId, 'active', { from: ['active'] });
   await tokens.find(claim.instanceId);
   await tokens.due(NOW, NOW);
+  await tokens.keepKeyCheck('k1', 'x');
+  await tokens.listEnded(['x']);
+  await tokens.takeBackEnd(claim.instanceId, 1, ['x']);
+  await failedWith(db, ['x', 'y']);
   await runs.find(claim);
   await runs.list(claim.instanceId);
   await runs.unfinished();

@@ -1,0 +1,103 @@
+import { expect, test } from 'vitest';
+import { openDatabase } from '../../src/store/database.ts';
+import { TokenStore } from '../../src/store/tokens.ts';
+import { proveKeys, WrongKeyError } from '../../src/tokens/key-checks.ts';
+import { reencryptTokens } from '../../src/tokens/reencrypt.ts';
+import { Vault } from '../../src/tokens/vault.ts';
+import { spawnEntry } from '../support/spawn-entry.ts';
+import { instanceId, newKey, openEncrypted, tokenKeysValue } from '../trust/encrypted-tokens.ts';
+
+const [RIGHT, WRONG] = [newKey('k1'), newKey('k1')];
+
+type Key = typeof RIGHT;
+const prove = (store: TokenStore, ...keys: Key[]) => proveKeys({ store, vault: new Vault(keys) });
+
+test('where there are no tokens yet, the first key of an id is the right one', async () => {
+  const { store } = await openEncrypted(0, RIGHT);
+  await prove(store, RIGHT);
+  await prove(store, RIGHT);
+  await expect(prove(store, WRONG)).rejects.toThrow(WrongKeyError);
+  await expect(prove(store, WRONG)).rejects.toThrow(/another key under the id "k1"/);
+});
+
+test('in a database from before there were check values, only a key that opens a token is the right one', async () => {
+  const { store } = await openEncrypted(250, RIGHT);
+  await expect(prove(store, WRONG)).rejects.toThrow(/opens none of the tokens .*Put the right key back/);
+  expect(await store.keyCheck('k1')).toBeUndefined();
+  await prove(store, RIGHT);
+  await expect(prove(store, WRONG)).rejects.toThrow(/another key under the id "k1"/);
+});
+
+test('one token that opens is enough, wherever it stands', async () => {
+  const { db, store } = await openEncrypted(150, RIGHT);
+  await db
+    .updateTable('tokens')
+    .set({
+      access_token: 'v1.k1.AAAA',
+      refresh_token: new Vault([WRONG]).seal('x', { instanceId: 'x', purpose: 'refresh_token' }),
+    })
+    .where('instance_id', '!=', instanceId(149))
+    .execute();
+  await prove(store, RIGHT);
+  expect(await store.keyCheck('k1')).toBe(new Vault([RIGHT]).checkValue('k1'));
+});
+
+test('a wrong key among several keeps the others from being written, too', async () => {
+  const { store } = await openEncrypted(3, RIGHT);
+  const next = newKey('k2');
+  await expect(prove(store, next, WRONG)).rejects.toThrow(WrongKeyError);
+  expect(await store.keyCheck('k2')).toBeUndefined();
+});
+
+test('a check value says nothing about the key, and is another one under another id', () => {
+  const vault = new Vault([RIGHT, { ...RIGHT, id: 'k9' }]);
+  const [one, other] = [vault.checkValue('k1'), vault.checkValue('k9')];
+  expect(one).toMatch(/^[\w-]{43}$/);
+  expect(other).not.toBe(one);
+  expect(one).not.toBe(RIGHT.key.toString('base64url'));
+  expect(vault.checkValue('k3')).toBeUndefined();
+});
+
+test('after a change of the key the old id stays what it was: another key needs another id', async () => {
+  const { store } = await openEncrypted(5, RIGHT);
+  const next = newKey('k2');
+  await prove(store, next, RIGHT);
+  const both = new Vault([next, RIGHT]);
+  expect(await reencryptTokens({ store, vault: both })).toMatchObject({ renewed: 5, unreadable: [] });
+  await prove(store, next);
+  await expect(prove(store, next, WRONG)).rejects.toThrow(WrongKeyError);
+});
+
+test('a backup from before a key knows nothing of it: it is proven anew', async () => {
+  const { db, store } = await openEncrypted(5, RIGHT);
+  await prove(store, RIGHT);
+  await db.deleteFrom('key_checks').execute();
+  await prove(store, newKey('k2'), RIGHT);
+  await expect(prove(store, WRONG)).rejects.toThrow(WrongKeyError);
+});
+
+test.each([
+  ['no tokens', 0],
+  ['tokens from before there were check values', 20],
+])(
+  'of processes with different keys that start at the same time, with %s, those of one key go on',
+  async (_what, count) => {
+    const { url } = await openEncrypted(count, RIGHT);
+    const keys = [WRONG, RIGHT, WRONG, RIGHT];
+    const started = keys.map((key) =>
+      spawnEntry('src/reencrypt.ts', { DATABASE_URL: url, TOKEN_KEYS: tokenKeysValue([key]) }),
+    );
+    const codes = (await Promise.all(started.map(({ exited }) => exited))).map(({ code }) => code);
+    expect([
+      [0, 1, 0, 1],
+      [1, 0, 1, 0],
+    ]).toContainEqual(codes);
+    if (count > 0) expect(codes[1]).toBe(0);
+    const refused = started.filter((_one, index) => codes[index] === 1);
+    for (const one of refused) expect(one.output()).toMatch(/TOKEN_KEYS.*Put the right key back/);
+    const db = await openDatabase(url);
+    const winner = codes[1] === 0 ? RIGHT : WRONG;
+    expect(await new TokenStore(db).keyCheck('k1')).toBe(new Vault([winner]).checkValue('k1'));
+    await db.destroy();
+  },
+);
