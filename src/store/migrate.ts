@@ -9,6 +9,7 @@ import * as lists from './migrations/0004-lists.ts';
 import * as setAside from './migrations/0005-set-aside.ts';
 import * as ownSince from './migrations/0006-own-since.ts';
 import * as keyChecks from './migrations/0007-key-checks.ts';
+import * as stuckRuns from './migrations/0008-stuck-runs.ts';
 import { NewerSchemaError } from './newer-schema.ts';
 import type { Schema } from './schema.ts';
 
@@ -21,6 +22,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0005-set-aside': setAside,
   '0006-own-since': ownSince,
   '0007-key-checks': keyChecks,
+  '0008-stuck-runs': stuckRuns,
 };
 
 /** How soon the write lock is tried again, in milliseconds. */

@@ -61,6 +61,10 @@ export interface RunTable {
   own_tries: number;
   /** When the own logic was first called with that batch, if it has failed on it. */
   own_since: number | null;
+  /** Waits in a row that the service has asked for at the page that comes next, other than by its limit (429). */
+  waits: number;
+  /** Since when no page has come from the cursor, though its tries were used up, or many waits kept; null for a page that may yet come. */
+  stuck_since: number | null;
   error: string | null;
   waiting_until: number | null;
   waiting_for: 'limit' | 'retry' | 'turn' | null;
