@@ -1,4 +1,5 @@
 import { HEADER } from '../contract/headers.ts';
+import { cutText } from './cut-text.ts';
 import { ServiceError } from './errors.ts';
 import type { HttpAnswer } from './http.ts';
 import { parseHttpDate } from './http-date.ts';
@@ -59,7 +60,7 @@ function quote(body: string): string {
   try {
     const message = (JSON.parse(body) as { _error?: { message?: unknown } } | null)?._error?.message;
     if (typeof message !== 'string') return '';
-    return `: ${message.replace(/\s+/g, ' ').slice(0, LONGEST_QUOTE)}`;
+    return `: ${cutText(message.replace(/\s+/g, ' '), LONGEST_QUOTE)}`;
   } catch {
     return '';
   }
