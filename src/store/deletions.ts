@@ -101,12 +101,8 @@ function prepare(db: Database) {
     range: db.prepare<[instanceId: string, resource: string, after: number], SeqRange>(`
       select first, last from seen_ranges
       where list = ${LIST_OF} and first > ? order by first limit 1`),
-    // Ranges may overlap: of each counts what lies behind all that begin before it.
     seen: db.prepare<[instanceId: string, resource: string], { count: number }>(`
-      select coalesce(sum(max(0, last - max(first - 1, behind))), 0) as count from (
-        select first, last, coalesce(max(last) over (
-          order by first rows between unbounded preceding and 1 preceding), 0) as behind
-        from seen_ranges where list = ${LIST_OF})`),
+      select coalesce(sum(last - first + 1), 0) as count from seen_ranges where list = ${LIST_OF}`),
     gap: db.prepare<[string, string, after: number, before: number, limit: number], UnseenRecord>(`
       select seq, document from records
       where list = ${LIST_OF} and deleted_at is null and seq > ? and seq < ?

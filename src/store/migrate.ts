@@ -10,6 +10,7 @@ import * as setAside from './migrations/0005-set-aside.ts';
 import * as ownSince from './migrations/0006-own-since.ts';
 import * as keyChecks from './migrations/0007-key-checks.ts';
 import * as stuckRuns from './migrations/0008-stuck-runs.ts';
+import * as disjointRanges from './migrations/0009-disjoint-ranges.ts';
 import { NewerSchemaError } from './newer-schema.ts';
 import type { Schema } from './schema.ts';
 
@@ -23,6 +24,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0006-own-since': ownSince,
   '0007-key-checks': keyChecks,
   '0008-stuck-runs': stuckRuns,
+  '0009-disjoint-ranges': disjointRanges,
 };
 
 /** How soon the write lock is tried again, in milliseconds. */

@@ -99,7 +99,7 @@ export class PageStore {
   ): Promise<Run | undefined> {
     const { instanceId, resource, fence } = claim;
     const { inserts, updates, revived, seen } = changes.writes;
-    const { run, update, queue, see } = this.#statements;
+    const { run, update, queue, absorb, see } = this.#statements;
     return this.#db.writeAtOnce(() => {
       const written = run.get({
         next: page.next,
@@ -122,7 +122,10 @@ export class PageStore {
       };
       const toIndex = [...seqs.changed, ...seqs.created];
       if (toIndex.length > 0) queue.run(list, JSON.stringify(toIndex), toIndex.length);
-      for (const { first, last } of toRanges([...seen, ...fresh])) see.run({ list, first, last });
+      for (const { first, last } of toRanges([...seen, ...fresh])) {
+        const reached = absorb.all({ list, first, last }).map((row) => row.last);
+        see.run({ list, first, last: Math.max(last, ...reached) });
+      }
       if (changes.unusable.length > 0) this.#quarantine.keepNow(list, changes.unusable, now);
       if (parking !== undefined) this.#parked.parkNow(list, seqs, parking, now);
       return written;
@@ -178,8 +181,13 @@ function prepare(db: Database) {
     update: db.prepare<[hash: string, now: number, document: Buffer, seq: number]>(`
       update records set hash = ?, updated_at = ?, document = cast(? as text), deleted_at = null where seq = ?`),
     queue: db.prepare(QUEUE_FOR_SEARCH),
-    // A range that goes on where the one before ends becomes part of it. The parameters stand apart, as SQLite would plan
-    // a search by them anew whenever they are bound, which takes ten times as long as the rest.
+    // Ranges neither overlap nor touch: those that begin within a new one, or behind its end, become part of it, and it
+    // becomes part of the one that it begins in, or goes on where that ends. The parameters stand apart, as SQLite would
+    // plan a search by them anew whenever they are bound, which takes ten times as long as the rest.
+    absorb: db.prepare<[{ list: number; first: number; last: number }], { last: number }>(`
+      delete from seen_ranges
+      where list = (select :list) and first > (select :first) and first <= (select :last + 1)
+      returning last`),
     see: db.prepare<[{ list: number; first: number; last: number }]>(`
       with fresh (list, first, last) as (values (:list, :first, :last))
       insert into seen_ranges (list, first, last)

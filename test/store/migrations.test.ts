@@ -25,7 +25,7 @@ test('processes that open a new file at the same time all find the schema, made 
   const db = await openDatabase(url);
   const { done } = await describe(db);
   await db.destroy();
-  expect(done.length).toBe(8);
+  expect(done.length).toBe(9);
 });
 
 test('migrating again changes nothing, and keeps what is there', async () => {
@@ -65,5 +65,21 @@ test('what may not be lost is on the disk when it is written; readers do not wai
   expect(await pragma('journal_mode')).toBe('wal');
   expect(await pragma('synchronous')).toBe(1);
   expect(await pragma('foreign_keys')).toBe(1);
+  await db.destroy();
+});
+
+test('ranges of a run under way that overlap or touch become one', async () => {
+  const db = await openDatabase(`file:${tempDir()}/app.db`);
+  await sql`delete from kysely_migration where name = '0009-disjoint-ranges'`.execute(db);
+  await sql`insert into seen_ranges (list, first, last) values
+    (1, 2, 4), (1, 4, 6), (1, 5, 5), (1, 7, 9), (1, 11, 12), (2, 1, 20), (2, 3, 4), (2, 22, 22)`.execute(db);
+  await migrate(db);
+  const { rows } = await sql`select list, first, last from seen_ranges order by list, first`.execute(db);
+  expect(rows).toEqual([
+    { list: 1, first: 2, last: 9 },
+    { list: 1, first: 11, last: 12 },
+    { list: 2, first: 1, last: 20 },
+    { list: 2, first: 22, last: 22 },
+  ]);
   await db.destroy();
 });
