@@ -1,5 +1,7 @@
 import { csrfSync } from 'csrf-sync';
 import express, { type Request, type RequestHandler } from 'express';
+import type { Redis } from 'ioredis';
+import { changeSession } from './session-changes.ts';
 
 /** Name of the hidden field that each form carries. */
 const CSRF_FIELD = '_csrf';
@@ -21,7 +23,10 @@ export const checkedForm: RequestHandler[] = [
   protection.csrfSynchronisedProtection,
 ];
 
-/** The session's token for a form, made on first use. */
-export function csrfToken(req: Request): string {
+/** The session's token for a form, made on first use: of two pages at once, the later takes what the first has made. */
+export async function csrfToken(redis: Redis, req: Request): Promise<string> {
+  if (protection.getTokenFromState(req) === undefined) {
+    await changeSession(redis, req, () => protection.generateToken(req));
+  }
   return protection.generateToken(req);
 }

@@ -14,17 +14,18 @@ import {
   rememberInstance,
   saveSession,
 } from './session-actions.ts';
+import { inChangeTurn, sentEndedSession } from './session-changes.ts';
 import { takeRenewal } from './session-cookie.ts';
 import type { WebDependencies } from './web-dependencies.ts';
 
 /** Longer than a state can live. */
 const CLAIM_SECONDS = 15 * 60;
 
+/** The parameter of an address that a browser has been sent to again, to ask with the cookie that it has by then. */
+export const AGAIN = 'again';
+
 /** How long one callback of a session may keep the next one waiting, in milliseconds; a few seconds if its process dies. */
 const TURN_MS = 60_000;
-
-/** How long a change of the session may take, in milliseconds. */
-const CHANGE_MS = 5_000;
 
 /** How long a browser that has missed the answer may come for it again. */
 const HANDOVER_SECONDS = 60;
@@ -64,7 +65,8 @@ export class InstallCallback {
   }
 
   /** Begins an install; undefined when the session was replaced meanwhile: the browser has to ask again. */
-  start(req: Request, res: Response): Promise<URL | undefined> {
+  async start(req: Request, res: Response): Promise<URL | undefined> {
+    if (await this.#hasToAskAgain(req)) return undefined;
     return this.#change(req, async () => {
       const wasKnown = isKnown(req);
       if (!(await refreshSession(req)) && wasKnown) {
@@ -85,6 +87,7 @@ export class InstallCallback {
     if (!isKnownHere && (await this.#handOver(req, query)) === 'ended') return 'ask again';
     const earlier = earlierInstance(req, query);
     if (earlier !== undefined) return { instanceId: earlier, isNew: false };
+    if (await this.#hasToAskAgain(req)) return 'ask again';
     const state = query.get('state') ?? '';
     const begun = isPending(req, state) ? undefined : this.#begun.find(req, state);
     // What this browser has not begun is refused at once.
@@ -172,9 +175,15 @@ export class InstallCallback {
     return 'ended';
   }
 
-  /** Changes of one session follow each other: two tabs must not overwrite what the other has put there. */
   #change<Result>(req: Request, work: () => Promise<Result>): Promise<Result> {
-    return this.#lock.hold(`install:{${digest(req.sessionID)}}:change`, CHANGE_MS, work);
+    return inChangeTurn(this.#deps.redis, req.sessionID, work);
+  }
+
+  /** A browser that goes on sending the cookie of an ended session has no other: it is not asked again for ever. */
+  async #hasToAskAgain(req: Request): Promise<boolean> {
+    if (req.query[AGAIN] !== undefined || !(await sentEndedSession(this.#deps.redis, req))) return false;
+    disownSession(req);
+    return true;
   }
 }
 

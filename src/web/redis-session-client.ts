@@ -74,6 +74,15 @@ function endedName(key: string): string {
 }
 
 /**
+ * Whether a session was deleted in the last quarter of an hour.
+ *
+ * @throws StoreUnavailableError
+ */
+export async function hasEnded(redis: Redis, key: string): Promise<boolean> {
+  return (await within(redis.exists(endedName(key)))) === 1;
+}
+
+/**
  * Takes a name that only one caller may have, for `seconds`.
  *
  * @returns false when somebody has it already

@@ -1,6 +1,7 @@
 import type { Request } from 'express';
 import type { SessionData } from 'express-session';
-import type { Flash } from './session.ts';
+import { writtenSessions } from './session-store.ts';
+import { StoreUnavailableError } from './web-error.ts';
 
 /** More than anybody installs by hand; keeps a session's size bounded. */
 const MAX_INSTANCES_PER_SESSION = 100;
@@ -12,19 +13,28 @@ function settle(resolve: () => void, reject: (error: unknown) => void) {
   };
 }
 
-/** Writes the session now. A redirect has to wait for it: the browser may be back before the answer has ended. */
+/**
+ * Writes the session as this request knows it, which nothing else does; `changeSession` keeps what other tabs have
+ * changed. A redirect has to wait for it: the browser may be back before the answer has ended.
+ */
 export function saveSession(req: Request): Promise<void> {
-  return new Promise((resolve, reject) => req.session.save(settle(resolve, reject)));
+  return writtenSessions(req.sessionStore).write(req.sessionID, req.session);
 }
 
 /**
  * Reads the session anew, as another request may have changed it meanwhile.
  *
  * @returns false when there is none to read: it is new, or it has ended; it then stays as this request knows it
+ * @throws StoreUnavailableError
  */
 export function refreshSession(req: Request): Promise<boolean> {
   const known = req.session;
-  return new Promise((resolve) => known.reload((error) => resolve(!error)));
+  return new Promise((resolve, reject) =>
+    known.reload((error: unknown) => {
+      if (error instanceof StoreUnavailableError) reject(error);
+      else resolve(!error);
+    }),
+  );
 }
 
 /** Leaves the browser the cookie that it has by now: this request's session has been replaced by a newer one. */
@@ -56,13 +66,6 @@ export async function adoptSession(req: Request, id: string): Promise<boolean> {
 /** Puts an instance first in the list of those that this browser may see. */
 export function rememberInstance(known: string[] | undefined, instanceId: string): string[] {
   return [instanceId, ...(known ?? []).filter((id) => id !== instanceId)].slice(0, MAX_INSTANCES_PER_SESSION);
-}
-
-/** The message that waits for the next page, which takes it away. */
-export function takeFlash(req: Request): Flash | undefined {
-  const flash = req.session.flash;
-  if (flash) delete req.session.flash;
-  return flash;
 }
 
 /** Ends the session, here and in the store. */

@@ -1,9 +1,9 @@
-import { RedisStore } from 'connect-redis';
 import type { CookieOptions, Request, RequestHandler } from 'express';
 import session from 'express-session';
 import type { Redis } from 'ioredis';
 import type { PendingInstall } from '../install/install-types.ts';
 import { sessionClient } from './redis-session-client.ts';
+import { WrittenSessions } from './session-store.ts';
 
 const DAY_SECONDS = 24 * 60 * 60;
 const SESSION_SECONDS = 30 * DAY_SECONDS;
@@ -70,7 +70,7 @@ export function sessions(options: SessionOptions): RequestHandler {
   return session({
     name: cookieName(SESSION_COOKIE, options.https),
     secret: options.secret,
-    store: new RedisStore({
+    store: new WrittenSessions({
       client: sessionClient(options.redis),
       prefix: SESSION_PREFIX,
       ttl: (data) => (data.instances?.length ? SESSION_SECONDS : VISITOR_SECONDS),
@@ -85,6 +85,14 @@ export function sessions(options: SessionOptions): RequestHandler {
 /** The session cookie as the browser sent it, whatever it is worth. */
 export function sessionCookie(req: Request): string | undefined {
   return cookieValue(req, cookieName(SESSION_COOKIE, req.secure));
+}
+
+/**
+ * The session's id in that cookie, whether or not there is such a session. Its signature is not looked at: who makes one
+ * up learns from it whether it has ended, and nobody guesses one.
+ */
+export function sentSessionId(req: Request): string | undefined {
+  return /^s(?::|%3A)([\w-]{32})\./i.exec(sessionCookie(req) ?? '')?.[1];
 }
 
 /** A cookie's value as the browser sent it. */

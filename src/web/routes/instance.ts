@@ -5,7 +5,7 @@ import { ownInstance, ownInstanceId, pathValue } from '../own-instance.ts';
 import type { RenderPage } from '../render.ts';
 import { noStore } from '../security.ts';
 import type { Flash } from '../session.ts';
-import { saveSession, takeFlash } from '../session-actions.ts';
+import { changeSession, takeFlash } from '../session-changes.ts';
 import { actionsFor, type InstanceAction } from '../view/actions.ts';
 import { dashboardValues } from '../view/dashboard-values.ts';
 import { formatInstant } from '../view/format.ts';
@@ -48,7 +48,9 @@ async function act(deps: WebDependencies, req: Request, id: string, action: Inst
   else if (action === 'pause') await control.pause(id);
   else if (action === 'resume') await control.resume(id);
   else if (action === 'forget') {
-    req.session.instances = req.session.instances?.filter((known) => known !== id) ?? [];
+    await changeSession(deps.redis, req, (session) => {
+      session.instances = session.instances?.filter((known) => known !== id) ?? [];
+    });
   } else {
     await control.disconnect(id, { deleteData });
     const said = gone ? [] : [DONE.disconnect];
@@ -76,8 +78,8 @@ export function instanceRoutes(
       setAsideLines: SET_ASIDE_LINES,
       values: dashboardValues(status, deps.resources, {}, now()),
       formatInstant,
-      flash: takeFlash(req),
-      csrf: csrfToken(req),
+      flash: await takeFlash(deps.redis, req),
+      csrf: await csrfToken(deps.redis, req),
     };
     renderPage(res, 200, 'instance', data);
   });
@@ -105,8 +107,10 @@ export function instanceRoutes(
       const id = ownInstanceId(req);
       const action = pathValue(req, 'action');
       if (!isAction(action)) throw notFound();
-      req.session.flash = await act(deps, req, id, action);
-      await saveSession(req);
+      const flash = await act(deps, req, id, action);
+      await changeSession(deps.redis, req, (session) => {
+        session.flash = flash;
+      });
       res.locals.log.info({ instanceId: id, action }, 'instance action');
       const shown = req.session.instances?.includes(id) && (await deps.control.status(id));
       res.redirect(303, shown ? `/instances/${encodeURIComponent(id)}` : '/');

@@ -2,7 +2,7 @@ import { Router } from 'express';
 import { csrfToken } from '../csrf.ts';
 import type { RenderPage } from '../render.ts';
 import { noStore } from '../security.ts';
-import { takeFlash } from '../session-actions.ts';
+import { takeFlash } from '../session-changes.ts';
 import { formatInstant, listOf } from '../view/format.ts';
 import { instanceWords } from '../view/instance-words.ts';
 import type { WebDependencies } from '../web-dependencies.ts';
@@ -24,8 +24,9 @@ export function landingRoutes(deps: WebDependencies, renderPage: RenderPage, now
         words: instanceWords(status, deps.resources, now()),
       }));
     // Who has nothing to log out of gets no cookie either.
-    const csrf = instances.length > 0 ? csrfToken(req) : null;
-    renderPage(res, 200, 'landing', { instances, copied, csrf, flash: takeFlash(req) });
+    const csrf = instances.length > 0 ? await csrfToken(deps.redis, req) : null;
+    const flash = await takeFlash(deps.redis, req);
+    renderPage(res, 200, 'landing', { instances, copied, csrf, flash });
   });
   return router;
 }

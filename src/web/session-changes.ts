@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto';
+import type { Request } from 'express';
+import type { SessionData } from 'express-session';
+import type { Redis } from 'ioredis';
+import { RedisLock } from '../tokens/lock.ts';
+import { hasEnded, within } from './redis-session-client.ts';
+import { type Flash, SESSION_PREFIX, sentSessionId } from './session.ts';
+import { refreshSession, saveSession } from './session-actions.ts';
+
+/** How long a change of a session may take, in milliseconds. */
+const CHANGE_MS = 5_000;
+
+/** Changes of one session follow each other: two tabs must not overwrite what the other has put there. */
+export function inChangeTurn<Result>(
+  redis: Redis,
+  sessionId: string,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const digest = createHash('sha256').update(sessionId).digest('base64url');
+  return new RedisLock(redis).hold(`install:{${digest}}:change`, CHANGE_MS, work);
+}
+
+/**
+ * Changes the session as it is by now, which may be another than this request has read, and writes it.
+ *
+ * @returns false when there is none any more: nothing is changed then
+ * @throws StoreUnavailableError
+ */
+export function changeSession(
+  redis: Redis,
+  req: Request,
+  change: (session: Partial<SessionData>) => void,
+): Promise<boolean> {
+  const changed = inChangeTurn(redis, req.sessionID, async () => {
+    if (!(await refreshSession(req))) return false;
+    change(req.session);
+    await saveSession(req);
+    return true;
+  });
+  return within(changed, CHANGE_MS);
+}
+
+/** The message that waits for the next page, which takes it away. */
+export async function takeFlash(redis: Redis, req: Request): Promise<Flash | undefined> {
+  if (!req.session.flash) return undefined;
+  let flash: Flash | undefined;
+  await changeSession(redis, req, (session) => {
+    flash = session.flash;
+    delete session.flash;
+  });
+  return flash;
+}
+
+/**
+ * Whether the browser has sent the cookie of a session that has ended since, in the last quarter of an hour. It may have
+ * a newer one by now, or is about to be given it: whoever is at ending the session is waited for.
+ *
+ * @throws StoreUnavailableError
+ */
+export async function sentEndedSession(redis: Redis, req: Request): Promise<boolean> {
+  const id = sentSessionId(req);
+  if (id === undefined || id === req.sessionID) return false;
+  if (!(await hasEnded(redis, SESSION_PREFIX + id))) return false;
+  await inChangeTurn(redis, id, async () => {});
+  return true;
+}
