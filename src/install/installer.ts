@@ -63,9 +63,10 @@ export class OAuthInstaller implements Installer {
     const grant = await this.#parts.oauth.exchange(code, state).catch((cause: unknown) => {
       throw exchangeFailure(cause);
     });
+    // Of two installs at once, the later grant stays, whichever company's question takes longer.
+    const installedAt = this.#now();
     const company = await companyOf(this.#parts.api, grant.accessToken);
     const name = company?.name === undefined ? undefined : this.#hidden(company.name);
-    const installedAt = this.#now();
     const day = new Date(installedAt).toISOString().slice(0, 10);
     const id = instanceIdOf(company?.id);
     await this.#parts.tokens.install(

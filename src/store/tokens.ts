@@ -9,6 +9,12 @@ export type TokenRow = Selectable<TokenTable>;
 /** The two sealed texts of an instance. */
 export type SealedTokens = Pick<TokenRow, 'instance_id' | 'access_token' | 'refresh_token'>;
 
+/**
+ * So much later the grant that is stored may have come, in milliseconds, and be taken for newer than one that is stored
+ * after it: longer than an install may take. A larger difference is a clock that was set.
+ */
+const OVERTAKEN_MS = 10 * 60_000;
+
 /** Versions begin anywhere below this. */
 const FIRST_VERSIONS = 2 ** 40;
 
@@ -35,23 +41,44 @@ export class TokenStore {
   /**
    * Stores an install: the instance, new or known, with its tokens in place of older ones, and awake. One
    * transaction: there is never an instance without tokens, nor an active one with old tokens.
+   *
+   * Another install of the company may have begun later and been stored before: then its grant stays, as the service may
+   * have ended this one by it.
+   *
+   * @param instance.installed_at when the grant came, local clock, milliseconds since 1970
+   * @returns whether it was stored; if not, the instance and its grant are as a newer install has left them
    */
   async install(
     instance: { id: string; company_id: string | null; name: string; installed_at: number },
     tokens: Omit<TokenRow, 'instance_id' | 'version' | 'rotations' | 'refreshes'>,
-  ): Promise<void> {
+  ): Promise<boolean> {
+    const { installed_at: cameAt } = instance;
     const awake = {
       name: instance.name,
-      installed_at: instance.installed_at,
+      installed_at: cameAt,
       status: 'active',
       notice: null,
     } as const;
-    await this.#db.durably(async (transaction) => {
-      await transaction
+    return this.#db.durably(async (transaction) => {
+      // A moment that is yet to come was noted by a wrong clock, and keeps nobody out.
+      const latest = Math.min(Date.now(), cameAt + OVERTAKEN_MS);
+      const result = await transaction
         .insertInto('instances')
         .values({ ...instance, ...awake })
-        .onConflict((conflict) => conflict.column('id').doUpdateSet(awake))
-        .execute();
+        .onConflict((conflict) =>
+          conflict
+            .column('id')
+            .doUpdateSet(awake)
+            .where((where) =>
+              where.or([
+                where('instances.status', 'not in', ['active', 'paused']),
+                where('instances.installed_at', '<=', cameAt),
+                where('instances.installed_at', '>', latest),
+              ]),
+            ),
+        )
+        .executeTakeFirst();
+      if (result.numInsertedOrUpdatedRows === 0n) return false;
       await transaction
         .insertInto('tokens')
         .values({ ...tokens, instance_id: instance.id, version: firstVersion(), rotations: 0, refreshes: 0 })
@@ -61,6 +88,7 @@ export class TokenStore {
             .doUpdateSet((old) => ({ ...tokens, version: old('tokens.version', '+', 1) })),
         )
         .execute();
+      return true;
     });
   }
 
@@ -196,7 +224,8 @@ export class TokenStore {
    */
   async reseal(changes: readonly { read: SealedTokens; sealed: SealedTokens }[]): Promise<number> {
     if (changes.length === 0) return 0;
-    return this.#db.transaction().execute(async (transaction) => {
+    // Whoever is told that all are under the new key drops the old one.
+    return this.#db.durably(async (transaction) => {
       let written = 0n;
       for (const { read, sealed } of changes) {
         const result = await transaction

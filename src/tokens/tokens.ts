@@ -57,7 +57,7 @@ export interface NewInstance {
   /** The service's id of the company; null when the service does not tell. */
   companyId: string | null;
   name: string;
-  /** Milliseconds since 1970, local clock. */
+  /** When the grant came: milliseconds since 1970, local clock. */
   installedAt: number;
 }
 
@@ -88,11 +88,11 @@ export class Tokens {
     this.#early = new EarlyRefreshes(() => parts.clock.steady());
   }
 
-  /** Stores the grant of an install, in place of an older one, and makes the instance active. */
+  /** Stores the grant of an install, in place of an older one, and makes the instance active; a newer one stays. */
   async install(instance: NewInstance, grant: Grant & { refreshToken: string }): Promise<void> {
     const { lock, store, pauses } = this.#parts;
     const { grantedAt } = grant;
-    await lock.hold(lockKey(instance.id), LOCK_MS, () =>
+    const isStored = await lock.hold(lockKey(instance.id), LOCK_MS, () =>
       store.install(
         {
           id: instance.id,
@@ -108,6 +108,7 @@ export class Tokens {
         },
       ),
     );
+    if (!isStored) return;
     // They were about the grant before. What Redis does not forget now, ends by itself.
     await pauses.end(['trouble', 'rejection'], instance.id).catch(() => undefined);
   }

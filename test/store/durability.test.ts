@@ -36,9 +36,11 @@ test('tokens and what becomes of an instance are on the disk when they are writt
   expect(await tokens.replace({ ...row, refresh_token: 'rotated' }, row.version)).toBe(true);
   await instances.setStatus(claim.instanceId, 'paused', { from: ['active'] });
   await instances.setStatus(claim.instanceId, 'active', { from: ['paused'] });
+  const read = { ...row, refresh_token: 'rotated' };
+  expect(await tokens.reseal([{ read, sealed: { ...read, refresh_token: 'anew' } }])).toBe(1);
   await tokens.disconnect(claim.instanceId);
 
-  expect(ofTokens).toEqual([FULL, FULL, FULL]);
+  expect(ofTokens).toEqual([FULL, FULL, FULL, FULL]);
   expect(ofInstances).toEqual([FULL, FULL, FULL, FULL, FULL]);
   expect(level()).toBe(NORMAL);
 });

@@ -46,6 +46,11 @@ export class SandboxControl {
     await this.#call('POST', 'faults', order);
   }
 
+  /** The faults in order, with how often each was used. */
+  async faults(): Promise<{ used: number }[]> {
+    return (await this.#call('GET', 'faults')) as { used: number }[];
+  }
+
   async clearFaults(): Promise<void> {
     await this.#call('DELETE', 'faults');
   }

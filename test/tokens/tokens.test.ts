@@ -232,6 +232,38 @@ test('an install that comes while a refresh is under way has the last word', asy
   expect(await stored()).toMatchObject({ access: 'at-installed', refresh: 'rt-installed' });
 });
 
+const MINUTE_MS = 60_000;
+
+test.each<[string, string, number, number]>([
+  ['stays over one that is stored after it and came before it', 'at-b', -2_000, -3_000],
+  ['that came at the same moment as another gives way to it', 'at-a', -2_000, -2_000],
+  ['gives way to a later one', 'at-a', -3_000, -2_000],
+  ['from a moment that is yet to come, by a clock that was wrong, keeps no other out', 'at-a', MINUTE_MS, 0],
+  ['that seems to be far newer, by a clock that was wrong, keeps no other out', 'at-a', 0, -11 * MINUTE_MS],
+])('of two grants of a company, one %s', async (_what, kept, cameB, cameA) => {
+  const company = { id, companyId: `cmp_${count}`, name: 'Acme' };
+  const localNow = Date.now();
+  await newProcess().install({ ...company, installedAt: localNow + cameB }, grant('at-b', 'rt-b'));
+  const before = await stored();
+  await tokens.install({ ...company, installedAt: localNow + cameA }, grant('at-a', 'rt-a'));
+  const after = await stored();
+  expect(after.access).toBe(kept);
+  expect(after.refresh).toBe(kept.replace('at', 'rt'));
+  if (kept === 'at-b') expect(after).toEqual(before);
+  expect((await instances.find(id))?.status).toBe('active');
+});
+
+test('an earlier grant is taken all the same where the later one is over', async () => {
+  const company = { id, companyId: `cmp_${count}`, name: 'Acme' };
+  const localNow = Date.now();
+  await newProcess().install({ ...company, installedAt: localNow - 1_000 }, grant('at-b', 'rt-b'));
+  server.answerJson(400, { error: 'invalid_grant' });
+  await expect(tokens.accessToken(id, 'at-b')).rejects.toMatchObject({ remedy: 'reauthorize' });
+  await tokens.install({ ...company, installedAt: localNow - 2_000 }, grant('at-a', 'rt-a'));
+  expect(await stored()).toMatchObject({ access: 'at-a', refresh: 'rt-a' });
+  expect(await instances.find(id)).toMatchObject({ status: 'active', notice: null });
+});
+
 test('a late holder, whose lock ran out, does not overwrite a newer grant, and uses that', async () => {
   const held = server.holdAnswer();
   const refreshing = tokens.accessToken(id, 'at-0');
