@@ -21,9 +21,6 @@ import type { WebDependencies } from './web-dependencies.ts';
 /** Longer than a state can live. */
 const CLAIM_SECONDS = 15 * 60;
 
-/** The parameter of an address that a browser has been sent to again, to ask with the cookie that it has by then. */
-export const AGAIN = 'again';
-
 /** How long one callback of a session may keep the next one waiting, in milliseconds; a few seconds if its process dies. */
 const TURN_MS = 60_000;
 
@@ -179,9 +176,8 @@ export class InstallCallback {
     return inChangeTurn(this.#deps.redis, req.sessionID, work);
   }
 
-  /** A browser that goes on sending the cookie of an ended session has no other: it is not asked again for ever. */
   async #hasToAskAgain(req: Request): Promise<boolean> {
-    if (req.query[AGAIN] !== undefined || !(await sentEndedSession(this.#deps.redis, req))) return false;
+    if (!(await sentEndedSession(this.#deps.redis, req))) return false;
     disownSession(req);
     return true;
   }

@@ -10,14 +10,20 @@ import { refreshSession, saveSession } from './session-actions.ts';
 /** How long a change of a session may take, in milliseconds. */
 const CHANGE_MS = 5_000;
 
+/** The parameter of an address that a browser has been sent to again: which session's cookie it came with before. */
+const AGAIN = 'again';
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}
+
 /** Changes of one session follow each other: two tabs must not overwrite what the other has put there. */
 export function inChangeTurn<Result>(
   redis: Redis,
   sessionId: string,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const digest = createHash('sha256').update(sessionId).digest('base64url');
-  return new RedisLock(redis).hold(`install:{${digest}}:change`, CHANGE_MS, work);
+  return new RedisLock(redis).hold(`install:{${digest(sessionId)}}:change`, CHANGE_MS, work);
 }
 
 /**
@@ -53,14 +59,21 @@ export async function takeFlash(redis: Redis, req: Request): Promise<Flash | und
 
 /**
  * Whether the browser has sent the cookie of a session that has ended since, in the last quarter of an hour. It may have
- * a newer one by now, or is about to be given it: whoever is at ending the session is waited for.
+ * a newer one by now, or is about to be given it: whoever is at ending the session is waited for. A browser that was
+ * sent to `addressToAskAgain` and still has that cookie has no other: it counts as new, or it would be sent for ever.
  *
  * @throws StoreUnavailableError
  */
 export async function sentEndedSession(redis: Redis, req: Request): Promise<boolean> {
   const id = sentSessionId(req);
-  if (id === undefined || id === req.sessionID) return false;
+  if (id === undefined || id === req.sessionID || req.query[AGAIN] === digest(`again ${id}`)) return false;
   if (!(await hasEnded(redis, SESSION_PREFIX + id))) return false;
   await inChangeTurn(redis, id, async () => {});
   return true;
+}
+
+/** Where a browser asks the same again, with the cookie that it has by then. */
+export function addressToAskAgain(req: Request, path: string, query = new URLSearchParams()): string {
+  query.set(AGAIN, digest(`again ${sentSessionId(req)}`));
+  return `${path}?${query}`;
 }

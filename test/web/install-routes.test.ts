@@ -165,7 +165,7 @@ describe('the callback', () => {
     await browser.get(address);
     await browser.get(`/oauth/callback?code=ins_2&state=${other}`);
     const late = await browser.get(address, { headers, follow: false });
-    expect(late.location?.href).toBe(`${web.url}/oauth/callback?code=ins_1&state=${state}&again=1`);
+    expect(late.location?.href).toContain(`${web.url}${address}&again=`);
     expect((await browser.get(address)).url.pathname).toBe('/instances/ins_1');
     expect((await browser.get('/instances/ins_2')).status).toBe(200);
     expect(web.domain.calls).toEqual(['exchange ins_1', 'exchange ins_2']);
@@ -266,7 +266,7 @@ describe('the callback', () => {
     await waitFor(async () => Number(await web.redis.get(limit)) > before);
     await web.redis.del(`session:${id}`, `install:{${digest}}:change`);
     const answer = await beginning;
-    expect(answer.location?.href).toBe(`${web.url}/install?again=1`);
+    expect(answer.location?.pathname).toBe('/install');
     expect(answer.headers.getSetCookie()).toEqual([]);
     expect(await web.redis.exists(`session:${id}`)).toBe(0);
     expect((await browser.get('/install', { follow: false })).location?.href).toContain(AUTHORIZE_URL);

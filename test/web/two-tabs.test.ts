@@ -70,6 +70,21 @@ it('an install that begins with the cookie from before another tab’s install a
   await expectToSee('ins_1', 'ins_2', 'ins_3');
 });
 
+it('an install asks again as often as yet another tab has installed meanwhile', async () => {
+  const callbacks = [await begin('ins_1'), await begin('ins_2'), await begin('ins_3')];
+  let asks = '/install';
+  for (const callback of callbacks) {
+    const late = cookiesNow();
+    await browser.get(callback);
+    const answer = await browser.get(asks, late);
+    expect(answer.headers.getSetCookie()).toEqual([]);
+    asks = answer.location?.href ?? '';
+    expect(new URL(asks).pathname).toBe('/install');
+  }
+  expect((await browser.get(asks, { follow: false })).location?.href).toContain(AUTHORIZE_URL);
+  await expectToSee('ins_1', 'ins_2', 'ins_3');
+});
+
 it.each([
   ['that has installed before', true],
   ['that has never been here', false],

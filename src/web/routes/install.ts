@@ -1,9 +1,10 @@
 import { type Request, type RequestHandler, Router } from 'express';
 import { CALLBACK_PATH } from '../../contract/routes.ts';
 import { readCallbackQuery } from '../callback-query.ts';
-import { AGAIN, InstallCallback } from '../install-callback.ts';
+import { InstallCallback } from '../install-callback.ts';
 import { RateLimit } from '../rate-limit.ts';
 import { noStore } from '../security.ts';
+import { addressToAskAgain } from '../session-changes.ts';
 import type { WebDependencies } from '../web-dependencies.ts';
 import { WebError } from '../web-error.ts';
 import { LIMIT_WINDOW_MS, WEB_LIMITS } from '../web-limits.ts';
@@ -44,15 +45,14 @@ export function installRoutes(deps: WebDependencies): Router {
   router.get(INSTALL_PATH, getOnly, noStore, limited, async (req, res) => {
     checkHttps(deps, req);
     const address = await callback.start(req, res);
-    res.redirect(302, address?.href ?? `${INSTALL_PATH}?${AGAIN}=1`);
+    res.redirect(302, address?.href ?? addressToAskAgain(req, INSTALL_PATH));
   });
 
   router.get(CALLBACK_PATH, getOnly, noStore, limited, async (req, res) => {
     const query = readCallbackQuery(req.originalUrl);
     const outcome = await callback.finish(req, res, query);
     if (outcome === 'ask again') {
-      query.set(AGAIN, '1');
-      res.redirect(303, `${CALLBACK_PATH}?${query}`);
+      res.redirect(303, addressToAskAgain(req, CALLBACK_PATH, query));
       return;
     }
     const { instanceId, isNew } = outcome;
