@@ -24,6 +24,15 @@ export interface RecordPage {
   isShortened: boolean;
 }
 
+/** A copy that was removed while it was read: what was read of it is not the whole. */
+export class CopyRemovedError extends Error {
+  override readonly name = 'CopyRemovedError';
+
+  constructor() {
+    super('The copy was removed while it was read.');
+  }
+}
+
 /** Reading the copy of one instance, by resource name. */
 export interface RecordReader {
   /** Records in the order in which they were first copied; `search` finds words by their beginnings, see search-words.ts. Deleted ones are left out. */
@@ -33,6 +42,10 @@ export interface RecordReader {
     options: { search?: string; offset: number; limit: number },
   ): Promise<RecordPage>;
   find(instanceId: string, resource: string, id: string): Promise<StoredRecord | undefined>;
-  /** Every document that is not deleted, as text, read in small portions: memory stays flat. */
+  /**
+   * Every document that is not deleted, as text, read in small portions: memory stays flat.
+   *
+   * @throws CopyRemovedError when the copy is removed on the way
+   */
   stream(instanceId: string, resource: string): AsyncIterable<string>;
 }

@@ -1,7 +1,7 @@
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import type { Database } from './database.ts';
 import { PORTION_LENGTH } from './portion.ts';
-import type { RecordPage, RecordReader, StoredRecord } from './record-types.ts';
+import { CopyRemovedError, type RecordPage, type RecordReader, type StoredRecord } from './record-types.ts';
 import { RemovalStore } from './removals.ts';
 import { LIST_OF } from './runs.ts';
 import { listMark, searchQuery } from './search-words.ts';
@@ -74,9 +74,13 @@ export class RecordStore implements RecordReader {
   async *stream(instanceId: string, resource: string): AsyncIterable<string> {
     // In portions after the last seq, so that a slow reader never keeps the connection from writers.
     for (let after = 0; ; ) {
-      const rows = await this.#db.atOnce(() =>
-        this.#statements.portion.all(instanceId, resource, after, STREAM_CHUNK),
-      );
+      const { rows, isRemoved } = await this.#db.atOnce(() => ({
+        rows: this.#statements.portion.all(instanceId, resource, after, STREAM_CHUNK),
+        isRemoved: this.#isRemoved(instanceId, resource, after),
+      }));
+      // Before the first record, it is a copy of nothing; later, what was read would be taken for the whole.
+      if (isRemoved && after === 0) return;
+      if (isRemoved) throw new CopyRemovedError();
       for (const { seq, document } of rows) {
         if (document !== null) yield document;
         else yield* await this.#large(seq, instanceId, resource);
@@ -95,6 +99,18 @@ export class RecordStore implements RecordReader {
   /** Deletes the whole copy of an instance. */
   removeAll(instanceId: string): Promise<void> {
     return this.#removals.removeAll(instanceId);
+  }
+
+  /**
+   * Whether the copy is being removed, or was since a record of it was read. To be asked after the records that it is
+   * about were read: another process may begin in between.
+   *
+   * @param seq of the record, which else stays, though it may be marked as deleted; 0 for none
+   */
+  #isRemoved(instanceId: string, resource: string, seq: number): boolean {
+    const { removal, kept } = this.#statements;
+    if (removal.get(instanceId) !== undefined) return true;
+    return seq > 0 && kept.get(seq, instanceId, resource) === undefined;
   }
 
   /** One document, unless its record was deleted meanwhile. */
@@ -150,6 +166,10 @@ function prepare(db: Database) {
       select seq, iif(octet_length(document) <= ${READ_AHEAD}, document, null) as document from records
       where list = ${LIST_OF} and deleted_at is null and seq > ?
       order by seq limit ?`),
+    removal: db.prepare<[string]>('select 1 from removals where instance_id = ?'),
+    kept: db.prepare<[seq: number, string, string]>(
+      `select 1 from records where seq = ? and list = ${LIST_OF}`,
+    ),
     large: db.prepare<[seq: number, string, string], { document: string }>(`select document ${live}`),
     // Looked up among the records of the list, as the index may be behind, and its words are told apart by a short mark.
     matches: db.prepare<[string, string, string, limit: number], { seq: number }>(`

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { CopyRemovedError } from '../../src/store/record-types.ts';
 import { RemovalStore } from '../../src/store/removals.ts';
 import { NOW, openTestStore } from './test-store.ts';
 
@@ -194,6 +195,51 @@ test('a stream reads no large document before it is its turn', async () => {
     if (ids.length === 1) await store.remove(large, ['6', '7', '8', '9', '10'], NOW);
   }
   expect(ids).toEqual(['0', '1', '2', '3', '4', '5', '11']);
+});
+
+/** A copy of more than two portions. */
+async function addPortions(): Promise<{ instanceId: string; size: number }> {
+  const { claim: large } = await store.claimRun();
+  const size = 1_200;
+  for (let at = 0; at < size; at += 400) {
+    await store.write(
+      large,
+      Array.from({ length: 400 }, (_, index) => `{"id":"${at + index}"}`),
+      { next: 'https://x.example/p' },
+    );
+  }
+  return { instanceId: large.instanceId, size };
+}
+
+test.each<[string, number, (instanceId: string) => Promise<void>]>([
+  ['is removed', 10, (instanceId) => records.removeAll(instanceId)],
+  ['is removed after its last record was read', 1_200, (instanceId) => records.removeAll(instanceId)],
+  [
+    'begins to be removed',
+    10,
+    async (instanceId) =>
+      void (await store.db.insertInto('removals').values({ instance_id: instanceId }).execute()),
+  ],
+])('a stream breaks off when the copy %s meanwhile', async (_what, at, remove) => {
+  const { instanceId, size } = await addPortions();
+  const seen: string[] = [];
+  const reading = async () => {
+    for await (const document of records.stream(instanceId, 'contacts')) {
+      seen.push(document);
+      if (seen.length === at) await remove(instanceId);
+    }
+  };
+  await expect(reading()).rejects.toThrow(CopyRemovedError);
+  expect(seen.length).toBeGreaterThanOrEqual(at);
+  expect(seen.length).toBeLessThanOrEqual(size);
+  await records.removeAll(instanceId);
+});
+
+test('a copy that is being removed is none any more for a stream that begins', async () => {
+  const { instanceId } = await addPortions();
+  await store.db.insertInto('removals').values({ instance_id: instanceId }).execute();
+  expect(await collect(records.stream(instanceId, 'contacts'))).toEqual([]);
+  await records.removeAll(instanceId);
 });
 
 test('small and large documents come in one order', async () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { StoredRecord } from '../../src/store/record-types.ts';
+import { CopyRemovedError, type StoredRecord } from '../../src/store/record-types.ts';
 import { SESSION_COOKIE } from '../../src/web/session.ts';
 import type { HttpSession } from '../support/http-session.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -236,6 +236,37 @@ describe('the download', () => {
     const lines = web.log.lines.filter((line) => line.path === path);
     await waitFor(() => web.log.lines.some((line) => line.aborted === true), { what: 'the log line' });
     expect(lines.every((line) => line.level !== 'error')).toBe(true);
+  });
+
+  it('breaks off when the copy is deleted meanwhile, which is no error', async () => {
+    web.domain.stream = async function* () {
+      yield 'x'.repeat(100_000);
+      throw new CopyRemovedError();
+    };
+    const known = web.log.lines.length;
+    await expect(browser.get(path)).rejects.toThrow();
+    await waitFor(() => web.log.lines.slice(known).some((line) => line.msg === 'download ended early'));
+    expect(web.log.lines.slice(known).filter((line) => line.level === 'error')).toEqual([]);
+  });
+
+  it('of a client that has gone before the first line is no error', async () => {
+    const { promise: gone, resolve: goOn } = Promise.withResolvers<void>();
+    let isAsked = false;
+    web.domain.stream = async function* () {
+      isAsked = true;
+      await gone;
+      yield 'x';
+    };
+    const known = web.log.lines.length;
+    const cookie = `${SESSION_COOKIE}=${browser.cookies.get(new URL(web.url), SESSION_COOKIE)}`;
+    const download = request(`${web.url}${path}`, { headers: { cookie } }).end();
+    download.on('error', () => undefined);
+    await waitFor(() => isAsked);
+    download.destroy();
+    await waitFor(() => web.log.lines.slice(known).some((line) => line.aborted === true));
+    goOn();
+    await waitFor(() => web.log.lines.slice(known).some((line) => line.msg === 'download ended early'));
+    expect(web.log.lines.slice(known).filter((line) => line.level === 'error')).toEqual([]);
   });
 
   it('comes two at a time to a browser; the next is told what to do, and others are not held up', async () => {

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Router } from 'express';
+import { CopyRemovedError } from '../../store/record-types.ts';
 import { Downloads } from '../downloads.ts';
 import { ownInstance, pathValue } from '../own-instance.ts';
 import type { WebDependencies } from '../web-dependencies.ts';
@@ -41,9 +42,13 @@ async function* resume(first: string, rest: AsyncIterable<string>): AsyncGenerat
   yield* rest;
 }
 
-/** Someone who goes away in the middle of a download has not met an error. */
-function isGoneAway(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE';
+/** What a stream says of a client that goes away in the middle of a download, and of one that has before it. */
+const GONE_AWAY: readonly unknown[] = ['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE'];
+
+/** Who goes away, or deletes the copy meanwhile, has not met an error. */
+function isEndedEarly(error: unknown): boolean {
+  if (error instanceof CopyRemovedError) return true;
+  return error instanceof Error && 'code' in error && GONE_AWAY.includes(error.code);
 }
 
 function headers(name: string): Record<string, string> {
@@ -54,7 +59,10 @@ function headers(name: string): Record<string, string> {
   };
 }
 
-/** The whole copy of a resource as newline-delimited JSON, each document as the service sent it. */
+/**
+ * The whole copy of a resource as newline-delimited JSON, each document as the service sent it. What is not the whole
+ * ends with a broken connection.
+ */
 export function exportRoutes(deps: WebDependencies): Router {
   const router = Router();
   const downloads = new Downloads();
@@ -76,7 +84,7 @@ export function exportRoutes(deps: WebDependencies): Router {
       if (first.done) res.end();
       else await pipeline(Readable.from(resume(first.value, chunks), { highWaterMark: 1 }), res);
     } catch (error) {
-      if (!isGoneAway(error)) throw error;
+      if (!isEndedEarly(error)) throw error;
       res.locals.log.debug('download ended early');
     } finally {
       end();
