@@ -90,7 +90,7 @@ async function failureOf(parts: SyncParts, claim: RunClaim, error: unknown): Pro
  * in between; and one that is to wait for long is left alone by runs that begin before.
  *
  * @param isOver whether others have their turn
- * @returns whether there is something left to try, and time is over
+ * @returns whether there is something left to try, and time is over, or the process shuts down
  * @throws ServiceError when the run needs a new authorization
  */
 export async function retryParked(
@@ -107,7 +107,7 @@ export async function retryParked(
     await othersTurn();
     const batch = await parts.parked.nextDue(claim, run.started_at ?? 0);
     if (batch === undefined) return false;
-    if (isOver(0)) return true;
+    if (context.signal.aborted || isOver(0)) return true;
     // Nobody's logic is called for an instance that was paused or disconnected meanwhile.
     if (!(await parts.runs.holds(claim))) return false;
     const { created, changed, deleted } = batch;

@@ -32,7 +32,8 @@ export async function runSlice(parts: SyncParts, key: RunKey, context: SliceCont
   } catch (error) {
     return await endSlice(parts, work.claim, run, error, context);
   }
-  const reader = new PageReader(parts, work, run, context, beginTurn(context.hasRoom, now));
+  const isTurnOver = beginTurn(context.hasRoom, now);
+  const reader = new PageReader(parts, work, run, context, isTurnOver);
   try {
     while (run.phase === 'pages') {
       if (reader.isOver) {
@@ -54,8 +55,12 @@ export async function runSlice(parts: SyncParts, key: RunKey, context: SliceCont
       }
       run = written;
     }
-    const held = await markDeletions(parts, work, run, context);
-    if (held && (await parts.runs.finish(work.claim, now()))) {
+    const marking = await markDeletions(parts, work, run, isTurnOver, context);
+    if (marking === 'over') {
+      await parts.runs.wait(work.claim, { for: 'turn', until: null });
+      return { kind: 'yield', pages: run.pages };
+    }
+    if (marking === 'done' && (await parts.runs.finish(work.claim, now()))) {
       await parts.quarantine.forgetUnseen(key, run.started_at ?? 0);
       context.logger.info({ pages: run.pages, records: run.records }, 'the run is finished');
       parts.onRunEnd?.({ resource: resource.name, outcome: 'finished' });
