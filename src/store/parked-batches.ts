@@ -36,7 +36,8 @@ export interface ParkedBatch extends Parking {
   first_id: string | null;
   /**
    * Milliseconds since 1970. `tried_at` is 0 when it is to be tried at once, and ahead when it has to wait until then:
-   * runs that begin before leave it alone.
+   * runs that begin before leave it alone. A run that goes on at its place after a failure moves it back to before it
+   * began.
    */
   parked_at: number;
   tried_at: number;
@@ -80,7 +81,8 @@ export class ParkedStore {
    * The batch that was tried longest ago. One whose records are large by now is made two: this one keeps the first of
    * them, the others wait as a batch of their own.
    *
-   * @param triedBefore milliseconds since 1970: when the run began, so that each run tries each batch once
+   * @param triedBefore milliseconds since 1970: when the run began, so that it tries each batch once, and once
+   *   more whenever it starts again after a failure
    * @returns undefined when there is none, or a batch cannot be made two as the claim is not the newest any more
    */
   async nextDue(claim: RunClaim, triedBefore: number): Promise<DueBatch | undefined> {

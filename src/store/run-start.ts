@@ -1,5 +1,7 @@
+import { type Kysely, sql } from 'kysely';
 import type { Database } from './database.ts';
 import type { RunKey } from './runs.ts';
+import type { Schema } from './schema.ts';
 
 /** A run of which nothing has been done. */
 export const UNSTARTED = {
@@ -32,7 +34,7 @@ export interface StartOptions {
 
 /**
  * Starts a run that is not under way: at the first page, having seen nothing; or where it stopped, when it
- * failed on something that may pass (its cursor was kept then).
+ * failed on something that may pass (its cursor was kept then). Either way it tries each parked batch once.
  *
  * @param now milliseconds since 1970
  * @returns whether a run was started; false when one is under way
@@ -50,19 +52,23 @@ export async function startRun(
     error: null,
     finished_at: null,
   } as const;
-  const resumed = await db
-    .updateTable('runs')
-    .set(begun)
-    .where('instance_id', '=', key.instanceId)
-    .where('resource', '=', key.resource)
-    .where('state', '=', 'failed')
-    .where((where) => where.or([where('cursor', 'is not', null), where('phase', '=', 'deletions')]))
-    .$if(leavesStuck, (query) => query.where('stuck_since', 'is', null))
-    .executeTakeFirst();
-  if (resumed.numUpdatedRows > 0n) return true;
   const anew = { ...UNSTARTED, ...begun, started_at: now };
   const { fence: _fence, stored: _stored, ...restarted } = anew;
   return db.transaction().execute(async (transaction) => {
+    const resumed = await transaction
+      .updateTable('runs')
+      .set(begun)
+      .where('instance_id', '=', key.instanceId)
+      .where('resource', '=', key.resource)
+      .where('state', '=', 'failed')
+      .where((where) => where.or([where('cursor', 'is not', null), where('phase', '=', 'deletions')]))
+      .$if(leavesStuck, (query) => query.where('stuck_since', 'is', null))
+      .returning(['list', 'started_at'])
+      .executeTakeFirst();
+    if (resumed !== undefined) {
+      await letTryAgain(transaction, resumed.list, now - (resumed.started_at ?? now), now);
+      return true;
+    }
     const started = await transaction
       .insertInto('runs')
       .values({ ...anew, instance_id: key.instanceId, resource: key.resource })
@@ -98,4 +104,18 @@ export async function startRun(
       .execute();
     return true;
   });
+}
+
+/**
+ * Lets a run that goes on at its place try what was parked or tried since it began: a list that is full would never get
+ * room otherwise. The tries are moved back by as long as the run has been under way, all of them, so that their order
+ * stays; what has to wait for a moment to come, waits.
+ */
+async function letTryAgain(db: Kysely<Schema>, list: number, underWayMs: number, now: number): Promise<void> {
+  await db
+    .updateTable('parked_batches')
+    .set({ tried_at: sql<number>`tried_at - ${underWayMs}` })
+    .where('list', '=', list)
+    .where('tried_at', '<', now)
+    .execute();
 }

@@ -81,6 +81,43 @@ test('each run has each batch once, those first that were tried longest ago; who
   expect((await parked.nextDue(claim, NOW))?.created).toEqual(['{"id":"a"}']);
 });
 
+test('a run that goes on at its place after a failure has each batch once more, in their order, but for those that have to wait', async () => {
+  const { claim } = await store.claimRun();
+  const other = await store.claimRun();
+  for (const id of ['a', 'b', 'waits']) await park(claim, [`{"id":"${id}"}`], NOW + 10);
+  await park(other.claim, ['{"id":"other"}'], NOW + 10);
+  const [a, , waits] = await db
+    .selectFrom('parked_batches')
+    .innerJoin('runs', 'runs.list', 'parked_batches.list')
+    .select('place')
+    .where('instance_id', '=', claim.instanceId)
+    .orderBy('place')
+    .execute();
+  // Tried again at the end of the run: so it comes last.
+  expect(await parked.keep(claim, a?.place ?? 0, 'Again.', NOW + 20)).toBe(true);
+  expect(await parked.keep(claim, waits?.place ?? 0, 'Later.', NOW + 2_000)).toBe(true);
+  for (const now of [NOW + 1_000, NOW + 1_100]) {
+    const { fence = 0 } = (await runs.find(claim)) ?? {};
+    const held = { ...claim, fence };
+    await runs.fail(held, { error: 'It failed.', keepsPlace: true, now });
+    expect(await parked.nextDue(held, NOW)).toBeUndefined();
+    expect(await runs.start(claim, now)).toBe(true);
+    const run = await runs.claim(claim);
+    expect(run).toMatchObject({ cursor: NEXT, started_at: NOW });
+    const order: unknown[] = [];
+    for (
+      let due = await parked.nextDue(claim, NOW);
+      due !== undefined;
+      due = await parked.nextDue(claim, NOW)
+    ) {
+      order.push(...due.created);
+      await parked.keep({ ...claim, fence: run?.fence ?? 0 }, due.place, 'Again.', now + order.length);
+    }
+    expect(order).toEqual(['{"id":"b"}', '{"id":"a"}']);
+  }
+  expect(await parked.nextDue(other.claim, NOW)).toBeUndefined();
+});
+
 test('who has lost the run neither takes a batch out nor notes a try', async () => {
   const { claim } = await store.claimRun();
   await park(claim, ['{"id":"1"}']);

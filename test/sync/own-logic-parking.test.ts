@@ -153,3 +153,60 @@ test('a parked record whose document is damaged keeps no other from being told',
   expect(told).toEqual(['whole']);
   expect(await store.parked.count(claim)).toBe(0);
 });
+
+test('a shutdown ends the tries between two parked batches; the others are tried by the next slice', async () => {
+  const told: unknown[] = [];
+  const stopping = new AbortController();
+  const { claim, clock, parts, work, read } = await newRun(async ({ created }) => {
+    // At the next turn of the event loop: by then this batch is taken.
+    if (told.length === 0) setImmediate(() => stopping.abort());
+    told.push(...created.map(({ id }) => id));
+  });
+  for (const id of ['a', 'b', 'c']) await park(claim, [id]);
+  const retry = async (signal: AbortSignal) =>
+    retryParked(parts, work, { ...(await read()), started_at: clock.now }, () => false, {
+      ...context,
+      signal,
+    });
+  expect(await retry(stopping.signal)).toBe(true);
+  expect([told, await store.parked.count(claim)]).toEqual([['a'], 2]);
+  expect(await retry(context.signal)).toBe(false);
+  expect([told, await store.parked.count(claim)]).toEqual([['a', 'b', 'c'], 0]);
+});
+
+test('a list that was full goes on when the own logic takes what is parked, though the run goes on at its place', async () => {
+  let isWell = false;
+  const { claim, clock, parts, work, read } = await newRun(async ({ created }) => {
+    if (!isWell || created.some(({ id }) => id === 'poison')) throw new Error('Not this one.');
+  });
+  clock.now = NOW + MINUTE_MS;
+  // All of them in this run.
+  await park(claim, ['1']);
+  await store.db
+    .updateTable('parked_batches')
+    .set({ tried_at: clock.now })
+    .where('list', '=', (await read()).list)
+    .execute();
+  const { place: _place, ...another } = await store.db
+    .selectFrom('parked_batches')
+    .selectAll()
+    .where('list', '=', (await read()).list)
+    .executeTakeFirstOrThrow();
+  const others = Array.from({ length: 999 }, () => another);
+  await store.db.insertInto('parked_batches').values(others).execute();
+  const poison = { created: [{ id: 'poison' }] };
+  const before = { own_tries: 5, own_since: NOW };
+  const refused = tellOwnLogic(parts, work, before, poison, context);
+  await expect(refused).rejects.toThrow('So many batches are parked already that this one has to wait.');
+
+  await store.runs.fail(claim, { error: 'Full.', keepsPlace: true, now: clock.now });
+  clock.now += 10 * MINUTE_MS;
+  isWell = true;
+  await store.runs.start(claim, clock.now);
+  const run = (await store.runs.claim(claim)) ?? expect.unreachable();
+  expect(run).toMatchObject({ cursor: 'https://x.example/next', started_at: NOW });
+  const again = { ...work, claim: { ...claim, fence: run.fence } };
+  expect(await retryParked(parts, again, run, () => false, context)).toBe(false);
+  expect(await store.parked.count(claim)).toBe(0);
+  expect(await tellOwnLogic(parts, again, before, poison, context)).toMatchObject({ tries: 6 });
+});
