@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
@@ -8,6 +8,7 @@ import { isKnownMigration, migrate } from './migrate.ts';
 import { type NewerSchemaError, SchemaWatch } from './newer-schema.ts';
 import { Patience } from './patience.ts';
 import { PatientDialect } from './patient-dialect.ts';
+import { keepPrivate } from './private-file.ts';
 import type { Schema } from './schema.ts';
 import { explainTrouble, isDamage } from './trouble.ts';
 
@@ -199,8 +200,7 @@ export class Database extends Kysely<Schema> {
 export async function openDatabase(url: string, onWait?: (waitedMs: number) => void): Promise<Database> {
   const path = pathOf(url);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  // Nobody else's to read; the files that SQLite puts beside it take after it.
-  closeSync(openSync(path, 'a', 0o600));
+  keepPrivate(path);
   const db = await connect(path, CHECKPOINT_PAGES.alone, KEEPS_THREAD_MS.eventLoop);
   try {
     await migrate(db, onWait);

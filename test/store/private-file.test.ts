@@ -1,0 +1,59 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, chownSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { afterAll, expect, test } from 'vitest';
+import { openDatabase } from '../../src/store/database.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const umask = process.umask(0o022);
+afterAll(() => void process.umask(umask));
+
+function modeOf(path: string): number {
+  return statSync(path).mode & 0o777;
+}
+
+async function newFile(): Promise<string> {
+  const path = join(tempDir(), 'app.db');
+  await (await openDatabase(`file:${path}`)).destroy();
+  return path;
+}
+
+test('a file that others could read is its owner’s alone as soon as it is opened, with those beside it', async () => {
+  const path = await newFile();
+  expect(modeOf(path)).toBe(0o600);
+  chmodSync(path, 0o644);
+  // Another process has it open, since before.
+  const other = new Sqlite(path);
+  other.pragma('user_version = 1');
+  const files = [path, `${path}-wal`, `${path}-shm`];
+  expect(files.map(modeOf)).toEqual([0o644, 0o644, 0o644]);
+  const db = await openDatabase(`file:${path}`);
+  expect(files.map(modeOf)).toEqual([0o600, 0o600, 0o600]);
+  await db.destroy();
+  other.close();
+});
+
+test.runIf(process.getuid?.() === 0)('a file of another owner is left to that one', async () => {
+  const path = await newFile();
+  chmodSync(path, 0o640);
+  chownSync(path, 4711, 4711);
+  const db = await openDatabase(`file:${path}`);
+  expect(modeOf(path)).toBe(0o640);
+  await db.destroy();
+});
+
+test('a backup by the command of the operations page is its owner’s alone', async () => {
+  const path = await newFile();
+  const copy = join(tempDir(), 'backup.db');
+  const page = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
+  const command = /```sh\n(.*\.backup\(.*)\n```/.exec(page)?.[1] ?? '';
+  expect(command).toContain('/var/lib/partner-app/app.db backup.db');
+  const here = command.replace('/var/lib/partner-app/app.db backup.db', '"$1" "$2"');
+  execFileSync('sh', ['-c', here, 'sh', path, copy], { cwd: ROOT });
+  expect(modeOf(copy)).toBe(0o600);
+  const db = await openDatabase(`file:${copy}`);
+  expect(await db.selectFrom('instances').selectAll().execute()).toEqual([]);
+  await db.destroy();
+});
