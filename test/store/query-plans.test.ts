@@ -72,6 +72,8 @@ test('no query of the dashboard, the sync or the upkeep goes through a whole tab
   await runs.unfinished();
   await runs.due('contacts', NOW, NOW);
   await runs.wait(claim, { for: 'turn', until: null });
+  await runs.fail(claim, { error: 'x', keepsPlace: true, now: NOW });
+  await runs.start(claim, NOW);
   await runs.finish(claim, NOW);
   await runs.start(claim, NOW);
   await records.find(claim.instanceId, 'contacts', '1');
