@@ -1,6 +1,6 @@
 import type { TokenStore } from '../store/tokens.ts';
 import { sealedBatches } from './sealed-batches.ts';
-import { CHANGED_MESSAGES, type Vault, VaultError } from './vault.ts';
+import { CHANGED_MESSAGES, unknownKeyMessage, type Vault, VaultError } from './vault.ts';
 
 /** A key of TOKEN_KEYS that is not the one its id stands for in this database: nothing is done with it. */
 export class WrongKeyError extends Error {
@@ -81,6 +81,16 @@ export async function checkTriedKey({ store, vault }: KeyCheckParts, error: Vaul
     `The stored tokens do not open with the key "${id}" in TOKEN_KEYS, which is not known to be the right one: whoever runs this app has to put the right key back, and restart it.`,
     { cause: error, isLost: false },
   );
+}
+
+/**
+ * What is wrong with a text that does not open, as far as the database knows: under an id that no key has had here the
+ * key may be missing, or the id is what was changed.
+ */
+export async function explainMissingKey(store: TokenStore, error: VaultError): Promise<VaultError> {
+  const { missing } = error;
+  if (missing === undefined || (await store.keyCheck(missing.keyId)) !== undefined) return error;
+  return new VaultError(unknownKeyMessage(missing), { cause: error, isLost: false });
 }
 
 /** What an administrator is told of the end of a grant. */

@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { SealedTokens, TokenStore } from '../store/tokens.ts';
+import { explainMissingKey } from './key-checks.ts';
 import { sealedBatches } from './sealed-batches.ts';
 import { type Vault, VaultError } from './vault.ts';
 
@@ -42,8 +43,10 @@ export async function reencryptTokens(
       for (const read of rows) {
         const result = reseal(vault, read);
         if (result === 'current') round.current++;
-        else if ('reason' in result) round.unreadable.push({ instanceId: read.instance_id, ...result });
-        else changes.push({ read, sealed: result });
+        else if (result instanceof VaultError) {
+          const { message: reason } = await explainMissingKey(store, result);
+          round.unreadable.push({ instanceId: read.instance_id, reason });
+        } else changes.push({ read, sealed: result });
       }
       renewed += await store.reseal(changes);
       round.stale += changes.length;
@@ -60,7 +63,7 @@ export async function reencryptTokens(
 }
 
 /** Opens both tokens, also those that are current: whoever drops a key relies on it. */
-function reseal(vault: Vault, row: SealedTokens): SealedTokens | 'current' | { reason: string } {
+function reseal(vault: Vault, row: SealedTokens): SealedTokens | 'current' | VaultError {
   const { instance_id: instanceId } = row;
   const access = { instanceId, purpose: 'access_token' } as const;
   const refresh = { instanceId, purpose: 'refresh_token' } as const;
@@ -73,7 +76,7 @@ function reseal(vault: Vault, row: SealedTokens): SealedTokens | 'current' | { r
       refresh_token: vault.seal(opened[1], refresh),
     };
   } catch (error) {
-    if (error instanceof VaultError) return { reason: error.message };
+    if (error instanceof VaultError) return error;
     throw error;
   }
 }

@@ -4,7 +4,7 @@ import type { InstanceStore } from '../store/instances.ts';
 import type { TokenRow, TokenStore } from '../store/tokens.ts';
 import { EarlyRefreshes } from './early-refreshes.ts';
 import { needsRefresh, ROTATION_RETRY_MS } from './expiry.ts';
-import { checkTriedKey, endNotice } from './key-checks.ts';
+import { checkTriedKey, endNotice, explainMissingKey } from './key-checks.ts';
 import type { RedisLock } from './lock.ts';
 import type { Grant, OAuthClient } from './oauth-client.ts';
 import type { RefreshPauses } from './refresh-pauses.ts';
@@ -270,7 +270,8 @@ export class Tokens {
         refreshToken: vault.open(row.refresh_token, { instanceId, purpose: 'refresh_token' }),
       };
     } catch (error) {
-      if (!(error instanceof VaultError) || !error.isLost) throw error;
+      if (!(error instanceof VaultError)) throw error;
+      if (!error.isLost) throw await explainMissingKey(store, error);
       const newest = await store.find(instanceId);
       if (newest !== undefined && newest.version !== row.version) return this.#open(newest);
       await checkTriedKey({ store, vault }, error);

@@ -19,11 +19,17 @@ export class VaultError extends Error {
   readonly isLost: boolean;
   /** The key that did not open a whole envelope: it is lost only if that is the right one, see `key-checks.ts`. */
   readonly triedKeyId: string | undefined;
+  /** The key that a whole envelope names and that is not there, if that is what is wrong. */
+  readonly missing: { keyId: string; purpose: SealedFor['purpose'] } | undefined;
 
-  constructor(message: string, options: ErrorOptions & { isLost: boolean; triedKeyId?: string }) {
+  constructor(
+    message: string,
+    options: ErrorOptions & Pick<VaultError, 'isLost'> & Partial<Pick<VaultError, 'triedKeyId' | 'missing'>>,
+  ) {
     super(message, options);
     this.isLost = options.isLost;
     this.triedKeyId = options.triedKeyId;
+    this.missing = options.missing;
   }
 }
 
@@ -117,7 +123,8 @@ export class Vault {
     }
     const key = this.#keys.get(keyId);
     if (key === undefined) {
-      throw new VaultError(withoutKey(what, keyId), { isLost: false });
+      const missing = { keyId, purpose: place.purpose };
+      throw new VaultError(withoutKey(what, keyId), { isLost: false, missing });
     }
     const decipher = createDecipheriv(ALGORITHM, key, sealed.subarray(0, IV_BYTES), {
       authTagLength: TAG_BYTES,
@@ -147,13 +154,23 @@ function withoutKey(what: string, keyId: string): string {
   return `${what} was encrypted with the key "${keyId}", which TOKEN_KEYS does not hold: whoever runs this app has to put that key back.`;
 }
 
+/** What is said of tokens that name a key which this database has no check value of: perhaps there never was one. */
+export function unknownKeyMessage({ keyId, purpose }: NonNullable<VaultError['missing']>): string {
+  return `${called(purpose)} names the key "${keyId}", which TOKEN_KEYS does not hold and this database does not know: either the key is missing, and whoever runs this app has to put it back, or the text was changed, and the company has to authorize the app again.`;
+}
+
 function changed(what: string): string {
   return `${what} was changed, or belongs elsewhere.`;
 }
 
 /** What is said of tokens whose key is missing, for each of these keys. */
 export function missingKeyMessages(keyIds: readonly string[]): string[] {
-  return keyIds.flatMap((id) => PURPOSES.map((purpose) => withoutKey(called(purpose), id)));
+  return keyIds.flatMap((keyId) =>
+    PURPOSES.flatMap((purpose) => [
+      withoutKey(called(purpose), keyId),
+      unknownKeyMessage({ keyId, purpose }),
+    ]),
+  );
 }
 
 /** What is said of tokens that their key does not open. */

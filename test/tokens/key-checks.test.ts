@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { openDatabase } from '../../src/store/database.ts';
 import { TokenStore } from '../../src/store/tokens.ts';
-import { proveKeys, WrongKeyError } from '../../src/tokens/key-checks.ts';
+import { explainMissingKey, proveKeys, WrongKeyError } from '../../src/tokens/key-checks.ts';
 import { reencryptTokens } from '../../src/tokens/reencrypt.ts';
-import { Vault } from '../../src/tokens/vault.ts';
+import { missingKeyMessages, Vault } from '../../src/tokens/vault.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { instanceId, newKey, openEncrypted, tokenKeysValue } from '../trust/encrypted-tokens.ts';
 
@@ -66,6 +66,30 @@ test('after a change of the key the old id stays what it was: another key needs 
   expect(await reencryptTokens({ store, vault: both })).toMatchObject({ renewed: 5, unreadable: [] });
   await prove(store, next);
   await expect(prove(store, next, WRONG)).rejects.toThrow(WrongKeyError);
+});
+
+test('what is said of a missing key, whether the database knows it or not, is what its runs are found by when it is back', async () => {
+  const { db, store } = await openEncrypted(1, RIGHT);
+  const sealed = await store.find(instanceId(0));
+  const stranger = new Vault([newKey('k2')]);
+  const said: string[] = [];
+  for (const purpose of ['access_token', 'refresh_token'] as const) {
+    const place = { instanceId: instanceId(0), purpose };
+    const error = await Promise.resolve()
+      .then(() => stranger.open(sealed?.[purpose] ?? '', place))
+      .catch((thrown) => thrown);
+    said.push((await explainMissingKey(store, error)).message);
+    await prove(store, RIGHT);
+    said.push((await explainMissingKey(store, error)).message);
+    await db.deleteFrom('key_checks').execute();
+  }
+  expect(said).toEqual([
+    expect.stringMatching(/access token names the key "k1", .* this database does not know/),
+    expect.stringMatching(/access token was encrypted with the key "k1", .* put that key back/),
+    expect.stringMatching(/refresh token names the key "k1", .* this database does not know/),
+    expect.stringMatching(/refresh token was encrypted with the key "k1", .* put that key back/),
+  ]);
+  expect(missingKeyMessages(['k1'])).toEqual(expect.arrayContaining(said));
 });
 
 test('a backup from before a key knows nothing of it: it is proven anew', async () => {

@@ -116,13 +116,32 @@ test('a key that TOKEN_KEYS does not hold stops that instance’s runs, names th
   );
   expect(status.status).toBe('active');
   expect(status.resources.contacts?.error).toMatch(
-    /the key "2019-lost", which TOKEN_KEYS does not hold: whoever runs this app has to put that key back/,
+    /the key "2019-lost", which TOKEN_KEYS does not hold and this database does not know: either the key is missing/,
   );
   expect((await browser.get(`/instances/${id}`)).body).toMatch(/2019-lost/);
   await syncBystander();
 
   write(id, 'access_token', kept);
   await press(browser, id, 'sync');
+  const repaired = await waitForStatus(browser, id, isSynced);
+  expect(repaired).toMatchObject({ status: 'active', resources: { contacts: { error: null } } });
+});
+
+test('a flipped bit in the key’s id of a stored token: both that the key is missing and that the text was changed are said, and a new authorization repairs it', async () => {
+  const { company, browser, id } = await newCompany();
+  // One bit of its first letter.
+  const changed = Buffer.from(read(id, 'access_token'));
+  changed.writeUInt8(changed.readUInt8(3) ^ 1, 3);
+  write(id, 'access_token', changed.toString());
+  await press(browser, id, 'sync');
+  const status = await waitForStatus(browser, id, ({ resources }) =>
+    Object.values(resources).every(({ state }) => state === 'failed'),
+  );
+  expect(status.status).toBe('active');
+  expect(status.resources.contacts?.error).toMatch(
+    /either the key is missing, and whoever runs this app has to put it back, or the text was changed, and the company has to authorize the app again/,
+  );
+  expect(await install(browser, company)).toBe(id);
   const repaired = await waitForStatus(browser, id, isSynced);
   expect(repaired).toMatchObject({ status: 'active', resources: { contacts: { error: null } } });
 });
