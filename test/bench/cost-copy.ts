@@ -15,9 +15,6 @@ export interface CopyCost {
   wallMs: number;
   /** Time on a processor of the worker until then without the thread of the search's index, in milliseconds. */
   storedCpuMs: number;
-  records: number;
-  /** How many of them were in the index by then. */
-  indexed: number;
   /** Time on a processor of the index's thread until then. */
   indexCpuMs: number;
   redisCpuMs: number;
@@ -55,7 +52,7 @@ export async function copyOnce(
       calls: await meter.calls(),
       at: performance.now(),
     };
-    const { pages, records } = await watch.until(
+    const { pages } = await watch.until(
       ({ runs, finished }) => runs > 0 && finished === runs,
       LONGEST_MS,
     );
@@ -64,8 +61,7 @@ export async function copyOnce(
     const indexCpuMs = index() - before.index;
     const redisCpuMs = (await meter.cpuMs()) - before.redis;
     const redisCalls = (await meter.calls()) - before.calls;
-    const indexed = records - watch.toIndex();
-    return { pages, records, wallMs, storedCpuMs, indexed, indexCpuMs, redisCpuMs, redisCalls };
+    return { pages, wallMs, storedCpuMs, indexCpuMs, redisCpuMs, redisCalls };
   } finally {
     watch.close();
     meter.close();
