@@ -52,10 +52,7 @@ export async function copyOnce(
       calls: await meter.calls(),
       at: performance.now(),
     };
-    const { pages } = await watch.until(
-      ({ runs, finished }) => runs > 0 && finished === runs,
-      LONGEST_MS,
-    );
+    const { pages } = await watch.until(({ runs, finished }) => runs > 0 && finished === runs, LONGEST_MS);
     const wallMs = performance.now() - before.at;
     const storedCpuMs = cpu() - before.cpu;
     const indexCpuMs = index() - before.index;
