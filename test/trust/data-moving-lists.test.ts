@@ -39,11 +39,13 @@ interface Page {
   _pagination: { next: string | null };
 }
 
-/** The list as the service has it: each document's text by its id. */
+/** The list as the service has it: each document's text by its id. A refusal that a run did not come to is met here. */
 async function atTheService({ api_tokens }: Company): Promise<Map<string, string>> {
   const documents = new Map<string, string>();
   for (let next: string | null = '/contacts?limit=100'; next !== null; ) {
-    const { body }: { body: Page } = await sandbox.call<Page>('GET', next, api_tokens[0]?.token ?? '');
+    const token = api_tokens[0]?.token ?? '';
+    const { status, body }: { status: number; body: Page } = await sandbox.call<Page>('GET', next, token);
+    if (status !== 200) continue;
     for (const document of body._results) documents.set(document.id, JSON.stringify(document));
     next = body._pagination.next;
   }
