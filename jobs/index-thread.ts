@@ -10,6 +10,9 @@ const PORTION = 50;
 /** How soon an empty queue is looked at again, in milliseconds. */
 const LOOK_AGAIN_MS = 1_000;
 
+/** How often the log is copied while there is something to do, in milliseconds: some thousand of its pages at the most. */
+const COPY_EVERY_MS = 250;
+
 /** From so many percent of the event loop's time on, so many times as long as a portion took pass before the next. */
 const PAUSES = [
   { from: 80, times: 19 },
@@ -21,14 +24,26 @@ const { databaseUrl, cells }: IndexThreadData = workerData;
 /** Nothing else goes on in this thread: so it may sleep; whoever ends it wakes it. */
 const pause = (ms: number) => Atomics.wait(cells, CELL.isEnding, 0, ms);
 
+const isEnding = () => Atomics.load(cells, CELL.isEnding) !== 0;
+
 const db = await joinDatabase(databaseUrl);
+
+let copiedAt = 0;
+
+/** The pages that others write fill the log: who commits beyond a size copies it, and is to be spared that. */
+function copyLogAtTimes(): void {
+  if (performance.now() - copiedAt < COPY_EVERY_MS) return;
+  db.copyLog();
+  copiedAt = performance.now();
+}
+
 try {
   const index = new SearchIndex(db, {
     behind: Atomics.load(cells, CELL.entry),
     onEntry: (place) => Atomics.store(cells, CELL.entry, place),
   });
   const removals = new RemovalStore(db);
-  while (Atomics.load(cells, CELL.isEnding) === 0) {
+  while (!isEnding()) {
     const startedAt = performance.now();
     const portion = await index.indexPortion(PORTION);
     for (const record of portion?.unreadable ?? []) parentPort?.postMessage(record);
@@ -37,7 +52,14 @@ try {
     const isWorking = portion !== undefined || hasRemoved;
     const percent = Atomics.load(cells, CELL.busyPercent);
     const times = PAUSES.find(({ from }) => percent >= from)?.times ?? 0;
-    pause(isWorking ? times * (performance.now() - startedAt) : LOOK_AGAIN_MS);
+    const [restMs, stepMs] = isWorking
+      ? [times * (performance.now() - startedAt), COPY_EVERY_MS]
+      : [LOOK_AGAIN_MS, LOOK_AGAIN_MS];
+    copyLogAtTimes();
+    for (let leftMs = restMs; leftMs > 0 && !isEnding(); leftMs -= stepMs) {
+      pause(Math.min(leftMs, stepMs));
+      copyLogAtTimes();
+    }
   }
 } finally {
   await db.destroy();

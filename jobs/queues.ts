@@ -21,12 +21,25 @@ export interface Queues {
   upkeep: Queue;
   /** Sees to it that these runs have a job; one that has is left alone, unless it is told to hurry. */
   enqueue(runs: readonly RunKey[], options?: { hurry?: boolean }): Promise<void>;
+  /**
+   * Has the sync jobs go on now that wait for a moment behind this one; the budget still decides when their requests go.
+   *
+   * @param moment milliseconds since 1970
+   * @returns how many
+   */
+  bringForward(moment: number): Promise<number>;
   counts(): Promise<{ name: string; counts: Record<string, number> }[]>;
   close(): Promise<void>;
 }
 
 // Ended jobs vanish: what is worth keeping about a run stands in the store, and its job's id must come free.
 const FORGOTTEN = { removeOnComplete: true, removeOnFail: true } as const;
+
+/** BullMQ's order of the jobs that wait for a moment: so many places for each millisecond since 1970. */
+const SCORES_PER_MS = 0x1000;
+
+/** Jobs that are brought forward at a time. */
+const PORTION = 500;
 
 /** @param connection fails fast, so that a button does not hang while Redis is away */
 export function createQueues(connection: Redis, logger: Logger): Queues {
@@ -42,6 +55,7 @@ export function createQueues(connection: Redis, logger: Logger): Queues {
       );
       if (options.hurry) await Promise.all(runs.map((run) => hurry(sync, run)));
     },
+    bringForward: (moment) => bringForward(sync, connection, moment),
     counts: () =>
       Promise.all(
         [sync, upkeep].map(async (queue) => ({ name: queue.name, counts: await queue.getJobCounts() })),
@@ -67,8 +81,26 @@ function syncJobId({ instanceId, resource }: RunKey): string {
 
 /** Brings a job that waits for its time forward; the budget still decides when its request goes. */
 async function hurry(queue: Queue<SyncJobData>, run: RunKey): Promise<void> {
-  const job = await queue.getJob(syncJobId(run));
+  await promote(queue, syncJobId(run));
+}
+
+async function promote(queue: Queue<SyncJobData>, jobId: string): Promise<void> {
+  const job = await queue.getJob(jobId);
   if (job === undefined || !(await job.isDelayed())) return;
   // It may have started by itself in between: then there is nothing left to bring forward.
   await job.promote().catch(() => undefined);
+}
+
+/**
+ * From the far end, a portion after the other, and no more than there were at first: those that go on wait again soon.
+ */
+async function bringForward(queue: Queue<SyncJobData>, redis: Redis, moment: number): Promise<number> {
+  const delayed = queue.toKey('delayed');
+  const behind = (moment + 1) * SCORES_PER_MS;
+  const found = await redis.zcount(delayed, behind, '+inf');
+  for (let left = found; left > 0; left -= PORTION) {
+    const ids = await redis.zrevrangebyscore(delayed, '+inf', behind, 'LIMIT', 0, Math.min(left, PORTION));
+    await Promise.all(ids.map((id) => promote(queue, id)));
+  }
+  return found;
 }

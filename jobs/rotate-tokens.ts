@@ -1,6 +1,7 @@
 import { toServiceError } from '../src/client/errors.ts';
 import type { ServiceTime } from '../src/client/service-time.ts';
 import type { Logger } from '../src/runtime/logging.ts';
+import type { ReadTokens } from '../src/store/tokens.ts';
 import type { Tokens } from '../src/tokens/tokens.ts';
 
 /** Rotations under way at the same time. */
@@ -28,17 +29,19 @@ export async function rotateTokens(
   const next = due.values();
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
-      for (const instanceId of next) {
+      for (const tokens of next) {
         if (signal.aborted || performance.now() >= endsAt) return;
-        await rotate(parts.tokens, instanceId, logger);
+        await rotate(parts.tokens, tokens, logger);
       }
     }),
   );
 }
 
-async function rotate(tokens: Tokens, instanceId: string, logger: Logger): Promise<void> {
+/** A run may have renewed them while the sweep was about others. */
+async function rotate(tokens: Tokens, due: ReadTokens, logger: Logger): Promise<void> {
+  const { instance_id: instanceId, version } = due;
   try {
-    await tokens.rotate(instanceId);
+    await tokens.rotate(instanceId, version);
     logger.info({ instanceId }, 'tokens renewed');
   } catch (error) {
     logger.warn({ instanceId, err: toServiceError(error) }, 'tokens could not be renewed');

@@ -9,18 +9,20 @@ import { ServiceApi } from './client/service-api.ts';
 import { ServiceClock } from './client/service-clock.ts';
 import { ServiceTime } from './client/service-time.ts';
 import { Transport } from './client/transport.ts';
+import { configuredSecrets } from './config/configured-secrets.ts';
 import type { Config } from './config.ts';
 import { CALLBACK_PATH } from './contract/routes.ts';
 import { OAuthInstaller } from './install/installer.ts';
 import { checkReadiness } from './runtime/health.ts';
 import { watchWorkers } from './runtime/living-workers.ts';
-import { hideSecrets, type Logger, rememberSecret } from './runtime/logging.ts';
+import { givesSecretAway, hideSecrets, type Logger, rememberSecret } from './runtime/logging.ts';
 import { createMetrics } from './runtime/metrics.ts';
 import { Presence } from './runtime/presence.ts';
 import { checkRedis, createRedis } from './runtime/redis.ts';
 import { openDatabase } from './store/database.ts';
 import { DeletionStore } from './store/deletions.ts';
 import { failedWith } from './store/failed-runs.ts';
+import { InDoubtStore } from './store/in-doubt.ts';
 import { InstanceStore } from './store/instances.ts';
 import { PageStore } from './store/pages.ts';
 import { ParkedStore } from './store/parked-batches.ts';
@@ -78,7 +80,7 @@ export async function createApp(
   logger: Logger,
   options: { ownLogic?: OwnLogic } = {},
 ): Promise<App> {
-  rememberSecrets(config);
+  for (const secret of configuredSecrets(config, redisUrl)) rememberSecret(secret, { forGood: true });
   const db = await openDatabase(config.databaseUrl, (waitedMs) =>
     logger.warn({ waitedMs }, 'another process changes the database: waiting for it'),
   );
@@ -128,7 +130,7 @@ export async function createApp(
   });
   const { apiUrl, nextOrigins, guards } = config.service;
   const origins = new AllowedOrigins(apiUrl, nextOrigins);
-  const api = new ServiceApi({ apiUrl, transport, clock: apiClock, budget, origins });
+  const api = new ServiceApi({ apiUrl, transport, clock: apiClock, budget, origins, givesSecretAway });
   const redirectUri = config.publicUrl + CALLBACK_PATH;
   const oauth = new OAuthClient({ ...config.service, redirectUri, clock, onSecret: rememberSecret });
   const tokens = new Tokens({
@@ -158,6 +160,7 @@ export async function createApp(
     tokens,
     pages: new PageStore(db, hideSecrets),
     deletions: new DeletionStore(db),
+    inDoubt: new InDoubtStore(db),
     ownLogic: options.ownLogic ?? onRecords,
     ownLogicTimeoutMs: config.ownLogicTimeoutMs,
     hideSecrets,
@@ -248,7 +251,11 @@ export async function createApp(
         onFirstTurn: ({ waitMs }) => metrics.jobWaitSeconds.observe(waitMs / 1_000),
         schedule: {
           ...shared,
-          overcome: () => failedWith(db, missingKeyMessages(vault.keyIds).map(hideSecrets)),
+          overcome: () =>
+            failedWith(
+              db,
+              missingKeyMessages(vault.keyIds).map((text) => hideSecrets(text)),
+            ),
         },
         index: { databaseUrl: config.databaseUrl },
         takeOver: {
@@ -283,14 +290,4 @@ export async function createApp(
 /** Beside the database, so that all workers on it see each other, also from containers. */
 function presenceDir({ databaseUrl }: Config): string {
   return `${databaseUrl.replace(/^file:/, '')}-workers`;
-}
-
-/** What this process knows from its configuration, so that no line of its log holds it. */
-function rememberSecrets({ service, sessionSecret, tokenKeys, operatorPassword, redisUrl }: Config): void {
-  for (const secret of [service.clientSecret, sessionSecret, operatorPassword]) {
-    if (secret !== undefined) rememberSecret(secret);
-  }
-  for (const { key } of tokenKeys) rememberSecret(key.toString('base64').replace(/=+$/, ''));
-  const redisPassword = redisUrl === undefined ? '' : decodeURIComponent(new URL(redisUrl).password);
-  rememberSecret(redisPassword);
 }

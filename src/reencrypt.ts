@@ -1,5 +1,5 @@
 import { boot } from './boot.ts';
-import { openDatabase } from './store/database.ts';
+import { openExistingDatabase } from './store/database.ts';
 import { TokenStore } from './store/tokens.ts';
 import { proveKeys } from './tokens/key-checks.ts';
 import { reencryptTokens } from './tokens/reencrypt.ts';
@@ -7,12 +7,14 @@ import { reencryptSummary } from './tokens/reencrypt-summary.ts';
 import { Vault } from './tokens/vault.ts';
 
 await boot(async ({ config, shutdown }) => {
-  const db = await openDatabase(config.databaseUrl);
+  const db = await openExistingDatabase(config.databaseUrl);
   shutdown.add('database', () => db.destroy());
   const stopping = new AbortController();
   const [store, vault] = [new TokenStore(db), new Vault(config.tokenKeys)];
   await proveKeys({ store, vault });
-  process.stdout.write(`Encrypting all tokens under the key "${vault.sealingKeyId}".\n`);
+  process.stdout.write(
+    `Encrypting all tokens of ${config.databaseUrl} under the key "${vault.sealingKeyId}".\n`,
+  );
   const work = reencryptTokens(
     { store, vault },
     {

@@ -19,27 +19,35 @@ export interface Identity {
 /**
  * Reads the answer of the identity route.
  *
- * @param accessToken that it was asked with; an id that holds it is none, as ids are shown and kept
+ * @param accessToken that it was asked with
+ * @param givesSecretAway tells a text that holds a secret of the app: an id that does, or holds the access token, is none,
+ *   as ids are shown and kept
  * @returns undefined when it is a whole answer that names no id: the service does not tell
  * @throws ServiceError to wait on, when it is none, or its id cannot be used
  */
-export function readIdentity(body: string, accessToken: string): Identity | undefined {
+export function readIdentity(
+  body: string,
+  accessToken: string,
+  givesSecretAway: (text: string) => boolean,
+): Identity | undefined {
   const identity = readJson(body, WHAT);
   if (typeof identity !== 'object' || identity === null || Array.isArray(identity)) {
     throw unreadable(WHAT, 'it is no object');
   }
   const { id, name } = identity as { id?: unknown; name?: unknown };
   if (id === undefined || id === null) return undefined;
-  return { id: readId(id, accessToken), name: readName(name) };
+  const text = readId(id);
+  if (repeatsToken(text, accessToken)) throw unreadable(WHAT, 'its id holds the access token');
+  if (givesSecretAway(text)) throw unreadable(WHAT, 'its id holds a secret of the app');
+  return { id: text, name: readName(name) };
 }
 
-function readId(id: unknown, accessToken: string): string {
+function readId(id: unknown): string {
   if (Number.isSafeInteger(id)) return String(id);
   if (typeof id !== 'string' || id === '') throw unreadable(WHAT, 'its id is neither a text nor an integer');
   if (id.length > LONGEST_ID) throw unreadable(WHAT, `its id is longer than ${LONGEST_ID} characters`);
   // Two that are no Unicode would become the same instance.
   if (!id.isWellFormed()) throw unreadable(WHAT, 'its id is no Unicode text');
-  if (repeatsToken(id, accessToken)) throw unreadable(WHAT, 'its id holds the access token');
   return id;
 }
 

@@ -48,15 +48,22 @@ export class AllowedOrigins {
 }
 
 /**
- * Refuses an address that carries the token: it is kept in clear, until its page is read.
+ * Refuses an address that carries the access token or another secret: it is kept in clear, until its page is read.
  *
+ * @param givesSecretAway tells a text that holds a secret of the app
  * @throws ServiceError to give up on
  */
-export function refuseToken(next: string, accessToken: string): void {
-  if (!repeatsToken(next, accessToken)) return;
+export function refuseSecrets(
+  next: string,
+  accessToken: string,
+  givesSecretAway: (text: string) => boolean,
+): void {
+  const holdsToken = repeatsToken(next, accessToken);
+  if (!holdsToken && !givesSecretAway(next)) return;
+  const what = holdsToken ? 'the access token' : 'a secret of the app';
   throw new ServiceError(
     'give_up',
-    'The service names an address that holds the access token as the next page. Addresses are kept and logged along the way, where no token may be.',
+    `The service names an address that holds ${what} as the next page. Addresses are kept and logged along the way, where no secret may be.`,
   );
 }
 

@@ -5,7 +5,7 @@ import { ServiceError } from './errors.ts';
 import type { HttpAnswer } from './http.ts';
 import { type Identity, readIdentity } from './identity.ts';
 import { type ListPage, readListPage } from './list-page.ts';
-import { type AllowedOrigins, refuseToken } from './next-address.ts';
+import { type AllowedOrigins, refuseSecrets } from './next-address.ts';
 import { readRateHeaders } from './rate-headers.ts';
 import { refusalOf } from './refusal.ts';
 import type { ServiceClock } from './service-clock.ts';
@@ -19,6 +19,8 @@ export interface ServiceApiParts {
   clock: ServiceClock;
   budget: RateBudget;
   origins: AllowedOrigins;
+  /** Whether a text holds a secret of the app, in any form: it can be no id and no address then. */
+  givesSecretAway: (text: string) => boolean;
 }
 
 /** What sync and install need of the API: each request under a permit of the budget, each failure a {@link ServiceError}. */
@@ -73,13 +75,13 @@ export class ServiceApi {
     { wantsMore, check }: { wantsMore: () => boolean; check?: (next: string | null) => void },
     signal?: AbortSignal,
   ): Promise<{ page: ListPage; admission: Admission | undefined }> {
+    const { transport, givesSecretAway } = this.#parts;
     const read = ({ body, bytes }: HttpAnswer) => {
       const page = readListPage(body, bytes);
-      if (page.next !== null) refuseToken(page.next, accessToken);
+      if (page.next !== null) refuseSecrets(page.next, accessToken, givesSecretAway);
       check?.(page.next);
       return { read: page, leadsOn: page.next !== null };
     };
-    const { transport } = this.#parts;
     const request = { method: 'GET', url } as const;
     const got = await transport.exchange(request, permit, accessToken, { wantsMore, read }, signal);
     return { page: got.read, admission: got.admission };
@@ -94,7 +96,7 @@ export class ServiceApi {
    *   make a company that is known a second instance
    */
   async identity(accessToken: string): Promise<Identity | undefined> {
-    const { apiUrl, transport, clock } = this.#parts;
+    const { apiUrl, transport, clock, givesSecretAway } = this.#parts;
     const url = new URL(apiUrl + IDENTITY_PATH);
     const answer = await transport.sendBare({ method: 'GET', url }, IDENTITY_PATH, accessToken);
     const now = clock.now();
@@ -102,12 +104,15 @@ export class ServiceApi {
     if (failure !== undefined) {
       const { status } = answer;
       if (status === 404 || status === 403) return undefined;
-      if (failure.remedy !== 'give_up') throw failure;
+      if (failure.remedy === 'wait') throw failure;
       throw new ServiceError('wait', failure.message, { status, cause: failure });
     }
-    const identity = readIdentity(answer.body, accessToken);
+    const identity = readIdentity(answer.body, accessToken, givesSecretAway);
     const rate = readRateHeaders(answer.headers, now);
-    if (identity !== undefined && rate !== undefined) await this.#parts.budget.observe(identity.id, rate);
+    if (identity !== undefined && rate !== undefined) {
+      // The answer stands, whether or not Redis hears of it, and nobody waits for that: requests later on hear of it first.
+      this.#parts.budget.observe(identity.id, rate).catch(() => undefined);
+    }
     return identity;
   }
 }

@@ -20,6 +20,7 @@ const NEEDED_IN_PRODUCTION: Partial<Record<VariableName, string>> = {
   CLIENT_ID: "the sandbox's is for development only",
   CLIENT_SECRET: "the sandbox's is for development only",
   PUBLIC_URL: 'browsers come back to it after the authorization',
+  DATABASE_URL: 'the default lies in the directory that a process happens to be started in',
   REDIS_URL: 'the private Redis is for development only',
   SESSION_SECRET: 'all web processes sign with the same one',
   TOKEN_KEYS: 'all processes read the tokens with the same ones',

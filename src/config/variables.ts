@@ -45,13 +45,22 @@ const databaseUrl = z.string().transform((text, context) => {
   return `file:${path}`;
 });
 
-const redisUrl = z.string().refine(
-  (text) => {
-    const url = URL.parse(text);
-    return url !== null && ['redis:', 'rediss:'].includes(url.protocol) && url.hostname !== '';
-  },
-  { error: 'must be a redis:// or rediss:// URL' },
-);
+const redisUrl = z.string().transform((text, context) => {
+  const url = URL.parse(text);
+  if (url === null || !['redis:', 'rediss:'].includes(url.protocol) || url.hostname === '') {
+    context.addIssue('must be a redis:// or rediss:// URL');
+    return z.NEVER;
+  }
+  try {
+    for (const encoded of [url.username, url.password]) decodeURIComponent(encoded);
+    return text;
+  } catch {
+    context.addIssue(
+      'has a user name or password that is not percent-encoded: a "%" has to stand there as "%25"',
+    );
+    return z.NEVER;
+  }
+});
 
 /** A variable of the environment: how its text is read, a value that would do, and whether its value may be shown. */
 interface Variable<Schema extends z.ZodType> {
@@ -95,7 +104,7 @@ export const VARIABLES = {
     example: '127.0.0.1',
     shown: true,
   }),
-  DATABASE_URL: variable({ schema: databaseUrl, example: 'file:.data/app.db' }),
+  DATABASE_URL: variable({ schema: databaseUrl, example: 'file:/var/lib/partner-app/app.db' }),
   REDIS_URL: variable({ schema: redisUrl, example: 'redis://127.0.0.1:6379' }),
   SESSION_SECRET: variable({
     schema: z.string().min(MIN_SECRET_CHARACTERS, {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { toServiceError } from '../client/errors.ts';
+import { type ServiceError, toServiceError } from '../client/errors.ts';
 import type { Identity } from '../client/identity.ts';
 import { backoffMs } from '../client/retry-timing.ts';
 import type { ServiceApi } from '../client/service-api.ts';
-import { InstallError } from './install-types.ts';
+import { InstallError, type InstallFailure } from './install-types.ts';
 
 /** Tries at the identity route; a person is waiting, so they are few. */
 const TRIES = 4;
@@ -23,17 +23,25 @@ export async function companyOf(api: ServiceApi, accessToken: string): Promise<I
       return await api.identity(accessToken);
     } catch (error) {
       const failure = toServiceError(error);
-      const pauseMs = failure.retryAfterMs ?? backoffMs(attempt, Math.random());
+      const pauseMs = Math.max(failure.retryAfterMs ?? 0, backoffMs(attempt, Math.random()));
       if (failure.remedy !== 'wait' || attempt === TRIES || pauseMs > LONGEST_PAUSE_MS) {
         throw new InstallError(
-          failure.unsent ? 'unreachable' : 'trouble',
-          `The service did not say which company this is. ${failure.message}`,
-          {
-            cause: error,
-          },
+          failureOf(failure),
+          `The service did not say which company this is. ${failure.message}${waitWords(failure)}`,
+          { cause: error },
         );
       }
       await sleep(pauseMs);
     }
   }
+}
+
+/** The sync of the company, or many installs in a row, may have used its limit up. */
+function failureOf({ unsent, status }: ServiceError): InstallFailure {
+  if (unsent) return 'unreachable';
+  return status === 429 ? 'busy' : 'trouble';
+}
+
+function waitWords({ retryAfterMs }: ServiceError): string {
+  return retryAfterMs ? ` It asks to wait ${Math.ceil(retryAfterMs / 1_000)} s.` : '';
 }

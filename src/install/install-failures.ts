@@ -5,9 +5,25 @@ import { InstallError, type InstallFailure } from './install-types.ts';
 /** How much of the service's own words a message repeats, in UTF-16 units. */
 const LONGEST_QUOTE = 300;
 
-/** Who may authorize is told in words alone, which are the service's own. */
-function meansAdministrator(description: string | null | undefined): boolean {
-  return /\badmin/i.test(description ?? '');
+/** How much of the service's own words is read, in UTF-16 units. */
+const LONGEST_READ = 1_000;
+
+/**
+ * Words that want an administrator. "The administrator declined" and "contact your administrator" do not: they may go
+ * with any refusal.
+ */
+const WANTS_ADMINISTRATOR = [
+  /\bonly\b[^.]*\badmin/i,
+  /\b(?:must|needs? to|ha(?:s|ve) to) be\b[^.]*\badmin/i,
+  /\b(?:needs?|requires?|lacks?) (?!to\b)(?:\w+ ){0,3}admin/i,
+  /\badmin[^.]*\b(?:needed|required|necessary)\b/i,
+  /(?:\bnot|n['’]t|\bnon)[ -](?:\w+ ){0,2}admin/i,
+];
+
+/** Who may authorize (Authentication, 3) is told in words alone, which are the service's own. */
+function wantsAdministrator(description: string | null | undefined): boolean {
+  const words = description?.slice(0, LONGEST_READ) ?? '';
+  return WANTS_ADMINISTRATOR.some((pattern) => pattern.test(words));
 }
 
 function administratorNeeded(cause?: unknown): InstallError {
@@ -23,7 +39,7 @@ function administratorNeeded(cause?: unknown): InstallError {
  * @param description its `error_description`, in the service's words
  */
 export function authorizeFailure(error: string, description: string | null): InstallError {
-  if ((error === 'access_denied' || error === 'unauthorized_client') && meansAdministrator(description)) {
+  if ((error === 'access_denied' || error === 'unauthorized_client') && wantsAdministrator(description)) {
     return administratorNeeded();
   }
   if (error === 'access_denied') {
@@ -49,6 +65,9 @@ const BY_CODE: Record<string, { failure: InstallFailure; message: string }> = {
       'The service does not let this app ask for tokens. Whoever runs this app has to check its registration.',
   },
 };
+
+/** What is wrong with the app's own request, whoever it is made for (RFC 6749, section 5.2). */
+const OF_THE_APP = new Set(['invalid_client', 'invalid_request', 'unsupported_grant_type', 'invalid_scope']);
 
 /** What the client says of a connection that was not made, broke, or took too long. */
 const NO_ANSWER = /^(?:fetch failed|terminated|operation timed out|operation aborted)$/;
@@ -80,7 +99,9 @@ function withoutRefusal(cause: unknown): InstallError {
 export function exchangeFailure(error: unknown): InstallError {
   const refusal = oauthErrorOf(error);
   if (refusal === undefined) return withoutRefusal(error);
-  if (meansAdministrator(refusal.description)) return administratorNeeded(error);
+  if (!OF_THE_APP.has(refusal.code) && wantsAdministrator(refusal.description)) {
+    return administratorNeeded(error);
+  }
   const known = Object.hasOwn(BY_CODE, refusal.code) ? BY_CODE[refusal.code] : undefined;
   if (known !== undefined) return new InstallError(known.failure, known.message, { cause: error });
   return new InstallError(

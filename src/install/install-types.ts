@@ -24,8 +24,10 @@ export type InstallFailure =
   | 'credentials'
   /** the token route or the API cannot be reached */
   | 'unreachable'
-  /** the token route or the API answered, but nonsense, 429 or 5xx */
+  /** the token route answered, but nonsense, 429 or 5xx; the API, but nonsense or 5xx */
   | 'trouble'
+  /** the limit that the company's requests share is used up for now */
+  | 'busy'
   /** the service named another error at the authorize route */
   | 'refused'
   /** the request itself makes no sense (no code, parameters twice, far too long) */
@@ -34,11 +36,22 @@ export type InstallFailure =
 /** An install that failed; `failure` chooses the page, `message` is safe to show (plain text, escape it). */
 export class InstallError extends Error {
   readonly failure: InstallFailure;
+  readonly #code: string | undefined;
 
-  constructor(failure: InstallFailure, message: string, options?: ErrorOptions) {
+  constructor(
+    failure: InstallFailure,
+    message: string,
+    options?: ErrorOptions & { code?: string | undefined },
+  ) {
     super(message, options);
     this.name = 'InstallError';
     this.failure = failure;
+    this.#code = options?.code;
+  }
+
+  /** The code of this install: what the log says of it leaves that out, and nothing else does. */
+  get ownSecret(): string | undefined {
+    return this.#code;
   }
 }
 

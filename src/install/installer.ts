@@ -14,8 +14,8 @@ export interface OAuthInstallerParts {
   tokens: Tokens;
   /** Starts the syncs of a new or returning instance. */
   onInstalled: (instanceId: string) => Promise<void>;
-  /** Leaves secrets out of what the service said, before it is kept or a person sees it. */
-  hideSecrets?: (text: string) => string;
+  /** Leaves secrets out of what the service said, before it is kept or a person sees it; the install's code, too. */
+  hideSecrets?: (text: string, code?: string) => string;
   now?: () => number;
 }
 
@@ -38,12 +38,16 @@ export class OAuthInstaller implements Installer {
       return await this.#finish(session, query);
     } catch (error) {
       if (!(error instanceof InstallError)) throw error;
-      throw new InstallError(error.failure, this.#hidden(error.message), { cause: error.cause });
+      const { failure, message, cause } = error;
+      throw new InstallError(failure, this.#hidden(message, query), {
+        cause,
+        code: query.get('code') ?? undefined,
+      });
     }
   }
 
-  #hidden(text: string): string {
-    return this.#parts.hideSecrets?.(text) ?? text;
+  #hidden(text: string, query: URLSearchParams): string {
+    return this.#parts.hideSecrets?.(text, query.get('code') ?? undefined) ?? text;
   }
 
   async #finish(session: InstallSession, query: URLSearchParams): Promise<string> {
@@ -66,7 +70,7 @@ export class OAuthInstaller implements Installer {
     // Of two installs at once, the later grant stays, whichever company's question takes longer.
     const installedAt = this.#now();
     const company = await companyOf(this.#parts.api, grant.accessToken);
-    const name = company?.name === undefined ? undefined : this.#hidden(company.name);
+    const name = company?.name === undefined ? undefined : this.#hidden(company.name, query);
     const day = new Date(installedAt).toISOString().slice(0, 10);
     const id = instanceIdOf(company?.id);
     await this.#parts.tokens.install(

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { type DestinationStream, type Logger, pino } from 'pino';
-import { hideSecrets } from './logging/hide-secrets.ts';
 import { knownSecrets } from './logging/known-secrets.ts';
+import { redactLine } from './logging/redact-line.ts';
 import { redactValues } from './logging/redact-values.ts';
 import { serializeError } from './logging/serialize-error.ts';
 
@@ -43,7 +43,7 @@ export function createLogger(
       },
       // Instead of pino's own, which logs every field of an error; the formatter has been there before, bar in child loggers.
       serializers: { err: (error: unknown) => (error instanceof Error ? serializeError(error) : error) },
-      hooks: { streamWrite: hideSecrets },
+      hooks: { streamWrite: redactLine },
     },
     wantsPretty ? (prettyStream(destination) ?? destination) : destination,
   );
@@ -59,9 +59,18 @@ function standardOutput(): DestinationStream {
   return output;
 }
 
-/** Tells that a text is a secret, from now on, whatever line of the log it comes up in. */
-export function rememberSecret(secret: string): void {
-  knownSecrets.add(secret);
+/**
+ * Tells that a text is a secret, whatever line of the log it comes up in: for good, if it is one of the configuration,
+ * else until thousands of others have been in use since.
+ */
+export function rememberSecret(secret: string, { forGood = false } = {}): void {
+  if (forGood) knownSecrets.pin(secret);
+  else knownSecrets.add(secret);
+}
+
+/** Whether a text gives one of those away, so that it can be no id and no address: see {@link KnownSecrets.givesAway}. */
+export function givesSecretAway(text: string): boolean {
+  return knownSecrets.givesAway(text);
 }
 
 /** pino-pretty is a development dependency: where it is not installed, the log is JSON. */

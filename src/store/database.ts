@@ -1,5 +1,5 @@
-import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { mkdirSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { Kysely, sql, type Transaction } from 'kysely';
@@ -25,11 +25,14 @@ const KEEPS_THREAD_MS = { eventLoop: 20, ofItsOwn: BUSY_TIMEOUT_MS } as const;
 const CHECK_MS = 1_500;
 
 /**
- * After so many pages of 4 KB the log is copied into the database: four times SQLite's default, as pages that were
- * written several times meanwhile are copied once. Whoever commits then waits for the disk: so a connection for what
- * nobody waits for does it early, and the one that the records come in by only where there is no other.
+ * After so many pages of 4 KB whoever commits copies the log into the database, and waits for the disk meanwhile: four
+ * times SQLite's default. A thread copies it before, see {@link Database.copyLog}: so it comes to that only where there
+ * is none, or it does not keep up.
  */
-const CHECKPOINT_PAGES = { alone: 16_000, behind: 4_000 } as const;
+const CHECKPOINT_PAGES = 16_000;
+
+/** Of a connection whose commits copy nothing. */
+const NEVER = 0;
 
 /** How soon a transaction that found another's write under way is tried again: most are over by then. */
 const LOCKED_PAUSE_MS = 1;
@@ -77,6 +80,18 @@ export class Database extends Kysely<Schema> {
    */
   watchSchema(onNewer: (error: NewerSchemaError) => void): () => void {
     return this.#schema.start(onNewer);
+  }
+
+  /**
+   * Copies what is in the log into the database, for a thread in which nobody waits for it; others write meanwhile. When
+   * all of it is copied, the next write begins the log anew.
+   */
+  copyLog(): void {
+    try {
+      this.#sqlite.pragma('wal_checkpoint(PASSIVE)');
+    } catch {
+      // As after a commit: a disk that is full is told by whoever writes, and the log keeps what it has.
+    }
   }
 
   /** Prepares a statement that is run within {@link atOnce} or {@link writeAtOnce}. */
@@ -201,7 +216,7 @@ export async function openDatabase(url: string, onWait?: (waitedMs: number) => v
   const path = pathOf(url);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   keepPrivate(path);
-  const db = await connect(path, CHECKPOINT_PAGES.alone, KEEPS_THREAD_MS.eventLoop);
+  const db = await connect(path, CHECKPOINT_PAGES, KEEPS_THREAD_MS.eventLoop);
   try {
     await migrate(db, onWait);
   } catch (error) {
@@ -212,13 +227,28 @@ export async function openDatabase(url: string, onWait?: (waitedMs: number) => v
 }
 
 /**
+ * Opens the SQLite file of a `file:` URL as {@link openDatabase} does, for a command that is about what is in it.
+ *
+ * @throws Error that says what to do when there is no file, or an empty one: none is made
+ */
+export async function openExistingDatabase(url: string): Promise<Database> {
+  const path = resolve(pathOf(url));
+  if (!statSync(path, { throwIfNoEntry: false })?.size) {
+    throw new Error(
+      `There is no database in ${path}: set DATABASE_URL to that of the app's other processes. Nothing was done.`,
+    );
+  }
+  return openDatabase(url);
+}
+
+/**
  * Opens the SQLite file of a `file:` URL once more, in a thread for what nobody waits for. Each event loop has one
  * connection of its own.
  *
  * @throws when there is no such file
  */
 export function joinDatabase(url: string): Promise<Database> {
-  return connect(pathOf(url), CHECKPOINT_PAGES.behind, KEEPS_THREAD_MS.ofItsOwn);
+  return connect(pathOf(url), NEVER, KEEPS_THREAD_MS.ofItsOwn);
 }
 
 function pathOf(url: string): string {

@@ -1,4 +1,6 @@
 import type { Database } from './database.ts';
+import { InDoubtStore } from './in-doubt.ts';
+import { idDocument } from './page-items.ts';
 import { ParkedStore, type Parking } from './parked-batches.ts';
 import { PORTION_LENGTH, takePortion } from './portion.ts';
 import { LIST_OF, type RunClaim, type RunKey } from './runs.ts';
@@ -8,6 +10,7 @@ import type { SeqRange } from './seq-ranges.ts';
 /** A record that the run did not see. */
 export interface UnseenRecord {
   seq: number;
+  id: string;
   document: string;
 }
 
@@ -28,11 +31,13 @@ export class DeletionStore {
   readonly #db: Database;
   readonly #statements: ReturnType<typeof prepare>;
   readonly #parked: ParkedStore;
+  readonly #inDoubt: InDoubtStore;
 
   constructor(db: Database) {
     this.#db = db;
     this.#statements = prepare(db);
     this.#parked = new ParkedStore(db);
+    this.#inDoubt = new InDoubtStore(db);
   }
 
   /**
@@ -73,7 +78,8 @@ export class DeletionStore {
   }
 
   /**
-   * Marks records as deleted, in one transaction with the run's counts, if the claim is still the newest.
+   * Marks records as deleted, in one transaction with the run's counts, if the claim is still the newest. They are in
+   * doubt no more then.
    *
    * @param now milliseconds since 1970
    * @param parking given when the own logic has not taken the batch: it is parked in the same transaction
@@ -88,8 +94,34 @@ export class DeletionStore {
       if (marked === undefined) return false;
       for (const seq of seqs) remove.run(now, seq);
       queue.run(marked.list, JSON.stringify(seqs), count);
+      this.#inDoubt.settleSeqsNow(marked.list, seqs);
       if (parking !== undefined) {
         this.#parked.parkNow(marked.list, { created: [], changed: [], deleted: seqs }, parking, now);
+      }
+      return true;
+    });
+  }
+
+  /**
+   * Notes that records are told as deleted which the own logic may have and the copy has not, if the claim is still the
+   * newest: they are in doubt no more then.
+   *
+   * @param now milliseconds since 1970
+   * @param parking given when the own logic has not taken the batch: it is parked in the same transaction, and the copy
+   *   has the records as deleted ones from then on
+   * @returns false when the run is somebody else's now, or the instance is not active any more
+   */
+  takeBack(claim: RunClaim, ids: readonly string[], now: number, parking?: Parking): Promise<boolean> {
+    const { instanceId, resource, fence } = claim;
+    const { run, insertDeleted } = this.#statements;
+    return this.#db.writeAtOnce(() => {
+      const list = run.get({ count: 0, instanceId, resource, fence })?.list;
+      if (list === undefined) return false;
+      this.#inDoubt.settleNow(list, ids);
+      if (parking !== undefined) {
+        const seqs = ids.flatMap((id) => insertDeleted.all(list, id, now, now, idDocument(id)));
+        const deleted = seqs.map(({ seq }) => seq);
+        this.#parked.parkNow(list, { created: [], changed: [], deleted }, parking, now);
       }
       return true;
     });
@@ -104,7 +136,7 @@ function prepare(db: Database) {
     seen: db.prepare<[instanceId: string, resource: string], { count: number }>(`
       select coalesce(sum(last - first + 1), 0) as count from seen_ranges where list = ${LIST_OF}`),
     gap: db.prepare<[string, string, after: number, before: number, limit: number], UnseenRecord>(`
-      select seq, document from records
+      select seq, id, document from records
       where list = ${LIST_OF} and deleted_at is null and seq > ? and seq < ?
       order by seq limit ?`),
     run: db.prepare<[Record<string, string | number>], { list: number }>(`
@@ -115,5 +147,13 @@ function prepare(db: Database) {
       returning list`),
     remove: db.prepare<[now: number, seq: number]>('update records set deleted_at = ? where seq = ?'),
     queue: db.prepare(QUEUE_FOR_SEARCH),
+    // A deleted one that the copy has stays as it was.
+    insertDeleted: db.prepare<
+      [list: number, id: string, now: number, deletedAt: number, document: string],
+      { seq: number }
+    >(`
+      insert into records (list, id, hash, updated_at, deleted_at, document) values (?, ?, '', ?, ?, ?)
+      on conflict (list, id) do update set deleted_at = deleted_at
+      returning seq`),
   };
 }

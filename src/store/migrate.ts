@@ -11,6 +11,7 @@ import * as ownSince from './migrations/0006-own-since.ts';
 import * as keyChecks from './migrations/0007-key-checks.ts';
 import * as stuckRuns from './migrations/0008-stuck-runs.ts';
 import * as disjointRanges from './migrations/0009-disjoint-ranges.ts';
+import * as inDoubt from './migrations/0010-in-doubt.ts';
 import { NewerSchemaError } from './newer-schema.ts';
 import type { Schema } from './schema.ts';
 
@@ -25,6 +26,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0007-key-checks': keyChecks,
   '0008-stuck-runs': stuckRuns,
   '0009-disjoint-ranges': disjointRanges,
+  '0010-in-doubt': inDoubt,
 };
 
 /** How soon the write lock is tried again, in milliseconds. */

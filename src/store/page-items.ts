@@ -70,6 +70,13 @@ function readId(item: unknown, text: Buffer): string | { reason: string } {
   return id.startsWith(MARK) ? MARK + id : id;
 }
 
+/** The text of a document that says no more than an id, as the copy keeps it. */
+export function idDocument(id: string): string {
+  if (!id.startsWith(MARK)) return JSON.stringify({ id });
+  const unmarked = id.slice(MARK.length);
+  return unmarked.startsWith(MARK) ? JSON.stringify({ id: unmarked }) : `{"id":${unmarked}}`;
+}
+
 function readNumber(text: Buffer, id: number): string | { reason: string } {
   const beginning = text.toString('latin1', 0, LONGEST_BEGINNING);
   const digits = /^\{"id":(-?\d+)[,}]/.exec(beginning)?.[1] ?? numberText(text.toString(), id);

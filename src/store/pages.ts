@@ -1,4 +1,5 @@
 import type { Database } from './database.ts';
+import { type BatchIds, InDoubtStore } from './in-doubt.ts';
 import { type PageItem, type PageTexts, readItems, type UnusableItem } from './page-items.ts';
 import { type BatchSeqs, ParkedStore, type Parking } from './parked-batches.ts';
 import { QuarantineStore } from './quarantine.ts';
@@ -11,9 +12,9 @@ const ROWS_AT_ONCE = 25;
 
 /** What a page changes in the copy. */
 export interface PageChanges {
-  /** Places of the page's records that are new to the copy, or were deleted in it. */
+  /** Places of the page's records that are new to the copy, or were deleted in it; or the own logic may have none. */
   created: number[];
-  /** Places of those that differ from it. */
+  /** Places of those that differ from it, or the own logic may know otherwise. */
   changed: number[];
   /** What the copy cannot keep. */
   unusable: UnusableItem[];
@@ -27,6 +28,8 @@ interface PageWrites {
   /** Records that the copy has never held. */
   inserts: PageItem[];
   updates: { seq: number; item: PageItem }[];
+  /** Records of the copy that the own logic may not have. */
+  retold: { seq: number; item: PageItem }[];
   /** Deleted records that come back. */
   revived: { seq: number; item: PageItem }[];
   /** The page's records that the copy holds, by `seq`, changed or not. */
@@ -49,6 +52,7 @@ export class PageStore {
   readonly #statements: ReturnType<typeof prepare>;
   readonly #quarantine: QuarantineStore;
   readonly #parked: ParkedStore;
+  readonly #inDoubt: InDoubtStore;
 
   /** @param hideSecrets leaves secrets out of what is kept of items that are no records */
   constructor(db: Database, hideSecrets?: (text: string) => string) {
@@ -56,6 +60,7 @@ export class PageStore {
     this.#statements = prepare(db);
     this.#quarantine = new QuarantineStore(db, hideSecrets);
     this.#parked = new ParkedStore(db);
+    this.#inDoubt = new InDoubtStore(db);
   }
 
   /** Compares a page with the copy, by hashes of the documents, without writing. */
@@ -65,16 +70,19 @@ export class PageStore {
   ): Promise<PageChanges> {
     const { items, unusable } = readItems(page);
     const ids = JSON.stringify([...items.keys()]);
-    const rows = await this.#db.atOnce(() => this.#statements.known.all(instance_id, resource, ids));
+    const { rows, doubts } = await this.#db.atOnce(() => ({
+      rows: this.#statements.known.all(instance_id, resource, ids),
+      doubts: this.#inDoubt.findNow(instance_id, resource),
+    }));
     const known = new Map(rows.map((row) => [row.id, row]));
     const changes: PageChanges = {
       created: [],
       changed: [],
       unusable,
       records: page.results.length - unusable.length,
-      writes: { inserts: [], updates: [], revived: [], seen: rows.map(({ seq }) => seq) },
+      writes: { inserts: [], updates: [], retold: [], revived: [], seen: rows.map(({ seq }) => seq) },
     };
-    for (const item of items.values()) note(changes, item, known.get(item.id));
+    for (const item of items.values()) note(changes, item, known.get(item.id), doubts.get(item.id));
     changes.created.sort((one, other) => one - other);
     changes.changed.sort((one, other) => one - other);
     return changes;
@@ -82,7 +90,7 @@ export class PageStore {
 
   /**
    * Writes what a page changes, notes what it has seen and moves the cursor, in one transaction, if the claim is
-   * still the newest and the instance is still active.
+   * still the newest and the instance is still active. What is told of the page is in doubt no more then.
    *
    * @param changes as compared after the page before was committed
    * @param now milliseconds since 1970
@@ -98,7 +106,7 @@ export class PageStore {
     parking?: Parking,
   ): Promise<Run | undefined> {
     const { instanceId, resource, fence } = claim;
-    const { inserts, updates, revived, seen } = changes.writes;
+    const { inserts, updates, retold, revived, seen } = changes.writes;
     const { run, update, queue, absorb, see } = this.#statements;
     return this.#db.writeAtOnce(() => {
       const written = run.get({
@@ -113,10 +121,10 @@ export class PageStore {
       if (written === undefined) return undefined;
       const { list } = written;
       const fresh = this.#insert(inserts, ({ id, hash, text }) => [list, id, hash, now, text]);
-      for (const known of [updates, revived])
+      for (const known of [updates, retold, revived])
         for (const { seq, item } of known) update.run(item.hash, now, item.text, seq);
       const seqs: BatchSeqs = {
-        created: [...revived.map(({ seq }) => seq), ...fresh],
+        created: [...revived.map(({ seq }) => seq), ...retold.map(({ seq }) => seq), ...fresh],
         changed: updates.map(({ seq }) => seq),
         deleted: [],
       };
@@ -126,6 +134,8 @@ export class PageStore {
         const reached = absorb.all({ list, first, last }).map((row) => row.last);
         see.run({ list, first, last: Math.max(last, ...reached) });
       }
+      const { comeOrGone, changed } = idsOf(changes);
+      this.#inDoubt.settleNow(list, [...comeOrGone, ...changed]);
       if (changes.unusable.length > 0) this.#quarantine.keepNow(list, changes.unusable, now);
       if (parking !== undefined) this.#parked.parkNow(list, seqs, parking, now);
       return written;
@@ -146,14 +156,32 @@ export class PageStore {
   }
 }
 
-function note({ created, changed, writes }: PageChanges, item: PageItem, known: Known | undefined): void {
+/** What is told of a page. */
+export function idsOf({ writes }: PageChanges): BatchIds {
+  const { inserts, updates, retold, revived } = writes;
+  return {
+    comeOrGone: [...inserts, ...[...retold, ...revived].map(({ item }) => item)].map(({ id }) => id),
+    changed: updates.map(({ item }) => item.id),
+  };
+}
+
+/** @param isKnown for a record in doubt, whether the own logic has it in any case; undefined for any other */
+function note(
+  { created, changed, writes }: PageChanges,
+  item: PageItem,
+  known: Known | undefined,
+  isKnown: boolean | undefined,
+): void {
   if (known === undefined) {
     created.push(item.place);
     writes.inserts.push(item);
   } else if (known.deleted_at !== null) {
     created.push(item.place);
     writes.revived.push({ seq: known.seq, item });
-  } else if (known.hash !== item.hash) {
+  } else if (isKnown === false) {
+    created.push(item.place);
+    writes.retold.push({ seq: known.seq, item });
+  } else if (known.hash !== item.hash || isKnown) {
     changed.push(item.place);
     writes.updates.push({ seq: known.seq, item });
   }

@@ -23,6 +23,8 @@ export interface Parking {
 /** A parked batch whose turn it is. */
 export interface DueBatch {
   place: number;
+  /** Its records. */
+  seqs: BatchSeqs;
   /** The records' texts as they are now: without those that a later batch has told already. */
   created: string[];
   changed: string[];
@@ -36,8 +38,8 @@ export interface ParkedBatch extends Parking {
   first_id: string | null;
   /**
    * Milliseconds since 1970. `tried_at` is 0 when it is to be tried at once, and ahead when it has to wait until then:
-   * runs that begin before leave it alone. A run that goes on at its place after a failure moves it back to before it
-   * began.
+   * runs that begin before leave it alone. A further try never lies before the start of its run, also if the clock was set
+   * back meanwhile. A run that goes on at its place after a failure moves it back to before it began.
    */
   parked_at: number;
   tried_at: number;
@@ -102,7 +104,7 @@ export class ParkedStore {
       });
       if (!isOurs) return undefined;
     }
-    return { place, ...texts };
+    return { place, seqs: told, ...texts };
   }
 
   /** The texts of the first of these records, up to a portion, and which come with it and which are left. */
@@ -191,7 +193,9 @@ function prepare(db: Database) {
       select list, ?, ?, tries, error, parked_at, tried_at from parked_batches where place = ?`),
     take: db.prepare<[Record<string, string | number>]>(`delete from parked_batches where ${ours}`),
     keep: db.prepare<[Record<string, string | number>]>(
-      `update parked_batches set tries = tries + 1, error = :error, tried_at = :notBefore where ${ours}`,
+      `update parked_batches set tries = tries + 1, error = :error,
+        tried_at = max(:notBefore, coalesce((select started_at from runs where runs.list = parked_batches.list), 0))
+      where ${ours}`,
     ),
     hurry: db.prepare<[string], { list: number }>(`
       update parked_batches set tried_at = 0

@@ -12,6 +12,9 @@ const EXCERPT_LENGTH = 500;
 /** So much behind it is looked at, too: a secret that the cut splits is found by what of it stands there. */
 const BEHIND_EXCERPT = 256;
 
+/** When the run of a list began, which is bound in its place. */
+const START_OF = 'coalesce((select started_at from runs where list = ?), 0)';
+
 /** Something in a list that the copy cannot keep, for people to look at. */
 export interface QuarantinedItem {
   reason: string;
@@ -19,7 +22,10 @@ export interface QuarantinedItem {
   excerpt: string;
   /** How long its text is, in UTF-16 units. */
   length: number;
-  /** When a run met it first and last, in milliseconds since 1970. */
+  /**
+   * When a run met it first and last, in milliseconds since 1970: never before the start of the run that met it last, also
+   * if the clock was set back meanwhile.
+   */
   first_seen_at: number;
   seen_at: number;
 }
@@ -43,12 +49,12 @@ export class QuarantineStore {
     let room = MOST_KEPT - (count.get(list)?.count ?? 0);
     for (const { text, reason } of items) {
       const hash = documentHash(text);
-      if (again.run(now, list, hash).changes > 0 || room <= 0) continue;
+      if (again.run(now, list, list, hash).changes > 0 || room <= 0) continue;
       const isCut = text.length > EXCERPT_LENGTH + BEHIND_EXCERPT;
       const hidden = this.#hideSecrets(text.slice(0, EXCERPT_LENGTH + BEHIND_EXCERPT));
       const end = isCut ? Math.max(0, hidden.length - BEHIND_EXCERPT) : hidden.length;
       const excerpt = hidden.slice(0, Math.min(end, EXCERPT_LENGTH)).toWellFormed();
-      keep.run(list, hash, reason, excerpt, text.length, now, now);
+      keep.run(list, hash, reason, excerpt, text.length, now, now, list);
       room--;
     }
   }
@@ -74,15 +80,15 @@ export class QuarantineStore {
 
 function prepare(db: Database) {
   return {
-    again: db.prepare<[now: number, list: number, hash: string]>(
-      'update quarantine set seen_at = ? where list = ? and hash = ?',
+    again: db.prepare<[now: number, list: number, list: number, hash: string]>(
+      `update quarantine set seen_at = max(?, ${START_OF}) where list = ? and hash = ?`,
     ),
     count: db.prepare<[list: number], { count: number }>(
       'select count(*) as count from quarantine where list = ?',
     ),
-    keep: db.prepare<[number, string, string, string, number, number, number]>(`
+    keep: db.prepare<[number, string, string, string, number, number, number, number]>(`
       insert into quarantine (list, hash, reason, excerpt, length, first_seen_at, seen_at)
-      values (?, ?, ?, ?, ?, ?, ?)`),
+      values (?, ?, ?, ?, ?, ?, max(?, ${START_OF}))`),
     isAny: db.prepare<[string, string, before: number]>(
       `select 1 from quarantine where list = ${LIST_OF} and seen_at < ? limit 1`,
     ),

@@ -96,9 +96,9 @@ export class RecordStore implements RecordReader {
     return this.#removals.hasAny(instanceId);
   }
 
-  /** Deletes the whole copy of an instance. */
-  removeAll(instanceId: string): Promise<void> {
-    return this.#removals.removeAll(instanceId);
+  /** Removes what is left of a copy whose removal was begun. */
+  finishRemoval(instanceId: string): Promise<void> {
+    return this.#removals.finish(instanceId);
   }
 
   /**

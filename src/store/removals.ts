@@ -1,11 +1,33 @@
 import { setImmediate as othersTurn } from 'node:timers/promises';
+import type { Kysely } from 'kysely';
 import type { Database } from './database.ts';
 import { PORTION_LENGTH } from './portion.ts';
+import type { Schema } from './schema.ts';
 
 /** How many records go at a time, so that pages are written in between; fewer where they are large. */
 const PORTION = 500;
 
 const LISTS = '(select list from runs where instance_id = ?)';
+
+/**
+ * Begins to remove the copy of an instance, within the transaction that ends its runs: else one of them would take a
+ * record for known that is about to go, or what a new install has copied would go, too.
+ */
+export async function beginRemoval(transaction: Kysely<Schema>, instanceId: string): Promise<void> {
+  await transaction
+    .insertInto('removals')
+    .values({ instance_id: instanceId })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  for (const table of ['search_queue', 'parked_batches', 'in_doubt', 'quarantine'] as const) {
+    await transaction
+      .deleteFrom(table)
+      .where('list', 'in', (lists) =>
+        lists.selectFrom('runs').select('list').where('instance_id', '=', instanceId),
+      )
+      .execute();
+  }
+}
 
 /**
  * Removing the copy of an instance, in portions. From the first moment on no run of the instance can be claimed, so that
@@ -20,15 +42,8 @@ export class RemovalStore {
     this.#statements = prepare(db);
   }
 
-  /** Removes everything that is kept of the instance's records. */
-  async removeAll(instanceId: string): Promise<void> {
-    const { begin, dequeue, unpark, release } = this.#statements;
-    await this.#db.writeAtOnce(() => {
-      begin.run(instanceId);
-      dequeue.run(instanceId);
-      unpark.run(instanceId);
-      release.run(instanceId);
-    });
+  /** Removes all that is left of an instance's copy, if its removal was begun and is not finished yet. */
+  async finish(instanceId: string): Promise<void> {
     while (await this.#portion(instanceId)) await othersTurn();
   }
 
@@ -70,10 +85,6 @@ export class RemovalStore {
 
 function prepare(db: Database) {
   return {
-    begin: db.prepare<[string]>('insert into removals (instance_id) values (?) on conflict do nothing'),
-    dequeue: db.prepare<[string]>(`delete from search_queue where list in ${LISTS}`),
-    unpark: db.prepare<[string]>(`delete from parked_batches where list in ${LISTS}`),
-    release: db.prepare<[string]>(`delete from quarantine where list in ${LISTS}`),
     begun: db.prepare<[], { instance_id: string }>('select instance_id from removals limit 1'),
     isBegun: db.prepare<[string]>('select 1 from removals where instance_id = ?'),
     some: db.prepare<[string, number], { seq: number; size: number }>(
@@ -83,6 +94,7 @@ function prepare(db: Database) {
       select 1 from runs where instance_id = ? and (
         exists (select 1 from records where records.list = runs.list)
         or exists (select 1 from parked_batches where parked_batches.list = runs.list)
+        or exists (select 1 from in_doubt where in_doubt.list = runs.list)
         or exists (select 1 from quarantine where quarantine.list = runs.list)) limit 1`),
     forget: db.prepare<[number]>('delete from search where rowid = ?'),
     remove: db.prepare<[number]>('delete from records where seq = ?'),

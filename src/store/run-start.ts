@@ -32,9 +32,13 @@ export interface StartOptions {
   leavesStuck?: boolean;
 }
 
+/** No parked batch has to wait for longer, in milliseconds: a moment that lies further ahead was noted by another clock. */
+const LONGEST_WAIT_MS = 20 * 60_000;
+
 /**
  * Starts a run that is not under way: at the first page, having seen nothing; or where it stopped, when it
- * failed on something that may pass (its cursor was kept then). Either way it tries each parked batch once.
+ * failed on something that may pass (its cursor was kept then). Either way it tries each parked batch once. What runs
+ * before have noted lies before it then, also if the clock was set back since.
  *
  * @param now milliseconds since 1970
  * @returns whether a run was started; false when one is under way
@@ -66,7 +70,7 @@ export async function startRun(
       .returning(['list', 'started_at'])
       .executeTakeFirst();
     if (resumed !== undefined) {
-      await letTryAgain(transaction, resumed.list, now - (resumed.started_at ?? now), now);
+      await letTryAgain(transaction, resumed.list, resumed.started_at ?? now, now);
       return true;
     }
     const started = await transaction
@@ -90,32 +94,48 @@ export async function startRun(
             ]),
           ),
       )
+      .returning('list')
       .executeTakeFirst();
-    if ((started.numInsertedOrUpdatedRows ?? 0n) === 0n) return false;
-    await transaction
-      .deleteFrom('seen_ranges')
-      .where('list', '=', (list) =>
-        list
-          .selectFrom('runs')
-          .select('list')
-          .where('instance_id', '=', key.instanceId)
-          .where('resource', '=', key.resource),
-      )
-      .execute();
+    if (started === undefined) return false;
+    await transaction.deleteFrom('seen_ranges').where('list', '=', started.list).execute();
+    await putBefore(transaction, started.list, now);
     return true;
   });
+}
+
+/** Puts before the start of a run what was noted before it, by a clock that was ahead. */
+async function putBefore(db: Kysely<Schema>, list: number, now: number): Promise<void> {
+  await db
+    .updateTable('quarantine')
+    .set({ seen_at: now - 1 })
+    .where('list', '=', list)
+    .where('seen_at', '>=', now)
+    .execute();
+  await letTry(db, list, now + LONGEST_WAIT_MS);
 }
 
 /**
  * Lets a run that goes on at its place try what was parked or tried since it began: a list that is full would never get
  * room otherwise. The tries are moved back by as long as the run has been under way, all of them, so that their order
- * stays; what has to wait for a moment to come, waits.
+ * stays; what has to wait for a moment to come, waits. If the clock was set back behind the run's start, none waits.
  */
-async function letTryAgain(db: Kysely<Schema>, list: number, underWayMs: number, now: number): Promise<void> {
+async function letTryAgain(db: Kysely<Schema>, list: number, startedAt: number, now: number): Promise<void> {
+  if (startedAt > now) return letTry(db, list, 0);
+  await letTry(db, list, now + LONGEST_WAIT_MS);
   await db
     .updateTable('parked_batches')
-    .set({ tried_at: sql<number>`tried_at - ${underWayMs}` })
+    .set({ tried_at: sql<number>`tried_at - ${now - startedAt}` })
     .where('list', '=', list)
     .where('tried_at', '<', now)
+    .execute();
+}
+
+/** Has parked batches be tried at once that were tried, or have to wait, behind a moment. */
+async function letTry(db: Kysely<Schema>, list: number, behind: number): Promise<void> {
+  await db
+    .updateTable('parked_batches')
+    .set({ tried_at: 0 })
+    .where('list', '=', list)
+    .where('tried_at', '>', behind)
     .execute();
 }

@@ -1,7 +1,7 @@
 import type Sqlite from 'better-sqlite3';
 import { type Selectable, sql, type Updateable } from 'kysely';
 import type { Database } from './database.ts';
-import { type StartOptions, startRun, UNSTARTED } from './run-start.ts';
+import { type StartOptions, startRun } from './run-start.ts';
 import type { RunTable } from './schema.ts';
 
 export type Run = Selectable<RunTable>;
@@ -180,6 +180,23 @@ export class RunStore {
   }
 
   /**
+   * Takes it that runs which are said to have ended later than now have ended now: the clock was set back since, and the
+   * next would not start for as much longer.
+   *
+   * @param now milliseconds since 1970
+   */
+  async endNoLater(now: number): Promise<void> {
+    const isLater = await this.#db
+      .selectFrom('runs')
+      .select('list')
+      .where('finished_at', '>', now)
+      .executeTakeFirst();
+    // There is hardly ever one: nobody waits for a write.
+    if (isLater === undefined) return;
+    await this.#db.updateTable('runs').set({ finished_at: now }).where('finished_at', '>', now).execute();
+  }
+
+  /**
    * What is to be started: a resource of active instances that never ran, or whose last run ended long enough ago.
    *
    * @param finishedBefore milliseconds since 1970: finished runs from before are due
@@ -203,27 +220,6 @@ export class RunStore {
       )
       .execute();
     return rows.map((row) => ({ instanceId: row.id, resource }));
-  }
-
-  /**
-   * Ends the runs of an instance that is disconnected: whoever works on one cannot commit any more, and the next
-   * install begins at the first page. Records of the copy may stay, and stay counted.
-   */
-  async abandon(instanceId: string): Promise<void> {
-    const { stored: _stored, ...ended } = UNSTARTED;
-    await this.#db.transaction().execute(async (transaction) => {
-      await transaction
-        .updateTable('runs')
-        .set({ ...ended, fence: sql<number>`fence + 1` })
-        .where('instance_id', '=', instanceId)
-        .execute();
-      await transaction
-        .deleteFrom('seen_ranges')
-        .where('list', 'in', (lists) =>
-          lists.selectFrom('runs').select('list').where('instance_id', '=', instanceId),
-        )
-        .execute();
-    });
   }
 
   async #update(claim: RunClaim, values: Updateable<RunTable>): Promise<boolean> {

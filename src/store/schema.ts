@@ -112,6 +112,15 @@ export interface ParkedBatchTable {
   tried_at: number;
 }
 
+/** A record that the own logic may know otherwise than the copy: see in-doubt.ts. */
+export interface InDoubtTable {
+  list: number;
+  /** As in {@link RecordTable}; the copy may have no record of it. */
+  id: string;
+  /** 1 when the own logic has it in any case, in whatever form. */
+  is_known: number;
+}
+
 /** The beginning of something in a list that the copy cannot keep; by the hash of its whole text. */
 export interface QuarantineTable {
   list: number;
@@ -138,6 +147,7 @@ export interface Schema {
   seen_ranges: SeenRangeTable;
   search_queue: SearchQueueTable;
   parked_batches: ParkedBatchTable;
+  in_doubt: InDoubtTable;
   quarantine: QuarantineTable;
   removals: RemovalTable;
 }

@@ -1,10 +1,14 @@
 import { randomInt } from 'node:crypto';
-import type { Selectable } from 'kysely';
+import type { ExpressionBuilder, Selectable } from 'kysely';
 import type { Database } from './database.ts';
+import { disconnectInstance } from './disconnect.ts';
 import { isDueSince, isNotRefreshedSince } from './rotation-due.ts';
-import type { TokenTable } from './schema.ts';
+import type { Schema, TokenTable } from './schema.ts';
 
 export type TokenRow = Selectable<TokenTable>;
+
+/** The tokens of an instance as they were read: every write of them makes a new version. */
+export type ReadTokens = Pick<TokenRow, 'instance_id' | 'version'>;
 
 /** The two sealed texts of an instance. */
 export type SealedTokens = Pick<TokenRow, 'instance_id' | 'access_token' | 'refresh_token'>;
@@ -24,6 +28,17 @@ const FIRST_VERSIONS = 2 ** 40;
  */
 function firstVersion(): number {
   return randomInt(1, FIRST_VERSIONS);
+}
+
+/** Whether the grant of an instance is still the one that was read. */
+function hasVersion(eb: ExpressionBuilder<Schema, 'instances'>, readVersion: number) {
+  return eb.exists(
+    eb
+      .selectFrom('tokens')
+      .select('instance_id')
+      .whereRef('tokens.instance_id', '=', 'instances.id')
+      .where('version', '=', readVersion),
+  );
 }
 
 /** The table of tokens: sealed texts only, see `tokens/vault.ts`. */
@@ -131,15 +146,7 @@ export class TokenStore {
         .set({ status: 'needs_reauthorization', notice })
         .where('id', '=', instanceId)
         .where('status', 'in', ['active', 'paused'])
-        .where((where) =>
-          where.exists(
-            where
-              .selectFrom('tokens')
-              .select('instance_id')
-              .whereRef('tokens.instance_id', '=', 'instances.id')
-              .where('version', '=', readVersion),
-          ),
-        )
+        .where((eb) => hasVersion(eb, readVersion))
         .executeTakeFirst(),
     );
     return result.numUpdatedRows > 0n;
@@ -180,15 +187,7 @@ export class TokenStore {
         .where('id', '=', instanceId)
         .where('status', '=', 'needs_reauthorization')
         .where('notice', 'in', notices)
-        .where((where) =>
-          where.exists(
-            where
-              .selectFrom('tokens')
-              .select('instance_id')
-              .whereRef('tokens.instance_id', '=', 'instances.id')
-              .where('version', '=', readVersion),
-          ),
-        )
+        .where((eb) => hasVersion(eb, readVersion))
         .executeTakeFirst(),
     );
     return result.numUpdatedRows > 0n;
@@ -241,19 +240,9 @@ export class TokenStore {
     });
   }
 
-  /**
-   * Ends an instance's access: its state and its tokens in one transaction, so that a disconnected instance never
-   * keeps tokens that nobody would look for any more.
-   */
-  async disconnect(instanceId: string): Promise<void> {
-    await this.#db.durably(async (transaction) => {
-      await transaction
-        .updateTable('instances')
-        .set({ status: 'disconnected', notice: null })
-        .where('id', '=', instanceId)
-        .execute();
-      await transaction.deleteFrom('tokens').where('instance_id', '=', instanceId).execute();
-    });
+  /** Ends an instance's access, as {@link disconnectInstance} does. */
+  disconnect(instanceId: string, options?: { deleteData?: boolean }): Promise<void> {
+    return disconnectInstance(this.#db, instanceId, options);
   }
 
   /**
@@ -262,16 +251,15 @@ export class TokenStore {
    * @param now the service's time, in milliseconds since 1970
    * @param triedBefore only those whose last refresh lies before this moment, or at a moment that cannot be
    */
-  async due(now: number, triedBefore: number): Promise<string[]> {
-    const rows = await this.#db
+  due(now: number, triedBefore: number): Promise<ReadTokens[]> {
+    return this.#db
       .selectFrom('tokens')
       .innerJoin('instances', 'instances.id', 'tokens.instance_id')
-      .select('tokens.instance_id')
+      .select(['tokens.instance_id', 'version'])
       .where('instances.status', 'in', ['active', 'paused'])
       .where((eb) => isDueSince(eb, now, now))
       .where((eb) => isNotRefreshedSince(eb, triedBefore, now))
       .orderBy('refresh_due_at')
       .execute();
-    return rows.map((row) => row.instance_id);
   }
 }

@@ -80,11 +80,10 @@ export class SyncControl implements InstanceControl {
   }
 
   async disconnect(instanceId: string, options: { deleteData: boolean }): Promise<void> {
-    const { tokens, runs, records } = this.#parts;
-    // First this: from here on no page of the instance can be asked for or written any more.
-    await tokens.disconnect(instanceId);
-    // Before the data go: a run that went on in its middle would miss the pages before.
-    await runs.abandon(instanceId);
-    if (options.deleteData) await records.removeAll(instanceId);
+    const { tokens, records } = this.#parts;
+    // From here on no page of the instance can be asked for or written any more.
+    await tokens.disconnect(instanceId, options);
+    // The workers finish it if this process ends; what a new install copies begins when it is through.
+    if (options.deleteData) await records.finishRemoval(instanceId);
   }
 }

@@ -1,8 +1,11 @@
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import type { UnseenRecord } from '../store/deletions.ts';
+import { idDocument } from '../store/page-items.ts';
+import type { Parking } from '../store/parked-batches.ts';
 import type { Run } from '../store/runs.ts';
 import type { ServiceDocument } from './own-logic.ts';
-import { type FailuresBefore, NO_FAILURES, tellOwnLogic } from './own-logic-parking.ts';
+import { tellAndWrite } from './own-logic-note.ts';
+import { type FailuresBefore, NO_FAILURES } from './own-logic-parking.ts';
 import type { SliceContext, SliceWork, SyncParts } from './slice-parts.ts';
 
 /** How many deletions make a batch; fewer where the records are large. */
@@ -15,8 +18,8 @@ const BATCH = 100;
 type Marking = 'done' | 'over' | 'lost';
 
 /**
- * Marks every record that this run, which went from the first page to the last, did not see. What is marked stays so:
- * the next slice finds only the others.
+ * Marks every record that this run, which went from the first page to the last, did not see; and tells those as deleted
+ * that the own logic may have, and the copy has not. What is marked stays so: the next slice finds only the others.
  *
  * @param isOver whether others have their turn
  */
@@ -37,7 +40,7 @@ export async function markDeletions(
     if (hasMarked && isOver(0)) return 'over';
     const unseen = await parts.deletions.unseen(work.claim, after, BATCH);
     after = unseen.after;
-    const { deleted, seqs, damaged } = readDocuments(unseen.records);
+    const { deleted, seqs, ids, damaged } = readDocuments(unseen.records);
     if (damaged.length > 0) {
       context.logger.warn(
         { seqs: damaged },
@@ -47,26 +50,58 @@ export async function markDeletions(
       hasMarked = true;
     }
     if (seqs.length === 0) continue;
-    const parking = await tellOwnLogic(parts, work, failures, { deleted }, context);
+    const isMarked = await tellDeleted(parts, work, failures, { deleted, ids }, context, (parking) =>
+      parts.deletions.mark(work.claim, seqs, (parts.now ?? Date.now)(), parking),
+    );
+    if (!isMarked) return 'lost';
     failures = NO_FAILURES;
-    if (!(await parts.deletions.mark(work.claim, seqs, (parts.now ?? Date.now)(), parking))) return 'lost';
     hasMarked = true;
   }
-  return 'done';
+  for (;;) {
+    const ids = await parts.inDoubt.missing(work.claim, BATCH);
+    if (ids.length === 0) return 'done';
+    if (context.signal.aborted || (hasMarked && isOver(0))) return 'over';
+    const deleted = ids.map((id): ServiceDocument => JSON.parse(idDocument(id)));
+    const isTakenBack = await tellDeleted(parts, work, failures, { deleted, ids }, context, (parking) =>
+      parts.deletions.takeBack(work.claim, ids, (parts.now ?? Date.now)(), parking),
+    );
+    if (!isTakenBack) return 'lost';
+    failures = NO_FAILURES;
+    hasMarked = true;
+    await othersTurn();
+  }
 }
 
-/** The documents of records, and which records those are; apart from them those whose documents are damaged. */
+/** Tells records as deleted and writes that. @returns false when the run is lost */
+async function tellDeleted(
+  parts: SyncParts,
+  work: SliceWork,
+  before: FailuresBefore,
+  { deleted, ids }: { deleted: ServiceDocument[]; ids: string[] },
+  context: SliceContext,
+  write: (parking: Parking | undefined) => Promise<boolean>,
+): Promise<boolean> {
+  const batch = { changes: { deleted }, ids: { comeOrGone: ids, changed: [] } };
+  return (await tellAndWrite(parts, work, before, batch, context, write)) ?? false;
+}
+
+/**
+ * The documents of records, and which records those are, by `seq` and id; apart from them those whose documents are
+ * damaged.
+ */
 function readDocuments(records: readonly UnseenRecord[]) {
   const deleted: ServiceDocument[] = [];
   const seqs: number[] = [];
+  const ids: string[] = [];
   const damaged: number[] = [];
-  for (const { seq, document } of records) {
+  for (const { seq, id, document } of records) {
     try {
       deleted.push(JSON.parse(document));
       seqs.push(seq);
+      ids.push(id);
     } catch {
       damaged.push(seq);
     }
   }
-  return { deleted, seqs, damaged };
+  return { deleted, seqs, ids, damaged };
 }

@@ -26,8 +26,8 @@ export interface OwnLogicWatch {
 }
 
 /**
- * Hands a batch to the integrator's function, if it changes anything. No permit is held meanwhile, so that the function
- * gets as many as there are.
+ * Hands a batch to the integrator's function, if there is one, and the batch changes anything. No permit is held
+ * meanwhile, so that the function gets as many as there are.
  *
  * @throws OwnLogicError when the function throws, takes too long, or lets through that a call of the service has to wait;
  *   another ServiceError when it let one through that asks for a new authorization
@@ -40,7 +40,7 @@ export async function callOwnLogic(
   { maxWaitMs = OWN_LOGIC_MAX_WAIT_MS, onLongCall }: OwnLogicWatch = {},
 ): Promise<void> {
   const { created = [], changed = [], deleted = [] } = changes;
-  if (created.length + changed.length + deleted.length === 0) return;
+  if (ownLogic === undefined || created.length + changed.length + deleted.length === 0) return;
   const { instance, resource } = place;
   const { id: instanceId, company_id: companyId } = instance;
   const company = companyId ?? instanceId;

@@ -60,7 +60,8 @@ export async function tellOwnLogic(
     // What a shutdown has broken off says nothing about the batch.
     if (!(error instanceof OwnLogicError) || context.signal.aborted) throw error;
     error.tries = before.own_tries + 1;
-    error.since = before.own_since ?? calledAt;
+    // Not a moment ahead: the clock may have been set back since.
+    error.since = Math.min(before.own_since ?? calledAt, calledAt);
     if (mayBeTriedAgain(error, error.since, now())) throw error;
     if (await parts.parked.isFull(claim)) throw tooManyParked(error);
     context.logger.warn(
@@ -112,19 +113,24 @@ export async function retryParked(
     if (!(await parts.runs.holds(claim))) return false;
     const { created, changed, deleted } = batch;
     const changes = { created: parse(created), changed: parse(changed), deleted: parse(deleted) };
+    let isOurs = false;
     try {
       await callOwnLogic(parts, { instance, resource: resource.name }, changes, context, {
         maxWaitMs: PARKED_MAX_WAIT_MS,
       });
-      if (!(await parts.parked.take(claim, batch.place))) return false;
+      isOurs = await parts.parked.take(claim, batch.place);
+      if (!isOurs) return false;
       context.logger.info({ batch: batch.place }, 'the own logic has taken a parked batch');
     } catch (thrown) {
       const error = await failureOf(parts, claim, thrown);
       if (!(error instanceof OwnLogicError) || context.signal.aborted) throw error;
       context.logger.warn({ err: error, batch: batch.place }, 'the own logic does not take a parked batch');
       const notBefore = now() + (error.retryAfterMs ?? 0);
-      const isOurs = await parts.parked.keep(claim, batch.place, shownError(parts, error), notBefore);
+      isOurs = await parts.parked.keep(claim, batch.place, shownError(parts, error), notBefore);
       if (error.isTimeout || error.waitsFor !== undefined || !isOurs) return false;
+    } finally {
+      // Whoever has the run by now may have told something newer, before this.
+      if (!isOurs) await parts.inDoubt.noteSeqsIfLost(claim, batch.seqs);
     }
   }
 }

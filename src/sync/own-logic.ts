@@ -10,11 +10,14 @@ export interface RecordBatch {
   companyId: string | null;
   /** The resource's name in `resources.ts`. */
   resource: string;
-  /** Seen for the first time, or again after a deletion. */
+  /** Seen for the first time, or again after a deletion; or told as one of these before, and not stored then. */
   created: readonly ServiceDocument[];
-  /** Different from the copy. */
+  /** Different from the copy; or told as that before, and not stored then. */
   changed: readonly ServiceDocument[];
-  /** Not seen by a run that went from the first page to the last; as they last were. */
+  /**
+   * Not seen by a run that went from the first page to the last: as they last were; by no more than their `id` where they
+   * were told, and gone before they were stored.
+   */
   deleted: readonly ServiceDocument[];
 }
 
@@ -35,15 +38,11 @@ export interface OwnLogicContext {
 export type OwnLogic = (batch: RecordBatch, context: OwnLogicContext) => Promise<void>;
 
 /**
- * YOUR LOGIC GOES HERE. Called inside the run, before the batch is stored: if it throws, or takes too long, the batch is
- * tried again after pauses; then it is parked and shown on the dashboard, and the sync goes on without it. Each later
- * run tries it once more, and so does a button, with its records as they are by then. A crash between your work and
- * the store repeats the batch, so make it idempotent (by the documents' `id`).
+ * YOUR LOGIC GOES HERE: `export const onRecords: OwnLogic = async (batch, { logger }) => { … };` in place of the line
+ * below. It is called inside the run, before the batch is stored: if it throws, or takes too long, the batch is tried
+ * again after pauses; then it is parked and shown on the dashboard, and the sync goes on without it. Each later run tries
+ * it once more, and so does a button, with its records as they are by then. Whatever comes between your work and the
+ * store (a crash, an error, a pause), its records are told again, as they are by then: so make it idempotent, by their
+ * `id`.
  */
-export const onRecords: OwnLogic = async (batch, { logger }) => {
-  const { created, changed, deleted } = batch;
-  logger.debug(
-    { created: created.length, changed: changed.length, deleted: deleted.length },
-    'records changed',
-  );
-};
+export const onRecords: OwnLogic | undefined = undefined;

@@ -28,7 +28,7 @@ type Fetched = { page: ListPage; admission: Admission | undefined } | NoPage;
  *                         └─ own logic, write page N          └─ own logic, write page N+1
  *
  * The answer gives its permit back for the next one, so that the next request goes at once. It is the only one under
- * way: N+2 waits until page N is written, and holds no permit meanwhile. After a failure nothing is asked for ahead
+ * way: N+2 waits until page N is written, and is granted no permit before. After a failure nothing is asked for ahead
  * until a page was written: own logic that fails again and again costs one request a try.
  */
 export class PageReader {

@@ -1,7 +1,8 @@
 import type { ListPage } from '../client/list-page.ts';
+import { idsOf } from '../store/pages.ts';
 import type { Run } from '../store/runs.ts';
 import { documentsAt } from './own-logic-call.ts';
-import { tellOwnLogic } from './own-logic-parking.ts';
+import { tellAndWrite } from './own-logic-note.ts';
 import type { SliceContext, SliceWork, SyncParts } from './slice-parts.ts';
 
 /**
@@ -24,15 +25,16 @@ export async function writePage(
   if (unusable.length > 0) {
     context.logger.warn({ records: unusable.length }, 'records cannot be kept: they are set aside');
   }
-  const parking = await tellOwnLogic(
-    parts,
-    work,
-    run,
-    { created: documentsAt(page.results, created), changed: documentsAt(page.results, changed) },
-    context,
+  const batch = {
+    changes: {
+      created: documentsAt(page.results, created),
+      changed: documentsAt(page.results, changed),
+    },
+    ids: idsOf(changes),
+  };
+  const written = await tellAndWrite(parts, work, run, batch, context, (parking) =>
+    parts.pages.commit(work.claim, page, changes, (parts.now ?? Date.now)(), parking),
   );
-  const now = (parts.now ?? Date.now)();
-  const written = await parts.pages.commit(work.claim, page, changes, now, parking);
   if (written !== undefined) parts.onPage?.({ resource: work.resource.name, records });
   return written;
 }

@@ -49,23 +49,22 @@ export async function runSlice(parts: SyncParts, key: RunKey, context: SliceCont
       }
       const written = 'page' in read ? await writePage(parts, work, run, read.page, context) : undefined;
       if (written === undefined) {
-        // If it was paused, the run is ours still, and waits; if another worker has it, this changes nothing.
+        // As below: it was paused, or another worker has it.
         await parts.runs.wait(work.claim, { for: 'turn', until: null });
         return { kind: 'ended' };
       }
       run = written;
     }
     const marking = await markDeletions(parts, work, run, isTurnOver, context);
-    if (marking === 'over') {
-      await parts.runs.wait(work.claim, { for: 'turn', until: null });
-      return { kind: 'yield', pages: run.pages };
-    }
     if (marking === 'done' && (await parts.runs.finish(work.claim, now()))) {
       await parts.quarantine.forgetUnseen(key, run.started_at ?? 0);
       context.logger.info({ pages: run.pages, records: run.records }, 'the run is finished');
       parts.onRunEnd?.({ resource: resource.name, outcome: 'finished' });
+      return { kind: 'ended' };
     }
-    return { kind: 'ended' };
+    // If it was paused, the run is ours still, and waits; if another worker has it, this changes nothing.
+    await parts.runs.wait(work.claim, { for: 'turn', until: null });
+    return marking === 'over' ? { kind: 'yield', pages: run.pages } : { kind: 'ended' };
   } catch (error) {
     return await endSlice(parts, work.claim, run, error, context, reader.isOfPage(error));
   } finally {

@@ -22,13 +22,15 @@ export function nextStartAt(ended: { failed: boolean; finishedAt: number }, inte
 
 /**
  * Starts every run that is due: resources that were never synced, finished runs after the interval, failed ones
- * somewhat sooner, and at once when what they failed on is over.
+ * somewhat sooner, and at once when what they failed on is over. An end that lies ahead, as the clock was set back since,
+ * counts as now.
  *
  * @returns every run that is unfinished now, and so must have a job: what was in Redis may be gone. Those of resources
  *   that are not known here are left to the version of the app that knows them
  */
 export async function startDueRuns(parts: ScheduleParts): Promise<RunKey[]> {
   const now = (parts.now ?? Date.now)();
+  await parts.runs.endNoLater(now);
   const endedBefore = (failed: boolean) => now - nextStartAt({ failed, finishedAt: 0 }, parts.intervalMs);
   for (const { name } of parts.resources) {
     for (const key of await parts.runs.due(name, endedBefore(false), endedBefore(true))) {

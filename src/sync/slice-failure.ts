@@ -87,7 +87,8 @@ export async function endSlice(
     return { kind: 'wait', until, pages: run.pages };
   }
   const isAtPlace = isOfPage && run.cursor !== null;
-  const stuckSince = isAtPlace ? (run.stuck_since ?? now) : run.stuck_since;
+  // Not since a moment ahead: the clock may have been set back since.
+  const stuckSince = isAtPlace ? Math.min(run.stuck_since ?? now, now) : run.stuck_since;
   const isPlaceLost = isAtPlace && run.stuck_since !== null && now - run.stuck_since >= PLACE_KEPT_MS;
   const leavePlace = () => {
     context.logger.warn({ err: error }, 'no page has come from its place for long: the run will begin anew');

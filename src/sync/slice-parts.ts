@@ -3,6 +3,7 @@ import type { ServiceClient } from '../client/calls/call-types.ts';
 import type { ClientFor } from '../client/calls/service-client.ts';
 import type { ServiceApi } from '../client/service-api.ts';
 import type { DeletionStore } from '../store/deletions.ts';
+import type { InDoubtStore } from '../store/in-doubt.ts';
 import type { Instance, InstanceStore } from '../store/instances.ts';
 import type { PageStore } from '../store/pages.ts';
 import type { ParkedStore } from '../store/parked-batches.ts';
@@ -24,9 +25,11 @@ export interface SyncParts {
   pages: PageStore;
   deletions: DeletionStore;
   parked: ParkedStore;
+  inDoubt: InDoubtStore;
   quarantine: QuarantineStore;
   resources: readonly Resource[];
-  ownLogic: OwnLogic;
+  /** Undefined where there is none: then nothing is told, and nothing written for it. */
+  ownLogic: OwnLogic | undefined;
   /** How long a call of it may take, without the calls of the service in it, in milliseconds. */
   ownLogicTimeoutMs: number;
   /** Makes what the own logic calls the service with. */

@@ -14,7 +14,8 @@ const LONG_TURN_MS = 60_000;
 export function beginTurn(hasRoom: () => boolean, now: () => number): (asked: number) => boolean {
   const begunAt = now();
   return (asked) => {
-    const ms = now() - begunAt;
+    // A clock that is set, in whatever direction, ends the turn.
+    const ms = Math.abs(now() - begunAt);
     if (ms >= LONG_TURN_MS) return true;
     return (asked >= SHORT_TURN.pages || ms >= SHORT_TURN.ms) && !hasRoom();
   };

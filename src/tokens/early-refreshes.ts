@@ -1,6 +1,9 @@
 /** So many refreshes in a row may come early before the next one is held back. */
 const MOST_IN_A_ROW = 3;
 
+/** What half a life counts as at the least, in milliseconds: an end that is told wrong may be very near each time. */
+const SHORTEST_HALF_MS = 5_000;
+
 interface Refreshed {
   /** On the steady clock: half of the life that the access token was granted for is over then. */
   halfwayAt: number;
@@ -39,7 +42,7 @@ export class EarlyRefreshes {
     const { halfwayAt = now, early = 0 } = this.#last.get(instanceId) ?? {};
     const isEarly = now < halfwayAt;
     this.#last.set(instanceId, {
-      halfwayAt: now + lifeMs / 2,
+      halfwayAt: now + Math.max(lifeMs / 2, SHORTEST_HALF_MS),
       early: isEarly ? early + 1 : Math.max(0, early - 1),
     });
   }

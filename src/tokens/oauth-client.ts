@@ -3,12 +3,10 @@ import type { ServiceClock } from '../client/service-clock.ts';
 import { askDate } from '../client/service-time.ts';
 import { OAUTH_ROUTE } from '../contract/routes.ts';
 import { accessExpiry } from './expiry.ts';
+import { readTokenAnswer } from './token-answer.ts';
 
 /** How long a token request may take, in seconds. */
 const TOKEN_TIMEOUT_S = 30;
-
-/** The largest answer that is read, in bytes: a token response is a few hundred. */
-const LARGEST_ANSWER_BYTES = 256 * 1024;
 
 /** What a token can be made of (RFC 6749, appendix A.12), without a space, as it stands in a header. */
 const TOKEN = /^[\x21-\x7e]+$/;
@@ -36,7 +34,7 @@ export interface OAuthClientOptions {
   clock: ServiceClock;
   /** Instead of {@link TOKEN_TIMEOUT_S}. */
   timeoutSeconds?: number;
-  /** Told of every code and token that passes through. */
+  /** Told of every token that is granted; not of codes, which any visitor may make up. */
   onSecret?: (secret: string) => void;
 }
 
@@ -64,9 +62,9 @@ export class OAuthClient {
       const response = await fetch(url, init as RequestInit);
       // What is granted here counts from now: when that is, is worth a question more if it is hard to believe.
       const isDoubted = clock.observe(response.headers.get('date'));
-      const text = await readText(response);
+      const answer = await readTokenAnswer(response);
       if (isDoubted && response.ok) clock.observe(await askDate(authUrl).catch(() => undefined));
-      return new Response((response.ok ? specifiedMembers(text) : text) || null, response);
+      return answer;
     };
     // Which addresses may be plain http is the configuration's to decide, and it has.
     if (authUrl.startsWith('http:')) oauth.allowInsecureRequests(this.#configuration);
@@ -92,7 +90,6 @@ export class OAuthClient {
    * @throws the errors of openid-client; see `token-errors.ts`
    */
   async exchange(code: string, state: string): Promise<Grant & { refreshToken: string }> {
-    this.#onSecret(code);
     const callback = new URL(this.#redirectUri);
     callback.search = new URLSearchParams({ code, state }).toString();
     const response = await oauth.authorizationCodeGrant(this.#configuration, callback, {
@@ -128,38 +125,6 @@ export class OAuthClient {
       accessExpiresAt: accessExpiry(response.expires_at, grantedAt),
     };
   }
-}
-
-/** @throws TypeError when the answer is larger than any token response */
-async function readText(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = '';
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > LARGEST_ANSWER_BYTES) throw new TypeError('The answer of the token route is far too large.');
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
-}
-
-/**
- * The token response with nothing in it but what the specification names (Endpoints, "Token response"): the library
- * would refuse the grant for what it does not like about other members. `token_type` is "always Bearer".
- */
-function specifiedMembers(text: string): string {
-  let answer: unknown;
-  try {
-    answer = JSON.parse(text);
-  } catch {
-    return text;
-  }
-  if (typeof answer !== 'object' || answer === null) return text;
-  const { access_token, refresh_token, expires_at } = answer as Record<string, unknown>;
-  const given = Object.entries({ access_token, refresh_token, expires_at }).filter(
-    ([, value]) => value !== null,
-  );
-  return JSON.stringify({ ...Object.fromEntries(given), token_type: 'Bearer' });
 }
 
 /**

@@ -6,6 +6,9 @@ export function reencryptSummary(
   keys: { sealingKeyId: string; olderKeyIds: readonly string[] },
 ): string {
   const { renewed, current, unreadable, isDone } = report;
+  if (isDone && renewed + current + unreadable.length === 0) {
+    return "The database holds no tokens. If companies have installed the app, it is not the app's: set DATABASE_URL to that of the app's other processes.";
+  }
   const older = keys.olderKeyIds.map((id) => `"${id}"`).join(', ');
   const lines = [
     `Encrypted anew under "${keys.sealingKeyId}": the tokens of ${renewed} instances; ${current} had been before.`,

@@ -51,16 +51,14 @@ export class RefreshPauses {
     throw new ServiceError(remedy, message, { status, retryAfterMs: leftMs });
   }
 
-  /** Begins a pause: as long as the service wants, or longer than the one before. */
+  /** Begins a pause: longer than the one before, and as long as the service wants at the least. */
   async begin(kind: PauseKind, instanceId: string, failure: ServiceError): Promise<void> {
     const { forgetMs, ...steps } = PAUSES[kind];
     const { remedy, message, status, retryAfterMs } = failure;
+    const askedMs = retryAfterMs === undefined ? 0 : longerBy(this.#random() * JITTER, retryAfterMs);
     const counter = countKey(kind, instanceId);
     const failures = await this.#redis.incr(counter);
-    const pauseMs =
-      retryAfterMs === undefined
-        ? backoffMs(failures, this.#random(), steps)
-        : Math.ceil(retryAfterMs) + Math.floor(retryAfterMs * JITTER * this.#random());
+    const pauseMs = Math.max(askedMs, backoffMs(failures, this.#random(), steps));
     const reason: Reason = { remedy, message, status, isAskedFor: retryAfterMs !== undefined };
     await this.#redis
       .multi()
@@ -75,6 +73,11 @@ export class RefreshPauses {
       ...kinds.flatMap((kind) => [pauseKey(kind, instanceId), countKey(kind, instanceId)]),
     );
   }
+}
+
+/** Whole milliseconds, and never less than what it is longer than. */
+function longerBy(part: number, ms: number): number {
+  return Math.ceil(ms) + Math.floor(ms * part);
 }
 
 function pauseKey(kind: PauseKind, instanceId: string): string {

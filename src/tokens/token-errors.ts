@@ -7,7 +7,8 @@ import { HEADER } from '../contract/headers.ts';
 /** What the token route refused, by the names of RFC 6749, section 5.2; undefined when it did not speak OAuth. */
 export function oauthErrorOf(error: unknown): { code: string; description: string | undefined } | undefined {
   if (error instanceof ResponseBodyError || error instanceof AuthorizationResponseError) {
-    return { code: error.error, description: error.error_description };
+    const description: unknown = error.error_description;
+    return { code: error.error, description: typeof description === 'string' ? description : undefined };
   }
   // A 401 with a challenge: the client's own credentials were refused.
   if (error instanceof WWWAuthenticateChallengeError)
@@ -47,9 +48,10 @@ export function toRefreshError(error: unknown): ServiceError {
   });
 }
 
-/** The answer behind an error of openid-client, which hands it on as the cause. */
+/** The answer behind an error of openid-client, which hands it on as the cause, or beside it where it could be read. */
 export function responseOf(error: unknown): Response | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof ResponseBodyError) return cause.response;
     if (cause.cause instanceof Response) return cause.cause;
   }
   return undefined;

@@ -1,7 +1,7 @@
 import { rejectedAgain, ServiceError } from '../client/errors.ts';
 import type { ServiceClock } from '../client/service-clock.ts';
 import type { InstanceStore } from '../store/instances.ts';
-import type { TokenRow, TokenStore } from '../store/tokens.ts';
+import type { ReadTokens, TokenRow, TokenStore } from '../store/tokens.ts';
 import { EarlyRefreshes } from './early-refreshes.ts';
 import { needsRefresh, ROTATION_RETRY_MS } from './expiry.ts';
 import { checkTriedKey, endNotice, explainMissingKey } from './key-checks.ts';
@@ -137,7 +137,7 @@ export class Tokens {
   }
 
   /** The instances whose refresh token is due for rotation, earliest first (Authentication, 8). */
-  dueForRotation(): Promise<string[]> {
+  dueForRotation(): Promise<ReadTokens[]> {
     const now = this.#parts.clock.now();
     return this.#parts.store.due(now, now - ROTATION_RETRY_MS);
   }
@@ -146,11 +146,13 @@ export class Tokens {
    * Refreshes now, whatever the age of the access token. In the last 24 hours of the refresh token this brings a
    * new one.
    *
+   * @param readVersion of the tokens that are to be renewed: if others have come since, there is nothing to do. By
+   *   default those of now
    * @throws ServiceError
    */
-  async rotate(instanceId: string): Promise<void> {
-    const row = await this.#find(instanceId);
-    await this.#refreshOnce(instanceId, row.version, 'rotation');
+  async rotate(instanceId: string, readVersion?: number): Promise<void> {
+    const version = readVersion ?? (await this.#find(instanceId)).version;
+    await this.#refreshOnce(instanceId, version, 'rotation');
   }
 
   #refreshOnce(instanceId: string, readVersion: number, reason: RefreshReason): Promise<string> {

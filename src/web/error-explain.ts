@@ -4,6 +4,10 @@ import { StoreUnavailableError, WebError } from './web-error.ts';
 
 const RETRY_SECONDS = 5;
 
+/** What Redis and its client say of an outage, where they have no code for it. */
+const REDIS_OUTAGE =
+  /^(?:Command timed out|Connection is closed|Socket timeout\.|LOADING|READONLY|OOM|MISCONF|MASTERDOWN|NOREPLICAS)/;
+
 const UNREACHABLE_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT', 'EPIPE', 'ENOTFOUND']);
 
 function field(error: unknown, name: 'code' | 'status' | 'name'): unknown {
@@ -14,6 +18,7 @@ function field(error: unknown, name: 'code' | 'status' | 'name'): unknown {
 function isUnavailable(error: unknown): boolean {
   if (error instanceof StoreUnavailableError) return true;
   if (field(error, 'name') === 'MaxRetriesPerRequestError') return true;
+  if (error instanceof Error && REDIS_OUTAGE.test(error.message)) return true;
   const code = field(error, 'code');
   return typeof code === 'string' && UNREACHABLE_CODES.has(code);
 }

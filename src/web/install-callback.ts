@@ -10,8 +10,8 @@ import {
   adoptSession,
   disownSession,
   refreshSession,
-  regenerateSession,
   rememberInstance,
+  replaceSession,
   saveSession,
 } from './session-actions.ts';
 import { inChangeTurn, sentEndedSession } from './session-changes.ts';
@@ -150,13 +150,13 @@ export class InstallCallback {
       finishedInstalls: [finished, ...finishedInstalls].slice(0, MAX_FINISHED_INSTALLS),
       flash: { tone: 'good', text: 'Authorized. The sync is on its way.' },
     };
-    await regenerateSession(req);
-    Object.assign(req.session, installed);
-    await saveSession(req);
-    await takeRenewal(this.#deps.redis, req.sessionID);
     const name = handoverName(req, query);
-    if (name === undefined) return;
-    await within(this.#deps.redis.set(name, SESSION_PREFIX + req.sessionID, 'EX', HANDOVER_SECONDS));
+    await replaceSession(
+      req,
+      installed,
+      name === undefined ? undefined : { name, seconds: HANDOVER_SECONDS },
+    );
+    await takeRenewal(this.#deps.redis, req.sessionID);
   }
 
   /** Leads who missed the answer into the session that it was for. */

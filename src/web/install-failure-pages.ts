@@ -49,6 +49,12 @@ const EXPLANATIONS: Record<InstallFailure, Explanation> = {
     advice:
       'Wait a minute, then start again. If it stays, tell the people who run the app the request id below.',
   },
+  busy: {
+    status: 503,
+    title: 'The service takes no more requests for now',
+    advice:
+      'It takes so many a minute for each company, and they are used up. Wait as long as it asks, then start again.',
+  },
   refused: { status: 400, title: 'The service refused the install', advice: AGAIN },
   malformed: { status: 400, title: 'This address makes no sense', advice: AGAIN },
 };

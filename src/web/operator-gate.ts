@@ -1,5 +1,6 @@
 import type { RequestHandler } from 'express';
 import type { Redis } from 'ioredis';
+import { clientAddress } from './client-address.ts';
 import { RateLimit } from './rate-limit.ts';
 import { within } from './redis-session-client.ts';
 import { secretMatcher } from './secret-matcher.ts';
@@ -37,7 +38,7 @@ export function operatorGate(
   return async (req, _res, next) => {
     const given = passwordOf(req.get('authorization'));
     if (given === undefined) throw passwordWanted();
-    const address = req.ip ?? '';
+    const address = clientAddress(req);
     const known = `operator-known:${address}`;
     await ofAddress.take(address);
     const isKnown = (await within(redis.exists(known))) === 1;

@@ -12,7 +12,17 @@ const SET_UNLESS_ENDED = `
 if redis.call('EXISTS', KEYS[2]) == 1 then return false end
 return redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])`;
 
-/** The part of node-redis' client that connect-redis calls for one session. */
+/** A session that takes the place of one that ends. */
+export interface SessionReplacement {
+  endedKey: string;
+  key: string;
+  value: string;
+  seconds: number;
+  /** A name that leads to the key for a while. */
+  pointer?: { name: string; seconds: number } | undefined;
+}
+
+/** The part of node-redis' client that connect-redis calls for one session, and what is done to two at once. */
 export interface SessionClient {
   get(key: string): Promise<string | null>;
   set(
@@ -22,6 +32,7 @@ export interface SessionClient {
   ): Promise<string | null>;
   expire(key: string, seconds: number): Promise<number>;
   del(keys: string[]): Promise<number>;
+  replace(replacement: SessionReplacement): Promise<void>;
 }
 
 /**
@@ -65,6 +76,12 @@ export function sessionClient(redis: Redis, timeoutMs = SESSION_STORE_TIMEOUT_MS
       for (const key of keys) commands.set(endedName(key), '1', 'EX', ENDED_SECONDS).del(key);
       await within(commands.exec(), timeoutMs);
       return keys.length;
+    },
+    replace: async ({ endedKey, key, value, seconds, pointer }) => {
+      const commands = redis.multi().eval(SET_UNLESS_ENDED, 2, key, endedName(key), value, seconds);
+      if (pointer) commands.set(pointer.name, key, 'EX', pointer.seconds);
+      commands.set(endedName(endedKey), '1', 'EX', ENDED_SECONDS).del(endedKey);
+      await within(commands.exec(), timeoutMs);
     },
   };
 }

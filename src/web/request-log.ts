@@ -31,9 +31,12 @@ export interface RequestFacts {
   durationMs: number;
 }
 
+/** A question mark, also encoded, once or several times over: who encoded it, meant a query all the same. */
+const QUERY_MARK = /\?|%(?:25)*3f/i;
+
 /** The path of an address as it came, without the query, which may carry codes and searches. */
 function pathOf(address: string): string {
-  const end = address.indexOf('?');
+  const end = address.search(QUERY_MARK);
   return end === -1 ? address : address.slice(0, end);
 }
 

@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 import type { SessionData } from 'express-session';
+import type { SessionReplacement } from './redis-session-client.ts';
 import { writtenSessions } from './session-store.ts';
 import { StoreUnavailableError } from './web-error.ts';
 
@@ -42,9 +43,26 @@ export function disownSession(req: Request): void {
   (req as { session?: unknown }).session = undefined;
 }
 
-/** Replaces the session by an empty one with a new id; the old id is worth nothing afterwards. */
-export function regenerateSession(req: Request): Promise<void> {
-  return new Promise((resolve, reject) => req.session.regenerate(settle(resolve, reject)));
+/**
+ * Replaces the session by one with a new id, which holds this; the old id is worth nothing from then on.
+ *
+ * @param pointer a name in Redis that leads to the new one's for a while
+ * @throws StoreUnavailableError; the browser keeps its cookie then, as the old session may still be there
+ */
+export async function replaceSession(
+  req: Request,
+  content: Partial<SessionData>,
+  pointer: SessionReplacement['pointer'],
+): Promise<void> {
+  const { sessionID: endedId, sessionStore } = req;
+  sessionStore.generate(req);
+  Object.assign(req.session, content);
+  try {
+    await writtenSessions(sessionStore).replace(endedId, req.sessionID, req.session, pointer);
+  } catch (error) {
+    disownSession(req);
+    throw error;
+  }
 }
 
 /**

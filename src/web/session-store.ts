@@ -1,5 +1,13 @@
 import { RedisStore } from 'connect-redis';
 import type { SessionData, Store } from 'express-session';
+import type { SessionClient, SessionReplacement } from './redis-session-client.ts';
+
+interface WrittenSessionsOptions {
+  client: SessionClient;
+  prefix: string;
+  /** How long a session lives, in seconds. */
+  ttl: (data: SessionData) => number;
+}
 
 type Callback = (error?: unknown) => void;
 
@@ -8,6 +16,13 @@ type Callback = (error?: unknown) => void;
  * request has read, when it is answered; another tab may have changed the session since, so that it only lives on then.
  */
 export class WrittenSessions extends RedisStore {
+  readonly #options: WrittenSessionsOptions;
+
+  constructor(options: WrittenSessionsOptions) {
+    super(options);
+    this.#options = options;
+  }
+
   /** What the middleware calls: the session is there for longer, as it is by now. */
   override set(id: string, data: SessionData, done?: Callback): Promise<unknown> {
     return this.touch(id, data, done);
@@ -20,6 +35,29 @@ export class WrittenSessions extends RedisStore {
    */
   async write(id: string, data: SessionData): Promise<void> {
     await super.set(id, data);
+  }
+
+  /**
+   * Writes a session in the place of one that ends, at once: a process that is killed between would have left the browser
+   * none.
+   *
+   * @param pointer a name in Redis that leads to the new one's for a while
+   * @throws StoreUnavailableError
+   */
+  async replace(
+    endedId: string,
+    id: string,
+    data: SessionData,
+    pointer: SessionReplacement['pointer'],
+  ): Promise<void> {
+    const { client, prefix, ttl } = this.#options;
+    await client.replace({
+      endedKey: prefix + endedId,
+      key: prefix + id,
+      value: JSON.stringify(data),
+      seconds: ttl(data),
+      pointer,
+    });
   }
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ServiceError } from '../../src/client/errors.ts';
-import { AllowedOrigins, refuseToken } from '../../src/client/next-address.ts';
+import { AllowedOrigins, refuseSecrets } from '../../src/client/next-address.ts';
 
 const API = 'https://api.service.example/v1';
 
@@ -106,7 +106,8 @@ test.each([
   ['with letters encoded that need not be', TOKEN.replaceAll('e', '%65')],
   ['beside what is no encoding', `%zz%ff${encodeURIComponent(TOKEN)}%`],
 ])('nor does an address hold the token: %s', (_what, text) => {
-  const read = () => refuseToken(`https://api.service.example/v1/contacts?x=1&access_token=${text}`, TOKEN);
+  const next = `https://api.service.example/v1/contacts?x=1&access_token=${text}`;
+  const read = () => refuseSecrets(next, TOKEN, () => false);
   expect(read).toThrow(expect.objectContaining({ remedy: 'give_up' }));
   expect(read).toThrow('an address that holds the access token');
   expect(read).not.toThrow('secret-of-the-tests');
@@ -114,7 +115,15 @@ test.each([
 
 test('another token in an address is the service’s affair', () => {
   const next = 'https://api.service.example/v1/contacts?limit=100&page_token=at_another-of-the-tests';
-  expect(() => refuseToken(next, TOKEN)).not.toThrow();
+  expect(() => refuseSecrets(next, TOKEN, () => false)).not.toThrow();
+});
+
+test('what gives another secret of the app away is no address either', () => {
+  const next = 'https://api.service.example/v1/contacts?page_token=secret-of-the-tests';
+  const read = () => refuseSecrets(next, TOKEN, (text) => text === next);
+  expect(read).toThrow(expect.objectContaining({ remedy: 'give_up' }));
+  expect(read).toThrow('an address that holds a secret of the app');
+  expect(read).not.toThrow('secret-of-the-tests');
 });
 
 test('origins of the configuration are allowed, to the port', () => {

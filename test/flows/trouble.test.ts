@@ -6,13 +6,15 @@ import { startTestApp } from '../support/test-app.ts';
 
 const batches: RecordBatch[] = [];
 let ownLogicFails = false;
+let onBatch: ((batch: RecordBatch) => Promise<void>) | undefined;
 const testApp = await startTestApp({
   ownLogic: async (batch) => {
     if (ownLogicFails) throw new Error('the warehouse is closed');
     batches.push(batch);
+    await onBatch?.(batch);
   },
 });
-const { control, session } = testApp;
+const { app, control, session } = testApp;
 
 async function newCompany() {
   return control.addCompany({ name: 'Trouble', plan: 'starter', contacts: 250, conversations: 120 });
@@ -183,4 +185,34 @@ test('pause stops, resume goes on where it stopped, disconnect forgets the token
   expect(await install(browser, company)).toBe(id);
   const back = await waitForStatus(browser, id, isSynced);
   expect(back.resources.contacts).toMatchObject({ records: 250, stored: 250 });
+});
+
+test('a pause while deletions are marked: the run waits, and is told as waiting; it goes on where it stopped', async () => {
+  const company = await newCompany();
+  const browser = session();
+  const id = await install(browser, company);
+  await waitForStatus(browser, id, isSynced);
+  // The service has no contacts any more, for this run.
+  await control.fault({
+    match: { path: '/contacts', company_id: company.id },
+    fault: { status: 200, body: { _results: [], _pagination: { next: null } } },
+    times: 1,
+  });
+  const deleted: unknown[] = [];
+  onBatch = async (batch) => {
+    if (batch.deleted.length > 0 && deleted.length === 0) await app.control.pause(id);
+    deleted.push(...batch.deleted);
+  };
+  await press(browser, id, 'sync');
+  const { resources } = await waitForStatus(
+    browser,
+    id,
+    (now) => deleted.length > 0 && now.resources.contacts?.state !== 'running',
+  );
+  expect(resources.contacts).toMatchObject({ state: 'waiting', deleted: 0, stored: 250 });
+  expect(deleted.length).toBe(100);
+  onBatch = undefined;
+  await press(browser, id, 'resume');
+  const after = await waitForStatus(browser, id, isSynced);
+  expect(after.resources.contacts).toMatchObject({ stored: 0, deleted: 250 });
 });

@@ -9,6 +9,14 @@ test.each([
   ['access_denied', 'Only administrators may authorize', 'not_administrator'],
   ['access_denied', 'An Admin is needed', 'not_administrator'],
   ['unauthorized_client', 'The user must be an administrator', 'not_administrator'],
+  ['access_denied', 'Only an administrator of the company may authorize.', 'not_administrator'],
+  ['access_denied', 'This can only be done by admins.', 'not_administrator'],
+  ['access_denied', 'Administrator rights are required', 'not_administrator'],
+  ['access_denied', 'You need to be an admin of this account', 'not_administrator'],
+  ['access_denied', 'Authorizing apps requires the admin role', 'not_administrator'],
+  ['access_denied', 'Declined: you aren’t a company administrator', 'not_administrator'],
+  ['access_denied', 'The administrator declined the request', 'denied'],
+  ['access_denied', 'Declined. If you need help, contact your administrator.', 'denied'],
   ['access_denied', 'The user badministered it', 'denied'],
   ['server_error', null, 'refused'],
   ['invalid_scope', 'ask an admin', 'refused'],
@@ -19,14 +27,23 @@ test.each([
   expect(installError.failure).toBe(failure);
 });
 
+test('of words without an end the first ones are read', () => {
+  const words = (count: number) => `${'only '.repeat(count)}an administrator`;
+  expect(authorizeFailure('access_denied', words(10)).failure).toBe('not_administrator');
+  expect(authorizeFailure('access_denied', words(1_000_000)).failure).toBe('denied');
+});
+
 test('the service’s own words go along, and not too many of them', () => {
   expect(authorizeFailure('server_error', 'try later').message).toContain('server_error: try later');
   expect(authorizeFailure('server_error', 'x'.repeat(5_000)).message.length).toBeLessThan(400);
 });
 
-function responseBodyError(error: string): ResponseBodyError {
+function responseBodyError(error: string, description: unknown = 'secret-code'): ResponseBodyError {
   const response = new Response(null, { status: 400 });
-  return new ResponseBodyError('refused', { cause: { error, error_description: 'secret-code' }, response });
+  return new ResponseBodyError('refused', {
+    cause: { error, error_description: description as string },
+    response,
+  });
 }
 
 test.each([
@@ -50,12 +67,23 @@ test('at the token route, a refusal is repeated by its beginning at the most', (
 });
 
 test('at the token route, a refusal for want of an administrator is told as that', () => {
-  const response = new Response(null, { status: 400 });
-  const cause = { error: 'invalid_grant', error_description: 'Only administrators may authorize.' };
-  const failure = exchangeFailure(new ResponseBodyError('refused', { cause, response }));
+  const failure = exchangeFailure(responseBodyError('invalid_grant', 'Only administrators may authorize.'));
   expect(failure.failure).toBe('not_administrator');
   expect(failure.message).toContain('only administrators');
 });
+
+test.each([
+  ['invalid_client', 'The client secret has expired. Contact your administrator.', 'credentials'],
+  ['invalid_client', 'Only an administrator of the app may renew its secret.', 'credentials'],
+  ['invalid_grant', 'The code has expired. If this goes on, ask the administrator of the app.', 'code'],
+  ['invalid_request', 'redirect_uri must be one that an administrator has registered', 'refused'],
+  ['invalid_grant', { reason: 'Only administrators may authorize.' }, 'code'],
+])(
+  'at the token route, one that only mentions an administrator is told as what it is: %s, %j',
+  (error, description, failure) => {
+    expect(exchangeFailure(responseBodyError(error, description)).failure).toBe(failure);
+  },
+);
 
 test('a challenge at the token route is about the app’s credentials', () => {
   const error = new WWWAuthenticateChallengeError('challenged', {

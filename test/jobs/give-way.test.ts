@@ -1,24 +1,10 @@
-import { DelayedError, type Job, Worker } from 'bullmq';
-import { afterAll, beforeEach, expect, test } from 'vitest';
+import { DelayedError, type Job } from 'bullmq';
+import { beforeEach, expect, test } from 'vitest';
 import { giveWay } from '../../jobs/give-way.ts';
-import { createQueues, QUEUE, type SyncJobData } from '../../jobs/queues.ts';
-import { createRedis } from '../../src/runtime/redis.ts';
-import { testLogger } from '../support/test-logger.ts';
-import { startTestRedis } from '../support/test-redis.ts';
+import type { SyncJobData } from '../../jobs/queues.ts';
+import { openTestQueues } from './test-queues.ts';
 
-const { logger } = testLogger();
-const { url } = await startTestRedis();
-const redis = createRedis(url, 'general', logger);
-const queues = createQueues(redis, logger);
-const workerRedis = createRedis(url, 'worker', logger);
-/** The one place of this worker is the test's: it takes a job when it asks for one. */
-const worker = new Worker<SyncJobData>(QUEUE.sync, null, { connection: workerRedis, autorun: false });
-afterAll(async () => {
-  await worker.close();
-  await queues.close();
-  redis.disconnect();
-  workerRedis.disconnect();
-});
+const { queues, worker } = await openTestQueues();
 beforeEach(() => queues.sync.obliterate({ force: true }));
 
 type Outcome = Parameters<typeof giveWay>[2];

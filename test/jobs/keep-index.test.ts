@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { keepIndex } from '../../jobs/keep-index.ts';
@@ -39,6 +39,15 @@ test('what is waiting is indexed, and what comes later too, until it ends', asyn
   await write('4');
   expect(await found()).toBe(3);
   expect(lines).toEqual([]);
+});
+
+test('what is in the log is copied into the database, though nobody closes it', async () => {
+  const { store, write, parts } = await start();
+  const end = keepIndex(parts);
+  await write('copied');
+  const file = store.url.slice('file:'.length);
+  await waitFor(async () => readFileSync(file).includes('"id":"copied"'));
+  await end();
 });
 
 test('a removal that broke off is finished', async () => {

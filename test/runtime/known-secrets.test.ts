@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { KnownSecrets } from '../../src/runtime/logging/known-secrets.ts';
 import { createLogger, hideSecrets, rememberSecret } from '../../src/runtime/logging.ts';
+import { testLogger } from '../support/test-logger.ts';
 import { formsOf } from '../trust/canaries.ts';
 
 const anySecret = fc.string({ unit: 'grapheme-ascii', minLength: 16, maxLength: 80 });
@@ -61,7 +62,7 @@ test.each(WRITINGS)('a piece of a known token is left out %s, in the log, too', 
 });
 
 test('of secrets that begin alike, each is left out to its end, also where one is forgotten', () => {
-  const secrets = new KnownSecrets(50);
+  const secrets = new KnownSecrets({ most: 50 });
   const start = `eyJ${randomBytes(60).toString('base64url')}.`;
   const tokens = Array.from({ length: 60 }, () => start + newToken());
   for (const token of tokens) secrets.add(token);
@@ -125,10 +126,63 @@ test('several in a text are left out, one that is cut off too', () => {
 });
 
 test('the number of them is bounded: that which was used least lately is forgotten', () => {
-  const secrets = new KnownSecrets(2);
+  const secrets = new KnownSecrets({ most: 2 });
   const [first, second, third] = ['first-secret-0', 'second-secret-0', 'third-secret-0'];
   for (const secret of [first, second, first, third]) secrets.add(secret);
   expect(secrets.hide(`${first} ${second} ${third}`)).toBe(`[redacted] ${second} [redacted]`);
+});
+
+test('so is what they take: long ones make room sooner, and the newest is kept however long it is', () => {
+  const secrets = new KnownSecrets({ mostBytes: 100_000 });
+  const long = () => randomBytes(9_000).toString('base64url');
+  const [first, second, ...others] = Array.from({ length: 5 }, long);
+  for (const secret of [first ?? '', second ?? '', first ?? '', ...others]) secrets.add(secret);
+  expect(secrets.hide(others.join(' '))).toBe('[redacted] [redacted] [redacted]');
+  expect(secrets.hide(`${second}`)).toBe(second);
+  const huge = randomBytes(90_000).toString('base64url');
+  secrets.add(huge);
+  expect(secrets.hide(huge)).toBe('[redacted]');
+  expect(secrets.hide(others.join(' '))).toBe(others.join(' '));
+});
+
+test('what is pinned is known for good, however many come later', () => {
+  const secrets = new KnownSecrets({ most: 2, mostBytes: 2_000 });
+  const [pinned, added] = [newToken(), newToken()];
+  secrets.add(added);
+  for (const secret of [pinned, added]) secrets.pin(secret);
+  for (let index = 0; index < 10; index++) secrets.add(newToken());
+  secrets.add(pinned);
+  expect(secrets.hide(`${pinned} ${added}`)).toBe('[redacted] [redacted]');
+});
+
+/** A part, by how much of the token stands in front of it and behind it. */
+const part = (from: number, to?: number) => (token: string) => token.slice(from, to);
+
+test.each([
+  ...WRITINGS,
+  ['all but its last 21 characters', part(0, -21)],
+  ['all but its first 21 characters', part(21)],
+  ['all but 21 characters around it', part(10, -11)],
+])('what gives a known token away is told: %s', (_how, write) => {
+  const secrets = new KnownSecrets();
+  const tokens = Array.from({ length: 10 }, () => `eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.${newToken()}`);
+  for (const token of tokens) secrets.add(token);
+  for (const token of tokens) {
+    expect(secrets.givesAway(write(token))).toBe(true);
+    expect(secrets.givesAway(`https://api.example/v1/contacts?page=2&after=${write(token)}-2`)).toBe(true);
+  }
+});
+
+test('what texts have in common with a secret by chance or by its form does not give it away', () => {
+  const secrets = new KnownSecrets();
+  const company = 'cmp_7c9e6679-7425-40de-944b-e07fc1f90ae7';
+  const head = 'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJpc3MiOiJodHRwczovL2F1dGguZXhhbXBsZSJ9';
+  const known = [`${company}.${newToken()}`, `${head}.${newToken()}`, 'partner-app-secret', 'pw'];
+  for (const secret of known) secrets.add(secret);
+  for (const text of [company, `${head}.${newToken()}`, 'partner-app-1', 'pw', newToken(), '']) {
+    expect(secrets.givesAway(text)).toBe(false);
+  }
+  expect(secrets.givesAway('x partner-app-secret')).toBe(true);
 });
 
 test('short texts are no secrets', () => {
@@ -150,4 +204,36 @@ test('the log leaves out what is known, wherever it stands', () => {
   for (const text of formsOf(secret).values()) expect(written).not.toContain(text);
   expect(JSON.parse(written)).toMatchObject({ level: 'trace', note: 'for [redacted]' });
   expect(hideSecrets(`with ${secret}, Bearer abcdefghijk`)).toBe('with [redacted], Bearer [redacted]');
+});
+
+test('a line of the log is one JSON object, and what the app says in it stays, whatever the secrets are', () => {
+  const { logger, lines } = testLogger();
+  const secrets = [
+    '"level":"info","time":"',
+    '"path":"/instances',
+    '"msg":"request"}',
+    '","requestId":"',
+    'd":1234567890123,"',
+    '1234567890123',
+    '\\\\\\\\\\\\\\\\\\\\\\\\',
+    '""""""""""""',
+    '}}}}}}}}}}}}',
+  ];
+  for (const secret of secrets) rememberSecret(secret);
+  const said = { path: '/instances/ins_1', requestId: 'id-1', id: 1_234_567_890_123 };
+  logger.info(said, 'request');
+  expect(lines).toEqual([{ level: 'info', time: expect.any(String), ...said, msg: 'request' }]);
+  for (const secret of secrets)
+    logger.warn({ said, [secret]: [secret], quoted: JSON.stringify({ secret }) }, secret);
+  expect(lines).toHaveLength(1 + secrets.length);
+  for (const line of lines.slice(1)) {
+    expect(line).toMatchObject({ level: 'warn', said, '[redacted]': ['[redacted]'], msg: '[redacted]' });
+  }
+});
+
+test('a secret of one text’s affair is left out of that text alone', () => {
+  const own = newToken();
+  const text = `with ${own.slice(0, 20)} and ${Buffer.from(own).toString('base64')}`;
+  expect(hideSecrets(text, own)).toMatch(/^with \[redacted\] and \[redacted\]=*$/);
+  expect(hideSecrets(text)).toBe(text);
 });

@@ -25,7 +25,7 @@ test('processes that open a new file at the same time all find the schema, made 
   const db = await openDatabase(url);
   const { done } = await describe(db);
   await db.destroy();
-  expect(done.length).toBe(9);
+  expect(done.length).toBe(10);
 });
 
 test('migrating again changes nothing, and keeps what is there', async () => {
@@ -70,7 +70,9 @@ test('what may not be lost is on the disk when it is written; readers do not wai
 
 test('ranges of a run under way that overlap or touch become one', async () => {
   const db = await openDatabase(`file:${tempDir()}/app.db`);
-  await sql`delete from kysely_migration where name = '0009-disjoint-ranges'`.execute(db);
+  // As it was before them.
+  await sql`drop table in_doubt`.execute(db);
+  await sql`delete from kysely_migration where name >= '0009'`.execute(db);
   await sql`insert into seen_ranges (list, first, last) values
     (1, 2, 4), (1, 4, 6), (1, 5, 5), (1, 7, 9), (1, 11, 12), (2, 1, 20), (2, 3, 4), (2, 22, 22)`.execute(db);
   await migrate(db);

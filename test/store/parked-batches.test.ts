@@ -162,7 +162,7 @@ test('what is set aside goes with the copy', async () => {
   await park(claim, ['{"id":"1"}', '{"no":"id"}']);
   const other = await store.claimRun();
   await park(other.claim, ['{"id":"1"}', '{"no":"id"}']);
-  await store.records.removeAll(claim.instanceId);
+  await store.removeCopy(claim.instanceId);
   expect([await parked.count(claim), await store.quarantine.count(claim)]).toEqual([0, 0]);
   expect([await parked.count(other.claim), await store.quarantine.count(other.claim)]).toEqual([1, 1]);
 });

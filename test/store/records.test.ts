@@ -212,8 +212,8 @@ async function addPortions(): Promise<{ instanceId: string; size: number }> {
 }
 
 test.each<[string, number, (instanceId: string) => Promise<void>]>([
-  ['is removed', 10, (instanceId) => records.removeAll(instanceId)],
-  ['is removed after its last record was read', 1_200, (instanceId) => records.removeAll(instanceId)],
+  ['is removed', 10, (instanceId) => store.removeCopy(instanceId)],
+  ['is removed after its last record was read', 1_200, (instanceId) => store.removeCopy(instanceId)],
   [
     'begins to be removed',
     10,
@@ -232,14 +232,14 @@ test.each<[string, number, (instanceId: string) => Promise<void>]>([
   await expect(reading()).rejects.toThrow(CopyRemovedError);
   expect(seen.length).toBeGreaterThanOrEqual(at);
   expect(seen.length).toBeLessThanOrEqual(size);
-  await records.removeAll(instanceId);
+  await records.finishRemoval(instanceId);
 });
 
 test('a copy that is being removed is none any more for a stream that begins', async () => {
   const { instanceId } = await addPortions();
   await store.db.insertInto('removals').values({ instance_id: instanceId }).execute();
   expect(await collect(records.stream(instanceId, 'contacts'))).toEqual([]);
-  await records.removeAll(instanceId);
+  await records.finishRemoval(instanceId);
 });
 
 test('small and large documents come in one order', async () => {
@@ -255,7 +255,7 @@ test('small and large documents come in one order', async () => {
 test('the whole copy of an instance can be removed, and only that', async () => {
   const { claim: gone } = await store.claimRun();
   await store.write(gone, ['{"id":"1"}']);
-  await records.removeAll(gone.instanceId);
+  await store.removeCopy(gone.instanceId);
   expect(await store.count(gone.instanceId, 'contacts')).toBe(0);
   expect(await records.find(gone.instanceId, 'contacts', '1')).toBeUndefined();
   expect(await store.count(claim.instanceId, 'contacts')).toBe(6);
@@ -280,8 +280,9 @@ test('something is kept of an instance as long as there are rows, also of delete
   expect(await records.keepsAny(kept.instanceId)).toBe(true);
   await store.remove(kept, ['1'], NOW);
   expect(await records.keepsAny(kept.instanceId)).toBe(true);
-  await records.removeAll(kept.instanceId);
+  await store.removeCopy(kept.instanceId);
   expect(await records.keepsAny(kept.instanceId)).toBe(false);
+  await store.instances.setStatus(kept.instanceId, 'active', { from: ['disconnected'] });
   await store.write((await store.claimRun(kept)).claim, ['{"no":"id"}']);
   expect(await records.keepsAny(kept.instanceId)).toBe(true);
 });

@@ -191,7 +191,7 @@ test('what is due: never ran, finished or failed long enough ago', async () => {
 test('a disconnected instance’s runs are over: nobody may commit, and the next one begins anew', async () => {
   const { claim } = await store.claimRun();
   await store.write(claim, ['{"id":"1"}'], { next: 'https://x.example/p2' });
-  await runs.abandon(claim.instanceId);
+  await store.tokens.disconnect(claim.instanceId);
   expect(await store.write(claim, ['{"id":"2"}'])).toBeUndefined();
   expect(await read(claim)).toMatchObject({ state: 'idle', cursor: null, pages: 0 });
   expect(await runs.start(claim, NOW + 5)).toBe(true);

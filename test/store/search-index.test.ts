@@ -134,7 +134,7 @@ describe('a record that changes after it was read', () => {
     const { claim } = await store.claimRun();
     await store.write(claim, ['{"id":"1","name":"going"}'], { next });
     const before = await indexedRows();
-    expect(await indexWhile(() => records.removeAll(claim.instanceId))).toEqual({
+    expect(await indexWhile(() => store.removeCopy(claim.instanceId))).toEqual({
       records: 0,
       unreadable: [],
     });
@@ -222,7 +222,7 @@ test('a copy that is removed is gone from the index, and what is copied after is
   await store.index();
   await store.write(claim, ['{"id":"new","name":"lost before it was found"}'], { next });
   const { length: before } = await store.db.selectFrom('records').select('seq').execute();
-  await records.removeAll(claim.instanceId);
+  await store.removeCopy(claim.instanceId);
   expect(await search(claim.instanceId, 'lost')).toEqual({ total: 0, pending: 0 });
   expect(await store.db.selectFrom('records').select('seq').execute()).toHaveLength(before - 1_201);
   expect(await indexedRows()).toBe(before - 1_201);

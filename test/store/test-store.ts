@@ -2,6 +2,7 @@ import { afterAll } from 'vitest';
 import { type ListPage, readListPage } from '../../src/client/list-page.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { DeletionStore } from '../../src/store/deletions.ts';
+import { InDoubtStore } from '../../src/store/in-doubt.ts';
 import { InstanceStore } from '../../src/store/instances.ts';
 import { PageStore } from '../../src/store/pages.ts';
 import { ParkedStore } from '../../src/store/parked-batches.ts';
@@ -25,6 +26,7 @@ export interface TestStore {
   records: RecordStore;
   deletions: DeletionStore;
   parked: ParkedStore;
+  inDoubt: InDoubtStore;
   quarantine: QuarantineStore;
   /** Installs a company; answers its instance's id. */
   addInstance(): Promise<string>;
@@ -40,6 +42,8 @@ export interface TestStore {
   count(instanceId: string, resource: string): Promise<number>;
   /** Works off what the search index does not know yet. */
   index(): Promise<void>;
+  /** Disconnects an instance, and removes its copy. */
+  removeCopy(instanceId: string): Promise<void>;
   /** Marks records as deleted, by their ids. */
   remove(claim: RunKey & { fence: number }, ids: string[], now: number): Promise<boolean>;
 }
@@ -55,6 +59,7 @@ export async function openTestStore(path = `${tempDir()}/app.db`): Promise<TestS
   const db = await openDatabase(url);
   afterAll(() => db.destroy());
   const tokens = new TokenStore(db);
+  const records = new RecordStore(db);
   const runs = new RunStore(db);
   const pages = new PageStore(db);
   const deletions = new DeletionStore(db);
@@ -82,9 +87,10 @@ export async function openTestStore(path = `${tempDir()}/app.db`): Promise<TestS
     tokens,
     runs,
     pages,
-    records: new RecordStore(db),
+    records,
     deletions,
     parked: new ParkedStore(db),
+    inDoubt: new InDoubtStore(db),
     quarantine: new QuarantineStore(db),
     addInstance,
     async claimRun(key) {
@@ -114,6 +120,10 @@ export async function openTestStore(path = `${tempDir()}/app.db`): Promise<TestS
       while ((await searchIndex.indexPortion(1_000)) !== undefined) {
         // Until the queue is empty.
       }
+    },
+    async removeCopy(instanceId) {
+      await tokens.disconnect(instanceId, { deleteData: true });
+      await records.finishRemoval(instanceId);
     },
     async remove(claim, ids, now) {
       const rows = await db

@@ -99,9 +99,9 @@ test('what is stored is counted as it comes, goes and comes back', async () => {
   await runs.finish(claim, NOW);
   await runs.start(claim, NOW);
   expect(await stored()).toBe(3);
-  await runs.abandon(claim.instanceId);
+  await store.tokens.disconnect(claim.instanceId);
   expect(await stored()).toBe(3);
-  await store.records.removeAll(claim.instanceId);
+  await store.removeCopy(claim.instanceId);
   expect(await stored()).toBe(0);
 });
 

@@ -140,6 +140,23 @@ test('of parked batches that have to wait, a slice tries one, and notes when it 
   expect((await store.parked.nextDue(claim, NOW + 5 * MINUTE_MS))?.created).toEqual(['{"id":"b"}']);
 });
 
+test('a parked batch that is told late, when another worker has the run, leaves its records in doubt', async () => {
+  for (const end of [async () => undefined, () => Promise.reject(new Error('Not now.'))]) {
+    const { claim, parts, work, read } = await newRun(async () => {
+      await store.runs.claim(claim);
+      await end();
+    });
+    await park(claim, ['a', 'b']);
+    const key = { instance_id: claim.instanceId, resource: 'contacts' };
+    const compare = () => store.pages.compare(key, pageOf(['{"id":"a"}', '{"id":"b"}']));
+    expect(await compare()).toMatchObject({ created: [], changed: [] });
+    const run = { ...(await read()), started_at: NOW };
+    expect(await retryParked(parts, work, run, () => false, context)).toBe(false);
+    expect(await compare()).toMatchObject({ created: [0, 1], changed: [] });
+    expect(await store.parked.count(claim)).toBe(1);
+  }
+});
+
 test('a parked record whose document is damaged keeps no other from being told', async () => {
   const told: unknown[] = [];
   const { claim, parts, work, read } = await newRun(async ({ created }) => {

@@ -88,11 +88,10 @@ test('a resource that is new in the registry is started for instances that were 
 });
 
 test('an instance that comes back after a disconnect begins anew', async () => {
-  const { claimRun, write, runs, instances, due } = await start();
+  const { claimRun, write, runs, tokens, instances, due } = await start();
   const { claim } = await claimRun();
   await write(claim, ['{"id":"1"}'], { next: 'https://x.example/p2' });
-  await instances.setStatus(claim.instanceId, 'disconnected', { from: ['active'] });
-  await runs.abandon(claim.instanceId);
+  await tokens.disconnect(claim.instanceId);
   expect(await due()).toEqual([]);
   await instances.setStatus(claim.instanceId, 'active', { from: ['disconnected'] });
   expect((await due()).length).toBe(2);

@@ -183,7 +183,7 @@ test('what is left of the records is told, also when all of them are deleted', a
     has_copy: true,
     resources: { contacts: { stored: 0 } },
   });
-  await store.records.removeAll(claim.instanceId);
+  await store.removeCopy(claim.instanceId);
   expect(await read(claim.instanceId)).toMatchObject({ has_copy: false });
 });
 

@@ -36,3 +36,9 @@ test('a few that come early may, then one in half a life', () => {
   refreshes(5, HOUR_MS);
   expect(refreshes(60, 1_000)).toBeGreaterThan(1);
 });
+
+test('lives of half a second cost two refreshes in five seconds at the most, after a few', () => {
+  expect(refreshes(240, 500, 520)).toBeLessThanOrEqual(4 + 2 * 24);
+  now += 60_000;
+  expect(refreshes(1_000, 9_000, 10_000)).toBe(1_000);
+});

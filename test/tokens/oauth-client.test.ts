@@ -130,6 +130,9 @@ test('a refresh that is answered without a refresh token brings none', async () 
 test.each([
   ['no token_type', {}],
   ['a refresh_token of null', { token_type: 'Bearer', refresh_token: null }],
+  ['an empty refresh_token', { token_type: 'Bearer', refresh_token: '' }],
+  ['a refresh_token of false', { token_type: 'Bearer', refresh_token: false }],
+  ['a list for the refresh_token', { token_type: 'Bearer', refresh_token: [] }],
   [
     'members that are not specified, in odd forms',
     { token_type: 'bearer', scope: null, expires_in: null, id_token: 'x' },

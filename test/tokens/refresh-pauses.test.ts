@@ -82,6 +82,15 @@ test('a wait that the service asks for is kept, and made a little longer for eac
   }
 });
 
+test('a wait that is shorter than the pause by then makes none shorter', async () => {
+  const pauses = new RefreshPauses(redis, () => 0);
+  const hurried = new ServiceError('wait', 'Come back at once (503).', { status: 503, retryAfterMs: 50 });
+  for (let failure = 1; failure <= 14; failure++) await pauses.begin('trouble', id, hurried);
+  const told = await pauses.check('trouble', id).catch((error: unknown) => error as ServiceError);
+  expect(told?.retryAfterMs).toBeGreaterThan(2 * 60_000);
+  expect(told?.retryAfterMs).toBeLessThanOrEqual(2.5 * 60_000);
+});
+
 test('when all is well pauses and failures are forgotten', async () => {
   await pausesAfter(8, 0);
   const pauses = new RefreshPauses(redis, () => 0);

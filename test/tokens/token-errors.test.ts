@@ -23,7 +23,7 @@ async function failure(authUrl = server.url): Promise<unknown> {
   return newClient(authUrl)
     .refresh('rt-secret')
     .then(
-      () => new Error('the refresh went well'),
+      () => expect.unreachable('the refresh went well'),
       (error: unknown) => error,
     );
 }
@@ -51,6 +51,11 @@ test.each<[string, (response: ServerResponse) => void, object]>([
     { remedy: 'give_up' },
   ],
   ['unauthorized_client', json(400, { error: 'unauthorized_client' }), { remedy: 'give_up' }],
+  [
+    'a framework’s own words, and a challenge',
+    json(401, { error: 'Unauthorized' }, CHALLENGE),
+    { remedy: 'give_up' },
+  ],
   ['another OAuth error', json(400, { error: 'temporarily_unavailable' }), { remedy: 'wait' }],
   ['500', json(500, SERVICE_ERROR), { remedy: 'wait', status: 500, retryAfterMs: undefined }],
   ['500 without a body', (response) => response.writeHead(500).end(), { remedy: 'wait', status: 500 }],
@@ -63,6 +68,11 @@ test.each<[string, (response: ServerResponse) => void, object]>([
     '429 with retry-after',
     json(429, SERVICE_ERROR, { 'retry-after': '2.5' }),
     { remedy: 'wait', status: 429, retryAfterMs: 2_500 },
+  ],
+  [
+    '429 with retry-after and an error of its own',
+    json(429, { error: 'slow_down' }, { 'retry-after': '3' }),
+    { remedy: 'wait', status: 429, retryAfterMs: 3_000 },
   ],
   [
     '429 with retry-after as a date, by a service whose clock is another',
@@ -83,7 +93,6 @@ test.each<[string, (response: ServerResponse) => void, object]>([
     { remedy: 'wait' },
   ],
   ['no access token', json(200, { token_type: 'Bearer' }), { remedy: 'wait' }],
-  ['another token type', json(200, { access_token: 'a', token_type: 'mac' }), { remedy: 'wait' }],
   [
     'a redirect',
     (response) => response.writeHead(302, { location: '/elsewhere' }).end(),
@@ -97,6 +106,27 @@ test.each<[string, (response: ServerResponse) => void, object]>([
   expect(error).toMatchObject(expected);
   expect(error.cause).toBe(cause);
   expect(error.message).not.toMatch(/secret/);
+});
+
+test.each([
+  'text/plain',
+  'text/json',
+  'text/html; charset=utf-8',
+  'application/problem+json',
+  'application/json ; charset=utf-8',
+  '',
+])('a grant that is over is told by the body of the answer, called %j', async (type) => {
+  for (const [status, headers] of [
+    [400, {}],
+    [401, CHALLENGE],
+    [403, {}],
+  ] as const) {
+    server.answer = (response) => {
+      response.writeHead(status, { ...headers, ...(type && { 'content-type': type }) });
+      response.end('{"error":"invalid_grant"}');
+    };
+    expect(toRefreshError(await failure()).remedy).toBe('reauthorize');
+  }
 });
 
 test('a token route that is not there', async () => {

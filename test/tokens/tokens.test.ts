@@ -449,23 +449,37 @@ test('nothing is stored in clear', async () => {
   expect(row).not.toMatch(/at-0|rt-0/);
 });
 
+async function dueIds(): Promise<string[]> {
+  return (await tokens.dueForRotation()).map(({ instance_id }) => instance_id);
+}
+
 test('what is due for rotation: the instance’s own time has come, and the last try lies an hour back', async () => {
   server.answerRefreshes();
   const { refresh_due_at: dueAt } = await stored();
   now = dueAt - 1;
-  expect(await tokens.dueForRotation()).not.toContain(id);
+  expect(await dueIds()).not.toContain(id);
   now = dueAt;
-  expect(await tokens.dueForRotation()).toContain(id);
+  expect(await dueIds()).toContain(id);
 
   await tokens.rotate(id);
-  expect(await tokens.dueForRotation()).not.toContain(id);
+  expect(await dueIds()).not.toContain(id);
   now += HOUR_MS;
-  expect(await tokens.dueForRotation()).toContain(id);
+  expect(await dueIds()).toContain(id);
 
   await instances.setStatus(id, 'paused', { from: ['active'] });
-  expect(await tokens.dueForRotation()).toContain(id);
+  expect(await dueIds()).toContain(id);
   await instances.setStatus(id, 'needs_reauthorization', { from: ['paused'] });
-  expect(await tokens.dueForRotation()).not.toContain(id);
+  expect(await dueIds()).not.toContain(id);
+});
+
+test('what is due, and has been renewed for another reason before the sweep comes to it, is not renewed again', async () => {
+  server.answerRefreshes({ rotating: true });
+  now = (await stored()).refresh_due_at;
+  const [due] = (await tokens.dueForRotation()).filter(({ instance_id }) => instance_id === id);
+  await newProcess().accessToken(id);
+  expect(server.requests.length).toBe(1);
+  await tokens.rotate(id, due?.version);
+  expect(server.requests.length).toBe(1);
 });
 
 test('a grant that was noted at a moment that cannot be is due: nobody knows when it ends', async () => {
@@ -474,22 +488,22 @@ test('a grant that was noted at a moment that cannot be is due: nobody knows whe
   const company = { id, companyId: `cmp_${count}`, name: 'Acme', installedAt: now };
   const noted = { grantedAt: future, accessExpiresAt: future + HOUR_MS };
   await tokens.install(company, { accessToken: 'at-9', refreshToken: 'rt-9', ...noted });
-  expect(await tokens.dueForRotation()).toContain(id);
+  expect(await dueIds()).toContain(id);
   await tokens.rotate(id);
   expect(await stored()).toMatchObject({ refresh_issued_at: now, refresh_due_at: now, refreshed_at: now });
-  expect(await tokens.dueForRotation()).not.toContain(id);
+  expect(await dueIds()).not.toContain(id);
   // From now on it is tried every hour, until the refresh token has changed.
   now += HOUR_MS;
-  expect(await tokens.dueForRotation()).toContain(id);
+  expect(await dueIds()).toContain(id);
   await tokens.rotate(id);
   now += HOUR_MS;
-  expect(await tokens.dueForRotation()).toContain(id);
+  expect(await dueIds()).toContain(id);
   server.answerRefreshes({ rotating: true });
   await tokens.rotate(id);
   now += 170 * DAY_MS;
-  expect(await tokens.dueForRotation()).not.toContain(id);
+  expect(await dueIds()).not.toContain(id);
   now += 10 * DAY_MS;
-  expect(await tokens.dueForRotation()).toContain(id);
+  expect(await dueIds()).toContain(id);
 });
 
 test('a grant counts from when it came, not from when it is stored', async () => {

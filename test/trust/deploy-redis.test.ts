@@ -27,6 +27,7 @@ const FORMS: [RegExp, string][] = [
   [/^budget:\{[^}]+\}$/, 'hash'],
   [/^budget:\{[^}]+\}:(flight|unheard)$/, 'zset'],
   [/^budget:\{[^}]+\}:bucket:/, 'zset'],
+  [/^budget:\{[^}]+\}:counted$/, 'zset'],
   [/^budget:\{[^}]+\}:blocked:/, 'string'],
   [/^budget:\{[^}]+\}:pace$/, 'hash'],
   [/^session:/, 'string'],

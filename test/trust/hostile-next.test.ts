@@ -154,7 +154,7 @@ test.each<[string, (turn: HostileTurn) => void]>([
   [
     'a circle of many pages at ever new addresses',
     ({ count, response }) =>
-      sendPage(response, idsOf(count % 40), `${hostile.origin}/api/contacts?page_token=token${count}`),
+      sendPage(response, idsOf(count % 20), `${hostile.origin}/api/contacts?page_token=token${count}`),
   ],
   [
     'the same page at ever new addresses',
@@ -164,8 +164,8 @@ test.each<[string, (turn: HostileTurn) => void]>([
 ])('%s ends the run, by what its records tell', async (_what, respond) => {
   const { company, failureWith, recover } = await newCompany();
   const { id, error, status } = await failureWith(respond);
-  expect(error).toMatch(/pages repeat themselves: (64|128) pages/);
-  expect(hostile.asked(company.id).length).toBeLessThan(150);
+  expect(error).toContain('pages repeat themselves: 64 pages');
+  expect(hostile.asked(company.id).length).toBeLessThan(75);
   expect(status.resources.contacts).toMatchObject({ deleted: 0 });
   await recover(id);
 });

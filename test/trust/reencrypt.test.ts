@@ -1,8 +1,11 @@
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { reencryptTokens } from '../../src/tokens/reencrypt.ts';
 import { reencryptSummary } from '../../src/tokens/reencrypt-summary.ts';
 import { Vault } from '../../src/tokens/vault.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { instanceId, newKey, openAll, openEncrypted, tokenKeysValue } from './encrypted-tokens.ts';
 
 // Many processes start: on a machine that has other work, that takes its time.
@@ -41,6 +44,36 @@ test('every token goes under the first key, the old one may go, and a second tim
   expect((await third.exited).code).toBe(0);
   expect(third.output()).toContain('There are no older keys.');
   for (const { key } of BOTH) expect(first.output() + second.output()).not.toContain(key.toString('base64'));
+});
+
+test.each([
+  ['no file', undefined],
+  ['an empty file', ''],
+])(
+  'where the database should be and %s is, none is made, no key is said to be unneeded, and it says what to do',
+  async (_what, text) => {
+    const dir = tempDir();
+    const path = join(dir, 'data/app.db');
+    if (text !== undefined) {
+      mkdirSync(dirname(path));
+      writeFileSync(path, text);
+    }
+    const before = readdirSync(dir, { recursive: true });
+    const started = spawnReencrypt(`file:${path}`);
+    expect((await started.exited).code).toBe(1);
+    expect(started.output()).toContain(`There is no database in ${path}`);
+    expect(started.output()).toMatch(/DATABASE_URL/);
+    expect(started.output()).not.toMatch(/drop/);
+    expect(readdirSync(dir, { recursive: true })).toEqual(before);
+  },
+);
+
+test('of a database without a token no key is said to be unneeded', async () => {
+  const { url } = await openEncrypted(0, OLD);
+  const started = spawnReencrypt(url);
+  expect((await started.exited).code, started.output()).toBe(0);
+  expect(started.output()).toMatch(/holds no tokens.*DATABASE_URL/);
+  expect(started.output()).not.toMatch(/drop/);
 });
 
 test('killed in the middle, again and again, it loses nothing and comes to its end', async () => {

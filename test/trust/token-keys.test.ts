@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { openDatabase } from '../../src/store/database.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -61,7 +62,9 @@ test('the command for keys prints a value that production takes, and puts the ne
   expect(first.output()).toMatch(/Keep a copy of it away from the database/);
 
   const dir = tempDir();
-  const taken = spawnEntry('src/reencrypt.ts', production(dir, value), { cwd: dir });
+  const environment = production(dir, value);
+  await (await openDatabase(environment.DATABASE_URL ?? '')).destroy();
+  const taken = spawnEntry('src/reencrypt.ts', environment, { cwd: dir });
   expect((await taken.exited).code, taken.output()).toBe(0);
 
   const second = spawnEntry('src/keys.ts', { NODE_ENV: 'production', TOKEN_KEYS: value });

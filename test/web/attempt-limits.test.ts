@@ -30,6 +30,16 @@ describe('the addresses that anybody may try', () => {
     },
   );
 
+  it.each([
+    ['203.0.113.1', (port: number) => `203.0.113.1:${port}`],
+    ['2001:db8:0:0', (port: number) => `[2001:db8::1]:${port}`],
+    ['2001:db8:0:0', () => '[2001:db8::1]'],
+  ])('count for %s whatever port a proxy writes behind it', async (counted, write) => {
+    for (let n = 0; n < 3; n += 1) await limited.browser().get('/install', from(write(40_000 + n)));
+    expect(await limited.redis.keys('limit:install:*')).toEqual([`limit:install:${counted}`]);
+    expect(await limited.redis.get(`limit:install:${counted}`)).toBe('3');
+  });
+
   it('do not hold up who installs one company after the other', async () => {
     const browser = limited.browser();
     for (let n = 0; n < LIMIT * 2; n += 1) {

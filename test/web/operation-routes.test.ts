@@ -165,6 +165,15 @@ describe('guessing the password of /ops', () => {
     expect((await guess('spoofed-11, 198.51.100.1', 3)).at(-1)).toBe(429);
   });
 
+  it('is not made easier by a proxy that writes the port behind an address, and the operator stays known', async () => {
+    expect((await attempt(PASSWORD, '203.0.113.7:50001'))?.status).toBe(200);
+    const statuses: number[] = [];
+    for (let n = 1; n <= 4; n += 1) statuses.push(...(await guess(`203.0.113.1:${40_000 + n}`, 1)));
+    expect(statuses).toEqual([401, 401, 401, 429]);
+    for (let n = 1; n <= 10; n += 1) await guess(`198.51.100.${n}`, 1);
+    expect((await attempt(PASSWORD, '203.0.113.7:50002'))?.status).toBe(200);
+  });
+
   it('does not lock out an operator who got in before', async () => {
     expect((await attempt(PASSWORD, '203.0.113.7'))?.status).toBe(200);
     for (let n = 1; n <= 10; n += 1) await guess(`198.51.100.${n}`, 1);

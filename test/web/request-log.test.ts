@@ -72,6 +72,12 @@ describe('the line of a request', () => {
     expect(Math.max(...paths.map(({ length }) => length))).toBeLessThan(300);
   });
 
+  it.each(['?', '%3F', '%3f', '%253F'])('holds no query, also behind %s', async (mark) => {
+    await factsOf(1, () => web.browser().get(`/oauth/callback${mark}code=hush-A1b2&q=hush-words`));
+    expect(web.log.text()).toContain('"path":"/oauth/callback"');
+    expect(web.log.text()).not.toContain('hush');
+  });
+
   it('names instance and request as the lines of the workers do', () => {
     const installed = web.log.lines.find(({ msg }) => msg === 'installed');
     expect(installed).toMatchObject({ instanceId: 'ins_measured', requestId: expect.any(String) });

@@ -9,9 +9,9 @@
 --   since, told    when this window came into sight; when the last answer about it came
 --   ours, at_first, others   how many requests of ours this window may count; how many that are not ours it had counted
 --             when it came into sight; how many more since
---   counted_since  since when "ours" counts, which may be an earlier window
---   turned    how often since then a window came into sight while another one was to last on: from twice on they take
---             turns, and our own count alone tells when it begins anew
+--   turned    how often of late a window came into sight while another one was to last on; turned_at: the last time
+--   heard, risen   answers since tally_at, and by how much what they say is used rose with them; said: so far
+--   apart     since when that does not rise with our requests: it is another limit that is told of
 --   doubted_at     when the service still named a window after the end that it had told
 --   overrun   how long windows last beyond the end that is told
 --   trip      the usual time from permit to answer, in ms
@@ -36,6 +36,7 @@
 --   `first <route>`, `n <route>`   the stretch that the route's count belongs to, and how many of its requests passed
 --   `last <route>`, `gap <route>`, `passed <route>`   its latest request; its pace, and the count that this rests on
 --   `went <route>`, `floor <route>`   the distance that this one kept; a distance that was too short, and more
+-- KEYS[7] sorted set: the requests of the contract's window, like KEYS[4], while nothing that is told tells of our limit
 --
 -- ARGV: settle permit, outcome ('' | answered | bare | lost | unsent), limit, remaining, reset, ends in,
 --       burst remaining, block for, what is blocked ('' | company | bucket), how long ago the answer came,
@@ -47,21 +48,23 @@
 local KEEP_MS = 30 * 60 * 1000 -- how long an idle company's budget is kept
 local KEEP_AGAIN_MS = 60 * 1000 -- how often that is put off
 
-local state, flight, unheard, bucket, bucket_blocked, paces =
-  KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local state, flight, unheard, bucket, bucket_blocked, paces, counted =
+  KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local lease, window, most = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
 local guarded, route = ARGV[16] ~= '', ARGV[19]
 local guard_window = guarded and tonumber(ARGV[17])
 
 local FIELDS = { 'end', 'reset', 'remaining', 'limit', 'limit_at', 'burst', 'since', 'told', 'ours', 'at_first', 'others',
   'trip', 'blocked', 'refused', 'first', 'last', 'paced', 'probe_at', 'ahead', 'seen', 'silent_at', 'kept_at',
-  'counted_since', 'turned', 'doubted_at', 'overrun', 'probe' }
+  'turned', 'turned_at', 'heard', 'risen', 'tally_at', 'said', 'apart', 'doubted_at', 'overrun', 'probe' }
 local said, before, s = redis.call('HMGET', state, unpack(FIELDS)), {}, {}
-for index, field in ipairs(FIELDS) do
+for index = 1, #FIELDS do
   local value = said[index]
-  if value == '' then value = false end
-  if value and field ~= 'probe' then value = tonumber(value) end
-  before[field], s[field] = value or nil, value or nil
+  if value and value ~= '' then
+    local field = FIELDS[index]
+    value = field == 'probe' and value or tonumber(value)
+    before[field], s[field] = value, value
+  end
 end
 
 local time = redis.call('TIME')
@@ -87,7 +90,21 @@ end
 
 local function known() return s['end'] ~= nil and now < s['end'] end
 
-local function take_turns() return (s.turned or 0) > 1 end
+-- Two windows take turns, or the end of one moves on with every answer.
+local function take_turns() return timing.take_turns(s.turned, s.turned_at, now) end
+
+-- Whether nothing that is told says when our limit begins anew: then no contract's window may hold more than it.
+local function is_on_our_own() return s.apart ~= nil or take_turns() end
+
+-- Whether what is told to be used rises with our requests: `used` after one more of them.
+local function tally(used, which)
+  if not timing.tally_goes_on(s.tally_at, now, window) then s.heard, s.risen, s.tally_at = 0, 0, now end
+  local rise, said = timing.rise(used, s.said or 0, which)
+  s.heard, s.risen, s.said = s.heard + 1, s.risen + rise, said
+  local is_apart = timing.is_apart(s.heard, s.risen)
+  if is_apart == nil then return end
+  s.apart, s.tally_at = is_apart and now or nil, nil
+end
 
 -- Answers to earlier requests may tell of a window in which this one counts, too.
 local function silent(permit)
@@ -103,6 +120,29 @@ local function spend(permit)
   if known() then s.remaining = s.remaining - 1 end
 end
 
+-- A bucket holds the requests on their way, and those that were answered within its window.
+local function enter_bucket(set, permit, span)
+  redis.call('ZADD', set, now + lease, permit)
+  redis.call('PEXPIRE', set, lease + span + 1)
+end
+
+-- One that got no answer keeps its place until its lease ends: the service may count it yet.
+local function leave_bucket(set, permit, outcome)
+  if outcome == 'unsent' then
+    redis.call('ZREM', set, permit)
+  elseif outcome ~= 'lost' then
+    redis.call('ZADD', set, 'XX', now, permit)
+  end
+end
+
+local function wait_for_place(set, allowed, span)
+  redis.call('ZREMRANGEBYSCORE', set, '-inf', now - span - 1)
+  local over = redis.call('ZCARD', set) - allowed
+  if over < 0 then return 0 end
+  local leaves = redis.call('ZRANGE', set, over, over, 'WITHSCORES')[2]
+  return timing.guard_wait(tonumber(leaves), span, now)
+end
+
 local function numbers(hash)
   local fields, found = redis.call('HGETALL', hash), {}
   for index = 1, #fields, 2 do found[fields[index]] = tonumber(fields[index + 1]) end
@@ -116,7 +156,8 @@ local function hear(sent, missed, held)
   local used, limit = full - remaining, math.min(full, most)
   local heard_at = math.max(sent, now - tonumber(ARGV[10]))
   local which = timing.window_of(reset, s.reset, known(), s['end'], s.since, sent)
-  local is_over = not known() and which == 'new' and timing.is_same(reset, s.reset)
+  local names_known = timing.is_same(reset, s.reset)
+  local is_over = not known() and which == 'new' and names_known
   if is_over then
     local refused_for = ARGV[9] == 'company' and remaining <= 0 and tonumber(ARGV[8]) or 0
     local until_at = refused_for > 0 and heard_at + refused_for or sent
@@ -128,11 +169,12 @@ local function hear(sent, missed, held)
   end
   if not is_over then ends_in = timing.lasts(ends_in, s.overrun, window) end
   if held then s.trip = timing.usual_trip(s.trip, heard_at - sent) end
+  if held and tonumber(ARGV[8]) == 0 and (which ~= 'old' or names_known) then tally(used, which) end
   if which == 'old' then
     -- Should the service's clock have been set back, it may be the new window's after all.
     if held then
       silent(ARGV[1])
-      if s.ours and not take_turns() then s.ours = s.ours - 1 end
+      if s.ours and not names_known then s.ours = s.ours - 1 end
     end
     return
   end
@@ -144,18 +186,11 @@ local function hear(sent, missed, held)
     if not take_turns() then s['end'] = timing.end_of(s['end'], sent, ends_in, heard_at, window) end
     s.others = math.max(s.others, timing.others(used, s.ours, s.at_first))
   else
-    local counts_on = timing.counts_on(heard_at, s.counted_since, window)
-    local is_early = counts_on and timing.is_early(s['end'], heard_at)
-    local ours = counts_on and (is_early or take_turns() or is_over) and s.ours or 0
+    local is_early = timing.is_early(s['end'], heard_at)
+    if is_early then s.turned, s.turned_at = timing.turned(s.turned, s.turned_at, now) + 1, now end
     s.limit, s.remaining, s.limit_at = limit, limit - used - missed, now
     s.reset, s['end'], s.since = reset, heard_at + ends_in, now
-    s.ours = math.max(in_flight + missed + 1, ours)
-    if ours == 0 then
-      s.counted_since, s.turned = now, nil
-    else
-      if is_early then s.turned = (s.turned or 0) + 1 end
-      if take_turns() then s['end'] = math.max(s['end'], s.counted_since + window) end
-    end
+    s.ours = math.max(in_flight + missed + 1, is_early and s.ours or 0)
     s.at_first, s.others = timing.others(used, s.ours, 0), 0
   end
   s.told = math.max(s.told or 0, heard_at)

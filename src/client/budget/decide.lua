@@ -11,6 +11,7 @@ if s.probe and (not ends_at[s.probe] or timing.probe_is_overdue(now - s.probe_at
   s.probe = nil
 end
 
+local was_on_our_own = is_on_our_own()
 local outcome = ARGV[2]
 if outcome ~= '' then
   local permit = ARGV[1]
@@ -29,19 +30,15 @@ if outcome ~= '' then
     -- request it may have counted the one that asked whose token it is.
     s.limit, s.remaining, s.limit_at = most, most - 2 - missed, now
     s.reset, s['end'], s.since, s.told = nil, now + window, now, now
-    s.ours, s.at_first, s.others, s.counted_since, s.turned = 2 + missed, 0, 0, now, nil
+    s.ours, s.at_first, s.others = 2 + missed, 0, 0
   elseif held and outcome ~= 'unsent' then
     spend(permit)
   elseif held and known() then
     s.ours = s.ours - 1
   end
 
-  -- One that got no answer keeps its place until its lease ends: the service may count it yet.
-  if guarded and outcome == 'unsent' then
-    redis.call('ZREM', bucket, permit)
-  elseif guarded and outcome ~= 'lost' then
-    redis.call('ZADD', bucket, 'XX', now, permit)
-  end
+  if guarded then leave_bucket(bucket, permit, outcome) end
+  if was_on_our_own then leave_bucket(counted, permit, outcome) end
 
   local block = tonumber(ARGV[8])
   if block > 0 then
@@ -64,14 +61,24 @@ end
 
 local granted, wait, why = 0, 0, ''
 
+if is_on_our_own() and not was_on_our_own then
+  -- What went before: as many as were answered at least, and those in flight.
+  for number = 1, math.max((s.ours or 0) - in_flight, s.heard or 0) do
+    redis.call('ZADD', counted, now, 'before:' .. number)
+  end
+  for permit, over_at in pairs(ends_at) do redis.call('ZADD', counted, over_at, permit) end
+  redis.call('PEXPIRE', counted, lease + window + 1)
+end
+
 -- How long until one more request fits into the guard's bucket.
 local function wait_for_guard()
-  local allowed = timing.guard_allows(tonumber(ARGV[16]), ARGV[18] == '1', s.limit or most)
-  redis.call('ZREMRANGEBYSCORE', bucket, '-inf', now - guard_window - 1)
-  local over = redis.call('ZCARD', bucket) - allowed
-  if over < 0 then return 0 end
-  local leaves = redis.call('ZRANGE', bucket, over, over, 'WITHSCORES')[2]
-  return timing.guard_wait(tonumber(leaves), guard_window, now)
+  return wait_for_place(bucket, timing.guard_allows(tonumber(ARGV[16]), ARGV[18] == '1', s.limit or most), guard_window)
+end
+
+-- How long until the contract's window holds one fewer, by our own count.
+local function wait_for_own_count()
+  local limit = s.limit or most
+  return wait_for_place(counted, limit - timing.kept_for_people(window, limit, tonumber(ARGV[15])), window)
 end
 
 -- Permits of the known window that are free, less those kept for people; how long to wait and for what if there is none.
@@ -93,10 +100,13 @@ if ARGV[11] ~= '' then
   local permit, free = ARGV[11], 1
   local blocked = math.max(s.blocked or 0, tonumber(redis.call('GET', bucket_blocked) or 0))
   local guard_wait = guarded and wait_for_guard() or 0
+  local own_wait = is_on_our_own() and wait_for_own_count() or 0
   if blocked > now then
     wait, why = blocked - now, 'blocked'
   elseif guard_wait > 0 then
     wait, why = guard_wait, 'guard'
+  elseif own_wait > 0 then
+    wait, why = own_wait, 'limit'
   elseif known() then
     free, wait, why = free_permits()
   elseif s.probe and in_flight
@@ -117,9 +127,9 @@ if ARGV[11] ~= '' then
     end
     redis.call('ZADD', flight, now + lease, permit)
     if is_kept_anew or in_flight == 0 then redis.call('PEXPIRE', flight, KEEP_MS) end
+    if is_on_our_own() then enter_bucket(counted, permit, window) end
     if guarded then
-      redis.call('ZADD', bucket, now + lease, permit)
-      redis.call('PEXPIRE', bucket, lease + guard_window + 1)
+      enter_bucket(bucket, permit, guard_window)
     else
       count_granted(paced, gap)
     end

@@ -84,7 +84,7 @@ export class RateBudget {
   constructor(redis: Redis, keptForPeople = KEPT_FOR_PEOPLE, processId: string = randomUUID()) {
     this.#keptForPeople = keptForPeople;
     this.#processId = processId;
-    redis.defineCommand('rateBudget', { numberOfKeys: 6, lua: SCRIPT });
+    redis.defineCommand('rateBudget', { numberOfKeys: 7, lua: SCRIPT });
     this.#redis = redis as Redis & BudgetCommand;
     this.#late = new LateSettlements((permit, settlement) => {
       this.settle(permit, settlement).catch(() => undefined);
@@ -189,6 +189,7 @@ export class RateBudget {
       `${state}:bucket:${bucket?.name ?? route}`,
       `${state}:blocked:${bucket?.name ?? route}`,
       `${state}:pace`,
+      `${state}:counted`,
       ...settlement,
       acquire,
       LEASE_MS,

@@ -4,7 +4,8 @@ local SAME_WINDOW_MS = 1500    -- resets of one window may differ by rounding
 local CUT_MS = 1000            -- by which the whole seconds of a `Date` are late at most
 local HIDDEN_MS = 2000         -- what whole seconds hide: a second of `Date`, and a second of `x-ratelimit-reset`
 local EARLY_MS = 3000          -- a window that is named so long before the end of the known one is hardly the next
-local DOUBT_MS = 180000        -- two refusals after the told end within so long are the service's habit
+local DOUBT_MS = 180000        -- what windows do twice within so long is the service's habit
+local TALLY = 20               -- of so many answers it is seen whether what they say is used rises with them
 local RELEASE_MS = 3000        -- what is kept for people goes to the sync so long before the window's end
 local KEPT_OF = 20             -- of so many permits at least, one may be kept
 local HELD_OF = 10             -- of so many permits at most one is held back for another consumer
@@ -56,15 +57,38 @@ function timing.end_of(known_end, sent, ends_in, now, window)
   return math.min(known_end, ends_at)
 end
 
--- Whether our own count, of a whole window, is not over.
-function timing.counts_on(now, counted_since, window)
-  return counted_since ~= nil and now - counted_since < window
-end
-
 -- Whether a new window comes into sight while the known one was to last on: there may be two that take turns, or one
 -- whose end moves on with every answer; or a clock was set.
 function timing.is_early(known_end, now)
   return known_end ~= nil and known_end - now > EARLY_MS
+end
+
+-- How often of late that was so.
+function timing.turned(turned, turned_at, now)
+  return turned_at ~= nil and now - turned_at <= DOUBT_MS and turned or 0
+end
+
+-- Twice is no accident.
+function timing.take_turns(turned, turned_at, now)
+  return timing.turned(turned, turned_at, now) > 1
+end
+
+-- By how much what is told to be used rose with an answer, and what to compare the next one with. With a new window it
+-- begins anew; that its name is new alone shows nothing, nor that answers overtake each other.
+function timing.rise(used, said, which)
+  if which == 'new' and used < said / 2 then return used, used end
+  return math.max(0, used - said), math.max(used, said)
+end
+
+-- A few answers a window tell nothing: they are counted anew after each.
+function timing.tally_goes_on(tally_at, now, window)
+  return tally_at ~= nil and now - tally_at <= window
+end
+
+-- Whether what is told does not count our requests: of some answers at once, as others than these may come in between.
+function timing.is_apart(heard, risen)
+  if heard < TALLY then return nil end
+  return risen < heard / 2
 end
 
 -- No window is longer than the contract's; whole seconds hide one.
@@ -128,7 +152,7 @@ function timing.probe_is_overdue(out_for, trip)
   return out_for > math.max(PROBE_PATIENCE_MS, 4 * (trip or 0))
 end
 
--- How long until one more request fits into a guard's bucket, where `leaves` is the moment at which the one that has
+-- How long until one more request fits into a bucket, where `leaves` is the moment at which the one that has
 -- to leave first was answered (in the future: it is on its way still). So many requests as the guard allows may be on
 -- their way or answered for less than its window: then no window of the service holds more, fixed or sliding and
 -- wherever it begins, as it counts a request between the moments at which it is granted and answered.

@@ -1,32 +1,27 @@
 import { escapeAround } from './escapes.ts';
-import { type Reading, readings, unescapedLayers } from './readings.ts';
+import { readings } from './readings.ts';
 import { REDACTED } from './secret-names.ts';
+import { codesOf, FOUND_PIECE, folded, patternsOf, rolled, WINDOW, windowsOf } from './secret-patterns.ts';
 
 /** Shorter ones are no secrets that a machine made, and would blank plain words, in characters. */
 const SHORTEST = 12;
 
-/** By so many characters in a row a piece of a secret is found; how far it goes is compared then. */
-const WINDOW = 12;
-
-/** So many characters of a secret further on another window begins, or earlier in short ones. */
-const STEP = 8;
-
-/** Of long secrets so many windows are looked for, further apart. */
-const MOST_WINDOWS = 32;
-
-/** Secrets that are kept at most; the one that was used least lately makes room. */
+/** Secrets that are kept at most, besides those of the configuration; the one that was used least lately makes room. */
 const MOST_SECRETS = 5_000;
+
+/** What all of those may take, in bytes: as many tokens of usual length take a quarter of it. */
+const MOST_BYTES = 32 * 1024 * 1024;
+
+/** About what it takes to remember one window, in bytes. */
+const WINDOW_BYTES = 200;
 
 /** Of secrets that have a window in common, so many are compared; each has windows of its own besides. */
 const MOST_COMPARED = 4;
 
-/** Windows are told apart by a polynomial in this, modulo 2³², which moves on by one character in one step. */
-const BASE = 0x01000193;
-const BASE_TO_WINDOW = Array(WINDOW).fill(BASE).reduce(Math.imul, 1);
-const SLOT_BITS = 18;
+/** With so many characters of a secret left to guess (128 bits in Base64), the rest of it tells nobody the whole. */
+const SAFE_REST = 22;
 
-const SPACE = 0x20;
-const PLUS = 0x2b;
+const SLOT_BITS = 18;
 
 /** A window of a secret. */
 interface Place {
@@ -37,24 +32,41 @@ interface Place {
 /** Part of a text, from a place to behind another. */
 type Range = [from: number, to: number];
 
+/** How much is remembered. */
+export interface MemoryLimits {
+  /** Instead of {@link MOST_SECRETS}. */
+  most?: number;
+  /** Instead of {@link MOST_BYTES}; the newest secret is kept, however long it is. */
+  mostBytes?: number;
+  /** Windows fall into 2 to the power of this many slots, two bytes each: fewer do for a few secrets. */
+  slotBits?: number;
+}
+
 /**
  * The secrets that this process has had in its hands, so that texts that come from elsewhere (a message of the service,
  * an error of the own logic) and repeat one, or a piece of one, can be told, whatever they look like.
  */
 export class KnownSecrets {
   readonly #most: number;
+  readonly #mostBytes: number;
+  readonly #slotShift: number;
+  readonly #pinned = new Set<string>();
   readonly #patternsOf = new Map<string, Uint16Array[]>();
+  #bytes = 0;
   readonly #places = new Map<number, Place[]>();
   /** How many windows fall into a slot: most places of a text are passed over by this alone. */
-  readonly #slots = new Uint16Array(2 ** SLOT_BITS);
+  readonly #slots: Uint16Array;
 
-  constructor(most = MOST_SECRETS) {
+  constructor({ most = MOST_SECRETS, mostBytes = MOST_BYTES, slotBits = SLOT_BITS }: MemoryLimits = {}) {
     this.#most = most;
+    this.#mostBytes = mostBytes;
+    this.#slotShift = 32 - slotBits;
+    this.#slots = new Uint16Array(2 ** slotBits);
   }
 
-  /** Remembers a secret; one that is known already counts as used. */
+  /** Remembers a secret, until others have come since it was added last. */
   add(secret: string): void {
-    if (secret.length < SHORTEST) return;
+    if (secret.length < SHORTEST || this.#pinned.has(secret)) return;
     const known = this.#patternsOf.get(secret);
     if (known !== undefined) {
       this.#patternsOf.delete(secret);
@@ -63,8 +75,22 @@ export class KnownSecrets {
     }
     const patterns = patternsOf(secret);
     this.#patternsOf.set(secret, patterns);
+    this.#bytes += bytesOf(patterns);
     for (const pattern of patterns) this.#remember(pattern);
-    if (this.#patternsOf.size > this.#most) this.#forgetOldest();
+    while (
+      this.#patternsOf.size > this.#most ||
+      (this.#bytes > this.#mostBytes && this.#patternsOf.size > 1)
+    ) {
+      this.#forgetOldest();
+    }
+  }
+
+  /** Remembers a secret for good, such as one of the configuration. */
+  pin(secret: string): void {
+    if (secret.length < SHORTEST || this.#pinned.has(secret)) return;
+    this.#forget(secret);
+    this.#pinned.add(secret);
+    for (const pattern of patternsOf(secret)) this.#remember(pattern);
   }
 
   /**
@@ -73,10 +99,20 @@ export class KnownSecrets {
    * ones.
    */
   hide(text: string): string {
-    if (this.#patternsOf.size === 0) return text;
+    if (text.length < WINDOW || this.#places.size === 0) return text;
     const codes = codesOf(text);
     const ranges: Range[] = [];
-    for (const reading of readings(codes)) this.#search(reading, ranges);
+    for (const { codes: read, from, to } of readings(codes)) {
+      let foundTo = 0;
+      this.#search(read, (at, hash) => {
+        const piece = this.#pieceAt(read, at, hash, foundTo);
+        if (piece === undefined) return 0;
+        ranges.push([from(piece[0]), to(piece[1] - 1)]);
+        foundTo = piece[1];
+        // What lies within a piece that was found already tells nothing new.
+        return foundTo;
+      });
+    }
     if (ranges.length === 0) return text;
     let out = '';
     let copiedTo = 0;
@@ -87,40 +123,66 @@ export class KnownSecrets {
     return out + text.slice(copiedTo);
   }
 
-  #search({ codes, from, to }: Reading, ranges: Range[]): void {
+  /**
+   * Whether a text gives a known secret away, as it is, escaped or encoded: holds it whole, or so much of it that the
+   * rest could be guessed. What it may well have in common with a secret, such as the head of a signed token, or a
+   * company's id in front of the random part, does not count.
+   */
+  givesAway(text: string): boolean {
+    if (text.length < WINDOW || this.#places.size === 0) return false;
+    for (const { codes } of readings(codesOf(text))) {
+      let isFound = false;
+      this.#search(codes, (at, hash) => {
+        isFound = this.#placesOf(hash).some(({ pattern, at: place }) => {
+          const [from, to] = extent(codes, at, { pattern, at: place }, 0);
+          const length = to - from;
+          const rest = pattern.length - length;
+          return rest === 0 || (length >= FOUND_PIECE && rest < SAFE_REST);
+        });
+        return isFound ? codes.length : 0;
+      });
+      if (isFound) return true;
+    }
+    return false;
+  }
+
+  /**
+   * Goes through the places of a text where a window of a secret may begin.
+   *
+   * @param visit answers where those windows end that are of interest from there on
+   */
+  #search(codes: Uint16Array, visit: (at: number, hash: number) => number): void {
     let hash = 0;
-    let foundTo = 0;
+    let passTo = 0;
     for (let last = 0; last < codes.length; last++) {
-      hash = (Math.imul(hash, BASE) + folded(codes[last])) | 0;
-      if (last >= WINDOW) hash = (hash - Math.imul(folded(codes[last - WINDOW]), BASE_TO_WINDOW)) | 0;
-      // What lies within a piece that was found already tells nothing new.
-      if (last < WINDOW - 1 || last < foundTo || this.#slots[slotOf(hash)] === 0) continue;
-      const piece = this.#pieceAt(codes, last - WINDOW + 1, hash, foundTo);
-      if (piece === undefined) continue;
-      ranges.push([from(piece[0]), to(piece[1] - 1)]);
-      foundTo = piece[1];
+      hash = rolled(hash, codes, last);
+      if (last < WINDOW - 1 || last < passTo || this.#slots[this.#slotOf(hash)] === 0) continue;
+      passTo = Math.max(passTo, visit(last - WINDOW + 1, hash));
     }
   }
 
   /** How far the text goes on as a secret does, to both sides of a window; to the left not into what was found before. */
   #pieceAt(codes: Uint16Array, at: number, hash: number, leftmost: number): Range | undefined {
     let piece: Range | undefined;
-    for (const place of this.#places.get(hash)?.slice(0, MOST_COMPARED) ?? []) {
-      const offset = place.at - at;
-      const isSame = (index: number) => folded(codes[index]) === place.pattern[index + offset];
-      let to = at;
-      while (to < codes.length && isSame(to)) to++;
+    for (const place of this.#placesOf(hash)) {
+      const [from, to] = extent(codes, at, place, leftmost);
       if (to < at + WINDOW) continue;
-      let from = at;
-      while (from > leftmost && isSame(from - 1)) from--;
       piece = piece === undefined ? [from, to] : [Math.min(piece[0], from), Math.max(piece[1], to)];
     }
     return piece;
   }
 
+  #placesOf(hash: number): Place[] {
+    return this.#places.get(hash)?.slice(0, MOST_COMPARED) ?? [];
+  }
+
+  #slotOf(hash: number): number {
+    return Math.imul(hash, 0x9e3779b1) >>> this.#slotShift;
+  }
+
   #remember(pattern: Uint16Array): void {
     for (const [hash, at] of windowsOf(pattern)) {
-      const slot = slotOf(hash);
+      const slot = this.#slotOf(hash);
       this.#slots[slot] = (this.#slots[slot] ?? 0) + 1;
       const places = this.#places.get(hash);
       if (places === undefined) this.#places.set(hash, [{ pattern, at }]);
@@ -129,13 +191,18 @@ export class KnownSecrets {
   }
 
   #forgetOldest(): void {
-    const oldest = this.#patternsOf.entries().next().value;
-    if (oldest === undefined) return;
-    const [secret, patterns] = oldest;
+    const [oldest] = this.#patternsOf.keys();
+    if (oldest !== undefined) this.#forget(oldest);
+  }
+
+  #forget(secret: string): void {
+    const patterns = this.#patternsOf.get(secret);
+    if (patterns === undefined) return;
     this.#patternsOf.delete(secret);
+    this.#bytes -= bytesOf(patterns);
     for (const pattern of patterns) {
       for (const hash of windowsOf(pattern).keys()) {
-        const slot = slotOf(hash);
+        const slot = this.#slotOf(hash);
         this.#slots[slot] = (this.#slots[slot] ?? 0) - 1;
         const places = this.#places.get(hash) ?? [];
         places.splice(
@@ -148,51 +215,27 @@ export class KnownSecrets {
   }
 }
 
-function slotOf(hash: number): number {
-  return Math.imul(hash, 0x9e3779b1) >>> (32 - SLOT_BITS);
+/** About what it takes to remember a secret. */
+function bytesOf(patterns: readonly Uint16Array[]): number {
+  return patterns.reduce(
+    (sum, pattern) => sum + pattern.byteLength + windowsOf(pattern).size * WINDOW_BYTES,
+    0,
+  );
 }
 
-/** Forms write a space as `+`: they count as the same. */
-function folded(code = 0): number {
-  return code === SPACE ? PLUS : code;
+/** How far a text is the same as a secret from a window on, to both sides; nothing, when the window is another. */
+function extent(codes: Uint16Array, at: number, { pattern, at: place }: Place, leftmost: number): Range {
+  const offset = place - at;
+  const isSame = (index: number) => folded(codes[index]) === pattern[index + offset];
+  let to = at;
+  while (to < codes.length && isSame(to)) to++;
+  if (to < at + WINDOW) return [at, at];
+  let from = at;
+  while (from > leftmost && isSame(from - 1)) from--;
+  return [from, to];
 }
 
-function codesOf(text: string): Uint16Array {
-  const codes = new Uint16Array(text.length);
-  for (let at = 0; at < codes.length; at++) codes[at] = text.charCodeAt(at);
-  return codes;
-}
-
-/** What of a secret is looked for: itself and its bytes, and both without what would be undone of a text as an escape. */
-function patternsOf(secret: string): Uint16Array[] {
-  const texts = new Set([secret, Buffer.from(secret, 'utf8').toString('latin1')]);
-  const patterns = new Map<string, Uint16Array>();
-  for (const text of texts) {
-    const codes = codesOf(text);
-    const plain = { codes, from: (index: number) => index, to: (index: number) => index + 1 };
-    for (const layer of [plain, ...unescapedLayers(plain)]) {
-      const pattern = layer.codes.map(folded);
-      if (pattern.length >= WINDOW) patterns.set(pattern.join(), pattern);
-    }
-  }
-  return [...patterns.values()];
-}
-
-/** Where the windows of a pattern begin, by their hash: the first and the last one, and some between them. */
-function windowsOf(pattern: Uint16Array): Map<number, number> {
-  const last = pattern.length - WINDOW;
-  const step = Math.max(Math.min(STEP, Math.ceil(last / 2)), Math.ceil(last / (MOST_WINDOWS - 1)));
-  const windows = new Map<number, number>();
-  for (let at = 0; ; at = Math.min(at + step, last)) {
-    const hash = pattern
-      .subarray(at, at + WINDOW)
-      .reduce((sum, code) => (Math.imul(sum, BASE) + code) | 0, 0);
-    if (!windows.has(hash)) windows.set(hash, at);
-    if (at === last) return windows;
-  }
-}
-
-/** In JSON, half an escape would spoil the whole line. */
+/** In a text that quotes JSON, half an escape would spoil what is quoted. */
 function withWholeEscapes(codes: Uint16Array, from: number, to: number): Range {
   return [escapeAround(codes, from)[0], escapeAround(codes, to)[1]];
 }

@@ -26,24 +26,25 @@ export interface SerializedError {
 /**
  * Turns an error into what may be logged: name, message, a few plain fields, the same of its causes, and the stack of
  * those that nobody expects. Everything else is left out: the errors of HTTP and OAuth libraries hold whole requests
- * and answers.
+ * and answers. A text that an error gives as its `ownSecret` is left out of what it and its causes say.
  *
  * @param outer the errors that this one is the cause of
  */
 export function serializeError(error: unknown, outer: readonly Error[] = []): SerializedError {
+  const own = ownSecretOf([...outer, error]);
   if (!(error instanceof Error)) {
-    const message = typeof error === 'string' ? shownPart(error, LONGEST_MESSAGE) : 'not an Error';
+    const message = typeof error === 'string' ? shownPart(error, LONGEST_MESSAGE, own) : 'not an Error';
     return { type: typeof error, message };
   }
   const serialized: SerializedError = {
-    type: shownPart(error.name, LONGEST_FIELD),
-    message: shownPart(error.message, LONGEST_MESSAGE),
+    type: shownPart(error.name, LONGEST_FIELD, own),
+    message: shownPart(error.message, LONGEST_MESSAGE, own),
   };
-  if (error.stack !== undefined && !isExpected(error, outer)) serialized.stack = shownStack(error.stack);
+  if (error.stack !== undefined && !isExpected(error, outer)) serialized.stack = shownStack(error.stack, own);
   for (const field of KNOWN_FIELDS) {
     const value: unknown = Reflect.get(error, field);
     if (typeof value === 'number') serialized[field] = value;
-    else if (typeof value === 'string') serialized[field] = shownPart(value, LONGEST_FIELD);
+    else if (typeof value === 'string') serialized[field] = shownPart(value, LONGEST_FIELD, own);
   }
   const cause: unknown = error.cause ?? (error instanceof AggregateError ? error.errors[0] : undefined);
   if (cause instanceof Error || typeof cause === 'string') {
@@ -56,8 +57,17 @@ export function serializeError(error: unknown, outer: readonly Error[] = []): Se
 }
 
 /** A stack repeats the message: however long that is, the frames are shown, too. */
-function shownStack(stack: string): string {
+function shownStack(stack: string, own: string | undefined): string {
   const end = stack.indexOf(FRAME);
-  if (end === -1) return shownPart(stack, LONGEST_MESSAGE);
-  return shownPart(stack.slice(0, end), LONGEST_MESSAGE) + shownPart(stack.slice(end), LONGEST_FRAMES);
+  if (end === -1) return shownPart(stack, LONGEST_MESSAGE, own);
+  return shownPart(stack.slice(0, end), LONGEST_MESSAGE, own) + shownPart(stack.slice(end), LONGEST_FRAMES);
+}
+
+/** What the outermost of these errors has for a secret of its own. */
+function ownSecretOf(errors: readonly unknown[]): string | undefined {
+  for (const error of errors) {
+    const own: unknown = error instanceof Error ? Reflect.get(error, 'ownSecret') : undefined;
+    if (typeof own === 'string') return own;
+  }
+  return undefined;
 }

@@ -1,6 +1,7 @@
 import { type Request, type RequestHandler, Router } from 'express';
 import { CALLBACK_PATH } from '../../contract/routes.ts';
 import { readCallbackQuery } from '../callback-query.ts';
+import { clientAddress } from '../client-address.ts';
 import { InstallCallback } from '../install-callback.ts';
 import { RateLimit } from '../rate-limit.ts';
 import { noStore } from '../security.ts';
@@ -38,7 +39,7 @@ export function installRoutes(deps: WebDependencies): Router {
   const max = deps.limits?.installs ?? WEB_LIMITS.installs;
   const limit = new RateLimit(deps.redis, { name: 'install', max, windowMs: LIMIT_WINDOW_MS });
   const limited: RequestHandler = async (req, _res, next) => {
-    await limit.take(req.ip ?? '');
+    await limit.take(clientAddress(req));
     next();
   };
 
@@ -57,7 +58,7 @@ export function installRoutes(deps: WebDependencies): Router {
     }
     const { instanceId, isNew } = outcome;
     // What succeeds does not count: neither this request nor, the first time, the one that began it.
-    await limit.giveBack(req.ip ?? '', isNew ? 2 : 1);
+    await limit.giveBack(clientAddress(req), isNew ? 2 : 1);
     if (isNew) res.locals.log.info({ instanceId }, 'installed');
     res.redirect(303, `/instances/${encodeURIComponent(instanceId)}`);
   });

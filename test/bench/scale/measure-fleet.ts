@@ -24,7 +24,7 @@ export interface FleetFigures {
   pagesPerS: number;
   /** Of one core. */
   cpuShare: number;
-  /** Of what each company could have had: the one that got least, and the one in the middle. */
+  /** Of what each company could have had: of the one that got least, and the one in the middle. */
   least: number;
   middle: number;
   refusals: number;
@@ -83,23 +83,24 @@ export async function measureFleet({
     const measuredMs = isFull ? FULL_MEASURED_MS : windowMs * ROOMY_WINDOWS;
     const among: number[] = [];
     for (let arrival = 0; arrival < ARRIVALS; arrival++) {
-      await sleep((arrival + 1) * (measuredMs / (ARRIVALS + 1)) - (performance.now() - begin.at));
+      await until(begin.at + (arrival + 1) * (measuredMs / (ARRIVALS + 1)));
       among.push(await arrive());
     }
-    await sleep(measuredMs - (performance.now() - begin.at));
+    await until(begin.at + measuredMs);
     const loopDelayMs = await readLoopDelay(port);
     const { cpuMs = 0, rssBytes = 0 } = worker.usage() ?? {};
     const elapsedMs = performance.now() - begin.at;
     const pages = watch.pagesOfEach();
     const pagesOf = (id: string) => (pages.get(id) ?? 0) - (begin.pages.get(id) ?? 0);
-    const got = instances.map(pagesOf);
-    const total = got.reduce((sum, one) => sum + one, 0);
+    const total = sum(instances.map(pagesOf));
 
     const journal = await sandbox.requests(seenBefore);
     const timesOf = new Map<string, number[]>(companies.map(({ id }) => [id, []]));
     for (const { company_id, at } of journal) timesOf.get(company_id ?? '')?.push(at);
+    // Who was ahead when the look began is overtaken during it: what counts is what each has by its end.
+    const copied = instances.map((id) => pages.get(id) ?? 0);
     const shares = isFull
-      ? got.map((one) => one / (total / size))
+      ? copied.map((one) => one / (sum(copied) / size))
       : [...timesOf.values()].map(
           (at) => shareOfLimit(windowsOf(at, windowMs), PARTNER_LIMIT, windowMs) ?? 0,
         );
@@ -121,6 +122,15 @@ export async function measureFleet({
     await sandbox.end();
     dir.remove();
   }
+}
+
+function sum(all: readonly number[]): number {
+  return all.reduce((total, one) => total + one, 0);
+}
+
+/** Sleeps until a moment of `performance.now()`, if that is still to come. */
+function until(moment: number): Promise<void> {
+  return sleep(Math.max(0, moment - performance.now()));
 }
 
 /** With a worker that has nothing else to do, but has done it once before. */

@@ -43,6 +43,48 @@ describe('whatever windows the service names', () => {
     expect(granted).toBe(120);
   });
 
+  it('one that is still named after the end that was told, and whose rest does not fall: the limit in a minute, and one that asks whether it is over', async () => {
+    const budget = virtualBudget();
+    const granted = await requestsInAWindow(budget, (_, atMs) =>
+      budget.answer(119, atMs < 1_000 ? 1_000 - atMs : 300),
+    );
+    expect(granted).toBeGreaterThan(100);
+    expect(granted).toBeLessThanOrEqual(121);
+  });
+
+  it.each([0, 1, 2, 3, 5, 10, 20, 40])(
+    'one whose end is always %d s ahead, and whose rest does not fall: no more than the limit in a minute',
+    async (seconds) => {
+      const budget = virtualBudget();
+      const granted = await requestsInAWindow(budget, (_, atMs) =>
+        budget.answer(119, seconds * 1_000, RESET + Math.ceil(atMs / 1_000) * 1_000),
+      );
+      expect(granted).toBeGreaterThan(100);
+      expect(granted).toBeLessThanOrEqual(120);
+    },
+  );
+
+  it('short ones whose rest does not fall: no more than the limit in a minute', async () => {
+    const budget = virtualBudget();
+    const granted = await requestsInAWindow(budget, (_, atMs) =>
+      budget.answer(119, 10_000 - (atMs % 10_000), RESET + Math.floor(atMs / 10_000) * 10_000),
+    );
+    expect(granted).toBeGreaterThan(100);
+    expect(granted).toBeLessThanOrEqual(120);
+  });
+
+  it('short ones whose rest falls: the limit in each', async () => {
+    const budget = virtualBudget();
+    let [window, used] = [0, 0];
+    const granted = await requestsInAWindow(budget, (_, atMs) => {
+      const now = Math.floor(atMs / 10_000);
+      used = now === window ? used + 1 : 1;
+      window = now;
+      return budget.answer(120 - used, 10_000 - (atMs % 10_000), RESET + now * 10_000);
+    });
+    expect(granted).toBeGreaterThan(600);
+  });
+
   it('the next one counts from nothing, although it came two seconds before the end that was told', async () => {
     const { budget, company, pass, request, answer } = virtualBudget();
     await request(answer(70));

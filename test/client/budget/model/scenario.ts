@@ -77,10 +77,26 @@ function scenario(parts: {
 /** Any delays and rounding, nothing lost. */
 export const calm = scenario({});
 
-/** What is said to be left does not fall as it should. */
+const aside = fc.constantFrom('still' as const, 'slow' as const);
+
+/** What is said to be left does not fall as it should, as of another limit; windows are as long as the contract's. */
 export const misleading = fc
-  .tuple(calm, fc.constantFrom('still' as const, 'slow' as const))
-  .map(([base, remaining]) => ({ ...base, service: { ...base.service, remaining } }));
+  .tuple(calm, aside)
+  .map(([base, remaining]) => ({ ...base, service: { ...base.service, windowMs: 60_000, remaining } }));
+
+/** Nor is the end that is told the window's: it moves on with every answer. */
+export const moving = fc
+  .record({
+    base: calm,
+    remaining: aside,
+    limit: fc.integer({ min: 120, max: 200 }),
+    endsAheadMs: fc.integer({ min: 0, max: 60_000 }),
+  })
+  .map(({ base, ...told }) => ({
+    ...base,
+    runMs: 200_000,
+    service: { ...base.service, windowMs: 60_000, ...told },
+  }));
 
 /** `Date` comes from another clock than the limit's, and is ahead of it; some windows long, as the app has to learn it. */
 export const skewed = fc

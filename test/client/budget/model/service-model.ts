@@ -15,6 +15,8 @@ export interface ServiceFacts {
   windows: 'first request' | 'aligned';
   /** `x-ratelimit-reset` in whole seconds, cut or rounded up, or with its fraction. */
   reset: 'exact' | 'cut' | 'rounded up';
+  /** The end that it tells is not the window's, but always so many ms ahead. */
+  endsAheadMs?: number | undefined;
   /** What `x-ratelimit-remaining` says: the truth; always the same, as of a limit that our requests do not count against; or too much. */
   remaining: 'true' | 'still' | 'slow';
   /** `retry-after` in whole seconds, or with its fraction. */
@@ -86,8 +88,8 @@ export class ServiceModel {
   }
 
   #answer(now: number, outcome: Outcome, waitMs: number): { outcome: Outcome; headers: Headers } {
-    const { limit, windowMs, reset, remaining, wholeRetryAfter, dateAheadMs } = this.facts;
-    const resetAt = (this.#start + windowMs) / 1_000;
+    const { limit, windowMs, reset, endsAheadMs, remaining, wholeRetryAfter, dateAheadMs } = this.facts;
+    const resetAt = (endsAheadMs === undefined ? this.#start + windowMs : now + endsAheadMs) / 1_000;
     const shown = reset === 'exact' ? resetAt : reset === 'cut' ? Math.floor(resetAt) : Math.ceil(resetAt);
     const retryAfter = wholeRetryAfter ? Math.ceil(waitMs / 1_000) : Math.ceil(waitMs) / 1_000;
     return {

@@ -56,7 +56,10 @@ export async function simulate(scenario: Scenario): Promise<Observed> {
   let busySince = 0;
   /** Workers that died and are not back yet, or do something else: they want nothing. */
   let away = 0;
-  /** Requests that the budget must take for spent although the service may not have counted them: until when. */
+  /**
+   * Requests that the budget must take for spent although the service may not have counted them, or for spent twice,
+   * as a later answer counts them and their own has not been told yet: until when.
+   */
   const unsure: number[] = [];
 
   const setRedisClock = () => {
@@ -87,6 +90,7 @@ export async function simulate(scenario: Scenario): Promise<Observed> {
     if (random() < scenario.chances.late && mayBeLate(permit, settlement)) {
       away++;
       const lateByMs = Math.floor(random() * LATEST_MS);
+      unsure.push(queue.now + lateByMs);
       queue.add(lateByMs, async () => {
         away--;
         setRedisClock();

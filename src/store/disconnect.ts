@@ -1,0 +1,48 @@
+import { type Kysely, sql } from 'kysely';
+import type { Database } from './database.ts';
+import { beginRemoval } from './removals.ts';
+import { UNSTARTED } from './run-start.ts';
+import type { Schema } from './schema.ts';
+
+/**
+ * Ends an instance's access: its state, its tokens, its runs, and that its copy goes, if that is asked for. All in one
+ * transaction, as a process may stand still or end between two: a disconnected instance never keeps tokens that nobody
+ * would look for any more, and what is installed and copied afterwards is none of this disconnect's.
+ *
+ * @param options.deleteData the copy is to be removed: whoever finishes the removal takes it out afterwards
+ */
+export function disconnectInstance(
+  db: Database,
+  instanceId: string,
+  { deleteData = false }: { deleteData?: boolean } = {},
+): Promise<void> {
+  return db.durably(async (transaction) => {
+    await transaction
+      .updateTable('instances')
+      .set({ status: 'disconnected', notice: null })
+      .where('id', '=', instanceId)
+      .execute();
+    await transaction.deleteFrom('tokens').where('instance_id', '=', instanceId).execute();
+    await endRuns(transaction, instanceId);
+    if (deleteData) await beginRemoval(transaction, instanceId);
+  });
+}
+
+/**
+ * Whoever works on a run cannot commit any more, and the next install begins at the first page. Records of the copy may
+ * stay, and stay counted.
+ */
+async function endRuns(transaction: Kysely<Schema>, instanceId: string): Promise<void> {
+  const { stored: _stored, ...ended } = UNSTARTED;
+  await transaction
+    .updateTable('runs')
+    .set({ ...ended, fence: sql<number>`fence + 1` })
+    .where('instance_id', '=', instanceId)
+    .execute();
+  await transaction
+    .deleteFrom('seen_ranges')
+    .where('list', 'in', (lists) =>
+      lists.selectFrom('runs').select('list').where('instance_id', '=', instanceId),
+    )
+    .execute();
+}

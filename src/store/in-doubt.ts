@@ -1,0 +1,134 @@
+import type { Database } from './database.ts';
+import type { BatchSeqs } from './parked-batches.ts';
+import { LIST_OF, type RunClaim, type RunKey } from './runs.ts';
+
+/** The records of a batch, by the ids that the copy knows them by. */
+export interface BatchIds {
+  /** Told as new or as deleted: until that is written, the own logic may have them or not. */
+  comeOrGone: string[];
+  /** Told as changed: it has them in any case, in one form or the other. */
+  changed: string[];
+}
+
+/** Of a record in doubt, whether the own logic has it in any case, in whatever form. */
+type Doubts = ReadonlyMap<string, boolean>;
+
+const NO_DOUBTS: Doubts = new Map();
+
+/**
+ * The table of records that the own logic may know otherwise than the copy. Whoever tells a batch notes it before, and
+ * the note goes in the transaction that writes what was told, or parks the batch: so it stays where the process dies,
+ * the own logic throws, or the run is paused or lost in between. A record in doubt is told again when a page brings it,
+ * as it is then, whether it differs from the copy or not; and as deleted when a run ends that has not seen it.
+ */
+export class InDoubtStore {
+  readonly #db: Database;
+  readonly #statements: ReturnType<typeof prepare>;
+
+  constructor(db: Database) {
+    this.#db = db;
+    this.#statements = prepare(db);
+  }
+
+  /**
+   * Notes the records of a batch that is about to be told, in a transaction of its own.
+   *
+   * @returns false when the run is somebody else's now, or the instance not active any more: nothing was noted, and
+   *   nothing is to be told
+   */
+  note({ instanceId, resource, fence }: RunClaim, ids: BatchIds): Promise<boolean> {
+    const { ours } = this.#statements;
+    return this.#db.writeAtOnce(() => {
+      const run = ours.get({ instanceId, resource, fence });
+      if (run !== undefined) this.#insert(run.list, ids);
+      return run !== undefined;
+    });
+  }
+
+  /**
+   * Notes them once more when somebody else has the run by now: between their telling and ours nobody knows which came
+   * last. While the run is ours it changes nothing, as the note from before stands.
+   */
+  noteIfLost({ instanceId, resource, fence }: RunClaim, ids: BatchIds): Promise<void> {
+    const { lost } = this.#statements;
+    return this.#db.writeAtOnce(() => {
+      const run = lost.get({ instanceId, resource, fence });
+      if (run !== undefined) this.#insert(run.list, ids);
+    });
+  }
+
+  /** Likewise, for the records of a parked batch. */
+  noteSeqsIfLost({ instanceId, resource, fence }: RunClaim, seqs: BatchSeqs): Promise<void> {
+    const { lost, insertSeq } = this.#statements;
+    return this.#db.writeAtOnce(() => {
+      if (lost.get({ instanceId, resource, fence }) === undefined) return;
+      for (const seq of [...seqs.created, ...seqs.deleted]) insertSeq.run(0, seq);
+      for (const seq of seqs.changed) insertSeq.run(1, seq);
+    });
+  }
+
+  /** The records of a list that are in doubt: hardly ever any. Within {@link Database.atOnce}. */
+  findNow(instanceId: string, resource: string): Doubts {
+    const rows = this.#statements.all.all(instanceId, resource);
+    if (rows.length === 0) return NO_DOUBTS;
+    return new Map(rows.map(({ id, is_known }) => [id, is_known === 1]));
+  }
+
+  /** Those that the copy does not hold, or as deleted: no page of the run that is at its end has brought them. */
+  missing({ instanceId, resource }: RunKey, limit: number): Promise<string[]> {
+    return this.#db.atOnce(() =>
+      this.#statements.missing.all(instanceId, resource, limit).map(({ id }) => id),
+    );
+  }
+
+  /** Takes records out of doubt, within the transaction that writes what was told of them. */
+  settleNow(list: number, ids: readonly string[]): void {
+    const { any, settle } = this.#statements;
+    if (any.get(list) === undefined) return;
+    for (const id of ids) settle.run(list, id);
+  }
+
+  /** Likewise, for records of the copy. */
+  settleSeqsNow(list: number, seqs: readonly number[]): void {
+    const { any, settleSeq } = this.#statements;
+    if (any.get(list) === undefined) return;
+    for (const seq of seqs) settleSeq.run(list, seq);
+  }
+
+  #insert(list: number, { comeOrGone, changed }: BatchIds): void {
+    const { insert } = this.#statements;
+    for (const id of comeOrGone) insert.run(list, id, 0);
+    for (const id of changed) insert.run(list, id, 1);
+  }
+}
+
+function prepare(db: Database) {
+  const again = 'on conflict (list, id) do update set is_known = min(is_known, excluded.is_known)';
+  return {
+    ours: db.prepare<[RunClaim], { list: number }>(`
+      select list from runs
+      where instance_id = :instanceId and resource = :resource and fence = :fence
+        and (select status from instances where id = :instanceId) = 'active'`),
+    lost: db.prepare<[RunClaim], { list: number }>(`
+      select list from runs
+      where instance_id = :instanceId and resource = :resource and fence <> :fence
+        and (select status from instances where id = :instanceId) <> 'disconnected'`),
+    insert: db.prepare<[list: number, id: string, isKnown: number]>(`
+      insert into in_doubt (list, id, is_known) values (?, ?, ?) ${again}`),
+    insertSeq: db.prepare<[isKnown: number, seq: number]>(`
+      insert into in_doubt (list, id, is_known) select list, id, ? from records where seq = ? ${again}`),
+    all: db.prepare<[string, string], { id: string; is_known: number }>(
+      `select id, is_known from in_doubt where list = ${LIST_OF}`,
+    ),
+    any: db.prepare<[list: number]>('select 1 from in_doubt where list = ? limit 1'),
+    missing: db.prepare<[string, string, limit: number], { id: string }>(`
+      select in_doubt.id from in_doubt
+      left join records on records.list = in_doubt.list and records.id = in_doubt.id
+      where in_doubt.list = ${LIST_OF} and (records.seq is null or records.deleted_at is not null)
+      order by in_doubt.id limit ?`),
+    settleSeq: db.prepare<[list: number, seq: number]>(
+      'delete from in_doubt where list = ? and id = (select id from records where seq = ?)',
+    ),
+    settle: db.prepare<[list: number, id: string]>('delete from in_doubt where list = ? and id = ?'),
+  };
+}

@@ -1,0 +1,70 @@
+/** The largest answer that is read, in bytes: a token response is a few hundred. */
+const LARGEST_ANSWER_BYTES = 256 * 1024;
+
+/** What a token request is refused for (RFC 6749, section 5.2). */
+const REFUSALS: ReadonlySet<unknown> = new Set([
+  'invalid_request',
+  'invalid_client',
+  'invalid_grant',
+  'unauthorized_client',
+  'unsupported_grant_type',
+  'invalid_scope',
+]);
+
+/**
+ * Reads an answer of the token route, and hands it on so that the library understands it: to the library the type of an
+ * answer, its challenge, and members that nobody has specified weigh more than what the answer says. The specification
+ * shows the members of a token response (Endpoints, "Token response"); of a refusal it shows nothing (Errors).
+ *
+ * @throws TypeError when the answer is larger than any token response
+ */
+export async function readTokenAnswer(response: Response): Promise<Response> {
+  const text = await readText(response);
+  const answer = readObject(text);
+  if (answer !== undefined && response.ok) return asJson(specifiedMembers(answer), response);
+  if (answer !== undefined && isRefusal(response.status, answer)) return asJson(answer, response);
+  return new Response(text || null, response);
+}
+
+async function readText(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > LARGEST_ANSWER_BYTES) throw new TypeError('The answer of the token route is far too large.');
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+function readObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** `token_type` is "always Bearer"; what is given in the place of a refresh token and is none stands for none. */
+function specifiedMembers({ access_token, refresh_token, expires_at }: Record<string, unknown>) {
+  const hasRefreshToken = typeof refresh_token === 'string' && refresh_token !== '';
+  return {
+    access_token,
+    ...(hasRefreshToken && { refresh_token }),
+    expires_at,
+    token_type: 'Bearer',
+  };
+}
+
+function isRefusal(status: number, { error }: Record<string, unknown>): boolean {
+  return status >= 400 && status < 500 && REFUSALS.has(error);
+}
+
+function asJson(answer: object, { status, statusText, headers: given }: Response): Response {
+  const headers = new Headers(given);
+  headers.set('content-type', 'application/json');
+  headers.delete('www-authenticate');
+  return new Response(JSON.stringify(answer), { status, statusText, headers });
+}

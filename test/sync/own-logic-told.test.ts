@@ -1,0 +1,225 @@
+import * as fc from 'fast-check';
+import { sql } from 'kysely';
+import { expect, test } from 'vitest';
+import type { RunKey } from '../../src/store/runs.ts';
+import { markDeletions } from '../../src/sync/deletions.ts';
+import type { OwnLogic, ServiceDocument } from '../../src/sync/own-logic.ts';
+import { writePage } from '../../src/sync/page.ts';
+import { endSlice } from '../../src/sync/slice-failure.ts';
+import type { SliceContext, SliceWork, SyncParts } from '../../src/sync/slice-parts.ts';
+import { NOW, openTestStore, pageOf } from '../store/test-store.ts';
+import { testLogger } from '../support/test-logger.ts';
+
+const store = await openTestStore();
+const context = { logger: testLogger().logger, signal: new AbortController().signal } as SliceContext;
+const PAGE = 3;
+
+/**
+ * What comes between the own logic's work and the store. `dies` is what it is for the store when a process is killed;
+ * `late` does its work when another worker has gone through all of a list that has changed.
+ */
+const TROUBLES = ['throws', 'dies', 'paused', 'taken over', 'disconnected', 'late', 'none'] as const;
+type Trouble = (typeof TROUBLES)[number];
+
+class Death extends Error {
+  override readonly name = 'Death';
+}
+
+type Id = string | number;
+/** `slice` works on the run for so many pages at the most; the trouble comes with its first batch. */
+type Step = { put: Id } | { drop: Id } | { slice: number; trouble: Trouble };
+
+const textOf = (id: Id, version: number) => JSON.stringify({ id, version });
+
+/** A service's list, its copy, and what an own logic makes of what it is told; all of them can be moved. */
+async function newWorld() {
+  const key: RunKey = { instanceId: await store.addInstance(), resource: 'contacts' };
+  const service = new Map<Id, number>();
+  const known = new Map<unknown, string>();
+  const unknownChanges: unknown[] = [];
+  let trouble: Trouble = 'none';
+  let clock = NOW;
+
+  const comesBetween: Record<Trouble, () => Promise<unknown>> = {
+    throws: () => Promise.reject(new Error('afterwards')),
+    dies: () => Promise.reject(new Death()),
+    paused: () => store.instances.setStatus(key.instanceId, 'paused', { from: ['active'] }),
+    'taken over': () => store.runs.claim(key),
+    disconnected: () => store.tokens.disconnect(key.instanceId),
+    late: async () => undefined,
+    none: async () => undefined,
+  };
+  const ownLogic: OwnLogic = async ({ created, changed, deleted }) => {
+    const comes = trouble;
+    trouble = 'none';
+    if (comes === 'late') {
+      for (const id of service.keys()) service.set(id, (service.get(id) ?? 0) + 1);
+      if (!service.delete('a')) service.set('a', 1);
+      await slice(100);
+    }
+    const keep = (document: ServiceDocument) => known.set(document.id, JSON.stringify(document));
+    created.forEach(keep);
+    // As a statement that changes a row does nothing where there is none.
+    for (const document of changed) {
+      if (known.has(document.id)) keep(document);
+      else if (comes !== 'late') unknownChanges.push(document.id);
+    }
+    for (const { id } of deleted) known.delete(id);
+    await comesBetween[comes]();
+  };
+  const parts = { ...store, ownLogic, ownLogicTimeoutMs: 60_000, now: () => clock } as unknown as SyncParts;
+
+  /** Some pages of the list as it is by then; and the end of the run, when it comes to it. */
+  async function slice(pages: number) {
+    clock += 60_000;
+    await store.instances.setStatus(key.instanceId, 'active', { from: ['paused', 'disconnected'] });
+    await store.runs.start(key, clock);
+    const claimed = await store.runs.claim(key);
+    const instance = await store.instances.find(key.instanceId);
+    if (claimed === undefined || instance === undefined) return expect.unreachable();
+    const claim = { ...key, fence: claimed.fence };
+    const work = { claim, instance, resource: { name: 'contacts' } } as SliceWork;
+    let run = claimed;
+    try {
+      for (let asked = 0; run.phase === 'pages'; asked++) {
+        if (asked === pages) return;
+        const from = Number(run.cursor ?? 0);
+        const texts = [...service].slice(from, from + PAGE).map(([id, version]) => textOf(id, version));
+        const page = pageOf(texts, from + PAGE < service.size ? String(from + PAGE) : null);
+        const written = await writePage(parts, work, run, page, context);
+        if (written === undefined) return;
+        run = written;
+      }
+      if ((await markDeletions(parts, work, run, () => false, context)) === 'done') {
+        await store.runs.finish(claim, clock);
+      }
+    } catch (error) {
+      if (!(error instanceof Error && error.cause instanceof Error && error.cause.name === 'Death')) {
+        await endSlice(parts, claim, run, error, context);
+      }
+    }
+  }
+
+  return {
+    key,
+    service,
+    known,
+    unknownChanges,
+    parts,
+    slice,
+    async step(step: Step) {
+      if ('put' in step) service.set(step.put, (service.get(step.put) ?? 0) + 1);
+      else if ('drop' in step) service.delete(step.drop);
+      else {
+        trouble = step.trouble;
+        await slice(step.slice);
+        trouble = 'none';
+      }
+    },
+    /** Until a whole run has gone well, from its first page on. */
+    async calmDown() {
+      for (let runs = 0; runs < 3; ) {
+        await slice(100);
+        if ((await store.runs.find(key))?.state === 'idle') runs++;
+      }
+    },
+  };
+}
+
+async function copyOf({ instanceId, resource }: RunKey): Promise<string[]> {
+  const texts: string[] = [];
+  for await (const text of store.records.stream(instanceId, resource)) texts.push(text);
+  return texts.sort();
+}
+
+const ids: Id[] = [1, '1', '#1', 'a', 'b', 'c', 'd'];
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ put: fc.constantFrom(...ids) }),
+  fc.record({ drop: fc.constantFrom(...ids) }),
+  fc.record({ slice: fc.integer({ min: 1, max: 4 }), trouble: fc.constantFrom(...TROUBLES) }),
+);
+/** A new record, a changed one and one that is gone, each told in trouble; by then it is otherwise. */
+const examples = TROUBLES.flatMap((trouble): [Step[]][] => {
+  const troubled = { slice: 100, trouble };
+  const calm = { slice: 100, trouble: 'none' } as const;
+  return [
+    [[{ put: 'b' }, troubled, { drop: 'b' }]],
+    [[{ put: 'b' }, calm, { put: 'b' }, troubled, { drop: 'b' }]],
+    [[{ put: 'b' }, calm, { drop: 'b' }, troubled, { put: 'b' }]],
+  ];
+});
+
+test('whatever comes between its work and the store, and whatever the list does meanwhile, the own logic ends with what the service has', {
+  timeout: 120_000,
+}, async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
+      const { key, service, known, unknownChanges, step: take, calmDown } = await newWorld();
+      for (const one of steps) await take(one);
+      await calmDown();
+      const inService = [...service].map(([id, version]) => textOf(id, version)).sort();
+      expect([...known.values()].sort()).toEqual(inService);
+      expect(await copyOf(key)).toEqual(inService);
+      expect(unknownChanges).toEqual([]);
+      expect(await store.runs.find(key)).toMatchObject({ stored: service.size });
+      expect(await store.inDoubt.missing(key, 10)).toEqual([]);
+    }),
+    { numRuns: 100, examples },
+  );
+});
+
+/** Counts what is written into the table of what is in doubt from now on. */
+async function watchNotes(): Promise<() => Promise<number>> {
+  await sql`create temp table noted (id text)`.execute(store.db);
+  await sql`create temp trigger on_note after insert on main.in_doubt
+    begin insert into noted values (new.id); end`.execute(store.db);
+  return async () => {
+    const { rows } = await sql<{ count: number }>`select count(*) as count from noted`.execute(store.db);
+    return rows[0]?.count ?? -1;
+  };
+}
+
+test('a note costs only where something is told: none for what is unchanged, and none without own logic', async () => {
+  const noted = await watchNotes();
+  const world = await newWorld();
+  for (const id of ids) await world.step({ put: id });
+  await world.slice(100);
+  expect(await noted()).toBe(ids.length);
+  await world.slice(100);
+  expect(await noted()).toBe(ids.length);
+
+  world.parts.ownLogic = undefined;
+  await world.step({ put: 'a' });
+  await world.step({ drop: 'b' });
+  await world.slice(100);
+  expect(await noted()).toBe(ids.length);
+  expect((await copyOf(world.key)).length).toBe(ids.length - 1);
+});
+
+test('what is in doubt when the own logic is taken out is settled without it', async () => {
+  const world = await newWorld();
+  await world.step({ put: 'a' });
+  await world.step({ slice: 100, trouble: 'dies' });
+  expect(await store.inDoubt.missing(world.key, 10)).toEqual(['a']);
+  world.parts.ownLogic = undefined;
+  await world.step({ drop: 'a' });
+  await world.slice(100);
+  expect(await store.inDoubt.missing(world.key, 10)).toEqual([]);
+  expect(await store.runs.find(world.key)).toMatchObject({ state: 'idle', deleted: 0, stored: 0 });
+});
+
+test('own logic that does not take that something is gone which it may have gets it as a parked batch', async () => {
+  const world = await newWorld();
+  const told: unknown[] = [];
+  world.parts.ownLogic = async ({ deleted }) => {
+    told.push(...deleted.map(({ id }) => id));
+    throw new Error('Not now.');
+  };
+  await world.step({ put: 1 });
+  await world.slice(100);
+  await world.step({ drop: 1 });
+  for (let tries = 0; tries < 6; tries++) await world.slice(100);
+  expect(told).toEqual(Array(5).fill(1));
+  expect(await store.runs.find(world.key)).toMatchObject({ state: 'idle', stored: 0 });
+  expect(await store.parked.list(world.key, 5)).toMatchObject([{ count: 1, first_id: '#1', tries: 5 }]);
+});

@@ -1,0 +1,52 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, expect, test } from 'vitest';
+import { consent, install } from '../support/install.ts';
+import { redisUrlAt, startRedisServer } from '../support/redis-server.ts';
+import { startTestApp } from '../support/test-app.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** Done before the API answers whose token it is. */
+let meanwhile: () => unknown = () => undefined;
+let asked = 0;
+
+// An API that knows one company.
+const api = createServer(async (_request, response) => {
+  asked++;
+  await meanwhile();
+  const rate = { limit: 120, remaining: 119, reset: Date.now() / 1_000 + 60 };
+  for (const [name, value] of Object.entries(rate)) response.setHeader(`x-ratelimit-${name}`, value);
+  response.setHeader('content-type', 'application/json').end('{"id":"cmp_known","name":"Known"}');
+}).listen(0, '127.0.0.1');
+await once(api, 'listening');
+afterAll(() => api.close());
+
+const redis = await startRedisServer();
+const { control, session } = await startTestApp({
+  workers: false,
+  redisUrl: redisUrlAt(redis.port),
+  env: { SERVICE_API_URL: `http://127.0.0.1:${(api.address() as AddressInfo).port}/api` },
+});
+const company = await control.addCompany({ name: 'Known', plan: 'starter' });
+
+test.each([
+  ['dies', redis.kill, redis.start],
+  ['freezes', redis.freeze, redis.unfreeze],
+])(
+  'when Redis %s while the service says which company it is, a page tells what is wrong, the service is asked once, and the next install works',
+  async (_what, end, begin) => {
+    const browser = session();
+    const consentPage = await browser.get('/install');
+    asked = 0;
+    meanwhile = end;
+    const page = await consent(browser, consentPage, company);
+    expect(page.status).toBe(503);
+    expect(page.body).toContain('Not available right now');
+    expect(asked).toBe(1);
+    meanwhile = () => undefined;
+    await begin();
+    await waitFor(() => install(session(), company), { timeoutMs: 20_000 });
+  },
+  60_000,
+);

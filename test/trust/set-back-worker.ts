@@ -1,0 +1,19 @@
+import { createApp } from '../../src/app.ts';
+import { boot } from '../../src/boot.ts';
+
+/** A worker whose clock is so many milliseconds ahead (`AHEAD_MS`), until SIGUSR2 sets it right. */
+let aheadMs = Number(process.env.AHEAD_MS);
+const rightTime = Date.now.bind(Date);
+Date.now = () => rightTime() + aheadMs;
+process.on('SIGUSR2', () => {
+  aheadMs = 0;
+  process.stdout.write('the clock is right\n');
+});
+
+await boot(async ({ config, logger, shutdown }) => {
+  const app = await createApp(config, config.redisUrl ?? '', logger);
+  shutdown.add('app', () => app.close());
+  const workers = app.startWorkers();
+  shutdown.add('workers', () => workers.close());
+  logger.info('the workers run');
+});

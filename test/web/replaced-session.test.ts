@@ -1,0 +1,83 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { Redis } from 'ioredis';
+import { afterAll, expect, test } from 'vitest';
+import { createRedis } from '../../src/runtime/redis.ts';
+import { SESSION_COOKIE } from '../../src/web/session.ts';
+import { testLogger } from '../support/test-logger.ts';
+import { startTestRedis } from '../support/test-redis.ts';
+import { install, startWeb } from './start-web.ts';
+
+const redisUrl = (await startTestRedis()).url;
+const direct = new Redis(redisUrl);
+afterAll(() => direct.disconnect());
+
+/** The connection of a process that is killed where it ends a session, from the moment on that `watch` is armed. */
+async function connectDying(dies: 'before' | 'after') {
+  const watch = { isArmed: false, isDead: false };
+  const clients = new Set<Socket>();
+  const proxy = createServer((client) => {
+    clients.add(client);
+    const target = connect(Number(new URL(redisUrl).port), '127.0.0.1');
+    target.on('data', (chunk) => client.write(chunk));
+    client.on('data', (chunk) => {
+      const isEnd = watch.isArmed && chunk.includes('ended-session:');
+      watch.isDead ||= isEnd;
+      if (!isEnd) return void target.write(chunk);
+      if (dies === 'after') target.end(chunk);
+      proxy.close();
+      for (const other of clients) other.destroy();
+    });
+    for (const end of [client, target]) end.on('error', () => undefined);
+    client.on('close', () => target.end());
+  }).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  const url = new URL(redisUrl);
+  url.port = String((proxy.address() as AddressInfo).port);
+  const redis = createRedis(url.href, 'general', testLogger().logger);
+  afterAll(() => {
+    redis.disconnect();
+    if (proxy.listening) proxy.close();
+  });
+  return { redis, watch };
+}
+
+test.each(['before', 'after'] as const)(
+  'a process that is killed %s it ends the session from before an install takes no company away',
+  async (dies) => {
+    const { redis, watch } = await connectDying(dies);
+    const dying = await startWeb({ redis });
+    const other = await startWeb({
+      redis: direct,
+      publicUrl: dying.url,
+      control: dying.domain.control,
+      installer: dying.domain.installer,
+    });
+    const browser = dying.browser();
+    await install(browser, 'ins_1');
+    const begun = await browser.get('/install', { follow: false });
+    const callback = `/oauth/callback?state=${begun.location?.searchParams.get('state')}&code=ins_2`;
+    // A browser that gets no answer keeps the cookie from before.
+    const cookie = browser.cookies.header(new URL(dying.url)) ?? '';
+
+    watch.isArmed = true;
+    const answer = await browser.get(callback, { headers: { cookie }, follow: false });
+    expect([answer.status, watch.isDead]).toEqual([503, true]);
+    const kept = answer.headers.getSetCookie().filter((set) => set.startsWith(`${SESSION_COOKIE}=`));
+    if (dies === 'before') expect(kept).toEqual([]);
+
+    const get = (path: string, sent: string) =>
+      fetch(other.url + path, { headers: { cookie: sent }, redirect: 'manual' });
+    if (dies === 'before') {
+      expect((await get('/instances/ins_1', cookie)).status).toBe(200);
+      return;
+    }
+    expect((await get('/instances/ins_1', cookie)).status).toBe(404);
+    const again = await get(callback, cookie);
+    expect(again.headers.get('location')).toBe('/instances/ins_2');
+    const newer = again.headers.getSetCookie().find((set) => set.startsWith(`${SESSION_COOKIE}=`)) ?? '';
+    for (const id of ['ins_1', 'ins_2']) {
+      expect((await get(`/instances/${id}`, newer.split(';')[0] ?? '')).status, id).toBe(200);
+    }
+  },
+);
