@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import type { HttpSession } from '../support/http-session.ts';
 import { install, readStatus } from '../support/install.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
+import { stopWorker } from '../support/stop-worker.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { startTestApp } from '../support/test-app.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -91,7 +92,7 @@ test.each([
   { what: 'a worker that was stopped meanwhile, the copy deleted', deletes: true, stops: true },
 ])('a disconnect while requests are under way ends everything: $what', async ({ deletes, stops }) => {
   const { company, browser, id } = await begin('Leaves');
-  if (stops) process.kill(worker.pid, 'SIGSTOP');
+  if (stops) await stopWorker(worker.pid, testApp.config.databaseUrl);
   const copied = stored(id).records.length;
   expect(copied).toBe(2 * 100 * LISTS.length);
   await disconnect(browser, id, deletes ? { delete_data: 'on' } : {});

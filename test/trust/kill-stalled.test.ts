@@ -4,6 +4,7 @@ import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { downloadIds, install, isSynced, largestWindow, waitForStatus } from '../support/install.ts';
 import { type EntryProcess, spawnEntry } from '../support/spawn-entry.ts';
+import { stopWorker } from '../support/stop-worker.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { startTestApp } from '../support/test-app.ts';
 
@@ -58,7 +59,7 @@ test('a worker that is stopped or blocked for longer than its job’s lock canno
   timeout: 150_000,
 }, async () => {
   const stopped = await holdPage('Stopped', 'wait');
-  process.kill(stopped.worker.pid, 'SIGSTOP');
+  await stopWorker(stopped.worker.pid, testApp.config.databaseUrl);
   const blocked = await holdPage('Blocked', 'block');
   const cases = [stopped, blocked];
 
