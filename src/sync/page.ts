@@ -1,5 +1,5 @@
 import type { ListPage } from '../client/list-page.ts';
-import { idsOf } from '../store/pages.ts';
+import { assumeNew, idsOf, KnownRecordError, type PageChanges } from '../store/pages.ts';
 import type { Run } from '../store/runs.ts';
 import { documentsAt } from './own-logic-call.ts';
 import { tellAndWrite } from './own-logic-note.ts';
@@ -20,11 +20,30 @@ export async function writePage(
   page: ListPage,
   context: SliceContext,
 ): Promise<Run | undefined> {
-  const changes = await parts.pages.compare(run, page);
-  const { created, changed, unusable, records } = changes;
-  if (unusable.length > 0) {
-    context.logger.warn({ records: unusable.length }, 'records cannot be kept: they are set aside');
+  const write = (changes: PageChanges) => writeChanges(parts, work, run, page, changes, context);
+  if (!mayBeAllNew(parts, run)) return write(await parts.pages.compare(run, page));
+  try {
+    return await write(assumeNew(page));
+  } catch (error) {
+    if (!(error instanceof KnownRecordError)) throw error;
+    return write(await parts.pages.compare(run, page));
   }
+}
+
+/** Whether all that the copy holds of the list may have come with this run. The own logic is to be told what is new before. */
+function mayBeAllNew({ ownLogic }: SyncParts, { stored, records }: Run): boolean {
+  return ownLogic === undefined && stored === records;
+}
+
+async function writeChanges(
+  parts: SyncParts,
+  work: SliceWork,
+  run: Run,
+  page: ListPage,
+  changes: PageChanges,
+  context: SliceContext,
+): Promise<Run | undefined> {
+  const { created, changed, unusable, records } = changes;
   const batch = {
     changes: {
       created: documentsAt(page.results, created),
@@ -35,6 +54,10 @@ export async function writePage(
   const written = await tellAndWrite(parts, work, run, batch, context, (parking) =>
     parts.pages.commit(work.claim, page, changes, (parts.now ?? Date.now)(), parking),
   );
-  if (written !== undefined) parts.onPage?.({ resource: work.resource.name, records });
+  if (written === undefined) return undefined;
+  if (unusable.length > 0) {
+    context.logger.warn({ records: unusable.length }, 'records cannot be kept: they are set aside');
+  }
+  parts.onPage?.({ resource: work.resource.name, records });
   return written;
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { assumeNew, KnownRecordError } from '../../src/store/pages.ts';
 import { NOW, openTestStore, pageOf } from './test-store.ts';
 
 const store = await openTestStore();
@@ -125,6 +126,33 @@ test('what is new, what differs, and what is the same', async () => {
   expect(await find('back')).toMatchObject({ updatedAt: NOW + 10, deletedAt: null });
 });
 
+test('a page that is assumed to be new changes what a comparison with an empty copy says', async () => {
+  const { run, claim } = await store.claimRun();
+  const page = pageOf(['{"id":"1"}', '{}', '{"id":"2","n":1}', '{"id":"2","n":2}', '{"id":3}']);
+  const changes = assumeNew(page);
+  expect(changes).toEqual(await pages.compare(run, page));
+  expect(changes).toMatchObject({ created: [0, 3, 4], records: 4 });
+  expect(await pages.commit(claim, page, changes, NOW)).toMatchObject({ pages: 1, records: 4, stored: 3 });
+  expect(await store.count(claim.instanceId, 'contacts')).toBe(3);
+});
+
+test.each(['live', 'deleted'])(
+  'nothing is written of a page that was wrongly assumed to be new: one is there, %s',
+  async (how) => {
+    const { claim } = await store.claimRun();
+    await store.write(claim, ['{"id":"known","n":1}']);
+    if (how === 'deleted') await store.remove(claim, ['known'], NOW + 1);
+    const before = await store.runs.find(claim);
+    const page = pageOf(['{"id":"new"}', '{"id":"known","n":2}']);
+    await expect(pages.commit(claim, page, assumeNew(page), NOW + 2)).rejects.toThrow(KnownRecordError);
+    expect(await store.runs.find(claim)).toEqual(before);
+    expect(await records.find(claim.instanceId, 'contacts', 'new')).toBeUndefined();
+    expect((await records.find(claim.instanceId, 'contacts', 'known'))?.document).toBe(
+      '{"id":"known","n":1}',
+    );
+  },
+);
+
 test('a comparison writes nothing', async () => {
   const { run, claim } = await store.claimRun();
   await pages.compare(run, pageOf(['{"id":"1"}']));
@@ -172,7 +200,7 @@ test('records and cursor go in together or not at all', async () => {
   await store.write(claim, ['{"id":"1"}'], { next: 'https://x.example/p2' });
   const before = await store.runs.find(claim);
   // Compared too early: the second record has come in since.
-  await expect(pages.commit(claim, page, changes, NOW)).rejects.toThrow(/UNIQUE/);
+  await expect(pages.commit(claim, page, changes, NOW)).rejects.toThrow(KnownRecordError);
   expect(await store.runs.find(claim)).toEqual(before);
   expect(await store.count(claim.instanceId, 'contacts')).toBe(1);
 });
