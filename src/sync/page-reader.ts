@@ -94,8 +94,7 @@ export class PageReader {
     }
     // Writing keeps the event loop: the request goes first.
     await this.#context.turns.next(run.pages);
-    // Nobody's logic is called for an instance that was disconnected meanwhile.
-    return (await this.#isOurs()) ? { page } : { isLost: true };
+    return { page };
   }
 
   /** Whether an error is what came of asking for a page: neither of its token nor of the app itself. */
@@ -139,8 +138,8 @@ export class PageReader {
         const permit = await this.#admit(pending);
         pending = undefined;
         if ('until' in permit) return permit;
-        // Nor is anything sent for one.
-        if (!(await this.#isOurs({ permit }))) return { isLost: true };
+        // Nothing is sent for an instance that was disconnected meanwhile; nor told or written, as the store sees to.
+        if (!(await this.#isOurs(permit))) return { isLost: true };
         try {
           return await this.#ask(url, permit, text, check);
         } catch (error) {
@@ -156,14 +155,14 @@ export class PageReader {
     }
   }
 
-  /** @param granted for the next request: given back when the run is not ours any more, or that cannot be read */
-  async #isOurs(granted?: Pick<Admission, 'permit'>): Promise<boolean> {
+  /** @param permit for the next request: given back when the run is not ours any more, or that cannot be read */
+  async #isOurs(permit: Permit): Promise<boolean> {
     let isOurs = false;
     try {
       isOurs = await this.#parts.runs.holds(this.#work.claim);
       return isOurs;
     } finally {
-      if (!isOurs && granted !== undefined) await this.#decline(granted);
+      if (!isOurs) await this.#decline({ permit });
     }
   }
 
