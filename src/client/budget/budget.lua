@@ -10,8 +10,8 @@
 --   ours, at_first, others   how many requests of ours this window may count; how many that are not ours it had counted
 --             when it came into sight; how many more since
 --   turned    how often of late a window came into sight while another one was to last on; turned_at: the last time
---   heard, risen   answers since tally_at, and by how much what they say is used rose with them; said: so far
---   apart     since when that does not rise with our requests: it is another limit that is told of
+--   short     how many answers since tally_at did not show in what is told to be used; said: what is, so far
+--   apart     when that last was so: it is another limit that is told of; heard: answers since
 --   doubted_at     when the service still named a window after the end that it had told
 --   overrun   how long windows last beyond the end that is told
 --   trip      the usual time from permit to answer, in ms
@@ -36,7 +36,8 @@
 --   `first <route>`, `n <route>`   the stretch that the route's count belongs to, and how many of its requests passed
 --   `last <route>`, `gap <route>`, `passed <route>`   its latest request; its pace, and the count that this rests on
 --   `went <route>`, `floor <route>`   the distance that this one kept; a distance that was too short, and more
--- KEYS[7] sorted set: the requests of the contract's window, like KEYS[4], while nothing that is told tells of our limit
+-- KEYS[7] sorted set: the requests of the contract's window, like KEYS[4]; they decide while nothing that is told tells
+--         of our limit
 --
 -- ARGV: settle permit, outcome ('' | answered | bare | lost | unsent), limit, remaining, reset, ends in,
 --       burst remaining, block for, what is blocked ('' | company | bucket), how long ago the answer came,
@@ -56,7 +57,7 @@ local guard_window = guarded and tonumber(ARGV[17])
 
 local FIELDS = { 'end', 'reset', 'remaining', 'limit', 'limit_at', 'burst', 'since', 'told', 'ours', 'at_first', 'others',
   'trip', 'blocked', 'refused', 'first', 'last', 'paced', 'probe_at', 'ahead', 'seen', 'silent_at', 'kept_at',
-  'turned', 'turned_at', 'heard', 'risen', 'tally_at', 'said', 'apart', 'doubted_at', 'overrun', 'probe' }
+  'turned', 'turned_at', 'heard', 'short', 'tally_at', 'said', 'apart', 'doubted_at', 'overrun', 'probe' }
 local said, before, s = redis.call('HMGET', state, unpack(FIELDS)), {}, {}
 for index = 1, #FIELDS do
   local value = said[index]
@@ -98,12 +99,15 @@ local function is_on_our_own() return s.apart ~= nil or take_turns() end
 
 -- Whether what is told to be used rises with our requests: `used` after one more of them.
 local function tally(used, which)
-  if not timing.tally_goes_on(s.tally_at, now, window) then s.heard, s.risen, s.tally_at = 0, 0, now end
+  if not timing.tally_goes_on(s.tally_at, now, window) then s.short, s.tally_at = -in_flight, now end
   local rise, said = timing.rise(used, s.said or 0, which)
-  s.heard, s.risen, s.said = s.heard + 1, s.risen + rise, said
-  local is_apart = timing.is_apart(s.heard, s.risen)
-  if is_apart == nil then return end
-  s.apart, s.tally_at = is_apart and now or nil, nil
+  s.short, s.said = timing.short_by(s.short, rise, in_flight), said
+  if timing.is_short(s.short, in_flight) then
+    s.apart, s.heard, s.short = now, 0, -in_flight
+  elseif s.apart then
+    s.heard = s.heard + 1
+    if timing.is_trusted(s.heard, s.apart, now, window) then s.apart, s.heard = nil, nil end
+  end
 end
 
 -- Answers to earlier requests may tell of a window in which this one counts, too.
@@ -121,9 +125,8 @@ local function spend(permit)
 end
 
 -- A bucket holds the requests on their way, and those that were answered within its window.
-local function enter_bucket(set, permit, span)
+local function enter_bucket(set, permit)
   redis.call('ZADD', set, now + lease, permit)
-  redis.call('PEXPIRE', set, lease + span + 1)
 end
 
 -- One that got no answer keeps its place until its lease ends: the service may count it yet.
@@ -135,8 +138,12 @@ local function leave_bucket(set, permit, outcome)
   end
 end
 
-local function wait_for_place(set, allowed, span)
+local function clear_bucket(set, span)
   redis.call('ZREMRANGEBYSCORE', set, '-inf', now - span - 1)
+end
+
+local function wait_for_place(set, allowed, span)
+  clear_bucket(set, span)
   local over = redis.call('ZCARD', set) - allowed
   if over < 0 then return 0 end
   local leaves = redis.call('ZRANGE', set, over, over, 'WITHSCORES')[2]

@@ -11,7 +11,6 @@ if s.probe and (not ends_at[s.probe] or timing.probe_is_overdue(now - s.probe_at
   s.probe = nil
 end
 
-local was_on_our_own = is_on_our_own()
 local outcome = ARGV[2]
 if outcome ~= '' then
   local permit = ARGV[1]
@@ -38,7 +37,7 @@ if outcome ~= '' then
   end
 
   if guarded then leave_bucket(bucket, permit, outcome) end
-  if was_on_our_own then leave_bucket(counted, permit, outcome) end
+  leave_bucket(counted, permit, outcome)
 
   local block = tonumber(ARGV[8])
   if block > 0 then
@@ -61,15 +60,6 @@ end
 
 local granted, wait, why = 0, 0, ''
 
-if is_on_our_own() and not was_on_our_own then
-  -- What went before: as many as were answered at least, and those in flight.
-  for number = 1, math.max((s.ours or 0) - in_flight, s.heard or 0) do
-    redis.call('ZADD', counted, now, 'before:' .. number)
-  end
-  for permit, over_at in pairs(ends_at) do redis.call('ZADD', counted, over_at, permit) end
-  redis.call('PEXPIRE', counted, lease + window + 1)
-end
-
 -- How long until one more request fits into the guard's bucket.
 local function wait_for_guard()
   return wait_for_place(bucket, timing.guard_allows(tonumber(ARGV[16]), ARGV[18] == '1', s.limit or most), guard_window)
@@ -78,7 +68,8 @@ end
 -- How long until the contract's window holds one fewer, by our own count.
 local function wait_for_own_count()
   local limit = s.limit or most
-  return wait_for_place(counted, limit - timing.kept_for_people(window, limit, tonumber(ARGV[15])), window)
+  local allowed = limit - timing.kept_for_people(window, limit, tonumber(ARGV[15]))
+  return wait_for_place(counted, math.max(1, allowed), window)
 end
 
 -- Permits of the known window that are free, less those kept for people; how long to wait and for what if there is none.
@@ -126,10 +117,15 @@ if ARGV[11] ~= '' then
       if not s.probe then s.probe, s.probe_at = permit, now end
     end
     redis.call('ZADD', flight, now + lease, permit)
-    if is_kept_anew or in_flight == 0 then redis.call('PEXPIRE', flight, KEEP_MS) end
-    if is_on_our_own() then enter_bucket(counted, permit, window) end
+    enter_bucket(counted, permit)
+    if is_kept_anew then clear_bucket(counted, window) end
+    if is_kept_anew or in_flight == 0 then
+      redis.call('PEXPIRE', flight, KEEP_MS)
+      redis.call('PEXPIRE', counted, KEEP_MS)
+    end
     if guarded then
-      enter_bucket(bucket, permit, guard_window)
+      enter_bucket(bucket, permit)
+      redis.call('PEXPIRE', bucket, lease + guard_window + 1)
     else
       count_granted(paced, gap)
     end

@@ -5,7 +5,8 @@ local CUT_MS = 1000            -- by which the whole seconds of a `Date` are lat
 local HIDDEN_MS = 2000         -- what whole seconds hide: a second of `Date`, and a second of `x-ratelimit-reset`
 local EARLY_MS = 3000          -- a window that is named so long before the end of the known one is hardly the next
 local DOUBT_MS = 180000        -- what windows do twice within so long is the service's habit
-local TALLY = 20               -- of so many answers it is seen whether what they say is used rises with them
+local SHORT = 8                -- so many of our answers that did not show in what is told to be used are no accident
+local TRUSTED = 40             -- after so many answers that did, it is believed again
 local RELEASE_MS = 3000        -- what is kept for people goes to the sync so long before the window's end
 local KEPT_OF = 20             -- of so many permits at least, one may be kept
 local HELD_OF = 10             -- of so many permits at most one is held back for another consumer
@@ -73,22 +74,31 @@ function timing.take_turns(turned, turned_at, now)
   return timing.turned(turned, turned_at, now) > 1
 end
 
--- By how much what is told to be used rose with an answer, and what to compare the next one with. With a new window it
--- begins anew; that its name is new alone shows nothing, nor that answers overtake each other.
+-- By how much what is told to be used rose with an answer, and what to compare the next one with. A new window begins
+-- anew; that its name is new alone shows nothing.
 function timing.rise(used, said, which)
-  if which == 'new' and used < said / 2 then return used, used end
+  if which == 'new' and used <= said then return used < said / 2 and used or 0, used end
   return math.max(0, used - said), math.max(used, said)
 end
 
--- A few answers a window tell nothing: they are counted anew after each.
+-- How many of our answers did not show in what is told to be used, after one more that it rose with. What rose beyond
+-- those that are under way was somebody else's, and makes up for none of ours.
+function timing.short_by(short, rise, in_flight)
+  return math.max(-in_flight, short + 1 - math.min(rise, 1 + in_flight))
+end
+
+-- A few answers a window tell nothing: they are counted anew after each. Those under way may be shown already.
 function timing.tally_goes_on(tally_at, now, window)
   return tally_at ~= nil and now - tally_at <= window
 end
 
--- Whether what is told does not count our requests: of some answers at once, as others than these may come in between.
-function timing.is_apart(heard, risen)
-  if heard < TALLY then return nil end
-  return risen < heard / 2
+function timing.is_short(short, in_flight)
+  return short > SHORT + in_flight
+end
+
+-- Whether it is believed again that our requests are counted: they have shown for so long, and others' may be as many.
+function timing.is_trusted(heard, apart, now, window)
+  return heard >= TRUSTED and now - apart > window
 end
 
 -- No window is longer than the contract's; whole seconds hide one.

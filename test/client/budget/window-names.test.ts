@@ -43,6 +43,25 @@ describe('whatever windows the service names', () => {
     expect(granted).toBe(120);
   });
 
+  it.each([
+    { what: 'one by one, half as fast as we', everyMs: 42, burst: 1 },
+    { what: 'now and then many at once', everyMs: 420, burst: 10 },
+  ])(
+    'those of a limit of the customer’s own, which others use $what: no more than ours in a minute',
+    async ({ everyMs, burst }) => {
+      const budget = virtualBudget();
+      const turnsAtMs = 1_500;
+      const granted = await requestsInAWindow(budget, (_, atMs) => {
+        const [since, reset] =
+          atMs < turnsAtMs ? [turnsAtMs - WINDOW_MS, RESET] : [turnsAtMs, RESET + WINDOW_MS];
+        const used = Math.floor((atMs - Math.max(0, since)) / everyMs) * burst;
+        return budget.answer(Math.max(0, 120 - used), since + WINDOW_MS - atMs, reset);
+      });
+      expect(granted).toBeGreaterThan(110);
+      expect(granted).toBeLessThanOrEqual(120);
+    },
+  );
+
   it('one that is still named after the end that was told, and whose rest does not fall: the limit in a minute, and one that asks whether it is over', async () => {
     const budget = virtualBudget();
     const granted = await requestsInAWindow(budget, (_, atMs) =>

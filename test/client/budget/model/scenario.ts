@@ -98,6 +98,30 @@ export const moving = fc
     service: { ...base.service, windowMs: 60_000, ...told },
   }));
 
+/** It tells of a limit of the customer's own, which others use half as fast at the most as we may use ours. */
+export const anothers = fc
+  .record({
+    base: scenario({ chances: fc.record({ ...noLosses, late: fc.constant(0) }) }),
+    limit: fc.integer({ min: 100, max: 200 }),
+    aMinute: fc.integer({ min: 1, max: 90 }),
+    burst: fc.integer({ min: 1, max: 40 }),
+    laterMs: fc.integer({ min: 0, max: 59_999 }),
+  })
+  .filter(({ base, limit, aMinute, burst }) => {
+    const oursAMinute = (60_000 * base.workers) / (base.latencyMs[1] + 2);
+    return aMinute <= oursAMinute / 2 && aMinute + burst < limit;
+  })
+  .map(({ base, aMinute, ...toldOf }) => ({
+    ...base,
+    runMs: 200_000,
+    service: {
+      ...base.service,
+      limit: 120,
+      windowMs: 60_000,
+      toldOf: { ...toldOf, everyMs: (60_000 * toldOf.burst) / aMinute },
+    },
+  }));
+
 /** `Date` comes from another clock than the limit's, and is ahead of it; some windows long, as the app has to learn it. */
 export const skewed = fc
   .record({ base: calm, dateAheadMs: fc.integer({ min: 1, max: 70_000 }) })

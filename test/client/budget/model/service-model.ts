@@ -7,6 +7,15 @@ export interface GuardFacts {
   windowMs: number;
 }
 
+/** A limit of the customer's own: others use it, so many of them every so many ms, and our requests do not count against it. */
+export interface OtherLimit {
+  limit: number;
+  everyMs: number;
+  burst: number;
+  /** Its windows are as long as the service's, and begin so many ms later. */
+  laterMs: number;
+}
+
 /** How a service counts and what it says. */
 export interface ServiceFacts {
   limit: number;
@@ -19,6 +28,8 @@ export interface ServiceFacts {
   endsAheadMs?: number | undefined;
   /** What `x-ratelimit-remaining` says: the truth; always the same, as of a limit that our requests do not count against; or too much. */
   remaining: 'true' | 'still' | 'slow';
+  /** What it tells of is this limit. */
+  toldOf?: OtherLimit;
   /** `retry-after` in whole seconds, or with its fraction. */
   wholeRetryAfter: boolean;
   /** How far its clock is from the truth, in ms. */
@@ -88,8 +99,9 @@ export class ServiceModel {
   }
 
   #answer(now: number, outcome: Outcome, waitMs: number): { outcome: Outcome; headers: Headers } {
-    const { limit, windowMs, reset, endsAheadMs, remaining, wholeRetryAfter, dateAheadMs } = this.facts;
-    const resetAt = (endsAheadMs === undefined ? this.#start + windowMs : now + endsAheadMs) / 1_000;
+    const { reset, wholeRetryAfter, dateAheadMs } = this.facts;
+    const { limit, used, endsAt } = this.#told(now);
+    const resetAt = endsAt / 1_000;
     const shown = reset === 'exact' ? resetAt : reset === 'cut' ? Math.floor(resetAt) : Math.ceil(resetAt);
     const retryAfter = wholeRetryAfter ? Math.ceil(waitMs / 1_000) : Math.ceil(waitMs) / 1_000;
     return {
@@ -97,11 +109,26 @@ export class ServiceModel {
       headers: {
         date: new Date(now + dateAheadMs).toUTCString(),
         'x-ratelimit-limit': String(limit),
-        'x-ratelimit-remaining': String(Math.max(0, limit - Math.floor(this.#used * SHOWN[remaining]))),
+        'x-ratelimit-remaining': String(Math.max(0, limit - used)),
         'x-ratelimit-reset': String(shown),
         ...(outcome === 'counted' ? {} : { 'retry-after': String(retryAfter) }),
         ...(outcome === 'guard' ? { 'x-service-tier': 'unheard-of' } : {}),
       },
+    };
+  }
+
+  #told(now: number): { limit: number; used: number; endsAt: number } {
+    const { limit, windowMs, endsAheadMs, remaining, toldOf } = this.facts;
+    if (toldOf !== undefined) {
+      const { laterMs, everyMs, burst } = toldOf;
+      const start = Math.floor((now - laterMs) / windowMs) * windowMs + laterMs;
+      const bursts = Math.floor(now / everyMs) - Math.floor(start / everyMs);
+      return { limit: toldOf.limit, used: bursts * burst, endsAt: start + windowMs };
+    }
+    return {
+      limit,
+      used: Math.floor(this.#used * SHOWN[remaining]),
+      endsAt: endsAheadMs === undefined ? this.#start + windowMs : now + endsAheadMs,
     };
   }
 }
