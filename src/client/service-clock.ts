@@ -6,10 +6,10 @@ const RESOLUTION_MS = 1_000;
 /** A local clock that went by so much more or less than time did was set, or the machine slept, in milliseconds. */
 const STEP_MS = 1_000;
 
-/** Whoever tells a time that is further than this from what we have, in milliseconds, has to say it twice. */
-const FAR_MS = 24 * 60 * 60_000;
-
-/** Two who tell such a time say the same if they differ by no more than this, in milliseconds. */
+/**
+ * Two who tell the time say the same if they differ by no more than this, in milliseconds. It is well under the margin
+ * by which a token is renewed before its end.
+ */
 const AGREE_MS = 60_000;
 
 /** The end of the year 9999: an HTTP date has four digits for the year. */
@@ -64,8 +64,9 @@ export class ServiceClock {
   }
 
   /**
-   * Learns from the `Date` header of an answer that has just arrived. A time that is a day from what we have is believed
-   * when the next answer tells it, too: one answer alone may be wrong.
+   * Learns from the `Date` header of an answer that has just arrived. A time that does not agree with what we have is
+   * believed when the next answer tells it, too: one answer alone may be wrong, as of one machine behind the service's
+   * address that is set to another time zone. Until then we go on with what we have, our own clock if there is no more.
    *
    * @returns whether another answer is wanted
    */
@@ -74,7 +75,7 @@ export class ServiceClock {
     if (Number.isNaN(at) || at > LATEST) return false;
     const local = this.#localNow();
     const doubted = this.#doubtedMs;
-    this.#doubtedMs = Math.abs(at - this.now()) > FAR_MS ? at - local : undefined;
+    this.#doubtedMs = this.#mayBe(at) ? undefined : at - local;
     if (this.#doubtedMs !== undefined && !isSame(this.#doubtedMs, doubted)) return true;
     this.#doubtedMs = undefined;
     this.#observed = { local, steady: this.#steadyNow() };
@@ -82,6 +83,16 @@ export class ServiceClock {
     const difference = local + this.#offsetMs - at;
     if (difference < 0 || difference > RESOLUTION_MS) this.#offsetMs = at + RESOLUTION_MS / 2 - local;
     return false;
+  }
+
+  /**
+   * Whether a time agrees with what we have. Of a clock that has gone more than time did, nobody knows whether it was set
+   * or the machine slept, or both: any time from the one to the other may be.
+   */
+  #mayBe(at: number): boolean {
+    const latest = this.now();
+    const earliest = latest - Math.max(0, this.#step() ?? 0);
+    return at >= earliest - AGREE_MS && at <= latest + AGREE_MS;
   }
 
   /** By how much our clock has gone more than time since the last answer, if that is more than clocks differ. */

@@ -7,6 +7,12 @@ const FRESH_MS = 1_000;
 const TIMEOUT_MS = 3_000;
 
 /**
+ * So often the time is asked for where an answer was hard to believe: of four answers that tell it, of which one is
+ * wrong, two in a row agree, also where our own clock is wrong, too.
+ */
+const MOST_QUESTIONS = 3;
+
+/**
  * Keeps the {@link ServiceClock} of the token route right while no token is asked for: asks for nothing but the `Date` of
  * an answer, any answer, without a token. Token lifetimes count on the service's clock, and ours may be wrong.
  */
@@ -26,15 +32,13 @@ export class ServiceTime {
   }
 
   /**
-   * Asks, unless an answer has told the time just now; a second time if the answer is hard to believe. Without an answer
-   * the clock stays as it is.
+   * Asks, unless an answer has told the time just now; a few times more if the answer is hard to believe. Without an
+   * answer the clock stays as it is.
    */
   async refresh(): Promise<void> {
     if (this.#clock.age() < this.#freshMs) return;
     try {
-      if (this.#clock.observe(await askDate(this.#authUrl))) {
-        this.#clock.observe(await askDate(this.#authUrl));
-      }
+      if (this.#clock.observe(await askDate(this.#authUrl))) await settleTime(this.#clock, this.#authUrl);
     } catch {
       // The service cannot be reached: whoever has to do with it next will say so.
     }
@@ -42,13 +46,24 @@ export class ServiceTime {
 }
 
 /**
- * Asks for the `Date` of an answer of the token route's host.
+ * To be done after an answer of the token route's host that was hard to believe: asks for the time until two answers in
+ * a row agree, or one agrees with what the clock has. Without answers the clock stays as it is.
  *
+ * @param clock that has observed the answer
  * @param authUrl `{auth_url}`
- * @returns empty if the answer has none
- * @throws Error when there is no answer
  */
-export async function askDate(authUrl: string): Promise<string> {
+export async function settleTime(clock: ServiceClock, authUrl: string): Promise<void> {
+  try {
+    for (let question = 0; question < MOST_QUESTIONS; question++) {
+      if (!clock.observe(await askDate(authUrl))) return;
+    }
+  } catch {
+    // The next answer is compared with this one.
+  }
+}
+
+/** The `Date` of an answer of the host, empty if it has none. @throws Error when there is no answer */
+async function askDate(authUrl: string): Promise<string> {
   const answer = await request(authUrl, { method: 'HEAD', signal: AbortSignal.timeout(TIMEOUT_MS) });
   await answer.body.dump();
   return String(answer.headers.date ?? '');

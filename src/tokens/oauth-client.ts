@@ -1,6 +1,6 @@
 import * as oauth from 'openid-client';
 import type { ServiceClock } from '../client/service-clock.ts';
-import { askDate } from '../client/service-time.ts';
+import { settleTime } from '../client/service-time.ts';
 import { OAUTH_ROUTE } from '../contract/routes.ts';
 import { accessExpiry } from './expiry.ts';
 import { readTokenAnswer } from './token-answer.ts';
@@ -60,10 +60,10 @@ export class OAuthClient {
     this.#configuration.timeout = options.timeoutSeconds ?? TOKEN_TIMEOUT_S;
     this.#configuration[oauth.customFetch] = async (url, init) => {
       const response = await fetch(url, init as RequestInit);
-      // What is granted here counts from now: when that is, is worth a question more if it is hard to believe.
+      // What is granted here counts from now: when that is, is worth a question or two more if it is hard to believe.
       const isDoubted = clock.observe(response.headers.get('date'));
       const answer = await readTokenAnswer(response);
-      if (isDoubted && response.ok) clock.observe(await askDate(authUrl).catch(() => undefined));
+      if (isDoubted && response.ok) await settleTime(clock, authUrl);
       return answer;
     };
     // Which addresses may be plain http is the configuration's to decide, and it has.

@@ -3,6 +3,9 @@ import { ServiceClock } from '../../src/client/service-clock.ts';
 
 const AT = Date.UTC(2026, 2, 1, 12, 0, 0);
 
+const DAY_MS = 24 * 3_600_000;
+const told = (moment: number) => new Date(moment).toUTCString();
+
 /** A clock of ours that the test moves. */
 function clockAt(start: number) {
   const own = { now: start };
@@ -18,12 +21,15 @@ test('until an answer has told, the service’s time is ours', () => {
 });
 
 test.each([
-  ['hours behind', AT - 3 * 3_600_000],
-  ['minutes ahead', AT + 5 * 60_000],
-  ['two seconds behind', AT - 2_000],
-])('a clock that is %s follows the service to half a second', (_what, start) => {
+  ['hours behind', AT - 3 * 3_600_000, 2],
+  ['minutes ahead', AT + 5 * 60_000, 2],
+  ['a minute behind', AT - 60_000, 1],
+  ['two seconds behind', AT - 2_000, 1],
+])('a clock that is %s follows the service to half a second', (_what, start, answers) => {
   const { own, clock } = clockAt(start);
-  clock.observe(new Date(AT).toUTCString());
+  for (let answer = 1; answer <= answers; answer++) {
+    expect(clock.observe(new Date(AT).toUTCString())).toBe(answer < answers);
+  }
   expect(Math.abs(clock.now() - (AT + 500))).toBeLessThanOrEqual(500);
   own.now += 10_000;
   expect(Math.abs(clock.now() - (AT + 10_500))).toBeLessThanOrEqual(500);
@@ -101,6 +107,18 @@ test('our clock set forward, or a machine that slept: the service is to be asked
   expect(clock.age()).toBe(7_000);
 });
 
+test.each([
+  ['the machine slept', 600_000],
+  ['our clock was set forward', 0],
+  ['both', 200_000],
+])('after our clock has gone more than time did, an answer is believed at once: %s', (_what, slept) => {
+  const { own, clock } = settableClock();
+  own.wall += 600_000;
+  expect(clock.observe(told(AT + 600_000 + 2 * 3_600_000))).toBe(true);
+  expect(clock.observe(told(AT + slept))).toBe(false);
+  expect(Math.abs(clock.now() - (AT + slept + 500))).toBeLessThanOrEqual(500);
+});
+
 test('clocks that do not run quite alike are no step', () => {
   const { own, clock } = settableClock();
   own.wall += 20_000;
@@ -108,10 +126,7 @@ test('clocks that do not run quite alike are no step', () => {
   expect(clock.age()).toBe(20_000);
 });
 
-const DAY_MS = 24 * 3_600_000;
-const told = (moment: number) => new Date(moment).toUTCString();
-
-test.each([400 * DAY_MS, -400 * DAY_MS, 1.1 * DAY_MS, Date.UTC(9999, 0) - AT])(
+test.each([400 * DAY_MS, -400 * DAY_MS, 20 * 3_600_000, -2 * 3_600_000, 120_000, Date.UTC(9999, 0) - AT])(
   'a time that one answer alone tells, %d ms away, is not believed; the next answers go on as before',
   (away) => {
     const { own, clock } = clockAt(AT);

@@ -10,10 +10,13 @@ const THERE = Date.UTC(2031, 5, 1, 12, 0, 0);
 
 const seen: IncomingMessage[] = [];
 let date: string | undefined = new Date(THERE).toUTCString();
+/** Told before that, one an answer. */
+let dates: string[] = [];
 const server = createServer((request, response) => {
   seen.push(request);
   response.sendDate = false;
-  if (date !== undefined) response.setHeader('date', date);
+  const told = dates.shift() ?? date;
+  if (told !== undefined) response.setHeader('date', told);
   response.writeHead(404).end();
 }).listen(0, '127.0.0.1');
 await once(server, 'listening');
@@ -25,7 +28,7 @@ afterAll(() => {
 });
 
 test('any answer tells the time, and no token is sent for it', async () => {
-  const clock = new ServiceClock(() => THERE - 3_600_000);
+  const clock = new ServiceClock(() => THERE - 50_000);
   const before = seen.length;
   await new ServiceTime(clock, authUrl).refresh();
   expect(Math.abs(clock.now() - THERE)).toBeLessThan(2_000);
@@ -33,11 +36,24 @@ test('any answer tells the time, and no token is sent for it', async () => {
   expect(seen.at(-1)?.headers.authorization).toBeUndefined();
 });
 
-test('a time that is hard to believe is asked for twice: both have to say it', async () => {
-  const clock = new ServiceClock(() => THERE - 400 * 24 * 3_600_000);
+test.each([10, 60, 400 * 24 * 60])(
+  'a time that is hard to believe is asked for twice: both have to say it (%d minutes away)',
+  async (minutes) => {
+    const clock = new ServiceClock(() => THERE - minutes * 60_000);
+    const before = seen.length;
+    await new ServiceTime(clock, authUrl).refresh();
+    expect(seen.length).toBe(before + 2);
+    expect(Math.abs(clock.now() - THERE)).toBeLessThan(2_000);
+  },
+);
+
+test('one wrong answer among others is asked about until two agree, with our clock wrong, too', async () => {
+  const own = THERE - 600_000;
+  const clock = new ServiceClock(() => own);
   const before = seen.length;
+  dates = [THERE, THERE + 7_200_000].map((moment) => new Date(moment).toUTCString());
   await new ServiceTime(clock, authUrl).refresh();
-  expect(seen.length).toBe(before + 2);
+  expect(seen.length).toBe(before + 4);
   expect(Math.abs(clock.now() - THERE)).toBeLessThan(2_000);
 });
 

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import * as openid from 'openid-client';
 import { beforeEach, expect, test } from 'vitest';
 import { ServiceClock } from '../../src/client/service-clock.ts';
@@ -36,8 +37,9 @@ function newClient(
   return new OAuthClient({ authUrl: server.url, redirectUri: REDIRECT_URI, clock, ...credentials });
 }
 
+/** The last token request: our clock is wrong by hours, so that the time is asked for after it. */
 function lastRequest() {
-  const request = server.requests.at(-1);
+  const request = server.requests.findLast(({ method }) => method === 'POST');
   if (request === undefined) throw new Error('nothing was asked');
   return request;
 }
@@ -154,24 +156,42 @@ test('an answer’s Date teaches the clock before expires_at is read with it', a
   expect(Math.abs(clock.now() - NOW)).toBeLessThan(5_000);
 });
 
+const HOUR_MS = 60 * 60_000;
+const OWN = NOW - 3 * HOUR_MS;
+
 test.each([
-  ['when the next answer says so, too', 0, NOW + 400 * DAY_MS],
-  ['not when the next answer does not', 400 * DAY_MS, NOW],
-])('a Date that is hard to believe is believed %s', async (_when, takenBackMs, expected) => {
+  ['when the next answer says so, too', [400 * DAY_MS, 400 * DAY_MS], NOW + 400 * DAY_MS + 500],
+  ['not when the next answer agrees with our clock', [20 * HOUR_MS, -3 * HOUR_MS], OWN],
+  ['not when two others say something else', [400 * DAY_MS, 0, 0], NOW + 500],
+  ['when only one says something else', [0, 2 * HOUR_MS, 0, 0], NOW + 500],
+  ['by nobody when no two agree', [0, HOUR_MS, 2 * HOUR_MS, 4 * HOUR_MS], OWN],
+])('a Date that is hard to believe is believed %s', async (_when, ahead, expected) => {
   server.answer = (response) => {
-    const { method } = server.requests.at(-1) ?? {};
-    const date = new Date(NOW + 400 * DAY_MS - (method === 'HEAD' ? takenBackMs : 0)).toUTCString();
-    response.writeHead(200, { 'content-type': 'application/json', date });
-    response.end(method === 'HEAD' ? undefined : JSON.stringify({ ...GRANTED, expires_at: undefined }));
+    const isFirst = server.requests.length === 1;
+    const date = new Date(NOW + (ahead[server.requests.length - 1] ?? Number.NaN)).toUTCString();
+    response.writeHead(isFirst ? 200 : 404, { 'content-type': 'application/json', date });
+    response.end(isFirst ? JSON.stringify({ ...GRANTED, expires_at: undefined }) : undefined);
   };
   const { grantedAt, accessExpiresAt } = await client.refresh('rt-0');
-  expect(grantedAt).toBe(expected + 500);
-  expect(accessExpiresAt).toBe(grantedAt + 60 * 60_000);
+  expect(grantedAt).toBe(expected);
+  expect(accessExpiresAt).toBe(grantedAt + HOUR_MS);
   expect(server.requests.map(({ method, url }) => [method, url])).toEqual([
     ['POST', '/auth/oauth/token'],
-    ['HEAD', '/auth'],
+    ...ahead.slice(1).map(() => ['HEAD', '/auth']),
   ]);
   expect(server.requests.at(-1)?.headers.authorization).toBeUndefined();
+});
+
+test.each([
+  ['breaks off', (response: ServerResponse) => response.destroy()],
+  ['tells no time', (response: ServerResponse) => response.writeHead(404).end()],
+])('a Date that is hard to believe is not believed when the question %s', async (_how, answer) => {
+  const { answer: grant } = server;
+  server.answer = (response) => {
+    response.sendDate = false;
+    (server.requests.at(-1)?.method === 'HEAD' ? answer : grant)(response);
+  };
+  expect((await client.refresh('rt-0')).grantedAt).toBe(OWN);
 });
 
 test('a redirect is not followed with the credentials', async () => {

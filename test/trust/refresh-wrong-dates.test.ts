@@ -46,6 +46,53 @@ test.each([
   expect(rows.filter(({ path }) => path === '/oauth/token').length).toBe(1);
 });
 
+test.each([2, 20, -2, -20])(
+  'one answer of the token route that is %d hours from the others, at an install or a refresh, changes nothing',
+  async (hours) => {
+    const time = new ServiceTime(app.clock, sandbox.authUrl, 0);
+    const sweep = () => rotateTokens({ tokens: app.tokens, time }, log.logger, new AbortController().signal);
+    for (const at of ['install', 'refresh']) {
+      const { company, browser } = await newCompany(1);
+      if (at === 'install') await tellWrongly('/oauth/token', hours * HOUR_MS, 1);
+      const id = await install(browser, company);
+      await waitForStatus(browser, id, isSynced);
+      if (at === 'refresh') {
+        await tellWrongly('/oauth/token', hours * HOUR_MS, 1);
+        await app.tokens.rotate(id);
+      }
+      const before = await readStatus(browser, id);
+      const { n } = (await control.requests()).at(-1) ?? {};
+      const { now } = await control.state();
+      const lifeMs = Date.parse(before.token.access_expires_at ?? '') - now;
+      expect(lifeMs).toBeGreaterThan(HOUR_MS - 60_000);
+      expect(lifeMs).toBeLessThanOrEqual(HOUR_MS + 1_000);
+
+      // A token that has ended is renewed before it is used, and nothing is renewed before that.
+      await sweep();
+      await control.clock({ advance_ms: HOUR_MS + 5 * 60_000 });
+      await time.refresh();
+      await app.control.syncNow(id);
+      const started = before.resources.contacts?.started_at;
+      await waitForStatus(
+        browser,
+        id,
+        (status) => isSynced(status) && status.resources.contacts?.started_at !== started,
+      );
+      // From here on nothing but the sweep asks for tokens.
+      await app.control.pause(id);
+      await control.clock({ frozen: true });
+      for (let hour = 0; hour < 30; hour++) {
+        await control.clock({ advance_ms: HOUR_MS + 60_000 });
+        await sweep();
+      }
+      await control.clock({ frozen: false });
+      const rows = (await control.requests(n)).filter(({ company_id }) => company_id === company.id);
+      expect(rows.filter(({ path }) => path === '/oauth/token').map(({ status }) => status)).toEqual([200]);
+      expect(rows.filter(({ status }) => status === 401)).toEqual([]);
+    }
+  },
+);
+
 test('an install that was told one wrong time, by the API or the token route: the refresh token is renewed in time', async () => {
   const installed = [];
   for (const path of ['/me', '/oauth/token']) {
