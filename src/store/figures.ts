@@ -1,5 +1,5 @@
 import type { Database } from './database.ts';
-import { isDueSince, isNotRefreshedSince } from './rotation-due.ts';
+import { isDueSince, isToBeTried } from './rotation-due.ts';
 import type { InstanceState, RunState } from './states.ts';
 
 /** How many instances and runs are in which state. */
@@ -17,7 +17,7 @@ export interface StoreFigures extends StateCounts {
   oldestRefreshToken: number | null;
   /** Refresh tokens whose rotation is due, or of which nobody knows when it is. */
   due: number;
-  /** Those that have been due for long, and that no refresh has gone well with meanwhile. */
+  /** Those that were to be tried long ago, and that no refresh has gone well with since. */
   overdue: number;
 }
 
@@ -49,7 +49,7 @@ export async function countStates(db: Database): Promise<StateCounts & Pick<Stor
  * Counts. Each query reads one small table and instances by their key; none touches the records.
  *
  * @param now the service's time, in milliseconds since 1970
- * @param overdueAfterMs how long a rotation may be due without a refresh that goes well
+ * @param overdueAfterMs how long a try of a rotation may be outstanding
  */
 export async function readFigures(db: Database, now: number, overdueAfterMs: number): Promise<StoreFigures> {
   const states = await countStates(db);
@@ -57,8 +57,7 @@ export async function readFigures(db: Database, now: number, overdueAfterMs: num
     .selectFrom('tokens')
     .innerJoin('instances', 'instances.id', 'tokens.instance_id')
     .select(({ fn, eb }) => {
-      const late = now - overdueAfterMs;
-      const overdue = eb.and([isDueSince(eb, late, now), isNotRefreshedSince(eb, late, now)]);
+      const overdue = isToBeTried(eb, now - overdueAfterMs, now);
       return [
         fn.min('refresh_issued_at').as('oldest'),
         fn

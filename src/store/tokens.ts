@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import type { ExpressionBuilder, Selectable } from 'kysely';
 import type { Database } from './database.ts';
 import { disconnectInstance } from './disconnect.ts';
-import { isDueSince, isNotRefreshedSince } from './rotation-due.ts';
+import { isToBeTried } from './rotation-due.ts';
 import type { Schema, TokenTable } from './schema.ts';
 
 export type TokenRow = Selectable<TokenTable>;
@@ -246,19 +246,18 @@ export class TokenStore {
   }
 
   /**
-   * Active and paused instances whose refresh token is due for its rotation, also those of which nobody knows when.
+   * Active and paused instances whose refresh token is due for its rotation, also those of which nobody knows when, and
+   * that were not tried just now.
    *
    * @param now the service's time, in milliseconds since 1970
-   * @param triedBefore only those whose last refresh lies before this moment, or at a moment that cannot be
    */
-  due(now: number, triedBefore: number): Promise<ReadTokens[]> {
+  due(now: number): Promise<ReadTokens[]> {
     return this.#db
       .selectFrom('tokens')
       .innerJoin('instances', 'instances.id', 'tokens.instance_id')
       .select(['tokens.instance_id', 'version'])
       .where('instances.status', 'in', ['active', 'paused'])
-      .where((eb) => isDueSince(eb, now, now))
-      .where((eb) => isNotRefreshedSince(eb, triedBefore, now))
+      .where((eb) => isToBeTried(eb, now, now))
       .orderBy('refresh_due_at')
       .execute();
   }

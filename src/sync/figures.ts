@@ -3,10 +3,7 @@ import type { Database } from '../store/database.ts';
 import { readFigures } from '../store/figures.ts';
 import { refreshExpiry } from '../tokens/expiry.ts';
 
-/**
- * A rotation without a refresh that went well for so long is in trouble, in milliseconds: one that goes well, but
- * brings no new token yet, is tried again every hour.
- */
+/** A rotation that was to be tried so long ago, and no refresh has gone well with since, is in trouble, in milliseconds. */
 const OVERDUE_AFTER_MS = 2 * 60 * 60_000;
 
 /**

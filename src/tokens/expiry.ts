@@ -6,6 +6,7 @@ import {
   REFRESH_TOKEN_LIFETIME_MONTHS,
   ROTATION_WINDOW_MS,
 } from '../contract/lifetimes.ts';
+import { isAhead } from '../store/rotation-due.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 
@@ -17,9 +18,6 @@ const SPREAD_MS = ROTATION_WINDOW_MS / 2;
 
 /** An access token is renewed this long before its end, in milliseconds, so that no request meets the end. */
 export const REFRESH_MARGIN_MS = 2 * 60_000;
-
-/** A rotation that left the refresh token as it was is tried again after this, in milliseconds. */
-export const ROTATION_RETRY_MS = 60 * 60_000;
 
 /** Numbers above this are milliseconds, not seconds: as seconds they lie beyond the year 5000. */
 const LARGEST_EPOCH_SECONDS = 1e11;
@@ -50,13 +48,14 @@ function readMoment(value: unknown): number | undefined {
 
 /**
  * Whether an access token should be renewed before it is used: {@link REFRESH_MARGIN_MS} before its end, or in the last
- * tenth of a life that is short, or it would be renewed before every request.
+ * tenth of a life that is short, or it would be renewed before every request. One that is noted as issued later than
+ * can be was told a wrong time: nobody knows when it ends.
  *
  * @param issuedAt when it was issued; all in the service's time, milliseconds since 1970
  */
 export function needsRefresh(accessExpiresAt: number, issuedAt: number, now: number): boolean {
   const margin = Math.min(REFRESH_MARGIN_MS, Math.max(0, accessExpiresAt - issuedAt) / 10);
-  return now >= accessExpiresAt - margin;
+  return now >= accessExpiresAt - margin || isAhead(issuedAt, now);
 }
 
 /** The likely end of a refresh token (Authentication, 8: 6 months): for showing, not for deciding. */

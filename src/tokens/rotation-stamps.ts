@@ -12,7 +12,7 @@ export function newStamps(instanceId: string, grantedAt: number): Stamps {
 
 /**
  * Of a refresh token that a refresh has left as it was. One that is noted as issued later than that was told a wrong
- * time. It was issued before, nobody knows when: from now on the rotation tries until it has changed.
+ * time. It was issued before, nobody knows when: from now on the rotation tries, ever less often, until it has changed.
  */
 export function keptStamps(noted: Stamps, grantedAt: number): Stamps {
   const { refresh_issued_at, refresh_due_at } = noted;

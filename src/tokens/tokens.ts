@@ -3,7 +3,7 @@ import type { ServiceClock } from '../client/service-clock.ts';
 import type { InstanceStore } from '../store/instances.ts';
 import type { ReadTokens, TokenRow, TokenStore } from '../store/tokens.ts';
 import { EarlyRefreshes } from './early-refreshes.ts';
-import { needsRefresh, ROTATION_RETRY_MS } from './expiry.ts';
+import { needsRefresh } from './expiry.ts';
 import { checkTriedKey, endNotice, explainMissingKey } from './key-checks.ts';
 import type { RedisLock } from './lock.ts';
 import type { Grant, OAuthClient } from './oauth-client.ts';
@@ -138,8 +138,7 @@ export class Tokens {
 
   /** The instances whose refresh token is due for rotation, earliest first (Authentication, 8). */
   dueForRotation(): Promise<ReadTokens[]> {
-    const now = this.#parts.clock.now();
-    return this.#parts.store.due(now, now - ROTATION_RETRY_MS);
+    return this.#parts.store.due(this.#parts.clock.now());
   }
 
   /**

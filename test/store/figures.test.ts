@@ -79,4 +79,10 @@ test('a rotation that is due is overdue only if no refresh has gone well for lon
   expect(await readFigures(store.db, NOW, HOUR_MS)).toMatchObject({ due: 5, overdue: 2 });
   await add('refreshed in the future', never, never - HOUR_MS, NOW - 9 * HOUR_MS);
   expect(await readFigures(store.db, NOW, HOUR_MS)).toMatchObject({ due: 6, overdue: 3 });
+
+  // Since a while ago nobody knows when these are due: they are tried at growing distances.
+  await add('tried, and not yet again', NOW - 12 * HOUR_MS, NOW - 5 * HOUR_MS, NOW - 12 * HOUR_MS);
+  expect(await readFigures(store.db, NOW, HOUR_MS)).toMatchObject({ due: 7, overdue: 3 });
+  await add('tried too long ago', NOW - 12 * HOUR_MS, NOW - 7 * HOUR_MS, NOW - 12 * HOUR_MS);
+  expect(await readFigures(store.db, NOW, HOUR_MS)).toMatchObject({ due: 8, overdue: 4 });
 });

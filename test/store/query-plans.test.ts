@@ -62,7 +62,7 @@ test('no query of the dashboard, the sync or the upkeep goes through a whole tab
   await instances.find(claim.instanceId);
   await instances.setStatus(claim.instanceId, 'active', { from: ['active'] });
   await tokens.find(claim.instanceId);
-  await tokens.due(NOW, NOW);
+  await tokens.due(NOW);
   await tokens.keepKeyCheck('k1', 'x');
   await tokens.listEnded(['x']);
   await tokens.takeBackEnd(claim.instanceId, 1, ['x']);

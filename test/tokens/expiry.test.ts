@@ -55,6 +55,12 @@ test('an access token is renewed before its end, by a margin', () => {
   expect(needsRefresh(NOW - DAY_MS, issuedAt, NOW)).toBe(true);
 });
 
+test('an access token that is noted as issued hours after now is renewed: nobody knows when it ends', () => {
+  const inAnHour = NOW + HOUR_MS;
+  expect(needsRefresh(inAnHour + HOUR_MS, inAnHour, NOW)).toBe(false);
+  expect(needsRefresh(inAnHour + HOUR_MS, inAnHour + 1, NOW)).toBe(true);
+});
+
 test('a token that lives a minute is not renewed before every request', () => {
   const endsAt = NOW + MINUTE_MS;
   expect(needsRefresh(endsAt, NOW, NOW)).toBe(false);

@@ -492,7 +492,7 @@ test('a grant that was noted at a moment that cannot be is due: nobody knows whe
   await tokens.rotate(id);
   expect(await stored()).toMatchObject({ refresh_issued_at: now, refresh_due_at: now, refreshed_at: now });
   expect(await dueIds()).not.toContain(id);
-  // From now on it is tried every hour, until the refresh token has changed.
+  // From now on it is tried again and again, until the refresh token has changed.
   now += HOUR_MS;
   expect(await dueIds()).toContain(id);
   await tokens.rotate(id);
@@ -504,6 +504,56 @@ test('a grant that was noted at a moment that cannot be is due: nobody knows whe
   expect(await dueIds()).not.toContain(id);
   now += 10 * DAY_MS;
   expect(await dueIds()).toContain(id);
+});
+
+/** Lets the sweep come round every half hour until a moment. @returns when it has asked for tokens */
+async function sweepUntil(end: number): Promise<number[]> {
+  const asked: number[] = [];
+  for (; now < end; now += HOUR_MS / 2) {
+    if (!(await dueIds()).includes(id)) continue;
+    await tokens.rotate(id);
+    asked.push(now);
+  }
+  return asked;
+}
+
+const longestGap = (moments: number[]) =>
+  Math.max(...moments.slice(1).map((moment, index) => moment - (moments[index] ?? 0)));
+
+test('a refresh token of which nobody knows when it ends is tried at distances that grow up to 8 hours', async () => {
+  server.answerRefreshes();
+  const future = now + 2 * HOUR_MS;
+  const company = { id, companyId: `cmp_${count}`, name: 'Acme', installedAt: now };
+  const noted = { grantedAt: future, accessExpiresAt: future + HOUR_MS };
+  await tokens.install(company, { accessToken: 'at-9', refreshToken: 'rt-9', ...noted });
+  const asked = await sweepUntil(now + 3 * DAY_MS);
+  expect(asked.slice(0, 6).map((moment) => (moment - NOW) / HOUR_MS)).toEqual([0, 1, 2, 4, 8, 16]);
+  expect(longestGap(asked)).toBe(8 * HOUR_MS);
+  expect(asked.length).toBeLessThanOrEqual(14);
+});
+
+test('one whose time has come is tried every hour for a week, as long as any reading of six months; then every 8 hours', async () => {
+  server.answerRefreshes();
+  const { refresh_due_at } = await stored();
+  now = refresh_due_at;
+  const hourly = await sweepUntil(refresh_due_at + 7 * DAY_MS);
+  expect(longestGap(hourly)).toBe(HOUR_MS);
+  const later = await sweepUntil(refresh_due_at + 10 * DAY_MS);
+  expect(longestGap(later)).toBe(8 * HOUR_MS);
+  expect(later.length).toBeLessThanOrEqual(14);
+});
+
+test('an access token that was noted at a moment that cannot be is renewed before it is used, once', async () => {
+  server.answerRefreshes();
+  const future = now + 20 * HOUR_MS;
+  const company = { id, companyId: `cmp_${count}`, name: 'Acme', installedAt: now };
+  const noted = { grantedAt: future, accessExpiresAt: future + HOUR_MS };
+  await tokens.install(company, { accessToken: 'at-9', refreshToken: 'rt-9', ...noted });
+  const held = await tokens.heldToken(id);
+  expect(held.text).toBe('at-1');
+  now += HOUR_MS / 2;
+  expect(await tokens.accessToken(id)).toBe('at-1');
+  expect(server.requests.length).toBe(1);
 });
 
 test('a grant counts from when it came, not from when it is stored', async () => {
@@ -520,21 +570,27 @@ test('clocks of the token route that do not agree cost a few refreshes, not one 
   const process = newProcess({ clock, oauth: newOAuthClient(clock) });
   server.answerRefreshes();
   const { answer } = server;
-  server.answer = (response) => answer(response.setHeader('date', told(now)));
-  // Another machine at the same address has another time.
+  let refreshes = 0;
+  server.answer = (response) => {
+    response.setHeader('date', told(now));
+    if (server.requests.at(-1)?.method === 'HEAD') return response.writeHead(404).end();
+    refreshes++;
+    answer(response);
+  };
+  // Another machine at the same address has another time, and answers twice in a row.
   const ask = (rejected?: string) => {
-    clock.observe(told(now + 2 * HOUR_MS));
+    for (let time = 0; time < 2; time++) clock.observe(told(now + 2 * HOUR_MS));
     return process.heldToken(id, rejected);
   };
   for (let request = 0; request < 60; request++) await ask();
-  expect(server.requests.length).toBe(4);
+  expect(refreshes).toBe(4);
   expect((await ask()).isDue()).toBe(false);
 
   // One that the service rejects is renewed all the same, and the half of an hour is over sometime.
   expect((await ask('at-4')).text).toBe('at-5');
   now += HOUR_MS / 2;
   for (let request = 0; request < 60; request++) await ask();
-  expect(server.requests.length).toBe(7);
+  expect(refreshes).toBe(7);
 });
 
 test('an installed instance keeps its counts over a new authorization', async () => {
