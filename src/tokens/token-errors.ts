@@ -17,8 +17,8 @@ export function oauthErrorOf(error: unknown): { code: string; description: strin
 }
 
 /**
- * Maps what a refresh failed on to the family of errors. Only `invalid_grant` ends a grant; whatever else goes
- * wrong, the grant is kept.
+ * Maps what a refresh failed on to the family of errors. Only `invalid_grant` says that a grant is over; whatever else
+ * goes wrong, the grant is kept, unless it is over by its age: see `refresh-failure.ts`.
  */
 export function toRefreshError(error: unknown): ServiceError {
   const refusal = oauthErrorOf(error);
@@ -41,17 +41,27 @@ export function toRefreshError(error: unknown): ServiceError {
   const now = parseHttpDate(response?.headers.get('date')) || Date.now();
   const waitMs = retryAfterMs(response?.headers.get(HEADER.retryAfter) ?? undefined, now);
   const status = response === undefined ? '' : ` (${response.status})`;
-  return new ServiceError('wait', `The service's token route has trouble${status}.`, {
+  const what = isRefused(response?.status)
+    ? "The service refuses to renew the app's access"
+    : "The service's token route has trouble";
+  return new ServiceError('wait', `${what}${status}.`, {
     cause: error,
     ...(response === undefined ? {} : { status: response.status }),
     ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }),
   });
 }
 
+/** Whether a status refuses what was asked for, and does not only want it later or once more. */
+export function isRefused(status: number | undefined): status is number {
+  return status !== undefined && status >= 400 && status < 500 && status !== 408 && status !== 429;
+}
+
 /** The answer behind an error of openid-client, which hands it on as the cause, or beside it where it could be read. */
 export function responseOf(error: unknown): Response | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof ResponseBodyError) return cause.response;
+    if (cause instanceof ResponseBodyError || cause instanceof WWWAuthenticateChallengeError) {
+      return cause.response;
+    }
     if (cause.cause instanceof Response) return cause.cause;
   }
   return undefined;

@@ -7,9 +7,9 @@ import { needsRefresh } from './expiry.ts';
 import { checkTriedKey, endNotice, explainMissingKey } from './key-checks.ts';
 import type { RedisLock } from './lock.ts';
 import type { Grant, OAuthClient } from './oauth-client.ts';
+import { refreshFailure } from './refresh-failure.ts';
 import type { RefreshPauses } from './refresh-pauses.ts';
 import { keptStamps, newStamps } from './rotation-stamps.ts';
-import { toRefreshError } from './token-errors.ts';
 import { type Vault, VaultError } from './vault.ts';
 
 /** How long a refresh may hold its lock, in milliseconds: longer than a token request may take. */
@@ -67,6 +67,7 @@ export interface NewInstance {
  *     (none) --install--> active --60 minutes, or 401--> refreshed --> active
  *     active --refresh in the refresh token's last 24 hours--> active with a new refresh token
  *     active --refresh answered with invalid_grant--> needs_reauthorization --install--> active
+ *     active --refresh refused in any form, the refresh token's six months over--> needs_reauthorization
  *     any --disconnect--> (none)
  *
  * A refresh is done once however many ask for it: callers in one process share it, processes take turns by a lock,
@@ -198,7 +199,7 @@ export class Tokens {
     try {
       grant = await oauth.refresh(refreshToken);
     } catch (error) {
-      const failure = toRefreshError(error);
+      const failure = refreshFailure(error, row, this.#parts.clock.now());
       if (failure.remedy === 'reauthorize') return this.#refused(row, failure);
       onRefresh?.({ instanceId, outcome: 'failed' });
       await pauses.begin('trouble', instanceId, failure).catch(() => undefined);

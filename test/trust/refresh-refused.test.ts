@@ -142,3 +142,43 @@ test('tokens that the service rejects although they should be good: one refresh,
   const repaired = await waitForStatus(browser, id, isSynced);
   expect(repaired.resources.contacts).toMatchObject({ records: 250, error: null });
 });
+
+test('a token route that refuses in the form of the service’s other errors: a new authorization may help, and is asked for when the six months are over', async () => {
+  const { company, browser, id } = await newCompany();
+  const error = { status: 401, title: 'Unauthorized', message: 'The refresh token has expired.' };
+  await control.fault({
+    match: { path: '/oauth/token' },
+    fault: { status: 401, body: { _error: error } },
+    times: 1_000,
+  });
+  await control.clock({ advance_ms: 2 * 60 * MINUTE_MS });
+  await press(browser, id, 'sync');
+  const { status } = await waitForStatus(browser, id, ({ resources }) => Boolean(resources.contacts?.error));
+  expect(status).toBe('active');
+  const body = await waitFor(async () => {
+    const page = await browser.get(`/instances/${id}`);
+    return page.body.includes('If it stays like this for hours, authorize the app again') && page.body;
+  });
+  expect(body).toMatch(/data-show="action.authorize">Authorize again/);
+  expect(body).not.toContain('There is nothing to do');
+
+  await control.clock({ advance_ms: 200 * 24 * 60 * MINUTE_MS });
+  const time = new ServiceTime(app.clock, sandbox.authUrl, 0);
+  const ended = await waitFor(async () => {
+    for (const { tokens } of [app, sibling]) {
+      await rotateTokens({ tokens, time }, log.logger, new AbortController().signal);
+    }
+    const read = await readStatus(browser, id);
+    return read.status === 'needs_reauthorization' ? read : undefined;
+  });
+  expect(ended.notice).toMatch(/six months are over.*Authorize the app again/);
+  expect(ended.resources.contacts).toMatchObject({ deleted: 0 });
+  const told = log.lines.filter(
+    ({ msg, instanceId }) => msg === 'the instance needs a new authorization' && instanceId === id,
+  );
+  expect(told).toHaveLength(1);
+
+  await control.clearFaults();
+  await consent(browser, await browser.get('/install'), company);
+  expect(await waitForStatus(browser, id, isSynced)).toMatchObject({ status: 'active', notice: null });
+});

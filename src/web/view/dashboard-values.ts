@@ -7,6 +7,7 @@ import { type RecordsPerSecond, resourceValues } from './resource-values.ts';
 import { setAsideShown, setAsideValues } from './set-aside-values.ts';
 import { tokenValues } from './token-values.ts';
 import { troubleKind } from './trouble-kind.ts';
+import { isRetried } from './waiting-words.ts';
 
 /** Whether there is anything that a sync could start. */
 function canSync(status: InstanceStatus, resources: WebResource[]): boolean {
@@ -15,8 +16,10 @@ function canSync(status: InstanceStatus, resources: WebResource[]): boolean {
 }
 
 /** Whether a new authorization may help, although the app has one. */
-function isForbidden({ state, error }: ResourceStatus): boolean {
-  return state === 'failed' && troubleKind(error) === 'forbidden';
+function mayNeedAuthorization(resource: ResourceStatus): boolean {
+  const kind = troubleKind(resource.error);
+  if (resource.state === 'failed') return kind === 'forbidden' || kind === 'not renewed';
+  return isRetried(resource) && kind === 'not renewed';
 }
 
 /**
@@ -55,7 +58,7 @@ export function dashboardValues(
         'state.next': words.next !== '',
         notice: status.notice !== null,
         'action.sync': canSync(status, resources),
-        'action.authorize': aside.some(isForbidden),
+        'action.authorize': aside.some(mayNeedAuthorization),
         'action.delete': status.has_copy,
         'action.forget': !status.has_copy,
       },

@@ -2,7 +2,7 @@ import type { InstanceStatus, ResourceStatus } from '../../sync/status-types.ts'
 import type { WebResource } from '../web-dependencies.ts';
 import { formatAgo, formatAhead, instantOf, listOf } from './format.ts';
 import { type TroubleKind, troubleKind } from './trouble-kind.ts';
-import { isRetried, type NamedResource, waitingWords } from './waiting-words.ts';
+import { isRetried, type NamedResource, NOT_RENEWED_ADVICE, waitingWords } from './waiting-words.ts';
 
 /** Colours the state; words always say the same. */
 export type Tone = 'good' | 'busy' | 'wait' | 'warn' | 'bad' | 'off';
@@ -25,6 +25,7 @@ const FAILED_ADVICE: Partial<Record<TroubleKind, string>> = {
   forbidden:
     'The service does not let the app read that. Authorize the app again, as an administrator who may; if that does not help, ask the people who run the app.',
   refused: 'The service refuses what the app asks for: tell the people who run the app what stands below.',
+  'not renewed': NOT_RENEWED_ADVICE,
   app: 'The app itself had trouble: if it stays, tell the people who run the app.',
   'own logic': 'The people who run the app have to look.',
 };

@@ -7,6 +7,9 @@ import { type TroubleKind, troubleKind } from './trouble-kind.ts';
 /** How an error ends after which the service asked for a wait (src/sync/slice-failure.ts). */
 const ASKED_TO_WAIT = / It asked to wait before the next try\.$/;
 
+/** What somebody can do where the service refuses to renew the access: that may pass, or stay. */
+export const NOT_RENEWED_ADVICE = 'If it stays like this for hours, authorize the app again: that may help.';
+
 /** A resource with the title that it has on the page. */
 export interface NamedResource {
   title: string;
@@ -40,6 +43,14 @@ function retryWords(retried: NamedResource[], ahead: string): InstanceWords {
       label: 'Trying again',
       headline: 'The app itself has trouble.',
       next: `It tries again by itself, ${ahead}. If that does not help, the people who run the app have to look: what went wrong stands below.`,
+    };
+  }
+  if (of('not renewed').length > 0) {
+    return {
+      tone: 'warn',
+      label: 'Trying again',
+      headline: 'The service refuses to renew the app’s access.',
+      next: `The app tries again by itself, ${ahead}. ${NOT_RENEWED_ADVICE}`,
     };
   }
   const isAsked = retried.every(({ status }) => ASKED_TO_WAIT.test(status.error ?? ''));

@@ -84,12 +84,16 @@ it('does not call a resource finished that has stopped', () => {
   expect([ended('failed'), ended('idle')]).toEqual(['Stopped', 'Last finished']);
 });
 
-it('offers a new authorization where the service forbids a list, and only there', () => {
+it('offers a new authorization where the service forbids a list or refuses to renew the access, and only there', () => {
   const offered = (changes: Partial<ResourceStatus>) =>
     values({ resources: { contacts: resourceStatus(changes) } }).show['action.authorize'];
   expect(offered({ state: 'failed', error: 'The service refused the request (403: No).' })).toBe(true);
   expect(offered({ state: 'failed', error: 'The service refused the request (404).' })).toBe(false);
   expect(offered({})).toBe(false);
+  const error = "The service refuses to renew the app's access (403).";
+  expect(offered({ state: 'failed', error })).toBe(true);
+  expect(offered({ state: 'waiting', waiting_for: 'retry', error })).toBe(true);
+  expect(offered({ state: 'waiting', waiting_for: 'turn', error })).toBe(false);
 });
 
 describe('budget', () => {

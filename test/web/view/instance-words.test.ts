@@ -4,6 +4,7 @@ import type { Instance } from '../../../src/store/instances.ts';
 import { callOwnLogic } from '../../../src/sync/own-logic-call.ts';
 import type { SliceContext } from '../../../src/sync/slice-parts.ts';
 import type { InstanceStatus, ResourceStatus } from '../../../src/sync/status-types.ts';
+import { toRefreshError } from '../../../src/tokens/token-errors.ts';
 import { instanceWords } from '../../../src/web/view/instance-words.ts';
 import { at, instanceStatus, NOW, resourceStatus } from '../status-fixtures.ts';
 
@@ -75,6 +76,22 @@ describe('instanceWords', () => {
       headline: 'The service has trouble, and asked to wait.',
       next: 'The app tries again by itself, in 23 s. There is nothing to do.',
     });
+  });
+
+  it('says that a new authorization may help where the service refuses to renew the access', () => {
+    const { message } = toRefreshError(
+      new TypeError('unexpected answer', { cause: new Response(null, { status: 403 }) }),
+    );
+    const said = withContacts({
+      state: 'waiting',
+      waiting_for: 'retry',
+      waiting_until: at(23_000),
+      error: message,
+    });
+    expect(said.headline).toBe('The service refuses to renew the app’s access.');
+    expect(said.next).toMatch(/tries again by itself, in 23 s\..*hours.*[Aa]uthoriz/);
+    expect(said.next).not.toContain('nothing to do');
+    expect(withContacts({ state: 'failed', error: message }).next).toMatch(/hours.*[Aa]uthoriz/);
   });
 
   it('does not blame the service for the app’s own trouble', () => {
