@@ -1,8 +1,9 @@
 import { createRequire } from 'node:module';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { knownSecrets } from './logging/known-secrets.ts';
+import { plainArguments } from './logging/plain-arguments.ts';
+import { isError } from './logging/read-field.ts';
 import { redactLine } from './logging/redact-line.ts';
-import { redactValues } from './logging/redact-values.ts';
 import { serializeError } from './logging/serialize-error.ts';
 
 export type { Logger } from 'pino';
@@ -37,13 +38,15 @@ export function createLogger(
       level: config.logLevel,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: {
-        level: (label) => ({ level: label }),
-        log: (values) => redactValues(values) as Record<string, unknown>,
+      formatters: { level: (label) => ({ level: label }) },
+      // Of child loggers, instead of pino's own, which logs every field of an error.
+      serializers: { err: (error: unknown) => (isError(error) ? serializeError(error) : error) },
+      hooks: {
+        logMethod(given, log) {
+          log.apply(this, plainArguments(given) as Parameters<typeof log>);
+        },
+        streamWrite: redactLine,
       },
-      // Instead of pino's own, which logs every field of an error; the formatter has been there before, bar in child loggers.
-      serializers: { err: (error: unknown) => (error instanceof Error ? serializeError(error) : error) },
-      hooks: { streamWrite: redactLine },
     },
     wantsPretty ? (prettyStream(destination) ?? destination) : destination,
   );

@@ -4,7 +4,7 @@ import { installShutdown } from '../../src/runtime/shutdown.ts';
 
 /**
  * A process that stays until it is told to end; with `hang` as its argument longer, as something does not close; with
- * `throw` it throws where nobody catches it; with `touch` and a path it says
+ * `throw` it throws where nobody catches it, with `throw-odd` and `reject-odd` an error whose message is an object; with `touch` and a path it says
  * on the error output that it runs, and makes that file at its end.
  */
 const logger = createLogger({ logLevel: 'info', production: true });
@@ -23,3 +23,10 @@ if (what === 'throw') {
     throw new Error('nobody catches this');
   });
 }
+const odd = () => Object.assign(new Error('text'), { message: { error: 'quota' } });
+if (what === 'throw-odd') {
+  setImmediate(() => {
+    throw odd();
+  });
+}
+if (what === 'reject-odd') setImmediate(() => void Promise.reject(odd()));

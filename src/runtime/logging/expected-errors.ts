@@ -28,18 +28,25 @@ const REDIS_OUTAGE =
 /** Its cause says what was wrong. */
 const FETCH_FAILED = 'fetch failed';
 
+/** What tells them, as texts. */
+export interface ErrorWords {
+  name: string;
+  message: string;
+  code: unknown;
+}
+
 /**
  * Tells errors that come with the trade (the service refuses or does not answer, Redis or the database is away) from
  * those that somebody has to find in the code: only these need a stack.
  *
  * @param outer the errors that this one is the cause of, the outermost first
  */
-export function isExpected(error: Error, outer: readonly Error[]): boolean {
+export function isExpected(error: ErrorWords, outer: readonly ErrorWords[]): boolean {
   const isIntegrators = outer.some(({ name }) => name === 'OwnLogicError');
   if (EXPECTED_NAMES.has(error.name)) return !isIntegrators || /^(?:Service|OwnLogic)/.test(error.name);
   // Whatever else the own logic threw is the integrator's to find.
   if (isIntegrators) return false;
-  const code: unknown = Reflect.get(error, 'code');
+  const { code } = error;
   if (typeof code === 'string' && (EXPECTED_CODE.test(code) || DATABASE_OUTAGE.test(code))) return true;
   if (REDIS_OUTAGE.test(error.message) || error.message === FETCH_FAILED) return true;
   // An answer that is no JSON.
@@ -53,6 +60,6 @@ export function isExpected(error: Error, outer: readonly Error[]): boolean {
 }
 
 /** Unexpected trouble goes on as a ServiceError that repeats what it says. */
-function isAppsOwn({ message }: Error): boolean {
+function isAppsOwn({ message }: ErrorWords): boolean {
   return message.startsWith('The app itself had trouble');
 }
