@@ -101,7 +101,7 @@ describe('values', () => {
       PUBLIC_URL: 'https://app.example.com/',
       DATABASE_URL: 'file:///var/lib/app.db',
       TOKEN_KEYS: `b:${KEY_B}, a:${KEY_A}`,
-      OPERATOR_PASSWORD: 'a long password',
+      OPERATOR_PASSWORD: 'a long word of the operator',
       SYNC_INTERVAL_MINUTES: '0.5',
       LOG_LEVEL: 'silent',
       SANDBOX_WINDOW_MS: '2000',
@@ -124,7 +124,7 @@ describe('values', () => {
       databaseUrl: 'file:/var/lib/app.db',
       redisUrl: 'redis://redis:6379',
       sessionSecret: PRODUCTION.SESSION_SECRET,
-      operatorPassword: 'a long password',
+      operatorPassword: 'a long word of the operator',
       syncIntervalMs: 30_000,
       logLevel: 'silent',
       sandbox: {
