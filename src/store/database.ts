@@ -1,9 +1,10 @@
-import { mkdirSync, statSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { Kysely, sql, type Transaction } from 'kysely';
 import { isBusy } from './busy.ts';
+import { checkOwnDatabase } from './existing-file.ts';
 import { isKnownMigration, migrate } from './migrate.ts';
 import { type NewerSchemaError, SchemaWatch } from './newer-schema.ts';
 import { Patience } from './patience.ts';
@@ -229,15 +230,10 @@ export async function openDatabase(url: string, onWait?: (waitedMs: number) => v
 /**
  * Opens the SQLite file of a `file:` URL as {@link openDatabase} does, for a command that is about what is in it.
  *
- * @throws Error that says what to do when there is no file, or an empty one: none is made
+ * @throws Error that says what to do when it is no database of this app: none is made, and nothing is changed
  */
 export async function openExistingDatabase(url: string): Promise<Database> {
-  const path = resolve(pathOf(url));
-  if (!statSync(path, { throwIfNoEntry: false })?.size) {
-    throw new Error(
-      `There is no database in ${path}: set DATABASE_URL to that of the app's other processes. Nothing was done.`,
-    );
-  }
+  checkOwnDatabase(resolve(pathOf(url)));
   return openDatabase(url);
 }
 
