@@ -34,6 +34,12 @@ export interface RequestFacts {
 /** A question mark, also encoded, once or several times over: who encoded it, meant a query all the same. */
 const QUERY_MARK = /\?|%(?:25)*3f/i;
 
+/** A slash, also encoded likewise. */
+const SLASH = /\/|%(?:25)*2f/gi;
+
+/** So many parts of a path are logged as they came: instance and list are among them, and no record's id is. */
+const SHOWN_PARTS = 3;
+
 /** The path of an address as it came, without the query, which may carry codes and searches. */
 function pathOf(address: string): string {
   const end = address.search(QUERY_MARK);
@@ -48,8 +54,20 @@ function routeOf(req: Request, path: string): string {
 }
 
 /**
+ * The path as it is logged. What comes behind the parts that say which instance and which list is a record's id, which is
+ * the service's to choose, like all of a record: the name that the route has for it stands there, if there is a route.
+ */
+function shownPath(req: Request, path: string): string {
+  const end = [...path.matchAll(SLASH)][SHOWN_PARTS]?.index;
+  if (end === undefined) return cutPath(path, LONGEST_PATH);
+  const pattern = req.baseUrl === '' ? routeOf(req, path).split('/') : [];
+  const names = pattern.slice(1 + SHOWN_PARTS);
+  return cutPath(`${path.slice(0, end)}/${names.join('/') || '…'}`, LONGEST_PATH);
+}
+
+/**
  * Gives every request an id (taken from `x-request-id` when that is sane) and a logger that carries it,
- * and writes one line when the answer has gone: never a query, a cookie or a body.
+ * and writes one line when the answer has gone: never a query, a cookie, a body or a record's id.
  *
  * @param onRequest called once a request, when it is over
  */
@@ -69,7 +87,7 @@ export function requestLog(logger: Logger, onRequest?: (facts: RequestFacts) => 
       onRequest?.({ method: req.method, route: routeOf(req, path), status, durationMs });
       const facts = {
         method: req.method,
-        path: cutPath(path, LONGEST_PATH),
+        path: shownPath(req, path),
         status,
         ms: Math.round(durationMs),
         ...(res.writableFinished ? {} : { aborted: true }),

@@ -78,6 +78,24 @@ describe('the line of a request', () => {
     expect(web.log.text()).not.toContain('hush');
   });
 
+  it.each([
+    ['/instances/ins_log/contacts/hush-A1b2', '/instances/ins_log/contacts/:recordId'],
+    ['/instances/ins_log/contacts/hush-A1b2/', '/instances/ins_log/contacts/:recordId'],
+    ['/INSTANCES/ins_log/Contacts/hush-A1b2', '/INSTANCES/ins_log/Contacts/:recordId'],
+    ['/instances/ins_log/contacts/a%2Fhush%252Fb', '/instances/ins_log/contacts/:recordId'],
+    ['/instances/ins_log/contacts/hush/of/nobody', '/instances/ins_log/contacts/…'],
+    ['/instances/ins_log%2Fcontacts%252fhush-A1b2', '/instances/ins_log%2Fcontacts/…'],
+    ['/%2finstances/ins_log/contacts/hush-A1b2', '/%2finstances/ins_log/…'],
+    ['/instances/ins_log/contacts?record=hush-A1b2', '/instances/ins_log/contacts'],
+    ['/instances/ins_log/contacts', '/instances/ins_log/contacts'],
+  ])('holds no id of a record: %s', async (path, shown) => {
+    const browser = web.browser();
+    await install(browser, 'ins_log');
+    await factsOf(1, () => browser.get(path));
+    expect(web.log.lines.map((line) => line.path)).toContain(shown);
+    expect(web.log.text()).not.toContain('hush');
+  });
+
   it('names instance and request as the lines of the workers do', () => {
     const installed = web.log.lines.find(({ msg }) => msg === 'installed');
     expect(installed).toMatchObject({ instanceId: 'ins_measured', requestId: expect.any(String) });
