@@ -15,6 +15,8 @@ export interface ListPage {
   texts: Buffer[];
   /** Address of the next page; null, and only null, is the end. */
   next: string | null;
+  /** Whether an id of an item gives a secret of the app away; absent where none was in play. */
+  isSecret?: (id: string) => boolean;
 }
 
 /**

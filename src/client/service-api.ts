@@ -8,6 +8,7 @@ import { type ListPage, readListPage } from './list-page.ts';
 import { type AllowedOrigins, refuseSecrets } from './next-address.ts';
 import { readRateHeaders } from './rate-headers.ts';
 import { refusalOf } from './refusal.ts';
+import { secretIds } from './secret-ids.ts';
 import type { ServiceClock } from './service-clock.ts';
 import type { Transport } from './transport.ts';
 
@@ -77,7 +78,8 @@ export class ServiceApi {
   ): Promise<{ page: ListPage; admission: Admission | undefined }> {
     const { transport, givesSecretAway } = this.#parts;
     const read = ({ body, bytes }: HttpAnswer) => {
-      const page = readListPage(body, bytes);
+      const page: ListPage = readListPage(body, bytes);
+      page.isSecret = secretIds({ results: page.results, bytes }, accessToken, givesSecretAway);
       if (page.next !== null) refuseSecrets(page.next, accessToken, givesSecretAway);
       check?.(page.next);
       return { read: page, leadsOn: page.next !== null };

@@ -6,6 +6,8 @@ export interface PageTexts {
   results: readonly unknown[];
   /** The text of each of them in UTF-8, as the service sent it, on one line. */
   texts: readonly Buffer[];
+  /** Whether an id gives a secret of the app away, so that it can be none. */
+  isSecret?: (id: string) => boolean;
 }
 
 /** A record of a page that the copy can keep. */
@@ -37,7 +39,7 @@ const EMPTY = Buffer.alloc(0);
 const MARK = '#';
 
 /** The records of a page by their ids; of a record that is there twice, the last one. */
-export function readItems({ results, texts }: PageTexts): {
+export function readItems({ results, texts, isSecret }: PageTexts): {
   items: Map<string, PageItem>;
   unusable: UnusableItem[];
 } {
@@ -45,7 +47,9 @@ export function readItems({ results, texts }: PageTexts): {
   const unusable: UnusableItem[] = [];
   for (let place = 0; place < results.length; place++) {
     const text = texts[place] ?? EMPTY;
-    const found = readId(results[place], text);
+    let found = readId(results[place], text);
+    if (typeof found === 'string' && isSecret?.(found))
+      found = { reason: 'Its id holds a secret of the app.' };
     if (typeof found === 'string') items.set(found, { place, id: found, text, hash: documentHash(text) });
     else unusable.push({ text: text.toString(), reason: found.reason });
   }
