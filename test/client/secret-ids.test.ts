@@ -45,12 +45,7 @@ test('on a page that holds the token, an id that holds any secret in any form is
 });
 
 test('on any other page no id is read for it, whatever it is', () => {
-  const page = told(
-    [`{"id":"${base64(token)}"}`, `{"id":"${other}"}`, '{"id":"cnt_1"}', '{"id":7}', '{}', 'null'].slice(
-      0,
-      5,
-    ),
-  );
+  const page = told([`{"id":"${base64(token)}"}`, `{"id":"${other}"}`, '{"id":"cnt_1"}', '{"id":7}', '{}']);
   expect(page.ids).toEqual([]);
   expect(page.read()).toBe(0);
 });
