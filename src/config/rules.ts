@@ -114,7 +114,8 @@ function reportProduction(given: GivenValues, isSet: (name: VariableName) => boo
 /** What tells that a secret is none, as a part of a sentence that does not show it. */
 function weaknessOf(secret: string, fewestDifferent: number): string | undefined {
   if (/^<.*>$/s.test(secret.trim())) return 'is a placeholder, not a secret';
-  if (holdsPlaceholder(secret)) return 'holds words of a placeholder, such as "password" or "change me"';
+  if (holdsPlaceholder(secret))
+    return 'holds words of a placeholder or a row of keys, such as "change me", "password" or "12345678"';
   if (secret.trim() !== secret) return 'must not begin or end with a blank';
   return new Set(secret).size < fewestDifferent ? 'is not random' : undefined;
 }
