@@ -5,26 +5,33 @@ import { UNSTARTED } from './run-start.ts';
 import type { Schema } from './schema.ts';
 
 /**
- * Ends an instance's access: its state, its tokens, its runs, and that its copy goes, if that is asked for. All in one
- * transaction, as a process may stand still or end between two: a disconnected instance never keeps tokens that nobody
+ * Ends an instance's access: its state, its tokens, its runs, what browsers see of it, and that its copy goes, if that is
+ * asked for. All in one transaction, as a process may stand still or end between two: a disconnected instance never keeps tokens that nobody
  * would look for any more, and what is installed and copied afterwards is none of this disconnect's.
  *
  * @param options.deleteData the copy is to be removed: whoever finishes the removal takes it out afterwards
+ * @returns the access generation that begins with it; undefined when there is no such instance
  */
 export function disconnectInstance(
   db: Database,
   instanceId: string,
   { deleteData = false }: { deleteData?: boolean } = {},
-): Promise<void> {
+): Promise<number | undefined> {
   return db.durably(async (transaction) => {
-    await transaction
+    const instance = await transaction
       .updateTable('instances')
-      .set({ status: 'disconnected', notice: null })
+      .set((old) => ({
+        status: 'disconnected',
+        notice: null,
+        access_generation: old('access_generation', '+', 1),
+      }))
       .where('id', '=', instanceId)
-      .execute();
+      .returning('access_generation')
+      .executeTakeFirst();
     await transaction.deleteFrom('tokens').where('instance_id', '=', instanceId).execute();
     await endRuns(transaction, instanceId);
     if (deleteData) await beginRemoval(transaction, instanceId);
+    return instance?.access_generation;
   });
 }
 

@@ -18,6 +18,29 @@ export class InstanceStore {
     return this.#db.selectFrom('instances').selectAll().where('id', '=', id).executeTakeFirst();
   }
 
+  /** In which generation browsers see an instance; undefined when there is none. */
+  async accessGeneration(id: string): Promise<number | undefined> {
+    const found = this.#db.selectFrom('instances').select('access_generation').where('id', '=', id);
+    return (await found.executeTakeFirst())?.access_generation;
+  }
+
+  /**
+   * Begins the next access generation of an instance: no session sees it any more but those that are let into this one.
+   *
+   * @returns the generation; undefined when there is no such instance
+   */
+  async endAccess(id: string): Promise<number | undefined> {
+    const result = await this.#db.durably((transaction) =>
+      transaction
+        .updateTable('instances')
+        .set((old) => ({ access_generation: old('access_generation', '+', 1) }))
+        .where('id', '=', id)
+        .returning('access_generation')
+        .executeTakeFirst(),
+    );
+    return result?.access_generation;
+  }
+
   /** Some of all, the oldest first. */
   list({ offset, limit }: { offset: number; limit: number }): Promise<Instance[]> {
     const all = this.#db.selectFrom('instances').selectAll().orderBy('installed_at').orderBy('id');

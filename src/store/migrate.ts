@@ -12,6 +12,7 @@ import * as keyChecks from './migrations/0007-key-checks.ts';
 import * as stuckRuns from './migrations/0008-stuck-runs.ts';
 import * as disjointRanges from './migrations/0009-disjoint-ranges.ts';
 import * as inDoubt from './migrations/0010-in-doubt.ts';
+import * as accessGeneration from './migrations/0011-access-generation.ts';
 import { NewerSchemaError } from './newer-schema.ts';
 import type { Schema } from './schema.ts';
 
@@ -27,6 +28,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0008-stuck-runs': stuckRuns,
   '0009-disjoint-ranges': disjointRanges,
   '0010-in-doubt': inDoubt,
+  '0011-access-generation': accessGeneration,
 };
 
 /** How soon the write lock is tried again, in milliseconds. */

@@ -11,6 +11,8 @@ export interface InstanceTable {
   /** Why the instance needs attention, or null. */
   notice: string | null;
   installed_at: number;
+  /** A browser's session sees the instance in the generation in which it installed it, and in no later one. */
+  access_generation: Generated<number>;
 }
 
 /** The tokens of an instance: sealed, with the moments of their lives in the service's time. */

@@ -83,7 +83,16 @@ export class TokenStore {
         .onConflict((conflict) =>
           conflict
             .column('id')
-            .doUpdateSet(awake)
+            .doUpdateSet((old) => ({
+              ...awake,
+              // Who has disconnected it sees it as it was then, and not what somebody else installs afterwards.
+              access_generation: old
+                .case()
+                .when('instances.status', '=', 'disconnected')
+                .then(old('instances.access_generation', '+', 1))
+                .else(old.ref('instances.access_generation'))
+                .end(),
+            }))
             .where((where) =>
               where.or([
                 where('instances.status', 'not in', ['active', 'paused']),
@@ -241,7 +250,7 @@ export class TokenStore {
   }
 
   /** Ends an instance's access, as {@link disconnectInstance} does. */
-  disconnect(instanceId: string, options?: { deleteData?: boolean }): Promise<void> {
+  disconnect(instanceId: string, options?: { deleteData?: boolean }): Promise<number | undefined> {
     return disconnectInstance(this.#db, instanceId, options);
   }
 

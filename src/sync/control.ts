@@ -6,7 +6,7 @@ import type { RunKey, RunStore } from '../store/runs.ts';
 import type { TokenStore } from '../store/tokens.ts';
 import type { Resource } from './resources.ts';
 import type { StatusReader } from './status.ts';
-import type { InstanceControl, InstanceStatus } from './status-types.ts';
+import type { DisconnectOptions, InstanceControl, InstanceStatus } from './status-types.ts';
 
 /** What an administrator's buttons work with. */
 export interface ControlParts {
@@ -79,11 +79,20 @@ export class SyncControl implements InstanceControl {
     await this.#parts.enqueue(keys);
   }
 
-  async disconnect(instanceId: string, options: { deleteData: boolean }): Promise<void> {
+  accessGeneration(instanceId: string): Promise<number | undefined> {
+    return this.#parts.instances.accessGeneration(instanceId);
+  }
+
+  endAccess(instanceId: string): Promise<number | undefined> {
+    return this.#parts.instances.endAccess(instanceId);
+  }
+
+  async disconnect(instanceId: string, { deleteData, onEnded }: DisconnectOptions): Promise<void> {
     const { tokens, records } = this.#parts;
     // From here on no page of the instance can be asked for or written any more.
-    await tokens.disconnect(instanceId, options);
+    const accessGeneration = await tokens.disconnect(instanceId, { deleteData });
+    await onEnded?.(accessGeneration);
     // The workers finish it if this process ends; what a new install copies begins when it is through.
-    if (options.deleteData) await records.finishRemoval(instanceId);
+    if (deleteData) await records.finishRemoval(instanceId);
   }
 }

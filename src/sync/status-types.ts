@@ -88,6 +88,13 @@ export interface InstanceStatus {
   resources: Record<string, ResourceStatus>;
 }
 
+/** How an instance is disconnected. */
+export interface DisconnectOptions {
+  deleteData: boolean;
+  /** Told the access generation that begins, before the records are deleted, which may take minutes. */
+  onEnded?: (accessGeneration: number | undefined) => Promise<void>;
+}
+
 /** What an administrator does to an instance, and what the pages read. */
 export interface InstanceControl {
   status(instanceId: string): Promise<InstanceStatus | undefined>;
@@ -96,6 +103,10 @@ export interface InstanceControl {
   resume(instanceId: string): Promise<void>;
   /** Hands what is parked to the own logic once more, at once. */
   retryParked(instanceId: string): Promise<void>;
-  /** Deletes the tokens and stops everything; with `deleteData` the copied records too. */
-  disconnect(instanceId: string, options: { deleteData: boolean }): Promise<void>;
+  /** In which generation browsers see it: what ends their access begins a new one. Undefined when there is none. */
+  accessGeneration(instanceId: string): Promise<number | undefined>;
+  /** Ends the access of every browser. Answers the generation that begins. */
+  endAccess(instanceId: string): Promise<number | undefined>;
+  /** Deletes the tokens, stops everything and ends every browser's access; with `deleteData` the copied records too. */
+  disconnect(instanceId: string, options: DisconnectOptions): Promise<void>;
 }

@@ -23,6 +23,7 @@ export class FakeDomain {
   /** What else the browsing of records answers. */
   counts = { hasMore: false, pending: 0, isShortened: false };
   #states = 0;
+  readonly #generations = new Map<string, number>();
 
   readonly installer: Installer = {
     start: (session) => {
@@ -53,8 +54,14 @@ export class FakeDomain {
     retryParked: async (id) => void this.calls.push(`retry ${id}`),
     pause: async (id) => this.#change('pause', id, { status: 'paused' }),
     resume: async (id) => this.#change('resume', id, { status: 'active' }),
-    disconnect: async (id, { deleteData }) => {
+    accessGeneration: async (id) => this.#generations.get(id) ?? 1,
+    endAccess: async (id) => {
+      this.calls.push(`end access ${id}`);
+      return this.#nextGeneration(id);
+    },
+    disconnect: async (id, { deleteData, onEnded }) => {
       this.#change(deleteData ? 'disconnect and delete' : 'disconnect', id, { status: 'disconnected' });
+      await onEnded?.(this.#nextGeneration(id));
     },
   };
 
@@ -74,6 +81,12 @@ export class FakeDomain {
 
   #of(id: string, resource: string): StoredRecord[] {
     return this.records.get(`${id}/${resource}`) ?? [];
+  }
+
+  #nextGeneration(id: string): number {
+    const next = (this.#generations.get(id) ?? 1) + 1;
+    this.#generations.set(id, next);
+    return next;
   }
 
   #change(call: string, id: string, change: Partial<InstanceStatus>): void {
