@@ -2,27 +2,25 @@ import { createHash } from 'node:crypto';
 import type { Request, Response } from 'express';
 import type { SessionData } from 'express-session';
 import { InstallError } from '../install/install-types.ts';
-import { RedisLock } from '../tokens/lock.ts';
 import { BegunInstalls } from './begun-install.ts';
+import { explainError } from './error-explain.ts';
+import { grantAccess, type InstanceAccess, mayAccess } from './instance-access.ts';
 import { claimOnce, within } from './redis-session-client.ts';
 import { SESSION_PREFIX, sessionCookie } from './session.ts';
 import {
   adoptSession,
   disownSession,
   refreshSession,
-  rememberInstance,
   replaceSession,
   saveSession,
 } from './session-actions.ts';
-import { inChangeTurn, sentEndedSession } from './session-changes.ts';
+import { inChangeTurn, inReplacementTurn, sentEndedSession } from './session-changes.ts';
 import { takeRenewal } from './session-cookie.ts';
 import type { WebDependencies } from './web-dependencies.ts';
+import { WebError } from './web-error.ts';
 
 /** Longer than a state can live. */
 const CLAIM_SECONDS = 15 * 60;
-
-/** How long one callback of a session may keep the next one waiting, in milliseconds; a few seconds if its process dies. */
-const TURN_MS = 60_000;
 
 /** How long a browser that has missed the answer may come for it again. */
 const HANDOVER_SECONDS = 60;
@@ -30,9 +28,9 @@ const HANDOVER_SECONDS = 60;
 /** Callbacks that a session remembers: enough for the tabs that somebody may go back to. */
 const MAX_FINISHED_INSTALLS = 10;
 
-type Parts = Pick<WebDependencies, 'redis' | 'installer' | 'sessionSecret' | 'publicUrl'>;
+type Parts = Pick<WebDependencies, 'redis' | 'installer' | 'control' | 'sessionSecret' | 'publicUrl'>;
 
-type InstalledSession = Pick<SessionData, 'instances' | 'pendingInstalls' | 'finishedInstalls' | 'flash'>;
+type InstalledSession = InstanceAccess & Pick<SessionData, 'pendingInstalls' | 'finishedInstalls' | 'flash'>;
 
 /** What became of a callback: the instance that it leads to, or that the browser has to ask again. */
 export type CallbackOutcome = { instanceId: string; isNew: boolean } | 'ask again';
@@ -52,12 +50,10 @@ function digest(...parts: string[]): string {
  */
 export class InstallCallback {
   readonly #deps: Parts;
-  readonly #lock: RedisLock;
   readonly #begun: BegunInstalls;
 
   constructor(deps: Parts) {
     this.#deps = deps;
-    this.#lock = new RedisLock(deps.redis);
     this.#begun = new BegunInstalls(deps.sessionSecret, deps.publicUrl.startsWith('https:'));
   }
 
@@ -80,9 +76,9 @@ export class InstallCallback {
 
   /** @throws InstallError */
   async finish(req: Request, res: Response, query: URLSearchParams): Promise<CallbackOutcome> {
-    const isKnownHere = earlierInstance(req, query) !== undefined;
+    const isKnownHere = (await this.#earlierInstance(req, query)) !== undefined;
     if (!isKnownHere && (await this.#handOver(req, query)) === 'ended') return 'ask again';
-    const earlier = earlierInstance(req, query);
+    const earlier = await this.#earlierInstance(req, query);
     if (earlier !== undefined) return { instanceId: earlier, isNew: false };
     if (await this.#hasToAskAgain(req)) return 'ask again';
     const state = query.get('state') ?? '';
@@ -91,7 +87,7 @@ export class InstallCallback {
     if (begun === undefined && !isPending(req, state)) {
       return { instanceId: await this.#deps.installer.finish(req.session, query), isNew: true };
     }
-    return this.#lock.hold(`install:{${digest(req.sessionID)}}:turn`, TURN_MS, async () => {
+    return inReplacementTurn(this.#deps.redis, req.sessionID, async () => {
       const wasKnown = isKnown(req);
       if (!(await refreshSession(req)) && wasKnown) {
         disownSession(req);
@@ -116,11 +112,16 @@ export class InstallCallback {
       });
       throw error;
     }
-    await this.#change(req, async () => {
+    const entered = this.#change(req, async () => {
       // What other tabs did meanwhile is kept, and what was ended meanwhile stays so: somebody has logged out.
-      const before = (await refreshSession(req)) ? req.session : {};
-      spend(before, state);
-      await this.#enterWithNewId(req, before, instanceId, query);
+      if (await refreshSession(req)) {
+        spend(req.session, state);
+        if (await this.#enterWithNewId(req, req.session, instanceId, query)) return;
+      }
+      await this.#enterWithNewId(req, undefined, instanceId, query);
+    });
+    await entered.catch((error: unknown) => {
+      throw explainUnseen(error);
     });
     return instanceId;
   }
@@ -131,32 +132,57 @@ export class InstallCallback {
     throw new InstallError('state', 'This consent page has been used before.');
   }
 
-  /** A session id that somebody planted before the install must not see what the install brings. */
+  /**
+   * A session id that somebody planted before the install must not see what the install brings.
+   *
+   * @param before the session until now, if it is kept anywhere
+   * @returns false when that has ended meanwhile
+   */
   async #enterWithNewId(
     req: Request,
-    before: InstalledSession,
+    before: InstalledSession | undefined,
     instanceId: string,
     query: URLSearchParams,
-  ): Promise<void> {
-    const { instances, pendingInstalls, finishedInstalls = [] } = before;
+  ): Promise<boolean> {
+    const { pendingInstalls, finishedInstalls = [] } = before ?? {};
     const finished = {
       stateDigest: digest(query.get('state') ?? ''),
       codeDigest: digest(query.get('code') ?? ''),
       instanceId,
     };
     const installed: InstalledSession = {
-      instances: rememberInstance(instances, instanceId),
+      ...grantAccess(before ?? {}, instanceId, await this.#deps.control.accessGeneration(instanceId)),
       ...(pendingInstalls?.length ? { pendingInstalls } : {}),
       finishedInstalls: [finished, ...finishedInstalls].slice(0, MAX_FINISHED_INSTALLS),
       flash: { tone: 'good', text: 'Authorized. The sync is on its way.' },
     };
     const name = handoverName(req, query);
-    await replaceSession(
-      req,
-      installed,
-      name === undefined ? undefined : { name, seconds: HANDOVER_SECONDS },
-    );
-    await takeRenewal(this.#deps.redis, req.sessionID);
+    const isReplaced = await replaceSession(req, installed, {
+      isKept: before !== undefined,
+      pointer: name === undefined ? undefined : { name, seconds: HANDOVER_SECONDS },
+    });
+    if (isReplaced) await takeRenewal(this.#deps.redis, req.sessionID);
+    return isReplaced;
+  }
+
+  /**
+   * Where the same callback led before, if this session has been here with it: a reload, or the back button.
+   *
+   * @throws InstallError `state` when a spent state comes with another code: somebody went back to the consent
+   * page and approved it once more, maybe for another company, which the earlier instance is not
+   */
+  async #earlierInstance(req: Request, query: URLSearchParams): Promise<string | undefined> {
+    const stateDigest = digest(query.get('state') ?? '');
+    const finished = req.session.finishedInstalls?.find((install) => install.stateDigest === stateDigest);
+    if (!finished) return undefined;
+    if (finished.codeDigest !== digest(query.get('code') ?? '')) {
+      throw new InstallError(
+        'state',
+        'This consent page has been used before, for an install that is finished.',
+      );
+    }
+    const { instanceId } = finished;
+    return (await mayAccess(req.session, instanceId, this.#deps.control)) ? instanceId : undefined;
   }
 
   /** Leads who missed the answer into the session that it was for. */
@@ -183,6 +209,23 @@ export class InstallCallback {
   }
 }
 
+/** Where a store is away after the install the page says what became of that, and what a reload may lead to. */
+function explainUnseen(error: unknown): unknown {
+  const { status, title, retryAfterSeconds } = explainError(error);
+  if (status !== 503) return error;
+  return new WebError(
+    status,
+    title,
+    'The company is installed, but the app cannot reach its own store at the moment to show it in this browser. Nothing is lost.',
+    {
+      advice:
+        'Wait a few seconds, then reload the page. If it says that this install cannot be finished, install again to see the company here.',
+      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+      cause: error,
+    },
+  );
+}
+
 /** Whether the browser came with a session that holds something, which another request may replace meanwhile. */
 function isKnown(req: Request): boolean {
   return req.session.instances !== undefined || req.session.pendingInstalls !== undefined;
@@ -199,24 +242,4 @@ function spend(session: InstalledSession, state: string): void {
 function handoverName(req: Request, query: URLSearchParams): string | undefined {
   const [cookie, state, code] = [sessionCookie(req), query.get('state'), query.get('code')];
   return cookie && state && code ? `install-session:${digest(cookie, state, code)}` : undefined;
-}
-
-/**
- * Where the same callback led before, if this session has been here with it: a reload, or the back button.
- *
- * @throws InstallError `state` when a spent state comes with another code: somebody went back to the consent
- * page and approved it once more, maybe for another company, which the earlier instance is not
- */
-function earlierInstance(req: Request, query: URLSearchParams): string | undefined {
-  const { finishedInstalls = [], instances = [] } = req.session;
-  const stateDigest = digest(query.get('state') ?? '');
-  const finished = finishedInstalls.find((install) => install.stateDigest === stateDigest);
-  if (!finished) return undefined;
-  if (finished.codeDigest !== digest(query.get('code') ?? '')) {
-    throw new InstallError(
-      'state',
-      'This consent page has been used before, for an install that is finished.',
-    );
-  }
-  return instances.includes(finished.instanceId) ? finished.instanceId : undefined;
 }

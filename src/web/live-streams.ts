@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express';
-import type { InstanceStatus } from '../sync/status-types.ts';
+import type { InstanceControl, InstanceStatus } from '../sync/status-types.ts';
+import { mayAccess } from './instance-access.ts';
 import { InstanceFeed, type Presented } from './instance-feed.ts';
 import { WebError } from './web-error.ts';
 
@@ -25,8 +26,8 @@ const DEFAULTS: LiveOptions = {
 /** How long a browser waits before it connects again. */
 const RECONNECT_MS = 3_000;
 
-/** Reads one instance; undefined when it is gone. */
-export type ReadInstance = (instanceId: string) => Promise<InstanceStatus | undefined>;
+/** What reads an instance, and who may see it. */
+export type WatchedInstances = Pick<InstanceControl, 'status' | 'accessGeneration'>;
 /** Makes one feed's way from a status to what is sent. */
 export type MakePresenter = () => (status: InstanceStatus) => Presented;
 
@@ -36,24 +37,24 @@ export type MakePresenter = () => (status: InstanceStatus) => Presented;
  */
 export class LiveStreams {
   readonly #options: LiveOptions;
-  readonly #read: ReadInstance;
+  readonly #control: WatchedInstances;
   readonly #makePresenter: MakePresenter;
   readonly #trouble: Presented;
   readonly #feeds = new Map<string, InstanceFeed>();
   readonly #perSession = new Map<string, number>();
-  /** Open streams, with the session that each belongs to. */
-  readonly #open = new Map<Response, string>();
+  /** Open streams, with the session and the instance that each belongs to. */
+  readonly #open = new Map<Response, { sessionId: string; instanceId: string }>();
   #closed = false;
 
   /** @param trouble what watchers get while their instance cannot be read */
   constructor(
-    read: ReadInstance,
+    control: WatchedInstances,
     makePresenter: MakePresenter,
     trouble: Presented,
     options: Partial<LiveOptions> = {},
   ) {
     this.#options = { ...DEFAULTS, ...options };
-    this.#read = read;
+    this.#control = control;
     this.#makePresenter = makePresenter;
     this.#trouble = trouble;
   }
@@ -69,7 +70,7 @@ export class LiveStreams {
     const sessionId = req.sessionID;
     this.#admit(sessionId);
     this.#perSession.set(sessionId, (this.#perSession.get(sessionId) ?? 0) + 1);
-    this.#open.set(res, sessionId);
+    this.#open.set(res, { sessionId, instanceId });
     const feed = this.#feedOf(instanceId, res);
     // `no-transform` and X-Accel-Buffering keep proxies from collecting events before they pass them on.
     res.status(200).set({
@@ -82,9 +83,14 @@ export class LiveStreams {
       // A browser that has taken nothing in since the last time will not come back.
       if (res.writableNeedDrain) res.destroy();
       else res.write(': still here\n\n');
-      // The session may have ended at another process.
+      // The session, or what it sees, may have ended at another process.
       req.sessionStore.get(sessionId, (error, session) => {
-        if (!error && !session?.instances?.includes(instanceId)) res.end();
+        if (error) return;
+        mayAccess(session ?? {}, instanceId, this.#control).then(
+          (may) => may || res.end(),
+          // The database is away: the next sign of life tells.
+          () => undefined,
+        );
       });
     }, this.#options.keepAliveMs);
     res.once('close', () => {
@@ -102,7 +108,12 @@ export class LiveStreams {
 
   /** Ends the streams of a session that is over; those at other processes end at their next sign of life. */
   endSession(sessionId: string): void {
-    for (const [res, owner] of this.#open) if (owner === sessionId) res.end();
+    for (const [res, owner] of this.#open) if (owner.sessionId === sessionId) res.end();
+  }
+
+  /** Ends the streams of an instance whose access has ended: browsers that still may see it come back. */
+  endInstance(instanceId: string): void {
+    for (const [res, owner] of this.#open) if (owner.instanceId === instanceId) res.end();
   }
 
   #admit(sessionId: string): void {
@@ -127,7 +138,7 @@ export class LiveStreams {
     const known = this.#feeds.get(instanceId);
     if (known) return known;
     const feed = new InstanceFeed({
-      read: () => this.#read(instanceId),
+      read: () => this.#control.status(instanceId),
       present: this.#makePresenter(),
       trouble: this.#trouble,
       intervalMs: this.#options.intervalMs,

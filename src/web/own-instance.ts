@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 import type { InstanceControl, InstanceStatus } from '../sync/status-types.ts';
+import { mayAccess } from './instance-access.ts';
 import { notFound } from './web-error.ts';
 
 /** One value of the path; Express allows several under one name, these routes do not. */
@@ -9,23 +10,23 @@ export function pathValue(req: Request, name: string): string {
 }
 
 /**
- * The id in the path, if this session installed that instance.
+ * The id in the path, if this session sees that instance.
  *
  * @throws WebError 404 otherwise, alike for an instance of somebody else and for none
  */
-export function ownInstanceId(req: Request): string {
+export async function ownInstanceId(req: Request, control: InstanceControl): Promise<string> {
   const id = pathValue(req, 'id');
-  if (!req.session.instances?.includes(id)) throw notFound();
+  if (!(await mayAccess(req.session, id, control))) throw notFound();
   return id;
 }
 
 /**
  * The state of this session's instance.
  *
- * @throws WebError 404 when the session did not install it, or when it is gone
+ * @throws WebError 404 when the session does not see it, or when it is gone
  */
 export async function ownInstance(req: Request, control: InstanceControl): Promise<InstanceStatus> {
-  const status = await control.status(ownInstanceId(req));
+  const status = await control.status(await ownInstanceId(req, control));
   if (!status) throw notFound();
   return status;
 }

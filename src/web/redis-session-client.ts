@@ -1,26 +1,23 @@
 import type { Redis } from 'ioredis';
+import {
+  endAtOnce,
+  endedName,
+  redisNow,
+  replaceAtOnce,
+  type SessionReplacement,
+} from './session-replacement.ts';
 import { StoreUnavailableError } from './web-error.ts';
 
 /** A person is waiting: a page that says "try again" beats one that never comes. */
 const SESSION_STORE_TIMEOUT_MS = 2_000;
 
-/** How long it is remembered that a session has ended: longer than any request that was under way then, in seconds. */
-const ENDED_SECONDS = 15 * 60;
+/** What is left of that for the answer to a command that must not run any more once nobody waits for it. */
+const ANSWER_MS = 200;
 
 // A request that had read the session before its end must not bring it back.
 const SET_UNLESS_ENDED = `
 if redis.call('EXISTS', KEYS[2]) == 1 then return false end
 return redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])`;
-
-/** A session that takes the place of one that ends. */
-export interface SessionReplacement {
-  endedKey: string;
-  key: string;
-  value: string;
-  seconds: number;
-  /** A name that leads to the key for a while. */
-  pointer?: { name: string; seconds: number } | undefined;
-}
 
 /** The part of node-redis' client that connect-redis calls for one session, and what is done to two at once. */
 export interface SessionClient {
@@ -32,7 +29,8 @@ export interface SessionClient {
   ): Promise<string | null>;
   expire(key: string, seconds: number): Promise<number>;
   del(keys: string[]): Promise<number>;
-  replace(replacement: SessionReplacement): Promise<void>;
+  /** Answers false when the session that was to be replaced has ended. */
+  replace(replacement: SessionReplacement): Promise<boolean>;
 }
 
 /**
@@ -72,22 +70,22 @@ export function sessionClient(redis: Redis, timeoutMs = SESSION_STORE_TIMEOUT_MS
       ) as Promise<string | null>,
     expire: (key, seconds) => within(redis.expire(key, seconds), timeoutMs),
     del: async (keys) => {
-      const commands = redis.multi();
-      for (const key of keys) commands.set(endedName(key), '1', 'EX', ENDED_SECONDS).del(key);
-      await within(commands.exec(), timeoutMs);
+      // Of an install and a log-out at the same moment the install may be first: then its session ends, too.
+      for (let left = [...keys]; left.length > 0; ) {
+        const newer = await within(Promise.all(left.map((key) => endAtOnce(redis, key))), timeoutMs);
+        left = newer.filter((key) => key !== undefined);
+      }
       return keys.length;
     },
-    replace: async ({ endedKey, key, value, seconds, pointer }) => {
-      const commands = redis.multi().eval(SET_UNLESS_ENDED, 2, key, endedName(key), value, seconds);
-      if (pointer) commands.set(pointer.name, key, 'EX', pointer.seconds);
-      commands.set(endedName(endedKey), '1', 'EX', ENDED_SECONDS).del(endedKey);
-      await within(commands.exec(), timeoutMs);
+    replace: async (replacement) => {
+      // It begins before the wait, and is over before that is given up: a person who was told that it could not be done
+      // must not lose their session afterwards.
+      const deadline = (await within(redisNow(redis), timeoutMs)) + timeoutMs - ANSWER_MS;
+      const outcome = await within(replaceAtOnce(redis, replacement, deadline), timeoutMs);
+      if (outcome === 'late') throw new StoreUnavailableError('Redis was told too late');
+      return outcome === 'done';
     },
   };
-}
-
-function endedName(key: string): string {
-  return `ended-${key}`;
 }
 
 /**

@@ -1,11 +1,8 @@
 import type { Request } from 'express';
 import type { SessionData } from 'express-session';
-import type { SessionReplacement } from './redis-session-client.ts';
+import type { SessionReplacement } from './session-replacement.ts';
 import { writtenSessions } from './session-store.ts';
 import { StoreUnavailableError } from './web-error.ts';
-
-/** More than anybody installs by hand; keeps a session's size bounded. */
-const MAX_INSTANCES_PER_SESSION = 100;
 
 function settle(resolve: () => void, reject: (error: unknown) => void) {
   return (error: unknown): void => {
@@ -46,23 +43,26 @@ export function disownSession(req: Request): void {
 /**
  * Replaces the session by one with a new id, which holds this; the old id is worth nothing from then on.
  *
- * @param pointer a name in Redis that leads to the new one's for a while
+ * @param options.isKept whether the session has been read from the store, so that it has to be there still
+ * @param options.pointer a name in Redis that leads to the new one's for a while
+ * @returns false when it has ended meanwhile, as by a log-out; nothing is written then
  * @throws StoreUnavailableError; the browser keeps its cookie then, as the old session may still be there
  */
 export async function replaceSession(
   req: Request,
   content: Partial<SessionData>,
-  pointer: SessionReplacement['pointer'],
-): Promise<void> {
-  const { sessionID: endedId, sessionStore } = req;
-  sessionStore.generate(req);
+  { isKept, pointer }: Pick<SessionReplacement, 'isKept' | 'pointer'>,
+): Promise<boolean> {
+  const ended = { id: req.sessionID, isKept };
+  req.sessionStore.generate(req);
   Object.assign(req.session, content);
+  let isReplaced = false;
   try {
-    await writtenSessions(sessionStore).replace(endedId, req.sessionID, req.session, pointer);
-  } catch (error) {
-    disownSession(req);
-    throw error;
+    isReplaced = await writtenSessions(req.sessionStore).replace(ended, req.sessionID, req.session, pointer);
+  } finally {
+    if (!isReplaced) disownSession(req);
   }
+  return isReplaced;
 }
 
 /**
@@ -79,11 +79,6 @@ export async function adoptSession(req: Request, id: string): Promise<boolean> {
   req.sessionID = id;
   store.createSession(req, data);
   return true;
-}
-
-/** Puts an instance first in the list of those that this browser may see. */
-export function rememberInstance(known: string[] | undefined, instanceId: string): string[] {
-  return [instanceId, ...(known ?? []).filter((id) => id !== instanceId)].slice(0, MAX_INSTANCES_PER_SESSION);
 }
 
 /** Ends the session, here and in the store. */

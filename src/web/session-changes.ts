@@ -10,6 +10,9 @@ import { refreshSession, saveSession } from './session-actions.ts';
 /** How long a change of a session may take, in milliseconds. */
 const CHANGE_MS = 5_000;
 
+/** How long one callback of a session may keep the next one waiting, in milliseconds; a few seconds if its process dies. */
+const TURN_MS = 60_000;
+
 /** The parameter of an address that a browser has been sent to again: which session's cookie it came with before. */
 const AGAIN = 'again';
 
@@ -24,6 +27,15 @@ export function inChangeTurn<Result>(
   work: () => Promise<Result>,
 ): Promise<Result> {
   return new RedisLock(redis).hold(`install:{${digest(sessionId)}}:change`, CHANGE_MS, work);
+}
+
+/** What gives a session a new id comes one after the other: who is second would take the first one's for a log-out. */
+export function inReplacementTurn<Result>(
+  redis: Redis,
+  sessionId: string,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  return new RedisLock(redis).hold(`install:{${digest(sessionId)}}:turn`, TURN_MS, work);
 }
 
 /**

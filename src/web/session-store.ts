@@ -1,6 +1,7 @@
 import { RedisStore } from 'connect-redis';
 import type { SessionData, Store } from 'express-session';
-import type { SessionClient, SessionReplacement } from './redis-session-client.ts';
+import type { SessionClient } from './redis-session-client.ts';
+import type { SessionReplacement } from './session-replacement.ts';
 
 interface WrittenSessionsOptions {
   client: SessionClient;
@@ -41,18 +42,20 @@ export class WrittenSessions extends RedisStore {
    * Writes a session in the place of one that ends, at once: a process that is killed between would have left the browser
    * none.
    *
-   * @param pointer a name in Redis that leads to the new one's for a while
-   * @throws StoreUnavailableError
+   * @param ended the session that ends
+   * @returns false when that has ended meanwhile: nothing is written then
+   * @throws StoreUnavailableError; nothing is written from then on, but it may have been before, and the answer was lost
    */
-  async replace(
-    endedId: string,
+  replace(
+    ended: { id: string; isKept: boolean },
     id: string,
     data: SessionData,
     pointer: SessionReplacement['pointer'],
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { client, prefix, ttl } = this.#options;
-    await client.replace({
-      endedKey: prefix + endedId,
+    return client.replace({
+      endedKey: prefix + ended.id,
+      isKept: ended.isKept,
       key: prefix + id,
       value: JSON.stringify(data),
       seconds: ttl(data),

@@ -41,6 +41,8 @@ declare module 'express-session' {
   interface SessionData {
     /** Ids of the instances that this browser installed, newest first. */
     instances?: string[];
+    /** In which access generation it sees each of them; one that is missing is in the first. */
+    accessGenerations?: Record<string, number>;
     pendingInstalls?: PendingInstall[];
     /** The callbacks that succeeded last, newest first. */
     finishedInstalls?: FinishedInstall[];

@@ -36,7 +36,7 @@ export function createWebApp(deps: WebDependencies): Express {
     deps.production,
   );
   const live = new LiveStreams(
-    (id) => deps.control.status(id),
+    deps.control,
     () => livePresenter(deps.resources, now),
     troubleEvent(deps.resources),
     deps.live,

@@ -45,6 +45,6 @@ export class StoreUnavailableError extends Error {
 export function notFound(): WebError {
   return new WebError(404, 'Not found', 'There is nothing at this address that this browser may see.', {
     advice:
-      'A company shows only in the browser that installed the app for it. If that was you, in another browser or long ago, install again: the company keeps its copy.',
+      'A company shows only in a browser that installed the app for it, until somebody disconnects it or logs other browsers out. If you are its administrator, install again: that deletes nothing of its copy.',
   });
 }

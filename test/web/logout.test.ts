@@ -3,6 +3,8 @@ import { type ClientRequest, request } from 'node:http';
 import { beforeEach, expect, it } from 'vitest';
 import { SESSION_COOKIE } from '../../src/web/session.ts';
 import type { HttpSession } from '../support/http-session.ts';
+import { connectThroughGate } from '../support/redis-gate.ts';
+import { startTestRedis } from '../support/test-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { install, type StartedWeb, startWeb } from './start-web.ts';
 
@@ -132,6 +134,57 @@ it('is final: an install that was on its way brings its own company and none of 
   goOn();
   expect((await callback).url.pathname).toBe('/instances/ins_2');
   expect((await browser.get('/instances/ins_1')).status).toBe(404);
+});
+
+it('is final: of an install that is about to give the session a new id, its own company stays', async () => {
+  const front = await browser.get('/');
+  const started = await browser.get('/install', { follow: false });
+  const { accessGeneration } = web.domain.control;
+  const { promise: loggedOut, resolve: goOn } = Promise.withResolvers<void>();
+  const { promise: reached, resolve: reach } = Promise.withResolvers<void>();
+  // It has read the session for the last time.
+  web.domain.control.accessGeneration = async (id) => {
+    reach();
+    await loggedOut;
+    return accessGeneration(id);
+  };
+  const callback = browser.get(
+    `/oauth/callback?code=ins_2&state=${started.location?.searchParams.get('state')}`,
+  );
+  await reached;
+  web.domain.control.accessGeneration = accessGeneration;
+  const answer = await browser.submit(front.form('/logout'), {}, { follow: false });
+  expect(answer.status).toBe(303);
+  goOn();
+  expect((await callback).url.pathname).toBe('/instances/ins_2');
+  expect((await browser.get('/instances/ins_1')).status).toBe(404);
+  expect((await browser.get('/instances/ins_2')).status).toBe(200);
+});
+
+it('is final: of a session that an install replaces while the log-out is on its way, nothing is left', async () => {
+  const gate = await connectThroughGate((await startTestRedis()).url);
+  web = await startWeb({ redis: gate.redis });
+  browser = web.browser();
+  await install(browser);
+  const form = (await browser.get('/')).form('/logout');
+  const started = await browser.get('/install', { follow: false });
+  const cookie = cookieOf(browser);
+  const read = gate.arm('session:', 'pass');
+  const fields = form.fields.toString();
+  const logOutRequest = request(`${web.url}/logout`, {
+    method: 'POST',
+    headers: { cookie, 'content-type': 'application/x-www-form-urlencoded', 'content-length': fields.length },
+  });
+  logOutRequest.flushHeaders();
+  await read;
+  const address = `/oauth/callback?code=ins_2&state=${started.location?.searchParams.get('state')}`;
+  expect((await browser.get(address)).url.pathname).toBe('/instances/ins_2');
+  logOutRequest.end(fields);
+  const [answer] = await once(logOutRequest, 'response');
+  answer.resume();
+  expect(answer.statusCode).toBe(303);
+  for (const id of ['ins_1', 'ins_2']) expect((await browser.get(`/instances/${id}`)).status, id).toBe(404);
+  expect(await web.redis.keys('session:*')).toEqual([]);
 });
 
 it('ends the open live streams of the session, here and at other processes, and no others', async () => {

@@ -4,6 +4,7 @@ import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
 import { createRedis } from '../../src/runtime/redis.ts';
 import { SESSION_COOKIE } from '../../src/web/session.ts';
+import { connectThroughGate } from '../support/redis-gate.ts';
 import { testLogger } from '../support/test-logger.ts';
 import { startTestRedis } from '../support/test-redis.ts';
 import { install, startWeb } from './start-web.ts';
@@ -81,3 +82,55 @@ test.each(['before', 'after'] as const)(
     }
   },
 );
+
+/** A browser that sees one company, and is about to come back from the consent page for a second one. */
+async function comeBack(redis: Redis) {
+  const web = await startWeb({ redis });
+  const browser = web.browser();
+  await install(browser, 'ins_1');
+  const begun = await browser.get('/install', { follow: false });
+  const callback = `/oauth/callback?state=${begun.location?.searchParams.get('state')}&code=ins_2`;
+  return { browser, callback };
+}
+
+/** What only the end of a session says on its way to Redis. */
+const END = 'ended-session:';
+
+test('a replacement that comes to Redis after the page has said that it could not be done takes no company away', async () => {
+  await direct.flushall();
+  const { redis, arm, release } = await connectThroughGate(redisUrl);
+  const { browser, callback } = await comeBack(redis);
+  const keys = async () =>
+    (await direct.keys('*')).filter((key) => /^(?:install-)?session:/.test(key)).sort();
+  const before = await keys();
+  const held = arm(END, 'hold');
+  const answer = browser.get(callback, { follow: false });
+  await held;
+  const { status, body, headers } = await answer;
+  expect(status).toBe(503);
+  expect(body).toContain('The company is installed');
+  expect(body).toContain('Nothing is lost');
+  expect(body).toContain('install again to see the company here');
+  expect(headers.getSetCookie().filter((set) => set.startsWith(`${SESSION_COOKIE}=`))).toEqual([]);
+  release();
+  // It comes after the late command, on the same connection.
+  await redis.ping();
+  expect(await keys()).toEqual(before);
+  expect((await browser.get('/instances/ins_1')).status).toBe(200);
+  // As the page has said: the code is spent.
+  expect((await browser.get(callback)).body).toContain('This install cannot be finished');
+  await install(browser, 'ins_2');
+  for (const id of ['ins_1', 'ins_2']) expect((await browser.get(`/instances/${id}`)).status, id).toBe(200);
+});
+
+test('a replacement whose answer got lost, and that is sent again, is done once', async () => {
+  await direct.flushall();
+  const { redis, arm } = await connectThroughGate(redisUrl);
+  const { browser, callback } = await comeBack(redis);
+  const lost = arm(END, 'lose answer');
+  const dashboard = await browser.get(callback);
+  await lost;
+  expect([dashboard.status, dashboard.url.pathname]).toEqual([200, '/instances/ins_2']);
+  expect((await browser.get('/instances/ins_1')).status).toBe(200);
+  expect((await direct.keys('session:*')).length).toBe(1);
+});

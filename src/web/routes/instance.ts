@@ -1,5 +1,6 @@
 import { type Request, Router } from 'express';
 import { checkedForm, csrfToken } from '../csrf.ts';
+import { keepAccess, mayAccess } from '../instance-access.ts';
 import type { LiveStreams } from '../live-streams.ts';
 import { ownInstance, ownInstanceId, pathValue } from '../own-instance.ts';
 import type { RenderPage } from '../render.ts';
@@ -32,7 +33,7 @@ function wantsDataDeleted(req: Request): boolean {
 }
 
 async function act(deps: WebDependencies, req: Request, id: string, action: InstanceAction): Promise<Flash> {
-  const { control } = deps;
+  const { control, redis } = deps;
   const status = await ownInstance(req, control);
   const deleteData = wantsDataDeleted(req);
   const gone = status.status === 'disconnected';
@@ -48,11 +49,15 @@ async function act(deps: WebDependencies, req: Request, id: string, action: Inst
   else if (action === 'pause') await control.pause(id);
   else if (action === 'resume') await control.resume(id);
   else if (action === 'forget') {
-    await changeSession(deps.redis, req, (session) => {
+    await changeSession(redis, req, (session) => {
       session.instances = session.instances?.filter((known) => known !== id) ?? [];
     });
   } else {
-    await control.disconnect(id, { deleteData });
+    // This browser goes on seeing what is left of it; no other does.
+    const onEnded = async (generation: number | undefined) => {
+      await changeSession(redis, req, (session) => keepAccess(session, id, generation));
+    };
+    await control.disconnect(id, { deleteData, onEnded });
     const said = gone ? [] : [DONE.disconnect];
     if (deleteData) return { tone: 'good', text: [...said, 'The copied data is deleted.'].join(' ') };
   }
@@ -97,14 +102,14 @@ export function instanceRoutes(
   router.post(
     '/instances/:id/:action',
     noStore,
-    (req, _res, next) => {
-      ownInstanceId(req);
+    async (req, _res, next) => {
+      await ownInstanceId(req, deps.control);
       if (!isAction(pathValue(req, 'action'))) throw notFound();
       next();
     },
     ...checkedForm,
     async (req, res) => {
-      const id = ownInstanceId(req);
+      const id = await ownInstanceId(req, deps.control);
       const action = pathValue(req, 'action');
       if (!isAction(action)) throw notFound();
       const flash = await act(deps, req, id, action);
@@ -112,7 +117,7 @@ export function instanceRoutes(
         session.flash = flash;
       });
       res.locals.log.info({ instanceId: id, action }, 'instance action');
-      const shown = req.session.instances?.includes(id) && (await deps.control.status(id));
+      const shown = (await mayAccess(req.session, id, deps.control)) && (await deps.control.status(id));
       res.redirect(303, shown ? `/instances/${encodeURIComponent(id)}` : '/');
     },
   );

@@ -1,5 +1,6 @@
 import { Router } from 'express';
 import { csrfToken } from '../csrf.ts';
+import { mayAccess } from '../instance-access.ts';
 import type { RenderPage } from '../render.ts';
 import { noStore } from '../security.ts';
 import { takeFlash } from '../session-changes.ts';
@@ -13,7 +14,11 @@ export function landingRoutes(deps: WebDependencies, renderPage: RenderPage, now
   const copied = listOf(deps.resources.map(({ title }) => title));
   router.get('/', noStore, async (req, res) => {
     const ids = req.session.instances ?? [];
-    const statuses = await Promise.all(ids.map((id) => deps.control.status(id)));
+    const statuses = await Promise.all(
+      ids.map(async (id) =>
+        (await mayAccess(req.session, id, deps.control)) ? deps.control.status(id) : undefined,
+      ),
+    );
     const instances = statuses
       .filter((status) => status !== undefined)
       .map((status) => ({
