@@ -14,6 +14,9 @@ const protection = csrfSync({
   },
 });
 
+/** What {@link checkedForm} throws for a form that comes without the session's token, as from before another tab's install. */
+export const formTooOld: Error = protection.invalidCsrfTokenError;
+
 /** Larger than any form of this app, in bytes. */
 const MAX_FORM_BYTES = 10 * 1_024;
 

@@ -26,7 +26,7 @@ function routesOf(stack: Layer[]): Route[] {
 
 const VALUES: Record<string, string[]> = {
   id: ['ins_1'],
-  action: ['sync', 'retry', 'pause', 'resume', 'disconnect', 'forget', 'other'],
+  action: ['sync', 'retry', 'pause', 'resume', 'logout-others', 'disconnect', 'forget', 'other'],
   resource: ['contacts', 'conversations', 'other'],
   recordId: ['crd_1'],
 };

@@ -18,7 +18,7 @@ function show(changes: Parameters<typeof instanceStatus>[0]) {
 
 function actions(body: string): string[] {
   const shown = body.replace(/<details[^>]* hidden>.*?<\/details>/gs, '');
-  return [...shown.matchAll(/action="\/instances\/ins_1\/(\w+)"(?! data-show="[^"]*" hidden)/g)].map(
+  return [...shown.matchAll(/action="\/instances\/ins_1\/([\w-]+)"(?! data-show="[^"]*" hidden)/g)].map(
     ([, action = '']) => action,
   );
 }
@@ -35,9 +35,9 @@ describe('the dashboard', () => {
   });
 
   it.each([
-    ['active', ['sync', 'pause', 'disconnect']],
-    ['paused', ['resume', 'disconnect']],
-    ['needs_reauthorization', ['disconnect']],
+    ['active', ['sync', 'pause', 'logout-others', 'disconnect']],
+    ['paused', ['resume', 'logout-others', 'disconnect']],
+    ['needs_reauthorization', ['logout-others', 'disconnect']],
     ['disconnected', ['disconnect']],
   ] as const)('offers what makes sense when %s', async (status, offered) => {
     expect(actions((await show({ status })).body)).toEqual(offered);
@@ -70,7 +70,7 @@ describe('the dashboard', () => {
   it('hides the sync while everything is under way', async () => {
     const busy = resourceStatus({ state: 'running' });
     const { body } = await show({ resources: { contacts: busy, conversations: busy } });
-    expect(actions(body)).toEqual(['pause', 'disconnect']);
+    expect(actions(body)).toEqual(['pause', 'logout-others', 'disconnect']);
   });
 
   it.each([
@@ -102,6 +102,7 @@ describe('the buttons', () => {
     ['sync', 'active', 'sync ins_1'],
     ['pause', 'active', 'pause ins_1'],
     ['resume', 'paused', 'resume ins_1'],
+    ['logout-others', 'active', 'end access ins_1'],
     ['disconnect', 'active', 'disconnect ins_1'],
   ] as const)('%s, say so once, and lead back', async (action, status, call) => {
     const page = await show({ status });

@@ -2,6 +2,7 @@ import { type Request, Router } from 'express';
 import { checkedForm, csrfToken } from '../csrf.ts';
 import { keepAccess, mayAccess } from '../instance-access.ts';
 import type { LiveStreams } from '../live-streams.ts';
+import { logOutOthers } from '../log-out-others.ts';
 import { ownInstance, ownInstanceId, pathValue } from '../own-instance.ts';
 import type { RenderPage } from '../render.ts';
 import { noStore } from '../security.ts';
@@ -19,6 +20,7 @@ const DONE: Record<InstanceAction, string> = {
   retry: 'What was parked is tried again now.',
   pause: 'Paused. Nothing is copied until you resume.',
   resume: 'Resumed. The sync goes on where it stopped.',
+  'logout-others': 'Every other browser is logged out of this company.',
   disconnect: 'Disconnected. The app has given up its access.',
   forget: 'The company is off the list of this browser.',
 };
@@ -52,7 +54,8 @@ async function act(deps: WebDependencies, req: Request, id: string, action: Inst
     await changeSession(redis, req, (session) => {
       session.instances = session.instances?.filter((known) => known !== id) ?? [];
     });
-  } else {
+  } else if (action === 'logout-others') await logOutOthers(deps, req, id);
+  else {
     // This browser goes on seeing what is left of it; no other does.
     const onEnded = async (generation: number | undefined) => {
       await changeSession(redis, req, (session) => keepAccess(session, id, generation));
@@ -113,6 +116,7 @@ export function instanceRoutes(
       const action = pathValue(req, 'action');
       if (!isAction(action)) throw notFound();
       const flash = await act(deps, req, id, action);
+      if (action === 'logout-others') live.endInstance(id);
       await changeSession(deps.redis, req, (session) => {
         session.flash = flash;
       });

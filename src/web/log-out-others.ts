@@ -1,0 +1,53 @@
+import type { Request } from 'express';
+import type { SessionData } from 'express-session';
+import { formTooOld } from './csrf.ts';
+import { keepAccess } from './instance-access.ts';
+import { refreshSession, replaceSession } from './session-actions.ts';
+import { inChangeTurn, inReplacementTurn } from './session-changes.ts';
+import { takeRenewal } from './session-cookie.ts';
+import type { WebDependencies } from './web-dependencies.ts';
+import { StoreUnavailableError, WebError } from './web-error.ts';
+
+/**
+ * Logs every browser but this one out of an instance. Sessions of others do not see it any more, and this one gets a new
+ * id, so that who has a copy of its cookie is among the others.
+ *
+ * @throws the error of a form that is too old when the session was replaced meanwhile: nothing is done then
+ * @throws WebError when the others are logged out, and it cannot be told whether this browser is
+ */
+export function logOutOthers(
+  { redis, control }: Pick<WebDependencies, 'redis' | 'control'>,
+  req: Request,
+  instanceId: string,
+): Promise<void> {
+  const { sessionID } = req;
+  return inReplacementTurn(redis, sessionID, () =>
+    inChangeTurn(redis, sessionID, async () => {
+      if (!(await refreshSession(req))) throw formTooOld;
+      // A form of the old session is not good in the new one.
+      const { cookie: _cookie, csrfToken: _csrfToken, ...content } = { ...req.session };
+      keepAccess(content, instanceId, await control.endAccess(instanceId));
+      await goOnWithNewId(req, content);
+      await takeRenewal(redis, req.sessionID);
+    }),
+  );
+}
+
+async function goOnWithNewId(req: Request, content: Partial<SessionData>): Promise<void> {
+  let cause: unknown;
+  try {
+    if (await replaceSession(req, content, { isKept: true, pointer: undefined })) return;
+  } catch (error) {
+    if (!(error instanceof StoreUnavailableError)) throw error;
+    cause = error;
+  }
+  throw new WebError(
+    503,
+    'Not available right now',
+    'Other browsers are logged out of this company, and this one may be, too.',
+    {
+      advice: 'Wait a few seconds, then open the front page. What is not there any more, install again.',
+      cause,
+    },
+  );
+}

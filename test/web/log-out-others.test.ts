@@ -1,0 +1,115 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { Redis } from 'ioredis';
+import { afterAll, beforeEach, expect, it } from 'vitest';
+import { SESSION_COOKIE } from '../../src/web/session.ts';
+import type { HttpSession } from '../support/http-session.ts';
+import { connectThroughGate } from '../support/redis-gate.ts';
+import { startTestRedis } from '../support/test-redis.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { install, type StartedWeb, startWeb } from './start-web.ts';
+
+const redisUrl = (await startTestRedis()).url;
+const redis = new Redis(redisUrl);
+afterAll(() => redis.disconnect());
+
+let web: StartedWeb;
+let browser: HttpSession;
+beforeEach(async () => {
+  await redis.flushall();
+  web = await startWeb({ redis });
+  browser = web.browser();
+  await install(browser);
+});
+
+async function press() {
+  const page = await browser.get('/instances/ins_1');
+  return browser.submit(page.form('/instances/ins_1/logout-others'), {}, { follow: false });
+}
+
+async function watch(url: string, session: HttpSession, id = 'ins_1'): Promise<() => boolean> {
+  const cookie = `${SESSION_COOKIE}=${session.cookies.get(new URL(web.url), SESSION_COOKIE)}`;
+  const stream = request(`${url}/instances/${id}/live`, { headers: { cookie } }).end();
+  afterAll(() => stream.destroy());
+  const [answer] = await once(stream, 'response');
+  expect(answer.statusCode).toBe(200);
+  let ended = false;
+  answer.resume().once('end', () => {
+    ended = true;
+  });
+  return () => ended;
+}
+
+it('says what it does, carries the token of the session, and asks first', async () => {
+  const { body } = await browser.get('/instances/ins_1');
+  const [, shown = ''] = /<summary>Log out everywhere else<\/summary>(.*?)<\/details>/s.exec(body) ?? [];
+  expect(shown).toContain('has to install it again to see it');
+  expect(shown).toContain('The sync goes on.');
+  for (const fields of [{}, { _csrf: 'guess' }]) {
+    expect((await browser.post('/instances/ins_1/logout-others', fields)).status).toBe(403);
+  }
+  expect(web.domain.calls).toEqual(['exchange ins_1']);
+});
+
+it('ends the live streams of others, here and at other processes, and those of no other company', async () => {
+  const elsewhere = await startWeb({
+    redis,
+    live: { keepAliveMs: 50 },
+    control: web.domain.control,
+    installer: web.domain.installer,
+  });
+  const other = web.browser();
+  await install(other);
+  await install(other, 'ins_2');
+  const theirs = [await watch(web.url, other), await watch(elsewhere.url, other)];
+  const unconcerned = await watch(elsewhere.url, other, 'ins_2');
+  await press();
+  await waitFor(() => theirs.every((ended) => ended()));
+  expect(unconcerned()).toBe(false);
+  const mine = await watch(elsewhere.url, browser);
+  expect(mine()).toBe(false);
+});
+
+it('waits for an install that is on its way in another tab, and then wants a newer form', async () => {
+  const gate = await connectThroughGate(redisUrl);
+  web = await startWeb({ redis: gate.redis });
+  browser = web.browser();
+  const page = await install(browser);
+  const begun = await browser.get('/install', { follow: false });
+  const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+  web.domain.exchange = () => {
+    ask();
+    return answered;
+  };
+  const state = begun.location?.searchParams.get('state');
+  const callback = browser.get(`/oauth/callback?code=ins_2&state=${state}`);
+  await asked;
+  const waits = gate.arm(':turn', 'pass');
+  const pressed = browser.submit(page.form('/instances/ins_1/logout-others'));
+  await Promise.race([waits, pressed]);
+  answer();
+  expect((await callback).url.pathname).toBe('/instances/ins_2');
+  expect((await pressed).status).toBe(403);
+  expect((await pressed).body).toContain('nothing was done');
+  expect(web.domain.calls.filter((call) => call.startsWith('end access'))).toEqual([]);
+  expect((await press()).status).toBe(303);
+  for (const id of ['ins_1', 'ins_2']) expect((await browser.get(`/instances/${id}`)).status, id).toBe(200);
+});
+
+it('says so when it cannot be told whether this browser is logged out, too', async () => {
+  const gate = await connectThroughGate(redisUrl);
+  web = await startWeb({ redis: gate.redis });
+  browser = web.browser();
+  await install(browser);
+  const other = web.browser();
+  await install(other);
+  const held = gate.arm('ended-session:', 'hold');
+  const pressed = press();
+  await held;
+  const page = await pressed;
+  gate.release();
+  expect(page.status).toBe(503);
+  expect(page.body).toContain('Other browsers are logged out of this company, and this one may be, too.');
+  expect((await other.get('/instances/ins_1')).status).toBe(404);
+});
