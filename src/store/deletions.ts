@@ -94,7 +94,7 @@ export class DeletionStore {
       if (marked === undefined) return false;
       for (const seq of seqs) remove.run(now, seq);
       queue.run(marked.list, JSON.stringify(seqs), count);
-      this.#inDoubt.settleSeqsNow(marked.list, seqs);
+      this.#inDoubt.settleSeqsNow(marked.list, fence, seqs);
       if (parking !== undefined) {
         this.#parked.parkNow(marked.list, { created: [], changed: [], deleted: seqs }, parking, now);
       }
@@ -117,7 +117,7 @@ export class DeletionStore {
     return this.#db.writeAtOnce(() => {
       const list = run.get({ count: 0, instanceId, resource, fence })?.list;
       if (list === undefined) return false;
-      this.#inDoubt.settleNow(list, ids);
+      this.#inDoubt.settleNow(list, fence, ids);
       if (parking !== undefined) {
         const seqs = ids.flatMap((id) => insertDeleted.all(list, id, now, now, idDocument(id)));
         const deleted = seqs.map(({ seq }) => seq);

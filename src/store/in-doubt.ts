@@ -16,10 +16,14 @@ type Doubts = ReadonlyMap<string, boolean>;
 const NO_DOUBTS: Doubts = new Map();
 
 /**
- * The table of records that the own logic may know otherwise than the copy. Whoever tells a batch notes it before, and
- * the note goes in the transaction that writes what was told, or parks the batch: so it stays where the process dies,
- * the own logic throws, or the run is paused or lost in between. A record in doubt is told again when a page brings it,
- * as it is then, whether it differs from the copy or not; and as deleted when a run ends that has not seen it.
+ * The table of records that the own logic may know otherwise than the copy. Whoever tells a batch notes it before, under
+ * its fence, and its note goes in the transaction that writes what was told, or parks the batch: so it stays where the
+ * process dies, the own logic throws, or the run is paused or lost in between. A record in doubt is told again when a page
+ * brings it, as it is then, whether it differs from the copy or not; and as deleted when a run ends that has not seen it.
+ *
+ * A note takes the place of those that others have made before. Whoever has lost the run may still be telling: it notes
+ * the batch again when that is over, and that note outlasts what the new holder writes, as nobody knows whose telling
+ * came last. What it cannot note, as it is killed before, is not known to anybody.
  */
 export class InDoubtStore {
   readonly #db: Database;
@@ -37,23 +41,29 @@ export class InDoubtStore {
    *   nothing is to be told
    */
   note({ instanceId, resource, fence }: RunClaim, ids: BatchIds): Promise<boolean> {
-    const { ours } = this.#statements;
+    const { ours, any, remove, insert } = this.#statements;
     return this.#db.writeAtOnce(() => {
       const run = ours.get({ instanceId, resource, fence });
-      if (run !== undefined) this.#insert(run.list, ids);
-      return run !== undefined;
+      if (run === undefined) return false;
+      const areNoted = any.get(run.list) !== undefined;
+      for (const { id, isKnown } of eachOf(ids)) {
+        const before = areNoted ? remove.all(run.list, id) : [];
+        insert.run(run.list, id, fence, Math.min(isKnown, ...before.map(({ is_known }) => is_known)));
+      }
+      return true;
     });
   }
 
   /**
-   * Notes them once more when somebody else has the run by now: between their telling and ours nobody knows which came
-   * last. While the run is ours it changes nothing, as the note from before stands.
+   * Notes them once more when somebody else has the run by now. While the run is ours it changes nothing, as the note
+   * from before stands.
    */
   noteIfLost({ instanceId, resource, fence }: RunClaim, ids: BatchIds): Promise<void> {
-    const { lost } = this.#statements;
+    const { lost, insert } = this.#statements;
     return this.#db.writeAtOnce(() => {
       const run = lost.get({ instanceId, resource, fence });
-      if (run !== undefined) this.#insert(run.list, ids);
+      if (run === undefined) return;
+      for (const { id, isKnown } of eachOf(ids)) insert.run(run.list, id, fence, isKnown);
     });
   }
 
@@ -62,8 +72,8 @@ export class InDoubtStore {
     const { lost, insertSeq } = this.#statements;
     return this.#db.writeAtOnce(() => {
       if (lost.get({ instanceId, resource, fence }) === undefined) return;
-      for (const seq of [...seqs.created, ...seqs.deleted]) insertSeq.run(0, seq);
-      for (const seq of seqs.changed) insertSeq.run(1, seq);
+      for (const seq of [...seqs.created, ...seqs.deleted]) insertSeq.run(fence, 0, seq);
+      for (const seq of seqs.changed) insertSeq.run(fence, 1, seq);
     });
   }
 
@@ -81,29 +91,40 @@ export class InDoubtStore {
     );
   }
 
-  /** Takes records out of doubt, within the transaction that writes what was told of them. */
-  settleNow(list: number, ids: readonly string[]): void {
-    const { any, settle } = this.#statements;
-    if (any.get(list) === undefined) return;
-    for (const id of ids) settle.run(list, id);
+  /**
+   * Takes records out of doubt, within the transaction that writes what was told of them under this fence: but not out of
+   * those that others have noted since. Where nothing was told, as there is no own logic any more, out of all.
+   */
+  settleNow(list: number, fence: number, ids: readonly string[]): void {
+    if (this.#statements.any.get(list) === undefined) return;
+    for (const id of ids) this.#settle(list, fence, id);
   }
 
   /** Likewise, for records of the copy. */
-  settleSeqsNow(list: number, seqs: readonly number[]): void {
-    const { any, settleSeq } = this.#statements;
+  settleSeqsNow(list: number, fence: number, seqs: readonly number[]): void {
+    const { any, idOf } = this.#statements;
     if (any.get(list) === undefined) return;
-    for (const seq of seqs) settleSeq.run(list, seq);
+    for (const seq of seqs) {
+      const id = idOf.get(seq)?.id;
+      if (id !== undefined) this.#settle(list, fence, id);
+    }
   }
 
-  #insert(list: number, { comeOrGone, changed }: BatchIds): void {
-    const { insert } = this.#statements;
-    for (const id of comeOrGone) insert.run(list, id, 0);
-    for (const id of changed) insert.run(list, id, 1);
+  #settle(list: number, fence: number, id: string): void {
+    const { settle, remove } = this.#statements;
+    if (settle.run(list, id, fence).changes === 0) remove.all(list, id);
   }
 }
 
+function eachOf({ comeOrGone, changed }: BatchIds): { id: string; isKnown: 0 | 1 }[] {
+  return [
+    ...comeOrGone.map((id) => ({ id, isKnown: 0 as const })),
+    ...changed.map((id) => ({ id, isKnown: 1 as const })),
+  ];
+}
+
 function prepare(db: Database) {
-  const again = 'on conflict (list, id) do update set is_known = min(is_known, excluded.is_known)';
+  const again = 'on conflict (list, id, fence) do update set is_known = min(is_known, excluded.is_known)';
   return {
     ours: db.prepare<[RunClaim], { list: number }>(`
       select list from runs
@@ -113,22 +134,25 @@ function prepare(db: Database) {
       select list from runs
       where instance_id = :instanceId and resource = :resource and fence <> :fence
         and (select status from instances where id = :instanceId) <> 'disconnected'`),
-    insert: db.prepare<[list: number, id: string, isKnown: number]>(`
-      insert into in_doubt (list, id, is_known) values (?, ?, ?) ${again}`),
-    insertSeq: db.prepare<[isKnown: number, seq: number]>(`
-      insert into in_doubt (list, id, is_known) select list, id, ? from records where seq = ? ${again}`),
+    insert: db.prepare<[list: number, id: string, fence: number, isKnown: number]>(`
+      insert into in_doubt (list, id, fence, is_known) values (?, ?, ?, ?) ${again}`),
+    insertSeq: db.prepare<[fence: number, isKnown: number, seq: number]>(`
+      insert into in_doubt (list, id, fence, is_known) select list, id, ?, ? from records where seq = ? ${again}`),
     all: db.prepare<[string, string], { id: string; is_known: number }>(
-      `select id, is_known from in_doubt where list = ${LIST_OF}`,
+      `select id, min(is_known) as is_known from in_doubt where list = ${LIST_OF} group by id`,
     ),
     any: db.prepare<[list: number]>('select 1 from in_doubt where list = ? limit 1'),
     missing: db.prepare<[string, string, limit: number], { id: string }>(`
-      select in_doubt.id from in_doubt
+      select distinct in_doubt.id from in_doubt
       left join records on records.list = in_doubt.list and records.id = in_doubt.id
       where in_doubt.list = ${LIST_OF} and (records.seq is null or records.deleted_at is not null)
       order by in_doubt.id limit ?`),
-    settleSeq: db.prepare<[list: number, seq: number]>(
-      'delete from in_doubt where list = ? and id = (select id from records where seq = ?)',
+    settle: db.prepare<[list: number, id: string, fence: number]>(
+      'delete from in_doubt where list = ? and id = ? and fence = ?',
     ),
-    settle: db.prepare<[list: number, id: string]>('delete from in_doubt where list = ? and id = ?'),
+    idOf: db.prepare<[seq: number], { id: string }>('select id from records where seq = ?'),
+    remove: db.prepare<[list: number, id: string], { is_known: number }>(
+      'delete from in_doubt where list = ? and id = ? returning is_known',
+    ),
   };
 }

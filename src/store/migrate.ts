@@ -13,6 +13,7 @@ import * as stuckRuns from './migrations/0008-stuck-runs.ts';
 import * as disjointRanges from './migrations/0009-disjoint-ranges.ts';
 import * as inDoubt from './migrations/0010-in-doubt.ts';
 import * as accessGeneration from './migrations/0011-access-generation.ts';
+import * as doubtsByFence from './migrations/0012-doubts-by-fence.ts';
 import { NewerSchemaError } from './newer-schema.ts';
 import type { Schema } from './schema.ts';
 
@@ -29,6 +30,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0009-disjoint-ranges': disjointRanges,
   '0010-in-doubt': inDoubt,
   '0011-access-generation': accessGeneration,
+  '0012-doubts-by-fence': doubtsByFence,
 };
 
 /** How soon the write lock is tried again, in milliseconds. */

@@ -146,7 +146,7 @@ export class PageStore {
         see.run({ list, first, last: Math.max(last, ...reached) });
       }
       const { comeOrGone, changed } = idsOf(changes);
-      this.#inDoubt.settleNow(list, [...comeOrGone, ...changed]);
+      this.#inDoubt.settleNow(list, fence, [...comeOrGone, ...changed]);
       if (changes.unusable.length > 0) this.#quarantine.keepNow(list, changes.unusable, now);
       if (parking !== undefined) this.#parked.parkNow(list, seqs, parking, now);
       return written;

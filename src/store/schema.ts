@@ -114,11 +114,13 @@ export interface ParkedBatchTable {
   tried_at: number;
 }
 
-/** A record that the own logic may know otherwise than the copy: see in-doubt.ts. */
+/** A note that the own logic may know a record otherwise than the copy: see in-doubt.ts. */
 export interface InDoubtTable {
   list: number;
   /** As in {@link RecordTable}; the copy may have no record of it. */
   id: string;
+  /** Of the claim under which the record was told. */
+  fence: number;
   /** 1 when the own logic has it in any case, in whatever form. */
   is_known: number;
 }

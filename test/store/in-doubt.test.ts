@@ -107,16 +107,61 @@ test('who has lost the run notes nothing before, but notes again what it has tol
   expect(await isInDoubt()).toBe(false);
 });
 
+/** A list of three, whose run another worker has taken over from `old`; and which of them are in doubt. */
+async function takenOver() {
+  const documents = ['a', 'b', 'c'].map((id) => JSON.stringify({ id }));
+  const { claim: old, compare } = await secondRun(documents);
+  await inDoubt.note(old, { comeOrGone: ['a'], changed: ['b', 'gone'] });
+  const { claim } = await store.claimRun(old);
+  const told = { comeOrGone: ['a', 'c'], changed: ['b'] };
+  return { old, claim, told, documents, inDoubtNow: () => compare(documents) };
+}
+
+test('a note takes the place of those from before; what others note after it outlasts what is written', async () => {
+  const { old, claim, told, documents, inDoubtNow } = await takenOver();
+  await inDoubt.note(claim, told);
+  await store.write(claim, documents, { next });
+  expect(await inDoubtNow()).toEqual(untold);
+
+  await inDoubt.note(claim, told);
+  await inDoubt.noteIfLost(old, { comeOrGone: ['a'], changed: ['b'] });
+  await store.write(claim, documents, { next });
+  expect(await inDoubtNow()).toEqual({ created: [0], changed: [1] });
+  await inDoubt.note(claim, { comeOrGone: [], changed: ['a', 'b'] });
+  expect(await inDoubtNow()).toEqual({ created: [0], changed: [1] });
+  await store.write(claim, documents, { next });
+  expect(await inDoubtNow()).toEqual(untold);
+});
+
+test('so it does when records are marked as deleted, or told as such', async () => {
+  const { old, claim } = await takenOver();
+  const gone = { comeOrGone: ['a', 'gone'], changed: [] };
+  const writeAll = async () => {
+    await store.remove(claim, ['a'], NOW);
+    await deletions.takeBack(claim, ['gone'], NOW);
+  };
+  await inDoubt.note(claim, gone);
+  await inDoubt.noteIfLost(old, gone);
+  await writeAll();
+  expect(await inDoubt.missing(claim, 10)).toEqual(['a', 'gone']);
+  await inDoubt.note(claim, gone);
+  expect(await inDoubt.missing(claim, 10)).toEqual(['a', 'gone']);
+  await writeAll();
+  expect(await inDoubt.missing(claim, 10)).toEqual([]);
+});
+
 test('what is in doubt outlasts a disconnect that keeps the copy, and goes with the copy', async () => {
   const { claim, compare } = await secondRun(['{"id":"a"}']);
-  await inDoubt.note(claim, { comeOrGone: ['a', 'b'], changed: [] });
+  await inDoubt.note(claim, { comeOrGone: ['a', 'told alone'], changed: [] });
   const other = await secondRun(['{"id":"a"}']);
   await inDoubt.note(other.claim, { comeOrGone: ['a'], changed: [] });
   await store.tokens.disconnect(claim.instanceId);
   expect(await compare(['{"id":"a"}'])).toEqual({ created: [0], changed: [] });
   await store.removeCopy(claim.instanceId);
   expect(await records.keepsAny(claim.instanceId)).toBe(false);
-  expect(await store.db.selectFrom('in_doubt').select('id').where('id', '=', 'b').execute()).toEqual([]);
+  expect(await store.db.selectFrom('in_doubt').select('id').where('id', '=', 'told alone').execute()).toEqual(
+    [],
+  );
   expect(await other.compare(['{"id":"a"}'])).toEqual({ created: [0], changed: [] });
 });
 

@@ -16,9 +16,19 @@ const PAGE = 3;
 
 /**
  * What comes between the own logic's work and the store. `dies` is what it is for the store when a process is killed;
- * `late` does its work when another worker has gone through all of a list that has changed.
+ * `late` does its work when another worker has gone through all of a list that has changed; `overlaps`, when such a one
+ * is in the midst of telling its first batch, which is written after that.
  */
-const TROUBLES = ['throws', 'dies', 'paused', 'taken over', 'disconnected', 'late', 'none'] as const;
+const TROUBLES = [
+  'throws',
+  'dies',
+  'paused',
+  'taken over',
+  'disconnected',
+  'late',
+  'overlaps',
+  'none',
+] as const;
 type Trouble = (typeof TROUBLES)[number];
 
 class Death extends Error {
@@ -39,6 +49,7 @@ async function newWorld() {
   const unknownChanges: unknown[] = [];
   let trouble: Trouble = 'none';
   let clock = NOW;
+  let other: { holdsBack?: () => Promise<void>; letGo(): Promise<void> } | undefined;
 
   const comesBetween: Record<Trouble, () => Promise<unknown>> = {
     throws: () => Promise.reject(new Error('afterwards')),
@@ -47,27 +58,50 @@ async function newWorld() {
     'taken over': () => store.runs.claim(key),
     disconnected: () => store.tokens.disconnect(key.instanceId),
     late: async () => undefined,
+    overlaps: async () => undefined,
     none: async () => undefined,
   };
   const ownLogic: OwnLogic = async ({ created, changed, deleted }) => {
     const comes = trouble;
     trouble = 'none';
-    if (comes === 'late') {
+    const holdsBack = other?.holdsBack;
+    if (comes === 'late' || comes === 'overlaps') {
       for (const id of service.keys()) service.set(id, (service.get(id) ?? 0) + 1);
       if (!service.delete('a')) service.set('a', 1);
-      await slice(100);
     }
+    if (comes === 'late') await slice(100);
+    if (comes === 'overlaps') await beginOther();
     const keep = (document: ServiceDocument) => known.set(document.id, JSON.stringify(document));
     created.forEach(keep);
     // As a statement that changes a row does nothing where there is none.
     for (const document of changed) {
       if (known.has(document.id)) keep(document);
-      else if (comes !== 'late') unknownChanges.push(document.id);
+      else if (comes !== 'late' && comes !== 'overlaps') unknownChanges.push(document.id);
     }
     for (const { id } of deleted) known.delete(id);
     await comesBetween[comes]();
+    await holdsBack?.();
   };
   const parts = { ...store, ownLogic, ownLogicTimeoutMs: 60_000, now: () => clock } as unknown as SyncParts;
+
+  /** Another worker takes the run over, and gets as far as to have told its first batch, if it has any. */
+  async function beginOther() {
+    const hasTold = Promise.withResolvers<void>();
+    const mayWrite = Promise.withResolvers<void>();
+    other = {
+      async holdsBack() {
+        delete other?.holdsBack;
+        hasTold.resolve();
+        await mayWrite.promise;
+      },
+      async letGo() {
+        mayWrite.resolve();
+        await done;
+      },
+    };
+    const done = slice(100);
+    await Promise.race([hasTold.promise, done]);
+  }
 
   /** Some pages of the list as it is by then; and the end of the run, when it comes to it. */
   async function slice(pages: number) {
@@ -113,6 +147,8 @@ async function newWorld() {
       else {
         trouble = step.trouble;
         await slice(step.slice);
+        await other?.letGo();
+        other = undefined;
         trouble = 'none';
       }
     },
