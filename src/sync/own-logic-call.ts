@@ -20,9 +20,9 @@ const OWN_LOGIC_MAX_WAIT_MS = 10 * 60_000;
 /** How a call is watched. */
 export interface OwnLogicWatch {
   /** The longest that a call of the service waits, in milliseconds. */
-  maxWaitMs?: number;
-  /** Told when a call of the service takes long. */
-  onLongCall?: () => void;
+  maxWaitMs?: number | undefined;
+  /** Told when it takes long, with its calls of the service. */
+  onLong?: () => void;
 }
 
 /**
@@ -37,14 +37,14 @@ export async function callOwnLogic(
   place: { instance: Instance; resource: string },
   changes: BatchChanges,
   { logger, signal: shutdown }: Pick<SliceContext, 'logger' | 'signal'>,
-  { maxWaitMs = OWN_LOGIC_MAX_WAIT_MS, onLongCall }: OwnLogicWatch = {},
+  { maxWaitMs = OWN_LOGIC_MAX_WAIT_MS, onLong }: OwnLogicWatch = {},
 ): Promise<void> {
   const { created = [], changed = [], deleted = [] } = changes;
   if (ownLogic === undefined || created.length + changed.length + deleted.length === 0) return;
   const { instance, resource } = place;
   const { id: instanceId, company_id: companyId } = instance;
   const company = companyId ?? instanceId;
-  const time = new OwnLogicTime(ownLogicTimeoutMs, shutdown, onLongCall);
+  const time = new OwnLogicTime(ownLogicTimeoutMs, shutdown, onLong);
   const context = {
     logger,
     get signal() {

@@ -44,16 +44,8 @@ export async function tellOwnLogic(
 ): Promise<Parking | undefined> {
   const now = parts.now ?? Date.now;
   const calledAt = now();
-  let noted: Promise<boolean> | undefined;
-  const onLongCall = () => {
-    const error = `The app's own logic waits with a batch of ${resource.name}: for the limit, or as the service has trouble.`;
-    noted ??= parts.runs.wait(claim, { for: 'limit', until: null, error });
-    // What keeps it from being noted keeps the page from being written, too.
-    noted.catch(() => undefined);
-  };
   try {
-    await callOwnLogic(parts, { instance, resource: resource.name }, changes, context, { onLongCall });
-    if (await noted) await parts.runs.goOn(claim);
+    await callShown(parts, { instance, resource, claim }, changes, context);
     return undefined;
   } catch (thrown) {
     const error = await failureOf(parts, claim, thrown);
@@ -69,6 +61,35 @@ export async function tellOwnLogic(
       'the own logic does not take a batch: it is parked',
     );
     return { error: shownError(parts, error), tries: error.tries };
+  }
+}
+
+/** What is said of a run whose batch the own logic takes long with. @param since milliseconds since 1970 */
+export function atWorkText(resource: string, since: number): string {
+  const time = new Date(since).toISOString().slice(11, 19);
+  return `The app's own logic has been at work on a batch of ${resource} since ${time} UTC, waits for the service included.`;
+}
+
+/** Calls the own logic; while that takes long, the run says so. */
+async function callShown(
+  parts: SyncParts,
+  { instance, resource, claim }: SliceWork,
+  changes: BatchChanges,
+  context: SliceContext,
+  maxWaitMs?: number,
+): Promise<void> {
+  const calledAt = (parts.now ?? Date.now)();
+  let noted: Promise<boolean> | undefined;
+  const onLong = () => {
+    const error = atWorkText(resource.name, calledAt);
+    noted = parts.runs.wait(claim, { for: 'limit', until: null, error });
+    // What keeps it from being noted keeps the page from being written, too.
+    noted.catch(() => undefined);
+  };
+  try {
+    await callOwnLogic(parts, { instance, resource: resource.name }, changes, context, { maxWaitMs, onLong });
+  } finally {
+    if (await noted) await parts.runs.goOn(claim);
   }
 }
 
@@ -102,7 +123,7 @@ export async function retryParked(
   context: SliceContext,
 ): Promise<boolean> {
   const now = parts.now ?? Date.now;
-  const { instance, resource, claim } = work;
+  const { claim } = work;
   for (;;) {
     // A batch may be large, and nothing of it waits for anybody.
     await othersTurn();
@@ -115,9 +136,7 @@ export async function retryParked(
     const changes = { created: parse(created), changed: parse(changed), deleted: parse(deleted) };
     let isOurs = false;
     try {
-      await callOwnLogic(parts, { instance, resource: resource.name }, changes, context, {
-        maxWaitMs: PARKED_MAX_WAIT_MS,
-      });
+      await callShown(parts, work, changes, context, PARKED_MAX_WAIT_MS);
       isOurs = await parts.parked.take(claim, batch.place);
       if (!isOurs) return false;
       context.logger.info({ batch: batch.place }, 'the own logic has taken a parked batch');

@@ -1,3 +1,4 @@
+import { setImmediate as othersTurn, setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError } from '../client/errors.ts';
 
 /** What is thrown when the own logic took too long. */
@@ -9,8 +10,8 @@ export class OwnLogicTimeout extends Error {
 }
 
 /**
- * Calls of the service that are under way for longer are told, in milliseconds: a wait for the company's limit is over
- * sooner, as its window is a minute (Rate limits).
+ * Work that takes longer is told, in milliseconds: a wait for the company's limit is over sooner, as its window is a
+ * minute (Rate limits).
  */
 const TOLD_AFTER_MS = 70_000;
 
@@ -21,9 +22,18 @@ const TOLD_AFTER_MS = 70_000;
 const LONGEST_TROUBLE_MS = 15 * 60_000;
 
 /**
+ * How long the work may take beyond its own time, in milliseconds, for the sake of its calls of the service: at 120 a
+ * minute these are 3,600. Each of them has an end, but nothing else would end work that never ceases to call.
+ */
+const LONGEST_CALLS_MS = 30 * 60_000;
+
+/** How long a call takes that comes when the time is over, or the process ends, in milliseconds. */
+const REFUSED_AFTER_MS = 100;
+
+/**
  * The time of one call of the own logic. It stands still while a call of the service is under way: that may have to wait
- * for the limit for minutes, and has an end of its own. Only when calls have failed for long, one after the other, it is
- * over as well.
+ * for the limit for minutes, and has an end of its own. But it is over as well when calls have failed for long, one after
+ * the other, and when work and calls together have taken very long.
  */
 export class OwnLogicTime {
   readonly #limitMs: number;
@@ -38,16 +48,15 @@ export class OwnLogicTime {
   #timer: NodeJS.Timeout | undefined;
   #calls = 0;
   #answeredAt = 0;
-  readonly #onLongCall: (() => void) | undefined;
-  #longCall: NodeJS.Timeout | undefined;
+  readonly #onLong: (() => void) | undefined;
 
   /**
    * @param limitMs how long it may take, in milliseconds
    * @param shutdown aborted when the process ends
-   * @param onLongCall told when calls of the service take long
+   * @param onLong told when it takes long, with its calls of the service
    */
-  constructor(limitMs: number, shutdown: AbortSignal, onLongCall?: () => void) {
-    this.#onLongCall = onLongCall;
+  constructor(limitMs: number, shutdown: AbortSignal, onLong?: () => void) {
+    this.#onLong = onLong;
     this.#limitMs = limitMs;
     this.#leftMs = limitMs;
     this.#shutdown = shutdown;
@@ -72,35 +81,38 @@ export class OwnLogicTime {
     this.#isRunning = true;
     this.#answeredAt = performance.now();
     this.#goOn();
+    const longTimer = setTimeout(() => this.#onLong?.(), TOLD_AFTER_MS);
+    const totalMs = this.#limitMs + LONGEST_CALLS_MS;
+    const totalTimer = setTimeout(() => {
+      this.#end(
+        `It was not done after ${Math.round(totalMs / 60_000)} minutes, its calls of the service included: it has to make fewer of them for a batch, or to end by itself if it waits for something. A higher OWN_LOGIC_TIMEOUT_SECONDS gives it as much more.`,
+      );
+    }, totalMs);
     try {
       await Promise.race([work(), this.#over.promise]);
     } finally {
       this.#stand();
-      clearTimeout(this.#longCall);
+      clearTimeout(longTimer);
+      clearTimeout(totalTimer);
       this.#isRunning = false;
     }
   }
 
   /** Sees a call of the service through, whose time does not count. */
   readonly around = async <Answer>(call: () => Promise<Answer>): Promise<Answer> => {
-    if (this.#calls++ === 0) {
-      this.#stand();
-      if (this.#isRunning && this.#onLongCall !== undefined) {
-        this.#longCall = setTimeout(this.#onLongCall, TOLD_AFTER_MS);
-      }
-    }
+    if (this.#calls++ === 0) this.#stand();
     try {
       const answer = await call();
       this.#answeredAt = performance.now();
       return answer;
     } catch (error) {
       this.#failed(error);
+      // Where the own logic heeds no error and calls on and on, nobody else would have a turn.
+      if (this.#error !== undefined || this.#shutdown.aborted) await sleep(REFUSED_AFTER_MS);
+      else await othersTurn();
       throw error;
     } finally {
-      if (--this.#calls === 0) {
-        clearTimeout(this.#longCall);
-        this.#goOn();
-      }
+      if (--this.#calls === 0) this.#goOn();
     }
   };
 

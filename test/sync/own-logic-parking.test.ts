@@ -98,23 +98,95 @@ test('an end of the grant that no one has noted is the own logic’s own error; 
   await expect(tell()).rejects.toMatchObject({ remedy: 'reauthorize' });
 });
 
-test('a call of the service that takes long is shown while it does, and no more when it is over', async () => {
-  const isOver = Promise.withResolvers<void>();
-  const { parts, work, read } = await newRun(async (_batch, { service }) => {
-    await (service as unknown as () => Promise<void>)();
-  });
-  parts.serviceFor = ({ around = (call) => call() }) => {
-    return (() => around(() => isOver.promise)) as unknown as ReturnType<SyncParts['serviceFor']>;
+/** Own logic that asks the service again and again until it may end; each answer is good, and takes a second. */
+function polling() {
+  let isOver = false;
+  const ownLogic: OwnLogic = async (_batch, { service }) => {
+    while (!isOver) await (service as unknown as () => Promise<void>)();
   };
+  const serviceFor: SyncParts['serviceFor'] = ({ around = (call) => call() }) => {
+    const ask = () => around(() => new Promise<void>((resolve) => setTimeout(resolve, 1_000)));
+    return ask as unknown as ReturnType<SyncParts['serviceFor']>;
+  };
+  const end = () => {
+    isOver = true;
+  };
+  return { ownLogic, serviceFor, end };
+}
+
+/** Lets some minutes of timers pass. */
+async function passMinutes(minutes: number): Promise<void> {
+  await vi.advanceTimersByTimeAsync(minutes * MINUTE_MS);
+  // What that has set off is between this process and its database.
+  await new Promise((resolve) => setImmediate(resolve));
+}
+
+test.each(['taken', 'not taken'])(
+  'own logic that is at work for long is shown while it is, with since when, and no more when its batch is %s',
+  async (end) => {
+    const { ownLogic, serviceFor, end: endPolling } = polling();
+    const { parts, work, read } = await newRun(async (batch, context) => {
+      await ownLogic(batch, context);
+      if (end === 'not taken') throw new Error('Not these.');
+    });
+    parts.serviceFor = serviceFor;
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const telling = tellOwnLogic(parts, work, { own_tries: 4, own_since: null }, BATCH, context);
+      await passMinutes(1);
+      expect(await read()).toMatchObject({ state: 'running', error: null });
+      await passMinutes(1);
+      const since = new Date(NOW).toISOString().slice(11, 19);
+      expect(await read()).toMatchObject({
+        state: 'waiting',
+        error: `The app's own logic has been at work on a batch of contacts since ${since} UTC, waits for the service included.`,
+      });
+      endPolling();
+      await passMinutes(1);
+      expect(await telling).toEqual(
+        end === 'taken' ? undefined : { tries: 5, error: expect.stringContaining('Not these.') },
+      );
+      expect(await read()).toMatchObject({ state: 'running', waiting_for: null, error: null });
+    } finally {
+      vi.useRealTimers();
+    }
+  },
+);
+
+test('own logic that asks the service without end is ended, tried once more, then parked; and so is each further try', async () => {
+  const { ownLogic, serviceFor } = polling();
+  const { claim, parts, work, read, clock } = await newRun(ownLogic);
+  parts.serviceFor = serviceFor;
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  const telling = tellOwnLogic(parts, work, NO_FAILURES, BATCH, context);
-  await vi.advanceTimersByTimeAsync(2 * MINUTE_MS);
-  vi.useRealTimers();
-  expect(await read()).toMatchObject({ state: 'waiting', waiting_for: 'limit' });
-  expect((await read()).error).toContain('own logic waits with a batch of contacts');
-  isOver.resolve();
-  expect(await telling).toBeUndefined();
-  expect(await read()).toMatchObject({ state: 'running', waiting_for: null, error: null });
+  try {
+    const first = tellOwnLogic(parts, work, NO_FAILURES, BATCH, context).catch((thrown) => thrown);
+    await passMinutes(32);
+    expect(await first).toMatchObject({ isTimeout: true, tries: 1 });
+    await endSlice(parts, claim, await read(), await first, context);
+    const second = tellOwnLogic(parts, work, await read(), BATCH, context);
+    await passMinutes(32);
+    expect(await second).toMatchObject({ tries: 2, error: expect.stringContaining('after 31 minutes') });
+
+    await park(claim, ['a']);
+    clock.now = NOW + MINUTE_MS;
+    const third = retryParked(
+      parts,
+      work,
+      { ...(await read()), started_at: clock.now },
+      () => false,
+      context,
+    );
+    await passMinutes(2);
+    expect(await read()).toMatchObject({ error: expect.stringContaining('at work on a batch of contacts') });
+    await passMinutes(30);
+    expect(await third).toBe(false);
+    expect(await store.parked.list(claim, 5)).toMatchObject([
+      { tries: 2, error: expect.stringContaining('after 31 minutes') },
+    ]);
+    expect(await read()).toMatchObject({ state: 'running', error: null });
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 async function park(claim: RunClaim, ids: string[]) {

@@ -56,29 +56,80 @@ test('time stands still in calls of the service, several at once as well, and go
   expect(wasBehind).toBe(true);
 });
 
-test('a call of the service that takes longer than a window of the limit is told, once, and not one that ends before', async () => {
+test('work that takes longer than a window of the limit is told, once, also where each call is short; not what ends before', async () => {
   vi.useFakeTimers();
   try {
     let told = 0;
-    const time = new OwnLogicTime(LONG_MS, never, () => told++);
-    const work = time.limit(async () => {
-      await time.around(() => sleepFake(69_000));
-      await time.around(() => sleepFake(69_000));
-      expect(told).toBe(0);
-      await Promise.all([time.around(() => sleepFake(60_000)), time.around(() => sleepFake(200_000))]);
-      expect(told).toBe(1);
-    });
+    const time = () => new OwnLogicTime(LONG_MS, never, () => told++);
+    const [soon, calling, alone] = [time(), time(), time()];
+    const ends = [
+      soon.limit(() => soon.around(() => sleepFake(69_000))),
+      calling.limit(async () => {
+        for (let count = 0; count < 20; count++) await calling.around(() => sleepFake(10_000));
+      }),
+    ];
+    await vi.advanceTimersByTimeAsync(69_900);
+    expect(told).toBe(0);
     await vi.advanceTimersByTimeAsync(400_000);
-    await work;
+    await Promise.all(ends);
+    expect(told).toBe(1);
+    const hanging = expect(alone.limit(hang)).rejects.toThrow('60 s of its own');
     await vi.advanceTimersByTimeAsync(400_000);
+    await hanging;
     expect(told).toBe(1);
   } finally {
     vi.useRealTimers();
   }
 });
 
-test('own logic that calls again and again while every call fails is ended, with the last reason; refusals are answers', async () => {
+test('own logic that calls again and again with good answers is ended, and what it calls then broken off', async () => {
   vi.useFakeTimers();
+  try {
+    let calls = 0;
+    const time = new OwnLogicTime(LONG_MS, never);
+    const { signal } = time;
+    const polling = time.limit(async () => {
+      for (; !signal.aborted; calls++) await time.around(() => sleepFake(1_000));
+    });
+    const ended = expect(polling).rejects.toThrow(
+      'not done after 31 minutes, its calls of the service included',
+    );
+    await vi.advanceTimersByTimeAsync(30 * 60_000);
+    expect(signal.aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(2 * 60_000);
+    await ended;
+    expect(signal.reason).toBeInstanceOf(OwnLogicTimeout);
+    expect(calls).toBe(31 * 60);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('when it is over, own logic that heeds no error and calls on and on leaves others their turn', async () => {
+  const shutdown = new AbortController();
+  const callsAfter = async (time: OwnLogicTime, end: () => Promise<void>) => {
+    const { signal } = time;
+    let calls = 0;
+    let isOver = false;
+    const call = () => time.around(async () => signal.throwIfAborted()).catch(() => undefined);
+    const work = time.limit(async () => {
+      await end();
+      while (!isOver && ++calls < 100_000) await call();
+    });
+    work.catch(() => undefined);
+    await end();
+    for (let turns = 0; turns < 10; turns++) await othersTurn();
+    isOver = true;
+    return calls;
+  };
+  const late = new OwnLogicTime(LIMIT_MS, never);
+  expect(await callsAfter(late, () => sleep(3 * LIMIT_MS))).toBeLessThan(100);
+  const ended = new OwnLogicTime(LONG_MS, shutdown.signal);
+  expect(await callsAfter(ended, async () => shutdown.abort())).toBeLessThan(100);
+});
+
+test('own logic that calls again and again while every call fails is ended, with the last reason; refusals are answers', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   try {
     const failing = (error: Error) => async () => {
       await sleepFake(60_000);
@@ -92,8 +143,12 @@ test('own logic that calls again and again while every call fails is ended, with
     };
     const trouble = again(new ServiceError('wait', 'It is down.'), Number.POSITIVE_INFINITY);
     const ended = expect(trouble).rejects.toThrow('have failed for 15 minutes, the last one: It is down.');
-    const refused = again(new ServiceError('give_up', 'Not found.'), 30);
-    await vi.advanceTimersByTimeAsync(40 * 60_000);
+    const refused = again(new ServiceError('give_up', 'Not found.'), 25);
+    for (let minute = 0; minute < 40; minute++) {
+      await vi.advanceTimersByTimeAsync(60_000);
+      // A call that fails leaves others their turn.
+      await othersTurn();
+    }
     await ended;
     await refused;
   } finally {

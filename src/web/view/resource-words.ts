@@ -1,6 +1,7 @@
 import type { InstanceState, ResourceStatus } from '../../sync/status-types.ts';
 import { formatAhead } from './format.ts';
 import type { Tone } from './instance-words.ts';
+import { troubleKind } from './trouble-kind.ts';
 import { isRetried } from './waiting-words.ts';
 
 /** The state of a resource in a word or two, and what it waits for (empty when for nothing). */
@@ -17,6 +18,7 @@ const WAITS_FOR: Record<'limit' | 'retry' | 'turn', string> = {
 };
 
 function waitText(resource: ResourceStatus, now: number): string {
+  if (troubleKind(resource.error) === 'at work') return 'Waiting for the app’s own logic.';
   const reason = resource.waiting_for ? WAITS_FOR[resource.waiting_for] : 'Waiting';
   const ahead = formatAhead(resource.waiting_until, now);
   return ahead ? `${reason}; goes on ${ahead}.` : `${reason}.`;

@@ -102,6 +102,15 @@ export function waitingWords(
   const ahead = aheadOf(waiting, now);
   const retried = waiting.filter(({ status }) => isRetried(status));
   if (retried.length > 0) return retryWords(retried, ahead);
+  const atWork = waiting.filter(({ status }) => troubleKind(status.error) === 'at work');
+  if (atWork.length > 0 && atWork.length === waiting.length) {
+    return {
+      tone: 'wait',
+      label: 'Own logic at work',
+      headline: `The app’s own logic is at work on ${listOf(atWork.map(({ title }) => title))}.`,
+      next: 'The sync goes on by itself when that is done. There is nothing to do.',
+    };
+  }
   if (waiting.some(({ status }) => status.waiting_for === 'limit')) return limitWords(budget, ahead, now);
   return {
     tone: 'wait',

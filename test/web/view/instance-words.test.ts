@@ -2,10 +2,12 @@ import { describe, expect, it } from 'vitest';
 import type { ServiceClient } from '../../../src/client/calls/call-types.ts';
 import type { Instance } from '../../../src/store/instances.ts';
 import { callOwnLogic } from '../../../src/sync/own-logic-call.ts';
+import { atWorkText } from '../../../src/sync/own-logic-parking.ts';
 import type { SliceContext } from '../../../src/sync/slice-parts.ts';
 import type { InstanceStatus, ResourceStatus } from '../../../src/sync/status-types.ts';
 import { toRefreshError } from '../../../src/tokens/token-errors.ts';
 import { instanceWords } from '../../../src/web/view/instance-words.ts';
+import { resourceWords } from '../../../src/web/view/resource-words.ts';
 import { at, instanceStatus, NOW, resourceStatus } from '../status-fixtures.ts';
 
 const RESOURCES = [
@@ -66,6 +68,26 @@ describe('instanceWords', () => {
     expect(said.next).toMatch(/in 23 s.*people who run the app/);
     const service = withContacts({ ...retry, error: 'The service answered 503.' });
     expect(service.headline).toContain('The service did not answer');
+  });
+
+  it('says that the app’s own logic is at work, where nothing else is waited for', () => {
+    const atWork = resourceStatus({
+      state: 'waiting',
+      waiting_for: 'limit',
+      error: atWorkText('contacts', NOW),
+    });
+    const said = words({ resources: { contacts: atWork, conversations: resourceStatus() } });
+    expect(said).toMatchObject({
+      label: 'Own logic at work',
+      headline: 'The app’s own logic is at work on contacts.',
+    });
+    expect(resourceWords(atWork, 'active', NOW)).toMatchObject({
+      label: 'Waiting',
+      wait: 'Waiting for the app’s own logic.',
+    });
+    const waiting = resourceStatus({ state: 'waiting', waiting_for: 'limit', waiting_until: at(23_000) });
+    const both = words({ resources: { contacts: atWork, conversations: waiting } });
+    expect(both.label).toBe('Waiting for the limit');
   });
 
   it('says that it is the service that has trouble and asked to wait, where it did', () => {
