@@ -38,6 +38,9 @@ const FORGOTTEN = { removeOnComplete: true, removeOnFail: true } as const;
 /** BullMQ's order of the jobs that wait for a moment: so many places for each millisecond since 1970. */
 const SCORES_PER_MS = 0x1000;
 
+/** Of the errors of a queue one is told in so many milliseconds. */
+const TOLD_EVERY_MS = 1_000;
+
 /** Jobs that are brought forward at a time. */
 const PORTION = 500;
 
@@ -67,11 +70,17 @@ export function createQueues(connection: Redis, logger: Logger): Queues {
 }
 
 /**
- * Listens to the errors of a queue or a worker. They come with every try to connect again; that Redis is away, the
- * connection itself has said once.
+ * Listens to the errors of a queue or a worker. They come with every try to connect again, and with everything that a
+ * Redis refuses; that it is away, the connection itself has said once.
  */
 export function connectionTrouble(logger: Logger, queue: string): (error: Error) => void {
-  return (error) => logger.debug({ queue, err: error }, 'the queue has trouble with Redis');
+  let toldAt = Number.NEGATIVE_INFINITY;
+  return (error) => {
+    const now = performance.now();
+    if (now - toldAt < TOLD_EVERY_MS) return;
+    toldAt = now;
+    logger.debug({ queue, err: error }, 'the queue has trouble with Redis');
+  };
 }
 
 /** One job a run at the most: adding it again while it is there changes nothing. */

@@ -11,6 +11,7 @@ import { WriteTurns } from '../src/sync/write-turns.ts';
 import { ForeignJobs } from './foreign-jobs.ts';
 import { type IndexParts, keepIndex } from './keep-index.ts';
 import { connectionTrouble, QUEUE, type Queues, type SyncJobData } from './queues.ts';
+import { pauseOnRefusals } from './refusals.ts';
 import { rotateTokens } from './rotate-tokens.ts';
 import { keepSchedules, UPKEEP } from './schedules.ts';
 import { syncRun } from './sync-run.ts';
@@ -90,6 +91,7 @@ export function startWorkers(parts: WorkerParts): Workers {
     worker.on('failed', (job, error) => logger.error({ job: job?.id, err: error }, 'a job failed'));
     worker.on('error', connectionTrouble(logger, worker.name));
   }
+  const endPauses = [pauseOnRefusals(sync), pauseOnRefusals(upkeep)];
   sync.on('active', (job) => {
     // Later turns do not say since when they could have been taken: BullMQ keeps the moment of the job's creation alone.
     if (job.attemptsStarted === 1) {
@@ -103,6 +105,7 @@ export function startWorkers(parts: WorkerParts): Workers {
       endSchedules();
       endWatch();
       stopping.abort();
+      for (const end of endPauses) end();
       await Promise.all([sync.close(), upkeep.close(), endIndex()]);
       await endTakeOver();
       connection.disconnect();

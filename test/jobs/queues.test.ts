@@ -1,6 +1,6 @@
 import { Worker } from 'bullmq';
-import { afterAll, expect, test } from 'vitest';
-import { createQueues, QUEUE, type SyncJobData } from '../../jobs/queues.ts';
+import { afterAll, expect, test, vi } from 'vitest';
+import { connectionTrouble, createQueues, QUEUE, type SyncJobData } from '../../jobs/queues.ts';
 import { keepSchedules, UPKEEP } from '../../jobs/schedules.ts';
 import { createRedis } from '../../src/runtime/redis.ts';
 import { testLogger } from '../support/test-logger.ts';
@@ -99,4 +99,19 @@ test('a Redis that lost everything has its schedules back with the next worker',
   await waitFor(async () => (await queues.upkeep.getJobSchedulersCount()) === Object.keys(UPKEEP).length);
   end();
   expect((await queues.upkeep.getJobSchedulers()).every(({ every }) => every === 30_000)).toBe(true);
+});
+
+test('of the errors of a queue, one a second is told', () => {
+  const { logger: told, lines } = testLogger();
+  const onError = connectionTrouble(told, 'sync');
+  vi.useFakeTimers({ toFake: ['performance'] });
+  try {
+    for (let times = 0; times < 30; times++) {
+      onError(new Error(`OOM ${times}`));
+      vi.advanceTimersByTime(100);
+    }
+  } finally {
+    vi.useRealTimers();
+  }
+  expect(lines.map(({ err }) => (err as Error).message)).toEqual(['OOM 0', 'OOM 10', 'OOM 20']);
 });

@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { expect, test } from 'vitest';
+import { createQueues } from '../../jobs/queues.ts';
+import { UPKEEP } from '../../jobs/schedules.ts';
+import { findServerProgram } from '../../src/runtime/private-redis/server-programs.ts';
+import type { InstanceStatus } from '../../src/sync/status-types.ts';
+import { install, isSynced, waitForStatus } from '../support/install.ts';
+import { startTestApp } from '../support/test-app.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** For so long is counted what a Redis refuses, in milliseconds. */
+const COUNTED_MS = 4_000;
+
+/** The most that two workers ask for then, which look for jobs, and for those that others have lost. */
+const MOST_REFUSALS = 60;
+
+/** The settings cannot be made in the JavaScript one. */
+const isReal = findServerProgram(process.env.PATH ?? '').kind !== 'js-redis-server';
+
+/** How often a Redis has refused a command by an error of this name. */
+async function countRefusals(redis: Redis, name: string): Promise<number> {
+  const stats = await redis.info('errorstats');
+  return Number(new RegExp(`errorstat_${name}:count=(\\d+)`).exec(stats)?.[1] ?? 0);
+}
+
+test.skipIf(!isReal).each([
+  ['it is full', 'OOM', 'maxmemory', '1'],
+  ['it lacks a replica that it must have', 'NOREPLICAS', 'min-replicas-to-write', '1'],
+])(
+  'a Redis that refuses, as %s, is asked a few times a second, told once a second, and the sync goes on when it refuses no more',
+  { timeout: 120_000 },
+  async (_why, error, setting, value) => {
+    const { app, control, log, redisUrl, session } = await startTestApp({ workers: false });
+    const workers = app.startWorkers();
+    const size = { contacts: 150, conversations: 100 };
+    const company = await control.addCompany({ name: 'Full', plan: 'enterprise', ...size });
+    const browser = session();
+    const id = await install(browser, company);
+    const { resources } = await waitForStatus(browser, id, isSynced);
+
+    const redis = new Redis(redisUrl);
+    const queues = createQueues(redis, log.logger);
+    // Jobs whose moment comes meanwhile: one of them that a full Redis lets go makes a worker ask for the next at once.
+    const delay = COUNTED_MS / 2;
+    await queues.sync.add('of another version', { instanceId: id, resource: 'contacts' }, { delay });
+    await queues.upkeep.add(UPKEEP.rotateTokens, {}, { delay });
+    const [, usual = ''] = (await redis.config('GET', setting)) as string[];
+    await redis.config('SET', setting, value);
+    await waitFor(async () => (await countRefusals(redis, error)) > 0, { timeoutMs: 30_000 });
+    await sleep(COUNTED_MS);
+    const [before, linesBefore] = [await countRefusals(redis, error), log.lines.length];
+    await sleep(COUNTED_MS);
+    const refusals = (await countRefusals(redis, error)) - before;
+    expect(refusals).toBeLessThan(MOST_REFUSALS);
+    const told = log.lines.slice(linesBefore).filter(({ msg }) => msg === 'the queue has trouble with Redis');
+    expect(told.length).toBeLessThan(20);
+    await waitFor(async () => (await countRefusals(redis, error)) > before, { what: 'a further try' });
+    expect(log.lines.map(({ msg }) => msg)).toContain('the queue has trouble with Redis');
+
+    await redis.config('SET', setting, usual);
+    await app.control.syncNow(id);
+    const isSyncedAgain = (status: InstanceStatus) =>
+      isSynced(status) && status.resources.contacts?.finished_at !== resources.contacts?.finished_at;
+    await waitForStatus(browser, id, isSyncedAgain, 60_000);
+    await queues.close();
+    await redis.quit();
+    await workers.close();
+  },
+);
