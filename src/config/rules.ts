@@ -1,5 +1,5 @@
 import type { ConfigProblem } from './config-error.ts';
-import { holdsPlaceholder, isTypedText } from './placeholders.ts';
+import { isPlaceholder } from './placeholders.ts';
 import { isLoopback } from './urls.ts';
 import { type GivenValues, VARIABLES, type VariableName } from './variables.ts';
 
@@ -11,8 +11,8 @@ const RANDOM_SECRETS = [
   { variable: 'OPERATOR_PASSWORD', command: 'openssl rand -base64 24', fewestDifferent: 5 },
 ] as const;
 
-/** 32 random bytes hold some 30 different ones; fewer than this are a placeholder or a pattern. */
-const FEWEST_DIFFERENT_BYTES = 16;
+/** 32 random bytes hold some 30 different ones, and once in seven billion fewer than this: it is a pattern or a text. */
+const FEWEST_DIFFERENT_BYTES = 20;
 
 /** What production has no default for, and why. */
 const NEEDED_IN_PRODUCTION: Partial<Record<VariableName, string>> = {
@@ -89,14 +89,6 @@ function reportProduction(given: GivenValues, isSet: (name: VariableName) => boo
       report('TOKEN_KEYS', `holds a key "${id}" that is not random: make one with npm run keys`);
     }
   }
-  // One behind the first only decrypts: that is how it is got rid of.
-  const [sealing] = given.TOKEN_KEYS ?? [];
-  if (sealing !== undefined && isTypedText(sealing.key)) {
-    report(
-      'TOKEN_KEYS',
-      `encrypts under a key "${sealing.id}" that is a text, and not random: npm run keys puts a good one in front of it`,
-    );
-  }
   for (const { variable, command, fewestDifferent } of RANDOM_SECRETS) {
     const secret = given[variable];
     const weakness = secret === undefined ? undefined : weaknessOf(secret, fewestDifferent);
@@ -113,9 +105,7 @@ function reportProduction(given: GivenValues, isSet: (name: VariableName) => boo
 
 /** What tells that a secret is none, as a part of a sentence that does not show it. */
 function weaknessOf(secret: string, fewestDifferent: number): string | undefined {
-  if (/^<.*>$/s.test(secret.trim())) return 'is a placeholder, not a secret';
-  if (holdsPlaceholder(secret))
-    return 'holds words of a placeholder or a row of keys, such as "change me", "password" or "12345678"';
+  if (/^<.*>$/s.test(secret.trim()) || isPlaceholder(secret)) return 'is a placeholder, not a secret';
   if (secret.trim() !== secret) return 'must not begin or end with a blank';
   return new Set(secret).size < fewestDifferent ? 'is not random' : undefined;
 }
