@@ -32,6 +32,7 @@ export const scale: Bench = async (write, rows) => {
 Ratio: the limit of the smallest size is ${LOAD} of what the loop does.
 Shares of the limit: of the smallest size, from the service's journal, gaps between windows counted; beyond what the core can do, of an even share of what it did by the end.
 A small company: from its install to the end of its first sync, of five pages; the middle one of three.
+Its pages read: by a plain client of its own, directly afterwards, which does nothing with them; what the service alone takes.
 
 ${table(lines)}
 `);
@@ -70,8 +71,11 @@ async function measureSize(size: number, latencyMs: number): Promise<Record<stri
     'loop delay p50, ms': fleet.loopDelayMs.p50.toFixed(1),
     'p99, ms': fleet.loopDelayMs.p99.toFixed(1),
     'RSS, MiB': fleet.rssMib,
-    'small one alone, s': (fleet.aloneMs / 1_000).toFixed(2),
-    'in the middle, s': (fleet.amongMs / 1_000).toFixed(2),
-    times: (fleet.amongMs / fleet.aloneMs).toFixed(2),
+    'small one alone, s': (fleet.alone.syncMs / 1_000).toFixed(2),
+    'in the middle, s': (fleet.among.syncMs / 1_000).toFixed(2),
+    times: (fleet.among.syncMs / fleet.alone.syncMs).toFixed(2),
+    'its pages read alone, s': (fleet.alone.readMs / 1_000).toFixed(2),
+    'read in the middle, s': (fleet.among.readMs / 1_000).toFixed(2),
+    'times, read': (fleet.among.readMs / fleet.alone.readMs).toFixed(2),
   };
 }

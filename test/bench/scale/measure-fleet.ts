@@ -4,9 +4,10 @@ import { findFreePort } from '../../../src/runtime/free-port.ts';
 import { BenchApp, benchDir, startBenchRedis } from '../support/bench-app.ts';
 import { BenchSandbox } from '../support/bench-sandbox.ts';
 import { CopyWatch } from '../support/copy-watch.ts';
-import { addCompanies, installAll } from '../support/fleet.ts';
+import { addCompanies, bareCompanies, installAll } from '../support/fleet.ts';
 import { median } from '../support/numbers.ts';
 import { shareOfLimit, windowsOf } from '../support/window-shares.ts';
+import { readContacts } from './read-list.ts';
 import { type LoopDelay, readLoopDelay } from './worker-metrics.ts';
 
 /** What is measured. */
@@ -30,9 +31,17 @@ export interface FleetFigures {
   refusals: number;
   loopDelayMs: LoopDelay;
   rssMib: number;
-  /** From the install of a small company to the end of its first sync, with nothing else to do, and among the others. */
-  aloneMs: number;
-  amongMs: number;
+  /** A small company, with nothing else to do, and among the others. */
+  alone: Arrival;
+  among: Arrival;
+}
+
+/** How long a small company takes, in milliseconds. */
+export interface Arrival {
+  /** From its install to the end of its first sync. */
+  syncMs: number;
+  /** Directly afterwards, a plain client that reads the same pages. */
+  readMs: number;
 }
 
 const SMALL = { contacts: 450, conversations: 0 };
@@ -58,7 +67,7 @@ export async function measureFleet({
   const bench = await BenchApp.open(sandbox, redis.url, dir.path);
   const watch = new CopyWatch(bench.databasePath);
   const small = await addCompanies(sandbox, 2 * ARRIVALS + 1, SMALL);
-  const arrive = async () => {
+  const arrive = async (): Promise<Arrival> => {
     const company = small.pop();
     if (company === undefined) throw new RangeError('no more small companies');
     const grant = await sandbox.authorize(company);
@@ -66,10 +75,15 @@ export async function measureFleet({
     const id = await bench.install(company, grant);
     await bench.sync(id);
     await watch.complete(id);
-    return performance.now() - startedAt;
+    const syncMs = performance.now() - startedAt;
+    const [plain] = bareCompanies([company]);
+    return {
+      syncMs,
+      readMs: plain === undefined ? Number.NaN : await readContacts(sandbox.up.apiUrl, plain),
+    };
   };
   try {
-    const aloneMs = await measureAlone(bench, arrive);
+    const alone = await measureAlone(bench, arrive);
     const companies = await addCompanies(sandbox, size, lists);
     const instances = await installAll(bench, sandbox, companies);
     const port = await findFreePort();
@@ -81,7 +95,7 @@ export async function measureFleet({
     const begin = { at: performance.now(), pages: watch.pagesOfEach(), cpuMs: worker.usage()?.cpuMs ?? 0 };
     await readLoopDelay(port);
     const measuredMs = isFull ? FULL_MEASURED_MS : windowMs * ROOMY_WINDOWS;
-    const among: number[] = [];
+    const among: Arrival[] = [];
     for (let arrival = 0; arrival < ARRIVALS; arrival++) {
       await until(begin.at + (arrival + 1) * (measuredMs / (ARRIVALS + 1)));
       among.push(await arrive());
@@ -112,8 +126,8 @@ export async function measureFleet({
       refusals: journal.filter(({ status }) => status === 429).length,
       loopDelayMs,
       rssMib: rssBytes / MIB,
-      aloneMs,
-      amongMs: median(among),
+      alone,
+      among: middleOf(among),
     };
   } finally {
     watch.close();
@@ -134,11 +148,15 @@ function until(moment: number): Promise<void> {
 }
 
 /** With a worker that has nothing else to do, but has done it once before. */
-async function measureAlone(bench: BenchApp, arrive: () => Promise<number>): Promise<number> {
+async function measureAlone(bench: BenchApp, arrive: () => Promise<Arrival>): Promise<Arrival> {
   const worker = await bench.startWorker();
   await arrive();
-  const alone: number[] = [];
+  const alone: Arrival[] = [];
   for (let arrival = 0; arrival < ARRIVALS; arrival++) alone.push(await arrive());
   await worker.stop();
-  return median(alone);
+  return middleOf(alone);
+}
+
+function middleOf(all: readonly Arrival[]): Arrival {
+  return { syncMs: median(all.map(({ syncMs }) => syncMs)), readMs: median(all.map(({ readMs }) => readMs)) };
 }
