@@ -1,5 +1,5 @@
 import type { ConfigProblem } from './config-error.ts';
-import { isPlaceholder } from './placeholders.ts';
+import { isPlaceholder, isTypedKey } from './placeholders.ts';
 import { isLoopback } from './urls.ts';
 import { type GivenValues, VARIABLES, type VariableName } from './variables.ts';
 
@@ -85,7 +85,7 @@ function reportProduction(given: GivenValues, isSet: (name: VariableName) => boo
     }
   }
   for (const { id, key } of given.TOKEN_KEYS ?? []) {
-    if (new Set(key).size < FEWEST_DIFFERENT_BYTES) {
+    if (new Set(key).size < FEWEST_DIFFERENT_BYTES || isTypedKey(key)) {
       report('TOKEN_KEYS', `holds a key "${id}" that is not random: make one with npm run keys`);
     }
   }

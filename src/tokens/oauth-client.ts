@@ -60,10 +60,11 @@ export class OAuthClient {
     this.#configuration.timeout = options.timeoutSeconds ?? TOKEN_TIMEOUT_S;
     this.#configuration[oauth.customFetch] = async (url, init) => {
       const response = await fetch(url, init as RequestInit);
-      // What is granted here counts from now: when that is, is worth a question or two more if it is hard to believe.
+      // What is granted here counts from now, and what is refused may be over by now: when that is, is worth a question
+      // or two more if it is hard to believe.
       const isDoubted = clock.observe(response.headers.get('date'));
       const answer = await readTokenAnswer(response);
-      if (isDoubted && response.ok) await settleTime(clock, authUrl);
+      if (isDoubted) await settleTime(clock, authUrl);
       return answer;
     };
     // Which addresses may be plain http is the configuration's to decide, and it has.

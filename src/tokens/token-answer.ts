@@ -16,13 +16,16 @@ const REFUSALS: ReadonlySet<unknown> = new Set([
  * answer, its challenge, and members that nobody has specified weigh more than what the answer says. The specification
  * shows the members of a token response (Endpoints, "Token response"); of a refusal it shows nothing (Errors).
  *
- * @throws TypeError when the answer is larger than any token response
+ * @throws TypeError when the answer is larger than any token response, or a whole one that holds no access token
  */
 export async function readTokenAnswer(response: Response): Promise<Response> {
   const text = await readText(response);
   const answer = readObject(text);
-  if (answer !== undefined && response.ok) return asJson(specifiedMembers(answer), response);
-  if (answer !== undefined && isRefusal(response.status, answer)) return asJson(answer, response);
+  if (answer !== undefined && isRefusal(response.status, answer)) return asJson(answer, response, 400);
+  if (answer !== undefined && response.ok) {
+    if (typeof answer.access_token === 'string') return asJson(specifiedMembers(answer), response);
+    throw new TypeError('The answer of the token route holds no access token.', { cause: response });
+  }
   return new Response(text || null, response);
 }
 
@@ -58,13 +61,17 @@ function specifiedMembers({ access_token, refresh_token, expires_at }: Record<st
   };
 }
 
-function isRefusal(status: number, { error }: Record<string, unknown>): boolean {
-  return status >= 400 && status < 500 && REFUSALS.has(error);
+/** Some services refuse with the status of success: what grants nothing and names a refusal is one. */
+function isRefusal(status: number, { error, access_token }: Record<string, unknown>): boolean {
+  const mayRefuse = (status >= 400 && status < 500) || (status < 300 && access_token === undefined);
+  return mayRefuse && REFUSALS.has(error);
 }
 
-function asJson(answer: object, { status, statusText, headers: given }: Response): Response {
-  const headers = new Headers(given);
+/** @param atLeast the status of what is handed on, where the answer's own is below */
+function asJson(answer: object, response: Response, atLeast = 0): Response {
+  const headers = new Headers(response.headers);
   headers.set('content-type', 'application/json');
   headers.delete('www-authenticate');
-  return new Response(JSON.stringify(answer), { status, statusText, headers });
+  const status = Math.max(response.status, atLeast);
+  return new Response(JSON.stringify(answer), { status, statusText: response.statusText, headers });
 }

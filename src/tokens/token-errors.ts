@@ -51,9 +51,13 @@ export function toRefreshError(error: unknown): ServiceError {
   });
 }
 
-/** Whether a status refuses what was asked for, and does not only want it later or once more. */
+/**
+ * Whether a status, of an answer without a grant, refuses what was asked for, and does not only want it later or once
+ * more. Some services refuse with that of success.
+ */
 export function isRefused(status: number | undefined): status is number {
-  return status !== undefined && status >= 400 && status < 500 && status !== 408 && status !== 429;
+  if (status === undefined || status === 408 || status === 429) return false;
+  return (status >= 200 && status < 300) || (status >= 400 && status < 500);
 }
 
 /** The answer behind an error of openid-client, which hands it on as the cause, or beside it where it could be read. */

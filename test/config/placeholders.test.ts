@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { isPlaceholder } from '../../src/config/placeholders.ts';
+import { isPlaceholder, isTypedKey } from '../../src/config/placeholders.ts';
 import { loadConfig } from '../../src/config.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -34,6 +34,10 @@ describe('in production a placeholder is no secret', () => {
     'your-session-secret-of-32-characters',
     'changeme-changeme-changeme-changeme',
     'please-change-this-session-secret-now',
+    'keyboard cat keyboard cat keyboard cat',
+    'generate-me-with-openssl-rand-base64-48',
+    'development-only-do-not-use-in-production',
+    'yoursessionsecretgoeshereatleast32chars',
   ])('as %s is one', (secret) => {
     const [session, operator] = ['openssl rand -base64 48', 'openssl rand -base64 24'];
     const env = { ...PRODUCTION, OPERATOR_PASSWORD: secret };
@@ -60,13 +64,18 @@ describe('in production a placeholder is no secret', () => {
         const text = bytes(seed).toString(form);
         expect(isPlaceholder(text), text).toBe(false);
       }
+      expect(isTypedKey(bytes(seed))).toBe(false);
     }
   });
 });
 
 describe('in production a key that encrypts', () => {
-  it('is no pattern, and it says what to do', () => {
-    const key = Buffer.from('0123456789abcdef0123456789abcdef').toString('base64');
+  it.each([
+    ['no pattern', Buffer.from('0123456789abcdef0123456789abcdef')],
+    ['no text', Buffer.from('my super secret token key 12345\n')],
+    ['no row of numbers', Buffer.from([...Array(32).keys()])],
+  ])('is %s, and it says what to do', (_, bytes32) => {
+    const key = bytes32.toString('base64');
     const env = { ...PRODUCTION, TOKEN_KEYS: `old:${key}` };
     expect(load(env)).toThrow(/TOKEN_KEYS holds a key "old" that is not random: make one with npm run keys/);
     expect(load(env)).not.toThrow(key);

@@ -131,7 +131,7 @@ const CASES: [string, Answer][] = [
     answers(200, (good) => but({ access_token: `${good.access_token}\r\nx-evil: 1` })(good)),
   ],
   ['200 with a lone surrogate for a token', answers(200, but({ refresh_token: '\ud800' }))],
-  ['200 with an error inside', answers(200, () => ({ error: 'invalid_grant' }))],
+  ['200 with an error inside', answers(200, () => ({ error: 'token_expired' }))],
   ['200 and far too much', answers(200, (good) => JSON.stringify(good) + SPACES.slice(0, 2_000_000))],
   [
     '200 and a bomb',

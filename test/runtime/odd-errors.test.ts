@@ -127,6 +127,12 @@ it('what throws when it is looked at is one line of the log like any other', () 
   ]);
 });
 
+it('an error among the words of a line is one more of them', () => {
+  const { logger, lines } = testLogger();
+  logger.error('the push failed: %s', new TypeError('connection refused'));
+  expect(lines).toMatchObject([{ msg: 'the push failed: TypeError: connection refused' }]);
+});
+
 it('objects that know each other in many ways are logged in part', () => {
   const { logger, lines } = testLogger();
   const nodes: Record<string, unknown>[] = Array.from({ length: 20 }, () => ({}));

@@ -182,6 +182,13 @@ test.each([
   expect(server.requests.at(-1)?.headers.authorization).toBeUndefined();
 });
 
+test('a refusal whose Date is hard to believe is followed by the question, too', async () => {
+  server.answer = (response) => response.writeHead(403, { date: new Date(NOW).toUTCString() }).end();
+  await expect(client.refresh('rt-0')).rejects.toThrow();
+  expect(clock.now()).toBe(NOW + 500);
+  expect(server.requests.map(({ method }) => method)).toEqual(['POST', 'HEAD']);
+});
+
 test.each([
   ['breaks off', (response: ServerResponse) => response.destroy()],
   ['tells no time', (response: ServerResponse) => response.writeHead(404).end()],
@@ -194,10 +201,18 @@ test.each([
   expect((await client.refresh('rt-0')).grantedAt).toBe(OWN);
 });
 
+test('a refusal with the status of success is one; a grant with an error beside it is a grant', async () => {
+  server.answerJson(200, { error: 'invalid_grant', error_description: 'gone' });
+  await expect(client.refresh('rt-0')).rejects.toMatchObject({ error: 'invalid_grant', status: 400 });
+  server.answerJson(200, { ...GRANTED, error: 'invalid_grant' });
+  expect(await client.refresh('rt-0')).toMatchObject({ accessToken: GRANTED.access_token });
+});
+
 test('a redirect is not followed with the credentials', async () => {
   server.answer = (response) => response.writeHead(307, { location: `${server.url}/stolen` }).end();
   await expect(client.refresh('rt-0')).rejects.toThrow();
-  expect(server.requests.map(({ url }) => url)).toEqual(['/auth/oauth/token']);
+  const sent = server.requests.filter(({ headers }) => headers.authorization !== undefined);
+  expect(sent.map(({ url }) => url)).toEqual(['/auth/oauth/token']);
 });
 
 test.each([

@@ -64,7 +64,8 @@ test.each<[string, (response: ServerResponse) => void]>([
   ['the service’s common error, 403', answers(403, error(403))],
   ['a challenge', answers(401, error(401), CHALLENGE)],
   ['an error of its own', answers(400, { error: 'token_expired' })],
-  ['410 and nothing else', (response) => response.writeHead(410).end()],
+  ['success without a grant', answers(200, { ok: false, error: 'invalid_refresh_token' })],
+  ['410 and nothing else', answers(410, undefined)],
 ])(
   'a refusal as %s ends the grant when the refresh token’s six months are over, and not before',
   async (_form, answer) => {

@@ -12,7 +12,7 @@ const MOST_MEMBERS = 20_000;
  * @param given to a method of a logger: fields or an error, then words and their values; or these alone
  */
 export function plainArguments([first, ...further]: readonly unknown[]): unknown[] {
-  const texts = further.map(plain);
+  const texts = further.map(inWords);
   if (!isError(first)) return [plain(first), ...texts];
   const err = serializeError(first);
   return [{ err }, ...(texts.length === 0 ? [err.message] : texts)];
@@ -21,4 +21,11 @@ export function plainArguments([first, ...further]: readonly unknown[]): unknown
 function plain(value: unknown): unknown {
   if (typeof value === 'symbol') return String(value);
   return redactValues(value, { left: MOST_MEMBERS, writeError: serializeError });
+}
+
+/** An error among the words of a line is one more of them. */
+function inWords(value: unknown): unknown {
+  if (!isError(value)) return plain(value);
+  const { type, message } = serializeError(value);
+  return `${type}: ${message}`;
 }
