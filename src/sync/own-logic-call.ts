@@ -51,7 +51,9 @@ export async function callOwnLogic(
       return time.signal;
     },
     get service() {
-      const { signal, around } = time;
+      // Also calls that come when the work is done, as of what it has not waited for, end with the process.
+      const { around } = time;
+      const signal = AbortSignal.any([shutdown, time.signal]);
       return serviceFor({ instanceId, company, signal, around, maxWaitMs });
     },
   };

@@ -40,9 +40,9 @@ export class OwnLogicTime {
   readonly #shutdown: AbortSignal;
   readonly #over = Promise.withResolvers<never>();
   #ending: AbortController | undefined;
-  #signal: AbortSignal | undefined;
   #error: OwnLogicTimeout | undefined;
   #isRunning = false;
+  #isDone = false;
   #leftMs: number;
   #goesOnSince = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -64,13 +64,20 @@ export class OwnLogicTime {
 
   /** Aborted when the time is over, or the process ends. Made when it is asked for: most pages need none. */
   get signal(): AbortSignal {
-    if (this.#signal === undefined) {
+    if (this.#ending === undefined) {
       this.#ending = new AbortController();
       if (this.#error !== undefined) this.#ending.abort(this.#error);
-      this.#signal = AbortSignal.any([this.#shutdown, this.#ending.signal]);
+      else if (this.#shutdown.aborted) this.#shutDown();
+      else if (!this.#isDone) this.#shutdown.addEventListener('abort', this.#shutDown);
     }
-    return this.#signal;
+    return this.#ending.signal;
   }
+
+  /**
+   * Passed on by a listener that goes with the work: a signal that depended on that of the process would be kept as long
+   * as it, with whatever the own logic has hung on it, and would end at last what was done long ago.
+   */
+  readonly #shutDown = (): void => this.#ending?.abort(this.#shutdown.reason);
 
   /**
    * Runs the own logic. What has taken too long is left to itself: it cannot be stopped if it does not heed the signal.
@@ -94,7 +101,9 @@ export class OwnLogicTime {
       this.#stand();
       clearTimeout(longTimer);
       clearTimeout(totalTimer);
+      this.#shutdown.removeEventListener('abort', this.#shutDown);
       this.#isRunning = false;
+      this.#isDone = true;
     }
   }
 

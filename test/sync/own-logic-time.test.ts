@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { setImmediate as othersTurn, setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { ServiceError } from '../../src/client/errors.ts';
@@ -21,6 +22,19 @@ test('what takes too long is left to itself, also when it fails later', async ()
   // Nobody waits for it any more: that must not end the process.
   later.reject(new Error('too late'));
   await othersTurn();
+});
+
+test('when it is done, nothing of its signal is kept, and the end of the process is not passed on', async () => {
+  const shutdown = new AbortController();
+  const listener = vi.fn();
+  const time = new OwnLogicTime(LONG_MS, shutdown.signal);
+  await time.limit(async () => time.signal.addEventListener('abort', listener));
+  const unasked = new OwnLogicTime(LONG_MS, shutdown.signal);
+  await unasked.limit(async () => {});
+  unasked.signal.addEventListener('abort', listener);
+  expect(getEventListeners(shutdown.signal, 'abort')).toEqual([]);
+  shutdown.abort();
+  expect(listener).not.toHaveBeenCalled();
 });
 
 test('its signal is aborted then, whenever it is asked for; and when the process ends', async () => {

@@ -95,7 +95,8 @@ local function known() return s['end'] ~= nil and now < s['end'] end
 local function take_turns() return timing.take_turns(s.turned, s.turned_at, now) end
 
 -- Whether nothing that is told says when our limit begins anew: then no contract's window may hold more than it.
-local function is_on_our_own() return s.apart ~= nil or take_turns() end
+-- A window without a name is one that we took for begun, as nothing was told.
+local function is_on_our_own() return s.apart ~= nil or take_turns() or (s['end'] ~= nil and s.reset == nil) end
 
 -- Whether what is told to be used rises with our requests: `used` after one more of them.
 local function tally(used, which)

@@ -62,6 +62,16 @@ describe('whatever windows the service names', () => {
     },
   );
 
+  it('none at all: no more than the limit in a minute, wherever that begins', async () => {
+    const budget = virtualBudget();
+    const bare = { answer: { rate: undefined } };
+    await budget.request(bare);
+    budget.pass(50_000);
+    const granted = await requestsInAWindow(budget, () => bare);
+    expect(granted).toBeGreaterThan(110);
+    expect(granted).toBeLessThanOrEqual(120);
+  });
+
   it('one that is still named after the end that was told, and whose rest does not fall: the limit in a minute, and one that asks whether it is over', async () => {
     const budget = virtualBudget();
     const granted = await requestsInAWindow(budget, (_, atMs) =>
