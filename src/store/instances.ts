@@ -27,14 +27,16 @@ export class InstanceStore {
   /**
    * Begins the next access generation of an instance: no session sees it any more but those that are let into this one.
    *
-   * @returns the generation; undefined when there is no such instance
+   * @param from only from this generation: whoever saw an earlier one must not end what others see by now
+   * @returns the generation; undefined when there is no such instance, or it is in another generation
    */
-  async endAccess(id: string): Promise<number | undefined> {
+  async endAccess(id: string, from: number): Promise<number | undefined> {
     const result = await this.#db.durably((transaction) =>
       transaction
         .updateTable('instances')
         .set((old) => ({ access_generation: old('access_generation', '+', 1) }))
         .where('id', '=', id)
+        .where('access_generation', '=', from)
         .returning('access_generation')
         .executeTakeFirst(),
     );

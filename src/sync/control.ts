@@ -83,8 +83,8 @@ export class SyncControl implements InstanceControl {
     return this.#parts.instances.accessGeneration(instanceId);
   }
 
-  endAccess(instanceId: string): Promise<number | undefined> {
-    return this.#parts.instances.endAccess(instanceId);
+  endAccess(instanceId: string, from: number): Promise<number | undefined> {
+    return this.#parts.instances.endAccess(instanceId, from);
   }
 
   async disconnect(instanceId: string, { deleteData, onEnded }: DisconnectOptions): Promise<void> {

@@ -105,8 +105,8 @@ export interface InstanceControl {
   retryParked(instanceId: string): Promise<void>;
   /** In which generation browsers see it: what ends their access begins a new one. Undefined when there is none. */
   accessGeneration(instanceId: string): Promise<number | undefined>;
-  /** Ends the access of every browser. Answers the generation that begins. */
-  endAccess(instanceId: string): Promise<number | undefined>;
+  /** Ends the access of every browser, from one generation only. Answers the one that begins; undefined if none does. */
+  endAccess(instanceId: string, from: number): Promise<number | undefined>;
   /** Deletes the tokens, stops everything and ends every browser's access; with `deleteData` the copied records too. */
   disconnect(instanceId: string, options: DisconnectOptions): Promise<void>;
 }

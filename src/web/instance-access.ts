@@ -16,8 +16,13 @@ export async function mayAccess(
   instanceId: string,
   control: Pick<InstanceControl, 'accessGeneration'>,
 ): Promise<boolean> {
-  if (!session.instances?.includes(instanceId)) return false;
-  return generationIn(session, instanceId) === (await control.accessGeneration(instanceId));
+  const seen = generationSeen(session, instanceId);
+  return seen !== undefined && seen === (await control.accessGeneration(instanceId));
+}
+
+/** In which generation a session sees an instance, which may have ended since; undefined when it does not know it. */
+export function generationSeen(session: InstanceAccess, instanceId: string): number | undefined {
+  return session.instances?.includes(instanceId) ? generationIn(session, instanceId) : undefined;
 }
 
 /** Lets a session see an instance in a generation, and puts it first in the list. */
@@ -32,10 +37,11 @@ export function grantAccess(
   return { instances, accessGenerations: Object.fromEntries(instances.map((id) => [id, inGeneration(id)])) };
 }
 
-/** Lets a session that saw an instance go on seeing it in a later generation. */
-export function keepAccess(session: InstanceAccess, instanceId: string, generation?: number): void {
-  if (generation === undefined || !session.instances?.includes(instanceId)) return;
-  session.accessGenerations = { ...session.accessGenerations, [instanceId]: generation };
+/** Lets a session that saw an instance in one generation go on seeing it in the next; one that was logged out stays so. */
+export function keepAccess(session: InstanceAccess, instanceId: string, next?: number): void {
+  const seen = generationSeen(session, instanceId);
+  if (next === undefined || seen === undefined || seen !== next - 1) return;
+  session.accessGenerations = { ...session.accessGenerations, [instanceId]: next };
 }
 
 function generationIn(session: InstanceAccess, instanceId: string): number {

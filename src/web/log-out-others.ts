@@ -1,19 +1,20 @@
 import type { Request } from 'express';
 import type { SessionData } from 'express-session';
 import { formTooOld } from './csrf.ts';
-import { keepAccess } from './instance-access.ts';
+import { generationSeen, keepAccess } from './instance-access.ts';
 import { refreshSession, replaceSession } from './session-actions.ts';
 import { inChangeTurn, inReplacementTurn } from './session-changes.ts';
 import { takeRenewal } from './session-cookie.ts';
 import type { WebDependencies } from './web-dependencies.ts';
-import { StoreUnavailableError, WebError } from './web-error.ts';
+import { notFound, StoreUnavailableError, WebError } from './web-error.ts';
 
 /**
  * Logs every browser but this one out of an instance. Sessions of others do not see it any more, and this one gets a new
  * id, so that who has a copy of its cookie is among the others.
  *
  * @throws the error of a form that is too old when the session was replaced meanwhile: nothing is done then
- * @throws WebError when the others are logged out, and it cannot be told whether this browser is
+ * @throws WebError 404 when this browser does not see the instance any more: somebody else was first
+ * @throws WebError 503 when the others are logged out, and it cannot be told whether this browser is
  */
 export function logOutOthers(
   { redis, control }: Pick<WebDependencies, 'redis' | 'control'>,
@@ -24,9 +25,13 @@ export function logOutOthers(
   return inReplacementTurn(redis, sessionID, () =>
     inChangeTurn(redis, sessionID, async () => {
       if (!(await refreshSession(req))) throw formTooOld;
+      // The wait for the turn may have been long: whoever was logged out meanwhile must not log the others out.
+      const seen = generationSeen(req.session, instanceId);
+      const next = seen === undefined ? undefined : await control.endAccess(instanceId, seen);
+      if (next === undefined) throw notFound();
       // A form of the old session is not good in the new one.
       const { cookie: _cookie, csrfToken: _csrfToken, ...content } = { ...req.session };
-      keepAccess(content, instanceId, await control.endAccess(instanceId));
+      keepAccess(content, instanceId, next);
       await goOnWithNewId(req, content);
       await takeRenewal(redis, req.sessionID);
     }),

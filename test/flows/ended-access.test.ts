@@ -135,7 +135,19 @@ test('a session from before access was counted sees its companies until that of 
     if (older.instances?.includes(first)) await redis.set(key, JSON.stringify(older), 'KEEPTTL');
   }
   await expectToSee(browser, first);
-  await app.control.endAccess(second);
+  await app.control.endAccess(second, 1);
   await expectNotToSee(browser, second);
   await expectToSee(browser, first);
+});
+
+test('access is ended by whoever sees the company as it is by now, and by one of two at once', async () => {
+  const id = await install(session(), await addCompany('Contended'));
+  const { control: instances } = app;
+  expect((await Promise.all([instances.endAccess(id, 1), instances.endAccess(id, 1)])).sort()).toEqual([
+    2,
+    undefined,
+  ]);
+  await instances.disconnect(id, { deleteData: false });
+  expect(await instances.endAccess(id, 2)).toBeUndefined();
+  expect(await instances.accessGeneration(id)).toBe(3);
 });

@@ -55,7 +55,8 @@ export class FakeDomain {
     pause: async (id) => this.#change('pause', id, { status: 'paused' }),
     resume: async (id) => this.#change('resume', id, { status: 'active' }),
     accessGeneration: async (id) => this.#generations.get(id) ?? 1,
-    endAccess: async (id) => {
+    endAccess: async (id, from) => {
+      if (from !== (this.#generations.get(id) ?? 1)) return undefined;
       this.calls.push(`end access ${id}`);
       return this.#nextGeneration(id);
     },

@@ -97,6 +97,59 @@ it('waits for an install that is on its way in another tab, and then wants a new
   for (const id of ['ins_1', 'ins_2']) expect((await browser.get(`/instances/${id}`)).status, id).toBe(200);
 });
 
+it.each(['logout-others', 'disconnect'])(
+  'does nothing for a browser that %s of another one has logged out while it waited',
+  async (action) => {
+    const gate = await connectThroughGate(redisUrl);
+    web = await startWeb({ redis: gate.redis });
+    browser = web.browser();
+    const other = web.browser();
+    const theirs = await install(other);
+    const mine = await install(browser);
+    const begun = await other.get('/install', { follow: false });
+    const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    web.domain.exchange = () => {
+      ask();
+      return answered;
+    };
+    // An install that fails keeps the session, and its turn until then.
+    web.domain.failure = 'denied';
+    const state = begun.location?.searchParams.get('state');
+    const callback = other.get(`/oauth/callback?code=ins_2&state=${state}`);
+    await asked;
+    const waits = gate.arm(':turn', 'pass');
+    const late = other.submit(theirs.form('/instances/ins_1/logout-others'), {}, { follow: false });
+    await waits;
+    const first = await browser.submit(mine.form(`/instances/ins_1/${action}`), {}, { follow: false });
+    expect(first.status).toBe(303);
+    answer();
+    await callback;
+    expect((await late).status).toBe(404);
+    expect((await other.get('/instances/ins_1')).status).toBe(404);
+    expect((await browser.get('/instances/ins_1')).status).toBe(200);
+  },
+);
+
+it('is final: a disconnect of another browser that had begun before does not let that in again', async () => {
+  const other = web.browser();
+  const theirs = await install(other);
+  const { disconnect } = web.domain.control;
+  const reached = Promise.withResolvers<void>();
+  const loggedOut = Promise.withResolvers<void>();
+  web.domain.control.disconnect = async (...args) => {
+    reached.resolve();
+    await loggedOut.promise;
+    return disconnect(...args);
+  };
+  const slow = other.submit(theirs.form('/instances/ins_1/disconnect'), {}, { follow: false });
+  await reached.promise;
+  expect((await press()).status).toBe(303);
+  loggedOut.resolve();
+  expect((await slow).location?.pathname).toBe('/');
+  expect((await other.get('/instances/ins_1')).status).toBe(404);
+});
+
 it('says so when it cannot be told whether this browser is logged out, too', async () => {
   const gate = await connectThroughGate(redisUrl);
   web = await startWeb({ redis: gate.redis });
