@@ -1,6 +1,7 @@
 import { csrfSync } from 'csrf-sync';
 import express, { type Request, type RequestHandler } from 'express';
 import type { Redis } from 'ioredis';
+import { refreshSession } from './session-actions.ts';
 import { changeSession } from './session-changes.ts';
 
 /** Name of the hidden field that each form carries. */
@@ -20,11 +21,23 @@ export const formTooOld: Error = protection.invalidCsrfTokenError;
 /** Larger than any form of this app, in bytes. */
 const MAX_FORM_BYTES = 10 * 1_024;
 
+const readForm = express.urlencoded({ extended: false, limit: MAX_FORM_BYTES, parameterLimit: 20 });
+
+/** The end of a form may come long after the session was read, and that may have ended meanwhile. */
+const refuseOfEndedSession: RequestHandler = async (req, _res, next) => {
+  if (!(await refreshSession(req))) throw formTooOld;
+  next();
+};
+
 /** Reads a small form (413 otherwise), and refuses one without the session's token (`EBADCSRFTOKEN`, 403). */
 export const checkedForm: RequestHandler[] = [
-  express.urlencoded({ extended: false, limit: MAX_FORM_BYTES, parameterLimit: 20 }),
+  readForm,
+  refuseOfEndedSession,
   protection.csrfSynchronisedProtection,
 ];
+
+/** The same for the log-out, which has to go on with a session that an install has replaced while the form came. */
+export const checkedLogOut: RequestHandler[] = [readForm, protection.csrfSynchronisedProtection];
 
 /** The session's token for a form, made on first use: of two pages at once, the later takes what the first has made. */
 export async function csrfToken(redis: Redis, req: Request): Promise<string> {

@@ -159,6 +159,7 @@ export class InstallCallback {
     const name = handoverName(req, query);
     const isReplaced = await replaceSession(req, installed, {
       isKept: before !== undefined,
+      logOutFollows: true,
       pointer: name === undefined ? undefined : { name, seconds: HANDOVER_SECONDS },
     });
     if (isReplaced) await takeRenewal(this.#deps.redis, req.sessionID);

@@ -41,7 +41,8 @@ export function logOutOthers(
 async function goOnWithNewId(req: Request, content: Partial<SessionData>): Promise<void> {
   let cause: unknown;
   try {
-    if (await replaceSession(req, content, { isKept: true, pointer: undefined })) return;
+    if (await replaceSession(req, content, { isKept: true, logOutFollows: false, pointer: undefined }))
+      return;
   } catch (error) {
     if (!(error instanceof StoreUnavailableError)) throw error;
     cause = error;

@@ -28,6 +28,7 @@ export interface SessionClient {
     options: { expiration: { type: 'EX'; value: number } },
   ): Promise<string | null>;
   expire(key: string, seconds: number): Promise<number>;
+  /** Answers how many sessions have ended with it; the newer ones that have taken their place are among them. */
   del(keys: string[]): Promise<number>;
   /** Answers false when the session that was to be replaced has ended. */
   replace(replacement: SessionReplacement): Promise<boolean>;
@@ -71,11 +72,13 @@ export function sessionClient(redis: Redis, timeoutMs = SESSION_STORE_TIMEOUT_MS
     expire: (key, seconds) => within(redis.expire(key, seconds), timeoutMs),
     del: async (keys) => {
       // Of an install and a log-out at the same moment the install may be first: then its session ends, too.
+      let count = 0;
       for (let left = [...keys]; left.length > 0; ) {
-        const newer = await within(Promise.all(left.map((key) => endAtOnce(redis, key))), timeoutMs);
-        left = newer.filter((key) => key !== undefined);
+        const ended = await within(Promise.all(left.map((key) => endAtOnce(redis, key))), timeoutMs);
+        count += ended.filter(({ wasThere }) => wasThere).length;
+        left = ended.map(({ newer }) => newer).filter((key) => key !== undefined);
       }
-      return keys.length;
+      return count;
     },
     replace: async (replacement) => {
       // It begins before the wait, and is over before that is given up: a person who was told that it could not be done

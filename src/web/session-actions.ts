@@ -4,13 +4,6 @@ import type { SessionReplacement } from './session-replacement.ts';
 import { writtenSessions } from './session-store.ts';
 import { StoreUnavailableError } from './web-error.ts';
 
-function settle(resolve: () => void, reject: (error: unknown) => void) {
-  return (error: unknown): void => {
-    if (error) reject(error);
-    else resolve();
-  };
-}
-
 /**
  * Writes the session as this request knows it, which nothing else does; `changeSession` keeps what other tabs have
  * changed. A redirect has to wait for it: the browser may be back before the answer has ended.
@@ -44,6 +37,7 @@ export function disownSession(req: Request): void {
  * Replaces the session by one with a new id, which holds this; the old id is worth nothing from then on.
  *
  * @param options.isKept whether the session has been read from the store, so that it has to be there still
+ * @param options.logOutFollows whether a log-out that was under way with the old one ends the new one, too
  * @param options.pointer a name in Redis that leads to the new one's for a while
  * @returns false when it has ended meanwhile, as by a log-out; nothing is written then
  * @throws StoreUnavailableError; the browser keeps its cookie then, as the old session may still be there
@@ -51,9 +45,9 @@ export function disownSession(req: Request): void {
 export async function replaceSession(
   req: Request,
   content: Partial<SessionData>,
-  { isKept, pointer }: Pick<SessionReplacement, 'isKept' | 'pointer'>,
+  { isKept, logOutFollows, pointer }: Pick<SessionReplacement, 'isKept' | 'logOutFollows' | 'pointer'>,
 ): Promise<boolean> {
-  const ended = { id: req.sessionID, isKept };
+  const ended = { id: req.sessionID, isKept, logOutFollows };
   req.sessionStore.generate(req);
   Object.assign(req.session, content);
   let isReplaced = false;
@@ -81,7 +75,13 @@ export async function adoptSession(req: Request, id: string): Promise<boolean> {
   return true;
 }
 
-/** Ends the session, here and in the store. */
-export function endSession(req: Request): Promise<void> {
-  return new Promise((resolve, reject) => req.session.destroy(settle(resolve, reject)));
+/**
+ * Ends the session, here and in the store, and one that an install has put in its place.
+ *
+ * @returns false when it had ended before: nothing is done then
+ * @throws StoreUnavailableError
+ */
+export function endSession(req: Request): Promise<boolean> {
+  disownSession(req);
+  return writtenSessions(req.sessionStore).end(req.sessionID);
 }

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 /** How long it is remembered that a session has ended: longer than any request that was under way then, in seconds. */
 const ENDED_SECONDS = 15 * 60;
 
-/** The mark of a session that has ended for good; of one that was replaced it is the key of the newer one. */
+/** The mark of a session that has ended for good; of one that a log-out follows it is the key of the newer one. */
 const FOR_GOOD = '1';
 
 /** A session that takes the place of one that ends. */
@@ -11,6 +11,11 @@ export interface SessionReplacement {
   endedKey: string;
   /** Whether the one that ends is kept in Redis, as a visitor's is not: then it has to be there still. */
   isKept: boolean;
+  /**
+   * Whether a log-out that was under way with the one that ends goes on to this one, which is its browser's. Where copies
+   * of a cookie are logged out it must not, as it may be one of them.
+   */
+  logOutFollows: boolean;
   key: string;
   value: string;
   seconds: number;
@@ -28,7 +33,7 @@ if ARGV[2] == 'kept' and redis.call('EXISTS', KEYS[1]) == 0 then return 'ended' 
 if redis.call('EXISTS', KEYS[4]) == 1 then return 'ended' end
 redis.call('SET', KEYS[3], ARGV[3], 'EX', ARGV[4])
 if KEYS[5] then redis.call('SET', KEYS[5], KEYS[3], 'EX', ARGV[6]) end
-redis.call('SET', KEYS[2], KEYS[3], 'EX', ARGV[5])
+redis.call('SET', KEYS[2], ARGV[7], 'EX', ARGV[5])
 redis.call('DEL', KEYS[1])
 return 'done'`;
 
@@ -51,22 +56,30 @@ export async function redisNow(redis: Redis): Promise<number> {
  */
 export async function replaceAtOnce(
   redis: Redis,
-  { endedKey, isKept, key, value, seconds, pointer }: SessionReplacement,
+  { endedKey, isKept, logOutFollows, key, value, seconds, pointer }: SessionReplacement,
   deadline: number,
 ): Promise<'done' | 'late' | 'ended'> {
   const keys = [endedKey, endedName(endedKey), key, endedName(key), ...(pointer ? [pointer.name] : [])];
-  const values = [deadline, isKept ? 'kept' : '', value, seconds, ENDED_SECONDS, pointer?.seconds ?? 0];
+  const mark = logOutFollows ? key : FOR_GOOD;
+  const values = [deadline, isKept ? 'kept' : '', value, seconds, ENDED_SECONDS, pointer?.seconds ?? 0, mark];
   return (await redis.eval(REPLACE, keys.length, ...keys, ...values)) as 'done' | 'late' | 'ended';
 }
 
 /**
  * Ends a session for good.
  *
- * @returns the key of the session that has taken its place in the last quarter of an hour, if one has
+ * @returns whether it was there, and the key of the session that a log-out has to go on to, if one has taken its place in
+ * the last quarter of an hour
  */
-export async function endAtOnce(redis: Redis, key: string): Promise<string | undefined> {
+export async function endAtOnce(
+  redis: Redis,
+  key: string,
+): Promise<{ wasThere: boolean; newer: string | undefined }> {
   const name = endedName(key);
   const results = await redis.multi().get(name).set(name, FOR_GOOD, 'EX', ENDED_SECONDS).del(key).exec();
   const mark = results?.[0]?.[1];
-  return typeof mark === 'string' && mark !== FOR_GOOD ? mark : undefined;
+  return {
+    wasThere: results?.[2]?.[1] === 1,
+    newer: typeof mark === 'string' && mark !== FOR_GOOD ? mark : undefined,
+  };
 }

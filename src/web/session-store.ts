@@ -39,6 +39,17 @@ export class WrittenSessions extends RedisStore {
   }
 
   /**
+   * Ends the session, and one that an install has put in its place.
+   *
+   * @returns false when there was neither
+   * @throws StoreUnavailableError
+   */
+  async end(id: string): Promise<boolean> {
+    const { client, prefix } = this.#options;
+    return (await client.del([prefix + id])) > 0;
+  }
+
+  /**
    * Writes a session in the place of one that ends, at once: a process that is killed between would have left the browser
    * none.
    *
@@ -47,7 +58,7 @@ export class WrittenSessions extends RedisStore {
    * @throws StoreUnavailableError; nothing is written from then on, but it may have been before, and the answer was lost
    */
   replace(
-    ended: { id: string; isKept: boolean },
+    ended: { id: string; isKept: boolean; logOutFollows: boolean },
     id: string,
     data: SessionData,
     pointer: SessionReplacement['pointer'],
@@ -56,6 +67,7 @@ export class WrittenSessions extends RedisStore {
     return client.replace({
       endedKey: prefix + ended.id,
       isKept: ended.isKept,
+      logOutFollows: ended.logOutFollows,
       key: prefix + id,
       value: JSON.stringify(data),
       seconds: ttl(data),
