@@ -3,6 +3,8 @@
  * its data attributes; without this file, or without a connection, the page simply stays as it was loaded.
  */
 
+import { isSending } from './forms.js';
+
 const FIRST_RETRY_MS = 5_000;
 const LONGEST_RETRY_MS = 60_000;
 
@@ -65,6 +67,8 @@ function follow(root) {
   }
 
   function loadAnew() {
+    // The answer to a form brings a newer page, and loading this one would drop it.
+    if (isSending()) return;
     disconnect();
     location.reload();
   }

@@ -1,0 +1,101 @@
+import { once } from 'node:events';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { openBrowser } from '../support/browser.ts';
+import { startTcpProxy } from '../support/tcp-proxy.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { startWeb } from '../web/start-web.ts';
+
+const proxy = await startTcpProxy(0);
+const publicUrl = `http://127.0.0.1:${proxy.port}`;
+const web = await startWeb({ publicUrl });
+proxy.lead(Number(new URL(web.url).port));
+const browser = await openBrowser();
+
+/** A browser that has installed two companies, on the dashboard of the first. */
+async function openDashboard(): Promise<Page> {
+  const page = await (await browser.newContext()).newPage();
+  for (const id of ['ins_2', 'ins_1']) {
+    const begun = await page.request.get(`${publicUrl}/install`, { maxRedirects: 0 });
+    const state = new URL(begun.headers().location ?? '').searchParams.get('state');
+    await page.goto(`${publicUrl}/oauth/callback?state=${state}&code=${id}`);
+  }
+  return page;
+}
+
+/** Where to click for a button; the click itself must not wait for the answer, as the library’s own would. */
+async function findButton(page: Page, name: string): Promise<() => Promise<void>> {
+  const box = await page.getByRole('button', { name, exact: true }).boundingBox();
+  if (!box) throw new Error(`“${name}” is not shown`);
+  return () => page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
+}
+
+const pressed = () => web.log.lines.filter(({ msg }) => msg === 'instance action').length;
+
+test('a button that is pressed again while its answer is on its way sends its form once, and the browser keeps its companies', async () => {
+  const page = await openDashboard();
+  await page.locator('summary', { hasText: 'Log out everywhere else' }).click();
+  const press = await findButton(page, 'Log out everywhere else');
+  let forms = 0;
+  page.on('request', (request) => {
+    if (request.method() === 'POST') forms++;
+  });
+  const before = pressed();
+  // Nothing of an answer comes through.
+  proxy.slow(0, 1_000);
+  await press();
+  await waitFor(() => pressed() > before);
+  await press();
+  await press();
+  await proxy.pass();
+  await page.getByText('Every other browser is logged out of this company.').waitFor();
+  expect(forms).toBe(1);
+  for (const id of ['ins_1', 'ins_2']) {
+    expect((await page.goto(`${publicUrl}/instances/${id}`))?.status(), id).toBe(200);
+  }
+});
+
+test('a page whose company changes while a form is on its way waits for the answer', async () => {
+  const page = await openDashboard();
+  const status = web.domain.instances.get('ins_1');
+  if (!status) throw new Error('not installed');
+  await page.locator('[data-live-mark]', { hasText: /^Live$/ }).waitFor();
+  await page.locator('summary', { hasText: 'Log out everywhere else' }).click();
+  const press = await findButton(page, 'Log out everywhere else');
+  const { endAccess } = web.domain.control;
+  const reached = Promise.withResolvers<void>();
+  const told = Promise.withResolvers<void>();
+  web.domain.control.endAccess = async (...args) => {
+    reached.resolve();
+    await told.promise;
+    return endAccess(...args);
+  };
+  await press();
+  await reached.promise;
+  const requests: string[] = [];
+  page.on('request', (request) => requests.push(request.url()));
+  const handed = once(proxy.events, 'data');
+  web.domain.instances.set('ins_1', { ...status, status: 'paused' });
+  await handed;
+  // The way to the page and back.
+  await page.mouse.move(0, 0);
+  expect(requests).toEqual([]);
+  web.domain.control.endAccess = endAccess;
+  web.domain.instances.set('ins_1', status);
+  told.resolve();
+  await page.getByText('Every other browser is logged out of this company.').waitFor();
+  expect((await page.goto(`${publicUrl}/instances/ins_2`))?.status()).toBe(200);
+});
+
+test('a page that comes back out of the browser’s memory sends its forms again', async () => {
+  const page = await openDashboard();
+  const sent = (of: Page) =>
+    of.evaluate(`(() => {
+      const form = document.querySelector('form[action$="/sync"]');
+      return form.dispatchEvent(new SubmitEvent('submit', { bubbles: true, cancelable: true }));
+    })()`);
+  expect(await sent(page)).toBe(true);
+  expect(await sent(page)).toBe(false);
+  await page.evaluate(`dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))`);
+  expect(await sent(page)).toBe(true);
+});
