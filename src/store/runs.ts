@@ -28,6 +28,7 @@ export interface RunClaim extends RunKey {
 export class RunStore {
   readonly #db: Database;
   readonly #holds: Sqlite.Statement<[RunClaim], unknown>;
+  readonly #newest: Sqlite.Statement<[RunClaim], unknown>;
 
   constructor(db: Database) {
     this.#db = db;
@@ -36,6 +37,9 @@ export class RunStore {
       select 1 from runs
       where instance_id = :instanceId and resource = :resource and fence = :fence
         and (select status from instances where id = :instanceId) = 'active'`);
+    this.#newest = db.prepare(
+      'select 1 from runs where instance_id = :instanceId and resource = :resource and fence = :fence',
+    );
   }
 
   find(key: RunKey): Promise<Run | undefined> {
@@ -95,6 +99,11 @@ export class RunStore {
   /** Whether the claim is still the newest, and its instance active: else nothing is to be sent or done for it any more. */
   holds({ instanceId, resource, fence }: RunClaim): Promise<boolean> {
     return this.#db.atOnce(() => this.#holds.get({ instanceId, resource, fence }) !== undefined);
+  }
+
+  /** Whether the claim is still the newest: no other worker has the run, and no disconnect has ended it. */
+  isNewest({ instanceId, resource, fence }: RunClaim): Promise<boolean> {
+    return this.#db.atOnce(() => this.#newest.get({ instanceId, resource, fence }) !== undefined);
   }
 
   /** Notes that the run waits, for what, and until when (milliseconds since 1970). */

@@ -23,6 +23,8 @@ export interface OwnLogicWatch {
   maxWaitMs?: number | undefined;
   /** Told when it takes long, with its calls of the service. */
   onLong?: () => void;
+  /** Whether its run goes on: calls of one that does not might go out under the grant of the next install. */
+  isWanted?: () => Promise<boolean>;
 }
 
 /**
@@ -37,7 +39,7 @@ export async function callOwnLogic(
   place: { instance: Instance; resource: string },
   changes: BatchChanges,
   { logger, signal: shutdown }: Pick<SliceContext, 'logger' | 'signal'>,
-  { maxWaitMs = OWN_LOGIC_MAX_WAIT_MS, onLong }: OwnLogicWatch = {},
+  { maxWaitMs = OWN_LOGIC_MAX_WAIT_MS, onLong, isWanted }: OwnLogicWatch = {},
 ): Promise<void> {
   const { created = [], changed = [], deleted = [] } = changes;
   if (ownLogic === undefined || created.length + changed.length + deleted.length === 0) return;
@@ -54,7 +56,7 @@ export async function callOwnLogic(
       // Also calls that come when the work is done, as of what it has not waited for, end with the process.
       const { around } = time;
       const signal = AbortSignal.any([shutdown, time.signal]);
-      return serviceFor({ instanceId, company, signal, around, maxWaitMs });
+      return serviceFor({ instanceId, company, signal, around, maxWaitMs, isWanted });
     },
   };
   try {

@@ -86,8 +86,10 @@ async function callShown(
     // What keeps it from being noted keeps the page from being written, too.
     noted.catch(() => undefined);
   };
+  const isWanted = () => parts.runs.isNewest(claim);
+  const watch = { maxWaitMs, onLong, isWanted };
   try {
-    await callOwnLogic(parts, { instance, resource: resource.name }, changes, context, { maxWaitMs, onLong });
+    await callOwnLogic(parts, { instance, resource: resource.name }, changes, context, watch);
   } finally {
     if (await noted) await parts.runs.goOn(claim);
   }

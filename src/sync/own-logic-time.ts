@@ -40,7 +40,7 @@ export class OwnLogicTime {
   readonly #shutdown: AbortSignal;
   readonly #over = Promise.withResolvers<never>();
   #ending: AbortController | undefined;
-  #error: OwnLogicTimeout | undefined;
+  #error: unknown;
   #isRunning = false;
   #isDone = false;
   #leftMs: number;
@@ -62,7 +62,7 @@ export class OwnLogicTime {
     this.#shutdown = shutdown;
   }
 
-  /** Aborted when the time is over, or the process ends. Made when it is asked for: most pages need none. */
+  /** Aborted when the time is over, the work has failed, or the process ends. Made when it is asked for: most pages need none. */
   get signal(): AbortSignal {
     if (this.#ending === undefined) {
       this.#ending = new AbortController();
@@ -97,6 +97,11 @@ export class OwnLogicTime {
     }, totalMs);
     try {
       await Promise.race([work(), this.#over.promise]);
+    } catch (error) {
+      // Whatever else it has begun is of a try that has failed: the next one begins it anew.
+      this.#error ??= error;
+      this.#ending?.abort(error);
+      throw error;
     } finally {
       this.#stand();
       clearTimeout(longTimer);
@@ -155,7 +160,6 @@ export class OwnLogicTime {
   #end(reason: string): void {
     if (!this.#isRunning || this.#error !== undefined) return;
     this.#error = new OwnLogicTimeout(reason);
-    this.#ending?.abort(this.#error);
     this.#over.reject(this.#error);
   }
 }

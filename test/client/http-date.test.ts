@@ -98,3 +98,8 @@ test.each([
 ])('%j is no date', (text) => {
   expect(parseHttpDate(text)).toBeNaN();
 });
+
+test('what is far too long is no date, whatever it ends with', () => {
+  expect(parseHttpDate(`2026-11-01 00:00 ${'Z ('.repeat(100)}x`)).toBeNaN();
+  expect(parseHttpDate(`${' '.repeat(200)}2026-11-01T08:49:37Z`)).toBe(AT);
+});

@@ -183,3 +183,19 @@ test('a call may bring its own signal and its own patience', async () => {
   await expect(client.getTag({ tag_id }, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
   expect((await made.journal()).length).toBe(1);
 });
+
+test('a call whose purpose is over while it waits is not sent again', async () => {
+  const { newClient, fault, journal, company } = await newCompany();
+  await fault({ status: 429, headers: { 'retry-after': '0.3' } });
+  const asked: number[] = [];
+  const client = newClient({
+    isWanted: async () => {
+      asked.push((await journal()).length);
+      return asked.length === 1;
+    },
+  });
+  const [tag_id = ''] = company.tags;
+  expect(await failureOf(client.getTag({ tag_id }))).toMatchObject({ remedy: 'give_up' });
+  expect(asked).toEqual([0, 1]);
+  expect((await journal()).length).toBe(1);
+});

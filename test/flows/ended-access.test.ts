@@ -151,3 +151,14 @@ test('access is ended by whoever sees the company as it is by now, and by one of
   expect(await instances.endAccess(id, 2)).toBeUndefined();
   expect(await instances.accessGeneration(id)).toBe(3);
 });
+
+test('whoever has a copy of the cookie that disconnected is logged out by that button, which is there still', async () => {
+  const browser = session();
+  const id = await install(browser, await addCompany('Copied'));
+  await press(browser, id, 'disconnect');
+  const copied = { headers: { cookie: cookieOf(browser) } };
+  expect((await session().get(`/instances/${id}`, copied)).status).toBe(200);
+  await press(browser, id, 'logout-others');
+  expect((await session().get(`/instances/${id}`, copied)).status).toBe(404);
+  await expectToSee(browser, id);
+});

@@ -15,6 +15,7 @@ async function call(
   ownLogic: OwnLogic,
   changes: Parameters<typeof callOwnLogic>[2] = { created },
   of = instance,
+  watch: Parameters<typeof callOwnLogic>[4] = {},
 ) {
   const made: ClientFor[] = [];
   const shutdown = new AbortController();
@@ -24,7 +25,7 @@ async function call(
   };
   const context = { logger: testLogger().logger, signal: shutdown.signal };
   const place = { instance: of, resource: 'conversations' };
-  await callOwnLogic({ ownLogic, ownLogicTimeoutMs: 60_000, serviceFor }, place, changes, context);
+  await callOwnLogic({ ownLogic, ownLogicTimeoutMs: 60_000, serviceFor }, place, changes, context, watch);
   return { made, shutdown };
 }
 
@@ -45,6 +46,14 @@ describe('the service that the own logic is handed', () => {
     expect(made).toMatchObject([{ instanceId: 'ins_1', company: 'cmp_1', maxWaitMs: 600_000 }]);
     shutdown.abort();
     expect(made[0]?.signal?.aborted).toBe(true);
+  });
+
+  it('asks before each request whether its run goes on', async () => {
+    const isWanted = async () => false;
+    const { made } = await call(async (_batch, { service }) => void service, undefined, undefined, {
+      isWanted,
+    });
+    expect(made[0]?.isWanted).toBe(isWanted);
   });
 
   it('keeps the limits by the instance where the company is not known, as the sync does', async () => {

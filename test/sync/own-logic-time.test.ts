@@ -24,6 +24,13 @@ test('what takes too long is left to itself, also when it fails later', async ()
   await othersTurn();
 });
 
+test('when the work throws, its signal is aborted: what else it has begun is begun anew with the next try', async () => {
+  const time = new OwnLogicTime(LONG_MS, never);
+  const { signal } = time;
+  await expect(time.limit(() => Promise.reject(new Error('one of many')))).rejects.toThrow('one of many');
+  expect(signal.reason).toMatchObject({ message: 'one of many' });
+});
+
 test('when it is done, nothing of its signal is kept, and the end of the process is not passed on', async () => {
   const shutdown = new AbortController();
   const listener = vi.fn();

@@ -38,7 +38,7 @@ describe('the dashboard', () => {
     ['active', ['sync', 'pause', 'logout-others', 'disconnect']],
     ['paused', ['resume', 'logout-others', 'disconnect']],
     ['needs_reauthorization', ['logout-others', 'disconnect']],
-    ['disconnected', ['disconnect']],
+    ['disconnected', ['logout-others', 'disconnect']],
   ] as const)('offers what makes sense when %s', async (status, offered) => {
     expect(actions((await show({ status })).body)).toEqual(offered);
   });
@@ -50,7 +50,7 @@ describe('the dashboard', () => {
   it('deletes a copy in which every record is marked as deleted', async () => {
     const resources = { contacts: resourceStatus({ stored: 0 }) };
     const page = await show({ status: 'disconnected', has_copy: true, resources });
-    expect(actions(page.body)).toEqual(['disconnect']);
+    expect(actions(page.body)).toEqual(['logout-others', 'disconnect']);
     const deleted = await browser.submit(page.form('/instances/ins_1/disconnect'));
     expect(deleted.body).toContain('>The copied data is deleted.<');
     expect(web.domain.calls).toContain('disconnect and delete ins_1');

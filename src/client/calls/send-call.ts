@@ -30,6 +30,8 @@ export interface CallFor {
   signal?: AbortSignal;
   /** Milliseconds. */
   maxWaitMs: number;
+  /** Whether what the call is made for goes on: asked before each request, as it may have waited for long. */
+  isWanted?: (() => Promise<boolean>) | undefined;
 }
 
 /**
@@ -67,7 +69,7 @@ interface Progress {
 
 async function persist(
   { transport, budget, tokens }: SenderParts,
-  { instanceId, company }: CallFor,
+  { instanceId, company, isWanted }: CallFor,
   call: PreparedCall,
   progress: Progress,
   signal: AbortSignal | undefined,
@@ -77,6 +79,9 @@ async function persist(
   const repeatable = call.options.repeatable ?? method !== 'POST';
   let rejected: string | undefined;
   for (let tries = 1; ; ) {
+    if ((await isWanted?.()) === false) {
+      throw new ServiceError('give_up', 'The request is not sent: what it was to be sent for is over.');
+    }
     const accessToken = await tokens.accessToken(instanceId, rejected);
     const admission = await budget.acquire(company, call.route, call.bucket);
     if (admission.permit === undefined) {
