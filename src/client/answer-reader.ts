@@ -90,8 +90,14 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
     const [only] = this.#chunks;
     const bytes =
       this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks, this.#bytes);
-    const body = bytes.toString('utf8');
-    this.#parts.resolve({ status: this.#status, headers: this.#headers, body, bytes });
+    this.#parts.resolve({
+      status: this.#status,
+      headers: this.#headers,
+      bytes,
+      get body() {
+        return bytes.toString('utf8');
+      },
+    });
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {

@@ -10,7 +10,8 @@ export type Headers = Readonly<Record<string, string | undefined>>;
 export interface HttpAnswer {
   status: number;
   headers: Headers;
-  body: string;
+  /** The body, made anew each time. */
+  readonly body: string;
   /** The body as it came. */
   bytes: Buffer;
 }

@@ -5,18 +5,18 @@ import { repeatsToken } from './repeated-token.ts';
  * every secret in any form in a hundred ids takes up to a fifth of what a page takes. So that is done where the token that
  * the page was asked with stands in it as it is, or in an id, also escaped: to see that takes a thousandth.
  *
- * @param page its items, as JSON.parse reads them, and all of it as it came
+ * @param page its items, of which the ids count, and all of it as it came
  * @param givesSecretAway tells a text that holds a secret of the app, in any form
  */
 export function secretIds(
-  { results, bytes }: { results: readonly unknown[]; bytes: Buffer },
+  { items, bytes }: { items: readonly unknown[]; bytes: Buffer },
   accessToken: string,
   givesSecretAway: (text: string) => boolean,
 ): (id: string) => boolean {
   let holdsToken: boolean | undefined;
   return (id) => {
     // Not before it is asked for: the next request goes first.
-    holdsToken ??= bytes.includes(accessToken) || results.some((item) => holdsAsId(item, accessToken));
+    holdsToken ??= bytes.includes(accessToken) || items.some((item) => holdsAsId(item, accessToken));
     return holdsToken && (repeatsToken(id, accessToken) || givesSecretAway(id));
   };
 }

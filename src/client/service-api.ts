@@ -4,7 +4,7 @@ import type { Admission, Permit, RateBudget } from './budget/rate-budget.ts';
 import { ServiceError } from './errors.ts';
 import type { HttpAnswer } from './http.ts';
 import { type Identity, readIdentity } from './identity.ts';
-import { type ListPage, readListPage } from './list-page.ts';
+import { type PageItems, readListPage } from './list-page.ts';
 import { type AllowedOrigins, refuseSecrets } from './next-address.ts';
 import { readRateHeaders } from './rate-headers.ts';
 import { refusalOf } from './refusal.ts';
@@ -22,6 +22,21 @@ export interface ServiceApiParts {
   origins: AllowedOrigins;
   /** Whether a text holds a secret of the app, in any form: it can be no id and no address then. */
   givesSecretAway: (text: string) => boolean;
+}
+
+/** A page of which no more is read yet than where it leads. */
+export interface AnsweredPage {
+  /** Address of the next page; null is the end. */
+  next: string | null;
+  /** @throws ServiceError to wait on, when it is no page after all */
+  read(): ReadPage;
+}
+
+/** A page that was read. */
+export interface ReadPage extends PageItems {
+  next: string | null;
+  /** Whether an id gives a secret of the app away. */
+  isSecret?: (id: string) => boolean;
 }
 
 /** What sync and install need of the API: each request under a permit of the budget, each failure a {@link ServiceError}. */
@@ -75,14 +90,20 @@ export class ServiceApi {
     accessToken: string,
     { wantsMore, check }: { wantsMore: () => boolean; check?: (next: string | null) => void },
     signal?: AbortSignal,
-  ): Promise<{ page: ListPage; admission: Admission | undefined }> {
+  ): Promise<{ page: AnsweredPage; admission: Admission | undefined }> {
     const { transport, givesSecretAway } = this.#parts;
-    const read = ({ body, bytes }: HttpAnswer) => {
-      const page: ListPage = readListPage(body, bytes);
-      page.isSecret = secretIds({ results: page.results, bytes }, accessToken, givesSecretAway);
-      if (page.next !== null) refuseSecrets(page.next, accessToken, givesSecretAway);
-      check?.(page.next);
-      return { read: page, leadsOn: page.next !== null };
+    const read = ({ bytes }: HttpAnswer) => {
+      const { next, read: readItems } = readListPage(bytes);
+      if (next !== null) refuseSecrets(next, accessToken, givesSecretAway);
+      check?.(next);
+      const page: AnsweredPage = {
+        next,
+        read: () => {
+          const { items, texts } = readItems();
+          return { next, items, texts, isSecret: secretIds({ items, bytes }, accessToken, givesSecretAway) };
+        },
+      };
+      return { read: page, leadsOn: next !== null };
     };
     const request = { method: 'GET', url } as const;
     const got = await transport.exchange(request, permit, accessToken, { wantsMore, read }, signal);

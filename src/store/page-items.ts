@@ -2,8 +2,8 @@ import { documentHash } from './document-hash.ts';
 
 /** A page as it came from the service. */
 export interface PageTexts {
-  /** The items, as JSON.parse reads them. */
-  results: readonly unknown[];
+  /** The items; of an object, its `id` alone counts. */
+  items: readonly unknown[];
   /** The text of each of them in UTF-8, as the service sent it, on one line. */
   texts: readonly Buffer[];
   /** Whether an id gives a secret of the app away, so that it can be none. */
@@ -39,19 +39,18 @@ const EMPTY = Buffer.alloc(0);
 const MARK = '#';
 
 /** The records of a page by their ids; of a record that is there twice, the last one. */
-export function readItems({ results, texts, isSecret }: PageTexts): {
+export function readItems({ items: found, texts, isSecret }: PageTexts): {
   items: Map<string, PageItem>;
   unusable: UnusableItem[];
 } {
   const items = new Map<string, PageItem>();
   const unusable: UnusableItem[] = [];
-  for (let place = 0; place < results.length; place++) {
+  for (let place = 0; place < found.length; place++) {
     const text = texts[place] ?? EMPTY;
-    let found = readId(results[place], text);
-    if (typeof found === 'string' && isSecret?.(found))
-      found = { reason: 'Its id holds a secret of the app.' };
-    if (typeof found === 'string') items.set(found, { place, id: found, text, hash: documentHash(text) });
-    else unusable.push({ text: text.toString(), reason: found.reason });
+    let id = readId(found[place], text);
+    if (typeof id === 'string' && isSecret?.(id)) id = { reason: 'Its id holds a secret of the app.' };
+    if (typeof id === 'string') items.set(id, { place, id, text, hash: documentHash(text) });
+    else unusable.push({ text: text.toString(), reason: id.reason });
   }
   return { items, unusable };
 }

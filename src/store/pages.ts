@@ -174,12 +174,12 @@ export class PageStore {
   }
 }
 
-function noChanges({ results }: PageTexts, unusable: UnusableItem[]): PageChanges {
+function noChanges({ items }: PageTexts, unusable: UnusableItem[]): PageChanges {
   return {
     created: [],
     changed: [],
     unusable,
-    records: results.length - unusable.length,
+    records: items.length - unusable.length,
     writes: { inserts: [], updates: [], retold: [], revived: [], seen: [] },
   };
 }
@@ -217,7 +217,7 @@ function note(
 
 function insertRows(count: number): string {
   const rows = Array.from({ length: count }, () => '(?, ?, ?, ?, cast(? as text))').join(', ');
-  return `insert into records (list, id, hash, updated_at, document) values ${rows}`;
+  return `insert or fail into records (list, id, hash, updated_at, document) values ${rows}`;
 }
 
 function prepare(db: Database) {

@@ -81,7 +81,7 @@ async function tellDeleted(
   context: SliceContext,
   write: (parking: Parking | undefined) => Promise<boolean>,
 ): Promise<boolean> {
-  const batch = { changes: { deleted }, ids: { comeOrGone: ids, changed: [] } };
+  const batch = { changes: () => ({ deleted }), ids: { comeOrGone: ids, changed: [] } };
   return (await tellAndWrite(parts, work, before, batch, context, write)) ?? false;
 }
 

@@ -1,5 +1,5 @@
 import type { Instance } from '../store/instances.ts';
-import type { RecordBatch, ServiceDocument } from './own-logic.ts';
+import type { RecordBatch } from './own-logic.ts';
 import { ownLogicFailure } from './own-logic-failure.ts';
 import { OwnLogicTime } from './own-logic-time.ts';
 import type { SliceContext, SyncParts } from './slice-parts.ts';
@@ -66,9 +66,4 @@ export async function callOwnLogic(
   } catch (error) {
     throw ownLogicFailure(resource, error);
   }
-}
-
-/** The documents at these places of a page. */
-export function documentsAt(results: readonly unknown[], places: readonly number[]): ServiceDocument[] {
-  return places.map((place) => results[place] as ServiceDocument);
 }

@@ -6,7 +6,8 @@ import type { SliceContext, SliceWork, SyncParts } from './slice-parts.ts';
 
 /** A batch as the own logic gets it, and by the ids that the copy knows its records by. */
 interface NotedBatch {
-  changes: BatchChanges;
+  /** Made when they are told. */
+  changes: () => BatchChanges;
   ids: BatchIds;
 }
 
@@ -32,7 +33,7 @@ export async function tellAndWrite<Written>(
   if (!(await parts.inDoubt.note(work.claim, ids))) return undefined;
   let written: Written | undefined;
   try {
-    written = await write(await tellOwnLogic(parts, work, before, changes, context));
+    written = await write(await tellOwnLogic(parts, work, before, changes(), context));
     return written;
   } finally {
     if (!written) await parts.inDoubt.noteIfLost(work.claim, ids);

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admission, Permit } from '../client/budget/rate-budget.ts';
 import { rejectedAgain, ServiceError } from '../client/errors.ts';
-import type { ListPage } from '../client/list-page.ts';
 import { PageChain } from '../client/page-chain.ts';
+import type { AnsweredPage, ReadPage } from '../client/service-api.ts';
 import type { Run } from '../store/runs.ts';
 import type { HeldToken } from '../tokens/tokens.ts';
 import type { SliceContext, SliceWork, SyncParts } from './slice-parts.ts';
@@ -15,11 +15,11 @@ const SHORT_WAIT_MS = 1_000;
  * request until then; or the run is somebody else's by
  * now, or its instance not active any more.
  */
-type NoPage = { until: number; isBlocked: boolean } | { isLost: true };
+export type NoPage = { until: number; isBlocked: boolean } | { isLost: true };
 
-export type PageRead = { page: ListPage } | NoPage;
+export type PageRead = { page: ReadPage } | NoPage;
 
-type Fetched = { page: ListPage; admission: Admission | undefined } | NoPage;
+type Fetched = { page: AnsweredPage; admission: Admission | undefined } | NoPage;
 
 /**
  * Reads the pages of a slice, one request ahead of what is written:
@@ -92,9 +92,14 @@ export class PageReader {
       // What became of it is asked for when its page's turn comes.
       this.#ahead.catch(() => undefined);
     }
-    // Writing keeps the event loop: the request goes first.
+    // Parsing and writing keep the event loop: the request goes first.
     await this.#context.turns.next(run.pages);
-    return { page };
+    try {
+      return { page: page.read() };
+    } catch (error) {
+      this.#pageError = error;
+      throw error;
+    }
   }
 
   /** Whether an error is what came of asking for a page: neither of its token nor of the app itself. */

@@ -1,7 +1,7 @@
-import type { ListPage } from '../client/list-page.ts';
+import type { ReadPage } from '../client/service-api.ts';
 import { assumeNew, idsOf, KnownRecordError, type PageChanges } from '../store/pages.ts';
 import type { Run } from '../store/runs.ts';
-import { documentsAt } from './own-logic-call.ts';
+import type { ServiceDocument } from './own-logic.ts';
 import { tellAndWrite } from './own-logic-note.ts';
 import type { SliceContext, SliceWork, SyncParts } from './slice-parts.ts';
 
@@ -17,7 +17,7 @@ export async function writePage(
   parts: SyncParts,
   work: SliceWork,
   run: Run,
-  page: ListPage,
+  page: ReadPage,
   context: SliceContext,
 ): Promise<Run | undefined> {
   const write = (changes: PageChanges) => writeChanges(parts, work, run, page, changes, context);
@@ -39,16 +39,16 @@ async function writeChanges(
   parts: SyncParts,
   work: SliceWork,
   run: Run,
-  page: ListPage,
+  page: ReadPage,
   changes: PageChanges,
   context: SliceContext,
 ): Promise<Run | undefined> {
   const { created, changed, unusable, records } = changes;
   const batch = {
-    changes: {
-      created: documentsAt(page.results, created),
-      changed: documentsAt(page.results, changed),
-    },
+    changes: () => ({
+      created: documentsAt(page, created),
+      changed: documentsAt(page, changed),
+    }),
     ids: idsOf(changes),
   };
   const written = await tellAndWrite(parts, work, run, batch, context, (parking) =>
@@ -60,4 +60,9 @@ async function writeChanges(
   }
   parts.onPage?.({ resource: work.resource.name, records });
   return written;
+}
+
+/** The documents at these places of a page. */
+function documentsAt({ texts }: ReadPage, places: readonly number[]): ServiceDocument[] {
+  return places.map((place) => JSON.parse(String(texts[place])));
 }

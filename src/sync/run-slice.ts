@@ -1,11 +1,11 @@
-import type { RunKey } from '../store/runs.ts';
+import type { Run, RunKey } from '../store/runs.ts';
 import { markDeletions } from './deletions.ts';
 import { retryParked } from './own-logic-parking.ts';
 import { writePage } from './page.ts';
-import { PageReader } from './page-reader.ts';
+import { type NoPage, PageReader } from './page-reader.ts';
 import { checkProgress } from './run-progress.ts';
 import { endSlice } from './slice-failure.ts';
-import type { SliceContext, SliceOutcome, SyncParts } from './slice-parts.ts';
+import type { SliceContext, SliceOutcome, SliceWork, SyncParts } from './slice-parts.ts';
 import { beginTurn } from './turn.ts';
 
 /**
@@ -41,19 +41,18 @@ export async function runSlice(parts: SyncParts, key: RunKey, context: SliceCont
         return { kind: 'yield', pages: run.pages };
       }
       await checkProgress(parts, key, run);
-      const read = await reader.read(run);
-      if ('until' in read) {
-        const isAsked = read.isBlocked && run.error !== null;
-        await parts.runs.wait(work.claim, { for: isAsked ? 'retry' : 'limit', until: read.until });
-        return { kind: 'wait', until: read.until, pages: run.pages };
+      const copied = await copyPage(parts, work, run, reader, context);
+      if ('until' in copied) {
+        const isAsked = copied.isBlocked && run.error !== null;
+        await parts.runs.wait(work.claim, { for: isAsked ? 'retry' : 'limit', until: copied.until });
+        return { kind: 'wait', until: copied.until, pages: run.pages };
       }
-      const written = 'page' in read ? await writePage(parts, work, run, read.page, context) : undefined;
-      if (written === undefined) {
+      if ('isLost' in copied) {
         // As below: it was paused, or another worker has it.
         await parts.runs.wait(work.claim, { for: 'turn', until: null });
         return { kind: 'ended' };
       }
-      run = written;
+      run = copied.run;
     }
     const marking = await markDeletions(parts, work, run, isTurnOver, context);
     if (marking === 'done' && (await parts.runs.finish(work.claim, now()))) {
@@ -70,4 +69,18 @@ export async function runSlice(parts: SyncParts, key: RunKey, context: SliceCont
   } finally {
     await reader.drop();
   }
+}
+
+/** Nothing of the page is held on to when it is written: the next one may take its time. */
+async function copyPage(
+  parts: SyncParts,
+  work: SliceWork,
+  run: Run,
+  reader: PageReader,
+  context: SliceContext,
+): Promise<{ run: Run } | NoPage> {
+  const read = await reader.read(run);
+  if (!('page' in read)) return read;
+  const written = await writePage(parts, work, run, read.page, context);
+  return written === undefined ? { isLost: true } : { run: written };
 }

@@ -42,14 +42,14 @@ export async function openDutifulStore(
       const single = Object.fromEntries(
         Object.entries(headers).map(([name, value]) => [name, String(value)]),
       );
-      const page = readListPage(bytes.toString(), bytes);
+      const page = readListPage(bytes);
       const settlement = { answer: { rate: readRateHeaders(single, Date.now()) } };
       if (page.next === null) await budget.settle(permit, settlement);
       else {
         const admission = await budget.exchange(permit, settlement);
         if (admission.permit !== undefined) permits.set(nameOf(list), admission.permit);
       }
-      const changes = await pages.compare({ instance_id: company, resource }, page);
+      const changes = await pages.compare({ instance_id: company, resource }, page.read());
       await pages.commit({ instanceId: company, resource, fence: 1 }, page, changes, Date.now());
       return { records: changes.records, next: page.next };
     },

@@ -5,8 +5,10 @@ import { readListPage } from '../../src/client/list-page.ts';
 
 test('a page: its records, with the text of each, and what comes next', () => {
   const body = '{ "_pagination": {"next": "https://x.example/p2"}, "_results": [{"id": "1"}, {"id": 2}] }';
-  const { texts, ...page } = readListPage(body);
-  expect(page).toEqual({ results: [{ id: '1' }, { id: 2 }], next: 'https://x.example/p2' });
+  const page = readListPage(Buffer.from(body));
+  expect(page.next).toBe('https://x.example/p2');
+  const { items, texts } = page.read();
+  expect(items).toEqual([{ id: '1' }, { id: 2 }]);
   expect(texts.map(String)).toEqual(['{"id":"1"}', '{"id":2}']);
 });
 
@@ -16,14 +18,43 @@ test('bytes that are no UTF-8 are kept as they are read', () => {
     Buffer.from([0xff]),
     Buffer.from('"}]}'),
   ]);
-  const page = readListPage(bytes.toString(), bytes);
+  const page = readListPage(bytes).read();
   expect(page.texts.map(String)).toEqual(['{"id":"1","name":"\ufffd"}']);
-  expect(page.texts[0]).toEqual(Buffer.from(JSON.stringify(page.results[0])));
+  expect(page.texts[0]).toEqual(Buffer.from('{"id":"1","name":"\ufffd"}'));
+});
+
+test('ids are read as JSON.parse reads them, beyond ASCII too', () => {
+  const ids = ['1', 'é', '日本', '😀', 'a\ud800', '', 7, null, ['é'], { id: 'é' }];
+  const texts = [
+    ...ids.map((id) => JSON.stringify({ name: 'ü', id })),
+    '{"id":"\\u00e9é"}',
+    '"é"',
+    '{"name":"é"}',
+  ];
+  const page = readListPage(Buffer.from(`{"_pagination":{"next":null},"_results":[${texts.join(',')}]}`));
+  const { items, texts: read } = page.read();
+  const idOf = (item: unknown) => (item as { id?: unknown }).id;
+  const plain = (id: unknown) => typeof id !== 'object' || id === null;
+  for (const [place, text] of texts.entries()) {
+    const id = idOf(JSON.parse(text));
+    if (plain(id)) expect(idOf(items[place])).toBe(id);
+    expect(typeof items[place]).toBe(typeof JSON.parse(text));
+  }
+  expect(read.map(String)).toEqual(texts);
+});
+
+test('where a page leads is told before it is parsed; what is no JSON is found out then', () => {
+  const body = '{"_pagination":{"next":"https://x.example/p2"},"_results":[{"id":tru}]}';
+  const page = readListPage(Buffer.from(body));
+  expect(page.next).toBe('https://x.example/p2');
+  expect(() => page.read()).toThrow(expect.objectContaining({ remedy: 'wait' }));
 });
 
 test('an empty page with a next is no end, and null is', () => {
-  expect(readListPage('{"_pagination":{"next":"https://x.example/p2"},"_results":[]}').next).not.toBeNull();
-  expect(readListPage('{"_pagination":{"next":null},"_results":[]}').next).toBeNull();
+  expect(
+    readListPage(Buffer.from('{"_pagination":{"next":"https://x.example/p2"},"_results":[]}')).next,
+  ).not.toBeNull();
+  expect(readListPage(Buffer.from('{"_pagination":{"next":null},"_results":[]}')).next).toBeNull();
 });
 
 test.each([
@@ -40,8 +71,12 @@ test.each([
   ['without a next', '{"_pagination":{},"_results":[]}'],
   ['with an empty next', '{"_pagination":{"next":""},"_results":[]}'],
   ['with a next that is false', '{"_pagination":{"next":false},"_results":[]}'],
+  ['followed by something', '{"_pagination":{"next":null},"_results":[]} x'],
+  ['led by a mark of its byte order', '\ufeff{"_pagination":{"next":null},"_results":[]}'],
+  ['with an item that is no JSON', '{"_pagination":{"next":null},"_results":[{"id":01}]}'],
+  ['with items that no comma parts', '{"_pagination":{"next":null},"_results":[{} {}]}'],
 ])('a page that is %s is not taken for the last one: it is asked for again', (_what, body) => {
-  const read = () => readListPage(body);
+  const read = () => readListPage(Buffer.from(body)).read();
   expect(read).toThrow(ServiceError);
   expect(read).toThrow(expect.objectContaining({ remedy: 'wait' }));
 });

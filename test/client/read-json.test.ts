@@ -53,14 +53,14 @@ test.each([
 });
 
 test('depth alone is no harm', () => {
-  const page = readListPage(pageWith(`{"id":"deep","value":${nested(100_000)}}`));
-  expect(page.texts.map(String)).toEqual([`{"id":"deep","value":${nested(100_000)}}`]);
+  const page = readListPage(Buffer.from(pageWith(`{"id":"deep","value":${nested(100_000)}}`)));
+  expect(page.read().texts.map(String)).toEqual([`{"id":"deep","value":${nested(100_000)}}`]);
 });
 
 test('a hundred times the results that a page may have are refused', () => {
   const records = (count: number) => Array.from({ length: count }, (_, id) => `{"id":${id}}`).join(',');
-  expect(readListPage(pageWith(records(10_000))).results.length).toBe(10_000);
-  const error = failure(() => readListPage(pageWith(records(10_001))));
+  expect(readListPage(Buffer.from(pageWith(records(10_000)))).read().items.length).toBe(10_000);
+  const error = failure(() => readListPage(Buffer.from(pageWith(records(10_001)))));
   expect(error).toMatchObject({ remedy: 'wait' });
-  expect(error.message).toContain('10001 results');
+  expect(error.message).toContain('more than 10000 results');
 });

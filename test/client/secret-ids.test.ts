@@ -11,13 +11,13 @@ for (const secret of [token, other]) known.add(secret);
 /** Ids of a page that are told, and how many texts were read for every secret in any form. */
 function told(documents: string[]) {
   const bytes = Buffer.from(`{"_results":[${documents.join(',')}],"_pagination":{"next":null}}`);
-  const results = JSON.parse(bytes.toString())._results as { id: unknown }[];
+  const items = JSON.parse(bytes.toString())._results as { id: unknown }[];
   let read = 0;
-  const isSecret = secretIds({ results, bytes }, token, (text) => {
+  const isSecret = secretIds({ items, bytes }, token, (text) => {
     read++;
     return known.givesAway(text);
   });
-  return { ids: results.map(({ id }) => String(id)).filter(isSecret), read: () => read };
+  return { ids: items.map(({ id }) => String(id)).filter(isSecret), read: () => read };
 }
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');

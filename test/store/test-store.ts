@@ -1,5 +1,6 @@
 import { afterAll } from 'vitest';
-import { type ListPage, readListPage } from '../../src/client/list-page.ts';
+import { readListPage } from '../../src/client/list-page.ts';
+import type { ReadPage } from '../../src/client/service-api.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { DeletionStore } from '../../src/store/deletions.ts';
 import { InDoubtStore } from '../../src/store/in-doubt.ts';
@@ -49,8 +50,9 @@ export interface TestStore {
 }
 
 /** A page of these documents, as the client reads it. */
-export function pageOf(documents: string[], next: string | null = null): ListPage {
-  return readListPage(`{"_results":[${documents.join(',')}],"_pagination":{"next":${JSON.stringify(next)}}}`);
+export function pageOf(documents: string[], next: string | null = null): ReadPage {
+  const text = `{"_results":[${documents.join(',')}],"_pagination":{"next":${JSON.stringify(next)}}}`;
+  return { next, ...readListPage(Buffer.from(text)).read() };
 }
 
 /** Opens a new database, or the one at a path; it is closed when the test file is through. */

@@ -93,6 +93,14 @@ test.concurrent.each<[string, (response: ServerResponse) => void, string]>([
     },
     'The connection to the service failed',
   ],
+  ['with a record that is no JSON', body(pageOf('[{"id":"crd_1"},{"id":tru}]')), 'it is not JSON'],
+  [
+    'with such a record, and a next page',
+    body(
+      `{"_pagination":{"next":"${hostile.origin}/api/contacts?limit=100&page=2"},"_results":[{"id":tru}]}`,
+    ),
+    'it is not JSON',
+  ],
   ['that is a list', body('[]'), 'there is no list of results in it'],
   ['that is null', body('null'), 'there is no list of results in it'],
   ['whose results are an object', body(pageOf('{"length":100}')), 'there is no list of results in it'],
@@ -111,14 +119,18 @@ test.concurrent.each<[string, (response: ServerResponse) => void, string]>([
   [
     'of 16 MB of records without anything',
     body(pageOf(`[${'{},'.repeat(5 * MEGABYTE)}{}]`)),
-    'more than 500000 values',
+    'more than 10000 results',
   ],
   [
     'of 16 MB of lists within lists',
     body(pageOf('['.repeat(8 * MEGABYTE) + ']'.repeat(8 * MEGABYTE))),
     'more than 500000 values',
   ],
-  ['of more records than any page has', body(pageOf(`[${'{},'.repeat(100_000)}{}]`)), '100001 results'],
+  [
+    'of more records than any page has',
+    body(pageOf(`[${'{},'.repeat(100_000)}{}]`)),
+    'more than 10000 results',
+  ],
 ])(
   'an answer %s: the dashboard says so, and the sync is complete when the service is well again',
   async (_what, respond, reason) => {

@@ -15,9 +15,9 @@ export async function fillStore(
   const headers = { authorization: `Bearer ${list.token}` };
   const fetchPage = async (url: string): Promise<ListPage> => {
     const answer = await request(url, { dispatcher: agent, headers });
-    const text = await answer.body.text();
-    if (answer.statusCode !== 200) throw new Error(`${answer.statusCode} ${text.slice(0, 300)}`);
-    return readListPage(text);
+    const bytes = Buffer.from(await answer.body.arrayBuffer());
+    if (answer.statusCode !== 200) throw new Error(`${answer.statusCode} ${bytes.toString('utf8', 0, 300)}`);
+    return readListPage(bytes);
   };
   const key = { instance_id: claim.instanceId, resource: claim.resource };
   let records = 0;
@@ -25,8 +25,9 @@ export async function fillStore(
     for (let coming: Promise<ListPage> | undefined = fetchPage(list.url); coming !== undefined; ) {
       const page: ListPage = await coming;
       coming = page.next === null ? undefined : fetchPage(page.next);
-      await pages.commit(claim, page, await pages.compare(key, page), Date.now());
-      records += page.results.length;
+      const changes = await pages.compare(key, page.read());
+      await pages.commit(claim, page, changes, Date.now());
+      records += changes.records;
     }
   } finally {
     await agent.close();

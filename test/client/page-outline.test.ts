@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { itemTexts as itemBytes } from '../../src/client/item-texts.ts';
+import { outlineOf } from '../../src/client/page-outline.ts';
 
-const itemTexts = (page: string) => itemBytes(Buffer.from(page)).map(String);
+const outline = (page: string, mostItems = 100) => outlineOf(Buffer.from(page), mostItems);
+const itemTexts = (page: string) => outline(page)?.texts().map(String) ?? [];
 
 /** JSON of any shape, with whatever white space and escapes are allowed between and in its tokens. */
 const space = fc.stringMatching(/^[ \t\r\n]{0,2}$/);
@@ -30,11 +31,12 @@ const { value } = fc.letrec<{ value: string; list: string; object: string }>((ti
         `{${members.map(([a, name, b, member, c]) => `${a}${name}${b}:${a}${member}${c}`).join(',') || inner}}`,
     ),
 }));
+const paginationName = fc.constantFrom('"_pagination"', '"\\u005fpagination"', '"_pagi\\u006eation"');
 const resultsName = fc.constantFrom('"_results"', '"\\u005fresults"', '"_res\\u0075lts"');
 const results = fc
   .array(fc.tuple(space, value, space), { maxLength: 5 })
   .map((items) => `[${items.map((parts) => parts.join('')).join(',')}]`);
-const member = fc.tuple(space, text, space, value, space);
+const member = fc.tuple(space, fc.oneof(text, paginationName), space, value, space);
 const body = fc
   .tuple(
     fc.array(member, { maxLength: 3 }),
@@ -48,6 +50,66 @@ const body = fc
     );
     return `${outer}{${members.join(',')}}${outer}`;
   });
+
+test('of any page, what it says of the next one is found, and how many items there are', () => {
+  fc.assert(
+    fc.property(body, (page) => {
+      const { _results: items, _pagination: pagination } = JSON.parse(page);
+      const found = outline(page);
+      expect(found?.count).toBe(items.length);
+      expect(found?.pagination === undefined ? undefined : JSON.parse(found.pagination)).toEqual(pagination);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('a page that is cut short anywhere is none, but for space behind its end', () => {
+  fc.assert(
+    fc.property(body, fc.nat(), (page, at) => {
+      const bytes = Buffer.from(page);
+      const cut = bytes.subarray(0, at % bytes.length);
+      const isWhole = page.trimEnd().length <= cut.toString().length;
+      expect(outlineOf(cut, 100) !== undefined).toBe(isWhole);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('whatever the bytes are, the look at them ends', () => {
+  const bytes = fc
+    .array(fc.constantFrom(...'{}[]",:\\ \n1a', '"_results":[', '"_pagination":{', '\u00e9'), {
+      maxLength: 60,
+    })
+    .map((parts) => `{${parts.join('')}`);
+  fc.assert(
+    fc.property(bytes, (page) => {
+      const found = outline(page);
+      if (found?.count !== undefined) expect(found.texts().length).toBe(found.count);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test('no more items are looked at than are allowed, and one', () => {
+  const page = `{"_results":[${'{},'.repeat(1_000)}{}],"_pagination":{"next":null}}`;
+  expect(outline(page, 10)?.count).toBe(11);
+  expect(outline(page, 1_001)?.count).toBe(1_001);
+});
+
+test.each([
+  ['a list', '[]'],
+  ['a text', '"{}"'],
+  ['nothing', ''],
+  ['a member without a name', '{1:2}'],
+  ['a name without a value', '{"_results"}'],
+])('what is no object of members has no outline: %s', (_what, page) => {
+  expect(outline(page)).toBeUndefined();
+});
+
+test('results that are no list are not counted', () => {
+  expect(outline('{"_results":{"a":[1]}}')?.count).toBeUndefined();
+  expect(outline('{"_results":[1],"_results":7}')?.count).toBeUndefined();
+});
 
 /** A second way to take white space out: by all tokens of the text. */
 function onOneLine(json: string): string {
