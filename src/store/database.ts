@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { Kysely, sql, type Transaction } from 'kysely';
 import { isBusy } from './busy.ts';
+import { copyLog } from './copy-log.ts';
 import { checkOwnDatabase } from './existing-file.ts';
 import { isKnownMigration, migrate } from './migrate.ts';
 import { type NewerSchemaError, SchemaWatch } from './newer-schema.ts';
@@ -26,11 +27,11 @@ const KEEPS_THREAD_MS = { eventLoop: 20, ofItsOwn: BUSY_TIMEOUT_MS } as const;
 const CHECK_MS = 1_500;
 
 /**
- * After so many pages of 4 KB whoever commits copies the log into the database, and waits for the disk meanwhile: four
- * times SQLite's default. A thread copies it before, see {@link Database.copyLog}: so it comes to that only where there
- * is none, or it does not keep up.
+ * After so many pages of 4 KB whoever commits copies the log into the database, and waits for the disk meanwhile, for a
+ * quarter of a second. A thread copies it before, see {@link Database.copyLog}: so it comes to that only where there is
+ * none, or it does not keep up.
  */
-const CHECKPOINT_PAGES = 16_000;
+const CHECKPOINT_PAGES = 128_000;
 
 /** Of a connection whose commits copy nothing. */
 const NEVER = 0;
@@ -83,13 +84,10 @@ export class Database extends Kysely<Schema> {
     return this.#schema.start(onNewer);
   }
 
-  /**
-   * Copies what is in the log into the database, for a thread in which nobody waits for it; others write meanwhile. When
-   * all of it is copied, the next write begins the log anew.
-   */
+  /** Copies the log into the database, as {@link copyLog} says. */
   copyLog(): void {
     try {
-      this.#sqlite.pragma('wal_checkpoint(PASSIVE)');
+      copyLog(this.#sqlite);
     } catch {
       // As after a commit: a disk that is full is told by whoever writes, and the log keeps what it has.
     }

@@ -17,7 +17,7 @@ const SHORT_WAIT_MS = 1_000;
  */
 export type NoPage = { until: number; isBlocked: boolean } | { isLost: true };
 
-export type PageRead = { page: ReadPage } | NoPage;
+export type PageRead = { page: AnsweredPage } | NoPage;
 
 type Fetched = { page: AnsweredPage; admission: Admission | undefined } | NoPage;
 
@@ -92,10 +92,17 @@ export class PageReader {
       // What became of it is asked for when its page's turn comes.
       this.#ahead.catch(() => undefined);
     }
-    // Parsing and writing keep the event loop: the request goes first.
-    await this.#context.turns.next(run.pages);
+    return { page };
+  }
+
+  /**
+   * What the page holds that {@link read} has brought.
+   *
+   * @throws ServiceError to wait on, when it is no page after all
+   */
+  parse(page: AnsweredPage): ReadPage {
     try {
-      return { page: page.read() };
+      return page.read();
     } catch (error) {
       this.#pageError = error;
       throw error;

@@ -81,6 +81,12 @@ async function copyPage(
 ): Promise<{ run: Run } | NoPage> {
   const read = await reader.read(run);
   if (!('page' in read)) return read;
-  const written = await writePage(parts, work, run, read.page, context);
+  // Parsing and writing keep the event loop: the next request goes first.
+  const written = await context.turns.within(run.pages, (endTurn) => {
+    const page = reader.parse(read.page);
+    // Own logic takes its time.
+    if (parts.ownLogic !== undefined) endTurn();
+    return writePage(parts, work, run, page, context);
+  });
   return written === undefined ? { isLost: true } : { run: written };
 }

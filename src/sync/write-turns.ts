@@ -1,12 +1,13 @@
 import { FewestFirst } from './fewest-first.ts';
 
 /**
- * Has the pages that were read written one after the other, each in a turn of the event loop of its own. Between two of
- * them requests go out, answers are read and timers run: so none of that is later than a page takes, however many
- * pages have come at the same time.
+ * Has the pages that were read parsed and written one after the other, each in a turn of the event loop of its own. Between
+ * two of them requests go out, answers are read and timers run: so none of that is later than a page takes, however many
+ * pages have come at the same time, or have waited for a lock of the database.
  */
 export class WriteTurns {
-  readonly #waiting = new FewestFirst<() => void>();
+  readonly #waiting = new FewestFirst<(end: () => void) => void>();
+  #isTaken = false;
 
   /** How many pages wait. */
   get waiting(): number {
@@ -14,19 +15,37 @@ export class WriteTurns {
   }
 
   /**
-   * Resolves when it is a page's turn: after what was begun before it was asked for.
+   * Works in a page's turn: after what was begun before it was asked for.
    *
    * @param pages how many pages its run has
+   * @param work the turn lasts until this is done, or has ended it
+   * @returns what that answers
    */
-  next(pages: number): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.#waiting.length === 0) setImmediate(this.#turn);
+  async within<Done>(pages: number, work: (end: () => void) => Promise<Done>): Promise<Done> {
+    const end = await new Promise<() => void>((resolve) => {
       this.#waiting.push(pages, resolve);
+      this.#goOn();
     });
+    try {
+      return await work(end);
+    } finally {
+      end();
+    }
+  }
+
+  #goOn(): void {
+    if (this.#isTaken || this.#waiting.length === 0) return;
+    this.#isTaken = true;
+    setImmediate(this.#turn);
   }
 
   readonly #turn = (): void => {
-    this.#waiting.shift()?.();
-    if (this.#waiting.length > 0) setImmediate(this.#turn);
+    let isOver = false;
+    this.#waiting.shift()?.(() => {
+      if (isOver) return;
+      isOver = true;
+      this.#isTaken = false;
+      this.#goOn();
+    });
   };
 }
