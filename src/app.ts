@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createQueues, type Queues } from '../jobs/queues.ts';
 import { startWorkers, type Workers } from '../jobs/workers.ts';
-import { RateBudget } from './client/budget/rate-budget.ts';
+import { LEFT_TO_SYNC, RateBudget } from './client/budget/rate-budget.ts';
 import { createServiceClient } from './client/calls/service-client.ts';
 import { HttpClient } from './client/http.ts';
 import { AllowedOrigins } from './client/next-address.ts';
@@ -106,6 +106,7 @@ export async function createApp(
   );
   const processId = randomUUID();
   const budget = new RateBudget(redis, undefined, processId);
+  const callBudget = new RateBudget(redis, undefined, `${processId}:calls`, LEFT_TO_SYNC);
 
   const stores = {
     instances: new InstanceStore(db),
@@ -164,7 +165,8 @@ export async function createApp(
     ownLogic: options.ownLogic ?? onRecords,
     ownLogicTimeoutMs: config.ownLogicTimeoutMs,
     hideSecrets,
-    serviceFor: (whose) => createServiceClient({ apiUrl, transport, budget, tokens, origins, guards }, whose),
+    serviceFor: (whose) =>
+      createServiceClient({ apiUrl, transport, budget: callBudget, tokens, origins, guards }, whose),
     onSlot: ({ waitMs }) => metrics.slotWaitSeconds.observe(waitMs / 1_000),
     onPage: ({ resource, records }) => {
       metrics.pages.inc({ resource });

@@ -16,6 +16,7 @@
 --   overrun   how long windows last beyond the end that is told
 --   trip      the usual time from permit to answer, in ms
 --   blocked   until when the service wants no request of the company
+--   bucket_blocked   until when any bucket or route may be blocked
 --   refused   refusals in a row
 --   first, last    of the busy stretch: when its first and its latest request went (that no known guard counts)
 --   paced     when a guard refused that we know nothing of, if one did
@@ -23,6 +24,7 @@
 --   seen, ahead    the company's clock: its last reading, and how far it is ahead of Redis', in ms
 --   silent_at      when KEYS[3] got its latest member
 --   kept_at        when it was last put off that all this is forgotten
+--   `first <route>`, `n <route>`   the stretch that the route's count belongs to, and how many of its requests passed
 -- KEYS[2] sorted set: permits in flight, by the moment at which their lease ends
 -- KEYS[3] sorted set: permits that ended without a word about the limit, by the moment at which they did
 -- KEYS[4] sorted set: requests in the bucket of a guard, by the moment at which they were answered; those that were
@@ -33,16 +35,16 @@
 --   catch_up            the shortest distance between requests in what is left of the window of the first refusal
 --   from, to, taught    what a pace was learned from: requests sent from when to when (not of one that was refused
 --             again); how long the guard took for them
---   `first <route>`, `n <route>`   the stretch that the route's count belongs to, and how many of its requests passed
 --   `last <route>`, `gap <route>`, `passed <route>`   its latest request; its pace, and the count that this rests on
 --   `went <route>`, `floor <route>`   the distance that this one kept; a distance that was too short, and more
--- KEYS[7] sorted set: the requests of the contract's window, like KEYS[4]; they decide while nothing that is told tells
---         of our limit
+-- KEYS[7] sorted set: the requests of the contract's window that ended, like KEYS[4] for the others; they decide, with
+--         those in flight, while nothing that is told tells of our limit
 --
 -- ARGV: settle permit, outcome ('' | answered | bare | lost | unsent), limit, remaining, reset, ends in,
 --       burst remaining, block for, what is blocked ('' | company | bucket), how long ago the answer came,
 --       acquire permit (empty: none), lease, window and limit of the contract, permits kept for people,
---       the bucket's limit (empty: there is no bucket) and window, '1' if that limit is a share of the rate limit, route
+--       the bucket's limit (empty: there is no bucket) and window, '1' if that limit is a share of the rate limit, route,
+--       the share of the limit that is left to the sync
 --
 -- Times and waits are whole milliseconds, waits rounded up: a number that Lua returns is cut.
 
@@ -57,7 +59,10 @@ local guard_window = guarded and tonumber(ARGV[17])
 
 local FIELDS = { 'end', 'reset', 'remaining', 'limit', 'limit_at', 'burst', 'since', 'told', 'ours', 'at_first', 'others',
   'trip', 'blocked', 'refused', 'first', 'last', 'paced', 'probe_at', 'ahead', 'seen', 'silent_at', 'kept_at',
-  'turned', 'turned_at', 'heard', 'short', 'tally_at', 'said', 'apart', 'doubted_at', 'overrun', 'probe' }
+  'turned', 'turned_at', 'heard', 'short', 'tally_at', 'said', 'apart', 'doubted_at', 'overrun', 'bucket_blocked',
+  'probe' }
+local FIRST, PASSED = 'first ' .. route, 'n ' .. route
+FIELDS[#FIELDS + 1], FIELDS[#FIELDS + 2] = FIRST, PASSED
 local said, before, s = redis.call('HMGET', state, unpack(FIELDS)), {}, {}
 for index = 1, #FIELDS do
   local value = said[index]
@@ -119,8 +124,9 @@ local function silent(permit)
   s.silent_at = now
 end
 
--- The request may have been sent, so it counts as spent.
-local function spend(permit)
+-- The request may have been sent, so it counts as spent; `over_at`: when its lease ends, or did.
+local function spend(permit, over_at)
+  redis.call('ZADD', counted, over_at, permit)
   silent(permit)
   if known() then s.remaining = s.remaining - 1 end
 end
@@ -149,6 +155,16 @@ local function wait_for_place(set, allowed, span)
   if over < 0 then return 0 end
   local leaves = redis.call('ZRANGE', set, over, over, 'WITHSCORES')[2]
   return timing.guard_wait(tonumber(leaves), span, now)
+end
+
+-- How long until the contract's window holds one fewer, by our own count, if it holds as many as are allowed.
+local function wait_for_own_place(allowed)
+  clear_bucket(counted, window)
+  local ended = redis.call('ZCARD', counted)
+  local over = ended + in_flight - allowed
+  if over < 0 then return 0 end
+  local leaves = over < ended and redis.call('ZRANGE', counted, over, over, 'WITHSCORES')[2] or now
+  return timing.guard_wait(tonumber(leaves), window, now)
 end
 
 local function numbers(hash)
@@ -207,22 +223,22 @@ end
 
 -- A request to this route passed: it tells how much a guard lets through that refuses later, or has refused since.
 local function count_passed(sent)
-  local p = redis.call('HMGET', paces, 'first ' .. route, 'n ' .. route, 'from', 'to', 'taught', 'passed ' .. route)
   if s.first and sent >= s.first then
-    local count = tonumber(p[1] or nil) == s.first and tonumber(p[2]) or 0
-    redis.call('HSET', paces, 'first ' .. route, s.first, 'n ' .. route, count + 1)
-    if count == 0 then redis.call('PEXPIRE', paces, KEEP_MS) end
-  elseif p[3] and sent >= tonumber(p[3]) and sent <= tonumber(p[4]) then
-    local passed = tonumber(p[6] or 0) + 1
-    redis.call('HSET', paces, 'passed ' .. route, passed, 'gap ' .. route, pacing.learned_gap(passed, tonumber(p[5])))
+    s[FIRST], s[PASSED] = s.first, (s[FIRST] == s.first and s[PASSED] or 0) + 1
+    return
+  end
+  local p = redis.call('HMGET', paces, 'from', 'to', 'taught', 'passed ' .. route)
+  if p[1] and sent >= tonumber(p[1]) and sent <= tonumber(p[2]) then
+    local passed = tonumber(p[4] or 0) + 1
+    redis.call('HSET', paces, 'passed ' .. route, passed, 'gap ' .. route, pacing.learned_gap(passed, tonumber(p[3])))
   end
 end
 
 -- Although the route kept a pace: its shortest distance grows.
-local function refused_again(p, strength, taught)
+local function refused_again(p, passed, strength, taught)
   local gap = p['gap ' .. route]
   redis.call('HSET', paces, 'floor ' .. route, pacing.floor(
-    p['floor ' .. route] or 0, gap, strength, p['went ' .. route] or gap, p['n ' .. route] or 0, taught))
+    p['floor ' .. route] or 0, gap, strength, p['went ' .. route] or gap, passed, taught))
 end
 
 -- A guard that we know nothing of refused: this route keeps a pace from now on, and so do those that were busy with it.
@@ -234,7 +250,7 @@ local function learn_pace(sent, retry_after)
     if not gap then
       redis.call('HSET', paces, 'passed ' .. route, 0, 'gap ' .. route, pacing.learned_gap(0, p.taught))
     elseif not p.from then
-      refused_again(p, pacing.strength(now - refused_at), p.taught)
+      refused_again(p, s[PASSED] or 0, pacing.strength(now - refused_at), p.taught)
     end
     redis.call('HSET', paces, 'hold', math.max(p.hold, now + retry_after))
     return
@@ -242,17 +258,18 @@ local function learn_pace(sent, retry_after)
   local strength = refused_at and pacing.strength(now - refused_at) or 0
   local from = s.first and math.min(s.first, sent) or sent
   local taught = sent - from + retry_after
-  p['first ' .. route], p['n ' .. route] = from, p['first ' .. route] == from and p['n ' .. route] or 0
+  local counts = numbers(state)
+  counts[FIRST], counts[PASSED] = from, s[FIRST] == from and s[PASSED] or 0
   if gap and strength > 0 then
-    refused_again(p, strength, taught)
+    refused_again(p, counts[PASSED], strength, taught)
     redis.call('HSET', paces, 'gap ' .. route, pacing.slower(gap, strength, window), 'taught', taught)
     redis.call('HDEL', paces, 'from', 'to')
   else
     local all = 0
-    for field, first in pairs(p) do
+    for field, first in pairs(counts) do
       local busy = string.match(field, '^first (.*)$')
       if busy and first == from and (strength == 0 or not p['gap ' .. busy]) then
-        local passed = p['n ' .. busy]
+        local passed = counts['n ' .. busy]
         all = all + passed
         redis.call('HSET', paces, 'passed ' .. busy, passed, 'gap ' .. busy, pacing.learned_gap(passed, taught),
           'floor ' .. busy, 0)

@@ -4,7 +4,7 @@
 for permit, over_at in pairs(ends_at) do
   if over_at <= now then
     land(permit)
-    spend(permit)
+    spend(permit, over_at)
   end
 end
 if s.probe and (not ends_at[s.probe] or timing.probe_is_overdue(now - s.probe_at, s.trip)) then
@@ -14,8 +14,9 @@ end
 local outcome = ARGV[2]
 if outcome ~= '' then
   local permit = ARGV[1]
-  local held = ends_at[permit] ~= nil
-  local sent = (held and ends_at[permit] or now) - lease
+  local over_at = ends_at[permit]
+  local held = over_at ~= nil
+  local sent = (over_at or now) - lease
   if held then land(permit) end
   -- Requests that the service may have counted after this one, and that no answer will tell of.
   local missed = s.silent_at and s.silent_at >= sent and redis.call('ZCOUNT', unheard, sent, '+inf') or 0
@@ -31,13 +32,14 @@ if outcome ~= '' then
     s.reset, s['end'], s.since, s.told = nil, now + window, now, now
     s.ours, s.at_first, s.others = 2 + missed, 0, 0
   elseif held and outcome ~= 'unsent' then
-    spend(permit)
+    spend(permit, over_at)
   elseif held and known() then
     s.ours = s.ours - 1
   end
 
   if guarded then leave_bucket(bucket, permit, outcome) end
-  leave_bucket(counted, permit, outcome)
+  if outcome == 'answered' or outcome == 'bare' then redis.call('ZADD', counted, now, permit) end
+  if is_kept_anew or in_flight == 0 then redis.call('PEXPIRE', counted, KEEP_MS) end
 
   local block = tonumber(ARGV[8])
   if block > 0 then
@@ -45,11 +47,13 @@ if outcome ~= '' then
     local blocked = whole and (s.blocked or 0) or tonumber(redis.call('GET', bucket_blocked) or 0)
     -- Requests that were on their way together are refused together: that is one refusal.
     if blocked <= now then s.refused = (s.refused or 0) + 1 end
-    local over_at = now + timing.block(block, s.refused or 1)
+    local until_at = now + timing.block(block, s.refused or 1)
     if whole then
-      s.blocked = math.max(blocked, over_at)
-    elseif over_at > blocked then
-      redis.call('SET', bucket_blocked, over_at, 'PX', over_at - now)
+      s.blocked = math.max(blocked, until_at)
+    elseif until_at > blocked then
+      redis.call('SET', bucket_blocked, until_at, 'PX', until_at - now)
+      s.bucket_blocked = math.max(s.bucket_blocked or 0, until_at)
+      is_kept_anew, s.kept_at = true, now
     end
     if not whole and not guarded then learn_pace(sent, block) end
   elseif outcome == 'answered' or outcome == 'bare' then
@@ -68,17 +72,17 @@ end
 -- How long until the contract's window holds one fewer, by our own count.
 local function wait_for_own_count()
   local limit = s.limit or most
-  local allowed = limit - timing.kept_for_people(window, limit, tonumber(ARGV[15]))
-  return wait_for_place(counted, math.max(1, allowed), window)
+  local allowed = limit - timing.kept(window, limit, tonumber(ARGV[15]), tonumber(ARGV[20]))
+  return wait_for_own_place(math.max(1, allowed))
 end
 
--- Permits of the known window that are free, less those kept for people; how long to wait and for what if there is none.
+-- Permits of the known window that are free, less those kept for others; how long to wait and for what if there is none.
 local function free_permits()
   local left = s['end'] - now
   local held_back = timing.held_back(s.others, now - s.since, now - s.told + (s.trip or 0), s.limit)
   -- What the service says is left need not move: it may be the customer's own limit. So our own count bounds it, too.
   local free = math.min(s.remaining - in_flight, s.limit - s.ours) - held_back
-  local kept = timing.kept_for_people(left, s.limit, tonumber(ARGV[15]))
+  local kept = timing.kept(left, s.limit, tonumber(ARGV[15]), tonumber(ARGV[20]))
   if free > kept then return free - kept, 0, '' end
   if held_back > 0 and in_flight > 0 and s.remaining > 0 then
     local oldest = tonumber(redis.call('ZRANGE', flight, 0, 0, 'WITHSCORES')[2]) - lease
@@ -89,7 +93,10 @@ end
 
 if ARGV[11] ~= '' then
   local permit, free = ARGV[11], 1
-  local blocked = math.max(s.blocked or 0, tonumber(redis.call('GET', bucket_blocked) or 0))
+  local blocked = s.blocked or 0
+  if s.bucket_blocked and s.bucket_blocked > now then
+    blocked = math.max(blocked, tonumber(redis.call('GET', bucket_blocked) or 0))
+  end
   local guard_wait = guarded and wait_for_guard() or 0
   local own_wait = is_on_our_own() and wait_for_own_count() or 0
   if blocked > now then
@@ -117,7 +124,6 @@ if ARGV[11] ~= '' then
       if not s.probe then s.probe, s.probe_at = permit, now end
     end
     redis.call('ZADD', flight, now + lease, permit)
-    enter_bucket(counted, permit)
     if is_kept_anew then clear_bucket(counted, window) end
     if is_kept_anew or in_flight == 0 then
       redis.call('PEXPIRE', flight, KEEP_MS)
@@ -141,5 +147,5 @@ for _, field in ipairs(FIELDS) do
   end
 end
 if #fields > 0 then redis.call('HSET', state, unpack(fields)) end
-if is_kept_anew then redis.call('PEXPIRE', state, KEEP_MS) end
+if is_kept_anew then redis.call('PEXPIRE', state, math.max(KEEP_MS, (s.bucket_blocked or 0) - now)) end
 return { granted, math.max(0, math.ceil(wait)), why }

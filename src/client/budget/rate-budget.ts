@@ -17,6 +17,12 @@ const LEASE_MS = REQUEST_TIMEOUT_MS + 5_000;
  */
 const KEPT_FOR_PEOPLE = 2;
 
+/**
+ * Of a window, the share that calls of the own logic leave to the sync, until the same three seconds before its end:
+ * hundreds of them may wait for the next window, and would have all of it before a page is asked for.
+ */
+export const LEFT_TO_SYNC = 0.1;
+
 /** The right to send one request now. It must be settled, whatever becomes of the request. */
 export interface Permit {
   id: string;
@@ -77,13 +83,23 @@ export class RateBudget {
   readonly #redis: Redis & BudgetCommand;
   readonly #keptForPeople: number;
   readonly #processId: string;
+  readonly #leftToSync: number;
   readonly #late: LateSettlements;
   #granted = 0;
 
-  /** @param processId unlike that of any other process before or after: its permits are told by it */
-  constructor(redis: Redis, keptForPeople = KEPT_FOR_PEOPLE, processId: string = randomUUID()) {
+  /**
+   * @param processId unlike that of any other process before or after, and of any other budget: its permits are told by it
+   * @param leftToSync the share of the limit that is not for those who ask here: {@link LEFT_TO_SYNC} for others than the sync
+   */
+  constructor(
+    redis: Redis,
+    keptForPeople = KEPT_FOR_PEOPLE,
+    processId: string = randomUUID(),
+    leftToSync = 0,
+  ) {
     this.#keptForPeople = keptForPeople;
     this.#processId = processId;
+    this.#leftToSync = leftToSync;
     redis.defineCommand('rateBudget', { numberOfKeys: 7, lua: SCRIPT });
     this.#redis = redis as Redis & BudgetCommand;
     this.#late = new LateSettlements((permit, settlement) => {
@@ -200,6 +216,7 @@ export class RateBudget {
       bucket?.windowMs ?? '',
       bucket?.share ? 1 : '',
       route,
+      this.#leftToSync,
     );
   }
 }

@@ -7,7 +7,7 @@ local EARLY_MS = 3000          -- a window that is named so long before the end 
 local DOUBT_MS = 180000        -- what windows do twice within so long is the service's habit
 local SHORT = 8                -- so many of our answers that did not show in what is told to be used are no accident
 local TRUSTED = 40             -- after so many answers that did, it is believed again
-local RELEASE_MS = 3000        -- what is kept for people goes to the sync so long before the window's end
+local RELEASE_MS = 3000        -- what is kept for others goes to anybody so long before the window's end
 local KEPT_OF = 20             -- of so many permits at least, one may be kept
 local HELD_OF = 10             -- of so many permits at most one is held back for another consumer
 local SHORTEST_PAUSE_MS = 2    -- how soon to ask again while an answer is under way that will tell more, at first
@@ -137,8 +137,10 @@ function timing.held_back(others, watched_for, unseen_for, limit)
   return math.min(math.max(1, math.ceil(mean + 2 * math.sqrt(mean))), math.max(1, math.floor(limit / HELD_OF)))
 end
 
-function timing.kept_for_people(left, limit, kept)
-  return left > RELEASE_MS and math.min(kept, math.floor(limit / KEPT_OF)) or 0
+-- Permits that are kept for people, and the share that calls of the own logic leave to the sync.
+function timing.kept(left, limit, for_people, share)
+  if left <= RELEASE_MS then return 0 end
+  return math.min(for_people, math.floor(limit / KEPT_OF)) + math.floor(limit * share)
 end
 
 -- Until there may be a permit, when `free` are left of which `kept` are not for us.

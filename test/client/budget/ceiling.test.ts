@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest';
-import { RateBudget } from '../../../src/client/budget/rate-budget.ts';
+import { LEFT_TO_SYNC, RateBudget } from '../../../src/client/budget/rate-budget.ts';
 import { ROUTE, rate, startTestBudget } from './test-budget.ts';
 
 const { redis, budget, newCompany, takeAll } = await startTestBudget(process.env.PATH);
 
 /** How many permits the sync gets, with as many kept for people as in the app, and what it is told then. */
-async function takeAsTheSync(company: string) {
-  const sync = new RateBudget(redis);
+async function takeAsTheSync(company: string, sync = new RateBudget(redis)) {
   for (let granted = 0; ; granted++) {
     const admission = await sync.acquire(company, ROUTE);
     if (admission.permit === undefined) return { granted, waitMs: admission.waitMs };
@@ -37,4 +36,27 @@ test('near its end the sync takes them too', async () => {
 
 test('of a small limit nothing is kept', async () => {
   expect((await takeAsTheSync(await newCompany(rate(10, { limit: 19 })))).granted).toBe(10);
+});
+
+test('calls of the own logic leave a tenth of a window to the sync, until shortly before its end', async () => {
+  const calls = new RateBudget(redis, undefined, 'calls', LEFT_TO_SYNC);
+  const company = await newCompany(rate(60, { endsInMs: 30_000 }));
+  const { granted, waitMs } = await takeAsTheSync(company, calls);
+  expect(granted).toBe(46);
+  expect(waitMs).toBeGreaterThan(26_000);
+  expect(waitMs).toBeLessThanOrEqual(28_000);
+  expect((await takeAsTheSync(company)).granted).toBe(12);
+  const ending = await newCompany(rate(60, { endsInMs: 1_900 }));
+  expect((await takeAsTheSync(ending, calls)).granted).toBe(60);
+});
+
+test('so they do where nothing is told of the limit', async () => {
+  const calls = new RateBudget(redis, undefined, 'more calls', LEFT_TO_SYNC);
+  const company = await newCompany();
+  const { permit } = await calls.acquire(company, ROUTE);
+  if (permit === undefined) throw new Error('no permit for the first request');
+  await calls.settle(permit, { answer: { rate: undefined } });
+  // Besides those that are kept: the first one, and the one that asked whose token it is.
+  expect((await takeAsTheSync(company, calls)).granted).toBe(120 - 14 - 2);
+  expect((await takeAsTheSync(company)).granted).toBe(12);
 });
