@@ -20,19 +20,20 @@ export interface PageTaker {
   close(): Promise<void>;
 }
 
-interface Page {
+/** What a plain client takes from a page. */
+export interface PlainPage {
   _results: { id: string }[];
   _pagination: { next: string | null };
 }
 
-/** Opens a store with the app's own tables, indexes and settings, as they are today, and a run of each list. */
+/** Opens a store with the app's own tables, indexes and settings, as they are today, and sees to a run of each list. */
 export async function openWithRuns(url: string, lists: readonly ListKey[]): Promise<Database> {
   const db = await openDatabase(url);
   const instance = db.prepare<[string, string]>(
     "insert or ignore into instances (id, name, status, installed_at) values (?, ?, 'active', 0)",
   );
   const run = db.prepare<[string, string]>(
-    `insert into runs (instance_id, resource, state, phase, fence, pages, records, skipped, deleted, attempt)
+    `insert or ignore into runs (instance_id, resource, state, phase, fence, pages, records, skipped, deleted, attempt)
      values (?, ?, 'running', 'pages', 1, 0, 0, 0, 0, 0)`,
   );
   await db.writeAtOnce(() => {
@@ -48,10 +49,9 @@ export async function openWithRuns(url: string, lists: readonly ListKey[]): Prom
  * Writes pages the plain way, into the app's own tables; what is written, and how, is the bench's own. The hash that the
  * app compares by stays empty.
  *
- * @param url of a file that is not there yet
+ * @returns a function that writes a page's records, and where its list goes on, in one transaction
  */
-export async function openBareStore(url: string, lists: readonly ListKey[]): Promise<PageTaker> {
-  const db = await openWithRuns(url, lists);
+export function plainWriter(db: Database): (list: ListKey, page: PlainPage) => Promise<void> {
   const upsert = db.prepare<[list: number, id: string, document: string, now: number]>(
     `insert into records (list, id, hash, document, updated_at) values (?, ?, '', ?, ?)
      on conflict (list, id) do update set
@@ -61,17 +61,25 @@ export async function openBareStore(url: string, lists: readonly ListKey[]): Pro
     `update runs set cursor = ?, pages = pages + 1, records = records + ? where instance_id = ? and resource = ?
      returning list`,
   );
+  return ({ company, resource }, { _results: documents, _pagination: pagination }) =>
+    db.writeAtOnce(() => {
+      const now = Date.now();
+      const run = move.get(pagination.next, documents.length, company, resource);
+      if (run === undefined) throw new Error(`no list of ${company}`);
+      for (const document of documents) upsert.run(run.list, document.id, JSON.stringify(document), now);
+    });
+}
+
+/** @param url of a file that is not there yet */
+export async function openBareStore(url: string, lists: readonly ListKey[]): Promise<PageTaker> {
+  const db = await openWithRuns(url, lists);
+  const write = plainWriter(db);
   return {
     begin: async () => undefined,
-    async take({ company, resource }, bytes) {
-      const { _results: documents, _pagination: pagination } = JSON.parse(bytes.toString()) as Page;
-      await db.writeAtOnce(() => {
-        const now = Date.now();
-        const run = move.get(pagination.next, documents.length, company, resource);
-        if (run === undefined) throw new Error(`no list of ${company}`);
-        for (const document of documents) upsert.run(run.list, document.id, JSON.stringify(document), now);
-      });
-      return { records: documents.length, next: pagination.next };
+    async take(list, bytes) {
+      const page = JSON.parse(bytes.toString()) as PlainPage;
+      await write(list, page);
+      return { records: page._results.length, next: page._pagination.next };
     },
     close: () => db.destroy(),
   };

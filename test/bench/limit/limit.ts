@@ -60,7 +60,7 @@ export async function limitBench(write: (text: string) => void, names: readonly 
   }
   write(`one company each, two lists, ${WINDOWS} windows of ${WINDOW_MS / 1_000} s, all at the same time
 ${versions()}
-All counts are those of the sandbox's journal. The burst allowance is spent before. Peers store no records.
+All counts are those of the sandbox's journal. The burst allowance is spent before. Of the peers, the last one stores its records.
 
 `);
   mkdirSync(RESULTS_DIR, { recursive: true });

@@ -20,12 +20,15 @@ export const PEER_KINDS: readonly PeerKind[] = [
   { peer: 'bottleneck', label: 'bottleneck', shares: false, killInWindow: 2 },
   { peer: 'p-throttle', label: 'p-throttle', shares: false, killInWindow: 3 },
   { peer: 'plain-loop', label: 'loop that sleeps retry-after', shares: false, killInWindow: 3 },
+  { peer: 'storing-loop', label: 'the same loop, storing', shares: false, killInWindow: 3 },
 ];
 
 /** What every peer is told. */
 export interface PeerSetting {
   apiUrl: string;
   redisUrl: string;
+  /** For one that stores. */
+  dir: string;
   limit: number;
   windowMs: number;
   workers: number;
@@ -52,9 +55,10 @@ export class PeerContender implements Contender {
     this.label = label;
     this.tracks = [track];
     this.killInWindow = killInWindow;
-    const { apiUrl, redisUrl, limit, windowMs, workers } = setting;
+    const { apiUrl, redisUrl, dir, limit, windowMs, workers } = setting;
     const lists = listsAt(apiUrl);
-    const order = { peer, token: track.grant.accessToken, redisUrl, prefix: peer, windowMs, resume: false };
+    const token = track.grant.accessToken;
+    const order = { peer, token, redisUrl, dir, prefix: peer, windowMs, resume: false };
     // A process that knows nothing of the others gets its part of the lists, and of the limit.
     this.#orders = Array.from({ length: workers }, (_, worker) =>
       shares

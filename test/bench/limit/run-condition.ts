@@ -55,7 +55,14 @@ export async function runCondition(condition: Condition): Promise<Measured> {
   };
   const ours = await Promise.all(PHASES_MS.map(newTrack));
   const { apiUrl } = sandbox.up;
-  const setting = { apiUrl, redisUrl: redis.url, limit: PARTNER_LIMIT, windowMs: WINDOW_MS, workers };
+  const setting = {
+    apiUrl,
+    redisUrl: redis.url,
+    dir: dir.path,
+    limit: PARTNER_LIMIT,
+    windowMs: WINDOW_MS,
+    workers,
+  };
   const contenders: Contender[] = [new OurContender(app, ours, workers)];
   for (const kind of PEER_KINDS)
     contenders.push(new PeerContender(kind, await newTrack(PEER_PHASE_MS), setting));
@@ -64,7 +71,7 @@ export async function runCondition(condition: Condition): Promise<Measured> {
   });
   await Promise.all(contenders.map((contender) => contender.prepare()));
 
-  const loop = await startBareLoop(sandbox, redis.url);
+  const loop = await startBareLoop(sandbox, redis.url, dir.path);
   stack.defer(() => loop.child.kill());
   loop.child.send({ go: true });
   await sleep(LOOP_MS);
@@ -113,7 +120,7 @@ export async function runCondition(condition: Condition): Promise<Measured> {
 }
 
 /** Two cursors without any limit, through a company that has none. */
-async function startBareLoop(sandbox: BenchSandbox, redisUrl: string) {
+async function startBareLoop(sandbox: BenchSandbox, redisUrl: string, dir: string) {
   const company = await sandbox.addCompany({
     contacts: RECORDS,
     conversations: RECORDS,
@@ -124,6 +131,7 @@ async function startBareLoop(sandbox: BenchSandbox, redisUrl: string) {
     lists: listsAt(sandbox.up.apiUrl),
     token: company.api_tokens[0]?.token ?? '',
     redisUrl,
+    dir,
     prefix: 'bare-loop',
     limit: NO_LIMIT_RPM,
     windowMs: WINDOW_MS,

@@ -1,15 +1,16 @@
 import { Agent, request } from 'undici';
+import type { PlainPage } from '../bare-store.ts';
 
 /** How long to wait when a 429 does not say, in milliseconds. */
 const WAIT_MS = 1_000;
 
-/** A page, as far as a peer looks at it, or how long the service wants no requests, in milliseconds. */
-export type Fetched = { next: string } | { retryMs: number };
+/** A page, or how long the service wants no requests, in milliseconds. */
+export type Fetched = { next: string; page: PlainPage } | { retryMs: number };
 
 const agent = new Agent({ connections: 4, pipelining: 1 });
 
 /**
- * Asks for a page and reads it as JSON; nothing is stored, which favours the peers.
+ * Asks for a page and reads it as JSON.
  *
  * Throws for anything but 200 and 429, and at the end of the list: lists of benches do not end.
  */
@@ -24,7 +25,7 @@ export async function fetchPage(url: string, token: string): Promise<Fetched> {
     return { retryMs: seconds > 0 ? seconds * 1_000 : WAIT_MS };
   }
   if (answer.statusCode !== 200) throw new Error(`${answer.statusCode} ${text.slice(0, 300)}`);
-  const page = JSON.parse(text) as { _pagination: { next: string | null } };
+  const page = JSON.parse(text) as PlainPage;
   if (page._pagination.next === null) throw new Error('the list has ended');
-  return { next: page._pagination.next };
+  return { next: page._pagination.next, page };
 }

@@ -5,6 +5,7 @@ import { throttled } from './p-throttle.ts';
 import type { Peer, PeerOrder } from './peer.ts';
 import { plainLoop } from './plain-loop.ts';
 import { rateLimiterFlexible } from './rate-limiter-flexible.ts';
+import { storingLoop } from './storing-loop.ts';
 
 const PEERS: Readonly<Record<string, Peer>> = {
   'bullmq-limiter': bullmqLimiter,
@@ -13,6 +14,7 @@ const PEERS: Readonly<Record<string, Peer>> = {
   'p-throttle': throttled,
   'rate-limiter-flexible': rateLimiterFlexible,
   'plain-loop': plainLoop,
+  'storing-loop': storingLoop,
 };
 
 const order = JSON.parse(process.argv[2] ?? '{}') as PeerOrder;

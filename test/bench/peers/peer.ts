@@ -12,6 +12,8 @@ export interface PeerOrder {
   lists: PeerList[];
   token: string;
   redisUrl: string;
+  /** For one that stores. */
+  dir: string;
   /** Begins the names of all that it keeps in Redis. */
   prefix: string;
   /** Requests in a window that this process may send. */
