@@ -64,7 +64,7 @@ export interface BudgetState {
 }
 
 /** One script of several files: what is pure first, then what reads the state, last what decides. */
-const SCRIPT = ['./timing.lua', './pacing.lua', './budget.lua', './decide.lua']
+const SCRIPT = ['./timing.lua', './pacing.lua', './budget.lua', './routes.lua', './decide.lua']
   .map((file) => readFileSync(new URL(file, import.meta.url), 'utf8'))
   .join('\n');
 
