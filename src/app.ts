@@ -106,7 +106,7 @@ export async function createApp(
   );
   const processId = randomUUID();
   const budget = new RateBudget(redis, undefined, processId);
-  const callBudget = new RateBudget(redis, undefined, `${processId}:calls`, LEFT_TO_SYNC);
+  const callBudget = new RateBudget(redis, undefined, processId, LEFT_TO_SYNC);
 
   const stores = {
     instances: new InstanceStore(db),

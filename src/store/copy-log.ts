@@ -9,11 +9,8 @@ const FEW_PAGES = 2_000;
 /** How often what has come meanwhile is copied before writers have to wait, however much that is. */
 const MOST_ROUNDS = 4;
 
-/**
- * How long it waits for a moment in which nobody writes, and for those who read what was before, in milliseconds: writers
- * wait meanwhile. If that was in vain, the next time will do.
- */
-const PATIENCE_MS = 100;
+/** How often a moment is looked for in which nobody writes. */
+const MOST_TRIES = 10;
 
 /**
  * Copies what is in the log into the database, for a thread in which nobody waits for it; others write meanwhile. The next
@@ -24,24 +21,25 @@ const PATIENCE_MS = 100;
  * @throws when the disk is full, and the like: the log keeps what it has
  */
 export function copyLog(sqlite: Sqlite.Database, longLogPages = LONG_LOG_PAGES): void {
-  let pages = copy(sqlite, 'passive');
+  let { log: pages } = copy(sqlite, 'passive');
   if (pages < longLogPages) return;
   for (let round = 1, more = pages; more > FEW_PAGES && round < MOST_ROUNDS; round++) {
     const before = pages;
-    pages = copy(sqlite, 'passive');
+    pages = copy(sqlite, 'passive').log;
     more = pages - before;
   }
+  // To wait for those who read what was before, SQLite would keep writers waiting as long: the next time will do.
   const timeout = sqlite.pragma('busy_timeout', { simple: true });
-  sqlite.pragma(`busy_timeout = ${PATIENCE_MS}`);
+  sqlite.pragma('busy_timeout = 0');
   try {
-    copy(sqlite, 'full');
+    for (let tries = 0; tries < MOST_TRIES && copy(sqlite, 'full').busy === 1; ) tries++;
   } finally {
     sqlite.pragma(`busy_timeout = ${timeout}`);
   }
 }
 
-/** @returns how many pages the log had when that began */
-function copy(sqlite: Sqlite.Database, mode: 'passive' | 'full'): number {
-  const [done] = sqlite.pragma(`wal_checkpoint(${mode})`) as { log: number }[];
-  return done?.log ?? 0;
+/** @returns how many pages the log had when that began, and whether somebody was in the way */
+function copy(sqlite: Sqlite.Database, mode: 'passive' | 'full'): { log: number; busy: number } {
+  const [done] = sqlite.pragma(`wal_checkpoint(${mode})`) as { log: number; busy: number }[];
+  return done ?? { log: 0, busy: 0 };
 }

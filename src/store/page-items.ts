@@ -82,7 +82,9 @@ export function idDocument(id: string): string {
 
 function readNumber(text: Buffer, id: number): string | { reason: string } {
   const beginning = text.toString('latin1', 0, LONGEST_BEGINNING);
-  const digits = /^\{"id":(-?\d+)[,}]/.exec(beginning)?.[1] ?? numberText(text.toString(), id);
+  const first = /^\{"id":(-?\d+)[,}]/.exec(beginning)?.[1];
+  // Of several members of that name the last one counts.
+  const digits = first !== undefined && Number(first) === id ? first : numberText(text.toString(), id);
   if (digits === undefined || !/^-?\d+$/.test(digits))
     return { reason: 'Its id is a number, but no integer.' };
   return digits.length > LONGEST_ID

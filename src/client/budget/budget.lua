@@ -16,7 +16,6 @@
 --   overrun   how long windows last beyond the end that is told
 --   trip      the usual time from permit to answer, in ms
 --   blocked   until when the service wants no request of the company
---   bucket_blocked   until when any bucket or route may be blocked
 --   refused   refusals in a row
 --   first, last    of the busy stretch: when its first and its latest request went (that no known guard counts)
 --   paced     when a guard refused that we know nothing of, if one did
@@ -49,6 +48,7 @@
 -- Times and waits are whole milliseconds, waits rounded up: a number that Lua returns is cut.
 
 local KEEP_MS = 30 * 60 * 1000 -- how long an idle company's budget is kept
+local OF_CALLS = ':calls:' -- stands in the names of permits for calls of the own logic
 local KEEP_AGAIN_MS = 60 * 1000 -- how often that is put off
 
 local state, flight, unheard, bucket, bucket_blocked, paces, counted =
@@ -59,8 +59,7 @@ local guard_window = guarded and tonumber(ARGV[17])
 
 local FIELDS = { 'end', 'reset', 'remaining', 'limit', 'limit_at', 'burst', 'since', 'told', 'ours', 'at_first', 'others',
   'trip', 'blocked', 'refused', 'first', 'last', 'paced', 'probe_at', 'ahead', 'seen', 'silent_at', 'kept_at',
-  'turned', 'turned_at', 'heard', 'short', 'tally_at', 'said', 'apart', 'doubted_at', 'overrun', 'bucket_blocked',
-  'probe' }
+  'turned', 'turned_at', 'heard', 'short', 'tally_at', 'said', 'apart', 'doubted_at', 'overrun', 'probe' }
 local FIRST, PASSED = 'first ' .. route, 'n ' .. route
 FIELDS[#FIELDS + 1], FIELDS[#FIELDS + 2] = FIRST, PASSED
 local said, before, s = redis.call('HMGET', state, unpack(FIELDS)), {}, {}
@@ -157,14 +156,21 @@ local function wait_for_place(set, allowed, span)
   return timing.guard_wait(tonumber(leaves), span, now)
 end
 
--- How long until the contract's window holds one fewer, by our own count, if it holds as many as are allowed.
-local function wait_for_own_place(allowed)
+-- How long until the contract's window holds one fewer, by our own count, if it holds as many as are allowed: of those
+-- permits in whose names `whose` stands.
+local function wait_for_own_place(allowed, whose)
   clear_bucket(counted, window)
-  local ended = redis.call('ZCARD', counted)
-  local over = ended + in_flight - allowed
+  local ended, flying = {}, 0
+  local members = redis.call('ZRANGE', counted, 0, -1, 'WITHSCORES')
+  for index = 1, #members, 2 do
+    if string.find(members[index], whose, 1, true) then ended[#ended + 1] = tonumber(members[index + 1]) end
+  end
+  for permit in pairs(ends_at) do
+    if string.find(permit, whose, 1, true) then flying = flying + 1 end
+  end
+  local over = #ended + flying - allowed
   if over < 0 then return 0 end
-  local leaves = over < ended and redis.call('ZRANGE', counted, over, over, 'WITHSCORES')[2] or now
-  return timing.guard_wait(tonumber(leaves), window, now)
+  return timing.guard_wait(ended[over + 1] or now, window, now)
 end
 
 -- What an answer says about the window; `missed` requests may have been counted after it.

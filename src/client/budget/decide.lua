@@ -52,8 +52,6 @@ if outcome ~= '' then
       s.blocked = math.max(blocked, until_at)
     elseif until_at > blocked then
       redis.call('SET', bucket_blocked, until_at, 'PX', until_at - now)
-      s.bucket_blocked = math.max(s.bucket_blocked or 0, until_at)
-      is_kept_anew, s.kept_at = true, now
     end
     if not whole and not guarded then learn_pace(sent, block) end
   elseif outcome == 'answered' or outcome == 'bare' then
@@ -71,9 +69,12 @@ end
 
 -- How long until the contract's window holds one fewer, by our own count.
 local function wait_for_own_count()
-  local limit = s.limit or most
-  local allowed = limit - timing.kept(window, limit, tonumber(ARGV[15]), tonumber(ARGV[20]))
-  return wait_for_own_place(math.max(1, allowed))
+  local limit, left_to_sync = s.limit or most, tonumber(ARGV[20])
+  local allowed = math.max(1, limit - timing.kept(window, limit, tonumber(ARGV[15]), 0))
+  local wait = wait_for_own_place(allowed, '')
+  if left_to_sync == 0 then return wait end
+  -- Of what is left to it, the sync takes as much as comes first: so the calls are counted by themselves.
+  return math.max(wait, wait_for_own_place(math.max(1, math.floor(allowed - limit * left_to_sync)), OF_CALLS))
 end
 
 -- Permits of the known window that are free, less those kept for others; how long to wait and for what if there is none.
@@ -93,10 +94,7 @@ end
 
 if ARGV[11] ~= '' then
   local permit, free = ARGV[11], 1
-  local blocked = s.blocked or 0
-  if s.bucket_blocked and s.bucket_blocked > now then
-    blocked = math.max(blocked, tonumber(redis.call('GET', bucket_blocked) or 0))
-  end
+  local blocked = math.max(s.blocked or 0, tonumber(redis.call('GET', bucket_blocked) or 0))
   local guard_wait = guarded and wait_for_guard() or 0
   local own_wait = is_on_our_own() and wait_for_own_count() or 0
   if blocked > now then
@@ -147,5 +145,5 @@ for _, field in ipairs(FIELDS) do
   end
 end
 if #fields > 0 then redis.call('HSET', state, unpack(fields)) end
-if is_kept_anew then redis.call('PEXPIRE', state, math.max(KEEP_MS, (s.bucket_blocked or 0) - now)) end
+if is_kept_anew then redis.call('PEXPIRE', state, KEEP_MS) end
 return { granted, math.max(0, math.ceil(wait)), why }

@@ -82,14 +82,16 @@ interface BudgetCommand {
 export class RateBudget {
   readonly #redis: Redis & BudgetCommand;
   readonly #keptForPeople: number;
-  readonly #processId: string;
+  /** What the names of its permits begin with: the script counts those of calls by it. */
+  readonly #names: string;
   readonly #leftToSync: number;
   readonly #late: LateSettlements;
   #granted = 0;
 
   /**
-   * @param processId unlike that of any other process before or after, and of any other budget: its permits are told by it
-   * @param leftToSync the share of the limit that is not for those who ask here: {@link LEFT_TO_SYNC} for others than the sync
+   * @param processId unlike that of any other process before or after: its permits are told by it
+   * @param leftToSync the share of the limit that is not for those who ask here: {@link LEFT_TO_SYNC} for calls of the own
+   *   logic, of which a process has one budget
    */
   constructor(
     redis: Redis,
@@ -98,7 +100,7 @@ export class RateBudget {
     leftToSync = 0,
   ) {
     this.#keptForPeople = keptForPeople;
-    this.#processId = processId;
+    this.#names = leftToSync > 0 ? `${processId}:calls` : processId;
     this.#leftToSync = leftToSync;
     redis.defineCommand('rateBudget', { numberOfKeys: 7, lua: SCRIPT });
     this.#redis = redis as Redis & BudgetCommand;
@@ -187,7 +189,7 @@ export class RateBudget {
 
   #newId(): string {
     this.#granted++;
-    return `${this.#processId}:${this.#granted}`;
+    return `${this.#names}:${this.#granted}`;
   }
 
   async #admit(permit: Permit, settlement: (string | number)[]): Promise<Admission> {
