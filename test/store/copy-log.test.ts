@@ -1,12 +1,10 @@
-import { once } from 'node:events';
 import { closeSync, openSync, readSync } from 'node:fs';
-import { Worker } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { copyLog } from '../../src/store/copy-log.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { waitFor } from '../support/wait-for.ts';
-import type { WriterData } from './log-writer.ts';
+import { writeWithoutBreak } from './log-writer.ts';
 
 const LONG_LOG_PAGES = 500;
 
@@ -40,22 +38,17 @@ function beginnings(path: string): number {
 test('a long log begins anew, also while somebody writes without a break', async () => {
   const path = `${tempDir()}/app.db`;
   const sqlite = openInLogMode(path);
-  const cells = new Int32Array(new SharedArrayBuffer(8));
-  const writer = new Worker(new URL('./log-writer.ts', import.meta.url), {
-    workerData: { path, cells } satisfies WriterData,
-  });
-  const written = () => Atomics.load(cells, 0);
+  const writer = await writeWithoutBreak(path);
   for (let round = 0; round < 5; round++) {
     await waitFor(async () => look(sqlite).log >= LONG_LOG_PAGES);
     const before = beginnings(path);
     copyLog(sqlite, LONG_LOG_PAGES);
-    const writtenBefore = written();
-    await waitFor(async () => written() > writtenBefore + 1);
+    const writtenBefore = writer.written();
+    await waitFor(() => writer.written() > writtenBefore + 1);
     expect(beginnings(path)).toBeGreaterThan(before);
   }
-  Atomics.store(cells, 1, 1);
-  await once(writer, 'exit');
-  expect(sqlite.prepare('select count(*) as rows from noise').get()).toEqual({ rows: written() });
+  await writer.end();
+  expect(sqlite.prepare('select count(*) as rows from noise').get()).toEqual({ rows: writer.written() });
   sqlite.close();
 });
 

@@ -29,3 +29,19 @@ test('ids of a copy from before that are numbers are told from texts, and nothin
     unusable: [],
   });
 });
+
+test('of several ids in a document the last one counts, also where the first is a number in front', async () => {
+  const store = await openTestStore();
+  const { claim } = await store.claimRun();
+  await store.write(claim, [
+    '{"id":1,"name":"Ann"}',
+    '{"id":1,"name":"Bob","id":8}',
+    String.raw`{"id":2,"name":"Cleo","\u0069d":9}`,
+    '{"id":3,"id":3.5}',
+    '{"id":4,"id":"4"}',
+  ]);
+  const rows = await store.db.selectFrom('records').select(['id', 'document']).orderBy('id').execute();
+  expect(rows.map(({ id }) => id)).toEqual(['#1', '#8', '#9', '4']);
+  expect(rows[0]?.document).toBe('{"id":1,"name":"Ann"}');
+  expect(await store.runs.find(claim)).toMatchObject({ records: 4, skipped: 1 });
+});

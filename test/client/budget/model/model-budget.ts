@@ -51,8 +51,8 @@ export function modelBudget(nowMs: number, keptForPeople?: number) {
       return reply.map((part) => (Buffer.isBuffer(part) ? part.toString() : part));
     },
   };
-  const budget = new RateBudget(client as unknown as Redis, keptForPeople);
-  return { redis, budget, calls: () => calls };
+  const connection = client as unknown as Redis;
+  return { redis, connection, budget: new RateBudget(connection, keptForPeople), calls: () => calls };
 }
 
 /** The VM compiles the script at every call: what it need not read is left out. */
