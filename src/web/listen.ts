@@ -39,12 +39,13 @@ export interface ListeningWeb {
  * Makes the web app listen.
  *
  * @param address.port 0 takes a free one
+ * @param address.variable where the port was set
  * @param create makes the app; the signal tells its streams to end
  * @param patience with slow clients, where it is not the usual one
  * @throws Error with the variable to change when the port is taken
  */
 export async function listen(
-  address: { host: string; port: number },
+  address: { host: string; port: number; variable: 'PORT' | 'WORKER_PORT' },
   create: (shutdown: AbortSignal) => Express,
   patience: Partial<ClientPatience> = {},
 ): Promise<ListeningWeb> {
@@ -59,7 +60,7 @@ export async function listen(
   try {
     await once(server, 'listening');
   } catch (error) {
-    throw explain(error, address.port);
+    throw explain(error, address);
   }
   return {
     port: (server.address() as AddressInfo).port,
@@ -81,10 +82,10 @@ async function closeServer(server: Server): Promise<void> {
   clearTimeout(limit);
 }
 
-function explain(error: unknown, port: number): unknown {
+function explain(error: unknown, { port, variable }: { port: number; variable: string }): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code !== 'EADDRINUSE') return error;
-  return new Error(`Port ${port} is in use: end what listens there, or set PORT to another one.`, {
+  return new Error(`Port ${port} is in use: end what listens there, or set ${variable} to another one.`, {
     cause: error,
   });
 }

@@ -16,7 +16,10 @@ afterEach(async () => {
 
 /** Serves an app with little patience, and opens a bare connection to it. */
 async function connectTo(app: Express, patience: Partial<ClientPatience>) {
-  const web = await listen({ host: '127.0.0.1', port: 0 }, () => app, { checkEveryMs: 20, ...patience });
+  const web = await listen({ host: '127.0.0.1', port: 0, variable: 'PORT' }, () => app, {
+    checkEveryMs: 20,
+    ...patience,
+  });
   const socket = connect(web.port, '127.0.0.1');
   opened.push({ web, socket });
   await once(socket, 'connect');
