@@ -96,14 +96,11 @@ export async function createApp(
   // The hosts of the API and of the token route may differ in their time: neither tells the other's clock.
   const [clock, apiClock] = [newClock(), newClock()];
   const workersWatch = watchWorkers(presenceDir(config));
-  const metrics = createMetrics(() =>
-    collectFigures({
-      db,
-      clock,
-      countJobs: () => queues.sync.getJobCounts('waiting', 'active', 'delayed'),
-      countWorkers: workersWatch.count,
-    }),
-  );
+  const metrics = createMetrics({
+    store: () => collectFigures({ db, clock, resources: RESOURCES }),
+    jobs: () => queues.sync.getJobCounts('waiting', 'active', 'delayed'),
+    workers: workersWatch.count,
+  });
   const processId = randomUUID();
   const budget = new RateBudget(redis, undefined, processId);
   const callBudget = new RateBudget(redis, undefined, processId, LEFT_TO_SYNC);
@@ -243,7 +240,9 @@ export async function createApp(
     },
     startHealth: async (address) => {
       const { createHealthApp } = await import('./web/health-app.ts');
-      return listen({ ...address, variable: 'WORKER_PORT' }, (shutdown) => createHealthApp({ ...health, shutdown }));
+      return listen({ ...address, variable: 'WORKER_PORT' }, (shutdown) =>
+        createHealthApp({ ...health, shutdown }),
+      );
     },
     startWorkers: () =>
       startWorkers({

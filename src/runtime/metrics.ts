@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 import { measureEventLoopDelay } from './metrics/event-loop-delay.ts';
-import { addScrapedGauges, type Figures } from './metrics/scraped-gauges.ts';
+import { addScrapedGauges, type FigureSources } from './metrics/scraped-gauges.ts';
 
 /** From a local answer to the longest that a request may take, in seconds. */
 const DURATION_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -15,15 +15,15 @@ const PART_BUCKETS = [0, 0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 1];
  * Creates the metrics of one process in a registry of their own: nothing is global.
  * Labels take few values, never an id of an instance, a company or a record.
  *
- * @param readFigures what is read when somebody scrapes
+ * @param figures where is read what is told when somebody scrapes
  * @returns the registry (`registry.metrics()` is the text for Prometheus, `registry.contentType` its type), the metrics,
  *   and `close`, which ends what measures by itself
  */
-export function createMetrics(readFigures: () => Promise<Figures>) {
+export function createMetrics(figures: FigureSources) {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  addScrapedGauges(registry, readFigures);
+  addScrapedGauges(registry, figures);
   return {
     registry,
     close: measureEventLoopDelay(registry),

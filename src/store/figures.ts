@@ -11,8 +11,8 @@ export interface StateCounts {
 
 /** Numbers over all instances, for whoever watches the app; moments are milliseconds since 1970. */
 export interface StoreFigures extends StateCounts {
-  /** Start of the run of an active instance that is under way the longest; null when none is under way. */
-  oldestStart: number | null;
+  /** Since when a list of an active instance has not been read to its end, the one that is behind the longest; null when none is. */
+  behindSince: number | null;
   /** When the oldest refresh token in use was issued; null when there is none. */
   oldestRefreshToken: number | null;
   /** Refresh tokens whose rotation is due, or of which nobody knows when it is. */
@@ -21,8 +21,8 @@ export interface StoreFigures extends StateCounts {
   overdue: number;
 }
 
-/** Counts the states, and looks for the oldest start: by two queries, however many instances there are. */
-export async function countStates(db: Database): Promise<StateCounts & Pick<StoreFigures, 'oldestStart'>> {
+/** Counts the states: by two queries, however many instances there are. */
+export async function countStates(db: Database): Promise<StateCounts> {
   const instances = await db
     .selectFrom('instances')
     .select(({ fn }) => ['status', fn.countAll<number>().as('count')])
@@ -31,18 +31,26 @@ export async function countStates(db: Database): Promise<StateCounts & Pick<Stor
   const runs = await db
     .selectFrom('runs')
     .innerJoin('instances', 'instances.id', 'runs.instance_id')
-    .select(({ fn }) => ['state', fn.countAll<number>().as('count'), fn.min('started_at').as('oldest')])
+    .select(({ fn }) => ['state', fn.countAll<number>().as('count')])
     .where('instances.status', '=', 'active')
     .groupBy('state')
     .execute();
-  const starts = runs
-    .filter(({ state, oldest }) => (state === 'waiting' || state === 'running') && oldest !== null)
-    .map(({ oldest }) => Number(oldest));
   return {
     instances: Object.fromEntries(instances.map(({ status, count }) => [status, Number(count)])),
     runs: Object.fromEntries(runs.map(({ state, count }) => [state, Number(count)])),
-    oldestStart: starts.length === 0 ? null : Math.min(...starts),
   };
+}
+
+/** A run of a resource that this version of the app does not know may stand where it is: nobody works on it. */
+async function findBehindSince(db: Database, resources: readonly string[]): Promise<number | null> {
+  const { since } = await db
+    .selectFrom('runs')
+    .innerJoin('instances', 'instances.id', 'runs.instance_id')
+    .select(({ fn }) => fn.min<number | null>('behind_since').as('since'))
+    .where('instances.status', '=', 'active')
+    .where('resource', 'in', [...resources])
+    .executeTakeFirstOrThrow();
+  return since;
 }
 
 /**
@@ -50,8 +58,14 @@ export async function countStates(db: Database): Promise<StateCounts & Pick<Stor
  *
  * @param now the service's time, in milliseconds since 1970
  * @param overdueAfterMs how long a try of a rotation may be outstanding
+ * @param resources the names of those that are copied
  */
-export async function readFigures(db: Database, now: number, overdueAfterMs: number): Promise<StoreFigures> {
+export async function readFigures(
+  db: Database,
+  now: number,
+  overdueAfterMs: number,
+  resources: readonly string[],
+): Promise<StoreFigures> {
   const states = await countStates(db);
   const tokens = await db
     .selectFrom('tokens')
@@ -78,6 +92,7 @@ export async function readFigures(db: Database, now: number, overdueAfterMs: num
 
   return {
     ...states,
+    behindSince: await findBehindSince(db, resources),
     oldestRefreshToken: tokens.oldest,
     due: Number(tokens.due ?? 0),
     overdue: Number(tokens.overdue ?? 0),

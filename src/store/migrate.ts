@@ -14,6 +14,7 @@ import * as disjointRanges from './migrations/0009-disjoint-ranges.ts';
 import * as inDoubt from './migrations/0010-in-doubt.ts';
 import * as accessGeneration from './migrations/0011-access-generation.ts';
 import * as doubtsByFence from './migrations/0012-doubts-by-fence.ts';
+import * as behindSince from './migrations/0013-behind-since.ts';
 import { NewerSchemaError } from './newer-schema.ts';
 import type { Schema } from './schema.ts';
 
@@ -31,6 +32,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0010-in-doubt': inDoubt,
   '0011-access-generation': accessGeneration,
   '0012-doubts-by-fence': doubtsByFence,
+  '0013-behind-since': behindSince,
 };
 
 /** How soon the write lock is tried again, in milliseconds. */

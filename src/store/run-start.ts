@@ -24,6 +24,7 @@ export const UNSTARTED = {
   waiting_for: null,
   started_at: null,
   finished_at: null,
+  behind_since: null,
 } as const;
 
 /** How a run is started. */
@@ -38,7 +39,8 @@ const LONGEST_WAIT_MS = 20 * 60_000;
 /**
  * Starts a run that is not under way: at the first page, having seen nothing; or where it stopped, when it
  * failed on something that may pass (its cursor was kept then). Either way it tries each parked batch once. What runs
- * before have noted lies before it then, also if the clock was set back since.
+ * before have noted lies before it then, also if the clock was set back since. How long the list has been behind counts on
+ * over runs that fail.
  *
  * @param now milliseconds since 1970
  * @returns whether a run was started; false when one is under way
@@ -56,12 +58,13 @@ export async function startRun(
     error: null,
     finished_at: null,
   } as const;
-  const anew = { ...UNSTARTED, ...begun, started_at: now };
+  const anew = { ...UNSTARTED, ...begun, started_at: now, behind_since: now };
+  const behind = { behind_since: sql<number>`coalesce(runs.behind_since, ${now})` };
   const { fence: _fence, stored: _stored, ...restarted } = anew;
   return db.transaction().execute(async (transaction) => {
     const resumed = await transaction
       .updateTable('runs')
-      .set(begun)
+      .set({ ...begun, ...behind })
       .where('instance_id', '=', key.instanceId)
       .where('resource', '=', key.resource)
       .where('state', '=', 'failed')
@@ -79,7 +82,7 @@ export async function startRun(
       .onConflict((conflict) =>
         conflict
           .columns(['instance_id', 'resource'])
-          .doUpdateSet(restarted)
+          .doUpdateSet({ ...restarted, ...behind })
           .where((where) =>
             where.or([
               where('runs.state', 'in', ['idle', 'failed']),
@@ -137,5 +140,15 @@ async function letTry(db: Kysely<Schema>, list: number, behind: number): Promise
     .set({ tried_at: 0 })
     .where('list', '=', list)
     .where('tried_at', '>', behind)
+    .execute();
+}
+
+/** Counts how long an instance's lists have been behind from a moment on, in milliseconds since 1970. */
+export async function countBehindFrom(db: Kysely<Schema>, instanceId: string, from: number): Promise<void> {
+  await db
+    .updateTable('runs')
+    .set({ behind_since: from })
+    .where('instance_id', '=', instanceId)
+    .where('behind_since', 'is not', null)
     .execute();
 }

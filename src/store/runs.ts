@@ -1,7 +1,7 @@
 import type Sqlite from 'better-sqlite3';
 import { type Selectable, sql, type Updateable } from 'kysely';
 import type { Database } from './database.ts';
-import { type StartOptions, startRun } from './run-start.ts';
+import { countBehindFrom, type StartOptions, startRun } from './run-start.ts';
 import type { RunTable } from './schema.ts';
 
 export type Run = Selectable<RunTable>;
@@ -173,6 +173,7 @@ export class RunStore {
       waiting_for: null,
       waiting_until: null,
       finished_at: now,
+      behind_since: null,
     });
   }
 
@@ -188,9 +189,15 @@ export class RunStore {
     return rows.map((row) => ({ instanceId: row.instance_id, resource: row.resource }));
   }
 
+  /** Counts anew how long an instance's lists have been behind: nothing was to be done for them until now. */
+  async countAnew(instanceId: string, now: number): Promise<void> {
+    await countBehindFrom(this.#db, instanceId, now);
+  }
+
   /**
    * Takes it that runs which are said to have ended later than now have ended now: the clock was set back since, and the
-   * next would not start for as much longer.
+   * next would not start for as much longer. Nor has a list been behind since a moment that is yet to come: nobody would
+   * be told for as much longer.
    *
    * @param now milliseconds since 1970
    */
@@ -198,11 +205,17 @@ export class RunStore {
     const isLater = await this.#db
       .selectFrom('runs')
       .select('list')
-      .where('finished_at', '>', now)
+      .where((where) => where.or([where('finished_at', '>', now), where('behind_since', '>', now)]))
       .executeTakeFirst();
     // There is hardly ever one: nobody waits for a write.
     if (isLater === undefined) return;
-    await this.#db.updateTable('runs').set({ finished_at: now }).where('finished_at', '>', now).execute();
+    for (const column of ['finished_at', 'behind_since'] as const) {
+      await this.#db
+        .updateTable('runs')
+        .set({ [column]: now })
+        .where(column, '>', now)
+        .execute();
+    }
   }
 
   /**

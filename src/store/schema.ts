@@ -72,6 +72,8 @@ export interface RunTable {
   waiting_for: 'limit' | 'retry' | 'turn' | null;
   started_at: number | null;
   finished_at: number | null;
+  /** The first start since the list was last read to its end, however many runs have failed since; null while it is idle. */
+  behind_since: number | null;
 }
 
 /** One record of the copy. */

@@ -3,6 +3,7 @@ import type { ExpressionBuilder, Selectable } from 'kysely';
 import type { Database } from './database.ts';
 import { disconnectInstance } from './disconnect.ts';
 import { isToBeTried } from './rotation-due.ts';
+import { countBehindFrom } from './run-start.ts';
 import type { Schema, TokenTable } from './schema.ts';
 
 export type TokenRow = Selectable<TokenTable>;
@@ -112,6 +113,8 @@ export class TokenStore {
             .doUpdateSet((old) => ({ ...tokens, version: old('tokens.version', '+', 1) })),
         )
         .execute();
+      // While the grant was over nothing could be copied: the lists are not behind since before.
+      await countBehindFrom(transaction, instance.id, cameAt);
       return true;
     });
   }

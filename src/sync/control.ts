@@ -67,6 +67,7 @@ export class SyncControl implements InstanceControl {
   /** Goes on where it stopped; what was finished comes round again in its time. */
   async resume(instanceId: string): Promise<void> {
     if (!(await this.#parts.instances.setStatus(instanceId, 'active', { from: ['paused'] }))) return;
+    await this.#parts.runs.countAnew(instanceId, (this.#parts.now ?? Date.now)());
     const unfinished = (await this.#parts.runs.list(instanceId)).filter(
       ({ state }) => state !== 'idle' && state !== 'failed',
     );

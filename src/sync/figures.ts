@@ -7,27 +7,24 @@ import { refreshExpiry } from '../tokens/expiry.ts';
 const OVERDUE_AFTER_MS = 2 * 60 * 60_000;
 
 /**
- * Reads what only the store and the queue know, for the metrics.
+ * Reads what only the store knows, for the metrics.
  *
- * @param parts.countJobs sync jobs by state
- * @param parts.countWorkers worker processes that live, undefined when that cannot be told
+ * @param parts.resources what is copied
  * @returns numbers over all instances; ages and what is left in milliseconds
  */
 export async function collectFigures(parts: {
   db: Database;
   clock: ServiceClock;
-  countJobs: () => Promise<Record<string, number>>;
-  countWorkers: () => number | undefined;
+  resources: readonly { name: string }[];
 }) {
   const now = parts.clock.now();
-  const [store, jobs] = await Promise.all([readFigures(parts.db, now, OVERDUE_AFTER_MS), parts.countJobs()]);
-  const { instances, runs, oldestStart, oldestRefreshToken } = store;
+  const names = parts.resources.map(({ name }) => name);
+  const store = await readFigures(parts.db, now, OVERDUE_AFTER_MS, names);
+  const { instances, runs, behindSince, oldestRefreshToken } = store;
   return {
     instances,
     runs,
-    jobs,
-    workers: parts.countWorkers(),
-    oldestRunAgeMs: oldestStart === null ? 0 : Math.max(0, Date.now() - oldestStart),
+    oldestRunAgeMs: behindSince === null ? 0 : Math.max(0, Date.now() - behindSince),
     refreshTokenEndsInMs: oldestRefreshToken === null ? undefined : refreshExpiry(oldestRefreshToken) - now,
     refreshTokensDue: store.due,
     refreshTokensOverdue: store.overdue,

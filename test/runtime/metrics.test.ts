@@ -1,15 +1,19 @@
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 
 const FIGURES = {
   instances: { active: 3, paused: 1 },
   runs: { waiting: 2, running: 1 },
-  jobs: { waiting: 4 },
-  workers: 2,
   oldestRunAgeMs: 90_500,
   refreshTokenEndsInMs: 3_600_000,
   refreshTokensDue: 2,
   refreshTokensOverdue: 1,
+};
+
+const SOURCES = {
+  store: async (): Promise<typeof FIGURES> => FIGURES,
+  jobs: async (): Promise<Record<string, number>> => ({ waiting: 4 }),
+  workers: (): number | undefined => 2,
 };
 
 type Metrics = ReturnType<typeof createMetrics>;
@@ -20,8 +24,8 @@ afterEach(() => {
   for (const metrics of made.splice(0)) metrics.close();
 });
 
-function create(read: Parameters<typeof createMetrics>[0] = async () => FIGURES): Metrics {
-  const metrics = createMetrics(read);
+function create(sources: Partial<Parameters<typeof createMetrics>[0]> = {}): Metrics {
+  const metrics = createMetrics({ ...SOURCES, ...sources });
   made.push(metrics);
   return metrics;
 }
@@ -73,7 +77,9 @@ it('shares nothing between two of them', async () => {
 
 it('reads figures once a scrape, and forgets what is no more', async () => {
   let reads = 0;
-  const metrics = create(async () => (++reads === 1 ? FIGURES : { ...FIGURES, instances: { active: 4 } }));
+  const metrics = create({
+    store: async () => (++reads === 1 ? FIGURES : { ...FIGURES, instances: { active: 4 } }),
+  });
   expectLines(await metrics.registry.metrics(), [
     'figures_read 1',
     'app_instances{status="active"} 3',
@@ -92,20 +98,50 @@ it('reads figures once a scrape, and forgets what is no more', async () => {
   expect(second).not.toContain('status="paused"');
 });
 
-it.each([
-  ['fails', () => Promise.reject(new Error('database is locked'))],
+const OF_STORE =
+  /^(app_instances|sync_runs_now|sync_oldest_run_age_seconds|refresh_token_first_end_seconds|refresh_tokens_(due|overdue))[ {]/m;
+
+describe.each([
+  ['fails', () => Promise.reject(new Error('cannot be reached'))],
   ['never comes to an end', () => new Promise<never>(() => undefined)],
-])('answers a scrape without figures when their reading %s', async (_how, fail) => {
-  let reads = 0;
-  const metrics = create(() => (++reads === 1 ? Promise.resolve(FIGURES) : fail()));
-  metrics.pages.inc({ resource: 'contacts' });
-  await metrics.registry.metrics();
-  const text = await metrics.registry.metrics();
-  expectLines(text, ['figures_read 0', 'sync_pages_total{resource="contacts"} 1']);
-  // No figure of an earlier scrape is told as if it were true now, nor a 0 that would say that all is well.
-  expect(text).not.toMatch(
-    /^(app_instances|sync_runs_now|sync_workers|sync_oldest_run_age|refresh_token)\S* \d/m,
-  );
+])('a reading that %s', (_how, fail) => {
+  it('of the store leaves what queue and files tell', async () => {
+    let reads = 0;
+    const metrics = create({ store: () => (++reads === 1 ? SOURCES.store() : fail()) });
+    metrics.pages.inc({ resource: 'contacts' });
+    expect(await metrics.registry.metrics()).toMatch(OF_STORE);
+    const text = await metrics.registry.metrics();
+    expectLines(text, [
+      'figures_read 0',
+      'sync_jobs{state="waiting"} 4',
+      'sync_workers 2',
+      'sync_pages_total{resource="contacts"} 1',
+    ]);
+    // No figure of an earlier scrape is told as if it were true now, nor a 0 that would say that all is well.
+    expect(text).not.toMatch(OF_STORE);
+  });
+
+  it('of the queue leaves what store and files tell', async () => {
+    let reads = 0;
+    const metrics = create({ jobs: () => (++reads === 1 ? SOURCES.jobs() : fail()) });
+    expect(await metrics.registry.metrics()).toContain('sync_jobs{');
+    const text = await metrics.registry.metrics();
+    expectLines(text, [
+      'figures_read 0',
+      'sync_runs_now{state="waiting"} 2',
+      'sync_workers 2',
+      'sync_oldest_run_age_seconds 90.5',
+      'refresh_token_first_end_seconds 3600',
+      'refresh_tokens_overdue 1',
+    ]);
+    expect(text).not.toContain('sync_jobs{');
+  });
+});
+
+it('says so when the workers cannot be counted', async () => {
+  const text = await create({ workers: () => undefined }).registry.metrics();
+  expectLines(text, ['figures_read 0', 'sync_oldest_run_age_seconds 90.5', 'sync_jobs{state="waiting"} 4']);
+  expect(text).not.toMatch(/^sync_workers /m);
 });
 
 it('sees that the event loop was blocked', async () => {

@@ -11,7 +11,11 @@ function named(text: string): Set<string> {
 }
 
 test('the page on operations names every metric of the app, and none that there is not', async () => {
-  const metrics = createMetrics(() => Promise.reject(new Error('not read here')));
+  const metrics = createMetrics({
+    store: () => Promise.reject(new Error('not read here')),
+    jobs: () => Promise.reject(new Error('not read here')),
+    workers: () => undefined,
+  });
   metrics.close();
   // Its types call the type a number; it is the word.
   const described = (await metrics.registry.getMetricsAsJSON()).map(({ name, type }) => ({

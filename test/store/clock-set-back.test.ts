@@ -51,6 +51,14 @@ describe('when the clock is set back', () => {
     expect((await runs.find(other.claim))?.finished_at).toBe(NOW - 5);
   });
 
+  test('a list that is said to be behind since later than now is behind since now', async () => {
+    const { key } = await runAhead(48 * HOUR_MS);
+    const other = await store.claimRun();
+    await runs.endNoLater(NOW + 1);
+    expect(await runs.find(key)).toMatchObject({ behind_since: NOW + 1, state: 'running' });
+    expect((await runs.find(other.claim))?.behind_since).toBe(NOW);
+  });
+
   test.each([
     ['an hour', HOUR_MS],
     ['two days', 48 * HOUR_MS],

@@ -3,20 +3,21 @@ import { readFigures } from '../../src/store/figures.ts';
 import { NOW, openTestStore } from './test-store.ts';
 
 const HOUR_MS = 3_600_000;
+const RESOURCES = ['contacts', 'conversations'];
 
 test('figures of an empty store', async () => {
   const { db } = await openTestStore();
-  expect(await readFigures(db, NOW, HOUR_MS)).toEqual({
+  expect(await readFigures(db, NOW, HOUR_MS, RESOURCES)).toEqual({
     instances: {},
     runs: {},
-    oldestStart: null,
+    behindSince: null,
     oldestRefreshToken: null,
     due: 0,
     overdue: 0,
   });
 });
 
-test('the oldest run is that of an active instance, and one that is over is none', async () => {
+test('the list that is behind the longest is that of an active instance, and one that is complete is not behind', async () => {
   const store = await openTestStore();
   const [paused, active, other] = [
     await store.addInstance(),
@@ -31,15 +32,71 @@ test('the oldest run is that of an active instance, and one that is over is none
     return { claim: { ...key, fence: (await store.runs.claim(key))?.fence ?? 0 } };
   })();
   await store.runs.start({ instanceId: other, resource: 'contacts' }, NOW - 5_000);
-  const before = await readFigures(store.db, NOW, HOUR_MS);
+  const before = await readFigures(store.db, NOW, HOUR_MS, RESOURCES);
   expect(before.instances).toEqual({ active: 2, paused: 1 });
   expect(before.runs).toEqual({ running: 1, waiting: 1 });
-  expect(before.oldestStart).toBe(NOW - 8_000);
+  expect(before.behindSince).toBe(NOW - 8_000);
 
   await store.runs.finish(claim, NOW);
-  const after = await readFigures(store.db, NOW, HOUR_MS);
+  const after = await readFigures(store.db, NOW, HOUR_MS, RESOURCES);
   expect(after.runs).toEqual({ idle: 1, waiting: 1 });
-  expect(after.oldestStart).toBe(NOW - 5_000);
+  expect(after.behindSince).toBe(NOW - 5_000);
+});
+
+test('a list whose runs fail is behind since its first start, until one comes to its end', async () => {
+  const store = await openTestStore();
+  const key = { instanceId: await store.addInstance(), resource: 'contacts' };
+  const since = async () => (await readFigures(store.db, NOW, HOUR_MS, RESOURCES)).behindSince;
+  const claim = async () => ({ ...key, fence: (await store.runs.claim(key))?.fence ?? 0 });
+  const fail = async (keepsPlace: boolean, now: number) =>
+    store.runs.fail(await claim(), { error: 'refused', keepsPlace, now });
+
+  await store.runs.start(key, NOW + 1);
+  await fail(false, NOW + 2);
+  expect(await since()).toBe(NOW + 1);
+  // Anew, at the first page.
+  await store.runs.start(key, NOW + 3);
+  expect(await store.runs.find(key)).toMatchObject({ started_at: NOW + 3 });
+  expect(await since()).toBe(NOW + 1);
+  // Where it stopped.
+  await store.write(await claim(), ['{"id":"1"}'], { next: 'https://x.example/p2' });
+  await fail(true, NOW + 4);
+  await store.runs.start(key, NOW + 5);
+  expect(await since()).toBe(NOW + 1);
+
+  await store.runs.finish(await claim(), NOW + 6);
+  expect(await since()).toBeNull();
+  await store.runs.start(key, NOW + 9);
+  await fail(false, NOW + 10);
+  expect(await since()).toBe(NOW + 9);
+});
+
+test('a list is not behind since before it could be copied again, nor if nobody copies it any more', async () => {
+  const store = await openTestStore();
+  const behind = async (resource: string) => {
+    const instanceId = await store.addInstance();
+    await store.runs.start({ instanceId, resource }, NOW - 9_000);
+    return instanceId;
+  };
+  const since = async () => (await readFigures(store.db, NOW, HOUR_MS, RESOURCES)).behindSince;
+  await behind('of another version');
+  expect(await since()).toBeNull();
+
+  const resumed = await behind('contacts');
+  await store.runs.countAnew(resumed, NOW - 50);
+  expect(await since()).toBe(NOW - 50);
+
+  const authorized = await behind('conversations');
+  expect(await since()).toBe(NOW - 9_000);
+  await store.instances.setStatus(authorized, 'needs_reauthorization', { from: ['active'] });
+  const tokens = await store.tokens.find(authorized);
+  if (tokens === undefined) throw new Error('there are no tokens');
+  const { instance_id: id, version: _, rotations: __, refreshes: ___, ...grant } = tokens;
+  await store.tokens.install({ id, company_id: null, name: 'Again', installed_at: NOW - 40 }, grant);
+  expect(await since()).toBe(NOW - 50);
+  expect(await store.runs.find({ instanceId: id, resource: 'conversations' })).toMatchObject({
+    behind_since: NOW - 40,
+  });
 });
 
 test('a rotation that is due is overdue only if no refresh has gone well for long', async () => {
@@ -63,7 +120,7 @@ test('a rotation that is due is overdue only if no refresh has gone well for lon
   await add('overdue', NOW - 4 * HOUR_MS, NOW - 3 * HOUR_MS);
   await add('gone', NOW - 99 * HOUR_MS, NOW - 99 * HOUR_MS);
   await store.instances.setStatus('gone', 'needs_reauthorization', { from: ['active'] });
-  expect(await readFigures(store.db, NOW, HOUR_MS)).toMatchObject({
+  expect(await readFigures(store.db, NOW, HOUR_MS, RESOURCES)).toMatchObject({
     due: 3,
     overdue: 1,
     oldestRefreshToken: NOW - 6 * HOUR_MS,
@@ -72,17 +129,17 @@ test('a rotation that is due is overdue only if no refresh has gone well for lon
   // Moments that cannot be: some answer told a wrong time, and nobody knows when these are due.
   const never = NOW + 9_000 * HOUR_MS;
   await add('a little ahead', never, NOW + HOUR_MS / 2, NOW + HOUR_MS / 2);
-  expect(await readFigures(store.db, NOW, HOUR_MS)).toMatchObject({ due: 3, overdue: 1 });
+  expect(await readFigures(store.db, NOW, HOUR_MS, RESOURCES)).toMatchObject({ due: 3, overdue: 1 });
   await add('issued in the future', never, NOW - HOUR_MS / 2, never - HOUR_MS);
-  expect(await readFigures(store.db, NOW, HOUR_MS)).toMatchObject({ due: 4, overdue: 1 });
+  expect(await readFigures(store.db, NOW, HOUR_MS, RESOURCES)).toMatchObject({ due: 4, overdue: 1 });
   await add('and not refreshed for long', never, NOW - 3 * HOUR_MS, never - HOUR_MS);
-  expect(await readFigures(store.db, NOW, HOUR_MS)).toMatchObject({ due: 5, overdue: 2 });
+  expect(await readFigures(store.db, NOW, HOUR_MS, RESOURCES)).toMatchObject({ due: 5, overdue: 2 });
   await add('refreshed in the future', never, never - HOUR_MS, NOW - 9 * HOUR_MS);
-  expect(await readFigures(store.db, NOW, HOUR_MS)).toMatchObject({ due: 6, overdue: 3 });
+  expect(await readFigures(store.db, NOW, HOUR_MS, RESOURCES)).toMatchObject({ due: 6, overdue: 3 });
 
   // Since a while ago nobody knows when these are due: they are tried at growing distances.
   await add('tried, and not yet again', NOW - 12 * HOUR_MS, NOW - 5 * HOUR_MS, NOW - 12 * HOUR_MS);
-  expect(await readFigures(store.db, NOW, HOUR_MS)).toMatchObject({ due: 7, overdue: 3 });
+  expect(await readFigures(store.db, NOW, HOUR_MS, RESOURCES)).toMatchObject({ due: 7, overdue: 3 });
   await add('tried too long ago', NOW - 12 * HOUR_MS, NOW - 7 * HOUR_MS, NOW - 12 * HOUR_MS);
-  expect(await readFigures(store.db, NOW, HOUR_MS)).toMatchObject({ due: 8, overdue: 4 });
+  expect(await readFigures(store.db, NOW, HOUR_MS, RESOURCES)).toMatchObject({ due: 8, overdue: 4 });
 });

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { migrate } from '../../src/store/migrate.ts';
+import { UNSTARTED } from '../../src/store/run-start.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -25,7 +26,7 @@ test('processes that open a new file at the same time all find the schema, made 
   const db = await openDatabase(url);
   const { done } = await describe(db);
   await db.destroy();
-  expect(done.length).toBe(12);
+  expect(done.length).toBe(13);
 });
 
 test('migrating again changes nothing, and keeps what is there', async () => {
@@ -73,6 +74,7 @@ test('ranges of a run under way that overlap or touch become one', async () => {
   // As it was before them.
   await sql`drop table in_doubt`.execute(db);
   await sql`alter table instances drop column access_generation`.execute(db);
+  await sql`alter table runs drop column behind_since`.execute(db);
   await sql`delete from kysely_migration where name >= '0009'`.execute(db);
   await sql`insert into seen_ranges (list, first, last) values
     (1, 2, 4), (1, 4, 6), (1, 5, 5), (1, 7, 9), (1, 11, 12), (2, 1, 20), (2, 3, 4), (2, 22, 22)`.execute(db);
@@ -93,6 +95,7 @@ test('notes of records in doubt from before are kept, as of nobody who tells now
   await sql`drop table in_doubt`.execute(db);
   await sql`create table in_doubt (list integer not null, id text not null, is_known integer not null,
     primary key (list, id)) without rowid`.execute(db);
+  await sql`alter table runs drop column behind_since`.execute(db);
   await sql`delete from kysely_migration where name >= '0012'`.execute(db);
   await sql`insert into in_doubt (list, id, is_known) values (1, 'a', 0), (2, 'a', 1)`.execute(db);
   await migrate(db);
@@ -100,5 +103,30 @@ test('notes of records in doubt from before are kept, as of nobody who tells now
     { list: 1, id: 'a', fence: 0, is_known: 0 },
     { list: 2, id: 'a', fence: 0, is_known: 1 },
   ]);
+  await db.destroy();
+});
+
+test('lists that are under way or have failed are behind since their last start', async () => {
+  const db = await openDatabase(`file:${tempDir()}/app.db`);
+  await db
+    .insertInto('instances')
+    .values({ id: 'ins_1', company_id: null, name: 'Kept', status: 'active', notice: null, installed_at: 1 })
+    .execute();
+  const run = { ...UNSTARTED, instance_id: 'ins_1' };
+  await db
+    .insertInto('runs')
+    .values([
+      { ...run, resource: 'a', started_at: 1, finished_at: 2 },
+      { ...run, resource: 'b', state: 'failed', started_at: 3, finished_at: 4 },
+      { ...run, resource: 'c', state: 'running', started_at: 5 },
+      { ...run, resource: 'd', state: 'failed', finished_at: 6 },
+    ])
+    .execute();
+  // As it was before them.
+  await sql`alter table runs drop column behind_since`.execute(db);
+  await sql`delete from kysely_migration where name >= '0013'`.execute(db);
+  await migrate(db);
+  const rows = await db.selectFrom('runs').select('behind_since').orderBy('resource').execute();
+  expect(rows.map(({ behind_since }) => behind_since)).toEqual([null, 3, 5, 6]);
   await db.destroy();
 });

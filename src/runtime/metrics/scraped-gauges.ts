@@ -3,14 +3,11 @@ import { Gauge, type Registry } from 'prom-client';
 /** How long a scrape waits for figures, in milliseconds: it does without them then. */
 const SCRAPE_LIMIT_MS = 1_000;
 
-/** What is read when somebody scrapes: the same whichever process is asked. */
+/** What the store tells when somebody scrapes: the same whichever process is asked. */
 export interface Figures {
   instances: Record<string, number>;
   runs: Record<string, number>;
-  jobs: Record<string, number>;
-  /** Worker processes that live; undefined when that cannot be told. */
-  workers: number | undefined;
-  /** Age of the run that is under way the longest; 0 when none is. */
+  /** How long a list has not been read to its end, the one that is behind the longest; 0 when none is. */
   oldestRunAgeMs: number;
   /** Until the first refresh token in use ends; undefined when there is none. */
   refreshTokenEndsInMs: number | undefined;
@@ -18,32 +15,35 @@ export interface Figures {
   refreshTokensOverdue: number;
 }
 
+/** Where figures are read, each by itself: what one cannot tell, the others still can. */
+export interface FigureSources {
+  store: () => Promise<Figures>;
+  /** Sync jobs by state, which Redis knows. */
+  jobs: () => Promise<Record<string, number>>;
+  /** Worker processes that live, by their files; undefined when that cannot be told. */
+  workers: () => number | undefined;
+}
+
 /** A gauge's value, or its values by the label; undefined: the gauge is empty. */
 type Reading = number | Record<string, number> | undefined;
 
 /**
- * Gauges that are read when somebody scrapes. When they cannot be read in time, they are empty in the answer and
+ * Gauges that are read when somebody scrapes. Those of a source that cannot be read in time are empty in the answer, and
  * `figures_read` is 0; the rest of the answer stands.
  *
- * @param read not called again while a call is under way
+ * @param sources none is read again while a reading is under way
  */
-export function addScrapedGauges(registry: Registry, read: () => Promise<Figures>): void {
-  let reading: Promise<Figures> | undefined;
-  const figures = () => {
-    reading ??= read().finally(() => {
-      reading = undefined;
-    });
-    return within(reading, SCRAPE_LIMIT_MS);
-  };
-  const add = (name: string, help: string, value: (figures?: Figures) => Reading, label?: string) =>
+export function addScrapedGauges(registry: Registry, sources: FigureSources): void {
+  const store = sharedReading(sources.store);
+  const jobs = sharedReading(sources.jobs);
+  const add = (name: string, help: string, read: () => Reading | Promise<Reading>, label?: string) =>
     new Gauge({
       name,
       help,
       labelNames: label === undefined ? [] : [label],
       registers: [registry],
       async collect() {
-        // All gauges of a scrape are collected at once, so they share one reading.
-        const values = value(await figures());
+        const values = await read();
         if (label !== undefined) this.reset();
         else this.remove();
         if (typeof values === 'number') this.set(values);
@@ -52,32 +52,56 @@ export function addScrapedGauges(registry: Registry, read: () => Promise<Figures
       },
     });
 
-  add('figures_read', '1 if database and queue could be read for this scrape.', (read) => (read ? 1 : 0));
-  add('app_instances', 'Instances by status.', (read) => read?.instances, 'status');
-  add('sync_runs_now', 'Runs of active instances by state.', (read) => read?.runs, 'state');
+  const addOfStore = (name: string, help: string, value: (figures: Figures) => Reading, label?: string) =>
+    add(
+      name,
+      help,
+      async () => {
+        const figures = await store();
+        return figures && value(figures);
+      },
+      label,
+    );
+
   add(
-    'sync_jobs',
-    'Sync jobs by state: waiting (for a worker), active, delayed.',
-    (read) => read?.jobs,
-    'state',
+    'figures_read',
+    '1 if database, queue and files of workers could be read for this scrape.',
+    async () => {
+      const read = await Promise.all([store(), jobs(), sources.workers()]);
+      return read.includes(undefined) ? 0 : 1;
+    },
   );
-  add('sync_workers', 'Worker processes that run on this database.', (read) => read?.workers);
-  add(
+  addOfStore('app_instances', 'Instances by status.', ({ instances }) => instances, 'status');
+  addOfStore('sync_runs_now', 'Runs of active instances by state.', ({ runs }) => runs, 'state');
+  add('sync_jobs', 'Sync jobs by state: waiting (for a worker), active, delayed.', jobs, 'state');
+  add('sync_workers', 'Worker processes that run on this database.', sources.workers);
+  addOfStore(
     'sync_oldest_run_age_seconds',
-    'Age of the run of an active instance that is under way the longest; 0 if none is.',
-    (read) => read && read.oldestRunAgeMs / 1_000,
+    'How long a list of an active instance has not been read to its end since it was to be; 0 if all are idle.',
+    ({ oldestRunAgeMs }) => oldestRunAgeMs / 1_000,
   );
-  add(
+  addOfStore(
     'refresh_token_first_end_seconds',
     'Until the first refresh token in use ends, if it lives six calendar months.',
-    (read) => (read?.refreshTokenEndsInMs === undefined ? undefined : read.refreshTokenEndsInMs / 1_000),
+    ({ refreshTokenEndsInMs }) => refreshTokenEndsInMs && refreshTokenEndsInMs / 1_000,
   );
-  add('refresh_tokens_due', 'Refresh tokens whose rotation is due.', (read) => read?.refreshTokensDue);
-  add(
+  addOfStore('refresh_tokens_due', 'Refresh tokens whose rotation is due.', (read) => read.refreshTokensDue);
+  addOfStore(
     'refresh_tokens_overdue',
     'Refresh tokens whose rotation has been due for two hours without a refresh that went well.',
-    (read) => read?.refreshTokensOverdue,
+    (read) => read.refreshTokensOverdue,
   );
+}
+
+/** Reads for whoever asks meanwhile: all gauges of a scrape are collected at once, so they share one reading. */
+function sharedReading<Value>(read: () => Promise<Value>): () => Promise<Value | undefined> {
+  let reading: Promise<Value> | undefined;
+  return () => {
+    reading ??= read().finally(() => {
+      reading = undefined;
+    });
+    return within(reading, SCRAPE_LIMIT_MS);
+  };
 }
 
 /** What the promise brings, or undefined when it rejects or takes too long. */
