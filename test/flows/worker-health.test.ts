@@ -29,3 +29,11 @@ test('a worker tells machines that it is well, and what it has done', async () =
   expect(body).toContain('service_requests_total{route="/contacts",outcome="200"} 2');
   expect((await worker.stop('SIGTERM')).code).toBe(0);
 });
+
+test('a worker on a port that is in use ends, and names the variable to change', async () => {
+  const { env } = await startTestApp({ workers: false });
+  const second = spawnEntry('src/worker.ts', { ...env, WORKER_PORT: env.PORT ?? '' });
+  expect((await second.exited).code).toBe(1);
+  expect(second.output()).toContain(`Port ${env.PORT} is in use`);
+  expect(second.output()).toContain('set WORKER_PORT to another one');
+});
