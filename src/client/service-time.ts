@@ -12,6 +12,9 @@ const TIMEOUT_MS = 3_000;
  */
 const MOST_QUESTIONS = 3;
 
+/** How long {@link settleTime} takes at the most, in milliseconds. */
+export const LONGEST_SETTLING_MS = MOST_QUESTIONS * TIMEOUT_MS;
+
 /**
  * Keeps the {@link ServiceClock} of the token route right while no token is asked for: asks for nothing but the `Date` of
  * an answer, any answer, without a token. Token lifetimes count on the service's clock, and ours may be wrong.

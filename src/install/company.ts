@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ServiceError, toServiceError } from '../client/errors.ts';
+import { REQUEST_TIMEOUT_MS } from '../client/http.ts';
 import type { Identity } from '../client/identity.ts';
 import { backoffMs } from '../client/retry-timing.ts';
 import type { ServiceApi } from '../client/service-api.ts';
@@ -11,20 +12,31 @@ const TRIES = 4;
 /** The longest pause that a person is made to wait, in milliseconds. */
 const LONGEST_PAUSE_MS = 5_000;
 
+/** How long all of it may take, in milliseconds: what could end later is not begun. */
+export const LONGEST_QUESTION_MS = 70_000;
+
 /**
- * Asks which company a fresh token belongs to; trouble that may pass is tried again a few times.
+ * Asks which company a fresh token belongs to; trouble that may pass is tried again a few times, as long as there is
+ * time for a whole try: a person had better be told of trouble than wait until the connection breaks.
  *
+ * @param now milliseconds, from whenever
  * @returns undefined when the service does not tell
  * @throws InstallError when the service cannot be asked
  */
-export async function companyOf(api: ServiceApi, accessToken: string): Promise<Identity | undefined> {
+export async function companyOf(
+  api: Pick<ServiceApi, 'identity'>,
+  accessToken: string,
+  now = () => performance.now(),
+): Promise<Identity | undefined> {
+  const lastStartAt = now() + LONGEST_QUESTION_MS - REQUEST_TIMEOUT_MS;
   for (let attempt = 1; ; attempt++) {
     try {
       return await api.identity(accessToken);
     } catch (error) {
       const failure = toServiceError(error);
       const pauseMs = Math.max(failure.retryAfterMs ?? 0, backoffMs(attempt, Math.random()));
-      if (failure.remedy !== 'wait' || attempt === TRIES || pauseMs > LONGEST_PAUSE_MS) {
+      const isLast = attempt === TRIES || now() + pauseMs > lastStartAt;
+      if (failure.remedy !== 'wait' || isLast || pauseMs > LONGEST_PAUSE_MS) {
         throw new InstallError(
           failureOf(failure),
           `The service did not say which company this is. ${failure.message}${waitWords(failure)}`,

@@ -1,12 +1,15 @@
 import * as oauth from 'openid-client';
 import type { ServiceClock } from '../client/service-clock.ts';
-import { settleTime } from '../client/service-time.ts';
+import { LONGEST_SETTLING_MS, settleTime } from '../client/service-time.ts';
 import { OAUTH_ROUTE } from '../contract/routes.ts';
 import { accessExpiry } from './expiry.ts';
 import { readTokenAnswer } from './token-answer.ts';
 
 /** How long a token request may take, in seconds. */
 const TOKEN_TIMEOUT_S = 30;
+
+/** How long a token request takes at the most, in milliseconds, with the questions about the time that its answer may raise. */
+export const LONGEST_TOKEN_REQUEST_MS = TOKEN_TIMEOUT_S * 1_000 + LONGEST_SETTLING_MS;
 
 /** What a token can be made of (RFC 6749, appendix A.12), without a space, as it stands in a header. */
 const TOKEN = /^[\x21-\x7e]+$/;

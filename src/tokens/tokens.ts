@@ -15,6 +15,9 @@ import { type Vault, VaultError } from './vault.ts';
 /** How long a refresh may hold its lock, in milliseconds: longer than a token request may take. */
 const LOCK_MS = 35_000;
 
+/** How long a grant may take to be stored, in milliseconds: it waits for its lock as long as that waits, then holds it. */
+export const LONGEST_STORING_MS = 3 * LOCK_MS;
+
 /**
  * Why a refresh is wanted: the access token ends by its time, or was rejected although it should be good; or the refresh
  * token is to be replaced.

@@ -87,7 +87,7 @@ export class InstallCallback {
     if (begun === undefined && !isPending(req, state)) {
       return { instanceId: await this.#deps.installer.finish(req.session, query), isNew: true };
     }
-    return inReplacementTurn(this.#deps.redis, req.sessionID, async () => {
+    return inReplacementTurn(this.#deps.redis, req, async () => {
       const wasKnown = isKnown(req);
       if (!(await refreshSession(req)) && wasKnown) {
         disownSession(req);
@@ -126,7 +126,7 @@ export class InstallCallback {
     return instanceId;
   }
 
-  /** A turn ends by itself when a service takes very long, and a cookie stays: a state is spent once all the same. */
+  /** A turn ends by itself when Redis is away for a while, and a cookie stays: a state is spent once all the same. */
   async #claim(state: string): Promise<void> {
     if (await claimOnce(this.#deps.redis, `install-claim:${digest(state)}`, CLAIM_SECONDS)) return;
     throw new InstallError('state', 'This consent page has been used before.');

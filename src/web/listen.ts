@@ -15,7 +15,7 @@ export interface ClientPatience {
   headersMs: number;
   /** For a whole request: the app's forms are a few bytes. */
   requestMs: number;
-  /** Without a byte in either direction, a download that is not taken included; longer than an install may take. */
+  /** Without a byte in either direction, a download that is not taken included. What may take longer, as an install may, says so itself. */
   silentMs: number;
   /** How often the first two are looked at. */
   checkEveryMs: number;

@@ -22,7 +22,7 @@ export function logOutOthers(
   instanceId: string,
 ): Promise<void> {
   const { sessionID } = req;
-  return inReplacementTurn(redis, sessionID, () =>
+  return inReplacementTurn(redis, req, () =>
     inChangeTurn(redis, sessionID, async () => {
       if (!(await refreshSession(req))) throw formTooOld;
       // The wait for the turn may have been long: whoever was logged out meanwhile must not log the others out.

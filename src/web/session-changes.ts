@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Request } from 'express';
 import type { SessionData } from 'express-session';
 import type { Redis } from 'ioredis';
+import { LONGEST_INSTALL_MS } from '../install/longest-install.ts';
 import { RedisLock } from '../tokens/lock.ts';
 import { hasEnded, within } from './redis-session-client.ts';
 import { type Flash, SESSION_PREFIX, sentSessionId } from './session.ts';
@@ -10,8 +11,17 @@ import { refreshSession, saveSession } from './session-actions.ts';
 /** How long a change of a session may take, in milliseconds. */
 const CHANGE_MS = 5_000;
 
-/** How long one callback of a session may keep the next one waiting, in milliseconds; a few seconds if its process dies. */
-const TURN_MS = 60_000;
+/** For what a session has to be told of an install, in milliseconds: its changes wait for those of other tabs. */
+const ENTER_MS = 30_000;
+
+/**
+ * How long one callback of a session may keep the next one waiting, in milliseconds; a few seconds if its process dies.
+ * It outlasts any install: a second click that came in before the end of the first would take its state for spent.
+ */
+const TURN_MS = LONGEST_INSTALL_MS + ENTER_MS;
+
+/** How long a request may take that waits for its turn, in milliseconds: as long as the lock waits, then its own turn. */
+const LONGEST_REQUEST_MS = 3 * TURN_MS;
 
 /** The parameter of an address that a browser has been sent to again: which session's cookie it came with before. */
 const AGAIN = 'again';
@@ -29,13 +39,17 @@ export function inChangeTurn<Result>(
   return new RedisLock(redis).hold(`install:{${digest(sessionId)}}:change`, CHANGE_MS, work);
 }
 
-/** What gives a session a new id comes one after the other: who is second would take the first one's for a log-out. */
+/**
+ * What gives a session a new id comes one after the other: who is second would take the first one's for a log-out.
+ * The connection may be silent for as long as that takes: it must end with a page, whatever the page says.
+ */
 export function inReplacementTurn<Result>(
   redis: Redis,
-  sessionId: string,
+  req: Request,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  return new RedisLock(redis).hold(`install:{${digest(sessionId)}}:turn`, TURN_MS, work);
+  req.setTimeout(LONGEST_REQUEST_MS);
+  return new RedisLock(redis).hold(`install:{${digest(req.sessionID)}}:turn`, TURN_MS, work);
 }
 
 /**

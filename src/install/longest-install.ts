@@ -1,0 +1,10 @@
+import { LONGEST_TOKEN_REQUEST_MS } from '../tokens/oauth-client.ts';
+import { LONGEST_STORING_MS } from '../tokens/tokens.ts';
+import { LONGEST_QUESTION_MS } from './company.ts';
+
+/** For the start of the syncs, in milliseconds: a few commands of Redis, each with a limit of its own. */
+const START_MS = 30_000;
+
+/** How long an install takes at the most, from the callback to its instance or its failure, in milliseconds. */
+export const LONGEST_INSTALL_MS =
+  LONGEST_TOKEN_REQUEST_MS + LONGEST_QUESTION_MS + LONGEST_STORING_MS + START_MS;

@@ -1,0 +1,80 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { LONGEST_INSTALL_MS } from '../../src/install/longest-install.ts';
+import { type ListeningWeb, listen } from '../../src/web/listen.ts';
+import type { HttpSession } from '../support/http-session.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { type StartedWeb, startWeb } from './start-web.ts';
+
+let web: StartedWeb;
+let browser: HttpSession;
+let exchange: PromiseWithResolvers<void>;
+let asked: PromiseWithResolvers<void>;
+const listening: ListeningWeb[] = [];
+
+beforeEach(async () => {
+  web = await startWeb(web ? { redis: web.redis } : {});
+  await web.redis.flushall();
+  browser = web.browser();
+  exchange = Promise.withResolvers();
+  asked = Promise.withResolvers();
+  web.domain.exchange = () => {
+    asked.resolve();
+    return exchange.promise;
+  };
+});
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  for (const each of listening.splice(0)) await each.close();
+});
+
+async function begin(): Promise<string> {
+  const { location } = await browser.get('/install', { follow: false });
+  return `/oauth/callback?code=ins_1&state=${location?.searchParams.get('state')}`;
+}
+
+test('a second click waits for the first as long as any install takes, and both end on the dashboard', async () => {
+  const address = await begin();
+  const first = browser.get(address);
+  await asked.promise;
+  const [turn = ''] = await web.redis.keys('install:{*}:turn');
+  const second = browser.get(address);
+  const now = performance.now.bind(performance);
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + LONGEST_INSTALL_MS);
+  let leftMs = await web.redis.pttl(turn);
+  for (let renewals = 0; renewals < 2; renewals++) {
+    await waitFor(async () => {
+      const before = leftMs;
+      leftMs = await web.redis.pttl(turn);
+      return leftMs > before;
+    });
+  }
+  exchange.resolve();
+  const pages = await Promise.all([first, second]);
+  expect(pages.map(({ status, url }) => [status, url.pathname])).toEqual([
+    [200, '/instances/ins_1'],
+    [200, '/instances/ins_1'],
+  ]);
+  expect(web.domain.calls).toEqual(['exchange ins_1']);
+});
+
+test('an install that takes longer than a connection may be silent ends with its page', async () => {
+  const patient = await listen({ host: '127.0.0.1', port: 0 }, () => web.app, { silentMs: 300 });
+  listening.push(patient);
+  const address = await begin();
+  const cookie = browser.cookies.header(new URL(web.url)) ?? '';
+  const callback = fetch(`http://127.0.0.1:${patient.port}${address}`, {
+    headers: { cookie },
+    redirect: 'manual',
+  });
+  await asked.promise;
+  // What is silent for nothing, and began later, has ended by then.
+  const other = connect(patient.port, '127.0.0.1')
+    .on('error', () => {})
+    .resume();
+  await once(other, 'close');
+  exchange.resolve();
+  expect((await callback).headers.get('location')).toBe('/instances/ins_1');
+});
