@@ -1,5 +1,6 @@
+import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
 import type { ConfigProblem } from './config-error.ts';
-import { isPlaceholder, isTypedKey } from './placeholders.ts';
+import { isRandomKey, standsForSecret } from './placeholders.ts';
 import { isLoopback } from './urls.ts';
 import { type GivenValues, VARIABLES, type VariableName } from './variables.ts';
 
@@ -11,8 +12,8 @@ const RANDOM_SECRETS = [
   { variable: 'OPERATOR_PASSWORD', command: 'openssl rand -base64 24', fewestDifferent: 5 },
 ] as const;
 
-/** 32 random bytes hold some 30 different ones, and once in seven billion fewer than this: it is a pattern or a text. */
-const FEWEST_DIFFERENT_BYTES = 20;
+/** What to do about a client secret that is none. */
+const OWN_CLIENT_SECRET = 'set the one that the service shows for your OAuth application';
 
 /** What production has no default for, and why. */
 const NEEDED_IN_PRODUCTION: Partial<Record<VariableName, string>> = {
@@ -85,9 +86,15 @@ function reportProduction(given: GivenValues, isSet: (name: VariableName) => boo
     }
   }
   for (const { id, key } of given.TOKEN_KEYS ?? []) {
-    if (new Set(key).size < FEWEST_DIFFERENT_BYTES || isTypedKey(key)) {
+    if (!isRandomKey(key)) {
       report('TOKEN_KEYS', `holds a key "${id}" that is not random: make one with npm run keys`);
     }
+  }
+  const { CLIENT_SECRET: clientSecret } = given;
+  if (clientSecret === SANDBOX_DEFAULTS.clientSecret) {
+    report('CLIENT_SECRET', `is the sandbox's, which everybody can read: ${OWN_CLIENT_SECRET}`);
+  } else if (clientSecret !== undefined && standsForSecret(clientSecret)) {
+    report('CLIENT_SECRET', `is a placeholder, not a secret: ${OWN_CLIENT_SECRET}`);
   }
   for (const { variable, command, fewestDifferent } of RANDOM_SECRETS) {
     const secret = given[variable];
@@ -105,7 +112,7 @@ function reportProduction(given: GivenValues, isSet: (name: VariableName) => boo
 
 /** What tells that a secret is none, as a part of a sentence that does not show it. */
 function weaknessOf(secret: string, fewestDifferent: number): string | undefined {
-  if (/^<.*>$/s.test(secret.trim()) || isPlaceholder(secret)) return 'is a placeholder, not a secret';
+  if (standsForSecret(secret)) return 'is a placeholder, not a secret';
   if (secret.trim() !== secret) return 'must not begin or end with a blank';
   return new Set(secret).size < fewestDifferent ? 'is not random' : undefined;
 }

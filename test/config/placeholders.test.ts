@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { isPlaceholder, isTypedKey } from '../../src/config/placeholders.ts';
+import { isPlaceholder, isRandomKey, isTypedKey } from '../../src/config/placeholders.ts';
 import { loadConfig } from '../../src/config.ts';
+import { SANDBOX_DEFAULTS } from '../../src/contract/sandbox.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 /** Bytes that look random, and are the same in every run of the tests. */
@@ -65,15 +66,60 @@ describe('in production a placeholder is no secret', () => {
         expect(isPlaceholder(text), text).toBe(false);
       }
       expect(isTypedKey(bytes(seed))).toBe(false);
+      expect(isRandomKey(bytes(seed)), bytes(seed).toString('base64')).toBe(true);
     }
   });
 });
+
+describe('in production a client secret', () => {
+  it.each([
+    ['no placeholder', 'change-me', 'is a placeholder'],
+    ['nobody’s own', 'your-secret', 'is a placeholder'],
+    ['not left to be filled in', '<your client secret>', 'is a placeholder'],
+    ['not what its own error shows', 'the-client-secret-of-your-oauth-application', 'is a placeholder'],
+    ['not the sandbox’s', SANDBOX_DEFAULTS.clientSecret, 'is the sandbox'],
+  ])('is %s, and it says where the right one is', (_, secret, problem) => {
+    const env = { ...PRODUCTION, CLIENT_SECRET: secret };
+    expect(load(env)).toThrow(`CLIENT_SECRET ${problem}`);
+    expect(load(env)).toThrow('set the one that the service shows for your OAuth application');
+    expect(load({ CLIENT_ID: 'client', CLIENT_SECRET: secret })).not.toThrow();
+  });
+
+  it.each(['secret', 'client-secret', 'p:a+s%s/w o&r=d?ü€'])(
+    'may be whatever a service gives: %s',
+    (secret) => {
+      expect(load({ ...PRODUCTION, CLIENT_SECRET: secret })).not.toThrow();
+    },
+  );
+});
+
+/** A key of bytes that count on by `step`, round from 255 to 0. */
+function row(first: number, step: number): Buffer {
+  return Buffer.from(Array.from({ length: 32 }, (_, index) => first + step * index));
+}
+
+/** A key whose text in Base64 was typed. */
+function typed(text: string): Buffer {
+  return Buffer.from(text, 'base64');
+}
 
 describe('in production a key that encrypts', () => {
   it.each([
     ['no pattern', Buffer.from('0123456789abcdef0123456789abcdef')],
     ['no text', Buffer.from('my super secret token key 12345\n')],
     ['no row of numbers', Buffer.from([...Array(32).keys()])],
+    ['no row of higher numbers', row(200, 1)],
+    ['no row that goes down', row(255, -1)],
+    ['no row of steps', row(3, 8)],
+    [
+      'no two rows, one after the other',
+      Buffer.concat([row(200, 1), row(90, -3)].map((r) => r.subarray(16))),
+    ],
+    ['no placeholder in Base64', typed('changeme/your+secret/placeholder/token+keyA')],
+    ['no placeholder in camel case', typed('ChangeMeYourSecretTokenKeyPlaceholder20262g')],
+    ['no alphabet', typed('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ')],
+    ['no words in Base64', typed('ThisIsMyCompanysVeryLongTypedTokenKey/2026A')],
+    ['no words in capitals', typed('THISISMYCOMPANYSVERYLONGTYPEDTOKENKEY/2026A')],
   ])('is %s, and it says what to do', (_, bytes32) => {
     const key = bytes32.toString('base64');
     const env = { ...PRODUCTION, TOKEN_KEYS: `old:${key}` };
