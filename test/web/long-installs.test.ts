@@ -61,7 +61,9 @@ test('a second click waits for the first as long as any install takes, and both 
 });
 
 test('an install that takes longer than a connection may be silent ends with its page', async () => {
-  const patient = await listen({ host: '127.0.0.1', port: 0 }, () => web.app, { silentMs: 300 });
+  const patient = await listen({ host: '127.0.0.1', port: 0, variable: 'PORT' }, () => web.app, {
+    silentMs: 300,
+  });
   listening.push(patient);
   const address = await begin();
   const cookie = browser.cookies.header(new URL(web.url)) ?? '';
