@@ -17,7 +17,7 @@ interface Span {
 }
 
 /** Where the parts of a page are that count. */
-export interface PageOutline {
+interface PageOutline {
   /** The text of `_pagination`; undefined where there is none. */
   pagination: string | undefined;
   /** How many items are in `_results`; undefined where that is no list. */

@@ -47,7 +47,7 @@ export function isRandomKey(key: TokenKey['key']): boolean {
   return !readsAsWords(text.replace(/.=*$/, ''));
 }
 
-/** How many different steps lead from each byte to the next, counted round from 255 to 0. */
+/** How many different steps lead from each byte to the next. */
 function differentSteps(bytes: Uint8Array): number {
   return new Set(bytes.subarray(1).map((byte, index) => byte - (bytes[index] ?? 0))).size;
 }

@@ -17,7 +17,7 @@ const SHORT_WAIT_MS = 1_000;
  */
 export type NoPage = { until: number; isBlocked: boolean } | { isLost: true };
 
-export type PageRead = { page: AnsweredPage } | NoPage;
+type PageRead = { page: AnsweredPage } | NoPage;
 
 type Fetched = { page: AnsweredPage; admission: Admission | undefined } | NoPage;
 

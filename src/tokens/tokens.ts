@@ -12,7 +12,7 @@ import type { RefreshPauses } from './refresh-pauses.ts';
 import { keptStamps, newStamps } from './rotation-stamps.ts';
 import { type Vault, VaultError } from './vault.ts';
 
-/** How long a refresh may hold its lock, in milliseconds: longer than a token request may take. */
+/** How long a refresh may hold its lock, in milliseconds: longer than a token request may take, without questions about the time. */
 const LOCK_MS = 35_000;
 
 /** How long a grant may take to be stored, in milliseconds: it waits for its lock as long as that waits, then holds it. */
