@@ -52,8 +52,9 @@ export function windowEndsInMs(reset: number, dateMs: number): number {
   return wait < 0 ? WINDOW_MS : Math.min(wait, WINDOW_MS + 1_000);
 }
 
+/** A number that can be reckoned with; what comes of it stays finite. */
 function readNumber(text: string | undefined): number | undefined {
   if (text === undefined || text.trim() === '') return undefined;
   const value = Number(text);
-  return Number.isFinite(value) && value >= 0 ? value : undefined;
+  return value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
 }

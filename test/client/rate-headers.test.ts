@@ -73,7 +73,7 @@ test.each([[undefined], ['-1'], ['lots']])('a burst of %j is left out, the rest 
 
 test.each(
   ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'].flatMap((name) =>
-    [undefined, '', ' ', 'many', '-1', 'NaN', 'Infinity'].map((value) => [name, value] as const),
+    [undefined, '', ' ', 'many', '-1', 'NaN', 'Infinity', '1e308'].map((value) => [name, value] as const),
   ),
 )('%s of %j: the answer says nothing about the limit', (name, value) => {
   expect(readRateHeaders({ ...COMPLETE, [name]: value }, AT)).toBeUndefined();

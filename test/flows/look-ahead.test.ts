@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import type { OwnLogic, RecordBatch } from '../../src/sync/own-logic.ts';
+import { readBudgetState } from '../support/budget-state.ts';
 import { downloadIds, install, isSynced, readStatus, waitForStatus } from '../support/install.ts';
 import type { FaultOrder, SandboxCompany } from '../support/sandbox-control.ts';
 import { startTestApp } from '../support/test-app.ts';
@@ -30,9 +31,13 @@ async function asked(company: SandboxCompany) {
   return all.filter(({ path, company_id }) => path === '/contacts' && company_id === company.id);
 }
 
+async function permitsOf({ id }: SandboxCompany): Promise<number> {
+  return Object.keys((await readBudgetState(redis, id)).flight).length;
+}
+
 /** Resolves when the company holds no permit: nothing of it is under way, and nothing was lost. */
 function noneInFlight(company: SandboxCompany) {
-  return waitFor(async () => (await redis.zcard(`budget:{${company.id}}:flight`)) === 0, {
+  return waitFor(async () => (await permitsOf(company)) === 0, {
     what: 'every permit to be given back',
   });
 }
@@ -94,7 +99,7 @@ test('a run that is paused while the next page is on its way writes neither, and
   const browser = session();
   const id = await install(browser, company);
   await held;
-  await waitFor(async () => (await redis.zcard(`budget:{${company.id}}:flight`)) === 1);
+  await waitFor(async () => (await permitsOf(company)) === 1);
   const dashboard = await browser.get(`/instances/${id}`);
   await browser.submit(dashboard.form(`/instances/${id}/pause`));
   letGo();

@@ -44,9 +44,8 @@ export function makeNextVersion(options: { migrates: boolean }): string {
   });
   change(join(root, 'jobs/queues.ts'), { 'data: run,': 'data: { ...run, addedBy: 9000 } as SyncJobData,' });
   change(join(root, 'src/client/budget/decide.lua'), {
-    'local fields = {}': "s.mood = now redis.call('SET', state .. ':mood', now, 'PX', 60000) $&",
+    "redis.call('SET', state, ": "s.mood = now redis.call('SET', state .. ':mood', now, 'PX', 60000) $&",
   });
-  change(join(root, 'src/client/budget/budget.lua'), { "'probe' }": "'probe', 'mood' }" });
   if (options.migrates) {
     writeFileSync(join(root, `src/store/migrations/${NEXT_MIGRATION}.ts`), MIGRATION);
     change(join(root, 'src/store/migrate.ts'), {

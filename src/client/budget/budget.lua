@@ -1,7 +1,7 @@
 -- The rate budget of one company: one script decides, for every process, when a request may go. It reads the state,
 -- asks the functions of timing.lua and pacing.lua, which stand before it, and writes the state.
 --
--- KEYS[1] hash: what the service's answers said about the current window
+-- KEYS[1] string, JSON: the state; what the service's answers said about the current window, first
 --   end       our moment of the window's end, in ms of the company's clock; beyond it nothing is known
 --   reset     the service's moment of it, in ms: names the window, so that late answers are told apart
 --   remaining the limit less the most that this window's answers said is used, and less what was lost since
@@ -15,82 +15,59 @@
 --   doubted_at     when the service still named a window after the end that it had told
 --   overrun   how long windows last beyond the end that is told
 --   trip      the usual time from permit to answer, in ms
+--   flight    permits in flight: when the lease of each ends
 --   blocked   until when the service wants no request of the company
+--   blocks    until when it wants none of a bucket (of a route, where we know of no guard)
 --   refused   refusals in a row
 --   first, last    of the busy stretch: when its first and its latest request went (that no known guard counts)
+--   passed    of each route: the stretch that its count belongs to, and how many of its requests passed
 --   paced     when a guard refused that we know nothing of, if one did
 --   probe     the one permit out while nothing is known; probe_at: since when
 --   seen, ahead    the company's clock: its last reading, and how far it is ahead of Redis', in ms
---   silent_at      when KEYS[3] got its latest member
---   kept_at        when it was last put off that all this is forgotten
---   `first <route>`, `n <route>`   the stretch that the route's count belongs to, and how many of its requests passed
--- KEYS[2] sorted set: permits in flight, by the moment at which their lease ends
--- KEYS[3] sorted set: permits that ended without a word about the limit, by the moment at which they did
--- KEYS[4] sorted set: requests in the bucket of a guard, by the moment at which they were answered; those that were
+--   silent_at      when KEYS[2] got its latest member
+--   counted_at     when KEYS[5] was last cleared of what is over
+-- KEYS[2] sorted set: permits that ended without a word about the limit, by the moment at which they did
+-- KEYS[3] sorted set: requests in the bucket of a guard, by the moment at which they were answered; those that were
 --         not, by the end of their lease
--- KEYS[5] string: until when the service wants no request of this bucket (of this route, where we know of no guard)
--- KEYS[6] hash: the pace of the routes of which we know no guard
+-- KEYS[4] hash: the pace of the routes of which we know no guard
 --   refused_at, hold    the last refusal; when the guard said that it would let requests through again
 --   catch_up            the shortest distance between requests in what is left of the window of the first refusal
 --   from, to, taught    what a pace was learned from: requests sent from when to when (not of one that was refused
 --             again); how long the guard took for them
 --   `last <route>`, `gap <route>`, `passed <route>`   its latest request; its pace, and the count that this rests on
 --   `went <route>`, `floor <route>`   the distance that this one kept; a distance that was too short, and more
--- KEYS[7] sorted set: the requests of the contract's window that ended, like KEYS[4] for the others; they decide, with
+-- KEYS[5] sorted set: the requests of the contract's window that ended, like KEYS[3] for the others; they decide, with
 --         those in flight, while nothing that is told tells of our limit
 --
 -- ARGV: settle permit, outcome ('' | answered | bare | lost | unsent), limit, remaining, reset, ends in,
 --       burst remaining, block for, what is blocked ('' | company | bucket), how long ago the answer came,
 --       acquire permit (empty: none), lease, window and limit of the contract, permits kept for people,
 --       the bucket's limit (empty: there is no bucket) and window, '1' if that limit is a share of the rate limit, route,
---       the share of the limit that is left to the sync
+--       the share of the limit that is left to the sync, what the bucket's block is named by
 --
 -- Times and waits are whole milliseconds, waits rounded up: a number that Lua returns is cut.
 
-local KEEP_MS = 30 * 60 * 1000 -- how long an idle company's budget is kept
+local KEEP_MS = 30 * 60 * 1000 -- how long an idle company's budget is kept: no block lasts as long
 local OF_CALLS = ':calls:' -- stands in the names of permits for calls of the own logic
-local KEEP_AGAIN_MS = 60 * 1000 -- how often that is put off
+local CLEAR_MS = 60 * 1000 -- how often our own count is cleared of what is over
 
-local state, flight, unheard, bucket, bucket_blocked, paces, counted =
-  KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+local state, unheard, bucket, paces, counted = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local lease, window, most = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
-local guarded, route = ARGV[16] ~= '', ARGV[19]
+local guarded, route, block_name = ARGV[16] ~= '', ARGV[19], ARGV[21]
 local guard_window = guarded and tonumber(ARGV[17])
 
-local FIELDS = { 'end', 'reset', 'remaining', 'limit', 'limit_at', 'burst', 'since', 'told', 'ours', 'at_first', 'others',
-  'trip', 'blocked', 'refused', 'first', 'last', 'paced', 'probe_at', 'ahead', 'seen', 'silent_at', 'kept_at',
-  'turned', 'turned_at', 'heard', 'short', 'tally_at', 'said', 'apart', 'doubted_at', 'overrun', 'probe' }
-local FIRST, PASSED = 'first ' .. route, 'n ' .. route
-FIELDS[#FIELDS + 1], FIELDS[#FIELDS + 2] = FIRST, PASSED
-local said, before, s = redis.call('HMGET', state, unpack(FIELDS)), {}, {}
-for index = 1, #FIELDS do
-  local value = said[index]
-  if value and value ~= '' then
-    local field = FIELDS[index]
-    value = field == 'probe' and value or tonumber(value)
-    before[field], s[field] = value, value
-  end
-end
+-- One value: it is read and written whole at every call. What another version of the app keeps in it stays.
+local s = cjson.decode(redis.call('GET', state) or '{}')
+s.flight, s.blocks, s.passed = s.flight or {}, s.blocks or {}, s.passed or {}
+local flight, in_flight = s.flight, 0
+for _ in pairs(flight) do in_flight = in_flight + 1 end
 
 local time = redis.call('TIME')
 local now, ahead = timing.clock(time[1] * 1000 + math.ceil(time[2] / 1000), s.ahead or 0, s.seen)
 s.seen, s.ahead = now, ahead > 0 and ahead or nil
 
-local is_kept_anew = not s.kept_at or now - s.kept_at >= KEEP_AGAIN_MS
-if is_kept_anew then s.kept_at = now end
-
--- Ends of the leases in flight, by permit: they are few, and one command reads them.
-local ends_at, in_flight = {}, 0
-do
-  local members = redis.call('ZRANGE', flight, 0, -1, 'WITHSCORES')
-  for index = 1, #members, 2 do
-    ends_at[members[index]], in_flight = tonumber(members[index + 1]), in_flight + 1
-  end
-end
-
 local function land(permit)
-  redis.call('ZREM', flight, permit)
-  ends_at[permit], in_flight = nil, in_flight - 1
+  flight[permit], in_flight = nil, in_flight - 1
 end
 
 local function known() return s['end'] ~= nil and now < s['end'] end
@@ -115,6 +92,22 @@ local function tally(used, which)
   end
 end
 
+local function clear_bucket(set, span)
+  redis.call('ZREMRANGEBYSCORE', set, '-inf', now - span - 1)
+end
+
+-- Out of our own count goes what is over; what is left is forgotten with the rest.
+local function clear_count()
+  clear_bucket(counted, window)
+  s.counted_at = redis.call('PEXPIRE', counted, KEEP_MS) == 1 and now or nil
+end
+
+-- One more in our own count.
+local function count(permit, at)
+  redis.call('ZADD', counted, at, permit)
+  if not s.counted_at or now - s.counted_at >= CLEAR_MS then clear_count() end
+end
+
 -- Answers to earlier requests may tell of a window in which this one counts, too.
 local function silent(permit)
   redis.call('ZREMRANGEBYSCORE', unheard, '-inf', now - lease)
@@ -125,7 +118,7 @@ end
 
 -- The request may have been sent, so it counts as spent; `over_at`: when its lease ends, or did.
 local function spend(permit, over_at)
-  redis.call('ZADD', counted, over_at, permit)
+  count(permit, over_at)
   silent(permit)
   if known() then s.remaining = s.remaining - 1 end
 end
@@ -144,10 +137,6 @@ local function leave_bucket(set, permit, outcome)
   end
 end
 
-local function clear_bucket(set, span)
-  redis.call('ZREMRANGEBYSCORE', set, '-inf', now - span - 1)
-end
-
 local function wait_for_place(set, allowed, span)
   clear_bucket(set, span)
   local over = redis.call('ZCARD', set) - allowed
@@ -159,13 +148,13 @@ end
 -- How long until the contract's window holds one fewer, by our own count, if it holds as many as are allowed: of those
 -- permits in whose names `whose` stands.
 local function wait_for_own_place(allowed, whose)
-  clear_bucket(counted, window)
+  clear_count()
   local ended, flying = {}, 0
   local members = redis.call('ZRANGE', counted, 0, -1, 'WITHSCORES')
   for index = 1, #members, 2 do
     if string.find(members[index], whose, 1, true) then ended[#ended + 1] = tonumber(members[index + 1]) end
   end
-  for permit in pairs(ends_at) do
+  for permit in pairs(flight) do
     if string.find(permit, whose, 1, true) then flying = flying + 1 end
   end
   local over = #ended + flying - allowed

@@ -1,20 +1,20 @@
 -- Settles one permit and grants the next: the part of the script that runs, after what budget.lua has read and defined.
 
 -- A lease that ran out: its holder died.
-for permit, over_at in pairs(ends_at) do
+for permit, over_at in pairs(flight) do
   if over_at <= now then
     land(permit)
     spend(permit, over_at)
   end
 end
-if s.probe and (not ends_at[s.probe] or timing.probe_is_overdue(now - s.probe_at, s.trip)) then
+if s.probe and (not flight[s.probe] or timing.probe_is_overdue(now - s.probe_at, s.trip)) then
   s.probe = nil
 end
 
 local outcome = ARGV[2]
 if outcome ~= '' then
   local permit = ARGV[1]
-  local over_at = ends_at[permit]
+  local over_at = flight[permit]
   local held = over_at ~= nil
   local sent = (over_at or now) - lease
   if held then land(permit) end
@@ -38,20 +38,22 @@ if outcome ~= '' then
   end
 
   if guarded then leave_bucket(bucket, permit, outcome) end
-  if outcome == 'answered' or outcome == 'bare' then redis.call('ZADD', counted, now, permit) end
-  if is_kept_anew or in_flight == 0 then redis.call('PEXPIRE', counted, KEEP_MS) end
+  if outcome == 'answered' or outcome == 'bare' then count(permit, now) end
 
   local block = tonumber(ARGV[8])
   if block > 0 then
     local whole = ARGV[9] == 'company'
-    local blocked = whole and (s.blocked or 0) or tonumber(redis.call('GET', bucket_blocked) or 0)
+    local blocked = whole and (s.blocked or 0) or s.blocks[block_name] or 0
     -- Requests that were on their way together are refused together: that is one refusal.
     if blocked <= now then s.refused = (s.refused or 0) + 1 end
     local until_at = now + timing.block(block, s.refused or 1)
     if whole then
       s.blocked = math.max(blocked, until_at)
-    elseif until_at > blocked then
-      redis.call('SET', bucket_blocked, until_at, 'PX', until_at - now)
+    else
+      for name, over_at in pairs(s.blocks) do
+        if over_at <= now then s.blocks[name] = nil end
+      end
+      s.blocks[block_name] = math.max(blocked, until_at)
     end
     if not whole and not guarded then learn_pace(sent, block) end
   elseif outcome == 'answered' or outcome == 'bare' then
@@ -86,15 +88,16 @@ local function free_permits()
   local kept = timing.kept(left, s.limit, tonumber(ARGV[15]), tonumber(ARGV[20]))
   if free > kept then return free - kept, 0, '' end
   if held_back > 0 and in_flight > 0 and s.remaining > 0 then
-    local oldest = tonumber(redis.call('ZRANGE', flight, 0, 0, 'WITHSCORES')[2]) - lease
-    return 0, math.min(left, timing.asking_pause(now - oldest)), 'shared'
+    local first_end = now + lease
+    for _, over_at in pairs(flight) do first_end = math.min(first_end, over_at) end
+    return 0, math.min(left, timing.asking_pause(now - (first_end - lease))), 'shared'
   end
   return 0, timing.wait_for_limit(free, left), held_back > 0 and 'shared' or 'limit'
 end
 
 if ARGV[11] ~= '' then
   local permit, free = ARGV[11], 1
-  local blocked = math.max(s.blocked or 0, tonumber(redis.call('GET', bucket_blocked) or 0))
+  local blocked = math.max(s.blocked or 0, s.blocks[block_name] or 0)
   local guard_wait = guarded and wait_for_guard() or 0
   local own_wait = is_on_our_own() and wait_for_own_count() or 0
   if blocked > now then
@@ -121,12 +124,7 @@ if ARGV[11] ~= '' then
       why = 'probe'
       if not s.probe then s.probe, s.probe_at = permit, now end
     end
-    redis.call('ZADD', flight, now + lease, permit)
-    if is_kept_anew then clear_bucket(counted, window) end
-    if is_kept_anew or in_flight == 0 then
-      redis.call('PEXPIRE', flight, KEEP_MS)
-      redis.call('PEXPIRE', counted, KEEP_MS)
-    end
+    flight[permit] = now + lease
     if guarded then
       enter_bucket(bucket, permit)
       redis.call('PEXPIRE', bucket, lease + guard_window + 1)
@@ -136,14 +134,5 @@ if ARGV[11] ~= '' then
   end
 end
 
--- A field that has no value any more is emptied: one command writes all.
-local fields = {}
-for _, field in ipairs(FIELDS) do
-  if s[field] ~= before[field] then
-    fields[#fields + 1] = field
-    fields[#fields + 1] = s[field] or ''
-  end
-end
-if #fields > 0 then redis.call('HSET', state, unpack(fields)) end
-if is_kept_anew then redis.call('PEXPIRE', state, KEEP_MS) end
+redis.call('SET', state, cjson.encode(s), 'PX', KEEP_MS)
 return { granted, math.max(0, math.ceil(wait)), why }

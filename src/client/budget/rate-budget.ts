@@ -63,6 +63,17 @@ export interface BudgetState {
   blockedUntil: number | undefined;
 }
 
+/** What is read here of the script's state: times by the company's clock, which is `ahead` of Redis'. */
+interface ScriptState {
+  limit?: number;
+  remaining?: number;
+  end?: number;
+  burst?: number;
+  blocked?: number;
+  ahead?: number;
+  flight?: Record<string, number>;
+}
+
 /** One script of several files: what is pure first, then what reads the state, last what decides. */
 const SCRIPT = ['./timing.lua', './pacing.lua', './budget.lua', './routes.lua', './decide.lua']
   .map((file) => readFileSync(new URL(file, import.meta.url), 'utf8'))
@@ -102,7 +113,7 @@ export class RateBudget {
     this.#keptForPeople = keptForPeople;
     this.#names = leftToSync > 0 ? `${processId}:calls` : processId;
     this.#leftToSync = leftToSync;
-    redis.defineCommand('rateBudget', { numberOfKeys: 7, lua: SCRIPT });
+    redis.defineCommand('rateBudget', { numberOfKeys: 5, lua: SCRIPT });
     this.#redis = redis as Redis & BudgetCommand;
     this.#late = new LateSettlements((permit, settlement) => {
       this.settle(permit, settlement).catch(() => undefined);
@@ -160,31 +171,29 @@ export class RateBudget {
    * will come. So the next windows do not wait for the end of the leases.
    */
   async abandon(company: string, processId: string): Promise<void> {
-    const inFlight = await this.#redis.zrange(`${stateKey(company)}:flight`, '0', '-1');
-    for (const id of inFlight) {
+    const { flight = {} } = await this.#readState(company);
+    for (const id of Object.keys(flight)) {
       if (id.startsWith(`${processId}:`)) await this.settle({ id, company, route: '' }, {});
     }
   }
 
   /** What is known now, for the dashboard. */
   async read(company: string): Promise<BudgetState> {
-    const [state, [seconds, micros]] = await Promise.all([
-      this.#redis.hgetall(stateKey(company)),
-      this.#redis.time(),
-    ]);
-    const field = (name: string) => (state[name] ? Number(state[name]) : undefined);
-    const ahead = field('ahead') ?? 0;
+    const [state, [seconds, micros]] = await Promise.all([this.#readState(company), this.#redis.time()]);
+    const { ahead = 0, end, blocked } = state;
     const now = Number(seconds) * 1_000 + Number(micros) / 1_000 + ahead;
-    const end = field('end');
     const known = end !== undefined && end > now;
-    const blocked = field('blocked');
     return {
-      limit: field('limit'),
-      remaining: known ? Math.max(0, field('remaining') ?? 0) : undefined,
+      limit: state.limit,
+      remaining: known ? Math.max(0, state.remaining ?? 0) : undefined,
       resetAt: known ? end - ahead : undefined,
-      burstRemaining: field('burst'),
+      burstRemaining: state.burst,
       blockedUntil: blocked !== undefined && blocked > now ? blocked - ahead : undefined,
     };
+  }
+
+  async #readState(company: string): Promise<ScriptState> {
+    return JSON.parse((await this.#redis.get(`${keyOf(company)}:state`)) ?? '{}');
   }
 
   #newId(): string {
@@ -199,15 +208,14 @@ export class RateBudget {
   }
 
   #run({ company, route, bucket }: Permit, settlement: (string | number)[], acquire: string) {
-    const state = stateKey(company);
+    const key = keyOf(company);
+    const counts = bucket?.name ?? route;
     return this.#redis.rateBudget(
-      state,
-      `${state}:flight`,
-      `${state}:unheard`,
-      `${state}:bucket:${bucket?.name ?? route}`,
-      `${state}:blocked:${bucket?.name ?? route}`,
-      `${state}:pace`,
-      `${state}:counted`,
+      `${key}:state`,
+      `${key}:unheard`,
+      `${key}:bucket:${counts}`,
+      `${key}:pace`,
+      `${key}:counted`,
       ...settlement,
       acquire,
       LEASE_MS,
@@ -219,6 +227,7 @@ export class RateBudget {
       bucket?.share ? 1 : '',
       route,
       this.#leftToSync,
+      counts,
     );
   }
 }
@@ -245,6 +254,6 @@ function settlementArguments(
 }
 
 // The braces keep all keys of a company on one node of a Redis cluster.
-function stateKey(company: string): string {
+function keyOf(company: string): string {
   return `budget:{${company}}`;
 }

@@ -7,10 +7,16 @@ local function numbers(hash)
   return found
 end
 
+-- How many requests of a route have passed since the stretch began at `from`.
+local function passed_since(from, of)
+  local counted_from, passed = unpack(s.passed[of] or {})
+  return counted_from == from and passed or 0
+end
+
 -- A request to this route passed: it tells how much a guard lets through that refuses later, or has refused since.
 local function count_passed(sent)
   if s.first and sent >= s.first then
-    s[FIRST], s[PASSED] = s.first, (s[FIRST] == s.first and s[PASSED] or 0) + 1
+    s.passed[route] = { s.first, passed_since(s.first, route) + 1 }
     return
   end
   local p = redis.call('HMGET', paces, 'from', 'to', 'taught', 'passed ' .. route)
@@ -36,7 +42,7 @@ local function learn_pace(sent, retry_after)
     if not gap then
       redis.call('HSET', paces, 'passed ' .. route, 0, 'gap ' .. route, pacing.learned_gap(0, p.taught))
     elseif not p.from then
-      refused_again(p, s[PASSED] or 0, pacing.strength(now - refused_at), p.taught)
+      refused_again(p, s.passed[route] and s.passed[route][2] or 0, pacing.strength(now - refused_at), p.taught)
     end
     redis.call('HSET', paces, 'hold', math.max(p.hold, now + retry_after))
     return
@@ -44,18 +50,18 @@ local function learn_pace(sent, retry_after)
   local strength = refused_at and pacing.strength(now - refused_at) or 0
   local from = s.first and math.min(s.first, sent) or sent
   local taught = sent - from + retry_after
-  local counts = numbers(state)
-  counts[FIRST], counts[PASSED] = from, s[FIRST] == from and s[PASSED] or 0
+  local passed_of = { [route] = passed_since(from, route) }
+  for busy, count_of in pairs(s.passed) do
+    if count_of[1] == from then passed_of[busy] = count_of[2] end
+  end
   if gap and strength > 0 then
-    refused_again(p, counts[PASSED], strength, taught)
+    refused_again(p, passed_of[route], strength, taught)
     redis.call('HSET', paces, 'gap ' .. route, pacing.slower(gap, strength, window), 'taught', taught)
     redis.call('HDEL', paces, 'from', 'to')
   else
     local all = 0
-    for field, first in pairs(counts) do
-      local busy = string.match(field, '^first (.*)$')
-      if busy and first == from and (strength == 0 or not p['gap ' .. busy]) then
-        local passed = counts['n ' .. busy]
+    for busy, passed in pairs(passed_of) do
+      if strength == 0 or not p['gap ' .. busy] then
         all = all + passed
         redis.call('HSET', paces, 'passed ' .. busy, passed, 'gap ' .. busy, pacing.learned_gap(passed, taught),
           'floor ' .. busy, 0)

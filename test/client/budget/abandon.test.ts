@@ -4,7 +4,7 @@ import { RateBudget } from '../../../src/client/budget/rate-budget.ts';
 import { EVERY_REDIS, rate, startTestBudget } from './test-budget.ts';
 
 describe.each(EVERY_REDIS)('permits of a dead process on $what', async ({ searchPath }) => {
-  const { redis, budget, newCompany, acquire, refusal } = await startTestBudget(searchPath);
+  const { redis, budget, newCompany, acquire, refusal, flightOf } = await startTestBudget(searchPath);
 
   function ofProcess() {
     const processId = randomUUID();
@@ -18,7 +18,7 @@ describe.each(EVERY_REDIS)('permits of a dead process on $what', async ({ search
     await acquire(company, undefined, dead);
     const living = await acquire(company);
     await budget.abandon(company, processId);
-    expect(await redis.zrange(`budget:{${company}}:flight`, '0', '-1')).toEqual([living.id]);
+    expect(await flightOf(company)).toEqual([living.id]);
     expect((await budget.read(company)).remaining).toBe(8);
 
     await budget.abandon(company, processId);

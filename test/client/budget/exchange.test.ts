@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { EVERY_REDIS, ROUTE, rate, startTestBudget } from './test-budget.ts';
 
 describe.each(EVERY_REDIS)('an exchange of permits on $what', async ({ searchPath }) => {
-  const { redis, budget, newCompany, acquire } = await startTestBudget(searchPath);
+  const { redis, budget, newCompany, acquire, flightOf } = await startTestBudget(searchPath);
 
   it('settles the one before it grants the other, in one call', async () => {
     const company = await newCompany(rate(1));
@@ -14,15 +14,14 @@ describe.each(EVERY_REDIS)('an exchange of permits on $what', async ({ searchPat
     if (!Number.isNaN(before)) expect((await calls()) - before).toBe(1);
     expect(next.permit).toMatchObject({ company, route: ROUTE });
     expect(next.permit?.id).not.toBe(first.id);
-    expect(await redis.zscore(`budget:{${company}}:flight`, next.permit?.id ?? '')).not.toBeNull();
-    expect(await redis.zcard(`budget:{${company}}:flight`)).toBe(1);
+    expect(await flightOf(company)).toEqual([next.permit?.id]);
   });
 
   it('tells how long to wait for the other, with the first one settled', async () => {
     const company = await newCompany(rate(1));
     const admission = await budget.exchange(await acquire(company), { answer: { rate: rate(0) } });
     expect(admission).toMatchObject({ permit: undefined, why: 'limit' });
-    expect(await redis.zcard(`budget:{${company}}:flight`)).toBe(0);
+    expect(await flightOf(company)).toEqual([]);
     expect((await budget.read(company)).remaining).toBe(0);
   });
 

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
-import { ROUTE, rate, startTestBudget } from './test-budget.ts';
+import { rate, startTestBudget } from './test-budget.ts';
+import { virtualBudget } from './virtual-budget.ts';
 
 const HALF_AN_HOUR_MS = 30 * 60_000;
-const { redis, budget, newCompany, acquire, refusal } = await startTestBudget(process.env.PATH);
+const { redis, budget, newCompany, acquire } = await startTestBudget(process.env.PATH);
 
 /** Milliseconds until each key of a company is forgotten, by what is behind its name. */
 async function lives(company: string): Promise<Record<string, number>> {
@@ -31,13 +32,13 @@ test.each([
   },
 );
 
-test('what a route is blocked for is known as long, whatever else is forgotten', async () => {
-  const company = await newCompany(rate(100));
-  const block = { forMs: 2 * HALF_AN_HOUR_MS, bucketOnly: true };
-  await budget.settle(await acquire(company), { answer: { rate: rate(99) }, block });
-  await redis.del(`budget:{${company}}`);
-  expect(await refusal(company)).toMatchObject({ why: 'blocked' });
-  // Another route goes on, and puts nothing of that off.
-  await budget.settle(await acquire(company, '/tags'), { answer: { rate: rate(98) } });
-  expect((await refusal(company, ROUTE)).waitMs).toBeGreaterThan(HALF_AN_HOUR_MS * 1.9);
+test('the block of a route is forgotten with the next one after its end, and puts none of another route off', async () => {
+  const { request, refusal, pass, answer, blocks } = virtualBudget();
+  const blocked = (forMs: number) => ({ ...answer(99), block: { forMs, bucketOnly: true } });
+  await request(blocked(1_000));
+  await request(blocked(5_000), '/tags');
+  expect((await refusal()).waitMs).toBe(990);
+  pass(1_000);
+  await request(blocked(1_000), '/companies');
+  expect(Object.keys(blocks()).sort()).toEqual(['/companies', '/tags']);
 });

@@ -64,8 +64,7 @@ describe('a settlement that nobody waits for', () => {
 });
 
 describe.each(EVERY_REDIS)('a budget on $what', async ({ searchPath }) => {
-  const { redis, budget, newCompany, acquire, refusal, pass } = await startTestBudget(searchPath);
-  const flightOf = (company: string) => redis.zrange(`budget:{${company}}:flight`, '0', '-1');
+  const { budget, newCompany, acquire, refusal, pass, stateOf, flightOf } = await startTestBudget(searchPath);
 
   it('settles late together with the next permit of the company and route', async () => {
     const company = await newCompany(rate(100));
@@ -110,7 +109,7 @@ describe.each(EVERY_REDIS)('a budget on $what', async ({ searchPath }) => {
       await pass(200);
       await budget.settle(probe, { answer: { rate: rate(100) }, lateByMs });
       expect((await acquire(company)).isProbe).toBeUndefined();
-      ends.push(Number(await redis.hget(`budget:{${company}}`, 'end')));
+      ends.push((await stateOf(company)).end);
     }
     // The second window came into sight 200 ms after the first one, and its answer is not late.
     expect((ends[1] ?? 0) - (ends[0] ?? 0)).toBeGreaterThanOrEqual(400);

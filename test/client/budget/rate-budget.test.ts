@@ -249,7 +249,8 @@ describe.each(EVERY_REDIS)('the budget on $what', async ({ searchPath }) => {
     const company = await newCompany(rate(5));
     await acquire(company);
     await budget.settle(await acquire(company), {});
-    for (const key of [`budget:{${company}}`, `budget:{${company}}:flight`, `budget:{${company}}:unheard`]) {
+    for (const what of ['state', 'unheard', 'counted']) {
+      const key = `budget:{${company}}:${what}`;
       const ttlMs = await redis.pttl(key);
       expect(ttlMs).toBeGreaterThan(29 * 60_000);
       expect(ttlMs).toBeLessThanOrEqual(30 * 60_000);

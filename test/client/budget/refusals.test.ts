@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { writeBudgetState } from '../../support/budget-state.ts';
 import { EVERY_REDIS, OTHER_ROUTE, ROUTE, rate, startTestBudget } from './test-budget.ts';
 
 describe.each(EVERY_REDIS)('a service that refuses, on $what', async ({ searchPath }) => {
-  const { redis, budget, newCompany, acquire, refusal, pass } = await startTestBudget(searchPath);
+  const { redis, budget, newCompany, acquire, refusal, pass, stateOf } = await startTestBudget(searchPath);
 
   it('blocks the company for as long as it says', async () => {
     const company = await newCompany(rate(50));
@@ -63,10 +64,10 @@ describe.each(EVERY_REDIS)('a service that refuses, on $what', async ({ searchPa
       const permit = permits[index];
       const before = Date.now();
       if (permit !== undefined) await budget.settle(permit, { answer: { rate: rate(50) }, block });
-      const blocked = Number(await redis.hget(`budget:{${company}}`, 'blocked'));
+      const { blocked, ...state } = await stateOf(company);
       expect(blocked).toBeGreaterThanOrEqual(before + pause);
       expect(blocked).toBeLessThanOrEqual(Date.now() + pause + 1);
-      await redis.hdel(`budget:{${company}}`, 'blocked');
+      await writeBudgetState(redis, company, state);
     }
     const [good, bad] = permits.slice(12);
     if (good !== undefined) await budget.settle(good, { answer: { rate: rate(49) } });

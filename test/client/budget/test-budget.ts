@@ -5,6 +5,7 @@ import { afterAll } from 'vitest';
 import { type Permit, RateBudget } from '../../../src/client/budget/rate-budget.ts';
 import type { RateHeaders } from '../../../src/client/rate-headers.ts';
 import { openRedis } from '../../../src/runtime/private-redis.ts';
+import { readBudgetState, writeBudgetState } from '../../support/budget-state.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { testLogger } from '../../support/test-logger.ts';
 import { ROUTE } from './rate.ts';
@@ -69,8 +70,18 @@ export async function startTestBudget(searchPath: string | undefined) {
 
   /** Lets the leases of permits run out, as when their holders were killed long ago. */
   async function expire(...permits: Permit[]): Promise<void> {
-    for (const { company, id } of permits) await redis.zadd(`budget:{${company}}:flight`, 'XX', 1, id);
+    for (const { company, id } of permits) {
+      const state = await stateOf(company);
+      await writeBudgetState(redis, company, { ...state, flight: { ...state.flight, [id]: 1 } });
+    }
   }
 
-  return { redis, budget, sibling, newCompany, acquire, refusal, pass, takeAll, expire };
+  const stateOf = (company: string) => readBudgetState(redis, company);
+
+  /** The permits that a company holds, by name. */
+  async function flightOf(company: string): Promise<string[]> {
+    return Object.keys((await stateOf(company)).flight).sort();
+  }
+
+  return { redis, budget, sibling, newCompany, acquire, refusal, pass, takeAll, expire, stateOf, flightOf };
 }

@@ -38,5 +38,10 @@ export function virtualBudget() {
     return { answer: { rate: rate(remaining, { endsInMs, resetMs }) } };
   }
 
-  return { budget, company, pass, acquire, refusal, request, answer };
+  /** What routes are blocked until, as the script keeps it. */
+  function blocks(): Record<string, number> {
+    return JSON.parse(String(redis.call('GET', [`budget:{${company}}:state`]))).blocks;
+  }
+
+  return { budget, company, blocks, pass, acquire, refusal, request, answer };
 }

@@ -35,9 +35,8 @@ export function modelBudget(nowMs: number, keptForPeople?: number) {
       script.keys = numberOfKeys;
       script.lua = withoutComments(lua);
     },
-    async hgetall(key: string) {
-      const flat = redis.call('HGETALL', [key]) as string[];
-      return Object.fromEntries(flat.flatMap((field, at) => (at % 2 ? [] : [[field, flat[at + 1]]])));
+    async get(key: string) {
+      return redis.call('GET', [key]);
     },
     async time() {
       return redis.call('TIME', []);

@@ -1,0 +1,26 @@
+import type { Redis } from 'ioredis';
+
+/** What tests know of the state that the budget's script keeps of a company; there is more in it. */
+export interface BudgetScriptState {
+  limit?: number;
+  end?: number;
+  blocked?: number;
+  /** Permits in flight, with the ends of their leases. */
+  flight: Record<string, number>;
+}
+
+export async function readBudgetState(redis: Redis, company: string): Promise<BudgetScriptState> {
+  return { flight: {}, ...JSON.parse((await redis.get(keyOf(company))) ?? '{}') };
+}
+
+export async function writeBudgetState(
+  redis: Redis,
+  company: string,
+  state: BudgetScriptState & Record<string, unknown>,
+): Promise<void> {
+  await redis.set(keyOf(company), JSON.stringify(state), 'KEEPTTL');
+}
+
+function keyOf(company: string): string {
+  return `budget:{${company}}:state`;
+}
