@@ -1,6 +1,6 @@
 import type { BenchCompany, BenchGrant } from '../support/bench-sandbox.ts';
 
-/** A company that a contender copies, and how long its window has been open when the work begins. */
+/** A company that a contender copies, and for how long at least its window has been open when the work begins. */
 export interface Track {
   company: BenchCompany;
   grant: BenchGrant;
@@ -18,6 +18,8 @@ export interface Contender {
   killInWindow: number;
   /** Starts its processes, which wait then. */
   prepare(): Promise<void>;
+  /** Sends the request of its own with which a company's window opens, if it has one to send before the work. */
+  open?(track: Track): Promise<void>;
   go(): Promise<void>;
   /** Kills every process by SIGKILL and starts others at once. Resolves when they are up. */
   killAndRestart(): Promise<void>;

@@ -87,13 +87,16 @@ test('complete windows are counted: the one that is open when the work begins is
   expect(line?.cpuMsPerPage).toBeCloseTo(60 / 419);
 });
 
-test('a window that opens as the work begins is complete, less what opened it', () => {
+test('the request that opens a window is no page, whoever sends it', () => {
   const rows = [
-    ...requests('a', -1, 1, 1, opener),
+    ...requests('a', -1, 1, 1, { path: '/me' }),
     ...requests('a', 0, 119, 20),
     ...requests('a', 6_000, 120, 20),
+    ...requests('a', 12_000, 120, 20),
   ];
-  expect(measureAll(taken(rows, new Idle(track('a', 0)))).lines[0]?.share).toBe(1);
+  const [line] = measureAll(taken(rows, new Idle(track('a', 0)))).lines;
+  expect(line).toMatchObject({ share: 1, pages: 359, windowStarts: [-1, 6_000, 12_000] });
+  expect(line?.requests[0]).toEqual([0, 200]);
 });
 
 test('what another application is served is not ours to have; its refusals are not ours', () => {

@@ -11,6 +11,9 @@ import {
   within,
 } from './journal-counts.ts';
 
+/** What windows are opened with; pages are something else. */
+const OPENER = '/me';
+
 /** Everything that a row of the bench has brought. */
 export interface Taken {
   condition: Condition;
@@ -96,10 +99,10 @@ function measureTrack(
 ): Line {
   const { condition, windowMs, windows, limit, startedAt, loop } = taken;
   const all = requestsOf(taken.rows, company.id);
-  const own = all.filter(({ application }) => application !== taken.othersId);
+  const own = all.filter(({ application, path }) => application !== taken.othersId && path !== OPENER);
   const openedAt = all[0]?.at ?? startedAt;
-  // The first window is complete only where it was opened as the work began.
-  const from = openForMs === 0 ? openedAt : openedAt + windowMs;
+  // The first window was open when the work began.
+  const from = openedAt + windowMs;
   const span = { from, to: from + windowMs * windows };
   const served = within(own, span).filter(({ status }) => status === 200).length;
   const ofOthers = within(all, span).filter(({ application }) => application === taken.othersId);

@@ -25,6 +25,11 @@ export class OurContender implements Contender {
     this.#workers = await this.#start();
   }
 
+  /** What an install asks just before the sync begins. */
+  open({ company, grant }: Track): Promise<void> {
+    return this.#app.identify(company, grant);
+  }
+
   async go(): Promise<void> {
     for (const { pid } of this.#workers) this.#cpu.watch(pid);
     await Promise.all(

@@ -88,14 +88,14 @@ export async function runCondition(condition: Condition): Promise<Measured> {
     await sandbox.post('guards', { tier: 'lists', requests: guard.requests, per_ms: guard.perMs, paths });
   }
   const before = (await sandbox.requests()).at(-1)?.n ?? 0;
-  await openWindows(other, tracks);
+  await openWindows(other, contenders);
   if (othersShare > 0) other.sendEvery(WINDOW_MS / (PARTNER_LIMIT * othersShare));
 
   const startedAt = Date.now() + aheadMs;
   await Promise.all(contenders.map((contender) => contender.go()));
   const rows: Taken['rows'] = [];
   const killer = condition.kill ? new Killer(contenders, WINDOW_MS, PARTNER_LIMIT) : undefined;
-  const endsAt = startedAt + WINDOW_MS * (WINDOWS + 1) - PEER_PHASE_MS + AFTER_MS;
+  const endsAt = startedAt + WINDOW_MS * (WINDOWS + 1) + AFTER_MS;
   for (let last = before; Date.now() + aheadMs < endsAt; ) {
     await sleep(WATCH_EVERY_MS);
     const newest = await sandbox.requests(last);
@@ -168,14 +168,15 @@ async function spendBursts(
   await Promise.all(tracks.map(({ company }) => other.spend(company.id, all)));
 }
 
-/** Opens each company's window by one request, so long before it returns. */
-async function openWindows(other: OtherApplication, tracks: readonly Track[]): Promise<void> {
-  const longestMs = Math.max(...PHASES_MS);
-  for (const [at, openForMs] of PHASES_MS.toReversed().entries()) {
-    const nextMs = PHASES_MS.toReversed()[at + 1] ?? 0;
-    const due = tracks.filter((track) => track.openForMs === openForMs);
-    // The answer is not waited for: the window is open when the request has arrived.
-    for (const { company } of due) void other.spend(company.id, 1);
-    await sleep(openForMs === 0 ? 0 : Math.min(longestMs, openForMs - nextMs));
+/** Opens each company's window by one request, so long before it returns; it has been answered by then. */
+async function openWindows(other: OtherApplication, contenders: readonly Contender[]): Promise<void> {
+  const phases = PHASES_MS.toReversed();
+  for (const [at, openForMs] of phases.entries()) {
+    const opened = contenders.flatMap((contender) =>
+      contender.tracks
+        .filter((track) => track.openForMs === openForMs)
+        .map((track) => contender.open?.(track) ?? other.spend(track.company.id, 1)),
+    );
+    await Promise.all([...opened, sleep(openForMs - (phases[at + 1] ?? openForMs))]);
   }
 }
