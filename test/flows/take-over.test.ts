@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
+import { readBudgetState } from '../support/budget-state.ts';
 import { install, readStatus, waitForStatus } from '../support/install.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { startTestApp } from '../support/test-app.ts';
@@ -53,7 +54,8 @@ test('after kill -9 the next worker takes over what the dead one held, requests 
   const { id, company, pages, pagesBeyond } = await begin('Taken over');
   await victim.stop('SIGKILL');
   const before = await pages();
-  const inFlight = () => withRedis((redis) => redis.zrange(`budget:{${company.id}}:flight`, '0', '-1'));
+  const inFlight = async () =>
+    Object.keys((await withRedis((redis) => readBudgetState(redis, company.id))).flight);
   const lost = await inFlight();
   expect(lost.length).toBeGreaterThan(0);
 

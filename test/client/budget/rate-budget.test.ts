@@ -106,20 +106,20 @@ describe.each(EVERY_REDIS)('the budget on $what', async ({ searchPath }) => {
   });
 
   describe('when a window has just ended', () => {
-    it('lets a twentieth of its limit go into the new one, until that tells of itself', async () => {
+    it('lets a sixtieth of its limit go into the new one, until that tells of itself', async () => {
       const company = await newCompany(rate(0, { endsInMs: 250 }));
       await pass((await refusal(company)).waitMs);
       const permits = await takeAll(company);
-      expect(permits.length).toBe(6);
+      expect(permits.length).toBe(2);
       expect((await refusal(company)).why).toBe('probe');
       for (const permit of permits.slice(0, 1)) {
         await budget.settle(permit, { answer: { rate: rate(9, { resetMs: RESET + WINDOW_MS }) } });
       }
-      expect((await takeAll(company)).length).toBe(4);
+      expect((await takeAll(company)).length).toBe(8);
     });
 
     it('asks with one request alone where the limit is small', async () => {
-      const company = await newCompany(rate(0, { limit: 39, endsInMs: 250 }));
+      const company = await newCompany(rate(0, { limit: 119, endsInMs: 250 }));
       await pass((await refusal(company)).waitMs);
       expect((await takeAll(company)).length).toBe(1);
     });
