@@ -69,6 +69,15 @@ export const PROPERTIES: readonly Property[] = [
     faults: onOurOwn,
   },
   {
+    // At the first end that it tells, two begin what they take for a new window, and one place is free.
+    name: 'a window that slides: two refused until that is known, and idle for a window at most',
+    scenarios: scenarios.sliding,
+    faults: (scenario, observed) => [
+      ...atMost('refused by the limit', refused(observed, 'limit'), 2),
+      ...atMost('idle, in ms', observed.longestIdleMs, scenario.service.windowMs + hiddenMs(scenario)),
+    ],
+  },
+  {
     // In the first window the end is told too early: a few begin what they take for the next one. In the second one goes.
     // That shows that it is no accident. Where `Date` is after the window's end, nothing tells of that end.
     name: '`Date` ahead of the limit’s clock: refusals in two windows, then none, and idle for a window at most',

@@ -122,6 +122,13 @@ export const anothers = fc
     },
   }));
 
+/** Places come free one by one, a window after each request. */
+export const sliding = calm.map((base) => ({
+  ...base,
+  runMs: 200_000,
+  service: { ...base.service, windowMs: 60_000, windows: 'sliding' as const },
+}));
+
 /** `Date` comes from another clock than the limit's, and is ahead of it; some windows long, as the app has to learn it. */
 export const skewed = fc
   .record({ base: calm, dateAheadMs: fc.integer({ min: 1, max: 70_000 }) })

@@ -20,8 +20,8 @@ export interface OtherLimit {
 export interface ServiceFacts {
   limit: number;
   windowMs: number;
-  /** Windows begin with their first request, or lie fixed on the service's clock. */
-  windows: 'first request' | 'aligned';
+  /** Windows begin with their first request, lie fixed on the service's clock, or slide: each request counts for one's length. */
+  windows: 'first request' | 'aligned' | 'sliding';
   /** `x-ratelimit-reset` in whole seconds, cut or rounded up, or with its fraction. */
   reset: 'exact' | 'cut' | 'rounded up';
   /** The end that it tells is not the window's, but always so many ms ahead. */
@@ -50,6 +50,8 @@ export class ServiceModel {
   facts: ServiceFacts;
   #start = Number.NEGATIVE_INFINITY;
   #used = 0;
+  /** The requests of a window that slides. */
+  #countedAt: number[] = [];
   #guardStart = Number.NEGATIVE_INFINITY;
   #guardUsed = 0;
 
@@ -59,6 +61,7 @@ export class ServiceModel {
 
   /** What the service would still count now; a limit above the contract's only as far as that goes. */
   allowed(nowMs: number, contractLimit: number): number {
+    this.#slide(nowMs + this.facts.aheadMs);
     const used = this.#isOpen(nowMs + this.facts.aheadMs) ? this.#used : 0;
     return Math.min(this.facts.limit, contractLimit) - used;
   }
@@ -73,6 +76,7 @@ export class ServiceModel {
   request(nowMs: number, route: string): { outcome: Outcome; headers: Headers } {
     const { limit, windowMs, windows, aheadMs, guard } = this.facts;
     const now = nowMs + aheadMs;
+    this.#slide(now);
     if (!this.#isOpen(now)) {
       this.#start = windows === 'aligned' ? Math.floor(now / windowMs) * windowMs : now;
       this.#used = 0;
@@ -83,6 +87,7 @@ export class ServiceModel {
     }
     if (this.#used >= limit) return this.#answer(now, 'limit', this.#start + windowMs - now);
     this.#used++;
+    if (windows === 'sliding') this.#countedAt.push(now);
     if (guarded) {
       if (now - this.#guardStart >= guard.windowMs) {
         this.#guardStart = now;
@@ -91,6 +96,15 @@ export class ServiceModel {
       this.#guardUsed++;
     }
     return this.#answer(now, 'counted', 0);
+  }
+
+  /** A window that slides begins with the oldest request in it. */
+  #slide(now: number): void {
+    const { windows, windowMs } = this.facts;
+    if (windows !== 'sliding') return;
+    this.#countedAt = this.#countedAt.filter((at) => now < at + windowMs);
+    this.#used = this.#countedAt.length;
+    this.#start = this.#countedAt[0] ?? Number.NEGATIVE_INFINITY;
   }
 
   /** A window that began in the future is none: the clock was set back. */
