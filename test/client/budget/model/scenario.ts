@@ -122,12 +122,25 @@ export const anothers = fc
     },
   }));
 
-/** Places come free one by one, a window after each request. */
-export const sliding = calm.map((base) => ({
-  ...base,
-  runMs: 200_000,
-  service: { ...base.service, windowMs: 60_000, windows: 'sliding' as const },
-}));
+/** Places come free one by one, a window after each request; there are many who want one. */
+export const sliding = fc
+  .record({
+    base: calm,
+    workers: fc.integer({ min: 4, max: 6 }),
+    limit: fc.integer({ min: 100, max: 150 }),
+  })
+  .map(({ base, workers, limit }) => ({
+    ...base,
+    workers,
+    runMs: 100_000,
+    service: {
+      ...base.service,
+      limit,
+      windowMs: 60_000,
+      windows: 'sliding' as const,
+      reset: 'exact' as const,
+    },
+  }));
 
 /** `Date` comes from another clock than the limit's, and is ahead of it; some windows long, as the app has to learn it. */
 export const skewed = fc
