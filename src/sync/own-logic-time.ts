@@ -40,7 +40,8 @@ export class OwnLogicTime {
   readonly #shutdown: AbortSignal;
   readonly #over = Promise.withResolvers<never>();
   #ending: AbortController | undefined;
-  #error: unknown;
+  /** Wrapped, as anything can be thrown, also undefined. */
+  #failure: { error: unknown } | undefined;
   #isRunning = false;
   #isDone = false;
   #leftMs: number;
@@ -66,7 +67,7 @@ export class OwnLogicTime {
   get signal(): AbortSignal {
     if (this.#ending === undefined) {
       this.#ending = new AbortController();
-      if (this.#error !== undefined) this.#ending.abort(this.#error);
+      if (this.#failure !== undefined) this.#ending.abort(this.#failure.error);
       else if (this.#shutdown.aborted) this.#shutDown();
       else if (!this.#isDone) this.#shutdown.addEventListener('abort', this.#shutDown);
     }
@@ -99,7 +100,7 @@ export class OwnLogicTime {
       await Promise.race([work(), this.#over.promise]);
     } catch (error) {
       // Whatever else it has begun is of a try that has failed: the next one begins it anew.
-      this.#error ??= error;
+      this.#failure ??= { error };
       this.#ending?.abort(error);
       throw error;
     } finally {
@@ -122,7 +123,7 @@ export class OwnLogicTime {
     } catch (error) {
       this.#failed(error);
       // Where the own logic heeds no error and calls on and on, nobody else would have a turn.
-      if (this.#error !== undefined || this.#shutdown.aborted) await sleep(REFUSED_AFTER_MS);
+      if (this.#failure !== undefined || this.#shutdown.aborted) await sleep(REFUSED_AFTER_MS);
       else await othersTurn();
       throw error;
     } finally {
@@ -143,7 +144,7 @@ export class OwnLogicTime {
   }
 
   #goOn(): void {
-    if (!this.#isRunning || this.#error !== undefined) return;
+    if (!this.#isRunning || this.#failure !== undefined) return;
     this.#goesOnSince = performance.now();
     this.#timer = setTimeout(() => {
       this.#end(`It was not done after ${this.#limitMs / 1_000} s of its own (OWN_LOGIC_TIMEOUT_SECONDS).`);
@@ -158,8 +159,9 @@ export class OwnLogicTime {
   }
 
   #end(reason: string): void {
-    if (!this.#isRunning || this.#error !== undefined) return;
-    this.#error = new OwnLogicTimeout(reason);
-    this.#over.reject(this.#error);
+    if (!this.#isRunning || this.#failure !== undefined) return;
+    const error = new OwnLogicTimeout(reason);
+    this.#failure = { error };
+    this.#over.reject(error);
   }
 }

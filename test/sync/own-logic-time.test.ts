@@ -31,6 +31,15 @@ test('when the work throws, its signal is aborted: what else it has begun is beg
   expect(signal.reason).toMatchObject({ message: 'one of many' });
 });
 
+test.each([undefined, null])(
+  'when the work throws %s, a signal that is asked for afterwards is aborted, too',
+  async (thrown) => {
+    const time = new OwnLogicTime(LONG_MS, never);
+    await expect(time.limit(() => Promise.reject(thrown))).rejects.toBe(thrown);
+    expect(time.signal.aborted).toBe(true);
+  },
+);
+
 test('when it is done, nothing of its signal is kept, and the end of the process is not passed on', async () => {
   const shutdown = new AbortController();
   const listener = vi.fn();
