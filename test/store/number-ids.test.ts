@@ -30,6 +30,25 @@ test('ids of a copy from before that are numbers are told from texts, and nothin
   });
 });
 
+test('records of a copy from before whose documents are damaged keep their ids, and no other from its own', async () => {
+  const path = `${tempDir()}/app.db`;
+  const documents = [
+    ['17', '{"id":17,"name":"damag'],
+    ['18', ''],
+    ['19', 'null'],
+    ['20', '{"id":20}'],
+    ['a-record', '{"id":"a-rec'],
+  ];
+  await makeFirstSchema(
+    path,
+    documents.map(([id = '', document = '']) => ({ id, document, generation: 1 })),
+  );
+  const store = await openTestStore(path);
+  const { records } = await store.records.browse('ins_1', 'contacts', { offset: 0, limit: 10 });
+  expect(records.map(({ id }) => id)).toEqual(['17', '18', '19', '#20', 'a-record']);
+  expect(records.map(({ document }) => document)).toEqual(documents.map(([, document]) => document));
+});
+
 test('of several ids in a document the last one counts, also where the first is a number in front', async () => {
   const store = await openTestStore();
   const { claim } = await store.claimRun();

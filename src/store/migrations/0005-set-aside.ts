@@ -49,9 +49,18 @@ async function markNumbers(db: Kysely<unknown>): Promise<void> {
     const last = rows.at(-1);
     if (last === undefined) return;
     for (const { seq, document } of rows) {
-      if (typeof JSON.parse(document).id !== 'number') continue;
+      if (!hasNumberId(document)) continue;
       await sql`update records set id = '#' || id where seq = ${seq}`.execute(db);
     }
     after = last.seq;
+  }
+}
+
+/** Of a document that is damaged nobody can tell: its record keeps the id that it has, and all others go on. */
+function hasNumberId(document: string): boolean {
+  try {
+    return typeof JSON.parse(document).id === 'number';
+  } catch {
+    return false;
   }
 }
