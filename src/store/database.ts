@@ -6,6 +6,7 @@ import { Kysely, sql, type Transaction } from 'kysely';
 import { isBusy } from './busy.ts';
 import { copyLog } from './copy-log.ts';
 import { checkOwnDatabase } from './existing-file.ts';
+import { logAhead } from './log-ahead.ts';
 import { isKnownMigration, migrate } from './migrate.ts';
 import { type NewerSchemaError, SchemaWatch } from './newer-schema.ts';
 import { Patience } from './patience.ts';
@@ -41,6 +42,8 @@ const LOCKED_PAUSE_MS = 1;
 
 /** How soon what does not wait by itself is tried again, in milliseconds. */
 const BUSY_PAUSE_MS = 20;
+
+type Work<T> = (transaction: Transaction<Schema>) => Promise<T>;
 
 /**
  * The database, typed; one connection an event loop, which Kysely's queries and prepared statements share. A
@@ -185,17 +188,40 @@ export class Database extends Kysely<Schema> {
     }
   }
 
-  /** A transaction that is on the disk when it is over: what it wrote survives a loss of power. */
-  durably<T>(work: (transaction: Transaction<Schema>) => Promise<T>): Promise<T> {
+  /**
+   * A transaction of queries.
+   *
+   * @throws NewerSchemaError when the schema is a newer version's by now: nothing of it is written
+   */
+  transact<T>(work: Work<T>): Promise<T> {
+    return this.transaction().execute(this.#checked(work));
+  }
+
+  /**
+   * A transaction that is on the disk when it is over: what it wrote survives a loss of power.
+   *
+   * @param options.inAnySchema also in a newer version's: for what would be lost otherwise
+   * @throws NewerSchemaError as {@link transact} does
+   */
+  durably<T>(work: Work<T>, { inAnySchema = false } = {}): Promise<T> {
     return this.connection().execute(async (connection) => {
       // Before the transaction, as it cannot be changed within one.
       await sql`pragma synchronous = full`.execute(connection);
       try {
-        return await connection.transaction().execute(work);
+        return await connection.transaction().execute(inAnySchema ? work : this.#checked(work));
       } finally {
         await sql`pragma synchronous = normal`.execute(connection);
       }
     });
+  }
+
+  /** Looks behind the work, which has taken the write lock by its first statement. */
+  #checked<T>(work: Work<T>): Work<T> {
+    return async (transaction) => {
+      const result = await work(transaction);
+      this.#schema.check();
+      return result;
+    };
   }
 }
 
@@ -252,29 +278,12 @@ function pathOf(url: string): string {
 async function connect(path: string, checkpointPages: number, keepsThreadMs: number): Promise<Database> {
   try {
     const sqlite = new Sqlite(path, { timeout: BUSY_TIMEOUT_MS, fileMustExist: true });
-    await logAhead(sqlite);
+    await logAhead(sqlite, BUSY_TIMEOUT_MS);
     sqlite.pragma('synchronous = NORMAL');
     sqlite.pragma(`wal_autocheckpoint = ${checkpointPages}`);
     sqlite.pragma('foreign_keys = ON');
     return new Database(sqlite, keepsThreadMs);
   } catch (error) {
     throw explainTrouble(error);
-  }
-}
-
-/** Processes that start together on a new file all switch it, and SQLite lets none wait for another here. */
-async function logAhead(sqlite: Sqlite.Database): Promise<void> {
-  const giveUpAt = performance.now() + BUSY_TIMEOUT_MS;
-  for (;;) {
-    try {
-      sqlite.pragma('journal_mode = WAL');
-      return;
-    } catch (error) {
-      if (isBusy(error) && performance.now() < giveUpAt) await sleep(BUSY_PAUSE_MS);
-      else {
-        sqlite.close();
-        throw error;
-      }
-    }
   }
 }

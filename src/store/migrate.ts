@@ -18,7 +18,10 @@ import * as behindSince from './migrations/0013-behind-since.ts';
 import { NewerSchemaError } from './newer-schema.ts';
 import type { Schema } from './schema.ts';
 
-/** Every migration in its order; the names are kept in the database, so they never change. Forward only. */
+/**
+ * Every migration in its order; the names are kept in the database, so they never change. Forward only. A process of the
+ * version before may still write a refreshed grant for some seconds (`tokens.ts`): what is not to be lost stays writable.
+ */
 const MIGRATIONS: Record<string, Migration> = {
   '0001-initial': initial,
   '0002-hashes': hashes,

@@ -44,6 +44,7 @@ const LONGEST_WAIT_MS = 20 * 60_000;
  *
  * @param now milliseconds since 1970
  * @returns whether a run was started; false when one is under way
+ * @throws NewerSchemaError when the schema is a newer version's by now
  */
 export async function startRun(
   db: Database,
@@ -61,7 +62,7 @@ export async function startRun(
   const anew = { ...UNSTARTED, ...begun, started_at: now, behind_since: now };
   const behind = { behind_since: sql<number>`coalesce(runs.behind_since, ${now})` };
   const { fence: _fence, stored: _stored, ...restarted } = anew;
-  return db.transaction().execute(async (transaction) => {
+  return db.transact(async (transaction) => {
     const resumed = await transaction
       .updateTable('runs')
       .set({ ...begun, ...behind })

@@ -191,7 +191,7 @@ export class RunStore {
 
   /** Counts anew how long an instance's lists have been behind: nothing was to be done for them until now. */
   async countAnew(instanceId: string, now: number): Promise<void> {
-    await countBehindFrom(this.#db, instanceId, now);
+    await this.#db.transact((transaction) => countBehindFrom(transaction, instanceId, now));
   }
 
   /**
@@ -209,13 +209,15 @@ export class RunStore {
       .executeTakeFirst();
     // There is hardly ever one: nobody waits for a write.
     if (isLater === undefined) return;
-    for (const column of ['finished_at', 'behind_since'] as const) {
-      await this.#db
-        .updateTable('runs')
-        .set({ [column]: now })
-        .where(column, '>', now)
-        .execute();
-    }
+    await this.#db.transact(async (transaction) => {
+      for (const column of ['finished_at', 'behind_since'] as const) {
+        await transaction
+          .updateTable('runs')
+          .set({ [column]: now })
+          .where(column, '>', now)
+          .execute();
+      }
+    });
   }
 
   /**

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import type { ExpressionBuilder, Selectable } from 'kysely';
+import type { ExpressionBuilder, Selectable, Transaction } from 'kysely';
 import type { Database } from './database.ts';
 import { disconnectInstance } from './disconnect.ts';
 import { isToBeTried } from './rotation-due.ts';
@@ -119,15 +119,21 @@ export class TokenStore {
     });
   }
 
+  /** @throws NewerSchemaError when the schema is a newer version's: what a refresh brings now would be for that one */
+  async checkSchema(): Promise<void> {
+    await this.#db.atOnce(() => undefined);
+  }
+
   /**
    * Writes a refreshed grant if nobody else has written since (compare-and-swap). An instance that was taken for one
-   * whose grant is over is awake then: it is not.
+   * whose grant is over is awake then: it is not. A newer version's schema gets it, too, if it takes it: the service may
+   * have ended the refresh token before it.
    *
    * @param readVersion the version that the refresh started from
    * @returns whether it was written; if not, another grant is newer or the instance was disconnected
    */
   async replace(row: TokenRow, readVersion: number): Promise<boolean> {
-    return this.#db.durably(async (transaction) => {
+    const write = async (transaction: Transaction<Schema>) => {
       const result = await transaction
         .updateTable('tokens')
         .set({ ...row, version: readVersion + 1 })
@@ -142,7 +148,8 @@ export class TokenStore {
         .where('status', '=', 'needs_reauthorization')
         .execute();
       return true;
-    });
+    };
+    return this.#db.durably(write, { inAnySchema: true });
   }
 
   /**

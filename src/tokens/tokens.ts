@@ -191,8 +191,9 @@ export class Tokens {
 
   /** Asks the service. @returns what it has granted; or the access token that a sibling has stored meanwhile */
   async #ask(row: TokenRow, refreshToken: string, reason: RefreshReason): Promise<Received | string> {
-    const { instances, oauth, pauses, onRefresh } = this.#parts;
+    const { instances, oauth, pauses, store, onRefresh } = this.#parts;
     const instanceId = row.instance_id;
+    await store.checkSchema();
     if ((await instances.find(instanceId))?.status === 'needs_reauthorization') {
       throw new ServiceError('reauthorize', 'The app has to be authorized again.');
     }

@@ -1,4 +1,5 @@
 import { InstallError } from '../install/install-types.ts';
+import { NewerSchemaError } from '../store/newer-schema.ts';
 import { explainInstallFailure } from './install-failure-pages.ts';
 import { StoreUnavailableError, WebError } from './web-error.ts';
 
@@ -23,11 +24,11 @@ function isUnavailable(error: unknown): boolean {
   return typeof code === 'string' && UNREACHABLE_CODES.has(code);
 }
 
-/** Likewise for the database: what is not its own state is a mistake of ours. */
+/** Likewise for the database: what is not its own state, nor a newer version's, is a mistake of ours. */
 const DATABASE_TROUBLE = /^SQLITE_(?:BUSY|FULL|IOERR|READONLY|CANTOPEN|CORRUPT|NOTADB)/;
 
 function isDatabaseTrouble(error: unknown): boolean {
-  return DATABASE_TROUBLE.test(String(field(error, 'code')));
+  return error instanceof NewerSchemaError || DATABASE_TROUBLE.test(String(field(error, 'code')));
 }
 
 function explainClientError(status: number): WebError {

@@ -1,16 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
+import Sqlite from 'better-sqlite3';
 import { Redis } from 'ioredis';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { ServiceClock } from '../../src/client/service-clock.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { InstanceStore } from '../../src/store/instances.ts';
+import { NewerSchemaError } from '../../src/store/newer-schema.ts';
 import { TokenStore } from '../../src/store/tokens.ts';
 import { RedisLock } from '../../src/tokens/lock.ts';
 import { OAuthClient } from '../../src/tokens/oauth-client.ts';
 import { RefreshPauses } from '../../src/tokens/refresh-pauses.ts';
 import { Tokens, type TokensParts } from '../../src/tokens/tokens.ts';
 import { Vault } from '../../src/tokens/vault.ts';
+import { migrateFurther } from '../store/migrate-further.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { startTestRedis } from '../support/test-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -217,6 +220,34 @@ test('a grant that could not be written does not come back over an install', asy
   await expect(process.accessToken(id, 'at-installed')).rejects.toThrow('disk full');
   const sent = server.requests.map(({ body }) => new URLSearchParams(body).get('refresh_token'));
   expect(sent).toEqual(['rt-0', 'rt-installed']);
+});
+
+test('a refresh that is under way while a newer version migrates the database is written; no further one is begun', async () => {
+  const path = `${tempDir()}/app.db`;
+  const own = await openDatabase(`file:${path}`);
+  const ownStore = new TokenStore(own);
+  const old = newProcess({ store: ownStore, instances: new InstanceStore(own) });
+  await old.install({ id, companyId: 'cmp', name: 'Acme', installedAt: now }, grant('at-0', 'rt-0'));
+  const held = server.holdAnswer();
+  const refreshing = old.accessToken(id, 'at-0');
+  await held.asked;
+  const newer = new Sqlite(path);
+  migrateFurther(newer);
+  newer.close();
+  held.answer(200, ANSWERED);
+  expect(await refreshing).toBe('at-late');
+  const row = await ownStore.find(id);
+  expect(vault.open(row?.refresh_token ?? '', { instanceId: id, purpose: 'refresh_token' })).toBe('rt-late');
+
+  const isNoticed = () =>
+    ownStore.checkSchema().then(
+      () => false,
+      () => true,
+    );
+  await waitFor(isNoticed);
+  await expect(old.rotate(id)).rejects.toThrow(NewerSchemaError);
+  expect(server.requests.length).toBe(1);
+  await own.destroy();
 });
 
 test('an install that comes while a refresh is under way has the last word', async () => {
