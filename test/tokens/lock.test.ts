@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { RedisLock } from '../../src/tokens/lock.ts';
 import { startTestRedis } from '../support/test-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -108,11 +108,19 @@ test('a lock is kept for as long as its holder works, and no longer than it may'
 });
 
 test('a lock that was lost is not taken back from who has it now', async () => {
-  const quick = new RedisLock(redis, 90);
-  await quick.hold('lost', HOLD_MS, async () => {
-    await redis.set('lost', 'somebody else', 'PX', 250);
-    await waitFor(async () => (await redis.exists('lost')) === 0);
+  const renewals = vi.spyOn(redis, 'eval');
+  await new RedisLock(redis, 90).hold('lost', HOLD_MS, async () => {
+    await redis.set('lost', 'somebody else', 'PX', 60_000);
+    renewals.mockClear();
+    await waitFor(() => renewals.mock.calls.length >= 2);
+    // Asked behind them, on the same connection: nothing has changed how long it is the other's.
+    expect(await redis.pttl('lost')).toBeGreaterThan(30_000);
+    await redis.del('lost');
+    renewals.mockClear();
+    await waitFor(() => renewals.mock.calls.length >= 2);
+    expect(await redis.exists('lost')).toBe(0);
   });
+  renewals.mockRestore();
 });
 
 test('a lock that does not come free is given up on, without doing the work', async () => {

@@ -51,6 +51,17 @@ test.each<['trouble' | 'rejection', number, number]>([
   },
 );
 
+test.each([
+  ['trouble', 5 * 60_000],
+  ['rejection', 60 * 60_000],
+] as const)(
+  'after %s the failures are counted for far longer than the longest pause between them',
+  async (kind, longestMs) => {
+    await pausesAfter(1, 0, kind);
+    expect(await redis.pttl(`tokens:{${id}}:${kind}:failures`)).toBeGreaterThan(2 * longestMs);
+  },
+);
+
 test('during a pause everybody is told why, and afterwards nobody', async () => {
   const pauses = new RefreshPauses(redis, () => 0);
   await pauses.check('trouble', id);
