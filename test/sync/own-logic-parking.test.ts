@@ -72,6 +72,19 @@ test('a wait of no length has pauses all the same', async () => {
   expect(minutes * MINUTE_MS).toBeGreaterThanOrEqual(250 + 500 + 1_000 + 2_000);
 });
 
+test('what a batch is parked with, and tried in vain with again, is shown without secrets', async () => {
+  const { claim, parts, work, read } = await newRun(async () => {
+    throw new Error('The warehouse refused at_secret.');
+  });
+  parts.hideSecrets = (text) => text.replaceAll('at_secret', '[redacted]');
+  const shown = "The app's own logic failed on a batch of contacts: The warehouse refused [redacted].";
+  const parking = await tellOwnLogic(parts, work, { own_tries: 4, own_since: NOW }, BATCH, context);
+  expect(parking).toEqual({ tries: 5, error: shown });
+  await park(claim, ['a']);
+  await retryParked(parts, work, { ...(await read()), started_at: NOW }, () => false, context);
+  expect(await store.parked.list(claim, 5)).toMatchObject([{ tries: 2, error: shown }]);
+});
+
 test('the next batch begins anew', async () => {
   const { claim, clock, parts, work, read } = await newRun(async () => {
     throw new ServiceError('wait', 'Not now.', { status: 503, retryAfterMs: MINUTE_MS });

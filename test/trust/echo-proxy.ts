@@ -8,6 +8,8 @@ interface Rude {
   status: number;
   /** Members of the body beside those that repeat the request. */
   body?: Record<string, unknown>;
+  /** Seconds that it asks to wait. */
+  retryAfter?: number;
   times: number;
 }
 
@@ -91,8 +93,12 @@ function repeat(incoming: IncomingMessage, body: string, order: Rude, outgoing: 
     : authorization.replace(/^Bearer /, '');
   const sent = `${secret} ${[...new URLSearchParams(body).values()].join(' ')}`;
   const words = `You said ${sent} and ${authorization} and ${body}`;
-  const { status } = order;
-  outgoing.writeHead(status, { 'content-type': 'application/json', 'x-said': encodeURIComponent(words) });
+  const { status, retryAfter } = order;
+  outgoing.writeHead(status, {
+    'content-type': 'application/json',
+    'x-said': encodeURIComponent(words),
+    ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
+  });
   outgoing.end(
     JSON.stringify({
       _error: { status, title: words, message: sent },

@@ -220,6 +220,10 @@ test('no secret comes out by an install, a sync, rejected tokens and errors of t
     proxy.beRude({ path: /api\/contacts/, status, times });
     await syncThroughTrouble();
   }
+  // While it is waited for, the dashboard says what the service has said.
+  proxy.beRude({ path: /api\/contacts/, status: 503, retryAfter: 2, times: 1 });
+  await syncThroughTrouble();
+  expect(outputs.some(({ text }) => text.includes('It asked to wait before the next try.'))).toBe(true);
   expect(await found()).toEqual([]);
 });
 
