@@ -249,6 +249,14 @@ describe('the download', () => {
     expect(web.log.lines.slice(known).filter((line) => line.level === 'error')).toEqual([]);
   });
 
+  it('breaks off at once when the copy is deleted before anything of it was sent', async () => {
+    web.domain.stream = async function* () {
+      yield 'x';
+      throw new CopyRemovedError();
+    };
+    await expect(browser.get(path)).rejects.toThrow();
+  });
+
   it('of a client that has gone before the first line is no error', async () => {
     const { promise: gone, resolve: goOn } = Promise.withResolvers<void>();
     let isAsked = false;

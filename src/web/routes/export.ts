@@ -85,6 +85,8 @@ export function exportRoutes(deps: WebDependencies): Router {
       else await pipeline(Readable.from(resume(first.value, chunks), { highWaterMark: 1 }), res);
     } catch (error) {
       if (!isEndedEarly(error)) throw error;
+      // Where nothing had been sent yet, nothing has broken the connection either.
+      res.destroy();
       res.locals.log.debug('download ended early');
     } finally {
       end();
