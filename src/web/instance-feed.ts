@@ -1,5 +1,5 @@
-import type { Response } from 'express';
 import type { InstanceStatus } from '../sync/status-types.ts';
+import type { EventStream } from './event-stream.ts';
 
 /** What goes to a watcher, and the part of it whose change is worth sending it again. */
 export interface Presented {
@@ -23,7 +23,7 @@ interface FeedOptions {
 export class InstanceFeed {
   readonly #options: FeedOptions;
   /** The gist of what each watcher has got last. */
-  readonly #watchers = new Map<Response, string>();
+  readonly #watchers = new Map<EventStream, string>();
   #timer: NodeJS.Timeout | undefined;
   #looking = false;
   #lookAgain = false;
@@ -34,13 +34,13 @@ export class InstanceFeed {
   }
 
   /** Adds a watcher, who gets the current state at once. */
-  add(watcher: Response): void {
+  add(watcher: EventStream): void {
     this.#watchers.set(watcher, '');
     void this.#look();
   }
 
   /** @returns whether nobody watches any more; the feed then stands still */
-  remove(watcher: Response): boolean {
+  remove(watcher: EventStream): boolean {
     this.#watchers.delete(watcher);
     if (this.#watchers.size > 0) return false;
     clearTimeout(this.#timer);
@@ -76,14 +76,11 @@ export class InstanceFeed {
     const name = event === undefined ? '' : `event: ${event}\n`;
     for (const [watcher, sent] of this.#watchers) {
       // Someone who is slow misses states in between and gets the latest once there is room.
-      if (sent === gist || watcher.writableNeedDrain || watcher.writableEnded) continue;
-      watcher.write(`${name}data: ${data}\n\n`);
-      this.#watchers.set(watcher, gist);
+      if (sent !== gist && watcher.send(`${name}data: ${data}\n\n`)) this.#watchers.set(watcher, gist);
     }
   }
 
   #sayGone(): void {
     for (const watcher of this.#watchers.keys()) watcher.end('event: gone\ndata: {}\n\n');
-    this.#watchers.clear();
   }
 }

@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express';
 import type { InstanceControl, InstanceStatus } from '../sync/status-types.ts';
+import { EventStream } from './event-stream.ts';
 import { mayAccess } from './instance-access.ts';
 import { InstanceFeed, type Presented } from './instance-feed.ts';
 import { WebError } from './web-error.ts';
@@ -10,6 +11,8 @@ export interface LiveOptions {
   intervalMs: number;
   /** How often a quiet stream says that it is alive; below the idle limits of usual proxies. */
   keepAliveMs: number;
+  /** How long the end of a stream may take to get to its browser: within what a shutdown waits for answers. */
+  endMs: number;
   /** Streams in this process. */
   maxStreams: number;
   /** Streams of one session: a browser opens six connections to a host and no more. */
@@ -19,12 +22,10 @@ export interface LiveOptions {
 const DEFAULTS: LiveOptions = {
   intervalMs: 1_000,
   keepAliveMs: 15_000,
+  endMs: 2_000,
   maxStreams: 200,
   maxStreamsPerSession: 6,
 };
-
-/** How long a browser waits before it connects again. */
-const RECONNECT_MS = 3_000;
 
 /** What reads an instance, and who may see it. */
 export type WatchedInstances = Pick<InstanceControl, 'status' | 'accessGeneration'>;
@@ -43,7 +44,7 @@ export class LiveStreams {
   readonly #feeds = new Map<string, InstanceFeed>();
   readonly #perSession = new Map<string, number>();
   /** Open streams, with the session and the instance that each belongs to. */
-  readonly #open = new Map<Response, { sessionId: string; instanceId: string }>();
+  readonly #open = new Map<EventStream, { sessionId: string; instanceId: string }>();
   #closed = false;
 
   /** @param trouble what watchers get while their instance cannot be read */
@@ -69,51 +70,45 @@ export class LiveStreams {
     if (res.closed || res.destroyed) return;
     const sessionId = req.sessionID;
     this.#admit(sessionId);
-    this.#perSession.set(sessionId, (this.#perSession.get(sessionId) ?? 0) + 1);
-    this.#open.set(res, { sessionId, instanceId });
-    const feed = this.#feedOf(instanceId, res);
-    // `no-transform` and X-Accel-Buffering keep proxies from collecting events before they pass them on.
-    res.status(200).set({
-      'Content-Type': 'text/event-stream; charset=utf-8',
-      'Cache-Control': 'no-store, no-transform',
-      'X-Accel-Buffering': 'no',
+    const stream = new EventStream(res, {
+      endMs: this.#options.endMs,
+      onOver: () => {
+        clearInterval(keepAlive);
+        this.#release(stream, sessionId, instanceId);
+      },
     });
-    res.write(`retry: ${RECONNECT_MS}\n\n`);
     const keepAlive = setInterval(() => {
       // A browser that has taken nothing in since the last time will not come back.
-      if (res.writableNeedDrain) res.destroy();
-      else res.write(': still here\n\n');
+      if (!stream.send(': still here\n\n')) return stream.breakOff();
       // The session, or what it sees, may have ended at another process.
       req.sessionStore.get(sessionId, (error, session) => {
         if (error) return;
         mayAccess(session ?? {}, instanceId, this.#control).then(
-          (may) => may || res.end(),
+          (may) => may || stream.end(),
           // The database is away: the next sign of life tells.
           () => undefined,
         );
       });
     }, this.#options.keepAliveMs);
-    res.once('close', () => {
-      clearInterval(keepAlive);
-      this.#release(res, sessionId, instanceId);
-    });
-    feed.add(res);
+    this.#perSession.set(sessionId, (this.#perSession.get(sessionId) ?? 0) + 1);
+    this.#open.set(stream, { sessionId, instanceId });
+    this.#feedOf(instanceId, res).add(stream);
   }
 
   /** Ends every stream; browsers come back after a few seconds, to the next process. */
   close(): void {
     this.#closed = true;
-    for (const res of this.#open.keys()) res.end();
+    for (const stream of this.#open.keys()) stream.end();
   }
 
   /** Ends the streams of a session that is over; those at other processes end at their next sign of life. */
   endSession(sessionId: string): void {
-    for (const [res, owner] of this.#open) if (owner.sessionId === sessionId) res.end();
+    for (const [stream, owner] of this.#open) if (owner.sessionId === sessionId) stream.end();
   }
 
   /** Ends the streams of an instance whose access has ended: browsers that still may see it come back. */
   endInstance(instanceId: string): void {
-    for (const [res, owner] of this.#open) if (owner.instanceId === instanceId) res.end();
+    for (const [stream, owner] of this.#open) if (owner.instanceId === instanceId) stream.end();
   }
 
   #admit(sessionId: string): void {
@@ -148,12 +143,12 @@ export class LiveStreams {
     return feed;
   }
 
-  #release(res: Response, sessionId: string, instanceId: string): void {
-    this.#open.delete(res);
+  #release(stream: EventStream, sessionId: string, instanceId: string): void {
+    this.#open.delete(stream);
     const left = (this.#perSession.get(sessionId) ?? 1) - 1;
     if (left > 0) this.#perSession.set(sessionId, left);
     else this.#perSession.delete(sessionId);
     const feed = this.#feeds.get(instanceId);
-    if (feed?.remove(res)) this.#feeds.delete(instanceId);
+    if (feed?.remove(stream)) this.#feeds.delete(instanceId);
   }
 }

@@ -67,7 +67,8 @@ function shownPath(req: Request, path: string): string {
 
 /**
  * Gives every request an id (taken from `x-request-id` when that is sane) and a logger that carries it,
- * and writes one line when the answer has gone: never a query, a cookie, a body or a record's id.
+ * and writes one line when the answer has gone: never a query, a cookie, a body or a record's id. An error of the answer
+ * itself is a line as well, and nothing else.
  *
  * @param onRequest called once a request, when it is over
  */
@@ -81,6 +82,8 @@ export function requestLog(logger: Logger, onRequest?: (facts: RequestFacts) => 
     res.locals.requestId = requestId;
     res.locals.log = log;
     res.setHeader('X-Request-Id', requestId);
+    // What nobody listens to would end the process.
+    res.on('error', (error) => log.error({ err: error }, 'an answer could not be written'));
     res.once('close', () => {
       const durationMs = performance.now() - started;
       const status = res.headersSent ? res.statusCode : 0;

@@ -1,5 +1,9 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import express from 'express';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { RequestFacts } from '../../src/web/request-log.ts';
+import { type RequestFacts, requestLog } from '../../src/web/request-log.ts';
+import { testLogger } from '../support/test-logger.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { install, type StartedWeb, startWeb } from './start-web.ts';
 
@@ -100,4 +104,21 @@ describe('the line of a request', () => {
     const installed = web.log.lines.find(({ msg }) => msg === 'installed');
     expect(installed).toMatchObject({ instanceId: 'ins_measured', requestId: expect.any(String) });
   });
+});
+
+it('an answer that is written after its end is a line of the log, and does not end the process', async () => {
+  const log = testLogger();
+  const app = express().use(requestLog(log.logger));
+  app.get('/', (_req, res) => {
+    res.end('the whole');
+    res.write('and more');
+  });
+  const server = app.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  expect(await answer.text()).toBe('the whole');
+  expect(log.lines.filter(({ level }) => level === 'error')).toMatchObject([
+    { msg: 'an answer could not be written', err: { message: 'write after end' } },
+  ]);
+  server.close();
 });
