@@ -1,6 +1,7 @@
 import { type Request, Router } from 'express';
 import { checkedForm, csrfToken } from '../csrf.ts';
-import { keepAccess, mayAccess } from '../instance-access.ts';
+import { disconnect } from '../disconnect.ts';
+import { mayAccess } from '../instance-access.ts';
 import type { LiveStreams } from '../live-streams.ts';
 import { logOutOthers } from '../log-out-others.ts';
 import { ownInstance, ownInstanceId, pathValue } from '../own-instance.ts';
@@ -56,11 +57,7 @@ async function act(deps: WebDependencies, req: Request, id: string, action: Inst
     });
   } else if (action === 'logout-others') await logOutOthers(deps, req, id);
   else {
-    // This browser goes on seeing what is left of it; no other does.
-    const onEnded = async (generation: number | undefined) => {
-      await changeSession(redis, req, (session) => keepAccess(session, id, generation));
-    };
-    await control.disconnect(id, { deleteData, onEnded });
+    await disconnect(deps, req, status, deleteData);
     const said = gone ? [] : [DONE.disconnect];
     if (deleteData) return { tone: 'good', text: [...said, 'The copied data is deleted.'].join(' ') };
   }
