@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { InstallFailure } from '../../src/install/install-types.ts';
+import { STATE_LIFETIME_MS } from '../../src/install/state.ts';
 import { SESSION_COOKIE } from '../../src/web/session.ts';
 import type { HttpSession } from '../support/http-session.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -10,6 +11,7 @@ import { install, type StartedWeb, startWeb } from './start-web.ts';
 let web: StartedWeb;
 let browser: HttpSession;
 beforeEach(async () => {
+  await web?.redis.flushall();
   web = await startWeb(web ? { redis: web.redis } : {});
   browser = web.browser();
 });
@@ -156,6 +158,36 @@ describe('the callback', () => {
     expect((await again.get('/instances/ins_1')).status).toBe(200);
     expect((await again.get('/instances/ins_0')).status, 'what the session had').toBe(200);
     expect(web.domain.calls).toEqual(['exchange ins_0', 'exchange ins_1']);
+  });
+
+  it('leads a browser there that missed the answer for a minute, by Redis’ clock', async () => {
+    await install(browser);
+    const [name = '', ...others] = await web.redis.keys('install-session:*');
+    expect(others).toEqual([]);
+    const left = await web.redis.pttl(name);
+    expect(left).toBeGreaterThan(50_000);
+    expect(left).toBeLessThanOrEqual(60_000);
+  });
+
+  it('takes a state once for longer than it is good, also with what its browser was given when it began', async () => {
+    const started = await browser.get('/install', { follow: false });
+    const state = started.location?.searchParams.get('state') ?? '';
+    const cookie = started.headers
+      .getSetCookie()
+      .map((set) => set.split(';')[0] ?? '')
+      .find((set) => set.includes('.install.'));
+    await browser.get(`/oauth/callback?code=ins_1&state=${state}`);
+    const claims = await web.redis.keys('install-claim:*');
+    expect(claims).toHaveLength(1);
+    expect(await web.redis.pttl(claims[0] ?? '')).toBeGreaterThan(STATE_LIFETIME_MS);
+    const headers = { cookie: cookie ?? 'none' };
+    const again = () =>
+      web.browser().get(`/oauth/callback?code=ins_2&state=${state}`, { headers, follow: false });
+    expect((await again()).status).toBe(400);
+    expect(web.domain.calls).toEqual(['exchange ins_1']);
+    // That is the claim’s doing.
+    await web.redis.del(claims);
+    expect((await again()).status).toBe(303);
   });
 
   it('lets a late second click of one tab not take away what another tab has installed since', async () => {

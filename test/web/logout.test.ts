@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
-import { beforeEach, expect, it } from 'vitest';
+import { Redis } from 'ioredis';
+import { afterAll, beforeEach, expect, it } from 'vitest';
 import { SESSION_COOKIE } from '../../src/web/session.ts';
 import type { HttpSession } from '../support/http-session.ts';
 import { connectThroughGate } from '../support/redis-gate.ts';
@@ -8,11 +9,15 @@ import { startTestRedis } from '../support/test-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { install, type StartedWeb, startWeb } from './start-web.ts';
 
+const redisUrl = (await startTestRedis()).url;
+const redis = new Redis(redisUrl);
+afterAll(() => redis.disconnect());
+
 let web: StartedWeb;
 let browser: HttpSession;
 beforeEach(async () => {
-  web = await startWeb(web ? { redis: web.redis } : {});
-  await web.redis.flushall();
+  await redis.flushall();
+  web = await startWeb({ redis });
   browser = web.browser();
   await install(browser);
 });
@@ -185,6 +190,21 @@ it('is final: of a session that an install replaces while the log-out is on its 
   expect(answer.statusCode).toBe(303);
   for (const id of ['ins_1', 'ins_2']) expect((await browser.get(`/instances/${id}`)).status, id).toBe(404);
   expect(await web.redis.keys('session:*')).toEqual([]);
+});
+
+it('is final: a form whose change of the session is on its way to Redis does not bring it back', async () => {
+  const gate = await connectThroughGate(redisUrl);
+  const slow = await startWeb({ redis: gate.redis, control: web.domain.control });
+  const form = (await browser.get('/instances/ins_1')).form('/instances/ins_1/sync');
+  const headers = { cookie: cookieOf(browser) };
+  const held = gate.arm('A sync has been started.', 'hold');
+  const late = slow.browser().post('/instances/ins_1/sync', form.fields, { headers, follow: false });
+  await held;
+  expect((await logOut()).status).toBe(303);
+  gate.release();
+  expect((await late).headers.getSetCookie()).toEqual([]);
+  expect(await web.redis.keys('session:*')).toEqual([]);
+  expect((await web.browser().get('/instances/ins_1', { headers })).status).toBe(404);
 });
 
 it('ends the open live streams of the session, here and at other processes, and no others', async () => {
