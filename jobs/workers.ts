@@ -1,5 +1,6 @@
 import { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
+import type { AnswerMemory } from '../src/client/answer-memory.ts';
 import type { ServiceTime } from '../src/client/service-time.ts';
 import type { Logger } from '../src/runtime/logging.ts';
 import { watchLoopLoad } from '../src/sync/loop-load.ts';
@@ -38,6 +39,8 @@ export interface WorkerParts {
   index: Omit<IndexParts, 'logger'>;
   takeOver: TakeOverParts;
   time: ServiceTime;
+  /** Where all that the process has read of the service is counted. */
+  memory: AnswerMemory;
   logger: Logger;
   /** Told how long the job of a new run waited for a place in a worker, in milliseconds. */
   onFirstTurn?: (turn: { waitMs: number }) => void;
@@ -57,7 +60,7 @@ export function startWorkers(parts: WorkerParts): Workers {
   const connection = parts.connect();
   const stopping = new AbortController();
   const turns = new WriteTurns();
-  const gate = new PageGate(turns);
+  const gate = new PageGate(turns, parts.memory);
   const endWatch = watchLoopLoad((utilization) => gate.adjust(utilization));
   let running = 0;
   const hasRoom = () => running < RUNS_AT_ONCE;

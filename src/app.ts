@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { createQueues, type Queues } from '../jobs/queues.ts';
 import { startWorkers, type Workers } from '../jobs/workers.ts';
+import { AnswerMemory } from './client/answer-memory.ts';
 import { LEFT_TO_SYNC, RateBudget } from './client/budget/rate-budget.ts';
 import { createServiceClient } from './client/calls/service-client.ts';
-import { HttpClient } from './client/http.ts';
+import { HttpClient, REQUEST_TIMEOUT_MS } from './client/http.ts';
 import { AllowedOrigins } from './client/next-address.ts';
 import { ServiceApi } from './client/service-api.ts';
 import { ServiceClock } from './client/service-clock.ts';
@@ -91,7 +92,8 @@ export async function createApp(
   const store = watchStore(() => db.check(), logger);
   const redis = createRedis(redisUrl, 'general', logger);
   const queues = createQueues(redis, logger);
-  const http = new HttpClient();
+  const memory = new AnswerMemory();
+  const http = new HttpClient(REQUEST_TIMEOUT_MS, memory);
   const newClock = () => new ServiceClock(Date.now, () => performance.now());
   // The hosts of the API and of the token route may differ in their time: neither tells the other's clock.
   const [clock, apiClock] = [newClock(), newClock()];
@@ -270,6 +272,7 @@ export async function createApp(
           },
         },
         time,
+        memory,
         logger,
       }),
     onNewerSchema(listener) {

@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import { type AnswerMemory, type LargeAnswer, SMALL_BYTES } from './answer-memory.ts';
 import { ServiceError } from './errors.ts';
 import type { Headers, HttpAnswer } from './http.ts';
 
@@ -19,6 +20,8 @@ const UNSENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNE
 /** Limits and the two ends of one answer. */
 export interface AnswerParts {
   timeoutMs: number;
+  /** Where it is counted while it is read. */
+  memory: AnswerMemory;
   signal: AbortSignal | undefined;
   resolve(answer: HttpAnswer): void;
   /** Told a {@link ServiceError} to wait on. */
@@ -35,6 +38,9 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
   readonly #chunks: Buffer[] = [];
   #controller: Dispatcher.DispatchController | undefined;
   #bytes = 0;
+  #counted = 0;
+  #large: LargeAnswer | undefined;
+  #hasWaited = false;
   #status = 0;
   #headers: Headers = {};
   #ended = false;
@@ -42,9 +48,8 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
   constructor(parts: AnswerParts) {
     this.#parts = parts;
     this.#timer = setTimeout(() => {
-      this.#fail(
-        new ServiceError('wait', `The service did not answer within ${parts.timeoutMs / 1_000} seconds.`),
-      );
+      const message = `The service did not answer within ${parts.timeoutMs / 1_000} seconds.`;
+      this.#failInTime(new ServiceError('wait', message));
     }, parts.timeoutMs);
     parts.signal?.addEventListener('abort', this.#onAbort);
   }
@@ -80,6 +85,33 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
     }
     this.#bytes += chunk.length;
     this.#chunks.push(chunk);
+    if (this.#bytes > this.#counted) this.#count();
+  }
+
+  #count(): void {
+    const { memory } = this.#parts;
+    if (this.#bytes <= SMALL_BYTES) {
+      memory.take(this.#bytes - this.#counted);
+      this.#counted = this.#bytes;
+    } else if (this.#large === undefined) {
+      const whole = Number(this.#headers['content-length'] ?? LARGEST_BODY_BYTES);
+      this.#large = { bytes: whole, goOn: () => this.#goOn(whole) };
+      if (memory.enter(this.#large)) this.#goOn(whole);
+      else this.#pause();
+    }
+  }
+
+  /** Nothing is taken from its connection until there is room. The request's time goes on: so does its permit's. */
+  #pause(): void {
+    this.#hasWaited = true;
+    this.#controller?.pause();
+  }
+
+  /** It is counted as a large one from now on. */
+  #goOn(whole: number): void {
+    this.#parts.memory.give(this.#counted);
+    this.#counted = whole;
+    this.#controller?.resume();
   }
 
   onResponseEnd(): void {
@@ -101,7 +133,7 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    this.#fail(connectionFailure(error));
+    this.#failInTime(connectionFailure(error));
   }
 
   readonly #onAbort = (): void => {
@@ -114,6 +146,11 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
   /** What was refused stays refused, and has to wait as long as was said, though the rest of the answer is missing. */
   #fail(error: ServiceError): void {
     this.#breakOff(error, () => (this.#isRefusal() ? this.#resolve() : this.#parts.reject(error)));
+  }
+
+  /** What takes too long, or ends early, after it had to wait for room says nothing about the service. */
+  #failInTime(error: ServiceError): void {
+    this.#fail(this.#hasWaited ? noRoom(error) : error);
   }
 
   #breakOff(error: ServiceError, tell: (error: ServiceError) => void): void {
@@ -132,6 +169,9 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
     this.#ended = true;
     clearTimeout(this.#timer);
     this.#parts.signal?.removeEventListener('abort', this.#onAbort);
+    const { memory } = this.#parts;
+    if (this.#large !== undefined) memory.leave(this.#large);
+    memory.give(this.#counted);
     return true;
   }
 }
@@ -148,6 +188,12 @@ function tooLarge(): ServiceError {
     'wait',
     `The service's answer is larger than ${LARGEST_BODY_BYTES / MEGABYTE} megabytes.`,
   );
+}
+
+function noRoom(cause: ServiceError): ServiceError {
+  const message =
+    'The app has so many large answers in memory that there was no room for another one: it is asked for again.';
+  return new ServiceError('wait', message, { cause, noRoom: true });
 }
 
 function wasPacked(coding: string): ServiceError {

@@ -24,6 +24,8 @@ export interface ServiceErrorFacts extends ErrorOptions {
   unsent?: boolean;
   /** The request may have taken effect, although there is no answer that says so. */
   mayHaveTakenEffect?: boolean;
+  /** The app had no room for the answer, which says nothing about the service. */
+  noRoom?: boolean;
 }
 
 /** The one family of errors about the service; messages are for administrators and hold no secrets. */
@@ -34,6 +36,7 @@ export class ServiceError extends Error {
   readonly tier: string | undefined;
   readonly unsent: boolean;
   readonly mayHaveTakenEffect: boolean;
+  readonly noRoom: boolean;
 
   constructor(remedy: Remedy, message: string, facts: ServiceErrorFacts = {}) {
     super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
@@ -44,6 +47,7 @@ export class ServiceError extends Error {
     this.tier = facts.tier;
     this.unsent = facts.unsent ?? false;
     this.mayHaveTakenEffect = facts.mayHaveTakenEffect ?? false;
+    this.noRoom = facts.noRoom ?? false;
   }
 }
 

@@ -1,5 +1,6 @@
 import { Agent } from 'undici';
 import type { Method } from '../contract/api/route.ts';
+import { AnswerMemory } from './answer-memory.ts';
 import { AnswerReader } from './answer-reader.ts';
 import { ServiceError } from './errors.ts';
 
@@ -41,9 +42,12 @@ export class HttpClient {
     connect: { timeout: 10_000 },
   });
   readonly #timeoutMs: number;
+  readonly #memory: AnswerMemory;
 
-  constructor(timeoutMs = REQUEST_TIMEOUT_MS) {
+  /** @param memory where answers are counted while they are read */
+  constructor(timeoutMs = REQUEST_TIMEOUT_MS, memory = new AnswerMemory()) {
     this.#timeoutMs = timeoutMs;
+    this.#memory = memory;
   }
 
   /**
@@ -67,7 +71,8 @@ export class HttpClient {
         },
         ...(body === undefined ? {} : { body }),
       };
-      const reader = new AnswerReader({ timeoutMs: this.#timeoutMs, signal, resolve, reject });
+      const memory = this.#memory;
+      const reader = new AnswerReader({ timeoutMs: this.#timeoutMs, memory, signal, resolve, reject });
       try {
         this.#agent.dispatch(options, reader);
       } catch (error) {

@@ -78,24 +78,26 @@ export class ServiceApi {
    * Reads one page of a list (Pagination), and asks at once for the right to read the page that it leads on to.
    * Its own permit is given back with that, or with the next {@link acquire}, or soon.
    *
-   * @param parts `wantsMore` whether the page after this one, if there is one, is wanted now; `check` throws when what the
-   *   page leads on to cannot be
+   * @param parts `wantsMore` whether the page after this one, if there is one, is wanted now; `accept` is told where
+   *   the page leads and how many bytes of it are in memory, and throws when it cannot lead there; none is refused then
    * @param signal ends the request early
    * @returns the page; and the admission, where one was wanted
-   * @throws ServiceError; or what `check` throws
+   * @throws ServiceError; or what `accept` throws
    */
   async listPage(
     url: URL,
     permit: Permit,
     accessToken: string,
-    { wantsMore, check }: { wantsMore: () => boolean; check?: (next: string | null) => void },
+    {
+      wantsMore,
+      accept,
+    }: { wantsMore: () => boolean; accept?: (next: string | null, bytes: number) => void },
     signal?: AbortSignal,
   ): Promise<{ page: AnsweredPage; admission: Admission | undefined }> {
     const { transport, givesSecretAway } = this.#parts;
     const read = ({ bytes }: HttpAnswer) => {
       const { next, read: readItems } = readListPage(bytes);
       if (next !== null) refuseSecrets(next, accessToken, givesSecretAway);
-      check?.(next);
       const page: AnsweredPage = {
         next,
         read: () => {
@@ -103,6 +105,7 @@ export class ServiceApi {
           return { next, items, texts, isSecret: secretIds({ items, bytes }, accessToken, givesSecretAway) };
         },
       };
+      accept?.(next, bytes.length);
       return { read: page, leadsOn: next !== null };
     };
     const request = { method: 'GET', url } as const;

@@ -1,3 +1,4 @@
+import type { AnswerMemory } from '../client/answer-memory.ts';
 import { FewestFirst } from './fewest-first.ts';
 import type { WriteTurns } from './write-turns.ts';
 
@@ -7,30 +8,32 @@ const FEW = 64;
 /** From this share of its time on, the event loop is as busy as it can be. */
 const BUSY = 0.95;
 
-/** Pages that the process keeps in memory until they are written: own logic may take minutes for each. */
-const MOST_KEPT = 1_000;
-
 /** By how much the gate opens or closes at a time. */
 const STEP = 0.05;
 
 /**
  * Bounds how many pages a process has under way, from the request to its turn to be written. With a slow service many
  * must be under way to keep the processor busy; with a quick one they would only wait to be written, in memory. So the
- * bound grows while it keeps the process from its work, and shrinks while most of the pages wait to be written.
+ * bound grows while it keeps the process from its work, and shrinks while most of the pages wait to be written. Pages that
+ * were read stay in memory until they are written, for which own logic may take minutes: by their size it is full, too.
  *
  * When it is full, the run with the fewest pages goes first.
  */
 export class PageGate {
   readonly #toWrite: Pick<WriteTurns, 'waiting'>;
+  readonly #memory: AnswerMemory;
   readonly #waiting = new FewestFirst<() => void>();
   #inside = 0;
-  #kept = 0;
   #most = FEW;
   #wasFull = false;
 
-  /** @param toWrite the pages of the process that were read, and are not written yet */
-  constructor(toWrite: Pick<WriteTurns, 'waiting'>) {
+  /**
+   * @param toWrite the pages of the process that were read, and are not written yet
+   * @param memory where all that the process has read is counted
+   */
+  constructor(toWrite: Pick<WriteTurns, 'waiting'>, memory: AnswerMemory) {
     this.#toWrite = toWrite;
+    this.#memory = memory;
   }
 
   /** Takes a place, if one is free and nobody waits. */
@@ -64,14 +67,14 @@ export class PageGate {
     });
   }
 
-  /** Notes that a page was read, until {@link written}. */
-  keep(): void {
-    this.#kept++;
+  /** Notes that a page of so many bytes was read, until {@link written}. */
+  keep(bytes: number): void {
+    this.#memory.take(bytes);
   }
 
   /** A page that was read is written, or dropped. */
-  written(): void {
-    this.#kept--;
+  written(bytes: number): void {
+    this.#memory.give(bytes);
     this.#admit();
   }
 
@@ -90,13 +93,14 @@ export class PageGate {
     const isBusy = utilization >= BUSY;
     const isLate = this.#toWrite.waiting > this.#most / 2;
     if (isBusy && isLate) this.#most = Math.max(FEW, Math.floor(this.#most * (1 - STEP)));
-    else if (!isBusy && this.#wasFull) this.#most = Math.ceil(this.#most * (1 + STEP));
+    else if (!isBusy && this.#wasFull && !this.#memory.isFull)
+      this.#most = Math.ceil(this.#most * (1 + STEP));
     this.#wasFull = this.#waiting.length > 0;
     this.#admit();
   }
 
   get #isOpen(): boolean {
-    return this.#inside + this.#toWrite.waiting < this.#most && this.#kept < MOST_KEPT;
+    return this.#inside + this.#toWrite.waiting < this.#most && !this.#memory.isFull;
   }
 
   #admit(): void {

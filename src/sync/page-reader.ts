@@ -42,7 +42,8 @@ export class PageReader {
   #begun = 0;
   #ahead: Promise<Fetched> | undefined;
   #isWriting = false;
-  #kept = 0;
+  /** How large the pages are that are kept in memory, in bytes: the one that is written, and the one after it. */
+  readonly #kept: number[] = [];
   // For this slice only: another process may renew it, and a disconnect must end its use.
   #token: HeldToken | undefined;
   #pageError: unknown;
@@ -121,7 +122,7 @@ export class PageReader {
       this.#breakOff();
       await this.#ahead.catch(() => undefined);
     }
-    this.#forget(this.#kept);
+    this.#forget(this.#kept.length);
     await this.#parts.api.giveBackLate(this.#company, this.#work.resource.route).catch(() => undefined);
   }
 
@@ -131,8 +132,7 @@ export class PageReader {
   }
 
   #forget(pages: number): void {
-    this.#kept -= pages;
-    for (let count = 0; count < pages; count++) this.#context.gate.written();
+    for (const bytes of this.#kept.splice(0, pages)) this.#context.gate.written(bytes);
   }
 
   readonly #breakOff = (): void => this.#broken.abort();
@@ -144,7 +144,11 @@ export class PageReader {
     let pending = admission;
     try {
       const url = api.pageAddress(this.#work.resource.route, cursor);
-      const check = (next: string | null) => this.#chain.follow(cursor ?? url.href, next);
+      const accept = (next: string | null, bytes: number) => {
+        this.#chain.follow(cursor ?? url.href, next);
+        this.#kept.push(bytes);
+        this.#context.gate.keep(bytes);
+      };
       for (let rejected: string | undefined; ; ) {
         const { text } = await this.#accessToken(rejected);
         const permit = await this.#admit(pending);
@@ -153,7 +157,7 @@ export class PageReader {
         // Nothing is sent for an instance that was disconnected meanwhile; nor told or written, as the store sees to.
         if (!(await this.#isOurs(permit))) return { isLost: true };
         try {
-          return await this.#ask(url, permit, text, check);
+          return await this.#ask(url, permit, text, accept);
         } catch (error) {
           const isRejected = error instanceof ServiceError && error.remedy === 'refresh';
           this.#pageError = isRejected ? rejectedAgain(error) : error;
@@ -189,7 +193,7 @@ export class PageReader {
     url: URL,
     permit: Permit,
     accessToken: string,
-    check: (next: string | null) => void,
+    accept: (next: string | null, bytes: number) => void,
   ): Promise<Fetched> {
     const { gate } = this.#context;
     const { api } = this.#parts;
@@ -201,10 +205,8 @@ export class PageReader {
       return isInside;
     };
     try {
-      const got = await api.listPage(url, permit, accessToken, { wantsMore, check }, this.#broken.signal);
+      const got = await api.listPage(url, permit, accessToken, { wantsMore, accept }, this.#broken.signal);
       if (got.admission !== undefined) isInside = false;
-      this.#kept++;
-      gate.keep();
       return got;
     } finally {
       if (isInside) gate.leave();

@@ -24,6 +24,9 @@ const PLACE_KEPT_MS = 45 * 60_000;
 const PLACE_LEFT = `No page has come from there for ${PLACE_KEPT_MS / 60_000} minutes: the list is read again from its first page, by itself.`;
 const ASKED_TO_WAIT = 'It asked to wait before the next try.';
 
+/** A page for which there was no room in memory is asked for again after so long, in milliseconds, or half of it. */
+const NO_ROOM_MS = 5_000;
+
 /** When the newer version of the app may go on, in milliseconds: by then this process has ended. */
 const HAND_OVER_MS = 3_000;
 
@@ -70,6 +73,12 @@ export async function endSlice(
   const { message, retryAfterMs } = failure;
   if (failure.remedy === 'give_up' && (retryAfterMs === undefined || run.waits >= MOST_WAITS)) {
     return fail(message, false);
+  }
+  if (failure.noRoom) {
+    const waitMs = backoffMs(1, Math.random(), { firstMs: NO_ROOM_MS, longestMs: NO_ROOM_MS });
+    context.logger.info({ err: error, waitMs }, 'there was no room in memory for a page');
+    await runs.wait(claim, { for: 'retry', until: now + waitMs, error: hideSecrets(message) });
+    return { kind: 'wait', until: now + waitMs, pages: run.pages };
   }
   const attempt = run.attempt + 1;
   if (failure instanceof OwnLogicError) {

@@ -1,13 +1,19 @@
 import { expect, test } from 'vitest';
+import { AnswerMemory } from '../../src/client/answer-memory.ts';
 import { PageGate } from '../../src/sync/page-gate.ts';
 
 const CALM = 0.5;
 const BUSY = 1;
 const NOTHING = { waiting: 0 };
+const KILOBYTE = 1024;
 const never = new AbortController().signal;
 
+function newGate(toWrite = NOTHING): PageGate {
+  return new PageGate(toWrite, new AnswerMemory());
+}
+
 /** A gate whose places are all taken; answers how many were free. */
-function full(gate = new PageGate(NOTHING)): { gate: PageGate; places: number } {
+function full(gate = newGate()): { gate: PageGate; places: number } {
   let places = 0;
   while (gate.tryEnter()) places++;
   return { gate, places };
@@ -73,14 +79,14 @@ test('it opens while it is full and the process has time, not when nobody wants 
   gate.adjust(CALM);
   const more = full(gate).places;
   expect(more).toBeGreaterThan(0);
-  const idle = new PageGate(NOTHING);
+  const idle = newGate();
   for (let times = 0; times < 50; times++) idle.adjust(CALM);
   expect(full(idle).places).toBe(places);
 });
 
 test('it closes again while most pages wait to be written, to where it was at first', async () => {
   const toWrite = { waiting: 0 };
-  const { gate, places } = full(new PageGate(toWrite));
+  const { gate, places } = full(newGate(toWrite));
   let inside = places;
   for (let times = 0; times < 20; times++) {
     gate.adjust(CALM);
@@ -96,7 +102,7 @@ test('it closes again while most pages wait to be written, to where it was at fi
 
 test('a busy process that writes pages as they come keeps it as it is', async () => {
   const toWrite = { waiting: 0 };
-  const { gate, places } = full(new PageGate(toWrite));
+  const { gate, places } = full(newGate(toWrite));
   gate.adjust(CALM);
   const more = full(gate).places;
   toWrite.waiting = 8;
@@ -108,7 +114,7 @@ test('a busy process that writes pages as they come keeps it as it is', async ()
 
 test('a page that waits to be written keeps its place', async () => {
   const toWrite = { waiting: 0 };
-  const { gate, places } = full(new PageGate(toWrite));
+  const { gate, places } = full(newGate(toWrite));
   toWrite.waiting = 2;
   await empty(gate, 3);
   expect(gate.tryEnter()).toBe(true);
@@ -118,17 +124,31 @@ test('a page that waits to be written keeps its place', async () => {
   expect(full(gate).places).toBe(places);
 });
 
-test('while many pages are kept in memory, as own logic takes its time, no more are asked for', async () => {
-  const gate = new PageGate(NOTHING);
+/** Lets pages in, of which each is read and waits for its own logic, until the gate is full. */
+function keepAll(gate: PageGate, bytes: number, most: number): number {
   let pages = 0;
-  for (; pages < 10_000 && gate.tryEnter(); pages++) {
+  for (; pages < most && gate.tryEnter(); pages++) {
+    gate.keep(bytes);
     gate.leave();
-    gate.keep();
   }
-  expect(pages).toBe(1_000);
+  return pages;
+}
+
+test('own logic that holds up two pages of each of two thousand runs keeps no other from being read', () => {
+  expect(keepAll(newGate(), 100 * KILOBYTE, 4_000)).toBe(4_000);
+});
+
+test('while half a gigabyte of pages is kept in memory, as own logic takes its time, no more are asked for', async () => {
+  const gate = newGate();
+  expect(keepAll(gate, 128 * KILOBYTE, 100_000)).toBe(4_096);
   const order: string[] = [];
   const next = wait(gate, 'next', 0, order);
+  for (let times = 0; times < 50; times++) gate.adjust(CALM);
+  await Promise.resolve();
   expect(order).toEqual([]);
-  gate.written();
+  gate.written(128 * KILOBYTE);
   await next;
+  gate.leave();
+  for (let page = 0; page < 4_095; page++) gate.written(128 * KILOBYTE);
+  expect(full(gate).places).toBe(full().places);
 });

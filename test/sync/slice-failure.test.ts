@@ -163,3 +163,16 @@ test('the limit is waited for without a reason, however long, and says nothing o
     });
   }
 });
+
+test('a page for which the app had no room is asked for again and again, at the cost of no try, and the reason is shown', async () => {
+  const { meet, clock } = await newRun();
+  for (let times = 0; times < 50; times++) {
+    const before = clock.now;
+    const error = new ServiceError('wait', 'The app had no room for it.', { noRoom: true });
+    const run = await meet(error);
+    expect(run).toMatchObject({ state: 'waiting', attempt: 0, waits: 0, stuck_since: null, cursor: PLACE });
+    expect(run).toMatchObject({ waiting_for: 'retry', error: 'The app had no room for it.' });
+    expect(clock.now - before).toBeGreaterThanOrEqual(2_500);
+    expect(clock.now - before).toBeLessThanOrEqual(5_000);
+  }
+});

@@ -170,6 +170,25 @@ test('a record that is nested 100,000 levels deep is a record like any other', a
   }
 });
 
+test('large answers that come slowly, many at once, are read a few at a time, and all of them are', async () => {
+  const beginning = `${pageOf('[{"id":"crd_1"}]').slice(0, -1)},"_more":"`;
+  const filler = Buffer.alloc(31 * MEGABYTE, 'x');
+  const slowly = (response: ServerResponse) => {
+    response.writeHead(200, goodHeaders({ 'content-length': String(beginning.length + filler.length + 2) }));
+    response.write(beginning);
+    response.write(filler);
+    setTimeout(() => response.end('"}'), 500);
+  };
+  const all = await Promise.all(Array.from({ length: 32 }, () => newCompany(slowly)));
+  await Promise.all(
+    all.map(async ({ browser, company }) => {
+      const id = await install(browser, company);
+      const { resources } = await waitForStatus(browser, id, isSynced, 50_000);
+      expect(resources.contacts).toMatchObject({ pages: 1, stored: 1, error: null });
+    }),
+  );
+}, 60_000);
+
 test('the worker that read all that is the same, and has stayed small', async () => {
   expect(largestRss).toBeGreaterThan(0);
   expect(largestRss).toBeLessThan(MOST_RSS);
