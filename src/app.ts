@@ -102,6 +102,7 @@ export async function createApp(
     store: () => collectFigures({ db, clock, resources: RESOURCES }),
     jobs: () => queues.sync.getJobCounts('waiting', 'active', 'delayed'),
     workers: workersWatch.count,
+    answers: () => memory.bytes,
   });
   const processId = randomUUID();
   const budget = new RateBudget(redis, undefined, processId);

@@ -32,6 +32,11 @@ export class AnswerMemory {
     this.#limits = limits;
   }
 
+  /** How many there are. */
+  get bytes(): number {
+    return this.#all;
+  }
+
   /** Whether no more pages are to be asked for. */
   get isFull(): boolean {
     return this.#all >= this.#limits.all;

@@ -14,6 +14,7 @@ const SOURCES = {
   store: async (): Promise<typeof FIGURES> => FIGURES,
   jobs: async (): Promise<Record<string, number>> => ({ waiting: 4 }),
   workers: (): number | undefined => 2,
+  answers: (): number => 70_000,
 };
 
 type Metrics = ReturnType<typeof createMetrics>;
@@ -87,6 +88,7 @@ it('reads figures once a scrape, and forgets what is no more', async () => {
     'sync_runs_now{state="waiting"} 2',
     'sync_jobs{state="waiting"} 4',
     'sync_workers 2',
+    'service_answer_bytes 70000',
     'sync_oldest_run_age_seconds 90.5',
     'refresh_token_first_end_seconds 3600',
     'refresh_tokens_due 2',

@@ -22,6 +22,8 @@ export interface FigureSources {
   jobs: () => Promise<Record<string, number>>;
   /** Worker processes that live, by their files; undefined when that cannot be told. */
   workers: () => number | undefined;
+  /** How many bytes of answers this process has in memory. */
+  answers: () => number;
 }
 
 /** A gauge's value, or its values by the label; undefined: the gauge is empty. */
@@ -75,6 +77,11 @@ export function addScrapedGauges(registry: Registry, sources: FigureSources): vo
   addOfStore('sync_runs_now', 'Runs of active instances by state.', ({ runs }) => runs, 'state');
   add('sync_jobs', 'Sync jobs by state: waiting (for a worker), active, delayed.', jobs, 'state');
   add('sync_workers', 'Worker processes that run on this database.', sources.workers);
+  add(
+    'service_answer_bytes',
+    'Answers in memory: those that are read, and pages until they are written.',
+    sources.answers,
+  );
   addOfStore(
     'sync_oldest_run_age_seconds',
     'How long a list of an active instance has not been read to its end since it was to be; 0 if all are idle.',
