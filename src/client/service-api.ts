@@ -79,7 +79,7 @@ export class ServiceApi {
    * Its own permit is given back with that, or with the next {@link acquire}, or soon.
    *
    * @param parts `wantsMore` whether the page after this one, if there is one, is wanted now; `accept` is told where
-   *   the page leads and how many bytes of it are in memory, and throws when it cannot lead there; none is refused then
+   *   the page leads, and how many bytes of it are in memory from then on; it throws when it cannot lead there
    * @param signal ends the request early
    * @returns the page; and the admission, where one was wanted
    * @throws ServiceError; or what `accept` throws

@@ -15,7 +15,7 @@ const CONTACTS = 30;
 /** All that a worker's heap may hold, in megabytes: beyond that its process ends. An answer of 16 MB can need 600. */
 const HEAP_MB = 192;
 
-/** What all of its memory stays below, with the bodies that come from the network: several times what it needs. */
+/** What all of its memory stays below, with the bodies that come from the network: less than the large ones that come at once. */
 const MOST_RSS = 800 * MEGABYTE;
 
 const hostile = await startHostileService();
