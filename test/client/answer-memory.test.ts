@@ -101,6 +101,17 @@ test('an answer that gets no room in time says that this was the reason', async 
   expect((await ask('large/next')).bytes.length).toBe(MEGABYTE);
 });
 
+test('when one that wants much gives up, those behind it that want less have room', async () => {
+  const { memory } = newClient(3 * MEGABYTE);
+  memory.take(MEGABYTE);
+  const much = { bytes: 3 * MEGABYTE, goOn: () => expect.unreachable() };
+  expect(memory.enter(much)).toBe(false);
+  const gone = Promise.withResolvers<void>();
+  expect(memory.enter({ bytes: MEGABYTE, goOn: gone.resolve })).toBe(false);
+  memory.leave(much);
+  await gone.promise;
+});
+
 test('nothing stays counted of what has been read', async () => {
   const { memory, ask } = newClient(MEGABYTE);
   for (let times = 0; times < 5; times++) await ask('large/one');
