@@ -22,6 +22,8 @@ export interface RecordPage {
   pending: number;
   /** Not all words that were typed were looked for. */
   isShortened: boolean;
+  /** Some of what was typed is so common that only whole words were looked for, anywhere in a record. */
+  isCoarse: boolean;
 }
 
 /** A copy that was removed while it was read: what was read of it is not the whole. */

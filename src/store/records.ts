@@ -4,6 +4,7 @@ import { PORTION_LENGTH } from './portion.ts';
 import { CopyRemovedError, type RecordPage, type RecordReader, type StoredRecord } from './record-types.ts';
 import { RemovalStore } from './removals.ts';
 import { LIST_OF } from './runs.ts';
+import { openSearchCost } from './search-cost.ts';
 import { listMark, searchQuery } from './search-words.ts';
 
 /**
@@ -38,11 +39,13 @@ interface ShownRow {
 export class RecordStore implements RecordReader {
   readonly #db: Database;
   readonly #statements: ReturnType<typeof prepare>;
+  readonly #searchCost: ReturnType<typeof openSearchCost>;
   readonly #removals: RemovalStore;
 
   constructor(db: Database) {
     this.#db = db;
     this.#statements = prepare(db);
+    this.#searchCost = openSearchCost(db);
     this.#removals = new RemovalStore(db);
   }
 
@@ -126,12 +129,15 @@ export class RecordStore implements RecordReader {
       total: stored.get(instanceId, resource)?.stored ?? 0,
       hasMore: false,
       isShortened: false,
+      isCoarse: false,
     };
   }
 
   #search(instanceId: string, resource: string, typed: string, { offset, limit }: BrowseOptions) {
-    const found = searchQuery(typed, listMark(instanceId, resource));
-    if (found === undefined) return { seqs: [], total: 0, hasMore: false, isShortened: false };
+    const mark = listMark(instanceId, resource);
+    const found = searchQuery(typed, mark, this.#searchCost(mark));
+    if (found === undefined)
+      return { seqs: [], total: 0, hasMore: false, isShortened: false, isCoarse: false };
     const { matches } = this.#statements;
     // At once for the page and the number: what begins the search takes the most of its time.
     const seqs = matches.all(found.query, instanceId, resource, MOST_COUNTED + 1);
@@ -140,6 +146,7 @@ export class RecordStore implements RecordReader {
       total: Math.min(seqs.length, MOST_COUNTED),
       hasMore: seqs.length > MOST_COUNTED,
       isShortened: found.isShortened,
+      isCoarse: found.isCoarse,
     };
   }
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { MOST_COST, type SearchCost } from './search-cost.ts';
 
 /** Longer words are found by their first so many characters. */
 const LONGEST_WORD = 64;
@@ -7,7 +8,7 @@ const LONGEST_WORD = 64;
 export const MOST_TEXT = 256 * 1_024;
 export const MOST_WORDS = 10_000;
 
-/** So many words are looked for: each takes its time, that of the commonest is up to a few dozen milliseconds. */
+/** So many words are looked for, as each takes its time. */
 export const MOST_SOUGHT = 8;
 
 const PLAIN = /^\p{ASCII}*$/u;
@@ -61,17 +62,20 @@ export interface SearchQuery {
   query: string;
   /** Not all words that were typed are in it. */
   isShortened: boolean;
+  /** Some are in it as whole words, in any order, as their beginnings or rows would have taken too long to look for. */
+  isCoarse: boolean;
 }
 
 /**
  * The index's query for what somebody typed: each word must be there as the beginning of a word, a single letter or
  * digit as a whole one, as every record has words that begin with it; what is typed without a space but consists of
  * several words, like an address, as these words in a row. Only letters and digits get into it, so that whatever is
- * typed is harmless; and a few words, each once, so that it is soon found.
+ * typed is harmless; and a few words, each once, and what would take long as whole words alone, so that it is soon found.
  *
+ * @param cost of a marked word; see search-cost.ts
  * @returns undefined when there is nothing in it to look for
  */
-export function searchQuery(typed: string, mark: string): SearchQuery | undefined {
+export function searchQuery(typed: string, mark: string, cost: SearchCost): SearchQuery | undefined {
   const phrases: Phrase[] = [];
   for (const part of typed.split(/\s+/)) {
     const words = wordsOf(part);
@@ -79,10 +83,32 @@ export function searchQuery(typed: string, mark: string): SearchQuery | undefine
   }
   const { sought, isShortened } = firstWords(withoutRepeated(phrases));
   if (sought.length === 0) return undefined;
-  const query = sought
+  const { affordable, isCoarse } = withinCost(sought, (word, isBeginning) => cost(mark + word, isBeginning));
+  const query = affordable
     .map(({ words, isBeginning }) => `"${marked(words, mark).trim()}"${isBeginning ? ' *' : ''}`)
     .join(' AND ');
-  return { query, isShortened };
+  return { query, isShortened, isCoarse };
+}
+
+/** What would cost too much by its whole words, each anywhere: those are looked for record by record, in no time. */
+function withinCost(
+  phrases: readonly Phrase[],
+  cost: SearchCost,
+): { affordable: Phrase[]; isCoarse: boolean } {
+  let left = MOST_COST;
+  const affordable = phrases.flatMap((phrase) => {
+    const taken = phraseCost(phrase, cost);
+    if (taken > left) return phrase.words.map((word) => ({ words: [word], isBeginning: false }));
+    left -= taken;
+    return [phrase];
+  });
+  const isCoarse = affordable.some((phrase) => !phrases.includes(phrase));
+  return { affordable: withoutRepeated(affordable), isCoarse };
+}
+
+function phraseCost({ words, isBeginning }: Phrase, cost: SearchCost): number {
+  if (words.length === 1 && !isBeginning) return 0;
+  return words.reduce((sum, word, at) => sum + cost(word, isBeginning && at === words.length - 1), 0);
 }
 
 /** Without what is there anyway wherever another one is: the same, or one that begins with it. */

@@ -96,7 +96,7 @@ test('no query of the dashboard, the sync or the upkeep goes through a whole tab
       .execute(db);
     for (const { detail } of rows) {
       if (
-        /^SCAN (?!search VIRTUAL|json_each|\d+-ROW VALUES|(\d+ )?CONSTANT ROWS?|fresh|\(subquery)|TEMP B-TREE/.test(
+        /^SCAN (?!search VIRTUAL|json_each|\d+-ROW VALUES|(\d+ )?CONSTANT ROWS?|fresh|segments|\(subquery)|TEMP B-TREE/.test(
           detail,
         )
       )

@@ -141,6 +141,7 @@ test('another instance or another resource has none of them', async () => {
     hasMore: false,
     pending: 0,
     isShortened: false,
+    isCoarse: false,
   });
   expect(await records.browse(claim.instanceId, 'conversations', options)).toEqual({
     records: [],
@@ -148,6 +149,7 @@ test('another instance or another resource has none of them', async () => {
     hasMore: false,
     pending: 0,
     isShortened: false,
+    isCoarse: false,
   });
   expect(await records.find(stranger, 'contacts', 'a')).toBeUndefined();
   expect(await collect(records.stream(stranger, 'contacts'))).toEqual([]);

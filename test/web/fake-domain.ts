@@ -21,7 +21,7 @@ export class FakeDomain {
   /** Awaited in the middle of an install, so that two can meet. */
   exchange: () => Promise<void> = async () => {};
   /** What else the browsing of records answers. */
-  counts = { hasMore: false, pending: 0, isShortened: false };
+  counts = { hasMore: false, pending: 0, isShortened: false, isCoarse: false };
   #states = 0;
   readonly #generations = new Map<string, number>();
 

@@ -58,13 +58,25 @@ describe('browsing', () => {
     fill(120);
     const page = async (query: string) => (await browser.get(`/instances/ins_1/contacts${query}`)).body;
     expect(await page('?q=Person')).not.toContain('searchable');
-    web.domain.counts = { hasMore: true, pending: 1_234, isShortened: false };
+    web.domain.counts = { hasMore: true, pending: 1_234, isShortened: false, isCoarse: false };
     expect(await page('?q=Person')).toContain('more than 120 records');
     expect(await page('?q=Person')).toContain('1,234 newly copied or changed records are not searchable yet');
     expect(await page('')).not.toContain('searchable');
-    web.domain.counts = { hasMore: false, pending: 1, isShortened: true };
+    web.domain.counts = { hasMore: false, pending: 1, isShortened: true, isCoarse: false };
     expect(await page('?q=nothing')).toContain('1 newly copied or changed record is not searchable yet');
     expect(await page('?q=many+words')).toContain('Only the first 8 words are looked for');
+  });
+
+  it('says when only whole words were looked for, and what helps', async () => {
+    fill(3);
+    const page = async (query: string) => (await browser.get(`/instances/ins_1/contacts${query}`)).body;
+    expect(await page('?q=pe')).not.toContain('whole words');
+    expect(await page('?q=zz')).toContain('Try fewer or shorter ones');
+    web.domain.counts = { hasMore: false, pending: 0, isShortened: false, isCoarse: true };
+    expect(await page('?q=pe')).toContain(
+      'only whole words were looked for, in any order. Type more letters',
+    );
+    expect(await page('?q=zz')).not.toContain('shorter ones');
   });
 
   it.each(['page=-1', 'page=x', 'page=1&page=2', 'q[]=x', 'page=99999999999999999999'])(

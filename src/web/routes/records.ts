@@ -88,6 +88,7 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
       pendingText: found.pending === 0 ? null : formatNumber(found.pending),
       pending: found.pending,
       pages: pageLinks(base, { search, page }, last),
+      isCoarse: found.isCoarse,
       soughtText: found.isShortened ? formatNumber(MOST_SOUGHT) : null,
     });
   }
