@@ -6,7 +6,7 @@ import type { Logger } from '../src/runtime/logging.ts';
 import type { RunKey } from '../src/store/runs.ts';
 import { isSyncJobData, type SyncJobData } from './queues.ts';
 
-/** How often a worker looks for processes that died, in milliseconds. */
+/** How often a worker looks for processes that died, and tries to be seen itself until it is, in milliseconds. */
 const LOOK_EVERY_MS = 2_000;
 
 /** How long the lock of a job may be ours that has none any more, in milliseconds. */
@@ -51,15 +51,28 @@ export function takeOverFromDead(
       if (held.length === 0) logger.info({ process: processId }, 'a worker died: it holds no job any more');
       else logger.info({ process: processId, jobs: held.length }, 'a worker died: its jobs go on');
     });
-  const run = async () => {
+  let hasTrouble = false;
+  const enter = async () => {
     try {
       await processes.enter();
+      if (hasTrouble) logger.info('this worker is seen by the others now');
+      return true;
     } catch (error) {
-      logger.warn({ err: error }, 'workers that die will be noticed late: their files cannot be kept');
-      return;
+      if (!hasTrouble)
+        logger.warn(
+          { err: error },
+          'workers that die will be noticed late: their files cannot be kept, trying on',
+        );
+      hasTrouble = true;
+      return false;
     }
+  };
+  const run = async () => {
+    let isIn = false;
     while (!signal.aborted) {
-      await look().catch((error) => logger.warn({ err: error }, 'dead workers could not be looked for'));
+      isIn ||= await enter();
+      if (isIn)
+        await look().catch((error) => logger.warn({ err: error }, 'dead workers could not be looked for'));
       await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
     }
   };

@@ -1,7 +1,10 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Worker } from 'bullmq';
 import { afterAll, expect, it } from 'vitest';
 import { createQueues, QUEUE } from '../../jobs/queues.ts';
 import { takeOverFromDead } from '../../jobs/take-over.ts';
+import { countWorkers } from '../../src/runtime/living-workers.ts';
 import { Presence } from '../../src/runtime/presence.ts';
 import { createRedis } from '../../src/runtime/redis.ts';
 import type { RunKey } from '../../src/store/runs.ts';
@@ -9,6 +12,7 @@ import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { testLogger } from '../support/test-logger.ts';
 import { startTestRedis } from '../support/test-redis.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const { logger } = testLogger();
 const { url } = await startTestRedis();
@@ -71,4 +75,21 @@ it('gives the jobs of a dead process back, also those whose lock ran out, and no
   expect(before).toEqual(['active', 'active', 'active']);
   expect(await states()).toEqual(['waiting', 'waiting', 'active']);
   expect(await redis.get(`bull:sync:${others}:lock`)).toBe('alive:1');
+});
+
+it('is seen as soon as its file can be written, though that failed at its start', async () => {
+  const dir = join(tempDir(), 'workers');
+  writeFileSync(dir, 'in the way');
+  const { logger, lines } = testLogger();
+  const processes = new Presence(dir, 'one');
+  const end = takeOverFromDead({ processes, redis, onAbandoned: async () => {} }, queues.sync, logger);
+  await waitFor(() => lines.some(({ msg }) => msg?.includes('trying on')));
+  rmSync(dir);
+  await waitFor(() => countWorkers(dir) === 1);
+  await end();
+  expect(lines.map(({ level, msg }) => `${level}: ${msg}`)).toEqual([
+    'warn: workers that die will be noticed late: their files cannot be kept, trying on',
+    'info: this worker is seen by the others now',
+  ]);
+  expect(countWorkers(dir)).toBe(0);
 });
