@@ -28,6 +28,9 @@ export interface Queues {
    * @returns how many
    */
   bringForward(moment: number): Promise<number>;
+  /** How many sync jobs wait for a place in a worker, are in one, and wait for their time. */
+  syncCounts(): Promise<{ waiting: number; active: number; delayed: number }>;
+  /** Of both queues, by the states that they have in Redis. */
   counts(): Promise<{ name: string; counts: Record<string, number> }[]>;
   close(): Promise<void>;
 }
@@ -59,6 +62,12 @@ export function createQueues(connection: Redis, logger: Logger): Queues {
       if (options.hurry) await Promise.all(runs.map((run) => hurry(sync, run)));
     },
     bringForward: (moment) => bringForward(sync, connection, moment),
+    async syncCounts() {
+      // Those that have given way have a priority, see give-way.ts, and wait in a place of their own.
+      const counts = await sync.getJobCounts('waiting', 'prioritized', 'active', 'delayed');
+      const { waiting = 0, prioritized = 0, active = 0, delayed = 0 } = counts;
+      return { waiting: waiting + prioritized, active, delayed };
+    },
     counts: () =>
       Promise.all(
         [sync, upkeep].map(async (queue) => ({ name: queue.name, counts: await queue.getJobCounts() })),

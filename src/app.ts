@@ -100,7 +100,7 @@ export async function createApp(
   const workersWatch = watchWorkers(presenceDir(config));
   const metrics = createMetrics({
     store: () => collectFigures({ db, clock, resources: RESOURCES }),
-    jobs: () => queues.sync.getJobCounts('waiting', 'active', 'delayed'),
+    jobs: queues.syncCounts,
     workers: workersWatch.count,
     answers: () => memory.bytes,
   });

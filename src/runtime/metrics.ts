@@ -63,10 +63,10 @@ export function createMetrics(figures: FigureSources) {
       buckets: WAIT_BUCKETS_S,
       registers,
     }),
-    /** How long jobs of new runs waited for a place in a worker, in seconds. */
+    /** How long jobs of new runs waited for their first place in a worker, in seconds. */
     jobWaitSeconds: new Histogram({
       name: 'sync_job_wait_seconds',
-      help: 'How long the job of a new run waited for a place in a worker.',
+      help: 'How long the job of a new run waited for its first place in a worker.',
       buckets: WAIT_BUCKETS_S,
       registers,
     }),

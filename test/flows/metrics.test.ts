@@ -1,4 +1,8 @@
+import { Worker } from 'bullmq';
+import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
+import { giveWay } from '../../jobs/give-way.ts';
+import { QUEUE } from '../../jobs/queues.ts';
 import { install, isSynced, waitForStatus } from '../support/install.ts';
 import { startTestApp } from '../support/test-app.ts';
 
@@ -41,4 +45,27 @@ test('what a run did, waited and was refused stands in the metrics', async () =>
   expect(daysLeft).toBeGreaterThan(180);
   expect(daysLeft).toBeLessThan(185);
   expect(value('figures_read')).toBe(1);
+});
+
+test('jobs that have given way wait for a place like those of new runs', async () => {
+  const { app, redisUrl, session } = await startTestApp({ workers: false });
+  const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
+  const worker = new Worker(QUEUE.sync, null, { connection, autorun: false });
+  const install = (...companies: string[]) =>
+    app.queues.enqueue(companies.map((instanceId) => ({ instanceId, resource: 'contacts' })));
+  await install('begun', 'at work');
+  const begun = await worker.getNextJob('token', { block: false });
+  if (begun === undefined) throw new Error('no job waits for a place');
+  await expect(giveWay(begun, 'token', { kind: 'yield', pages: 25 })).rejects.toThrow();
+  await worker.getNextJob('token', { block: false });
+  await install('new');
+
+  const { body } = await session().get('/metrics');
+  expect(body.split('\n').filter((line) => line.startsWith('sync_jobs{'))).toEqual([
+    'sync_jobs{state="waiting"} 2',
+    'sync_jobs{state="active"} 1',
+    'sync_jobs{state="delayed"} 0',
+  ]);
+  await worker.close(true);
+  connection.disconnect();
 });
