@@ -225,6 +225,20 @@ test('of parked batches that have to wait, a slice tries one, and notes when it 
   expect((await store.parked.nextDue(claim, NOW + 5 * MINUTE_MS))?.created).toEqual(['{"id":"b"}']);
 });
 
+test('a call of the service waits for a parked batch as long as for a page, for one of the next page through many windows', async () => {
+  const { claim, parts, work, read } = await newRun(async (_batch, { service }) => void service);
+  const waits: (number | undefined)[] = [];
+  parts.serviceFor = ({ maxWaitMs }) => {
+    waits.push(maxWaitMs);
+    return {} as ReturnType<SyncParts['serviceFor']>;
+  };
+  expect(await tellOwnLogic(parts, work, await read(), BATCH, context)).toBe(undefined);
+  await park(claim, ['a']);
+  const run = { ...(await read()), started_at: NOW };
+  expect(await retryParked(parts, work, run, () => false, context)).toBe(false);
+  expect(waits).toEqual([10 * MINUTE_MS, 2 * MINUTE_MS]);
+});
+
 test('a parked batch that is told late, when another worker has the run, leaves its records in doubt', async () => {
   for (const end of [async () => undefined, () => Promise.reject(new Error('Not now.'))]) {
     const { claim, parts, work, read } = await newRun(async () => {
