@@ -94,7 +94,7 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
       memory.take(this.#bytes - this.#counted);
       this.#counted = this.#bytes;
     } else if (this.#large === undefined) {
-      const whole = Number(this.#headers['content-length'] ?? LARGEST_BODY_BYTES);
+      const whole = Number(this.#headers['content-length']) || LARGEST_BODY_BYTES;
       this.#large = { bytes: whole, goOn: () => this.#goOn(whole) };
       if (memory.enter(this.#large)) this.#goOn(whole);
       else this.#pause();

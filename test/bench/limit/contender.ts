@@ -18,7 +18,7 @@ export interface Contender {
   killInWindow: number;
   /** Starts its processes, which wait then. */
   prepare(): Promise<void>;
-  /** Sends the request of its own with which a company's window opens, if it has one to send before the work. */
+  /** What comes before the work, and opens a company's window by a request of its own; without it another app opens it. */
   open?(track: Track): Promise<void>;
   go(): Promise<void>;
   /** Kills every process by SIGKILL and starts others at once. Resolves when they are up. */

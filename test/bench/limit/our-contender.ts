@@ -13,6 +13,7 @@ export class OurContender implements Contender {
   readonly #app: BenchApp;
   readonly #count: number;
   readonly #cpu = new CpuMeter();
+  readonly #instances = new Map<Track, string>();
   #workers: WorkerProcess[] = [];
 
   constructor(app: BenchApp, tracks: readonly Track[], workers: number) {
@@ -25,16 +26,16 @@ export class OurContender implements Contender {
     this.#workers = await this.#start();
   }
 
-  /** What an install asks just before the sync begins. */
-  open({ company, grant }: Track): Promise<void> {
-    return this.#app.identify(company, grant);
+  /** The install, which asks whose token it is just before the sync begins. */
+  async open(track: Track): Promise<void> {
+    const { company, grant } = track;
+    this.#instances.set(track, await this.#app.install(company, grant));
+    await this.#app.identify(company, grant);
   }
 
   async go(): Promise<void> {
     for (const { pid } of this.#workers) this.#cpu.watch(pid);
-    await Promise.all(
-      this.tracks.map(async ({ company, grant }) => this.#app.sync(await this.#app.install(company, grant))),
-    );
+    await Promise.all([...this.#instances.values()].map((id) => this.#app.sync(id)));
   }
 
   async killAndRestart(): Promise<void> {
