@@ -31,7 +31,7 @@ export const scale: Bench = async (write, rows) => {
     write(`companies at once in one worker process, ${latencyMs === 0 ? 'no latency' : `${latencyMs} ms of latency`}
 Ratio: the limit of the smallest size is ${LOAD} of what the loop does.
 Shares of the limit: of the smallest size, from the service's journal, gaps between windows counted; beyond what the core can do, of an even share of what it did by the end.
-A small company: from its install to the end of its first sync, of five pages; the middle one of three.
+A small company: from its install to the end of its first sync, of five pages; the middle one of seven.
 Its pages read: by a plain client of its own, directly afterwards, which does nothing with them; what the service alone takes.
 
 ${table(lines)}

@@ -45,7 +45,7 @@ export interface Arrival {
 }
 
 const SMALL = { contacts: 450, conversations: 0 };
-const ARRIVALS = 3;
+const ARRIVALS = 7;
 /** Not counted: the start of everything, and a window's first minute has all companies begin at the same time. */
 const FULL_RAMP_MS = 10_000;
 const FULL_MEASURED_MS = 50_000;
