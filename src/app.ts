@@ -281,6 +281,7 @@ export async function createApp(
     },
     async close() {
       for (const end of endWatches) end();
+      await tokens.close();
       store.close();
       workersWatch.close();
       metrics.close();

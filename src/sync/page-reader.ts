@@ -4,7 +4,7 @@ import { rejectedAgain, ServiceError } from '../client/errors.ts';
 import { PageChain } from '../client/page-chain.ts';
 import type { AnsweredPage, ReadPage } from '../client/service-api.ts';
 import type { Run } from '../store/runs.ts';
-import type { HeldToken } from '../tokens/tokens.ts';
+import type { HeldToken } from '../tokens/tokens-types.ts';
 import type { SliceContext, SliceWork, SyncParts } from './slice-parts.ts';
 
 /** Waits up to this long are sat out, in milliseconds; longer ones free the worker's place. */

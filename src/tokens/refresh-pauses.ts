@@ -3,7 +3,7 @@ import { type Remedy, ServiceError } from '../client/errors.ts';
 import { backoffMs } from '../client/retry-timing.ts';
 
 /** What a pause is after. */
-export type PauseKind = keyof typeof PAUSES;
+export type PauseKind = keyof typeof PAUSES | 'unwritten';
 
 /**
  * Pauses grow with each failure that follows another within `forgetMs`; all in milliseconds.
@@ -15,6 +15,9 @@ const PAUSES = {
   trouble: { firstMs: 500, longestMs: 5 * 60_000, forgetMs: 60 * 60_000 },
   rejection: { firstMs: 30_000, longestMs: 60 * 60_000, forgetMs: 3 * 60 * 60_000 },
 } as const;
+
+/** How long one process is waited for that has said nothing since, in milliseconds: longer than a try of its takes. */
+const HELD_MS = 15_000;
 
 /** A wait that the service has asked for is made longer by up to this part, or all who were told would come at once. */
 const JITTER = 0.1;
@@ -52,7 +55,7 @@ export class RefreshPauses {
   }
 
   /** Begins a pause: longer than the one before, and as long as the service wants at the least. */
-  async begin(kind: PauseKind, instanceId: string, failure: ServiceError): Promise<void> {
+  async begin(kind: keyof typeof PAUSES, instanceId: string, failure: ServiceError): Promise<void> {
     const { forgetMs, ...steps } = PAUSES[kind];
     const { remedy, message, status, retryAfterMs } = failure;
     const askedMs = retryAfterMs === undefined ? 0 : longerBy(this.#random() * JITTER, retryAfterMs);
@@ -65,6 +68,13 @@ export class RefreshPauses {
       .pexpire(counter, forgetMs)
       .set(pauseKey(kind, instanceId), JSON.stringify(reason), 'PX', pauseMs)
       .exec();
+  }
+
+  /** Has all wait for what one process tries again and again, as long as it says so. */
+  async hold(kind: 'unwritten', instanceId: string, failure: ServiceError): Promise<void> {
+    const { remedy, message, status } = failure;
+    const reason: Reason = { remedy, message, status, isAskedFor: false };
+    await this.#redis.set(pauseKey(kind, instanceId), JSON.stringify(reason), 'PX', HELD_MS);
   }
 
   /** Forgets pauses and failures: all is well. */

@@ -1,16 +1,14 @@
 import { rejectedAgain, ServiceError } from '../client/errors.ts';
-import type { ServiceClock } from '../client/service-clock.ts';
-import type { InstanceStore } from '../store/instances.ts';
-import type { ReadTokens, TokenRow, TokenStore } from '../store/tokens.ts';
+import type { ReadTokens, TokenRow } from '../store/tokens.ts';
 import { EarlyRefreshes } from './early-refreshes.ts';
 import { needsRefresh } from './expiry.ts';
 import { checkTriedKey, endNotice, explainMissingKey } from './key-checks.ts';
-import type { RedisLock } from './lock.ts';
-import type { Grant, OAuthClient } from './oauth-client.ts';
+import type { Grant } from './oauth-client.ts';
 import { refreshFailure } from './refresh-failure.ts';
-import type { RefreshPauses } from './refresh-pauses.ts';
 import { keptStamps, newStamps } from './rotation-stamps.ts';
-import { type Vault, VaultError } from './vault.ts';
+import type { HeldToken, NewInstance, TokensParts } from './tokens-types.ts';
+import { UnwrittenGrants } from './unwritten-grants.ts';
+import { VaultError } from './vault.ts';
 
 /** How long a refresh may hold its lock, in milliseconds: longer than a token request may take, without questions about the time. */
 const LOCK_MS = 35_000;
@@ -31,38 +29,10 @@ interface Received {
   readVersion: number;
 }
 
-/** What the tokens of all instances are kept with. */
-export interface TokensParts {
-  oauth: OAuthClient;
-  store: TokenStore;
-  instances: InstanceStore;
-  vault: Vault;
-  lock: RedisLock;
-  pauses: RefreshPauses;
-  /** The token route's: the time that lifetimes are told and counted in. */
-  clock: ServiceClock;
-  /** Told of every refresh: what came of it. */
-  onRefresh?: (event: {
-    instanceId: string;
-    outcome: 'refreshed' | 'rotated' | 'failed' | 'rejected';
-  }) => void;
-}
-
-/** An access token, and whether it is to be renewed before the next request. */
-export interface HeldToken {
-  text: string;
-  isDue(): boolean;
-}
-
-/** An instance as an install makes it, or finds it again. */
-export interface NewInstance {
-  id: string;
-  /** The service's id of the company; null when the service does not tell. */
-  companyId: string | null;
-  name: string;
-  /** When the grant came: milliseconds since 1970, local clock. */
-  installedAt: number;
-}
+const NOT_WRITTEN = new ServiceError(
+  'wait',
+  'A new access token has come, but the app cannot write it yet: its database is in trouble. It tries on by itself.',
+);
 
 /**
  * The tokens of every instance (States, "Token lifecycle").
@@ -78,13 +48,13 @@ export interface NewInstance {
  * keeps a late holder from overwriting a newer grant is the version that every write is checked against.
  *
  * One that fails is followed by a pause, which grows from failure to failure; one that was refused by none: nobody asks
- * again until there is a new authorization. A grant that came and could not be written is kept by this process, and
- * written before anybody asks for another: the service may have ended the refresh token before it.
+ * again until there is a new authorization. A grant that came and could not be written is kept by this process, which
+ * tries on, and nobody asks for another meanwhile: the service may have ended the refresh token before it.
  */
 export class Tokens {
   readonly #parts: TokensParts;
   readonly #running = new Map<string, Promise<string>>();
-  readonly #unwritten = new Map<string, Received>();
+  readonly #unwritten = new UnwrittenGrants<Received>((id, version) => this.#writeLate(id, version));
   readonly #early: EarlyRefreshes;
 
   constructor(parts: TokensParts) {
@@ -114,7 +84,7 @@ export class Tokens {
     );
     if (!isStored) return;
     // They were about the grant before. What Redis does not forget now, ends by itself.
-    await pauses.end(['trouble', 'rejection'], instance.id).catch(() => undefined);
+    await pauses.end(['trouble', 'rejection', 'unwritten'], instance.id).catch(() => undefined);
   }
 
   /**
@@ -158,6 +128,11 @@ export class Tokens {
     await this.#refreshOnce(instanceId, version, 'rotation');
   }
 
+  /** Writes what has come and could not be written yet, if that is possible by now. */
+  close(): Promise<void> {
+    return this.#unwritten.close();
+  }
+
   #refreshOnce(instanceId: string, readVersion: number, reason: RefreshReason): Promise<string> {
     const running = this.#running.get(instanceId);
     if (running !== undefined) return running;
@@ -173,20 +148,41 @@ export class Tokens {
     const current = await this.#open(row);
     if (row.version !== readVersion) return current.accessToken;
 
-    let received = this.#unwritten.get(instanceId);
-    if (received?.readVersion !== row.version) {
+    let received = this.#unwritten.find(instanceId, row.version);
+    if (received === undefined) {
       const asked = await this.#ask(row, current.refreshToken, reason);
       if (typeof asked === 'string') return asked;
       received = asked;
     }
-    this.#unwritten.set(instanceId, received);
-    const rotated = await this.#write(row, current.refreshToken, received);
-    this.#unwritten.delete(instanceId);
+    this.#unwritten.keep(instanceId, received);
+    const rotated = await this.#write(row, current.refreshToken, received).catch((error) =>
+      this.#notWritten(instanceId, error),
+    );
+    await this.#written(instanceId);
     const { accessToken, accessExpiresAt, grantedAt } = received.grant;
     if (reason === 'due') this.#early.note(instanceId, accessExpiresAt - grantedAt);
     if (rotated === undefined) return (await this.#open(await this.#find(instanceId))).accessToken;
     this.#parts.onRefresh?.({ instanceId, outcome: rotated ? 'rotated' : 'refreshed' });
     return accessToken;
+  }
+
+  /** The other processes are told to wait for this one. */
+  async #notWritten(instanceId: string, error: unknown): Promise<never> {
+    this.#unwritten.tryOn(instanceId);
+    await this.#parts.pauses.hold('unwritten', instanceId, NOT_WRITTEN).catch(() => undefined);
+    throw error;
+  }
+
+  async #written(instanceId: string): Promise<void> {
+    if (this.#unwritten.forget(instanceId)) {
+      await this.#parts.pauses.end(['unwritten'], instanceId).catch(() => undefined);
+    }
+  }
+
+  /** Writes what could not be written when it came, unless it is about tokens that are not there any more. */
+  async #writeLate(instanceId: string, readVersion: number): Promise<void> {
+    if ((await this.#parts.store.find(instanceId))?.version !== readVersion) return;
+    await this.#refreshOnce(instanceId, readVersion, 'rotation');
   }
 
   /** Asks the service. @returns what it has granted; or the access token that a sibling has stored meanwhile */
@@ -197,6 +193,7 @@ export class Tokens {
     if ((await instances.find(instanceId))?.status === 'needs_reauthorization') {
       throw new ServiceError('reauthorize', 'The app has to be authorized again.');
     }
+    await pauses.check('unwritten', instanceId);
     await pauses.check('trouble', instanceId);
     if (reason === 'rejected') await pauses.check('rejection', instanceId);
     let grant: Grant;

@@ -11,7 +11,8 @@ import { TokenStore } from '../../src/store/tokens.ts';
 import { RedisLock } from '../../src/tokens/lock.ts';
 import { OAuthClient } from '../../src/tokens/oauth-client.ts';
 import { RefreshPauses } from '../../src/tokens/refresh-pauses.ts';
-import { Tokens, type TokensParts } from '../../src/tokens/tokens.ts';
+import { Tokens } from '../../src/tokens/tokens.ts';
+import type { TokensParts } from '../../src/tokens/tokens-types.ts';
 import { Vault } from '../../src/tokens/vault.ts';
 import { migrateFurther } from '../store/migrate-further.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -179,18 +180,12 @@ test('if the new grant cannot be written, nobody gets its access token', async (
 
 test('a new grant that could not be written is written by the next who wants a token; the service is not asked again', async () => {
   server.answerRefreshes({ rotating: true });
-  let isFull = true;
-  const filling = new (class extends TokenStore {
-    override async replace(...args: Parameters<TokenStore['replace']>): Promise<boolean> {
-      if (isFull) throw new Error('disk full');
-      return super.replace(...args);
-    }
-  })(db);
+  const { disk, filling } = fillingStore();
   const process = newProcess({ store: filling });
   await expect(process.accessToken(id, 'at-0')).rejects.toThrow('disk full');
   now += 10 * 60_000;
   await expect(process.rotate(id)).rejects.toThrow('disk full');
-  isFull = false;
+  disk.isFull = false;
   expect(await process.accessToken(id, 'at-0')).toBe('at-1');
   expect(server.requests.length).toBe(1);
   // Its lives count from when it was granted, not from when it was written.
@@ -203,6 +198,42 @@ test('a new grant that could not be written is written by the next who wants a t
   });
   await process.rotate(id);
   expect(await process.accessToken(id)).toBe('at-2');
+});
+
+/** A store whose disk is full until it is told otherwise. */
+function fillingStore() {
+  const disk = { isFull: true };
+  const filling = new (class extends TokenStore {
+    override async replace(...args: Parameters<TokenStore['replace']>): Promise<boolean> {
+      if (disk.isFull) throw new Error('disk full');
+      return super.replace(...args);
+    }
+  })(db);
+  return { disk, filling };
+}
+
+test('a new grant that could not be written is written by its process as soon as it can be; no other asks the service meanwhile', async () => {
+  server.answerRefreshes({ rotating: true });
+  const { disk, filling } = fillingStore();
+  await expect(newProcess({ store: filling }).rotate(id)).rejects.toThrow('disk full');
+  const sibling = newProcess();
+  await expect(sibling.rotate(id)).rejects.toMatchObject({ remedy: 'wait', message: /cannot write it yet/ });
+  disk.isFull = false;
+  await waitFor(async () => (await stored()).access === 'at-1');
+  expect(await stored()).toMatchObject({ refresh: 'rt-1', rotations: 1 });
+  expect(server.requests.length).toBe(1);
+  await waitFor(async () => (await sibling.rotate(id).catch(() => 'waits')) === undefined);
+  expect(server.requests.length).toBe(2);
+});
+
+test('a new grant that could not be written is written at the end of its process, if it can be by then', async () => {
+  server.answerRefreshes({ rotating: true });
+  const { disk, filling } = fillingStore();
+  const process = newProcess({ store: filling });
+  await expect(process.rotate(id)).rejects.toThrow('disk full');
+  disk.isFull = false;
+  await process.close();
+  expect(await stored()).toMatchObject({ access: 'at-1', refresh: 'rt-1' });
 });
 
 test('a grant that could not be written does not come back over an install', async () => {

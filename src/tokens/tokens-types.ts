@@ -1,0 +1,40 @@
+import type { ServiceClock } from '../client/service-clock.ts';
+import type { InstanceStore } from '../store/instances.ts';
+import type { TokenStore } from '../store/tokens.ts';
+import type { RedisLock } from './lock.ts';
+import type { OAuthClient } from './oauth-client.ts';
+import type { RefreshPauses } from './refresh-pauses.ts';
+import type { Vault } from './vault.ts';
+
+/** What the tokens of all instances are kept with. */
+export interface TokensParts {
+  oauth: OAuthClient;
+  store: TokenStore;
+  instances: InstanceStore;
+  vault: Vault;
+  lock: RedisLock;
+  pauses: RefreshPauses;
+  /** The token route's: the time that lifetimes are told and counted in. */
+  clock: ServiceClock;
+  /** Told of every refresh: what came of it. */
+  onRefresh?: (event: {
+    instanceId: string;
+    outcome: 'refreshed' | 'rotated' | 'failed' | 'rejected';
+  }) => void;
+}
+
+/** An access token, and whether it is to be renewed before the next request. */
+export interface HeldToken {
+  text: string;
+  isDue(): boolean;
+}
+
+/** An instance as an install makes it, or finds it again. */
+export interface NewInstance {
+  id: string;
+  /** The service's id of the company; null when the service does not tell. */
+  companyId: string | null;
+  name: string;
+  /** When the grant came: milliseconds since 1970, local clock. */
+  installedAt: number;
+}
