@@ -107,8 +107,9 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
     this.#controller?.pause();
   }
 
-  /** It is counted as a large one from now on. */
+  /** It is counted as a large one from now on; what it lacks then is the service's. */
   #goOn(whole: number): void {
+    this.#hasWaited = false;
     this.#parts.memory.give(this.#counted);
     this.#counted = whole;
     this.#controller?.resume();

@@ -13,6 +13,8 @@ const BEYOND_ASCII = /[^\0-\x7f]/;
 export interface ListPage {
   /** Address of the next page; null, and only null, is the end. */
   next: string | null;
+  /** How much of memory it keeps until it is read, in bytes. */
+  keptBytes: number;
   /** @throws ServiceError to wait on, when the body is no such page after all */
   read(): PageItems;
 }
@@ -44,7 +46,8 @@ export function readListPage(body: Buffer): ListPage {
   checkCount(outline?.count);
   const { next } = fieldsOf(outline?.pagination && readJson(outline.pagination, 'a page'));
   checkNext(next);
-  return { next, read: () => readItems(bytes, outline?.texts() ?? []) };
+  const keptBytes = bytes === body ? body.length : body.length + bytes.length;
+  return { next, keptBytes, read: () => readItems(bytes, outline?.texts() ?? []) };
 }
 
 /**

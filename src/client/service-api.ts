@@ -96,7 +96,7 @@ export class ServiceApi {
   ): Promise<{ page: AnsweredPage; admission: Admission | undefined }> {
     const { transport, givesSecretAway } = this.#parts;
     const read = ({ bytes }: HttpAnswer) => {
-      const { next, read: readItems } = readListPage(bytes);
+      const { next, keptBytes, read: readItems } = readListPage(bytes);
       if (next !== null) refuseSecrets(next, accessToken, givesSecretAway);
       const page: AnsweredPage = {
         next,
@@ -105,7 +105,7 @@ export class ServiceApi {
           return { next, items, texts, isSecret: secretIds({ items, bytes }, accessToken, givesSecretAway) };
         },
       };
-      accept?.(next, bytes.length);
+      accept?.(next, keptBytes);
       return { read: page, leadsOn: next !== null };
     };
     const request = { method: 'GET', url } as const;

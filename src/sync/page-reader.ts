@@ -151,8 +151,10 @@ export class PageReader {
       };
       for (let rejected: string | undefined; ; ) {
         const { text } = await this.#accessToken(rejected);
-        const permit = await this.#admit(pending);
+        // Its place is given back there from now on, whatever comes.
+        const first = pending;
         pending = undefined;
+        const permit = await this.#admit(first);
         if ('until' in permit) return permit;
         // Nothing is sent for an instance that was disconnected meanwhile; nor told or written, as the store sees to.
         if (!(await this.#isOurs(permit))) return { isLost: true };

@@ -101,6 +101,17 @@ test('an answer that gets no room in time says that this was the reason', async 
   expect((await ask('large/next')).bytes.length).toBe(MEGABYTE);
 });
 
+test('an answer that got its room, and then does not end, is the service’s failure', async () => {
+  const { memory, ask, settle } = newClient(1.5 * MEGABYTE, 2_000);
+  memory.take(MEGABYTE);
+  const answer = ask('open/late');
+  answer.catch(() => undefined);
+  await settle();
+  memory.give(MEGABYTE);
+  await expect(answer).rejects.toMatchObject({ remedy: 'wait', noRoom: false });
+  await expect(answer).rejects.toThrow('did not answer within');
+});
+
 test('when one that wants much gives up, those behind it that want less have room', async () => {
   const { memory } = newClient(3 * MEGABYTE);
   memory.take(MEGABYTE);

@@ -146,3 +146,11 @@ test('an error of the family stays itself; any other becomes trouble that may pa
   expect(wrapped.cause).toBe(cause);
   expect(toServiceError('a string').message).toContain('a string');
 });
+
+test('a page says how much of memory it keeps: more than came, where that is not UTF-8', () => {
+  const page = (name: string) =>
+    Buffer.from(`{"_results":[{"id":"a","name":"${name}"}],"_pagination":{"next":null}}`, 'latin1');
+  const [plain, odd] = [page('e'.repeat(1_000)), page('\xe9'.repeat(1_000))];
+  expect(readListPage(plain).keptBytes).toBe(plain.length);
+  expect(readListPage(odd).keptBytes).toBeGreaterThan(4 * 1_000);
+});
