@@ -237,6 +237,47 @@ test.each<[string, number, (instanceId: string) => Promise<void>]>([
   await records.finishRemoval(instanceId);
 });
 
+async function installAgain(instanceId: string): Promise<void> {
+  const instance = { id: instanceId, company_id: null, name: 'Company', installed_at: NOW + 1_000 };
+  const times = { access_expires_at: NOW, refresh_issued_at: NOW, refresh_due_at: NOW, refreshed_at: NOW };
+  await store.tokens.install(instance, { access_token: 'sealed', refresh_token: 'sealed', ...times });
+}
+
+test('a stream breaks off when the copy is removed, and another one has taken its places since', async () => {
+  const { instanceId } = await addPortions();
+  const seen: string[] = [];
+  const reading = async () => {
+    for await (const document of records.stream(instanceId, 'contacts')) {
+      seen.push(document);
+      if (seen.length !== 10) continue;
+      await store.removeCopy(instanceId);
+      await installAgain(instanceId);
+      const { claim } = await store.claimRun({ instanceId, resource: 'contacts' });
+      await store.write(
+        claim,
+        Array.from({ length: 1_200 }, (_, at) => `{"id":"new ${at}"}`),
+      );
+    }
+  };
+  await expect(reading()).rejects.toThrow(CopyRemovedError);
+  expect(seen.filter((document) => document.includes('new'))).toEqual([]);
+});
+
+test('a stream goes on over a new authorization, and over a disconnect that keeps the copy', async () => {
+  const { instanceId, size } = await addPortions();
+  let count = 0;
+  for await (const _document of records.stream(instanceId, 'contacts')) {
+    count++;
+    if (count === 10) await installAgain(instanceId);
+  }
+  expect(count).toBe(size);
+  for await (const _document of records.stream(instanceId, 'contacts')) {
+    count++;
+    if (count === size + 10) await store.tokens.disconnect(instanceId, { deleteData: false });
+  }
+  expect(count).toBe(2 * size);
+});
+
 test('a copy that is being removed is none any more for a stream that begins', async () => {
   const { instanceId } = await addPortions();
   await store.db.insertInto('removals').values({ instance_id: instanceId }).execute();
