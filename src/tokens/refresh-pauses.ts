@@ -3,7 +3,7 @@ import { type Remedy, ServiceError } from '../client/errors.ts';
 import { backoffMs } from '../client/retry-timing.ts';
 
 /** What a pause is after. */
-export type PauseKind = keyof typeof PAUSES | 'unwritten';
+type PauseKind = keyof typeof PAUSES | 'unwritten';
 
 /**
  * Pauses grow with each failure that follows another within `forgetMs`; all in milliseconds.

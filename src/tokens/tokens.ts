@@ -179,10 +179,14 @@ export class Tokens {
     }
   }
 
-  /** Writes what could not be written when it came, unless it is about tokens that are not there any more. */
+  /** Writes what could not be written when it came, if its tokens are there still. Others wait, however far it comes. */
   async #writeLate(instanceId: string, readVersion: number): Promise<void> {
-    if ((await this.#parts.store.find(instanceId))?.version !== readVersion) return;
-    await this.#refreshOnce(instanceId, readVersion, 'rotation');
+    try {
+      if ((await this.#parts.store.find(instanceId))?.version !== readVersion) return;
+      await this.#refreshOnce(instanceId, readVersion, 'rotation');
+    } catch (error) {
+      await this.#notWritten(instanceId, error);
+    }
   }
 
   /** Asks the service. @returns what it has granted; or the access token that a sibling has stored meanwhile */

@@ -15,7 +15,7 @@ export class UnwrittenGrants<Kept extends Received> {
   readonly #kept = new Map<string, Kept>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
 
-  /** @param write tries to write what is kept of an instance, and forgets it when that is done or in vain */
+  /** @param write tries to write what is kept of an instance; there is nothing to do where its tokens are others by now */
   constructor(write: (instanceId: string, readVersion: number) => Promise<unknown>) {
     this.#write = write;
   }
@@ -57,7 +57,7 @@ export class UnwrittenGrants<Kept extends Received> {
       // Others may have written a newer grant, which is as good.
       if (this.#kept.get(instanceId) === kept) this.forget(instanceId);
     } catch {
-      // Whoever asked for the grant was told why. It may be written later; not so if there is no instance any more.
+      // Whoever asked for the grant was told why.
       if (this.#kept.get(instanceId) === kept) this.tryOn(instanceId);
     }
   }

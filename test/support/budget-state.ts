@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 
 /** What tests know of the state that the budget's script keeps of a company; there is more in it. */
-export interface BudgetScriptState {
+interface BudgetScriptState {
   limit?: number;
   end?: number;
   blocked?: number;

@@ -52,10 +52,6 @@ export class RedisModel {
         return rest.map((field) => hash.get(field) ?? null);
       case 'HGETALL':
         return [...hash].flat();
-      case 'HSETNX':
-        if (hash.has(rest[0] ?? '')) return 0;
-        hash.set(rest[0] ?? '', rest[1] ?? '');
-        break;
       case 'HSET':
         if (rest.length === 0 || rest.length % 2 !== 0) throw new Error('HSET wants pairs');
         for (let index = 0; index < rest.length; index += 2)
