@@ -71,9 +71,10 @@ export class InDoubtStore {
   noteSeqsIfLost({ instanceId, resource, fence }: RunClaim, seqs: BatchSeqs): Promise<void> {
     const { lost, insertSeq } = this.#statements;
     return this.#db.writeAtOnce(() => {
-      if (lost.get({ instanceId, resource, fence }) === undefined) return;
-      for (const seq of [...seqs.created, ...seqs.deleted]) insertSeq.run(fence, 0, seq);
-      for (const seq of seqs.changed) insertSeq.run(fence, 1, seq);
+      const run = lost.get({ instanceId, resource, fence });
+      if (run === undefined) return;
+      for (const seq of [...seqs.created, ...seqs.deleted]) insertSeq.run(fence, 0, seq, run.list);
+      for (const seq of seqs.changed) insertSeq.run(fence, 1, seq, run.list);
     });
   }
 
@@ -136,8 +137,10 @@ function prepare(db: Database) {
         and (select status from instances where id = :instanceId) <> 'disconnected'`),
     insert: db.prepare<[list: number, id: string, fence: number, isKnown: number]>(`
       insert into in_doubt (list, id, fence, is_known) values (?, ?, ?, ?) ${again}`),
-    insertSeq: db.prepare<[fence: number, isKnown: number, seq: number]>(`
-      insert into in_doubt (list, id, fence, is_known) select list, id, ?, ? from records where seq = ? ${again}`),
+    // If the copy was removed meanwhile, another company's record may have the place by now.
+    insertSeq: db.prepare<[fence: number, isKnown: number, seq: number, list: number]>(`
+      insert into in_doubt (list, id, fence, is_known)
+      select list, id, ?, ? from records where seq = ? and list = ? ${again}`),
     all: db.prepare<[string, string], { id: string; is_known: number }>(
       `select id, min(is_known) as is_known from in_doubt where list = ${LIST_OF} group by id`,
     ),

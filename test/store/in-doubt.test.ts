@@ -165,6 +165,21 @@ test('what is in doubt outlasts a disconnect that keeps the copy, and goes with 
   expect(await other.compare(['{"id":"a"}'])).toEqual({ created: [0], changed: [] });
 });
 
+test('who tells a parked batch whose copy is removed meanwhile notes nothing of a record that has its place by now', async () => {
+  const { claim: other, compare } = await secondRun([]);
+  const { claim: old, key } = await secondRun(['{"id":"a"}']);
+  const seqs = await store.db.selectFrom('records').select('seq').orderBy('seq', 'desc').limit(1).execute();
+  await store.removeCopy(old.instanceId);
+  await store.addInstance(old.instanceId);
+  await store.claimRun({ instanceId: key.instance_id, resource: key.resource });
+  await store.write(other, ['{"id":"in its place"}'], { next });
+  expect(
+    await store.db.selectFrom('records').select('seq').where('id', '=', 'in its place').execute(),
+  ).toEqual(seqs);
+  await inDoubt.noteSeqsIfLost(old, { created: [], changed: seqs.map(({ seq }) => seq), deleted: [] });
+  expect(await compare(['{"id":"in its place"}'])).toEqual(untold);
+});
+
 test('ids in doubt are something that is kept of an instance', async () => {
   const { claim } = await store.claimRun();
   expect(await records.keepsAny(claim.instanceId)).toBe(false);

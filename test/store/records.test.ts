@@ -237,12 +237,6 @@ test.each<[string, number, (instanceId: string) => Promise<void>]>([
   await records.finishRemoval(instanceId);
 });
 
-async function installAgain(instanceId: string): Promise<void> {
-  const instance = { id: instanceId, company_id: null, name: 'Company', installed_at: NOW + 1_000 };
-  const times = { access_expires_at: NOW, refresh_issued_at: NOW, refresh_due_at: NOW, refreshed_at: NOW };
-  await store.tokens.install(instance, { access_token: 'sealed', refresh_token: 'sealed', ...times });
-}
-
 test('a stream breaks off when the copy is removed, and another one has taken its places since', async () => {
   const { instanceId } = await addPortions();
   const seen: string[] = [];
@@ -251,7 +245,7 @@ test('a stream breaks off when the copy is removed, and another one has taken it
       seen.push(document);
       if (seen.length !== 10) continue;
       await store.removeCopy(instanceId);
-      await installAgain(instanceId);
+      await store.addInstance(instanceId);
       const { claim } = await store.claimRun({ instanceId, resource: 'contacts' });
       await store.write(
         claim,
@@ -268,7 +262,7 @@ test('a stream goes on over a new authorization, and over a disconnect that keep
   let count = 0;
   for await (const _document of records.stream(instanceId, 'contacts')) {
     count++;
-    if (count === 10) await installAgain(instanceId);
+    if (count === 10) await store.addInstance(instanceId);
   }
   expect(count).toBe(size);
   for await (const _document of records.stream(instanceId, 'contacts')) {

@@ -29,8 +29,8 @@ export interface TestStore {
   parked: ParkedStore;
   inDoubt: InDoubtStore;
   quarantine: QuarantineStore;
-  /** Installs a company; answers its instance's id. */
-  addInstance(): Promise<string>;
+  /** Installs a new company, or one anew; answers its instance's id. */
+  addInstance(again?: string): Promise<string>;
   /** A run of a new instance (or of a given one), claimed by a worker. */
   claimRun(key?: RunKey): Promise<{ run: Run; claim: RunKey & { fence: number } }>;
   /** Writes a page of these documents, as texts. */
@@ -67,10 +67,11 @@ export async function openTestStore(path = `${tempDir()}/app.db`): Promise<TestS
   const deletions = new DeletionStore(db);
   const searchIndex = new SearchIndex(db);
   let count = 0;
-  const addInstance = async () => {
-    const id = `ins_${++count}`;
+  const addInstance = async (again?: string) => {
+    count += 1;
+    const id = again ?? `ins_${count}`;
     await tokens.install(
-      { id, company_id: `cmp_${count}`, name: `Company ${count}`, installed_at: NOW + count },
+      { id, company_id: id.replace('ins', 'cmp'), name: `Company ${count}`, installed_at: NOW + count },
       {
         access_token: 'sealed',
         refresh_token: 'sealed',
