@@ -49,7 +49,8 @@ try {
     for (const record of portion?.unreadable ?? []) parentPort?.postMessage(record);
     // In turns, as the queue may never be empty, and the instance of a removal waits.
     const hasRemoved = await removals.resume();
-    const isWorking = portion !== undefined || hasRemoved;
+    const hasMerged = portion === undefined && (await index.mergeParts());
+    const isWorking = portion !== undefined || hasRemoved || hasMerged;
     const percent = Atomics.load(cells, CELL.busyPercent);
     const times = PAUSES.find(({ from }) => percent >= from)?.times ?? 0;
     const [restMs, stepMs] = isWorking

@@ -30,8 +30,19 @@ export interface SearchIndexOptions {
   onEntry?: (place: number) => void;
 }
 
-/** The index grows by a part with each portion; so many pages of parts are merged with each. */
+/** So many words are written at a time, in UTF-16 units, however few records that are: for some ten milliseconds. */
+const WORDS_LENGTH = 512 * 1_024;
+
+/**
+ * The index grows by parts with each portion. Four of a size are merged into one, so each page is written again for each
+ * size: when that falls behind, SQLite merges a thousand parts at once, which takes seconds. So each portion merges as much as
+ * it has written, for as many sizes as there are in practice; what is left is done when the queue is empty.
+ */
+const MERGED_SIZES = 8;
+
+/** So many pages are merged in a transaction, in a millisecond or two; and so long are the words of a page. */
 const MERGED_PAGES = 16;
+const PAGE_LENGTH = 4_000;
 
 interface QueueRow {
   place: number;
@@ -61,6 +72,8 @@ export class SearchIndex {
   readonly #options: SearchIndexOptions;
   /** Where somebody else was quicker, or somebody got into trouble: it is looked behind it. */
   #after: number;
+  /** False when nothing was written since there was nothing to merge. */
+  #hasParts = true;
 
   constructor(db: Database, options: SearchIndexOptions = {}) {
     this.#db = db;
@@ -83,13 +96,36 @@ export class SearchIndex {
     const read = await this.#db.atOnce(() => this.#read(row, seqs.slice(0, limit)));
     const done = await this.#db.writeAtOnce(() => this.#write(row, read, seqs.slice(read.length)));
     this.#after = done.length === 0 ? row.place : (this.#options.behind ?? 0);
-    // In a transaction of its own, so that a page may come in between.
-    await this.#db.writeAtOnce(() => this.#statements.merge.run());
+    await this.#mergeAfter(read);
     const { list, instance_id: instanceId, resource } = row;
     const unreadable = done
       .filter(({ words }) => words === undefined)
       .map(({ seq }) => ({ instanceId, resource, list, seq }));
     return { records: done.length, unreadable };
+  }
+
+  /**
+   * Merges some pages of the index's parts, in a transaction of its own, so that pages of records may come in between.
+   *
+   * @returns false when there is nothing to merge
+   */
+  async mergeParts(): Promise<boolean> {
+    if (!this.#hasParts) return false;
+    const { merge, changes } = this.#statements;
+    // Beside the merging itself, which counts as one (https://sqlite.org/fts5.html, "The 'merge' Command").
+    this.#hasParts = await this.#db.writeAtOnce(() => {
+      const before = changes.get() ?? 0;
+      merge.run();
+      return (changes.get() ?? 0) - before > 1;
+    });
+    return this.#hasParts;
+  }
+
+  async #mergeAfter(written: ReadRecord[]): Promise<void> {
+    this.#hasParts = true;
+    const length = written.reduce((sum, { words }) => sum + (words?.length ?? 0), 0);
+    const times = (length * MERGED_SIZES) / (PAGE_LENGTH * MERGED_PAGES);
+    for (let left = Math.max(1, times); left > 0 && (await this.mergeParts()); left -= 1);
   }
 
   #next(): QueueRow | undefined {
@@ -102,15 +138,14 @@ export class SearchIndex {
     const mark = listMark(instance_id, resource);
     const read: ReadRecord[] = [];
     let length = 0;
+    let wordsLength = 0;
     for (const seq of seqs) {
-      if (length >= PORTION_LENGTH) break;
+      if (length >= PORTION_LENGTH || wordsLength >= WORDS_LENGTH) break;
       const found = this.#statements.record.get(seq, list);
-      read.push({
-        seq,
-        hash: found?.hash,
-        words: found === undefined ? '' : readWords(found.document, mark),
-      });
+      const words = found === undefined ? '' : readWords(found.document, mark);
+      read.push({ seq, hash: found?.hash, words });
       length += found?.document.length ?? 0;
+      wordsLength += words?.length ?? 0;
     }
     return read;
   }
@@ -166,6 +201,7 @@ function prepare(db: Database) {
       'insert or replace into search (rowid, words) values (?, ?)',
     ),
     merge: db.prepare<[]>(`insert into search (search, rank) values ('merge', ${MERGED_PAGES})`),
+    changes: db.prepare<[], number>('select total_changes()').pluck(),
     forget: db.prepare<[seq: number]>('delete from search where rowid = ?'),
   };
 }

@@ -50,6 +50,18 @@ test('what is in the log is copied into the database, though nobody closes it', 
   await end();
 });
 
+test('parts of the index that a process before has left are merged, though nothing comes', async () => {
+  const { store, lines, parts } = await start();
+  for (let rowid = 1; rowid <= 8; rowid++) {
+    await sql`insert into search (rowid, words) values (${rowid}, ${`word${rowid}`})`.execute(store.db);
+  }
+  expect(await store.countIndexParts()).toBe(8);
+  const end = keepIndex(parts);
+  await waitFor(async () => (await store.countIndexParts()) < 4);
+  await end();
+  expect(lines).toEqual([]);
+});
+
 test('a removal that broke off is finished', async () => {
   const { store, claim, write, parts } = await start();
   await write('1');

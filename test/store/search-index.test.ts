@@ -78,6 +78,26 @@ test('several that work on the queue at the same time do everything once', async
   expect(await search(claim.instanceId, 'shared')).toEqual({ total: 6, pending: 0 });
 });
 
+test('long records without a word in common are written few at a time, and merged as fast as they come', async () => {
+  await store.index();
+  const { claim } = await store.claimRun();
+  const wordsOf = (id: number) =>
+    Array.from({ length: 10_000 }, (_, at) => `${id}x${at.toString(36)}`).join(' ');
+  const documents = Array.from({ length: 40 }, (_, id) => JSON.stringify({ id, words: wordsOf(id) }));
+  await store.write(claim, documents, { next });
+  const portions: number[] = [];
+  for (;;) {
+    const portion = await index.indexPortion(documents.length);
+    if (portion === undefined) break;
+    portions.push(portion.records);
+    // Where they become too many, SQLite merges all at once, and nobody else can write for seconds.
+    expect(await store.countIndexParts()).toBeLessThan(12);
+  }
+  expect(Math.max(...portions)).toBeLessThan(6);
+  expect(portions.reduce((sum, records) => sum + records)).toBe(documents.length);
+  expect(await search(claim.instanceId, '7xaa')).toEqual({ total: 1, pending: 0 });
+});
+
 describe('a record that changes after it was read', () => {
   /** Lets something happen when a portion has read its records, and is about to write. */
   async function indexWhile(happens: () => Promise<unknown>) {

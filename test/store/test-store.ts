@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { afterAll } from 'vitest';
 import { readListPage } from '../../src/client/list-page.ts';
 import type { ReadPage } from '../../src/client/service-api.ts';
@@ -43,6 +44,8 @@ export interface TestStore {
   count(instanceId: string, resource: string): Promise<number>;
   /** Works off what the search index does not know yet. */
   index(): Promise<void>;
+  /** How many parts the search index consists of. */
+  countIndexParts(): Promise<number>;
   /** Disconnects an instance, and removes its copy. */
   removeCopy(instanceId: string): Promise<void>;
   /** Marks records as deleted, by their ids. */
@@ -123,6 +126,9 @@ export async function openTestStore(path = `${tempDir()}/app.db`): Promise<TestS
       while ((await searchIndex.indexPortion(1_000)) !== undefined) {
         // Until the queue is empty.
       }
+    },
+    async countIndexParts() {
+      return (await sql`select distinct segid from search_idx`.execute(db)).rows.length;
     },
     async removeCopy(instanceId) {
       await tokens.disconnect(instanceId, { deleteData: true });
