@@ -3,15 +3,15 @@ import type { ReadTokens, TokenRow } from '../store/tokens.ts';
 import { EarlyRefreshes } from './early-refreshes.ts';
 import { needsRefresh } from './expiry.ts';
 import { checkTriedKey, endNotice, explainMissingKey } from './key-checks.ts';
-import type { Grant } from './oauth-client.ts';
+import { type Grant, LONGEST_TOKEN_REQUEST_MS } from './oauth-client.ts';
 import { refreshFailure } from './refresh-failure.ts';
 import { keptStamps, newStamps } from './rotation-stamps.ts';
 import type { HeldToken, NewInstance, TokensParts } from './tokens-types.ts';
 import { UnwrittenGrants } from './unwritten-grants.ts';
 import { VaultError } from './vault.ts';
 
-/** How long a refresh may hold its lock, in milliseconds: longer than a token request may take, without questions about the time. */
-const LOCK_MS = 35_000;
+/** How long a refresh may hold its lock, in milliseconds: a token request, and then a write that waits for the database. */
+const LOCK_MS = LONGEST_TOKEN_REQUEST_MS + 6_000;
 
 /** How long a grant may take to be stored, in milliseconds: it waits for its lock as long as that waits, then holds it. */
 export const LONGEST_STORING_MS = 3 * LOCK_MS;
