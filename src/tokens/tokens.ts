@@ -4,10 +4,10 @@ import { EarlyRefreshes } from './early-refreshes.ts';
 import { needsRefresh } from './expiry.ts';
 import { checkTriedKey, endNotice, explainMissingKey } from './key-checks.ts';
 import { type Grant, LONGEST_TOKEN_REQUEST_MS } from './oauth-client.ts';
+import { type Received, ReceivedGrants, sealedTokens } from './received-grants.ts';
 import { refreshFailure } from './refresh-failure.ts';
-import { keptStamps, newStamps } from './rotation-stamps.ts';
+import { newStamps } from './rotation-stamps.ts';
 import type { HeldToken, NewInstance, TokensParts } from './tokens-types.ts';
-import { UnwrittenGrants } from './unwritten-grants.ts';
 import { VaultError } from './vault.ts';
 
 /** How long a refresh may hold its lock, in milliseconds: a token request, and then a write that waits for the database. */
@@ -21,18 +21,6 @@ export const LONGEST_STORING_MS = 3 * LOCK_MS;
  * token is to be replaced.
  */
 type RefreshReason = 'due' | 'rejected' | 'rotation';
-
-/** What a refresh has brought. */
-interface Received {
-  grant: Grant;
-  /** Of the tokens that it was asked for with. */
-  readVersion: number;
-}
-
-const NOT_WRITTEN = new ServiceError(
-  'wait',
-  'A new access token has come, but the app cannot write it yet: its database is in trouble. It tries on by itself.',
-);
 
 /**
  * The tokens of every instance (States, "Token lifecycle").
@@ -54,17 +42,18 @@ const NOT_WRITTEN = new ServiceError(
 export class Tokens {
   readonly #parts: TokensParts;
   readonly #running = new Map<string, Promise<string>>();
-  readonly #unwritten = new UnwrittenGrants<Received>((id, version) => this.#writeLate(id, version));
+  readonly #received: ReceivedGrants;
   readonly #early: EarlyRefreshes;
 
   constructor(parts: TokensParts) {
     this.#parts = parts;
+    this.#received = new ReceivedGrants(parts);
     this.#early = new EarlyRefreshes(() => parts.clock.steady());
   }
 
   /** Stores the grant of an install, in place of an older one, and makes the instance active; a newer one stays. */
   async install(instance: NewInstance, grant: Grant & { refreshToken: string }): Promise<void> {
-    const { lock, store, pauses } = this.#parts;
+    const { lock, store, vault, pauses } = this.#parts;
     const { grantedAt } = grant;
     const isStored = await lock.hold(lockKey(instance.id), LOCK_MS, () =>
       store.install(
@@ -75,7 +64,7 @@ export class Tokens {
           installed_at: instance.installedAt,
         },
         {
-          ...this.#sealed(instance.id, grant.accessToken, grant.refreshToken),
+          ...sealedTokens(vault, instance.id, grant),
           access_expires_at: grant.accessExpiresAt,
           ...newStamps(instance.id, grantedAt),
           refreshed_at: grantedAt,
@@ -130,7 +119,7 @@ export class Tokens {
 
   /** Writes what has come and could not be written yet, if that is possible by now. */
   close(): Promise<void> {
-    return this.#unwritten.close();
+    return this.#received.close();
   }
 
   #refreshOnce(instanceId: string, readVersion: number, reason: RefreshReason): Promise<string> {
@@ -148,45 +137,17 @@ export class Tokens {
     const current = await this.#open(row);
     if (row.version !== readVersion) return current.accessToken;
 
-    let received = this.#unwritten.find(instanceId, row.version);
-    if (received === undefined) {
-      const asked = await this.#ask(row, current.refreshToken, reason);
-      if (typeof asked === 'string') return asked;
-      received = asked;
-    }
-    this.#unwritten.keep(instanceId, received);
-    const rotated = await this.#write(row, current.refreshToken, received).catch((error) =>
-      this.#notWritten(instanceId, error),
-    );
-    await this.#written(instanceId);
+    const received =
+      this.#received.find(instanceId, row.version) ?? (await this.#ask(row, current.refreshToken, reason));
+    if (typeof received === 'string') return received;
+    const isNewest = await this.#received.write(row, received);
     const { accessToken, accessExpiresAt, grantedAt } = received.grant;
     if (reason === 'due') this.#early.note(instanceId, accessExpiresAt - grantedAt);
-    if (rotated === undefined) return (await this.#open(await this.#find(instanceId))).accessToken;
-    this.#parts.onRefresh?.({ instanceId, outcome: rotated ? 'rotated' : 'refreshed' });
-    return accessToken;
-  }
-
-  /** The other processes are told to wait for this one. */
-  async #notWritten(instanceId: string, error: unknown): Promise<never> {
-    this.#unwritten.tryOn(instanceId);
-    await this.#parts.pauses.hold('unwritten', instanceId, NOT_WRITTEN).catch(() => undefined);
-    throw error;
-  }
-
-  async #written(instanceId: string): Promise<void> {
-    if (this.#unwritten.forget(instanceId)) {
-      await this.#parts.pauses.end(['unwritten'], instanceId).catch(() => undefined);
+    // The answer tells the time: a token that had come to its end was rejected with good reason.
+    if (reason === 'rejected' && grantedAt < row.access_expires_at) {
+      await this.#parts.pauses.begin('rejection', instanceId, rejectedAgain()).catch(() => undefined);
     }
-  }
-
-  /** Writes what could not be written when it came, if its tokens are there still. Others wait, however far it comes. */
-  async #writeLate(instanceId: string, readVersion: number): Promise<void> {
-    try {
-      if ((await this.#parts.store.find(instanceId))?.version !== readVersion) return;
-      await this.#refreshOnce(instanceId, readVersion, 'rotation');
-    } catch (error) {
-      await this.#notWritten(instanceId, error);
-    }
+    return isNewest ? accessToken : (await this.#open(await this.#find(instanceId))).accessToken;
   }
 
   /** Asks the service. @returns what it has granted; or the access token that a sibling has stored meanwhile */
@@ -200,9 +161,9 @@ export class Tokens {
     await pauses.check('unwritten', instanceId);
     await pauses.check('trouble', instanceId);
     if (reason === 'rejected') await pauses.check('rejection', instanceId);
-    let grant: Grant;
     try {
-      grant = await oauth.refresh(refreshToken);
+      // From the answer on, nothing comes before its writing.
+      return { grant: await oauth.refresh(refreshToken), readVersion: row.version, refreshToken };
     } catch (error) {
       const failure = refreshFailure(error, row, this.#parts.clock.now());
       if (failure.remedy === 'reauthorize') return this.#refused(row, failure);
@@ -210,35 +171,6 @@ export class Tokens {
       await pauses.begin('trouble', instanceId, failure).catch(() => undefined);
       throw failure;
     }
-    // Redis only saves work here: a new grant is not lost for want of it.
-    await pauses.end(['trouble'], instanceId).catch(() => undefined);
-    // The answer tells the time: a token that had come to its end was rejected with good reason.
-    if (reason === 'rejected' && grant.grantedAt < row.access_expires_at) {
-      await pauses.begin('rejection', instanceId, rejectedAgain()).catch(() => undefined);
-    }
-    return { grant, readVersion: row.version };
-  }
-
-  /** Stores what a refresh has brought. @returns whether the refresh token is a new one; undefined if another grant is newer */
-  async #write(row: TokenRow, refreshToken: string, received: Received): Promise<boolean | undefined> {
-    const { grant, readVersion } = received;
-    const { grantedAt } = grant;
-    const newest = grant.refreshToken ?? refreshToken;
-    const rotated = newest !== refreshToken;
-    const written = await this.#parts.store.replace(
-      {
-        ...row,
-        ...this.#sealed(row.instance_id, grant.accessToken, newest),
-        access_expires_at: grant.accessExpiresAt,
-        refreshed_at: grantedAt,
-        refreshes: row.refreshes + 1,
-        ...(rotated
-          ? { ...newStamps(row.instance_id, grantedAt), rotations: row.rotations + 1 }
-          : keptStamps(row, grantedAt)),
-      },
-      readVersion,
-    );
-    return written ? rotated : undefined;
   }
 
   /** A sibling whose lock ran out under it may have renewed the grant meanwhile: then all is well. */
@@ -254,14 +186,6 @@ export class Tokens {
     const row = await this.#parts.store.find(instanceId);
     if (row !== undefined) return row;
     throw new ServiceError('reauthorize', 'The app holds no tokens for this instance.');
-  }
-
-  #sealed(instanceId: string, accessToken: string, refreshToken: string) {
-    const { vault } = this.#parts;
-    return {
-      access_token: vault.seal(accessToken, { instanceId, purpose: 'access_token' }),
-      refresh_token: vault.seal(refreshToken, { instanceId, purpose: 'refresh_token' }),
-    };
   }
 
   /**
