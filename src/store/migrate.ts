@@ -21,6 +21,9 @@ import type { Schema } from './schema.ts';
 /**
  * Every migration in its order; the names are kept in the database, so they never change. Forward only. A process of the
  * version before may still write a refreshed grant for some seconds (`tokens.ts`): what is not to be lost stays writable.
+ *
+ * Ours begin with four digits, those of a fork with `fork-`: a new database gets them after all of ours, one that has
+ * them already gets our later ones behind them.
  */
 const MIGRATIONS: Record<string, Migration> = {
   '0001-initial': initial,
@@ -87,7 +90,12 @@ async function isUpToDate(db: Kysely<Schema>): Promise<boolean> {
 }
 
 async function migrateToLatest(db: Kysely<Schema>): Promise<void> {
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } });
+  const migrator = new Migrator({
+    db,
+    provider: { getMigrations: async () => MIGRATIONS },
+    // Else a fork with migrations of its own could take over none of ours that came later.
+    allowUnorderedMigrations: true,
+  });
   const { error } = await migrator.migrateToLatest();
   if (error !== undefined) throw error;
 }

@@ -11,7 +11,7 @@ const MIGRATION = `import { sql } from 'kysely';
 
 export async function up(db) {
   await sql\`alter table runs add column remark text\`.execute(db);
-  process.stdout.write('migrating\\\\n');
+  process.stdout.write('migrating\\n');
   if (process.env.HANGS) for (;;) await new Promise((resolve) => setTimeout(resolve, 1_000));
 }
 `;
@@ -46,14 +46,22 @@ export function makeNextVersion(options: { migrates: boolean }): string {
   change(join(root, 'src/client/budget/decide.lua'), {
     "redis.call('SET', state, ": "s.mood = now redis.call('SET', state .. ':mood', now, 'PX', 60000) $&",
   });
-  if (options.migrates) {
-    writeFileSync(join(root, `src/store/migrations/${NEXT_MIGRATION}.ts`), MIGRATION);
-    change(join(root, 'src/store/migrate.ts'), {
-      "import * as initial from './migrations/0001-initial.ts';": `$& import * as next from './migrations/${NEXT_MIGRATION}.ts';`,
-      'const MIGRATIONS: Record<string, Migration> = {': `$& '${NEXT_MIGRATION}': next,`,
-    });
-  }
+  if (options.migrates) addMigration(root, { name: NEXT_MIGRATION, as: 'next', source: MIGRATION });
   return root;
+}
+
+/**
+ * Adds a migration to a copy of the app, as the README advises forks.
+ *
+ * @param migration.as what the module is called where it is listed
+ */
+export function addMigration(root: string, migration: { name: string; as: string; source: string }): void {
+  const { name, as, source } = migration;
+  writeFileSync(join(root, `src/store/migrations/${name}.ts`), source);
+  change(join(root, 'src/store/migrate.ts'), {
+    "import * as initial from './migrations/0001-initial.ts';": `$& import * as ${as} from './migrations/${name}.ts';`,
+    'const MIGRATIONS: Record<string, Migration> = {': `$& '${name}': ${as},`,
+  });
 }
 
 function change(path: string, changes: Record<string, string>): void {
