@@ -12,7 +12,7 @@ export class NewerSchemaError extends Error {
   constructor(names: readonly string[]) {
     super(
       `The database was changed by a newer version of this app (${names.join(', ')}), which this version does not know. ` +
-        'It touches nothing. Start the newer version; or go back to a backup from before the change.',
+        'It touches nothing. Start the newer version; or restore a backup from before the change as docs/operations.md says.',
     );
     this.name = 'NewerSchemaError';
   }

@@ -16,7 +16,7 @@ const ADVICE = [
   {
     codes: /^SQLITE_(?:CORRUPT|NOTADB)/,
     advice:
-      'The database file is damaged: end every process of the app, put a backup in its place (docs/operations.md), and start again.',
+      'The database file is damaged: end every process of the app, restore a backup as docs/operations.md says, and start again.',
   },
   {
     codes: /^SQLITE_(?:IOERR|READONLY|CANTOPEN|PERM|AUTH)/,

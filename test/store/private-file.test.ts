@@ -1,14 +1,12 @@
-import { execFile } from 'node:child_process';
-import { chmodSync, chownSync, readFileSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import Sqlite from 'better-sqlite3';
 import { afterAll, expect, test } from 'vitest';
 import { openDatabase } from '../../src/store/database.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { writeWithoutBreak } from './log-writer.ts';
+import { runDocumented } from './operations-page.ts';
 
-const ROOT = join(import.meta.dirname, '../..');
 const umask = process.umask(0o022);
 afterAll(() => void process.umask(umask));
 
@@ -49,12 +47,7 @@ test.runIf(process.getuid?.() === 0)('a file of another owner is left to that on
 test('a backup by the command of the operations page is its owner’s alone, and ends while others write', async () => {
   const path = await newFile();
   const copy = join(tempDir(), 'backup.db');
-  const page = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
-  const command = /```sh\n(.*\.backup\(.*)\n```/.exec(page)?.[1] ?? '';
-  expect(command).toContain('/var/lib/partner-app/app.db backup.db');
-  const here = command.replace('/var/lib/partner-app/app.db backup.db', '"$1" "$2"');
-  const backUp = (from: string) =>
-    promisify(execFile)('sh', ['-c', here, 'sh', from, copy], { cwd: ROOT, timeout: 30_000 });
+  const backUp = (from: string) => runDocumented('Back up', { database: from, backup: copy });
   await expect(backUp(`${path}.typo`)).rejects.toThrow('unable to open database file');
   const writer = await writeWithoutBreak(path);
   await backUp(path);

@@ -1,9 +1,10 @@
-import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, openSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterAll, describe, expect, test } from 'vitest';
 import { findFreePort } from '../../src/runtime/free-port.ts';
 import { createCheckedSandbox } from '../sandbox/checked-sandbox.ts';
+import { runDocumented } from '../store/operations-page.ts';
 import { createHttpSession } from '../support/http-session.ts';
 import { downloadIds, install, isSynced, readStatus, waitForStatus } from '../support/install.ts';
 import { SandboxControl } from '../support/sandbox-control.ts';
@@ -163,8 +164,7 @@ describe.concurrent('a database in trouble is told clearly, and all goes on when
     expect((await failed.exited).code).toBe(1);
     expect(failed.output()).toMatch(/The database file is damaged: .* backup/);
 
-    for (const file of [database, `${database}-wal`, `${database}-shm`]) rmSync(file, { force: true });
-    writeFileSync(database, readFileSync(backup));
+    await runDocumented('Restore', { database, backup });
     const repaired = spawnApp();
     await repaired.waitForOutput(/The partner app runs/, 60_000);
     expect((await readStatus(browser, id)).status).toBe('active');

@@ -1,0 +1,86 @@
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { expect, test } from 'vitest';
+import { openDatabase } from '../../src/store/database.ts';
+import { spawnEntry } from '../support/spawn-entry.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { runDocumented } from './operations-page.ts';
+import { openTestStore } from './test-store.ts';
+
+/** A database with a backup of it, that a process wrote into afterwards, which was killed then. */
+async function killedWithLog() {
+  const dir = tempDir();
+  const database = join(dir, 'app.db');
+  const backup = join(tempDir(), 'backup.db');
+  const store = await openTestStore(database);
+  const { claim } = await store.claimRun();
+  await store.write(
+    claim,
+    Array.from({ length: 100 }, (_, n) => `{"id":"${n}","name":"Name ${n}"}`),
+  );
+  await store.index();
+  await runDocumented('Back up', { database, backup });
+  await store.db.destroy();
+
+  const writer = spawnEntry('test/store/write-and-hang.ts', {}, { args: [`file:${database}`] });
+  await writer.waitForOutput(/written/);
+  await writer.stop('SIGKILL');
+  expect(statSync(`${database}-wal`).size).toBeGreaterThan(0);
+  return { dir, database, backup };
+}
+
+/** Everything that a database holds. */
+function contents(path: string) {
+  const db = new Sqlite(path, { fileMustExist: true });
+  const tables = db
+    .prepare("select name from sqlite_master where type = 'table' order by name")
+    .pluck()
+    .all();
+  const all = tables.map((name) => [name, db.prepare(`select * from "${name}"`).all()]);
+  const integrity = db.pragma('integrity_check', { simple: true });
+  db.close();
+  return { all, integrity };
+}
+
+/** Every file of a directory with its bytes. */
+const files = (dir: string) =>
+  readdirSync(dir, { withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => [name, readFileSync(join(dir, name))]);
+
+test('a backup restored by the command of the operations page, after a process that was killed, is exactly what the app begins with', async () => {
+  const { dir, database, backup } = await killedWithLog();
+  const before = files(dir);
+  const { stdout } = await runDocumented('Restore', { database, backup });
+  const [, away = ''] = /^restored; what was there before is in (.*)\n$/.exec(stdout) ?? [];
+  expect(statSync(database).mode & 0o777).toBe(0o600);
+  await (await openDatabase(`file:${database}`)).destroy();
+  const restored = contents(database);
+  expect(restored).toEqual(contents(backup));
+  expect(restored).toMatchObject({ integrity: 'ok' });
+  expect(JSON.stringify(restored.all)).toContain('Name 99');
+  expect(JSON.stringify(restored.all)).not.toContain('Late');
+  expect(files(away)).toEqual(before);
+  expect(statSync(away).mode & 0o777).toBe(0o700);
+});
+
+test('a restore in the place of a database that is gone works just the same', async () => {
+  const { backup } = await killedWithLog();
+  const database = join(tempDir(), 'app.db');
+  await runDocumented('Restore', { database, backup });
+  expect(contents(database)).toEqual(contents(backup));
+});
+
+test.each([
+  ['a file that is not there', undefined],
+  ['an empty file', ''],
+  ['a file that is no database', 'not a database'],
+])('a restore of %s fails, and moves nothing', async (_what, text) => {
+  const { dir, database } = await killedWithLog();
+  const before = files(dir);
+  const backup = join(tempDir(), 'wrong.db');
+  if (text !== undefined) writeFileSync(backup, text);
+  await expect(runDocumented('Restore', { database, backup })).rejects.toMatchObject({ stdout: '' });
+  expect(files(dir)).toEqual(before);
+});
