@@ -198,6 +198,26 @@ test('a disconnected instance’s runs are over: nobody may commit, and the next
   expect(await read(claim)).toMatchObject({ cursor: null });
 });
 
+test('a claim from before a disconnect is worth nothing after the next install, whoever has its run by then', async () => {
+  const { claim } = await store.claimRun();
+  await store.tokens.disconnect(claim.instanceId);
+  const expectWorthless = async () => {
+    expect(await runs.holds(claim)).toBe(false);
+    expect(await runs.isNewest(claim)).toBe(false);
+    expect(await store.write(claim, ['{"id":"late"}'])).toBeUndefined();
+    expect(await runs.wait(claim, { for: 'limit', until: NOW })).toBe(false);
+    expect(await runs.finish(claim, NOW)).toBe(false);
+  };
+  await store.addInstance(claim.instanceId);
+  await expectWorthless();
+  await runs.start(claim, NOW + 5);
+  await expectWorthless();
+  const { fence } = (await runs.claim(claim)) ?? expect.unreachable();
+  await expectWorthless();
+  expect(await read(claim)).toMatchObject({ state: 'running', pages: 0, stored: 0 });
+  expect(await store.write({ ...claim, fence }, ['{"id":"1"}'])).toMatchObject({ stored: 1 });
+});
+
 test('runs are found by instance', async () => {
   const { claim } = await store.claimRun();
   await runs.start({ ...claim, resource: 'conversations' }, NOW);
