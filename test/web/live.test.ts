@@ -15,6 +15,8 @@ interface Stream {
   leave(): void;
 }
 
+const LIVE = '/instances/ins_1/live';
+
 let web: StartedWeb;
 let browser: HttpSession;
 let shutdown: AbortController;
@@ -35,11 +37,16 @@ afterEach(() => {
   for (const stream of open.splice(0)) stream.destroy();
 });
 
-async function watch(session = browser, id = 'ins_1'): Promise<Stream> {
+function ask(session: HttpSession): ClientRequest {
   const cookie = `${SESSION_COOKIE}=${session.cookies.get(new URL(web.url), SESSION_COOKIE)}`;
-  const stream = request(`${web.url}/instances/${id}/live`, { headers: { cookie } }).end();
+  const stream = request(`${web.url}${LIVE}`, { headers: { cookie } }).end();
   stream.on('error', () => {});
   open.push(stream);
+  return stream;
+}
+
+async function watch(session = browser): Promise<Stream> {
+  const stream = ask(session);
   const [answer]: IncomingMessage[] = await once(stream, 'response');
   if (!answer) throw new Error('no answer');
   let text = '';
@@ -145,13 +152,31 @@ describe('the live stream', () => {
     await waitFor(async () => (await watch(other)).answer.statusCode === 200);
   });
 
+  it('keeps no place for who leaves while the instance is looked up', async () => {
+    const { status } = web.domain.control;
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    let looks = 0;
+    web.domain.control.status = async (id) => {
+      looks += 1;
+      await released;
+      return status(id);
+    };
+    const asked = [ask(browser), ask(browser), ask(browser)];
+    await waitFor(() => looks === asked.length);
+    for (const one of asked) one.destroy();
+    const left = () => web.log.lines.filter(({ path, aborted }) => path === LIVE && aborted === true);
+    await waitFor(() => left().length === asked.length);
+    release();
+    expect((await watch()).answer.statusCode).toBe(200);
+  });
+
   it('looks at an instance once for all who watch, and not when nobody does', async () => {
     let looks = 0;
     const { status } = web.domain.control;
     const streams = [await watch(), await watch()];
     await waitFor(() => streams.every((stream) => stream.events().length === 1));
     for (const stream of streams) stream.leave();
-    await waitFor(() => web.log.lines.filter((line) => line.path === '/instances/ins_1/live').length === 2);
+    await waitFor(() => web.log.lines.filter((line) => line.path === LIVE).length === 2);
     web.domain.control.status = (id) => {
       looks += 1;
       return status(id);
@@ -159,7 +184,7 @@ describe('the live stream', () => {
     const later = await watch();
     await waitFor(() => later.text().includes(': still here'));
     later.leave();
-    await waitFor(() => web.log.lines.filter((line) => line.path === '/instances/ins_1/live').length === 3);
+    await waitFor(() => web.log.lines.filter((line) => line.path === LIVE).length === 3);
     const seen = looks;
     await browser.get('/healthz');
     expect(seen).toBeGreaterThan(1);
