@@ -20,6 +20,17 @@ test('where there are no tokens yet, the first key of an id is the right one', a
   await expect(prove(store, WRONG)).rejects.toThrow(/another key under the id "k1"/);
 });
 
+test('of two keys under an id that both have found unused, the first to be noted is the right one', async () => {
+  const { store, url } = await openEncrypted(0, RIGHT);
+  const db = await openDatabase(url);
+  const [one, other] = await Promise.allSettled([prove(store, RIGHT), prove(new TokenStore(db), WRONG)]);
+  await db.destroy();
+  const [winner, refused] = one.status === 'fulfilled' ? [RIGHT, other] : [WRONG, one];
+  expect(await store.keyCheck('k1')).toBe(new Vault([winner]).checkValue('k1'));
+  expect([one.status, other.status].toSorted()).toEqual(['fulfilled', 'rejected']);
+  expect(refused).toMatchObject({ reason: expect.any(WrongKeyError) });
+});
+
 test('in a database from before there were check values, only a key that opens a token is the right one', async () => {
   const { store } = await openEncrypted(250, RIGHT);
   await expect(prove(store, WRONG)).rejects.toThrow(/opens none of the tokens .*Put the right key back/);
