@@ -393,6 +393,19 @@ test('a grant that was refused is not asked for again, by nobody, and it is told
   expect(events).toEqual(['rejected']);
 });
 
+test('of two that are refused, as the lock of one ran out, one tells it', async () => {
+  const held = server.holdAnswer();
+  const refreshing = tokens.accessToken(id, 'at-0');
+  await held.asked;
+  await redis.flushall();
+  server.answerJson(400, { error: 'invalid_grant' });
+  await expect(newProcess().accessToken(id, 'at-0')).rejects.toMatchObject({ remedy: 'reauthorize' });
+  expect(events).toEqual(['rejected']);
+  held.answer(400, { error: 'invalid_grant' });
+  await expect(refreshing).rejects.toMatchObject({ remedy: 'reauthorize' });
+  expect(events).toEqual(['rejected']);
+});
+
 test('a refusal of a grant that an install has replaced meanwhile ends nothing', async () => {
   const racing = new (class extends TokenStore {
     override async reject(...args: Parameters<TokenStore['reject']>): Promise<boolean> {
