@@ -79,16 +79,16 @@ test('markup in the service’s error is text', async () => {
   expect(page.body).not.toMatch(/<script>|<img src=x|<a href="javascript/);
 });
 
-test('parameters that stand there twice, or are 10 KB long, are refused with 400 and ask for nothing', async () => {
+test('parameters that stand there twice, or are 10 KB long, by name or by value, are refused with 400 and ask for nothing', async () => {
   const browser = session();
   const callback = await callbackOf(browser);
   const before = await tokenRequests();
-  for (const name of ['state', 'code', 'error', 'error_description', 'anything']) {
-    for (const added of [`&${name}=a&${name}=b`, `&${name}=${'x'.repeat(10 * 1_024)}`]) {
-      const page = await browser.get(`${callback}${added}`);
-      expect(page.status, `${name} ${added.length}`).toBe(400);
-      expect(page.body).toContain('This address makes no sense');
-    }
+  const long = 'x'.repeat(10 * 1_024);
+  const names = ['state', 'code', 'error', 'error_description', 'anything'];
+  for (const added of [...names.flatMap((name) => [`${name}=a&${name}=b`, `${name}=${long}`]), `${long}=a`]) {
+    const page = await browser.get(`${callback}&${added}`);
+    expect(page.status, added.slice(0, 20)).toBe(400);
+    expect(page.body).toContain('This address makes no sense');
   }
   expect(await tokenRequests()).toEqual(before);
   expect((await browser.get(callback)).status).toBe(200);
@@ -136,6 +136,25 @@ test('two tabs that come back at the same moment, for two companies, both work',
   expect(new Set(paths).size).toBe(2);
   const listed = instancesOf((await browser.get('/')).body).map((id) => `/instances/${id}`);
   expect(listed.toSorted()).toEqual(paths.toSorted());
+});
+
+test('HEAD, which link checkers send, begins no install and finishes none', async () => {
+  const browser = session();
+  const callback = await callbackOf(browser);
+  const headers = { cookie: cookieOf(browser) };
+  const [before, stored] = [await tokenRequests(), await redis.keys('session:*')];
+  for (const address of [callback, new URL('/install', callback)]) {
+    const answer = await fetch(address, { method: 'HEAD', headers, redirect: 'manual' });
+    expect([answer.status, answer.headers.get('allow'), answer.headers.get('location')]).toEqual([
+      405,
+      'GET',
+      null,
+    ]);
+    expect(answer.headers.getSetCookie()).toEqual([]);
+  }
+  expect(await tokenRequests()).toEqual(before);
+  expect((await redis.keys('session:*')).toSorted()).toEqual(stored.toSorted());
+  expect((await browser.get(callback)).status).toBe(200);
 });
 
 test('the dashboard behind the callback is at a clean address that no cache keeps', async () => {
