@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import Sqlite from 'better-sqlite3';
+import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
-import { consent, install } from '../support/install.ts';
+import { consent, install, isSynced } from '../support/install.ts';
 import { redisUrlAt, startRedisServer } from '../support/redis-server.ts';
 import { startTestApp } from '../support/test-app.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -50,3 +52,39 @@ test.each([
   },
   60_000,
 );
+
+test('an install at whose end Redis is away stands: a page says so, and its sync begins by itself', async () => {
+  const server = await startRedisServer();
+  const { app, config, control, log, session } = await startTestApp({
+    workers: false,
+    redisUrl: redisUrlAt(server.port),
+  });
+  const acme = await control.addCompany({ name: 'Acme', plan: 'starter', contacts: 5, conversations: 5 });
+  const browser = session();
+  const consentPage = await browser.get('/install');
+  const watch = new Redis(redisUrlAt(server.port));
+  const database = new Sqlite(config.databaseUrl.replace(/^file:/, ''));
+  // It holds its lock in Redis, and waits to write: all that it wants of Redis afterwards is in vain.
+  database.exec('begin immediate');
+  const installing = consent(browser, consentPage, acme);
+  await waitFor(async () => (await watch.keys('tokens:*:lock')).length > 0);
+  watch.disconnect();
+  await server.kill();
+  database.exec('rollback');
+  const page = await installing;
+  expect(page.status).toBe(503);
+  expect(page.body).toContain(
+    'The company is installed, but the app cannot reach its own store at the moment',
+  );
+  const id = database.prepare('select id from instances').pluck().get() as string;
+  database.close();
+  expect(log.lines).toContainEqual(expect.objectContaining({ msg: 'sync not started', instanceId: id }));
+
+  await server.start();
+  const workers = app.startWorkers();
+  await waitFor(async () => isSynced((await app.control.status(id)) ?? expect.unreachable()), {
+    timeoutMs: 30_000,
+  });
+  expect(await install(browser, acme)).toBe(id);
+  await workers.close();
+}, 60_000);
