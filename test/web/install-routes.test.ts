@@ -88,6 +88,19 @@ describe('the callback', () => {
     expect(answer.url.pathname).toBe('/instances/ins_2');
   });
 
+  it('keeps the hundred companies that were installed last; another one comes back by a further install', async () => {
+    for (let n = 1; n <= 100; n += 1) await install(browser, `ins_${n}`);
+    await install(browser, 'ins_1');
+    await install(browser, 'ins_101');
+    expect((await browser.get('/instances/ins_2')).status).toBe(404);
+    for (const id of ['ins_1', 'ins_3', 'ins_101'])
+      expect((await browser.get(`/instances/${id}`)).status, id).toBe(200);
+    const listed = (await browser.get('/')).body.match(/href="\/instances\/ins_\d+"/g);
+    expect(new Set(listed).size).toBe(100);
+    expect((await install(browser, 'ins_2')).url.pathname).toBe('/instances/ins_2');
+    expect((await browser.get('/instances/ins_3')).status).toBe(404);
+  });
+
   it('leads a reload to the instance, in this session alone', async () => {
     const state = await begin();
     const address = `/oauth/callback?code=ins_1&state=${state}`;
