@@ -199,3 +199,33 @@ test('a call whose purpose is over while it waits is not sent again', async () =
   expect(asked).toEqual([0, 1]);
   expect((await journal()).length).toBe(1);
 });
+
+/** Three that fail, begun at once; each of them is a way of asking. */
+const AT_ONCE: Record<string, (client: ServiceClient) => Promise<unknown>[]> = {
+  'answers of calls': (client) => ['tag_a', 'tag_b', 'tag_c'].map((tag_id) => client.getTag({ tag_id })),
+  'first pages': (client) =>
+    ['tag_a', 'tag_b', 'tag_c'].map((tag_id) => client.pages.listChildTags({ tag_id }).next()),
+  'first items': (client) =>
+    ['tag_a', 'tag_b', 'tag_c'].map((tag_id) => client.each.listChildTags({ tag_id }).next()),
+};
+
+test.each(Object.entries(AT_ONCE))(
+  '%s that nobody awaits any more end no process; who awaits them gets their failures',
+  async (_what, ask) => {
+    const { client } = await newCompany();
+    const unhandled: unknown[] = [];
+    const note = (error: unknown) => unhandled.push(error);
+    process.on('unhandledRejection', note);
+    try {
+      const [first, ...others] = ask(client);
+      expect(await failureOf(first as Promise<unknown>)).toMatchObject({ remedy: 'give_up', status: 404 });
+      // By then all of them have their answers, which nobody has asked for yet.
+      await client.getIdentity();
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(unhandled).toEqual([]);
+      for (const other of others) expect(await failureOf(other)).toMatchObject({ status: 404 });
+    } finally {
+      process.off('unhandledRejection', note);
+    }
+  },
+);

@@ -27,7 +27,10 @@ export interface ClientFor extends Omit<CallFor, 'maxWaitMs'> {
   around?: <Answer>(request: () => Promise<Answer>) => Promise<Answer>;
 }
 
-/** Makes the methods of a client, one a route of the contract, for one instance. */
+/**
+ * Makes the methods of a client, one a route of the contract, for one instance. Whoever begins several calls and awaits
+ * them one after the other may be gone when a later one fails: that ends no process.
+ */
 export function createServiceClient(parts: ClientParts, whose: ClientFor): ServiceClient {
   const rules = { ...GUARDS, ...parts.guards };
   const target = { ...whose, maxWaitMs: whose.maxWaitMs ?? MAX_WAIT_MS };
@@ -38,16 +41,16 @@ export function createServiceClient(parts: ClientParts, whose: ClientFor): Servi
 
   const call =
     (contract: RouteContract) =>
-    async (...args: unknown[]) =>
-      send(prepare(contract, args));
+    (...args: unknown[]) =>
+      watched((async () => send(prepare(contract, args)))());
   const pages =
     (contract: RouteContract) =>
     (...args: unknown[]) =>
-      pagesOf(parts, send, () => prepare(contract, args));
+      watchedEach(pagesOf(parts, send, () => prepare(contract, args)));
   const each =
     (contract: RouteContract) =>
     (...args: unknown[]) =>
-      itemsOf(pagesOf(parts, send, () => prepare(contract, args)));
+      watchedEach(itemsOf(pagesOf(parts, send, () => prepare(contract, args))));
 
   const lists = ROUTES.filter(([, { list }]) => list);
   // The table that the methods are made from is the one that their types are made from.
@@ -63,6 +66,18 @@ function methods<Made>(
   make: (contract: RouteContract) => Made,
 ): Record<string, Made> {
   return Object.fromEntries(routes.map(([operation, contract]) => [operation, make(contract)]));
+}
+
+/** Handles an answer's failure, which whoever awaits it gets all the same: Node takes what nobody does for fatal. */
+function watched<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  answer.catch(() => undefined);
+  return answer;
+}
+
+/** Likewise for what is asked of a generator: also `for await` goes through its own `next`. */
+function watchedEach<Item>(items: AsyncGenerator<Item, void, undefined>) {
+  const next = items.next.bind(items);
+  return Object.assign(items, { next: () => watched(next()) });
 }
 
 /** The pages of a list, each from the address that the one before gave (Pagination, 3 and 4). */
