@@ -53,6 +53,7 @@ test.each([
 test.each([
   ['a name and a password', 'https://user:secret@api.service.example/v1', 'a user in it'],
   ['a name alone', 'https://user@api.service.example/v1', 'a user in it'],
+  ['a password alone', 'https://:secret@api.service.example/v1', 'a user in it'],
   ['a path', '/v1/contacts?page_token=x', 'no address'],
   ['a path without a scheme', '//api.service.example/v1/contacts', 'no address'],
   ['nothing like an address', 'next please', 'no address'],
@@ -79,6 +80,7 @@ test.each([
   '/v1\\..\\admin',
   '/v1/%252e%252e/admin',
   '/v1/%25252e./admin',
+  '/v1%252f..',
   '/v1/..?page_token=x',
   '/v1/contacts/..#x',
 ])('nor out of the path that it seems to have: %s', (path) => {
