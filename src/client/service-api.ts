@@ -35,8 +35,8 @@ export interface AnsweredPage {
 /** A page that was read. */
 export interface ReadPage extends PageItems {
   next: string | null;
-  /** Whether an id gives a secret of the app away. */
-  isSecret?: (id: string) => boolean;
+  /** Tells why an id can be none for the sake of the app's secrets, in a sentence; to be asked for one after the other. */
+  refuseId?: (id: string) => string | undefined;
 }
 
 /** What sync and install need of the API: each request under a permit of the budget, each failure a {@link ServiceError}. */
@@ -102,7 +102,7 @@ export class ServiceApi {
         next,
         read: () => {
           const { items, texts } = readItems();
-          return { next, items, texts, isSecret: secretIds({ items, bytes }, accessToken, givesSecretAway) };
+          return { next, items, texts, refuseId: secretIds({ items, bytes }, accessToken, givesSecretAway) };
         },
       };
       accept?.(next, keptBytes);

@@ -6,8 +6,8 @@ export interface PageTexts {
   items: readonly unknown[];
   /** The text of each of them in UTF-8, as the service sent it, on one line. */
   texts: readonly Buffer[];
-  /** Whether an id gives a secret of the app away, so that it can be none. */
-  isSecret?: (id: string) => boolean;
+  /** Tells why an id can be none for the sake of the app's secrets, in a sentence; asked for one after the other. */
+  refuseId?: (id: string) => string | undefined;
 }
 
 /** A record of a page that the copy can keep. */
@@ -39,7 +39,7 @@ const EMPTY = Buffer.alloc(0);
 const MARK = '#';
 
 /** The records of a page by their ids; of a record that is there twice, the last one. */
-export function readItems({ items: found, texts, isSecret }: PageTexts): {
+export function readItems({ items: found, texts, refuseId }: PageTexts): {
   items: Map<string, PageItem>;
   unusable: UnusableItem[];
 } {
@@ -48,7 +48,8 @@ export function readItems({ items: found, texts, isSecret }: PageTexts): {
   for (let place = 0; place < found.length; place++) {
     const text = texts[place] ?? EMPTY;
     let id = readId(found[place], text);
-    if (typeof id === 'string' && isSecret?.(id)) id = { reason: 'Its id holds a secret of the app.' };
+    const refusal = typeof id === 'string' ? refuseId?.(id) : undefined;
+    if (refusal !== undefined) id = { reason: refusal };
     if (typeof id === 'string') items.set(id, { place, id, text, hash: documentHash(text) });
     else unusable.push({ text: text.toString(), reason: id.reason });
   }

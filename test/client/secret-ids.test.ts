@@ -8,16 +8,19 @@ const other = `rt_${randomBytes(32).toString('base64url')}`;
 const known = new KnownSecrets();
 for (const secret of [token, other]) known.add(secret);
 
-/** Ids of a page that are told, and how many texts were read for every secret in any form. */
+/** Ids of a page that are told, why, and what was read for every secret in any form: how many texts and characters. */
 function told(documents: string[]) {
   const bytes = Buffer.from(`{"_results":[${documents.join(',')}],"_pagination":{"next":null}}`);
   const items = JSON.parse(bytes.toString())._results as { id: unknown }[];
-  let read = 0;
-  const isSecret = secretIds({ items, bytes }, token, (text) => {
+  let [read, length] = [0, 0];
+  const refuse = secretIds({ items, bytes }, token, (text) => {
     read++;
+    length += text.length;
     return known.givesAway(text);
   });
-  return { ids: items.map(({ id }) => String(id)).filter(isSecret), read: () => read };
+  const reasons = new Map(items.map(({ id }) => [String(id), refuse(String(id))]));
+  const ids = [...reasons].filter(([, reason]) => reason !== undefined).map(([id]) => id);
+  return { ids, reasons, read, length };
 }
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
@@ -47,5 +50,22 @@ test('on a page that holds the token, an id that holds any secret in any form is
 test('on any other page no id is read for it, whatever it is', () => {
   const page = told([`{"id":"${base64(token)}"}`, `{"id":"${other}"}`, '{"id":"cnt_1"}', '{"id":7}', '{}']);
   expect(page.ids).toEqual([]);
-  expect(page.read()).toBe(0);
+  expect(page.read).toBe(0);
+});
+
+test('of a page that holds the token and megabytes of ids, a bounded part is looked at; no other id counts as one', () => {
+  const ids = Array.from({ length: 2_000 }, (_, n) => `${n}`.padStart(8, '0').padEnd(1_000, 'abc'));
+  const { reasons, length } = told([
+    ...ids.map((id) => `{"id":"${id}"}`),
+    `{"id":"x${token}"}`,
+    `{"id":"last","note":"${token}"}`,
+  ]);
+  expect(length).toBeGreaterThan(50_000);
+  expect(length).toBeLessThan(100_000);
+  const unread =
+    'Its page holds the access token, and has too many ids, or too long ones, to look for secrets in each.';
+  const looked = length / 1_000;
+  expect(ids.map((id) => reasons.get(id))).toEqual(ids.map((_, n) => (n < looked ? undefined : unread)));
+  expect(reasons.get(`x${token}`)).toBe('Its id holds a secret of the app.');
+  expect(reasons.get('last')).toBe(unread);
 });
