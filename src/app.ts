@@ -19,8 +19,7 @@ import { watchWorkers } from './runtime/living-workers.ts';
 import { givesSecretAway, hideSecrets, type Logger, rememberSecret } from './runtime/logging.ts';
 import { createMetrics } from './runtime/metrics.ts';
 import { Presence } from './runtime/presence.ts';
-import { checkRedis, createRedis } from './runtime/redis.ts';
-import { openDatabase } from './store/database.ts';
+import { checkRedis, createRedis, tellThatNothingIsMigrated } from './runtime/redis.ts';
 import { DeletionStore } from './store/deletions.ts';
 import { failedWith } from './store/failed-runs.ts';
 import { InDoubtStore } from './store/in-doubt.ts';
@@ -44,7 +43,7 @@ import { openVault } from './tokens/open-vault.ts';
 import { RefreshPauses } from './tokens/refresh-pauses.ts';
 import { Tokens } from './tokens/tokens.ts';
 import { missingKeyMessages } from './tokens/vault.ts';
-import { type ListeningWeb, listen } from './web/listen.ts';
+import type { TakenPort } from './web/listen.ts';
 
 /** How often the web app sees to it that it knows the service's time, in milliseconds. */
 const TIME_EVERY_MS = 30_000;
@@ -58,10 +57,10 @@ export interface App {
   clock: ServiceClock;
   control: SyncControl;
   queues: Queues;
-  startWeb(): Promise<ListeningWeb>;
+  startWeb(at: TakenPort): Promise<void>;
   startWorkers(): Workers;
   /** What machines ask, for a process without the web app. */
-  startHealth(address: { host: string; port: number }): Promise<ListeningWeb>;
+  startHealth(at: TakenPort): Promise<void>;
   /** Tells once when a newer version of the app has migrated the database: this process has to end then. */
   onNewerSchema(listener: (error: Error) => void): void;
   /** Closes what all parts share; the parts are closed before. */
@@ -69,11 +68,13 @@ export interface App {
 }
 
 /**
- * Puts the app of this process together; nothing runs yet.
+ * Puts the app of this process together; nothing runs yet. It migrates the database of an older version, which ends the
+ * processes of that one: whatever may keep this one from working is looked at before, here or by the caller.
  *
  * @param redisUrl of the Redis that all processes share
  * @param options.ownLogic instead of the integrator's function
- * @throws when the database cannot be opened, or a key is not the one that its tokens are under
+ * @throws when the database cannot be opened, a key is not the one that its tokens are under, or it is to be migrated
+ *   and Redis is away
  */
 export async function createApp(
   config: Config,
@@ -82,15 +83,18 @@ export async function createApp(
   options: { ownLogic?: OwnLogic } = {},
 ): Promise<App> {
   for (const secret of configuredSecrets(config, redisUrl)) rememberSecret(secret, { forGood: true });
-  const db = await openDatabase(config.databaseUrl, (waitedMs) =>
-    logger.warn({ waitedMs }, 'another process changes the database: waiting for it'),
-  );
-  const vault = await openVault(new TokenStore(db), config.tokenKeys, {
+  const redis = createRedis(redisUrl, 'general', logger);
+  const isRedisWell = () => checkRedis(redis, { isPrivate: config.redisUrl === undefined });
+  const { db, vault } = await openVault(config.databaseUrl, config.tokenKeys, {
+    onWait: (waitedMs) => logger.warn({ waitedMs }, 'another process changes the database: waiting for it'),
+    beforeMigration: () => isRedisWell().catch(tellThatNothingIsMigrated),
     onSecret: rememberSecret,
     onAwake: (instanceId) => logger.info({ instanceId }, 'the tokens open again: the grant goes on'),
-  }).catch((error) => db.destroy().then(() => Promise.reject(error)));
+  }).catch((error) => {
+    redis.disconnect();
+    throw error;
+  });
   const store = watchStore(() => db.check(), logger);
-  const redis = createRedis(redisUrl, 'general', logger);
   const queues = createQueues(redis, logger);
   const memory = new AnswerMemory();
   const http = new HttpClient(REQUEST_TIMEOUT_MS, memory);
@@ -193,13 +197,8 @@ export async function createApp(
   });
   const time = new ServiceTime(clock, config.service.authUrl);
 
-  const isPrivate = config.redisUrl === undefined;
   const health = {
-    readiness: () =>
-      checkReadiness(
-        { database: () => db.check(), redis: () => checkRedis(redis, { isPrivate }) },
-        READINESS_LIMIT_MS,
-      ),
+    readiness: () => checkReadiness({ database: () => db.check(), redis: isRedisWell }, READINESS_LIMIT_MS),
     metrics: async () => ({
       contentType: metrics.registry.contentType,
       body: await metrics.registry.metrics(),
@@ -213,9 +212,9 @@ export async function createApp(
     control,
     queues,
     // A worker starts a quarter sooner, and is 20 MB smaller, without the web app's modules.
-    startWeb: async () => {
+    startWeb: async (at) => {
       const { createWebApp } = await import('./web/web-app.ts');
-      return listen({ ...config, variable: 'PORT' }, (shutdown) => {
+      at.serve((shutdown) => {
         const timer = setInterval(() => time.refresh(), TIME_EVERY_MS).unref();
         shutdown.addEventListener('abort', () => clearInterval(timer));
         return createWebApp({
@@ -241,11 +240,9 @@ export async function createApp(
         });
       });
     },
-    startHealth: async (address) => {
+    startHealth: async (at) => {
       const { createHealthApp } = await import('./web/health-app.ts');
-      return listen({ ...address, variable: 'WORKER_PORT' }, (shutdown) =>
-        createHealthApp({ ...health, shutdown }),
-      );
+      at.serve((shutdown) => createHealthApp({ ...health, shutdown }));
     },
     startWorkers: () =>
       startWorkers({

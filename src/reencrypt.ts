@@ -1,16 +1,19 @@
 import { boot } from './boot.ts';
 import { openExistingDatabase } from './store/database.ts';
 import { TokenStore } from './store/tokens.ts';
-import { proveKeys } from './tokens/key-checks.ts';
+import { checkKeys, proveKeys } from './tokens/key-checks.ts';
 import { reencryptTokens } from './tokens/reencrypt.ts';
 import { reencryptSummary } from './tokens/reencrypt-summary.ts';
 import { Vault } from './tokens/vault.ts';
 
 await boot(async ({ config, shutdown }) => {
-  const db = await openExistingDatabase(config.databaseUrl);
+  const vault = new Vault(config.tokenKeys);
+  const db = await openExistingDatabase(config.databaseUrl, {
+    beforeMigration: (old) => checkKeys({ store: new TokenStore(old), vault }),
+  });
   shutdown.add('database', () => db.destroy());
   const stopping = new AbortController();
-  const [store, vault] = [new TokenStore(db), new Vault(config.tokenKeys)];
+  const store = new TokenStore(db);
   await proveKeys({ store, vault });
   process.stdout.write(
     `Encrypting all tokens of ${config.databaseUrl} under the key "${vault.sealingKeyId}".\n`,

@@ -3,12 +3,17 @@ import { boot } from './boot.ts';
 import type { Config } from './config.ts';
 import { CALLBACK_PATH } from './contract/routes.ts';
 import { createSandbox, type Sandbox } from './sandbox/sandbox.ts';
+import { takePort } from './web/listen.ts';
+// Loaded here, as app.ts asks for it only behind the migration: one that does not load must not come so far.
+import './web/web-app.ts';
 
 await boot(async ({ config, shutdown, openApp }) => {
   const sandbox = config.service.isSandbox ? await startSandbox(config) : undefined;
   if (sandbox !== undefined) shutdown.add('sandbox', () => sandbox.close());
+  // Before the database is migrated, which ends the version before: see createApp.
+  const web = await takePort({ ...config, variable: 'PORT' });
   const app = await openApp();
-  const web = await app.startWeb();
+  await app.startWeb(web);
   shutdown.add('web', () => web.close());
   const workers = app.startWorkers();
   shutdown.add('workers', () => workers.close());

@@ -1,13 +1,20 @@
 import { boot } from './boot.ts';
+import { takePort } from './web/listen.ts';
 
 await boot(async ({ config, logger, shutdown, openApp }) => {
+  const { host, workerPort } = config;
+  // Before the database is migrated, which ends the version before: see createApp.
+  const health =
+    workerPort === undefined
+      ? undefined
+      : await takePort({ host, port: workerPort, variable: 'WORKER_PORT' });
   const app = await openApp();
   const workers = app.startWorkers();
   shutdown.add('workers', () => workers.close());
-  if (config.workerPort !== undefined) {
-    const health = await app.startHealth({ host: config.host, port: config.workerPort });
+  if (health !== undefined) {
+    await app.startHealth(health);
     shutdown.add('health', () => health.close());
-    logger.info({ host: config.host, port: health.port }, 'health checks and metrics listen');
+    logger.info({ host, port: health.port }, 'health checks and metrics listen');
   }
   logger.info('the workers run');
 });

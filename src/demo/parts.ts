@@ -9,6 +9,7 @@ import { createLogger } from '../runtime/logging.ts';
 import { openRedis } from '../runtime/private-redis.ts';
 import { installShutdown, type Shutdown } from '../runtime/shutdown.ts';
 import { createSandbox } from '../sandbox/sandbox.ts';
+import { takePort } from '../web/listen.ts';
 
 /** What shells use for a process that ended on Ctrl-C. */
 const INTERRUPTED_CODE = 130;
@@ -54,7 +55,8 @@ export async function startParts(): Promise<DemoParts> {
   shutdown.add('app', () => app.close());
   const workers = app.startWorkers();
   shutdown.add('workers', () => workers.close());
-  const web = await app.startWeb();
+  const web = await takePort({ ...config, variable: 'PORT' });
   shutdown.add('web', () => web.close());
+  await app.startWeb(web);
   return { appUrl, sandboxUrl: sandbox.origin, shutdown };
 }

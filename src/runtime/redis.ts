@@ -91,6 +91,15 @@ export async function checkRedis(redis: Redis, { isPrivate }: { isPrivate: boole
   }
 }
 
+/** For a start that would have had to migrate the database, and found Redis in trouble. */
+export function tellThatNothingIsMigrated(cause: unknown): never {
+  throw new Error(
+    'Redis cannot be worked with: so the database of an older version was not migrated, and nothing was done. ' +
+      'See that Redis runs, at the address of REDIS_URL if that is set, and start again.',
+    { cause },
+  );
+}
+
 async function withinLimit(answer: Promise<unknown>): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error(`no answer within ${CHECK_LIMIT_MS} ms`)), CHECK_LIMIT_MS);

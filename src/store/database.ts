@@ -7,7 +7,7 @@ import { isBusy } from './busy.ts';
 import { copyLog } from './copy-log.ts';
 import { checkOwnDatabase } from './existing-file.ts';
 import { logAhead } from './log-ahead.ts';
-import { isKnownMigration, migrate } from './migrate.ts';
+import { findSchema, isKnownMigration, migrate } from './migrate.ts';
 import { type NewerSchemaError, SchemaWatch } from './newer-schema.ts';
 import { Patience } from './patience.ts';
 import { PatientDialect } from './patient-dialect.ts';
@@ -225,6 +225,17 @@ export class Database extends Kysely<Schema> {
   }
 }
 
+/** What goes on while a database is opened. */
+export interface OpenOptions {
+  /** Told from time to time how long another process that migrates it has been waited for, in milliseconds. */
+  onWait?: (waitedMs: number) => void;
+  /**
+   * Looks at a database of an older version, as it is, before it is migrated, which ends the processes of that version:
+   * throws when this one could not take their place.
+   */
+  beforeMigration?: (db: Database) => Promise<unknown>;
+}
+
 /**
  * Opens (and creates) the SQLite file of a `file:` URL and brings its schema up to date.
  *
@@ -234,16 +245,16 @@ export class Database extends Kysely<Schema> {
  * writes later fails at once when another process wrote in between, whatever the busy timeout: so every transaction
  * here begins with a write.
  *
- * @param onWait told from time to time how long another process that migrates it has been waited for, in milliseconds
  * @throws when the file cannot be opened or migrated
  */
-export async function openDatabase(url: string, onWait?: (waitedMs: number) => void): Promise<Database> {
+export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
   const path = pathOf(url);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   keepPrivate(path);
   const db = await connect(path, CHECKPOINT_PAGES, KEEPS_THREAD_MS.eventLoop);
   try {
-    await migrate(db, onWait);
+    if ((await findSchema(db)) === 'older') await options.beforeMigration?.(db);
+    await migrate(db, options.onWait);
   } catch (error) {
     await db.destroy();
     throw error;
@@ -256,9 +267,9 @@ export async function openDatabase(url: string, onWait?: (waitedMs: number) => v
  *
  * @throws Error that says what to do when it is no database of this app: none is made, and nothing is changed
  */
-export async function openExistingDatabase(url: string): Promise<Database> {
+export async function openExistingDatabase(url: string, options?: OpenOptions): Promise<Database> {
   checkOwnDatabase(resolve(pathOf(url)));
-  return openDatabase(url);
+  return openDatabase(url, options);
 }
 
 /**

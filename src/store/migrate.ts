@@ -17,6 +17,7 @@ import * as doubtsByFence from './migrations/0012-doubts-by-fence.ts';
 import * as behindSince from './migrations/0013-behind-since.ts';
 import { NewerSchemaError } from './newer-schema.ts';
 import type { Schema } from './schema.ts';
+import { hasTable } from './tables.ts';
 
 /**
  * Every migration in its order; the names are kept in the database, so they never change. Forward only. A process of the
@@ -64,11 +65,11 @@ export function isKnownMigration(name: string): boolean {
  */
 export async function migrate(db: Kysely<Schema>, onWait?: (waitedMs: number) => void): Promise<void> {
   await db.connection().execute(async (connection) => {
-    if (await isUpToDate(connection)) return;
+    if ((await findSchema(connection)) === 'current') return;
     await beginWriting(connection, onWait);
     try {
       // Whoever had the lock before may have been of a newer version.
-      if (!(await isUpToDate(connection))) await migrateToLatest(connection);
+      if ((await findSchema(connection)) !== 'current') await migrateToLatest(connection);
       await sql`commit`.execute(connection);
     } catch (error) {
       await sql`rollback`.execute(connection);
@@ -77,16 +78,19 @@ export async function migrate(db: Kysely<Schema>, onWait?: (waitedMs: number) =>
   });
 }
 
-/** @throws NewerSchemaError */
-async function isUpToDate(db: Kysely<Schema>): Promise<boolean> {
-  const { rows: tables } = await sql`
-    select name from sqlite_master where type = 'table' and name = 'kysely_migration'`.execute(db);
-  if (tables.length === 0) return false;
+/**
+ * Tells what is to be done about a database's schema: it is made, migrated, or left as it is.
+ *
+ * @throws NewerSchemaError
+ */
+export async function findSchema(db: Kysely<Schema>): Promise<'none' | 'older' | 'current'> {
+  if (!(await hasTable(db, 'kysely_migration'))) return 'none';
   const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(db);
   const names = rows.map(({ name }) => name);
   const unknown = names.filter((name) => !isKnownMigration(name));
   if (unknown.length > 0) throw new NewerSchemaError(unknown);
-  return names.length === Object.keys(MIGRATIONS).length;
+  if (names.length === 0) return 'none';
+  return names.length === Object.keys(MIGRATIONS).length ? 'current' : 'older';
 }
 
 async function migrateToLatest(db: Kysely<Schema>): Promise<void> {

@@ -5,6 +5,7 @@ import { disconnectInstance } from './disconnect.ts';
 import { isToBeTried } from './rotation-due.ts';
 import { countBehindFrom } from './run-start.ts';
 import type { Schema, TokenTable } from './schema.ts';
+import { hasTable } from './tables.ts';
 
 export type TokenRow = Selectable<TokenTable>;
 
@@ -173,6 +174,8 @@ export class TokenStore {
 
   /** What tells the key that an id stands for from others; undefined when the id was never used. */
   async keyCheck(keyId: string): Promise<string | undefined> {
+    // Asked before a migration, too.
+    if (!(await hasTable(this.#db, 'key_checks'))) return undefined;
     const row = await this.#db
       .selectFrom('key_checks')
       .select('check_value')

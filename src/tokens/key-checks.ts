@@ -23,6 +23,19 @@ interface KeyCheckParts {
  * @throws WrongKeyError, and nothing is written then, for no key
  */
 export async function proveKeys({ store, vault }: KeyCheckParts): Promise<void> {
+  for (const id of await checkKeys({ store, vault })) {
+    compare(vault, id, await store.keepKeyCheck(id, vault.checkValue(id) ?? ''));
+  }
+}
+
+/**
+ * Looks whether a key is known to be another one than its id stands for. It only reads, also in a database that is still
+ * to be migrated.
+ *
+ * @returns the ids that have no check value yet
+ * @throws WrongKeyError
+ */
+export async function checkKeys({ store, vault }: KeyCheckParts): Promise<string[]> {
   const fresh: string[] = [];
   for (const id of vault.keyIds) {
     const known = await store.keyCheck(id);
@@ -31,7 +44,7 @@ export async function proveKeys({ store, vault }: KeyCheckParts): Promise<void> 
       throw new WrongKeyError(opensNothing(id));
     else fresh.push(id);
   }
-  for (const id of fresh) compare(vault, id, await store.keepKeyCheck(id, vault.checkValue(id) ?? ''));
+  return fresh;
 }
 
 function compare(vault: Vault, id: string, known: string): void {

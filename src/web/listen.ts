@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Express } from 'express';
 
@@ -8,6 +8,9 @@ const CLOSE_LIMIT_MS = 3_000;
 
 /** How often connections without a request are closed meanwhile, in milliseconds. */
 const CLOSE_IDLE_EVERY_MS = 20;
+
+/** When to try again at a process that is starting. */
+const RETRY_AFTER_SECONDS = 5;
 
 /** How long a client may take, in milliseconds: a connection costs little to open, and must not be held for nothing. */
 export interface ClientPatience {
@@ -28,32 +31,33 @@ const PATIENCE: ClientPatience = {
   checkEveryMs: 1_000,
 };
 
-/** A web app that listens. */
-export interface ListeningWeb {
+/** A port that is this process's own, before there is a web app to answer at it. */
+export interface TakenPort {
   port: number;
+  /** Lets a web app answer from now on; the signal tells its streams to end. */
+  serve(create: (shutdown: AbortSignal) => Express): void;
   /** Takes no new requests, ends live streams, waits a little for the others. */
   close(): Promise<void>;
 }
 
 /**
- * Makes the web app listen.
+ * Listens at a port. Until there is a web app, whoever asks is told to try again.
  *
  * @param address.port 0 takes a free one
  * @param address.variable where the port was set
- * @param create makes the app; the signal tells its streams to end
  * @param patience with slow clients, where it is not the usual one
- * @throws Error with the variable to change when the port is taken
+ * @throws Error with the variable to change when another process has the port
  */
-export async function listen(
+export async function takePort(
   address: { host: string; port: number; variable: 'PORT' | 'WORKER_PORT' },
-  create: (shutdown: AbortSignal) => Express,
   patience: Partial<ClientPatience> = {},
-): Promise<ListeningWeb> {
+): Promise<TakenPort> {
   const { headersMs, requestMs, silentMs, checkEveryMs } = { ...PATIENCE, ...patience };
   const shutdown = new AbortController();
+  let answer: RequestListener = tellToTryAgain;
   const server = createServer(
     { headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkEveryMs },
-    create(shutdown.signal),
+    (req, res) => answer(req, res),
   );
   server.timeout = silentMs;
   server.listen(address.port, address.host);
@@ -64,12 +68,26 @@ export async function listen(
   }
   return {
     port: (server.address() as AddressInfo).port,
+    serve: (create) => {
+      answer = create(shutdown.signal);
+    },
     close: () => {
       shutdown.abort();
       return closeServer(server);
     },
   };
 }
+
+/** While a database is migrated, for minutes perhaps, the process is alive, and not ready. */
+const tellToTryAgain: RequestListener = (req, res) => {
+  const isAlive = req.url === '/healthz';
+  res.writeHead(isAlive ? 200 : 503, {
+    'Content-Type': 'application/json',
+    'Cache-Control': 'no-store',
+    ...(isAlive ? {} : { 'Retry-After': RETRY_AFTER_SECONDS }),
+  });
+  res.end(JSON.stringify({ status: isAlive ? 'alive' : 'starting' }));
+};
 
 async function closeServer(server: Server): Promise<void> {
   const closed = once(server, 'close');

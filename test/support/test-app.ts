@@ -4,6 +4,7 @@ import { type Config, loadConfig } from '../../src/config.ts';
 import { findFreePort } from '../../src/runtime/free-port.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import type { OwnLogic } from '../../src/sync/own-logic.ts';
+import { takePort } from '../../src/web/listen.ts';
 import { createCheckedSandbox } from '../sandbox/checked-sandbox.ts';
 import { createHttpSession, type HttpSession } from './http-session.ts';
 import { SandboxControl } from './sandbox-control.ts';
@@ -78,8 +79,9 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     return app;
   };
   const app = await join();
-  const web = await app.startWeb();
+  const web = await takePort({ ...config, variable: 'PORT' });
   closers.push(() => web.close());
+  await app.startWeb(web);
   if (options.workers !== false) {
     const workers = app.startWorkers();
     closers.push(() => workers.close());

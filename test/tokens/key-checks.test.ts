@@ -1,10 +1,14 @@
+import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { openDatabase } from '../../src/store/database.ts';
 import { TokenStore } from '../../src/store/tokens.ts';
 import { explainMissingKey, proveKeys, WrongKeyError } from '../../src/tokens/key-checks.ts';
+import { openVault } from '../../src/tokens/open-vault.ts';
 import { reencryptTokens } from '../../src/tokens/reencrypt.ts';
 import { missingKeyMessages, Vault } from '../../src/tokens/vault.ts';
+import { makeFirstSchema } from '../store/first-schema.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { instanceId, newKey, openEncrypted, tokenKeysValue } from '../trust/encrypted-tokens.ts';
 
 const [RIGHT, WRONG] = [newKey('k1'), newKey('k1')];
@@ -37,6 +41,26 @@ test('in a database from before there were check values, only a key that opens a
   expect(await store.keyCheck('k1')).toBeUndefined();
   await prove(store, RIGHT);
   await expect(prove(store, WRONG)).rejects.toThrow(/another key under the id "k1"/);
+});
+
+test('with a wrong key a database of a version before there were check values is not even migrated', async () => {
+  const path = `${tempDir()}/app.db`;
+  await makeFirstSchema(path, []);
+  const old = new Sqlite(path);
+  const [access, refresh] = (['access_token', 'refresh_token'] as const).map((purpose) =>
+    new Vault([RIGHT]).seal('x', { instanceId: 'ins_1', purpose }),
+  );
+  old.prepare('insert into tokens values (?, ?, ?, 1, 1, 1, 1, 1, 0, 0)').run('ins_1', access, refresh);
+  const migrations = () => old.prepare('select name from kysely_migration').pluck().all();
+  const open = (key: Key) =>
+    openVault(`file:${path}`, [key], { onSecret: () => undefined, onAwake: () => undefined });
+  await expect(open(WRONG)).rejects.toThrow(/opens none of the tokens .*Put the right key back/);
+  expect(migrations()).toEqual(['0001-initial']);
+  const { db } = await open(RIGHT);
+  expect(migrations().length).toBeGreaterThan(1);
+  expect(await new TokenStore(db).keyCheck('k1')).toBe(new Vault([RIGHT]).checkValue('k1'));
+  await db.destroy();
+  old.close();
 });
 
 test('one token that opens is enough, wherever it stands', async () => {

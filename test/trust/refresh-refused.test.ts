@@ -5,6 +5,7 @@ import { openDatabase } from '../../src/store/database.ts';
 import { RunStore } from '../../src/store/runs.ts';
 import { RESOURCES } from '../../src/sync/resources.ts';
 import { startDueRuns } from '../../src/sync/schedule.ts';
+import { takePort } from '../../src/web/listen.ts';
 import type { HttpSession } from '../support/http-session.ts';
 import { consent, downloadIds, install, isSynced, readStatus, waitForStatus } from '../support/install.ts';
 import type { SandboxCompany } from '../support/sandbox-control.ts';
@@ -52,11 +53,10 @@ async function lastRow(): Promise<number> {
 
 /** What all processes have counted together. */
 async function rejectedGrants(): Promise<number> {
-  const texts = await Promise.all(
-    [app, sibling].map((one) => one.startHealth({ host: '127.0.0.1', port: 0 })),
-  );
   let sum = 0;
-  for (const health of texts) {
+  for (const one of [app, sibling]) {
+    const health = await takePort({ host: '127.0.0.1', port: 0, variable: 'WORKER_PORT' });
+    await one.startHealth(health);
     const text = await (await fetch(`http://127.0.0.1:${health.port}/metrics`)).text();
     sum += Number(/^token_refreshes_total\{outcome="rejected"\} (\d+)/m.exec(text)?.[1] ?? 0);
     await health.close();

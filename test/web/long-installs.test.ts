@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { LONGEST_INSTALL_MS } from '../../src/install/longest-install.ts';
-import { type ListeningWeb, listen } from '../../src/web/listen.ts';
+import { type TakenPort, takePort } from '../../src/web/listen.ts';
 import type { HttpSession } from '../support/http-session.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type StartedWeb, startWeb } from './start-web.ts';
@@ -11,7 +11,7 @@ let web: StartedWeb;
 let browser: HttpSession;
 let exchange: PromiseWithResolvers<void>;
 let asked: PromiseWithResolvers<void>;
-const listening: ListeningWeb[] = [];
+const listening: TakenPort[] = [];
 
 beforeEach(async () => {
   web = await startWeb(web ? { redis: web.redis } : {});
@@ -61,9 +61,8 @@ test('a second click waits for the first as long as any install takes, and both 
 });
 
 test('an install that takes longer than a connection may be silent ends with its page', async () => {
-  const patient = await listen({ host: '127.0.0.1', port: 0, variable: 'PORT' }, () => web.app, {
-    silentMs: 300,
-  });
+  const patient = await takePort({ host: '127.0.0.1', port: 0, variable: 'PORT' }, { silentMs: 300 });
+  patient.serve(() => web.app);
   listening.push(patient);
   const address = await begin();
   const cookie = browser.cookies.header(new URL(web.url)) ?? '';

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import express, { type Express } from 'express';
 import { afterEach, expect, test } from 'vitest';
-import { type ClientPatience, type ListeningWeb, listen } from '../../src/web/listen.ts';
+import { type ClientPatience, type TakenPort, takePort } from '../../src/web/listen.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const opened: { web: ListeningWeb; socket: Socket }[] = [];
+const opened: { web: TakenPort; socket: Socket }[] = [];
 
 afterEach(async () => {
   for (const { web, socket } of opened.splice(0)) {
@@ -16,10 +16,11 @@ afterEach(async () => {
 
 /** Serves an app with little patience, and opens a bare connection to it. */
 async function connectTo(app: Express, patience: Partial<ClientPatience>) {
-  const web = await listen({ host: '127.0.0.1', port: 0, variable: 'PORT' }, () => app, {
-    checkEveryMs: 20,
-    ...patience,
-  });
+  const web = await takePort(
+    { host: '127.0.0.1', port: 0, variable: 'PORT' },
+    { checkEveryMs: 20, ...patience },
+  );
+  web.serve(() => app);
   const socket = connect(web.port, '127.0.0.1');
   opened.push({ web, socket });
   await once(socket, 'connect');
