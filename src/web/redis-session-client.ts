@@ -92,7 +92,7 @@ export function sessionClient(redis: Redis, timeoutMs = SESSION_STORE_TIMEOUT_MS
 }
 
 /**
- * Whether a session was deleted in the last quarter of an hour.
+ * Whether a session was deleted in the last twenty minutes.
  *
  * @throws StoreUnavailableError
  */

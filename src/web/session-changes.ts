@@ -21,7 +21,7 @@ const ENTER_MS = 30_000;
 const TURN_MS = LONGEST_INSTALL_MS + ENTER_MS;
 
 /** How long a request may take that waits for its turn, in milliseconds: as long as the lock waits, then its own turn. */
-const LONGEST_REQUEST_MS = 3 * TURN_MS;
+export const LONGEST_REQUEST_MS = 3 * TURN_MS;
 
 /** The parameter of an address that a browser has been sent to again: which session's cookie it came with before. */
 const AGAIN = 'again';
@@ -84,7 +84,7 @@ export async function takeFlash(redis: Redis, req: Request): Promise<Flash | und
 }
 
 /**
- * Whether the browser has sent the cookie of a session that has ended since, in the last quarter of an hour. It may have
+ * Whether the browser has sent the cookie of a session that has ended since, in the last twenty minutes. It may have
  * a newer one by now, or is about to be given it: whoever is at ending the session is waited for. A browser that was
  * sent to `addressToAskAgain` and still has that cookie has no other: it counts as new, or it would be sent for ever.
  *

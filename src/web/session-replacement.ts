@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 
 /** How long it is remembered that a session has ended: longer than any request that was under way then, in seconds. */
-const ENDED_SECONDS = 15 * 60;
+const ENDED_SECONDS = 20 * 60;
 
 /** The mark of a session that has ended for good; of one that a log-out follows it is the key of the newer one. */
 const FOR_GOOD = '1';
@@ -69,7 +69,7 @@ export async function replaceAtOnce(
  * Ends a session for good.
  *
  * @returns whether it was there, and the key of the session that a log-out has to go on to, if one has taken its place in
- * the last quarter of an hour
+ * the last twenty minutes
  */
 export async function endAtOnce(
   redis: Redis,

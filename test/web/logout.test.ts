@@ -3,6 +3,7 @@ import { type ClientRequest, request } from 'node:http';
 import { Redis } from 'ioredis';
 import { afterAll, beforeEach, expect, it } from 'vitest';
 import { SESSION_COOKIE } from '../../src/web/session.ts';
+import { LONGEST_REQUEST_MS } from '../../src/web/session-changes.ts';
 import type { HttpSession } from '../support/http-session.ts';
 import { connectThroughGate } from '../support/redis-gate.ts';
 import { startTestRedis } from '../support/test-redis.ts';
@@ -59,6 +60,15 @@ it('ends the session on the server: the old cookie is worth nothing, the new pag
     expect((await thief.get(`/instances/ins_1${path}`, { headers: { cookie } })).status).toBe(404);
   }
   expect(web.domain.calls, 'the instance goes on').toEqual(['exchange ins_1']);
+});
+
+it('is remembered for longer than a request may take that had read the session before', async () => {
+  await install(browser, 'ins_2');
+  await logOut();
+  const marks = await web.redis.keys('ended-session:*');
+  // Two that installs have replaced, and the one that was logged out of.
+  expect(marks).toHaveLength(3);
+  for (const mark of marks) expect(await web.redis.pttl(mark)).toBeGreaterThan(LONGEST_REQUEST_MS);
 });
 
 it('leaves other browsers of the same company alone', async () => {
