@@ -3,6 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
 import { createRedis } from '../../src/runtime/redis.ts';
+import { sessionClient } from '../../src/web/redis-session-client.ts';
 import { SESSION_COOKIE } from '../../src/web/session.ts';
 import { connectThroughGate } from '../support/redis-gate.ts';
 import { testLogger } from '../support/test-logger.ts';
@@ -133,4 +134,15 @@ test('a replacement whose answer got lost, and that is sent again, is done once'
   expect([dashboard.status, dashboard.url.pathname]).toEqual([200, '/instances/ins_2']);
   expect((await browser.get('/instances/ins_1')).status).toBe(200);
   expect((await direct.keys('session:*')).length).toBe(1);
+});
+
+test('a replacement that is sent again after a log-out has ended what it made brings nothing back', async () => {
+  await direct.flushall();
+  const client = sessionClient(direct);
+  const [endedKey, key] = ['session:from-before', 'session:newer'];
+  const replacement = { endedKey, isKept: false, logOutFollows: true, key, value: '{}', seconds: 60 };
+  expect(await client.replace(replacement)).toBe(true);
+  expect(await client.del([endedKey])).toBe(1);
+  expect(await client.replace(replacement)).toBe(false);
+  expect(await direct.keys('session:*')).toEqual([]);
 });
