@@ -19,13 +19,17 @@ beforeEach(async () => {
   await install(browser, 'ins_2');
 });
 
-/** Begins to send a form with the browser's cookie of now; the session has been read when this is answered. */
-async function beginForm(path: string, fields: string): Promise<() => Promise<number | undefined>> {
+/** Begins to send a form with a browser's cookie of now; the session has been read when this is answered. */
+async function beginForm(
+  path: string,
+  fields: string,
+  sender = browser,
+): Promise<() => Promise<number | undefined>> {
   const read = gate.arm('session:', 'pass');
   const sent = request(web.url + path, {
     method: 'POST',
     headers: {
-      cookie: `${SESSION_COOKIE}=${browser.cookies.get(new URL(web.url), SESSION_COOKIE)}`,
+      cookie: `${SESSION_COOKIE}=${sender.cookies.get(new URL(web.url), SESSION_COOKIE)}`,
       'content-type': 'application/x-www-form-urlencoded',
       'content-length': fields.length,
     },
@@ -42,8 +46,8 @@ async function beginForm(path: string, fields: string): Promise<() => Promise<nu
   };
 }
 
-async function formFields(): Promise<string> {
-  const form = (await browser.get('/instances/ins_1')).form('/instances/ins_1/disconnect');
+async function formFields(sender = browser): Promise<string> {
+  const form = (await sender.get('/instances/ins_1')).form('/instances/ins_1/disconnect');
   return `${form.fields}&delete_data=yes`;
 }
 
@@ -70,6 +74,21 @@ it.each(['/instances/ins_1/disconnect', '/instances/ins_2/disconnect', '/logout'
     await browser.submit(page.form('/instances/ins_1/logout-others'));
     const before = [...web.domain.calls];
     expect(await end()).toBe(403);
+    expect(web.domain.calls).toEqual(before);
+    expect(await seen()).toEqual([200, 200]);
+  },
+);
+
+it.each(['sync', 'pause', 'disconnect', 'forget', 'logout-others'])(
+  'a form to %s of another browser, whose end comes after “Log out everywhere else”, does nothing',
+  async (action) => {
+    const other = web.browser();
+    await install(other);
+    const end = await beginForm(`/instances/ins_1/${action}`, await formFields(other), other);
+    const page = await browser.get('/instances/ins_1');
+    await browser.submit(page.form('/instances/ins_1/logout-others'));
+    const before = [...web.domain.calls];
+    expect(await end()).toBe(404);
     expect(web.domain.calls).toEqual(before);
     expect(await seen()).toEqual([200, 200]);
   },

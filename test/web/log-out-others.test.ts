@@ -166,3 +166,24 @@ it('says so when it cannot be told whether this browser is logged out, too', asy
   expect(page.body).toContain('Other browsers are logged out of this company, and this one may be, too.');
   expect((await other.get('/instances/ins_1')).status).toBe(404);
 });
+
+it('makes the forms of the session from before worthless: who copied one has none', async () => {
+  const before = await browser.get('/instances/ins_1');
+  await press();
+  const old = await browser.submit(before.form('/instances/ins_1/pause'), {}, { follow: false });
+  expect(old.status).toBe(403);
+  expect(web.domain.calls).not.toContain('pause ins_1');
+});
+
+it('leads a callback that another browser reloads to a new start, not to what that sees no more', async () => {
+  const other = web.browser();
+  const begun = await other.get('/install', { follow: false });
+  const callback = `/oauth/callback?code=ins_1&state=${begun.location?.searchParams.get('state')}`;
+  for (let n = 0; n < 2; n += 1) expect((await other.get(callback)).url.pathname).toBe('/instances/ins_1');
+  const before = web.domain.calls.length;
+  await press();
+  const reloaded = await other.get(callback);
+  expect([reloaded.status, reloaded.url.pathname]).toEqual([400, '/oauth/callback']);
+  expect(reloaded.body).toContain('>Start again<');
+  expect(web.domain.calls.slice(before)).toEqual(['end access ins_1']);
+});
