@@ -91,6 +91,22 @@ describe('every route of the app', () => {
     expect(web.domain.calls).toEqual(before);
   });
 
+  it('that is an instance’s is kept by no cache, whatever it answers', async () => {
+    const owner = web.browser();
+    await install(owner);
+    const headers = { cookie: owner.cookies.header(new URL(web.url)) ?? '' };
+    const owned = routes.filter(({ method, path }) => method === 'get' && !PUBLIC.includes(path));
+    const statuses = new Set<number>();
+    for (const address of owned.flatMap(({ path }) => addressesOf(path))) {
+      const answer = await fetch(web.url + address, { headers });
+      // A live stream has no end.
+      await answer.body?.cancel();
+      expect(answer.headers.get('cache-control'), address).toMatch(/^no-store\b/);
+      statuses.add(answer.status);
+    }
+    expect(statuses).toEqual(new Set([200, 404]));
+  });
+
   it('that changes something refuses what comes from another site, with 403', async () => {
     const owner = web.browser();
     const { fields } = (await install(owner, 'ins_1')).form('/instances/ins_1/pause');
@@ -117,5 +133,15 @@ describe('every route of the app', () => {
     const own = { origin: 'null', 'sec-fetch-site': 'same-origin' };
     expect((await owner.post('/instances/ins_1/sync', fields, { headers: own })).status).toBe(200);
     expect(web.domain.calls).toContain('sync ins_1');
+  });
+
+  it('that changes something takes what its own pages send, by PUBLIC_URL or the name they were asked by', async () => {
+    const named = await startWeb({ redis: web.redis, publicUrl: 'http://app.example' });
+    const owner = named.browser();
+    const { fields } = (await install(owner)).form('/instances/ins_1/sync');
+    const send = async (origin: string) =>
+      (await owner.post('/instances/ins_1/sync', fields, { headers: { origin } })).status;
+    expect([await send('http://app.example'), await send(named.url)]).toEqual([200, 200]);
+    expect(await send('http://other.example')).toBe(403);
   });
 });
