@@ -20,6 +20,7 @@ test.each([
   ['access_denied', 'The user badministered it', 'denied'],
   ['server_error', null, 'refused'],
   ['invalid_scope', 'ask an admin', 'refused'],
+  ['server_error', 'Only an administrator can see what is wrong', 'refused'],
   ['', null, 'refused'],
 ])('at the authorize route: %s, %j', (error, description, failure) => {
   const installError = authorizeFailure(error, description);
