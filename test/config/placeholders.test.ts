@@ -115,6 +115,16 @@ describe('in production a key that encrypts', () => {
       'no two rows, one after the other',
       Buffer.concat([row(200, 1), row(90, -3)].map((r) => r.subarray(16))),
     ],
+    ['no bytes of a few kinds', Buffer.from(bytes(4).map((byte) => bytes(5)[byte % 16] ?? 0))],
+    ['no text of many letters', Buffer.from('Pack my box with 5 dozen jugs, 9')],
+    [
+      'no placeholder among random letters',
+      typed(
+        bytes(6)
+          .toString('base64')
+          .replace(/^(.{18}).{8}/, '$1changeme'),
+      ),
+    ],
     ['no placeholder in Base64', typed('changeme/your+secret/placeholder/token+keyA')],
     ['no placeholder in camel case', typed('ChangeMeYourSecretTokenKeyPlaceholder20262g')],
     ['no alphabet', typed('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ')],

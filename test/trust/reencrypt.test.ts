@@ -209,6 +209,27 @@ test('tokens that cannot be opened are left as they are and named, with what to 
   expect(await renewed(store)).toBe(3);
 });
 
+test('both tokens are looked at, also where the key is the new one already: whoever drops the old one relies on it', async () => {
+  const { db, store } = await openEncrypted(3, NEW);
+  const halfway = new Vault([OLD]).seal('rt-1', { instanceId: instanceId(1), purpose: 'refresh_token' });
+  for (const [index, refresh_token] of [
+    [1, halfway],
+    [2, 'v1.new.AAAA'],
+  ] as const) {
+    await db
+      .updateTable('tokens')
+      .set({ refresh_token })
+      .where('instance_id', '=', instanceId(index))
+      .execute();
+  }
+  const report = await reencryptTokens({ store, vault: new Vault(BOTH) });
+  const unreadable = [{ instanceId: instanceId(2), reason: expect.stringContaining('is damaged') }];
+  expect(report).toEqual({ renewed: 1, current: 1, unreadable, isDone: true });
+  const kept = await store.find(instanceId(1));
+  const place = { instanceId: instanceId(1), purpose: 'refresh_token' } as const;
+  expect(new Vault([NEW]).open(kept?.refresh_token ?? '', place)).toBe('rt-1');
+});
+
 test('a process that writes under an older key all the time does not keep it from ending', async () => {
   const { store } = await openEncrypted(2, OLD);
   const restless = new (class extends Vault {
