@@ -5,6 +5,7 @@ import type { ServiceTime } from '../src/client/service-time.ts';
 import type { Logger } from '../src/runtime/logging.ts';
 import { watchLoopLoad } from '../src/sync/loop-load.ts';
 import { PageGate } from '../src/sync/page-gate.ts';
+import { ProcessFailure } from '../src/sync/process-failure.ts';
 import { type ScheduleParts, startDueRuns } from '../src/sync/schedule.ts';
 import type { SyncParts } from '../src/sync/slice-parts.ts';
 import { SlotWaits } from '../src/sync/slot-waits.ts';
@@ -48,8 +49,13 @@ export interface WorkerParts {
 
 /** The workers of one process, running. */
 export interface Workers {
-  /** Ends them: requests under way are broken off, and every run stands where another worker takes it up. */
-  close(): Promise<void>;
+  /**
+   * Ends them: requests under way are broken off, and every run stands where another worker takes it up.
+   *
+   * @param end.hasCrashed whether an error that nobody has caught ends the process: own logic that is at work may be what
+   *   has thrown it, so its try counts
+   */
+  close(end?: { hasCrashed: boolean }): Promise<void>;
 }
 
 /** Starts the workers of this process and keeps the schedules. */
@@ -104,10 +110,10 @@ export function startWorkers(parts: WorkerParts): Workers {
   const endSchedules = keepSchedules(queues, logger, parts.schedule.intervalMs);
   const endIndex = keepIndex({ ...parts.index, logger });
   return {
-    async close() {
+    async close({ hasCrashed } = { hasCrashed: false }) {
       endSchedules();
       endWatch();
-      stopping.abort();
+      stopping.abort(hasCrashed ? new ProcessFailure() : undefined);
       for (const end of endPauses) end();
       await Promise.all([sync.close(), upkeep.close(), endIndex()]);
       await endTakeOver();

@@ -16,7 +16,7 @@ await boot(async ({ config, shutdown, openApp }) => {
   await app.startWeb(web);
   shutdown.add('web', () => web.close());
   const workers = app.startWorkers();
-  shutdown.add('workers', () => workers.close());
+  shutdown.add('workers', () => workers.close(shutdown));
   process.stdout.write(banner(config, sandbox));
 });
 

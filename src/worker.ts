@@ -10,7 +10,7 @@ await boot(async ({ config, logger, shutdown, openApp }) => {
       : await takePort({ host, port: workerPort, variable: 'WORKER_PORT' });
   const app = await openApp();
   const workers = app.startWorkers();
-  shutdown.add('workers', () => workers.close());
+  shutdown.add('workers', () => workers.close(shutdown));
   if (health !== undefined) {
     await app.startHealth(health);
     shutdown.add('health', () => health.close());

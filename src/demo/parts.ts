@@ -54,7 +54,7 @@ export async function startParts(): Promise<DemoParts> {
   const app = await createApp(config, redis.url, logger);
   shutdown.add('app', () => app.close());
   const workers = app.startWorkers();
-  shutdown.add('workers', () => workers.close());
+  shutdown.add('workers', () => workers.close(shutdown));
   const web = await takePort({ ...config, variable: 'PORT' });
   shutdown.add('web', () => web.close());
   await app.startWeb(web);

@@ -31,6 +31,8 @@ export interface ShutdownOptions {
 export interface Shutdown {
   /** Whether the end has begun. */
   readonly isStopping: boolean;
+  /** Whether an error that nobody has caught was met. */
+  readonly hasCrashed: boolean;
   /** Registers what has to be closed, right after it was opened; the last one is closed first. */
   add(name: string, close: () => unknown): void;
   /**
@@ -56,6 +58,7 @@ export function installShutdown(options: ShutdownOptions): Shutdown {
   let closing: string | undefined;
   let ending: Promise<void> | undefined;
   let firstSignalAt: number | undefined;
+  let hasCrashed = false;
 
   const closeAll = async (reason: string): Promise<void> => {
     logger.info({ reason }, 'shutting down');
@@ -100,6 +103,7 @@ export function installShutdown(options: ShutdownOptions): Shutdown {
   // Told by preload.js. Whatever ended the parent may have signalled us as well: it is the same wish, however late.
   source.on('parentGone', () => void stop('the process that started this one is gone', signalCode));
   const onFatal = (what: string) => (error: unknown) => {
+    hasCrashed = true;
     logger.fatal({ err: error }, what);
     void stop(what, 1);
   };
@@ -111,6 +115,9 @@ export function installShutdown(options: ShutdownOptions): Shutdown {
     stop,
     get isStopping() {
       return ending !== undefined;
+    },
+    get hasCrashed() {
+      return hasCrashed;
     },
   };
 }

@@ -35,15 +35,16 @@ export class InDoubtStore {
   }
 
   /**
-   * Notes the records of a batch that is about to be told, in a transaction of its own.
+   * Notes the records of a batch that is about to be told, in a transaction of its own, and counts the try with it: one
+   * that nobody sees the end of, as the process dies or loses the run, is counted, too.
    *
    * @returns false when the run is somebody else's now, or the instance not active any more: nothing was noted, and
    *   nothing is to be told
    */
   note({ instanceId, resource, fence }: RunClaim, ids: BatchIds): Promise<boolean> {
-    const { ours, any, remove, insert } = this.#statements;
+    const { begin, any, remove, insert } = this.#statements;
     return this.#db.writeAtOnce(() => {
-      const run = ours.get({ instanceId, resource, fence });
+      const run = begin.get({ instanceId, resource, fence });
       if (run === undefined) return false;
       const areNoted = any.get(run.list) !== undefined;
       for (const { id, isKnown } of eachOf(ids)) {
@@ -57,24 +58,28 @@ export class InDoubtStore {
   /**
    * Notes them once more when somebody else has the run by now. While the run is ours it changes nothing, as the note
    * from before stands.
+   *
+   * @returns whether somebody else has it
    */
-  noteIfLost({ instanceId, resource, fence }: RunClaim, ids: BatchIds): Promise<void> {
+  noteIfLost({ instanceId, resource, fence }: RunClaim, ids: BatchIds): Promise<boolean> {
     const { lost, insert } = this.#statements;
     return this.#db.writeAtOnce(() => {
       const run = lost.get({ instanceId, resource, fence });
-      if (run === undefined) return;
+      if (run === undefined) return false;
       for (const { id, isKnown } of eachOf(ids)) insert.run(run.list, id, fence, isKnown);
+      return true;
     });
   }
 
   /** Likewise, for the records of a parked batch. */
-  noteSeqsIfLost({ instanceId, resource, fence }: RunClaim, seqs: BatchSeqs): Promise<void> {
+  noteSeqsIfLost({ instanceId, resource, fence }: RunClaim, seqs: BatchSeqs): Promise<boolean> {
     const { lost, insertSeq } = this.#statements;
     return this.#db.writeAtOnce(() => {
       const run = lost.get({ instanceId, resource, fence });
-      if (run === undefined) return;
+      if (run === undefined) return false;
       for (const seq of [...seqs.created, ...seqs.deleted]) insertSeq.run(fence, 0, seq, run.list);
       for (const seq of seqs.changed) insertSeq.run(fence, 1, seq, run.list);
+      return true;
     });
   }
 
@@ -127,10 +132,11 @@ function eachOf({ comeOrGone, changed }: BatchIds): { id: string; isKnown: 0 | 1
 function prepare(db: Database) {
   const again = 'on conflict (list, id, fence) do update set is_known = min(is_known, excluded.is_known)';
   return {
-    ours: db.prepare<[RunClaim], { list: number }>(`
-      select list from runs
+    begin: db.prepare<[RunClaim], { list: number }>(`
+      update runs set own_tries = own_tries + 1
       where instance_id = :instanceId and resource = :resource and fence = :fence
-        and (select status from instances where id = :instanceId) = 'active'`),
+        and (select status from instances where id = :instanceId) = 'active'
+      returning list`),
     lost: db.prepare<[RunClaim], { list: number }>(`
       select list from runs
       where instance_id = :instanceId and resource = :resource and fence <> :fence

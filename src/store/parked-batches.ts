@@ -20,9 +20,13 @@ export interface Parking {
   tries: number;
 }
 
-/** A parked batch whose turn it is. */
-export interface DueBatch {
+/** A place of the table, and what is known of the tries of its batch. */
+interface Tried extends Pick<ParkedBatch, 'tries' | 'error' | 'tried_at'> {
   place: number;
+}
+
+/** A parked batch whose turn it is. */
+export interface DueBatch extends Tried {
   /** Its records. */
   seqs: BatchSeqs;
   /** The records' texts as they are now: without those that a later batch has told already. */
@@ -91,10 +95,10 @@ export class ParkedStore {
     const { due, shorten, split } = this.#statements;
     const found = await this.#db.atOnce(() => {
       const row = due.get(claim.instanceId, claim.resource, triedBefore);
-      return row && { place: row.place, ...this.#read(JSON.parse(row.seqs)) };
+      return row && { ...row, ...this.#read(JSON.parse(row.seqs)) };
     });
     if (found === undefined) return undefined;
-    const { place, texts, told, left } = found;
+    const { place, tries, error, tried_at, texts, told, left } = found;
     if (countOf(left) > 0) {
       const isOurs = await this.#db.writeAtOnce(() => {
         const first = { ...claim, place, seqs: JSON.stringify(told), count: countOf(told) };
@@ -104,7 +108,7 @@ export class ParkedStore {
       });
       if (!isOurs) return undefined;
     }
-    return { place, seqs: told, ...texts };
+    return { place, tries, error, tried_at, seqs: told, ...texts };
   }
 
   /** The texts of the first of these records, up to a portion, and which come with it and which are left. */
@@ -136,7 +140,27 @@ export class ParkedStore {
   }
 
   /**
-   * Notes that the own logic has not taken a batch, if the claim is still the newest.
+   * Counts a further try of a batch before it is made, if the claim is still the newest: so it is the only one of this
+   * run, also if it takes the process with it, or the run.
+   *
+   * @param error what is said of it until its end is known
+   * @param now milliseconds since 1970
+   * @returns whether the claim is the newest
+   */
+  begin(claim: RunClaim, place: number, error: string, now: number): Promise<boolean> {
+    return this.#db.writeAtOnce(
+      () => this.#statements.begin.run({ ...claim, place, error, now }).changes > 0,
+    );
+  }
+
+  /** Takes back that a try was begun: it says nothing about the batch, whose turn it is still. */
+  putBack(claim: RunClaim, { place, tries, error, tried_at }: Tried): Promise<boolean> {
+    const before = { ...claim, place, tries, error, tried_at };
+    return this.#db.writeAtOnce(() => this.#statements.putBack.run(before).changes > 0);
+  }
+
+  /**
+   * Notes that the own logic has not taken a batch in the try that was begun, if the claim is still the newest.
    *
    * @param notBefore now, or until when the batch has to wait: milliseconds since 1970
    * @returns whether it is
@@ -169,6 +193,8 @@ function countOf({ created, changed, deleted }: BatchSeqs): number {
 function prepare(db: Database) {
   const ours = `place = :place and exists (
     select 1 from runs where instance_id = :instanceId and resource = :resource and fence = :fence)`;
+  const notBefore = (moment: string) =>
+    `max(${moment}, coalesce((select started_at from runs where runs.list = parked_batches.list), 0))`;
   return {
     park: db.prepare<[number, string, number, number, string, number, number]>(`
       insert into parked_batches (list, seqs, count, tries, error, parked_at, tried_at)
@@ -176,8 +202,8 @@ function prepare(db: Database) {
     count: db.prepare<[string, string], { count: number }>(
       `select count(*) as count from parked_batches where list = ${LIST_OF}`,
     ),
-    due: db.prepare<[string, string, triedBefore: number], { place: number; seqs: string }>(`
-      select place, seqs from parked_batches
+    due: db.prepare<[string, string, triedBefore: number], Tried & { seqs: string }>(`
+      select place, seqs, tries, error, tried_at from parked_batches
       where list = ${LIST_OF} and tried_at < ? order by tried_at, place limit 1`),
     live: db.prepare<[seq: number], { document: string }>(
       'select document from records where seq = ? and deleted_at is null',
@@ -192,10 +218,14 @@ function prepare(db: Database) {
       insert into parked_batches (list, seqs, count, tries, error, parked_at, tried_at)
       select list, ?, ?, tries, error, parked_at, tried_at from parked_batches where place = ?`),
     take: db.prepare<[Record<string, string | number>]>(`delete from parked_batches where ${ours}`),
+    begin: db.prepare<[Record<string, string | number>]>(
+      `update parked_batches set tries = tries + 1, error = :error, tried_at = ${notBefore(':now')} where ${ours}`,
+    ),
+    putBack: db.prepare<[Record<string, string | number>]>(
+      `update parked_batches set tries = :tries, error = :error, tried_at = :tried_at where ${ours}`,
+    ),
     keep: db.prepare<[Record<string, string | number>]>(
-      `update parked_batches set tries = tries + 1, error = :error,
-        tried_at = max(:notBefore, coalesce((select started_at from runs where runs.list = parked_batches.list), 0))
-      where ${ours}`,
+      `update parked_batches set error = :error, tried_at = ${notBefore(':notBefore')} where ${ours}`,
     ),
     hurry: db.prepare<[string], { list: number }>(`
       update parked_batches set tried_at = 0

@@ -134,6 +134,11 @@ export class RunStore {
     });
   }
 
+  /** Sets back how often the own logic was tried with the next batch: the last one says nothing about it. */
+  setOwnTries(claim: RunClaim, tries: number): Promise<boolean> {
+    return this.#update(claim, { own_tries: tries });
+  }
+
   /** Notes that a run which has waited in its slice's midst goes on. */
   goOn(claim: RunClaim): Promise<boolean> {
     return this.#update(claim, { state: 'running', waiting_for: null, waiting_until: null, error: null });

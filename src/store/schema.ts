@@ -59,7 +59,7 @@ export interface RunTable {
   stored: number;
   /** Failures in a row. */
   attempt: number;
-  /** How often the own logic has failed on the batch that comes next. */
+  /** How often the own logic was called with the batch that comes next, in vain or without an end; and the call under way. */
   own_tries: number;
   /** When the own logic was first called with that batch, if it has failed on it. */
   own_since: number | null;

@@ -5,6 +5,8 @@ import type { Run, RunClaim } from '../store/runs.ts';
 import type { ServiceDocument } from './own-logic.ts';
 import { type BatchChanges, callOwnLogic } from './own-logic-call.ts';
 import { OwnLogicError } from './own-logic-failure.ts';
+import { watchForLoss } from './own-logic-lost.ts';
+import { isShutdown } from './process-failure.ts';
 import type { SliceContext, SliceWork, SyncParts } from './slice-parts.ts';
 
 /** Tries of a batch before it is parked: with the pauses between them, up to eight seconds. */
@@ -21,6 +23,10 @@ const LONGEST_HOLD_MS = { limit: 20 * 60_000, service: 5 * 60_000 };
 
 /** The longest that a call of the service waits for a parked batch, in milliseconds: two windows, as pages wait for it. */
 const PARKED_MAX_WAIT_MS = 2 * 60_000;
+
+/** What may have come of a try whose end nobody has seen. */
+const LOST =
+  'the process died, or was kept from everything else for so long that another worker took the run over.';
 
 /** How the own logic has failed on a batch before. */
 export type FailuresBefore = Pick<Run, 'own_tries' | 'own_since'>;
@@ -55,19 +61,55 @@ export async function tellOwnLogic(
     // Not a moment ahead: the clock may have been set back since.
     error.since = Math.min(before.own_since ?? calledAt, calledAt);
     if (mayBeTriedAgain(error, error.since, now())) throw error;
-    if (await parts.parked.isFull(claim)) throw tooManyParked(error);
-    context.logger.warn(
-      { err: error, tries: error.tries },
-      'the own logic does not take a batch: it is parked',
-    );
-    return { error: shownError(parts, error), tries: error.tries };
+    return parkingFor(parts, claim, error, context);
   }
+}
+
+/**
+ * What a batch is parked with that is not told again, as its tries are used up: the last of them had no end, and may have
+ * ended its process, or kept it for so long that it lost the run. Each further one would, before it could be noted.
+ *
+ * @returns undefined for a batch that is to be told
+ * @throws ServiceError when it has to wait, as too many are parked
+ */
+export async function parkUntold(
+  parts: SyncParts,
+  { resource, claim }: SliceWork,
+  { own_tries }: FailuresBefore,
+  context: SliceContext,
+): Promise<Parking | undefined> {
+  if (own_tries < MOST_TRIES) return undefined;
+  const error = new OwnLogicError(
+    `The app's own logic did not come to an end with a batch of ${resource.name}: ${LOST}`,
+    {},
+  );
+  error.tries = own_tries;
+  return parkingFor(parts, claim, error, context);
+}
+
+async function parkingFor(
+  parts: SyncParts,
+  claim: RunClaim,
+  error: OwnLogicError,
+  { logger }: SliceContext,
+): Promise<Parking> {
+  if (await parts.parked.isFull(claim)) throw tooManyParked(error);
+  logger.warn({ err: error, tries: error.tries }, 'the own logic does not take a batch: it is parked');
+  return { error: shownError(parts, error), tries: error.tries };
 }
 
 /** What is said of a run whose batch the own logic takes long with. @param since milliseconds since 1970 */
 export function atWorkText(resource: string, since: number): string {
-  const time = new Date(since).toISOString().slice(11, 19);
-  return `The app's own logic has been at work on a batch of ${resource} since ${time} UTC, waits for the service included.`;
+  return `The app's own logic has been at work on a batch of ${resource} since ${timeOf(since)} UTC, waits for the service included.`;
+}
+
+/** What is said of a parked batch while it is tried, and afterwards where nobody has seen the end of that. */
+function begunText(resource: string, at: number): string {
+  return `The app's own logic was called with a batch of ${resource} at ${timeOf(at)} UTC. If it is not at work any more, ${LOST}`;
+}
+
+function timeOf(ms: number): string {
+  return new Date(ms).toISOString().slice(11, 19);
 }
 
 /** Calls the own logic; while that takes long, the run says so. */
@@ -110,8 +152,9 @@ async function failureOf(parts: SyncParts, claim: RunClaim, error: unknown): Pro
 
 /**
  * Tries every parked batch of a list once in a run, before its next page, and those that somebody wants to be tried at
- * once. One that takes too long, or has to wait for the service, leaves the others to the next slice, so that pages come
- * in between; and one that is to wait for long is left alone by runs that begin before.
+ * once; once also where the try has no end, as its process dies or loses the run. One that takes too long, or has to wait
+ * for the service, leaves the others to the next slice, so that pages come in between; and one that is to wait for long is
+ * left alone by runs that begin before.
  *
  * @param isOver whether others have their turn
  * @returns whether there is something left to try, and time is over, or the process shuts down
@@ -136,6 +179,10 @@ export async function retryParked(
     if (!(await parts.runs.holds(claim))) return false;
     const { created, changed, deleted } = batch;
     const changes = { created: parse(created), changed: parse(changed), deleted: parse(deleted) };
+    const begunAt = now();
+    if (!(await parts.parked.begin(claim, batch.place, begunText(work.resource.name, begunAt), begunAt)))
+      return false;
+    const warnOfLoss = watchForLoss(context.logger);
     let isOurs = false;
     try {
       await callShown(parts, work, changes, context, PARKED_MAX_WAIT_MS);
@@ -144,14 +191,16 @@ export async function retryParked(
       context.logger.info({ batch: batch.place }, 'the own logic has taken a parked batch');
     } catch (thrown) {
       const error = await failureOf(parts, claim, thrown);
-      if (!(error instanceof OwnLogicError) || context.signal.aborted) throw error;
+      const isFailure = error instanceof OwnLogicError;
+      if (!isFailure || isShutdown(context.signal)) await parts.parked.putBack(claim, batch);
+      if (!isFailure || context.signal.aborted) throw error;
       context.logger.warn({ err: error, batch: batch.place }, 'the own logic does not take a parked batch');
       const notBefore = now() + (error.retryAfterMs ?? 0);
       isOurs = await parts.parked.keep(claim, batch.place, shownError(parts, error), notBefore);
       if (error.isTimeout || error.waitsFor !== undefined || !isOurs) return false;
     } finally {
       // Whoever has the run by now may have told something newer, before this.
-      if (!isOurs) await parts.inDoubt.noteSeqsIfLost(claim, batch.seqs);
+      if (!isOurs && (await parts.inDoubt.noteSeqsIfLost(claim, batch.seqs))) warnOfLoss();
     }
   }
 }

@@ -34,7 +34,7 @@ async function runAhead(aheadMs: number) {
         if (due === undefined) return tried;
         tried.push(...due.created);
         if (tried.length > 10) return expect.unreachable('it tries again and again');
-        await parked.keep({ ...key, fence }, due.place, 'Again.', now);
+        await parked.begin({ ...key, fence }, due.place, 'Again.', now);
       }
     },
   };

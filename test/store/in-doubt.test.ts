@@ -37,6 +37,24 @@ test('a record in doubt is told again when a page brings it as the copy has it, 
   expect(await store.count(claim.instanceId, 'contacts')).toBe(3);
 });
 
+test('a note counts a try, whether anybody sees its end or not, until the batch is written; who has lost the run counts none', async () => {
+  const { claim: old } = await secondRun(['{"id":"a"}']);
+  const ids = { comeOrGone: ['a'], changed: [] };
+  const tries = async () => (await runs.find(old))?.own_tries;
+  await inDoubt.note(old, ids);
+  const { fence = 0, own_tries } = (await runs.claim(old)) ?? {};
+  expect(own_tries).toBe(1);
+  const claim = { ...old, fence };
+  await inDoubt.note(claim, ids);
+  await inDoubt.note(old, ids);
+  expect(await tries()).toBe(2);
+  expect(await runs.setOwnTries(old, 0)).toBe(false);
+  expect(await runs.setOwnTries(claim, 1)).toBe(true);
+  expect(await tries()).toBe(1);
+  await store.write(claim, ['{"id":"a"}'], { next });
+  expect(await tries()).toBe(0);
+});
+
 test('7 and "7" are in doubt each for itself, and are told as gone by the ids that the service knows', async () => {
   const { claim, compare } = await secondRun(['{"id":7}', '{"id":"7"}']);
   await inDoubt.note(claim, { comeOrGone: ['#7'], changed: [] });
@@ -68,8 +86,8 @@ test('what is marked as deleted is in doubt no more; a record that the copy has 
 
 test('a record that the copy never had is parked as a deleted one: shown nowhere, counted nowhere, and new when it comes', async () => {
   const { claim, compare } = await secondRun(['{"id":"a"}']);
-  await inDoubt.note(claim, { comeOrGone: ['b'], changed: [] });
   const before = await runs.find(claim);
+  await inDoubt.note(claim, { comeOrGone: ['b'], changed: [] });
   expect(await deletions.takeBack(claim, ['b'], NOW, PARKING)).toBe(true);
   expect(await runs.find(claim)).toEqual(before);
   await store.index();

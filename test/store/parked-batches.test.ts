@@ -70,7 +70,7 @@ test('each run has each batch once, those first that were tried longest ago; who
   expect(await parked.nextDue(claim, NOW)).toBeUndefined();
   const first = await parked.nextDue(claim, NOW + 20);
   expect(first?.created).toEqual(['{"id":"a"}']);
-  expect(await parked.keep(claim, first?.place ?? 0, 'Again.', NOW + 30)).toBe(true);
+  expect(await parked.begin(claim, first?.place ?? 0, 'Again.', NOW + 30)).toBe(true);
   const second = await parked.nextDue(claim, NOW + 20);
   expect(second?.created).toEqual(['{"id":"b"}']);
   expect(await parked.take(claim, second?.place ?? 0)).toBe(true);
@@ -111,7 +111,7 @@ test('a run that goes on at its place after a failure has each batch once more, 
       due = await parked.nextDue(claim, NOW)
     ) {
       order.push(...due.created);
-      await parked.keep({ ...claim, fence: run?.fence ?? 0 }, due.place, 'Again.', now + order.length);
+      await parked.begin({ ...claim, fence: run?.fence ?? 0 }, due.place, 'Again.', now + order.length);
     }
     expect(order).toEqual(['{"id":"b"}', '{"id":"a"}']);
   }
@@ -121,11 +121,33 @@ test('a run that goes on at its place after a failure has each batch once more, 
 test('who has lost the run neither takes a batch out nor notes a try', async () => {
   const { claim } = await store.claimRun();
   await park(claim, ['{"id":"1"}']);
-  const { place = 0 } = (await due(claim)) ?? {};
+  const batch = (await due(claim)) ?? expect.unreachable();
+  const { place } = batch;
   await runs.claim(claim);
   expect(await parked.take(claim, place)).toBe(false);
+  expect(await parked.begin(claim, place, 'Late.', NOW)).toBe(false);
   expect(await parked.keep(claim, place, 'Late.', NOW)).toBe(false);
+  expect(await parked.putBack(claim, { ...batch, error: 'Late.' })).toBe(false);
   expect(await parked.list(claim, 5)).toMatchObject([PARKING]);
+});
+
+test('a try counts from its begin, once in a run, whether anybody sees its end or not; one that is put back does not', async () => {
+  const { claim } = await store.claimRun();
+  await park(claim, ['{"id":"1"}'], NOW - 1);
+  const batch = (await parked.nextDue(claim, NOW)) ?? expect.unreachable();
+  const before = await parked.list(claim, 5);
+  expect(await parked.begin(claim, batch.place, 'At work.', NOW + 10)).toBe(true);
+  expect(await parked.list(claim, 5)).toMatchObject([{ tries: 6, error: 'At work.', tried_at: NOW + 10 }]);
+  // Whoever takes the run over leaves it alone, and the next run has it.
+  const { fence = 0 } = (await runs.claim(claim)) ?? {};
+  const held = { ...claim, fence };
+  expect(await parked.nextDue(held, NOW)).toBeUndefined();
+  expect((await parked.nextDue(held, NOW + 20))?.tries).toBe(6);
+
+  expect(await parked.keep(held, batch.place, 'Not these.', NOW + 30)).toBe(true);
+  expect(await parked.list(claim, 5)).toMatchObject([{ tries: 6, error: 'Not these.', tried_at: NOW + 30 }]);
+  expect(await parked.putBack(held, batch)).toBe(true);
+  expect(await parked.list(claim, 5)).toEqual(before);
 });
 
 test('the button of one instance hurries no other, and a list of another resource is another list', async () => {
@@ -182,7 +204,7 @@ test('a batch whose records have grown large by then comes in parts, none of whi
 
   const first = await due(claim);
   expect(first?.created).toEqual(grown.slice(0, 3));
-  expect(await parked.keep(claim, first?.place ?? 0, 'Again.', NOW + 2_000)).toBe(true);
+  expect(await parked.begin(claim, first?.place ?? 0, 'Again.', NOW + 2_000)).toBe(true);
   const second = await due(claim);
   expect(second?.created).toEqual(grown.slice(3, 6));
   expect(await parked.take(claim, second?.place ?? 0)).toBe(true);

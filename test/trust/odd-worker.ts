@@ -28,6 +28,6 @@ await boot(async ({ config, logger, shutdown }) => {
   const app = await createApp(config, config.redisUrl ?? '', logger, { ownLogic });
   shutdown.add('app', () => app.close());
   const workers = app.startWorkers();
-  shutdown.add('workers', () => workers.close());
+  shutdown.add('workers', () => workers.close(shutdown));
   logger.info('the workers run');
 });
