@@ -35,6 +35,7 @@ export interface AnswerParts {
 export class AnswerReader implements Dispatcher.DispatchHandler {
   readonly #parts: AnswerParts;
   readonly #timer: NodeJS.Timeout;
+  readonly #endsAt: number;
   readonly #chunks: Buffer[] = [];
   #controller: Dispatcher.DispatchController | undefined;
   #bytes = 0;
@@ -51,12 +52,16 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
       const message = `The service did not answer within ${parts.timeoutMs / 1_000} seconds.`;
       this.#failInTime(new ServiceError('wait', message));
     }, parts.timeoutMs);
+    this.#endsAt = performance.now() + parts.timeoutMs;
     parts.signal?.addEventListener('abort', this.#onAbort);
   }
 
+  /** Called right before the request is written, which is when there is a connection. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#ended) controller.abort(new Error('nobody waits for it any more'));
+    // Where the event loop stood still, the connection may be told of before the timer rings.
+    if (performance.now() > this.#endsAt) this.#fail(tooLateToSend());
+    else if (this.#ended) controller.abort(new Error('nobody waits for it any more'));
   }
 
   onResponseStart(
@@ -182,6 +187,11 @@ function connectionFailure(error: Error): ServiceError {
   const code = 'code' in error ? String(error.code) : undefined;
   const message = `The connection to the service failed${code === undefined ? '' : ` (${code})`}.`;
   return new ServiceError('wait', message, { cause: error, unsent: code !== undefined && UNSENT.has(code) });
+}
+
+function tooLateToSend(): ServiceError {
+  const message = 'The request was not sent: its time was over before there was a connection.';
+  return new ServiceError('wait', message, { unsent: true });
 }
 
 function tooLarge(): ServiceError {

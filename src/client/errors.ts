@@ -22,6 +22,8 @@ export interface ServiceErrorFacts extends ErrorOptions {
   tier?: string | undefined;
   /** The request has surely not come to the service. */
   unsent?: boolean;
+  /** Nothing was sent, as the permit for it was too old by then: another one is wanted, and nothing else is wrong. */
+  permitOver?: boolean;
   /** The request may have taken effect, although there is no answer that says so. */
   mayHaveTakenEffect?: boolean;
   /** The app had no room for the answer, which says nothing about the service. */
@@ -35,6 +37,7 @@ export class ServiceError extends Error {
   readonly retryAfterMs: number | undefined;
   readonly tier: string | undefined;
   readonly unsent: boolean;
+  readonly permitOver: boolean;
   readonly mayHaveTakenEffect: boolean;
   readonly noRoom: boolean;
 
@@ -46,6 +49,7 @@ export class ServiceError extends Error {
     this.retryAfterMs = facts.retryAfterMs;
     this.tier = facts.tier;
     this.unsent = facts.unsent ?? false;
+    this.permitOver = facts.permitOver ?? false;
     this.mayHaveTakenEffect = facts.mayHaveTakenEffect ?? false;
     this.noRoom = facts.noRoom ?? false;
   }

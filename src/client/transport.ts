@@ -86,6 +86,11 @@ export class Transport {
     accessToken: string,
     signal: AbortSignal | undefined,
   ): Promise<{ answer: HttpAnswer; settlement: Settlement }> {
+    // The process may have stood still since the permit was asked for. Nothing is awaited from here to the connection.
+    if (performance.now() > permit.goodUntil) {
+      await this.#settle(permit, { unsent: true });
+      throw permitOver();
+    }
     let answer: HttpAnswer;
     try {
       answer = await this.sendBare(request, permit.route, accessToken, signal);
@@ -137,6 +142,11 @@ export class Transport {
 }
 
 const nothing = () => undefined;
+
+function permitOver(): ServiceError {
+  const message = 'The request was not sent: too much time had passed since its permit was granted.';
+  return new ServiceError('wait', message, { unsent: true, permitOver: true });
+}
 
 /** "Avoids further requests to the same guard bucket" (Errors): a guard blocks its bucket, the limit the company. */
 function blockOf(failure: ServiceError | undefined, headers: Headers) {

@@ -161,6 +161,8 @@ export class PageReader {
         try {
           return await this.#ask(url, permit, text, accept);
         } catch (error) {
+          // The process stood still in between: another one, with another place in the gate.
+          if (error instanceof ServiceError && error.permitOver) continue;
           const isRejected = error instanceof ServiceError && error.remedy === 'refresh';
           this.#pageError = isRejected ? rejectedAgain(error) : error;
           if (!isRejected || rejected !== undefined) throw this.#pageError;

@@ -18,7 +18,9 @@ import type { JournalRow } from '../../src/sandbox/journal.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { createCheckedSandbox } from '../sandbox/checked-sandbox.ts';
 import { type Company, TestSandbox } from '../sandbox/test-sandbox.ts';
+import { readBudgetState } from '../support/budget-state.ts';
 import { startTestRedis } from '../support/test-redis.ts';
+import { StandingStill } from './budget/standing-still.ts';
 
 /** What a test wants otherwise. */
 export interface TestClientOptions {
@@ -67,6 +69,14 @@ export async function startTestClient(options: TestClientOptions = {}) {
 
   return {
     sandbox,
+    parts,
+    /** The budget of a process that stands still. */
+    standingStill: () => new StandingStill(connections[0]),
+    /** The permits that are out for a company, with how long their leases lasted when the budget was asked last, in ms. */
+    async flightOf({ id }: Company): Promise<Record<string, number>> {
+      const { flight, seen = 0 } = await readBudgetState(connections[0], id);
+      return Object.fromEntries(Object.entries(flight).map(([name, overAt]) => [name, overAt - seen]));
+    },
     async newCompany(spec: object = {}): Promise<TestCompany> {
       const company = await sandbox.company(spec);
       const { tokens, renewals } = await tokensOf(sandbox, company);

@@ -5,6 +5,8 @@ interface BudgetScriptState {
   limit?: number;
   end?: number;
   blocked?: number;
+  /** When it was asked last, by the clock of all these. */
+  seen?: number;
   /** Permits in flight, with the ends of their leases. */
   flight: Record<string, number>;
 }

@@ -7,8 +7,11 @@ import type { RateHeaders } from '../rate-headers.ts';
 import type { Bucket } from './bucket.ts';
 import { LateSettlements } from './late-settlements.ts';
 
-/** How long a permit counts as in flight when its holder never comes back, in milliseconds. */
-const LEASE_MS = REQUEST_TIMEOUT_MS + 5_000;
+/** How long a request may begin under a permit, in milliseconds: a process may stand still before it sends it. */
+const GOOD_FOR_MS = 5_000;
+
+/** How long a permit counts as in flight when its holder never comes back, in milliseconds: until any request is over. */
+const LEASE_MS = GOOD_FOR_MS + REQUEST_TIMEOUT_MS;
 
 /**
  * Permits of a window that the sync leaves to what a person waits for: an install asks whose token it is before
@@ -33,6 +36,11 @@ export interface Permit {
   bucket?: Bucket;
   /** Nothing was known of the window when it was granted: others wait for what its answer tells. */
   isProbe?: true;
+  /**
+   * Until when its request may begin, by `performance.now()`. Later on its lease could end while the request is on its
+   * way, or has ended: others may have had what it stood for.
+   */
+  goodUntil: number;
 }
 
 /** What became of a request. */
@@ -128,7 +136,7 @@ export class RateBudget {
   async acquire(company: string, route: string, bucket?: Bucket): Promise<Admission> {
     const late = bucket === undefined ? this.#late.take(company, route) : undefined;
     if (late !== undefined) return this.exchange(late.permit, late.settlement);
-    return this.#admit({ id: this.#newId(), company, route, ...(bucket && { bucket }) }, NO_SETTLEMENT);
+    return this.#admit(this.#newPermit(company, route, bucket), NO_SETTLEMENT);
   }
 
   /** Gives a permit back with what became of its request. */
@@ -156,14 +164,13 @@ export class RateBudget {
    * call fails, neither may be taken for done: the permit's lease ends by itself.
    */
   async exchange(permit: Permit, settlement: Settlement): Promise<Admission> {
-    const { company, route, bucket } = permit;
-    const next = { id: this.#newId(), company, route, ...(bucket && { bucket }) };
+    const next = this.#newPermit(permit.company, permit.route, permit.bucket);
     return this.#admit(next, settlementArguments(permit, settlement));
   }
 
   /** Learns from an answer to a request that no permit was asked for: the one that told which company it is. */
   async observe(company: string, rate: RateHeaders): Promise<void> {
-    await this.settle({ id: 'none', company, route: '' }, { answer: { rate } });
+    await this.settle({ id: 'none', company, route: '', goodUntil: Infinity }, { answer: { rate } });
   }
 
   /**
@@ -173,7 +180,8 @@ export class RateBudget {
   async abandon(company: string, processId: string): Promise<void> {
     const { flight = {} } = await this.#readState(company);
     for (const id of Object.keys(flight)) {
-      if (id.startsWith(`${processId}:`)) await this.settle({ id, company, route: '' }, {});
+      if (!id.startsWith(`${processId}:`)) continue;
+      await this.settle({ id, company, route: '', goodUntil: 0 }, {});
     }
   }
 
@@ -196,9 +204,12 @@ export class RateBudget {
     return JSON.parse((await this.#redis.get(`${keyOf(company)}:state`)) ?? '{}');
   }
 
-  #newId(): string {
+  /** What is asked for: its time begins before Redis is asked, so it is over no later than there. */
+  #newPermit(company: string, route: string, bucket: Bucket | undefined): Permit {
     this.#granted++;
-    return `${this.#names}:${this.#granted}`;
+    const id = `${this.#names}:${this.#granted}`;
+    const goodUntil = performance.now() + GOOD_FOR_MS;
+    return { id, company, route, goodUntil, ...(bucket && { bucket }) };
   }
 
   async #admit(permit: Permit, settlement: (string | number)[]): Promise<Admission> {
@@ -238,7 +249,10 @@ function settlementArguments(
   permit: Permit,
   { answer, unsent, block, lateByMs = 0 }: Settlement,
 ): (string | number)[] {
-  const rate = answer?.rate;
+  // An answer that was read after the lease, by a process that stood still, may tell of a window that is long over:
+  // nobody could say when.
+  const isOld = performance.now() > permit.goodUntil + REQUEST_TIMEOUT_MS;
+  const rate = isOld ? undefined : answer?.rate;
   return [
     permit.id,
     answer === undefined ? (unsent ? 'unsent' : 'lost') : rate === undefined ? 'bare' : 'answered',

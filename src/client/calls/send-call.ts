@@ -37,7 +37,7 @@ export interface CallFor {
 /**
  * Sends a call until there is an answer to it (Errors):
  *
- * - no permit yet (rate limit, guard, block): waits for it
+ * - no permit yet (rate limit, guard, block): waits for it; one that grew too old, as the process stood still: another one
  * - 401: once more with a new token; 429: once more when the service wants it
  * - 5xx, no answer, or one that cannot be read: a few times more, after pauses. A POST may have taken effect by then
  *   and is not sent again, unless it is said to be repeatable or has surely not come to the service.
@@ -94,6 +94,7 @@ async function persist(
       return readAnswer(call.contract, answer);
     } catch (error) {
       const failure = toServiceError(error);
+      if (failure.permitOver) continue;
       if (failure.remedy === 'refresh') {
         if (rejected !== undefined) throw rejectedAgain(failure);
         rejected = accessToken;

@@ -3,7 +3,7 @@ import { LateSettlements } from '../../../src/client/budget/late-settlements.ts'
 import type { Permit, Settlement } from '../../../src/client/budget/rate-budget.ts';
 import { EVERY_REDIS, OTHER_ROUTE, ROUTE, rate, startTestBudget } from './test-budget.ts';
 
-const PERMIT: Permit = { id: 'one', company: 'company', route: ROUTE };
+const PERMIT: Permit = { id: 'one', company: 'company', route: ROUTE, goodUntil: Infinity };
 const ANSWERED: Settlement = { answer: { rate: rate(100) } };
 
 describe('a settlement that nobody waits for', () => {

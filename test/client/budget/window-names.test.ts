@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { REQUEST_TIMEOUT_MS } from '../../../src/client/http.ts';
 import { RESET } from './rate.ts';
 import { virtualBudget } from './virtual-budget.ts';
 
@@ -177,4 +178,17 @@ describe('a window that the service still names after the end that it told', () 
     budget.pass(SKEW_MS);
     expect(await useUp(budget, 21)).toBeLessThan(WINDOW_MS - SKEW_MS);
   });
+});
+
+it('an answer that is read after the lease of its permit, by a process that stood still, tells of no window', async () => {
+  const budget = virtualBudget();
+  await budget.request(budget.answer(100, 20_000));
+  const permit = await budget.acquire();
+  budget.pass(21_000);
+  await budget.request(budget.answer(50, WINDOW_MS, RESET + WINDOW_MS));
+  // For longer than a lease: the request may have gone at any time before the window that is known.
+  budget.pass(40_000);
+  const old = { ...permit, goodUntil: performance.now() - REQUEST_TIMEOUT_MS - 1 };
+  await budget.budget.settle(old, budget.answer(99, 20_000));
+  expect((await budget.budget.read(budget.company)).remaining).toBe(49);
 });

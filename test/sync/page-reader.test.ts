@@ -1,0 +1,82 @@
+import { Redis } from 'ioredis';
+import { afterAll, expect, test } from 'vitest';
+import { AnswerMemory } from '../../src/client/answer-memory.ts';
+import { HttpClient } from '../../src/client/http.ts';
+import { AllowedOrigins } from '../../src/client/next-address.ts';
+import { ServiceApi } from '../../src/client/service-api.ts';
+import { ServiceClock } from '../../src/client/service-clock.ts';
+import { Transport } from '../../src/client/transport.ts';
+import { PageGate } from '../../src/sync/page-gate.ts';
+import { RESOURCES } from '../../src/sync/resources.ts';
+import { runSlice } from '../../src/sync/run-slice.ts';
+import type { SliceContext, SyncParts } from '../../src/sync/slice-parts.ts';
+import { SlotWaits } from '../../src/sync/slot-waits.ts';
+import { WriteTurns } from '../../src/sync/write-turns.ts';
+import { StandingStill } from '../client/budget/standing-still.ts';
+import { startSandbox } from '../sandbox/test-sandbox.ts';
+import { NOW, openTestStore } from '../store/test-store.ts';
+import { readBudgetState } from '../support/budget-state.ts';
+import { testLogger } from '../support/test-logger.ts';
+import { startTestRedis } from '../support/test-redis.ts';
+
+const PAGES = 4;
+
+const store = await openTestStore();
+const redis = new Redis((await startTestRedis()).url);
+const http = new HttpClient();
+afterAll(async () => {
+  redis.disconnect();
+  await http.close();
+});
+
+/** How many places of a gate are free; takes them. */
+function places(gate: PageGate): number {
+  let free = 0;
+  while (gate.tryEnter()) free++;
+  return free;
+}
+
+/** A slice that reads the contacts of a company, {@link PAGES} pages of them, with this budget. */
+async function readContacts(budget: StandingStill) {
+  const sandbox = await startSandbox();
+  const company = await sandbox.company({ contacts: PAGES * 100 });
+  const { access_token: text } = await sandbox.install(company);
+  const { apiUrl } = sandbox.sandbox;
+  const clock = new ServiceClock();
+  const transport = new Transport({ http, clock, budget });
+  const origins = new AllowedOrigins(apiUrl);
+  const api = new ServiceApi({ apiUrl, transport, clock, budget, origins, givesSecretAway: () => false });
+  const tokens = { heldToken: async () => ({ text, isDue: () => false }) };
+  const parts = { ...store, api, tokens, resources: RESOURCES } as unknown as SyncParts;
+  const turns = new WriteTurns();
+  const gate = new PageGate(turns, new AnswerMemory());
+  const { logger } = testLogger();
+  const { signal } = new AbortController();
+  const context: SliceContext = {
+    logger,
+    signal,
+    hasRoom: () => true,
+    gate,
+    turns,
+    waits: new SlotWaits(),
+  };
+  const key = { instanceId: await store.addInstance(), resource: 'contacts' };
+  await store.runs.start(key, NOW);
+  await runSlice(parts, key, context);
+  const journal = (await sandbox.journal()).filter(({ path }) => path === '/contacts');
+  const instance = await store.instances.find(key.instanceId);
+  const { flight } = await readBudgetState(redis, instance?.company_id ?? '');
+  return { run: await store.runs.find(key), statuses: journal.map(({ status }) => status), flight, gate };
+}
+
+test('a permit that grew too old, whether asked for or brought by the page before, sends nothing: the page has another', async () => {
+  const budget = new StandingStill(redis);
+  budget.growsOld = (place) => place % 2 === 1;
+  const { run, statuses, flight, gate } = await readContacts(budget);
+  expect(run).toMatchObject({ state: 'idle', stored: PAGES * 100, error: null });
+  expect(statuses).toEqual(Array(PAGES).fill(200));
+  expect(budget.granted.size - budget.old.size).toBe(PAGES);
+  expect(budget.old.size).toBeGreaterThanOrEqual(PAGES);
+  expect(flight).toEqual({});
+  expect(places(gate)).toBe(places(new PageGate(new WriteTurns(), new AnswerMemory())));
+});
