@@ -3,6 +3,8 @@ import type { Redis } from 'ioredis';
 /** What tests know of the state that the budget's script keeps of a company; there is more in it. */
 interface BudgetScriptState {
   limit?: number;
+  /** What is left of it in the window that is known. */
+  remaining?: number;
   end?: number;
   blocked?: number;
   /** When it was asked last, by the clock of all these. */

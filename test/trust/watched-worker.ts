@@ -1,3 +1,4 @@
+import { subscribe } from 'node:diagnostics_channel';
 import { appendFileSync, existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createApp } from '../../src/app.ts';
@@ -12,11 +13,25 @@ const DEALS_MS = 15;
 /**
  * A worker whose own logic leaves a trace that outlives kill -9: every id that it was handed, in the file `NOTES`.
  * While the file `HOLD` exists, it stays in the middle of a batch: the page has been read, and is not written yet.
- * `HOLD_HOW=block` keeps the event loop as well, as a computation without an end would.
+ * `HOLD_HOW=block` keeps the event loop as well, as a computation without an end would; with `CALLS`, when so many calls
+ * have asked for their permits, and none has heard of its own.
  */
-const { NOTES = '', HOLD = '', HOLD_HOW = '' } = process.env;
+const { NOTES = '', HOLD = '', HOLD_HOW = '', CALLS = '0' } = process.env;
 
-const ownLogic: OwnLogic = async ({ resource, created, changed, deleted }) => {
+function block(): void {
+  while (existsSync(HOLD)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_EVERY_MS);
+}
+
+/** Blocks the event loop as soon as Redis was asked for so many permits of calls. */
+function blockWhenAsked(calls: number): void {
+  let asked = 0;
+  subscribe('tracing:ioredis:command:start', (context) => {
+    const { args } = context as { args: string[] };
+    if (args.some((arg) => arg.includes(':calls:')) && ++asked === calls) block();
+  });
+}
+
+const ownLogic: OwnLogic = async ({ resource, created, changed, deleted }, { service }) => {
   await sleep(DEALS_MS);
   const kinds = { created, changed, deleted };
   for (const [kind, documents] of Object.entries(kinds)) {
@@ -25,10 +40,11 @@ const ownLogic: OwnLogic = async ({ resource, created, changed, deleted }) => {
   }
   if (HOLD === '' || !existsSync(HOLD)) return;
   process.stdout.write(`holds a page of ${resource}\n`);
-  while (existsSync(HOLD)) {
-    if (HOLD_HOW === 'block') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_EVERY_MS);
-    else await sleep(LOOK_EVERY_MS);
-  }
+  if (CALLS !== '0') {
+    blockWhenAsked(Number(CALLS));
+    await Promise.allSettled(Array.from({ length: Number(CALLS) }, () => service.listTags()));
+  } else if (HOLD_HOW === 'block') block();
+  else while (existsSync(HOLD)) await sleep(LOOK_EVERY_MS);
   process.stdout.write('lets it go\n');
 };
 

@@ -1,0 +1,85 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { afterAll, expect, test } from 'vitest';
+import { readBudgetState } from '../support/budget-state.ts';
+import { install, largestWindow } from '../support/install.ts';
+import { spawnEntry } from '../support/spawn-entry.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { startTestApp } from '../support/test-app.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const WINDOW_MS = 20_000;
+const LIMIT = 120;
+const CALLS = 100;
+
+/** Of a process, where many others run beside it. */
+const START_LIMIT_MS = 60_000;
+
+const dir = tempDir();
+const hold = join(dir, 'hold');
+const testApp = await startTestApp({ workers: false, sandbox: { windowMs: WINDOW_MS, latencyMs: 5 } });
+const { control } = testApp;
+const redis = new Redis(testApp.redisUrl);
+afterAll(() => redis.disconnect());
+
+const spawnWorker = async (env: Record<string, string> = {}) => {
+  const worker = spawnEntry('test/trust/watched-worker.ts', {
+    ...testApp.env,
+    NOTES: join(dir, 'notes'),
+    ...env,
+  });
+  await worker.waitForOutput(/the workers run/, START_LIMIT_MS);
+  return worker;
+};
+
+test('a worker that is blocked with permits in its hand, until their leases are over and others have used the limit up, sends nothing under them', {
+  timeout: 150_000,
+}, async () => {
+  writeFileSync(hold, '');
+  const blocked = await spawnWorker({ HOLD: hold, HOLD_HOW: 'block', CALLS: String(CALLS) });
+  const company = await control.addCompany({
+    name: 'Blocked',
+    plan: 'enterprise',
+    contacts: 100,
+    conversations: 60_000,
+  });
+  await install(testApp.session(), company);
+  await blocked.waitForOutput(/holds a page/, START_LIMIT_MS);
+  const requests = async () =>
+    (await control.requests()).filter(
+      ({ company_id, path }) => company_id === company.id && !path.startsWith('/oauth'),
+    );
+  const calls = async () => (await requests()).filter(({ path }) => path.startsWith('/tags'));
+  const permits = async () =>
+    Object.keys((await readBudgetState(redis, company.id)).flight).filter((id) => id.includes(':calls:'));
+  await waitFor(async () => (await permits()).length > CALLS / 2, { what: 'permits of calls' });
+  expect(await calls()).toEqual([]);
+
+  const healthy = await spawnWorker();
+  await waitFor(async () => (await permits()).length === 0, {
+    timeoutMs: 40_000,
+    what: 'the end of their leases',
+  });
+  // The window in which it goes on has no place for its calls.
+  await waitFor(
+    async () => {
+      const { remaining = LIMIT, end = 0 } = await readBudgetState(redis, company.id);
+      return remaining < CALLS / 2 && end > Date.now() + WINDOW_MS / 4;
+    },
+    { timeoutMs: 2 * WINDOW_MS, what: 'a window that the other worker uses' },
+  );
+  rmSync(hold);
+  await blocked.waitForOutput(/lets it go/);
+  const seen = await requests();
+  expect(seen.filter(({ status }) => status === 429)).toEqual([]);
+  expect(
+    largestWindow(
+      seen.map(({ at }) => at),
+      WINDOW_MS,
+    ),
+  ).toBeLessThanOrEqual(LIMIT);
+  for (const worker of [blocked, healthy]) {
+    expect((await worker.stop('SIGTERM')).code, worker.output()).toBe(0);
+  }
+});
