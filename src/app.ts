@@ -285,6 +285,7 @@ export async function createApp(
       await queues.close();
       await http.close();
       redis.disconnect();
+      await stores.records.close();
       await db.destroy();
     },
   };

@@ -64,7 +64,7 @@ export class Database extends Kysely<Schema> {
 
   /** @param keepsThreadMs how long SQLite itself waits for another process's lock, in milliseconds */
   constructor(sqlite: Sqlite.Database, keepsThreadMs: number) {
-    const explain = (error: unknown) => this.#explain(error);
+    const explain = (error: unknown) => this.explain(error);
     const patience = new Patience(BUSY_TIMEOUT_MS);
     super({ dialect: new PatientDialect(sqlite, { patience, explain }) });
     this.#patience = patience;
@@ -74,6 +74,11 @@ export class Database extends Kysely<Schema> {
     this.#wait = sqlite.prepare(`pragma busy_timeout = ${keepsThreadMs}`);
     this.#wait.get();
     this.#schema = new SchemaWatch(sqlite, isKnownMigration);
+  }
+
+  /** For {@link joinDatabase}. */
+  get url(): string {
+    return `file:${this.#sqlite.name}`;
   }
 
   /**
@@ -158,11 +163,12 @@ export class Database extends Kysely<Schema> {
       if (!this.#sqlite.inTransaction) return work();
       return await this.connection().execute(async () => work());
     } catch (error) {
-      throw this.#explain(error);
+      throw this.explain(error);
     }
   }
 
-  #explain(error: unknown): unknown {
+  /** Takes note of what an error of SQLite's says of the file, and has it say what to do: see {@link explainTrouble}. */
+  explain(error: unknown): unknown {
     if (isDamage(error)) this.#damage = error;
     return explainTrouble(error);
   }

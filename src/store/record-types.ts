@@ -35,9 +35,24 @@ export class CopyRemovedError extends Error {
   }
 }
 
+/** A search that was not done, as too many are under way or it takes too long: it may be asked for again later. */
+export class SearchRefusedError extends Error {
+  override readonly name = 'SearchRefusedError';
+  readonly reason: 'too_many' | 'too_long';
+
+  constructor(reason: 'too_many' | 'too_long', message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
 /** Reading the copy of one instance, by resource name. */
 export interface RecordReader {
-  /** Records in the order in which they were first copied; `search` finds words by their beginnings, see search-words.ts. Deleted ones are left out. */
+  /**
+   * Records in the order in which they were first copied; `search` finds words by their beginnings, see search-words.ts. Deleted ones are left out.
+   *
+   * @throws SearchRefusedError when a search is not done
+   */
   browse(
     instanceId: string,
     resource: string,

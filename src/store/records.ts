@@ -4,8 +4,8 @@ import { PORTION_LENGTH } from './portion.ts';
 import { CopyRemovedError, type RecordPage, type RecordReader, type StoredRecord } from './record-types.ts';
 import { RemovalStore } from './removals.ts';
 import { LIST_OF } from './runs.ts';
-import { openSearchCost } from './search-cost.ts';
-import { listMark, searchQuery } from './search-words.ts';
+import type { FoundRecords } from './search.ts';
+import { Searches } from './searches.ts';
 
 /**
  * How many documents a stream reads at a time, and up to what length (bytes) it does: a larger one is read by itself when
@@ -17,9 +17,6 @@ const READ_AHEAD = PORTION_LENGTH / STREAM_CHUNK;
 
 /** So much of a document is read for a page, in characters; the rest is in the download. */
 const MOST_SHOWN = 100_000;
-
-/** Matches of a search are counted up to here. */
-const MOST_COUNTED = 10_000;
 
 interface BrowseOptions {
   search?: string;
@@ -45,26 +42,25 @@ interface Install {
 export class RecordStore implements RecordReader {
   readonly #db: Database;
   readonly #statements: ReturnType<typeof prepare>;
-  readonly #searchCost: ReturnType<typeof openSearchCost>;
+  readonly #searches: Searches;
   readonly #removals: RemovalStore;
 
   constructor(db: Database) {
     this.#db = db;
     this.#statements = prepare(db);
-    this.#searchCost = openSearchCost(db);
+    this.#searches = new Searches(db);
     this.#removals = new RemovalStore(db);
   }
 
   async browse(instanceId: string, resource: string, options: BrowseOptions): Promise<RecordPage> {
-    const { seqs, ...found } = await this.#db.atOnce(() => {
-      const pending = this.#statements.pending.get(instanceId, resource)?.pending ?? 0;
-      const search = options.search?.trim() ?? '';
-      const found =
-        search === ''
-          ? this.#list(instanceId, resource, options)
-          : this.#search(instanceId, resource, search, options);
-      return { ...found, pending };
-    });
+    const { offset, limit, search = '' } = options;
+    const typed = search.trim();
+    const { pending, listed } = await this.#db.atOnce(() => ({
+      pending: this.#statements.pending.get(instanceId, resource)?.pending ?? 0,
+      listed: typed === '' ? this.#list(instanceId, resource, options) : undefined,
+    }));
+    const { seqs, ...found } =
+      listed ?? (await this.#searches.find({ instanceId, resource, typed, offset, limit }));
     const records: StoredRecord[] = [];
     for (const seq of seqs) {
       const rows = await this.#db.atOnce(() => this.#statements.record.all(seq, instanceId, resource));
@@ -72,7 +68,7 @@ export class RecordStore implements RecordReader {
       // All of a document is read for its beginning.
       if (rows.some(({ is_cut }) => is_cut === 1)) await othersTurn();
     }
-    return { records, ...found };
+    return { records, ...found, pending };
   }
 
   async find(instanceId: string, resource: string, id: string): Promise<StoredRecord | undefined> {
@@ -108,6 +104,11 @@ export class RecordStore implements RecordReader {
     return this.#removals.hasAny(instanceId);
   }
 
+  /** Ends what searches; the store is not asked any more. */
+  close(): Promise<void> {
+    return this.#searches.close();
+  }
+
   /** Removes what is left of a copy whose removal was begun. */
   finishRemoval(instanceId: string): Promise<void> {
     return this.#removals.finish(instanceId);
@@ -131,7 +132,7 @@ export class RecordStore implements RecordReader {
     return this.#db.atOnce(() => large.all(seq, instanceId, resource).map(({ document }) => document));
   }
 
-  #list(instanceId: string, resource: string, { offset, limit }: BrowseOptions) {
+  #list(instanceId: string, resource: string, { offset, limit }: BrowseOptions): FoundRecords {
     const { list, stored } = this.#statements;
     return {
       seqs: list.all(instanceId, resource, limit, offset).map(({ seq }) => seq),
@@ -139,23 +140,6 @@ export class RecordStore implements RecordReader {
       hasMore: false,
       isShortened: false,
       isCoarse: false,
-    };
-  }
-
-  #search(instanceId: string, resource: string, typed: string, { offset, limit }: BrowseOptions) {
-    const mark = listMark(instanceId, resource);
-    const found = searchQuery(typed, mark, this.#searchCost(mark));
-    if (found === undefined)
-      return { seqs: [], total: 0, hasMore: false, isShortened: false, isCoarse: false };
-    const { matches } = this.#statements;
-    // At once for the page and the number: what begins the search takes the most of its time.
-    const seqs = matches.all(found.query, instanceId, resource, MOST_COUNTED + 1);
-    return {
-      seqs: seqs.slice(offset, offset + limit).map(({ seq }) => seq),
-      total: Math.min(seqs.length, MOST_COUNTED),
-      hasMore: seqs.length > MOST_COUNTED,
-      isShortened: found.isShortened,
-      isCoarse: found.isCoarse,
     };
   }
 }
@@ -190,11 +174,6 @@ function prepare(db: Database) {
       `select 1 from records where seq = ? and list = ${LIST_OF}`,
     ),
     large: db.prepare<[seq: number, string, string], { document: string }>(`select document ${live}`),
-    // Looked up among the records of the list, as the index may be behind, and its words are told apart by a short mark.
-    matches: db.prepare<[string, string, string, limit: number], { seq: number }>(`
-      select seq from search cross join records on records.seq = search.rowid
-      where search match ? and list = ${LIST_OF} and deleted_at is null
-      order by search.rowid limit ?`),
     pending: db.prepare<[string, string], { pending: number }>(`
       select coalesce(sum(count), 0) as pending from search_queue where list = ${LIST_OF}`),
   };

@@ -3,7 +3,7 @@ import type { Database } from './database.ts';
 /** Of a marked word as it stands in the index, or of all that begin with it: what it takes to look for it. */
 export type SearchCost = (word: string, isBeginning: boolean) => number;
 
-/** So much may a search cost: a few dozen milliseconds, which nobody else of the process has. */
+/** So much may beginnings and rows of a search cost: a few dozen milliseconds, which other searches wait for. */
 export const MOST_COST = 6_000;
 
 /** A page that other words begin on takes so many times as long as one that goes on with the places of a word. */

@@ -90,7 +90,7 @@ export function searchQuery(typed: string, mark: string, cost: SearchCost): Sear
   return { query, isShortened, isCoarse };
 }
 
-/** What would cost too much by its whole words, each anywhere: those are looked for record by record, in no time. */
+/** What would cost too much by its whole words, each anywhere: those are looked for record by record, each record in no time. */
 function withinCost(
   phrases: readonly Phrase[],
   cost: SearchCost,

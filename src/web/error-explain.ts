@@ -28,7 +28,10 @@ function isUnavailable(error: unknown): boolean {
 const DATABASE_TROUBLE = /^SQLITE_(?:BUSY|FULL|IOERR|READONLY|CANTOPEN|CORRUPT|NOTADB)/;
 
 function isDatabaseTrouble(error: unknown): boolean {
-  return error instanceof NewerSchemaError || DATABASE_TROUBLE.test(String(field(error, 'code')));
+  // By its name, as it may come from another thread.
+  return (
+    field(error, 'name') === NewerSchemaError.name || DATABASE_TROUBLE.test(String(field(error, 'code')))
+  );
 }
 
 function explainClientError(status: number): WebError {

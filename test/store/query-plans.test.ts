@@ -7,6 +7,7 @@ import { PageStore } from '../../src/store/pages.ts';
 import { RecordStore } from '../../src/store/records.ts';
 import { RemovalStore } from '../../src/store/removals.ts';
 import { RunStore } from '../../src/store/runs.ts';
+import { Search } from '../../src/store/search.ts';
 import { SearchIndex } from '../../src/store/search-index.ts';
 import { TokenStore } from '../../src/store/tokens.ts';
 import { NOW, openTestStore, pageOf } from './test-store.ts';
@@ -79,7 +80,9 @@ test('no query of the dashboard, the sync or the upkeep goes through a whole tab
   await runs.finish(claim, NOW);
   await runs.start(claim, NOW);
   await records.find(claim.instanceId, 'contacts', '1');
-  await records.browse(claim.instanceId, 'contacts', { search: 'x', offset: 0, limit: 5 });
+  const part = { offset: 0, limit: 5 };
+  await records.browse(claim.instanceId, 'contacts', part);
+  await new Search(db).find({ instanceId: claim.instanceId, resource: 'contacts', typed: 'x', ...part });
   for await (const document of records.stream(claim.instanceId, 'contacts'))
     expect(document).toBe('{"id":"1"}');
   await tokens.disconnect(claim.instanceId, { deleteData: true });

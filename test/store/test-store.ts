@@ -62,7 +62,10 @@ export function pageOf(documents: string[], next: string | null = null): ReadPag
 export async function openTestStore(path = `${tempDir()}/app.db`): Promise<TestStore> {
   const url = `file:${path}`;
   const db = await openDatabase(url);
-  afterAll(() => db.destroy());
+  afterAll(async () => {
+    await records.close();
+    await db.destroy();
+  });
   const tokens = new TokenStore(db);
   const records = new RecordStore(db);
   const runs = new RunStore(db);

@@ -20,6 +20,8 @@ export class FakeDomain {
   failure: InstallFailure | undefined;
   /** Awaited in the middle of an install, so that two can meet. */
   exchange: () => Promise<void> = async () => {};
+  /** What a search answers instead. */
+  refusedSearch: Error | undefined;
   /** What else the browsing of records answers. */
   counts = { hasMore: false, pending: 0, isShortened: false, isCoarse: false };
   #states = 0;
@@ -68,6 +70,7 @@ export class FakeDomain {
 
   readonly reader: RecordReader = {
     browse: async (id, resource, { search, offset, limit }) => {
+      if (search && this.refusedSearch) throw this.refusedSearch;
       const found = this.#of(id, resource).filter(({ document }) => document.includes(search ?? ''));
       const records = found.slice(offset, offset + limit);
       return { records, total: found.length, ...this.counts };

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { CopyRemovedError, type StoredRecord } from '../../src/store/record-types.ts';
+import { CopyRemovedError, SearchRefusedError, type StoredRecord } from '../../src/store/record-types.ts';
 import { SESSION_COOKIE } from '../../src/web/session.ts';
 import type { HttpSession } from '../support/http-session.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -78,6 +78,24 @@ describe('browsing', () => {
     );
     expect(await page('?q=zz')).not.toContain('shorter ones');
   });
+
+  it.each<['too_many' | 'too_long', number, string]>([
+    ['too_many', 429, 'Wait until they have ended'],
+    ['too_long', 503, 'Search for rarer words'],
+  ])(
+    'says why a search was not done (%s), and what helps; the list itself is there',
+    async (reason, status, advice) => {
+      fill(3);
+      web.domain.refusedSearch = new SearchRefusedError(reason, 'It was not done.');
+      const page = await browser.get('/instances/ins_1/contacts?q=pe');
+      expect(page.status).toBe(status);
+      expect(page.headers.get('retry-after')).toBe('5');
+      expect(page.body).toContain('It was not done.');
+      expect(page.body).toContain(advice);
+      expect(page.body).toContain('href="/instances/ins_1/contacts"');
+      expect((await browser.get('/instances/ins_1/contacts')).status).toBe(200);
+    },
+  );
 
   it.each(['page=-1', 'page=x', 'page=1&page=2', 'q[]=x', 'page=99999999999999999999'])(
     'takes %s for the first page',
