@@ -27,13 +27,19 @@ const LONGEST_TROUBLE_MS = 15 * 60_000;
  */
 const LONGEST_CALLS_MS = 30 * 60_000;
 
+/**
+ * How long the work may take when the process ends, in milliseconds: what heeds the signal comes to its end by then, and
+ * is written. All that a process closes has ten seconds together.
+ */
+const ENDING_MS = 2_000;
+
 /** How long a call takes that comes when the time is over, or the process ends, in milliseconds. */
 const REFUSED_AFTER_MS = 100;
 
 /**
  * The time of one call of the own logic. It stands still while a call of the service is under way: that may have to wait
  * for the limit for minutes, and has an end of its own. But it is over as well when calls have failed for long, one after
- * the other, and when work and calls together have taken very long.
+ * the other, when work and calls together have taken very long, and soon after the process has begun to end.
  */
 export class OwnLogicTime {
   readonly #limitMs: number;
@@ -43,10 +49,10 @@ export class OwnLogicTime {
   /** Wrapped, as anything can be thrown, also undefined. */
   #failure: { error: unknown } | undefined;
   #isRunning = false;
-  #isDone = false;
   #leftMs: number;
   #goesOnSince = 0;
   #timer: NodeJS.Timeout | undefined;
+  #endingTimer: NodeJS.Timeout | undefined;
   #calls = 0;
   #answeredAt = 0;
   readonly #onLong: (() => void) | undefined;
@@ -68,8 +74,7 @@ export class OwnLogicTime {
     if (this.#ending === undefined) {
       this.#ending = new AbortController();
       if (this.#failure !== undefined) this.#ending.abort(this.#failure.error);
-      else if (this.#shutdown.aborted) this.#shutDown();
-      else if (!this.#isDone) this.#shutdown.addEventListener('abort', this.#shutDown);
+      else if (this.#shutdown.aborted) this.#ending.abort(this.#shutdown.reason);
     }
     return this.#ending.signal;
   }
@@ -78,17 +83,24 @@ export class OwnLogicTime {
    * Passed on by a listener that goes with the work: a signal that depended on that of the process would be kept as long
    * as it, with whatever the own logic has hung on it, and would end at last what was done long ago.
    */
-  readonly #shutDown = (): void => this.#ending?.abort(this.#shutdown.reason);
+  readonly #shutDown = (): void => {
+    const { reason } = this.#shutdown;
+    this.#ending?.abort(reason);
+    this.#endingTimer = setTimeout(() => this.#endWith(reason), ENDING_MS);
+  };
 
   /**
    * Runs the own logic. What has taken too long is left to itself: it cannot be stopped if it does not heed the signal.
    *
-   * @throws OwnLogicTimeout when it is over; or what the work throws
+   * @throws OwnLogicTimeout when it is over; what the work throws; the reason of the shutdown when it does not end with the
+   *   process
    */
   async limit(work: () => Promise<void>): Promise<void> {
     this.#isRunning = true;
     this.#answeredAt = performance.now();
     this.#goOn();
+    if (this.#shutdown.aborted) this.#shutDown();
+    else this.#shutdown.addEventListener('abort', this.#shutDown);
     const longTimer = setTimeout(() => this.#onLong?.(), TOLD_AFTER_MS);
     const totalMs = this.#limitMs + LONGEST_CALLS_MS;
     const totalTimer = setTimeout(() => {
@@ -107,9 +119,9 @@ export class OwnLogicTime {
       this.#stand();
       clearTimeout(longTimer);
       clearTimeout(totalTimer);
+      clearTimeout(this.#endingTimer);
       this.#shutdown.removeEventListener('abort', this.#shutDown);
       this.#isRunning = false;
-      this.#isDone = true;
     }
   }
 
@@ -159,8 +171,11 @@ export class OwnLogicTime {
   }
 
   #end(reason: string): void {
+    this.#endWith(new OwnLogicTimeout(reason));
+  }
+
+  #endWith(error: unknown): void {
     if (!this.#isRunning || this.#failure !== undefined) return;
-    const error = new OwnLogicTimeout(reason);
     this.#failure = { error };
     this.#over.reject(error);
   }

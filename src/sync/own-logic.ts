@@ -24,7 +24,10 @@ export interface RecordBatch {
 /** What the function below may use. */
 export interface OwnLogicContext {
   logger: Logger;
-  /** Aborted when the process shuts down, or the function has taken too long: hand it on to what can hang. */
+  /**
+   * Aborted when the process shuts down, or the function has taken too long: hand it on to what can hang. A shutdown waits
+   * for two seconds more.
+   */
   signal: AbortSignal;
   /**
    * The API of the service, with the authorization of the batch's company: `service.listTags()`,

@@ -65,9 +65,46 @@ test('its signal is aborted then, whenever it is asked for; and when the process
   expect(late.signal.aborted).toBe(true);
 
   const shutdown = new AbortController();
-  const ended = new OwnLogicTime(LONG_MS, shutdown.signal).signal;
-  shutdown.abort();
-  expect(ended.aborted).toBe(true);
+  const ended = new OwnLogicTime(LONG_MS, shutdown.signal);
+  const asked: boolean[] = [];
+  await ended.limit(async () => {
+    const { signal: atWork } = ended;
+    asked.push(atWork.aborted);
+    shutdown.abort();
+    asked.push(atWork.aborted);
+  });
+  expect(asked).toEqual([false, true]);
+  expect(new OwnLogicTime(LONG_MS, shutdown.signal).signal.aborted).toBe(true);
+});
+
+test('when the process ends, what comes to its end within two seconds is done; all else is left to itself then', async () => {
+  vi.useFakeTimers();
+  try {
+    const reason = new Error('the process ends');
+    const shutdown = new AbortController();
+    const start = (work: () => Promise<void>) => new OwnLogicTime(LONG_MS, shutdown.signal).limit(work);
+    const ends = [start(hang), start(() => sleepFake(3_500)), start(() => sleepFake(2_500))];
+    const ended = Promise.allSettled(ends);
+    await vi.advanceTimersByTimeAsync(1_000);
+    shutdown.abort(reason);
+    // One that begins when the process ends already.
+    const late = expect(start(hang)).rejects.toBe(reason);
+    const settled: unknown[] = [];
+    for (const end of ends) end.catch((error) => settled.push(error));
+    await vi.advanceTimersByTimeAsync(1_900);
+    expect(settled).toEqual([]);
+    await vi.advanceTimersByTimeAsync(100);
+    expect(await ended).toEqual([
+      { status: 'rejected', reason },
+      { status: 'rejected', reason },
+      { status: 'fulfilled', value: undefined },
+    ]);
+    await late;
+    // Nothing of ours: that of the work which is left to itself.
+    expect(vi.getTimerCount()).toBe(1);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test('time stands still in calls of the service, several at once as well, and goes on behind them', async () => {
