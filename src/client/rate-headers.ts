@@ -22,7 +22,7 @@ export interface RateHeaders {
  */
 export function readRateHeaders(headers: Headers, serviceNow: number): RateHeaders | undefined {
   const limit = readNumber(headers[HEADER.limit]);
-  const remaining = readNumber(headers[HEADER.remaining]);
+  const remaining = readRemaining(headers[HEADER.remaining]);
   const reset = readNumber(headers[HEADER.reset]);
   if (limit === undefined || remaining === undefined || reset === undefined) return undefined;
   const date = parseHttpDate(headers.date);
@@ -33,6 +33,12 @@ export function readRateHeaders(headers: Headers, serviceNow: number): RateHeade
     endsInMs: windowEndsInMs(reset, Number.isNaN(date) ? serviceNow : date),
     burstRemaining: readNumber(headers[HEADER.burstRemaining]),
   };
+}
+
+/** The limit alone, of an answer whose other headers are nonsense; undefined when that is absent or nonsense, too. */
+export function readToldLimit(headers: Headers): number | undefined {
+  const limit = Math.floor(readNumber(headers[HEADER.limit]) ?? 0);
+  return limit > 0 ? limit : undefined;
 }
 
 /**
@@ -50,6 +56,12 @@ export function windowEndsInMs(reset: number, dateMs: number): number {
   const margin = Number.isInteger(reset) ? 1_000 : 0;
   const wait = Math.ceil(reset * 1_000 - dateMs) + margin;
   return wait < 0 ? WINDOW_MS : Math.min(wait, WINDOW_MS + 1_000);
+}
+
+/** A rest below zero, as where refused requests count, or the limit has fallen, is none. */
+function readRemaining(text: string | undefined): number | undefined {
+  const isOwed = text !== undefined && /^\s*-/.test(text);
+  return isOwed && readNumber(text.replace('-', '')) !== undefined ? 0 : readNumber(text);
 }
 
 /** A number that can be reckoned with; what comes of it stays finite. */

@@ -2,7 +2,7 @@ import { HEADER } from '../contract/headers.ts';
 import type { Admission, Permit, RateBudget, Settlement } from './budget/rate-budget.ts';
 import { ServiceError } from './errors.ts';
 import type { Headers, HttpAnswer, HttpClient, HttpRequest } from './http.ts';
-import { readRateHeaders } from './rate-headers.ts';
+import { readRateHeaders, readToldLimit } from './rate-headers.ts';
 import { refusalOf } from './refusal.ts';
 import type { ServiceClock } from './service-clock.ts';
 
@@ -102,7 +102,10 @@ export class Transport {
     const failure = refusalOf(answer, now);
     const rate = readRateHeaders(answer.headers, now);
     if (rate !== undefined) this.#parts.onRate?.(rate);
-    const settlement = { answer: { rate }, ...blockOf(failure, answer.headers) };
+    const settlement = {
+      answer: { rate, toldLimit: rate?.limit ?? readToldLimit(answer.headers) },
+      ...blockOf(failure, answer.headers),
+    };
     if (failure === undefined) return { answer, settlement };
     await this.#settle(permit, settlement);
     throw failure;

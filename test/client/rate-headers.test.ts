@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readRateHeaders, windowEndsInMs } from '../../src/client/rate-headers.ts';
+import { readRateHeaders, readToldLimit, windowEndsInMs } from '../../src/client/rate-headers.ts';
 
 /** A whole second of the service's clock. */
 const AT = Date.UTC(2026, 2, 1, 12, 0, 0);
@@ -71,10 +71,33 @@ test.each([[undefined], ['-1'], ['lots']])('a burst of %j is left out, the rest 
   expect(read).toMatchObject({ remaining: 77, burstRemaining: undefined });
 });
 
-test.each(
-  ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'].flatMap((name) =>
-    [undefined, '', ' ', 'many', '-1', 'NaN', 'Infinity', '1e308'].map((value) => [name, value] as const),
+test.each(['-1', '-40', '-0.5'])('a rest of %s, below zero: nothing is left', (remaining) => {
+  expect(readRateHeaders({ ...COMPLETE, 'x-ratelimit-remaining': remaining }, AT)).toMatchObject({
+    limit: 120,
+    remaining: 0,
+    endsInMs: 12_345,
+  });
+});
+
+test.each([
+  ['50', 50],
+  ['50.9', 50],
+  ['0', undefined],
+  ['-1', undefined],
+  ['many', undefined],
+  [undefined, undefined],
+])('a limit of %j, alone, is one of %j', (limit, expected) => {
+  expect(readToldLimit({ 'x-ratelimit-limit': limit, 'x-ratelimit-remaining': 'many' })).toBe(expected);
+});
+
+test.each([
+  ...['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'].flatMap((name) =>
+    [undefined, '', ' ', 'many', 'NaN', 'Infinity', '-Infinity', '1e308', '-1e308'].map(
+      (value) => [name, value] as const,
+    ),
   ),
-)('%s of %j: the answer says nothing about the limit', (name, value) => {
+  ['x-ratelimit-limit', '-1'] as const,
+  ['x-ratelimit-reset', '-1'] as const,
+])('%s of %j: the answer says nothing about the limit', (name, value) => {
   expect(readRateHeaders({ ...COMPLETE, [name]: value }, AT)).toBeUndefined();
 });

@@ -26,9 +26,10 @@ if outcome ~= '' then
   if outcome == 'answered' then
     hear(sent, missed, held)
   elseif outcome == 'bare' and probed and not known() then
-    -- A service that says nothing about its limit: the contract's, in a window that starts now. Besides this
-    -- request it may have counted the one that asked whose token it is.
-    s.limit, s.remaining, s.limit_at = most, most - 2 - missed, now
+    -- A service that does not say what is left: of the limit that it tells, or of the contract's, in a window that
+    -- starts now. Besides this request it may have counted the one that asked whose token it is.
+    local full = math.min(tonumber(ARGV[3]) or most, most)
+    s.limit, s.remaining, s.limit_at = full, full - 2 - missed, now
     s.reset, s['end'], s.since, s.told = nil, now + window, now, now
     s.ours, s.at_first, s.others = 2 + missed, 0, 0
   elseif held and outcome ~= 'unsent' then

@@ -45,8 +45,11 @@ export interface Permit {
 
 /** What became of a request. */
 export interface Settlement {
-  /** There was an answer; with the limit's headers if it carried them. Absent: there was none. */
-  answer?: { rate: RateHeaders | undefined };
+  /**
+   * There was an answer; with the limit's headers if it carried them, or with the limit alone if that is all that makes
+   * sense. Absent: there was none.
+   */
+  answer?: { rate: RateHeaders | undefined; toldLimit?: number | undefined };
   /** There was none, and the request has surely not come to the service: it counts nowhere. */
   unsent?: boolean;
   /** The service wants no requests for so many milliseconds: of the company, or in this bucket (on this route) alone. */
@@ -256,7 +259,7 @@ function settlementArguments(
   return [
     permit.id,
     answer === undefined ? (unsent ? 'unsent' : 'lost') : rate === undefined ? 'bare' : 'answered',
-    rate?.limit ?? '',
+    rate?.limit ?? answer?.toldLimit ?? '',
     rate?.remaining ?? '',
     rate?.resetMs ?? '',
     rate?.endsInMs ?? '',

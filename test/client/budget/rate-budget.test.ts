@@ -169,6 +169,17 @@ describe.each(EVERY_REDIS)('the budget on $what', async ({ searchPath }) => {
       expect(waitMs).toBeLessThanOrEqual(60_000);
     });
 
+    it.each([
+      [50, 48],
+      [1, 0],
+      [500, 118],
+    ])('takes the limit when the service tells it, %d, and not what is left', async (limit, left) => {
+      const company = await newCompany();
+      await budget.settle(await acquire(company), { answer: { rate: undefined, toldLimit: limit } });
+      expect((await takeAll(company)).length).toBe(left);
+      expect((await budget.read(company)).limit).toBe(Math.min(limit, 120));
+    });
+
     it('believes the service as soon as it says something', async () => {
       const company = await newCompany();
       await budget.settle(await acquire(company), { answer: { rate: undefined } });

@@ -79,9 +79,9 @@ export const calm = scenario({});
 
 const aside = fc.constantFrom('still' as const, 'slow' as const);
 
-/** What is said to be left does not fall as it should, as of another limit; windows are as long as the contract's. */
+/** What is said to be left does not fall as it should, as of another limit, or is below zero; windows are as long as the contract's. */
 export const misleading = fc
-  .tuple(calm, aside)
+  .tuple(calm, fc.oneof(aside, fc.constant('overdrawn' as const)))
   .map(([base, remaining]) => ({ ...base, service: { ...base.service, windowMs: 60_000, remaining } }));
 
 /** Nor is the end that is told the window's: it moves on with every answer. */

@@ -26,8 +26,11 @@ export interface ServiceFacts {
   reset: 'exact' | 'cut' | 'rounded up';
   /** The end that it tells is not the window's, but always so many ms ahead. */
   endsAheadMs?: number | undefined;
-  /** What `x-ratelimit-remaining` says: the truth; always the same, as of a limit that our requests do not count against; or too much. */
-  remaining: 'true' | 'still' | 'slow';
+  /**
+   * What `x-ratelimit-remaining` says: the truth; always the same, as of a limit that our requests do not count against;
+   * too much; or less than nothing from the first request on.
+   */
+  remaining: 'true' | 'still' | 'slow' | 'overdrawn';
   /** What it tells of is this limit. */
   toldOf?: OtherLimit;
   /** `retry-after` in whole seconds, or with its fraction. */
@@ -40,7 +43,7 @@ export interface ServiceFacts {
 }
 
 /** How much of what is used is shown as used. */
-const SHOWN = { true: 1, still: 0, slow: 1 / 3 } as const;
+const SHOWN = { true: 1, still: 0, slow: 1 / 3, overdrawn: 1 } as const;
 
 /** What became of a request. */
 export type Outcome = 'counted' | 'limit' | 'guard';
@@ -113,7 +116,7 @@ export class ServiceModel {
   }
 
   #answer(now: number, outcome: Outcome, waitMs: number): { outcome: Outcome; headers: Headers } {
-    const { reset, wholeRetryAfter, dateAheadMs } = this.facts;
+    const { reset, wholeRetryAfter, dateAheadMs, remaining } = this.facts;
     const { limit, used, endsAt } = this.#told(now);
     const resetAt = endsAt / 1_000;
     const shown = reset === 'exact' ? resetAt : reset === 'cut' ? Math.floor(resetAt) : Math.ceil(resetAt);
@@ -123,7 +126,7 @@ export class ServiceModel {
       headers: {
         date: new Date(now + dateAheadMs).toUTCString(),
         'x-ratelimit-limit': String(limit),
-        'x-ratelimit-remaining': String(Math.max(0, limit - used)),
+        'x-ratelimit-remaining': String(remaining === 'overdrawn' ? -used : Math.max(0, limit - used)),
         'x-ratelimit-reset': String(shown),
         ...(outcome === 'counted' ? {} : { 'retry-after': String(retryAfter) }),
         ...(outcome === 'guard' ? { 'x-service-tier': 'unheard-of' } : {}),
