@@ -1,7 +1,8 @@
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { LONGEST_RETRY_AFTER_MS } from '../src/client/retry-timing.ts';
 import type { Logger } from '../src/runtime/logging.ts';
-import type { RunKey } from '../src/store/runs.ts';
+import type { RunKey, UnfinishedRun } from '../src/store/runs.ts';
 
 /** The queues by their names in Redis. */
 export const QUEUE = { sync: 'sync', upkeep: 'upkeep' } as const;
@@ -19,8 +20,11 @@ export function isSyncJobData(data: unknown): data is SyncJobData {
 export interface Queues {
   sync: Queue<SyncJobData>;
   upkeep: Queue;
-  /** Sees to it that these runs have a job; one that has is left alone, unless it is told to hurry. */
-  enqueue(runs: readonly RunKey[], options?: { hurry?: boolean }): Promise<void>;
+  /**
+   * Sees to it that these runs have a job; one that has is left alone, unless it is told to hurry. One that has none, as
+   * Redis lost it, gets it for the moment until which it waits: the budget may have lost what the service asked for.
+   */
+  enqueue(runs: readonly UnfinishedRun[], options?: { hurry?: boolean }): Promise<void>;
   /**
    * Has the sync jobs go on now that wait for a moment behind this one; the budget still decides when their requests go.
    *
@@ -57,7 +61,12 @@ export function createQueues(connection: Redis, logger: Logger): Queues {
     upkeep,
     async enqueue(runs, options = {}) {
       await sync.addBulk(
-        runs.map((run) => ({ name: run.resource, data: run, opts: { jobId: syncJobId(run) } })),
+        runs.map(({ instanceId, resource, until = 0 }) => {
+          const jobId = syncJobId({ instanceId, resource });
+          // A moment that lies further ahead was noted by another clock.
+          const delay = Math.min(Math.max(0, until - Date.now()), LONGEST_RETRY_AFTER_MS);
+          return { name: resource, data: { instanceId, resource }, opts: { jobId, delay } };
+        }),
       );
       if (options.hurry) await Promise.all(runs.map((run) => hurry(sync, run)));
     },

@@ -104,7 +104,8 @@ export function startWorkers(parts: WorkerParts): Workers {
   sync.on('active', (job) => {
     // Later turns do not say since when they could have been taken: BullMQ keeps the moment of the job's creation alone.
     if (job.attemptsStarted === 1) {
-      parts.onFirstTurn?.({ waitMs: Math.max(0, (job.processedOn ?? Date.now()) - job.timestamp) });
+      const from = job.timestamp + (job.opts.delay ?? 0);
+      parts.onFirstTurn?.({ waitMs: Math.max(0, (job.processedOn ?? Date.now()) - from) });
     }
   });
   const endSchedules = keepSchedules(queues, logger, parts.schedule.intervalMs);

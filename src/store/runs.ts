@@ -15,6 +15,11 @@ export interface RunKey {
 /** The list of an instance's id and a resource, which are bound in its place: for a prepared statement. */
 export const LIST_OF = '(select list from runs where instance_id = ? and resource = ?)';
 
+/** A run that must have a job, and until when it waits (milliseconds since 1970), if it does. */
+export interface UnfinishedRun extends RunKey {
+  until?: number;
+}
+
 /** A run that a worker holds: with the fence that its commits must carry. */
 export interface RunClaim extends RunKey {
   fence: number;
@@ -183,15 +188,19 @@ export class RunStore {
   }
 
   /** Unfinished runs of active instances: each must have a job. */
-  async unfinished(): Promise<RunKey[]> {
+  async unfinished(): Promise<UnfinishedRun[]> {
     const rows = await this.#db
       .selectFrom('runs')
       .innerJoin('instances', 'instances.id', 'runs.instance_id')
-      .select(['runs.instance_id', 'runs.resource'])
+      .select(['runs.instance_id', 'runs.resource', 'runs.waiting_until'])
       .where('runs.state', 'in', ['waiting', 'running'])
       .where('instances.status', '=', 'active')
       .execute();
-    return rows.map((row) => ({ instanceId: row.instance_id, resource: row.resource }));
+    return rows.map(({ instance_id: instanceId, resource, waiting_until: until }) => ({
+      instanceId,
+      resource,
+      ...(until !== null && { until }),
+    }));
   }
 
   /** Counts anew how long an instance's lists have been behind: nothing was to be done for them until now. */

@@ -1,4 +1,4 @@
-import type { RunKey, RunStore } from '../store/runs.ts';
+import type { RunKey, RunStore, UnfinishedRun } from '../store/runs.ts';
 import type { Resource } from './resources.ts';
 
 /** A failed run is started again after this at the latest, in milliseconds. */
@@ -28,7 +28,7 @@ export function nextStartAt(ended: { failed: boolean; finishedAt: number }, inte
  * @returns every run that is unfinished now, and so must have a job: what was in Redis may be gone. Those of resources
  *   that are not known here are left to the version of the app that knows them
  */
-export async function startDueRuns(parts: ScheduleParts): Promise<RunKey[]> {
+export async function startDueRuns(parts: ScheduleParts): Promise<UnfinishedRun[]> {
   const now = (parts.now ?? Date.now)();
   await parts.runs.endNoLater(now);
   const endedBefore = (failed: boolean) => now - nextStartAt({ failed, finishedAt: 0 }, parts.intervalMs);

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Worker } from 'bullmq';
 import { afterAll, expect, test, vi } from 'vitest';
 import { connectionTrouble, createQueues, QUEUE, type SyncJobData } from '../../jobs/queues.ts';
@@ -58,6 +59,32 @@ test('to hurry what is not waiting for its time changes nothing', async () => {
   await queues.enqueue([RUN], { hurry: true });
   await queues.enqueue([RUN], { hurry: true });
   expect((await queues.sync.getJobs()).length).toBe(1);
+});
+
+test('a run whose job was lost gets it for the moment until which it waits, fifteen minutes ahead at the most', async () => {
+  await empty();
+  const MINUTE_MS = 60_000;
+  const PAST = { instanceId: 'ins_2', resource: 'contacts' };
+  vi.useFakeTimers({ toFake: ['Date'] });
+  try {
+    const now = Date.now();
+    await queues.enqueue([
+      { ...RUN, until: now + 10 * MINUTE_MS },
+      { ...OTHER, until: now + 24 * 60 * MINUTE_MS },
+      { ...PAST, until: now - MINUTE_MS },
+    ]);
+    const jobs = await queues.sync.getJobs();
+    const jobOf = (run: typeof RUN) => jobs.find(({ data }) => isDeepStrictEqual(data, run));
+    const delayOf = (run: typeof RUN) => jobOf(run)?.opts.delay;
+    expect([RUN, OTHER, PAST].map(delayOf)).toEqual([10 * MINUTE_MS, 15 * MINUTE_MS, 0]);
+    expect(await jobOf(RUN)?.getState()).toBe('delayed');
+    expect(await jobOf(PAST)?.getState()).toBe('waiting');
+    // Whoever wants it now, has it now.
+    await queues.enqueue([RUN], { hurry: true });
+    expect(await jobOf(RUN)?.getState()).toBe('waiting');
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test('a job that has ended makes room for the next one of its run', async () => {
