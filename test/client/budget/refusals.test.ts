@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { LONGEST_RETRY_AFTER_MS } from '../../../src/client/retry-timing.ts';
 import { writeBudgetState } from '../../support/budget-state.ts';
 import { EVERY_REDIS, OTHER_ROUTE, ROUTE, rate, startTestBudget } from './test-budget.ts';
 
@@ -34,6 +35,14 @@ describe.each(EVERY_REDIS)('a service that refuses, on $what', async ({ searchPa
     await budget.settle(first, { answer: { rate: rate(49) }, block: { forMs: 20_000, bucketOnly: false } });
     await budget.settle(second, { answer: { rate: rate(48) }, block: { forMs: 1_000, bucketOnly: false } });
     expect((await refusal(company)).waitMs).toBeGreaterThan(15_000);
+  });
+
+  it('is not forgotten before the longest wait that it may ask for is over', async () => {
+    const company = await newCompany(rate(50));
+    const permit = await acquire(company);
+    await budget.settle(permit, { block: { forMs: LONGEST_RETRY_AFTER_MS, bucketOnly: false } });
+    const keptForMs = await redis.pttl(`budget:{${company}}:state`);
+    expect(keptForMs).toBeGreaterThan((await refusal(company)).waitMs);
   });
 
   it('goes on when the block is over', async () => {
