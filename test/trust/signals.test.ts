@@ -59,6 +59,22 @@ test('a worker that a signal or an error ends leaves nothing half done, and the 
   expect(asked.length).toBeLessThanOrEqual(written + 2 * ENDS.length);
 }, 90_000);
 
+test('a web process whose thread has searched ends in order', async () => {
+  const testApp = await startTestApp({ workers: false });
+  const browser = testApp.session();
+  const id = await install(browser, await testApp.control.addCompany({ name: 'Sought', plan: 'starter' }));
+  const port = await findFreePort();
+  const web = spawnEntry('src/web.ts', { ...testApp.env, PORT: String(port) });
+  await web.waitForOutput(/the web app listens/);
+  const cookie = browser.cookies.header(new URL(testApp.config.publicUrl)) ?? '';
+  const found = await fetch(`http://127.0.0.1:${port}/instances/${id}/contacts?q=word`, {
+    headers: { cookie },
+  });
+  expect(await found.text()).toContain('Nothing in the copy has these words');
+  expect(await web.stop('SIGTERM')).toEqual({ code: 0, signal: null });
+  expect(web.output()).toContain('"msg":"shut down"');
+});
+
 test('a second signal ends a process at once that hangs in its shutdown, and the log says in what', async () => {
   const entry = spawnEntry('test/support/shutdown-process.ts', {}, { args: ['hang'] });
   await entry.waitForOutput(/ready/);
