@@ -5,7 +5,7 @@ import Sqlite from 'better-sqlite3';
 import { Kysely, sql, type Transaction } from 'kysely';
 import { isBusy } from './busy.ts';
 import { copyLog } from './copy-log.ts';
-import { checkOwnDatabase } from './existing-file.ts';
+import { checkOwnDatabase, pathOf } from './existing-file.ts';
 import { logAhead } from './log-ahead.ts';
 import { findSchema, isKnownMigration, migrate } from './migrate.ts';
 import { type NewerSchemaError, SchemaWatch } from './newer-schema.ts';
@@ -53,6 +53,8 @@ type Work<T> = (transaction: Transaction<Schema>) => Promise<T>;
  * transactions that are over before anybody else of this process has a turn.
  */
 export class Database extends Kysely<Schema> {
+  /** For {@link joinDatabase}. */
+  readonly url: string;
   readonly #sqlite: Sqlite.Database;
   readonly #inTransaction: Sqlite.Transaction<(work: () => unknown) => unknown>;
   readonly #doNotWait: Sqlite.Statement;
@@ -69,16 +71,12 @@ export class Database extends Kysely<Schema> {
     super({ dialect: new PatientDialect(sqlite, { patience, explain }) });
     this.#patience = patience;
     this.#sqlite = sqlite;
+    this.url = `file:${sqlite.name}`;
     this.#inTransaction = sqlite.transaction((work) => work());
     this.#doNotWait = sqlite.prepare('pragma busy_timeout = 0');
     this.#wait = sqlite.prepare(`pragma busy_timeout = ${keepsThreadMs}`);
     this.#wait.get();
     this.#schema = new SchemaWatch(sqlite, isKnownMigration);
-  }
-
-  /** For {@link joinDatabase}. */
-  get url(): string {
-    return `file:${this.#sqlite.name}`;
   }
 
   /**
@@ -279,17 +277,12 @@ export async function openExistingDatabase(url: string, options?: OpenOptions): 
 }
 
 /**
- * Opens the SQLite file of a `file:` URL once more, in a thread for what nobody waits for. Each event loop has one
- * connection of its own.
+ * Opens the SQLite file of a `file:` URL once more, in a thread: each event loop has one connection of its own.
  *
  * @throws when there is no such file
  */
 export function joinDatabase(url: string): Promise<Database> {
   return connect(pathOf(url), NEVER, KEEPS_THREAD_MS.ofItsOwn);
-}
-
-function pathOf(url: string): string {
-  return url.replace(/^file:(\/\/(?=\/))?/, '');
 }
 
 async function connect(path: string, checkpointPages: number, keepsThreadMs: number): Promise<Database> {

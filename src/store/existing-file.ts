@@ -16,6 +16,11 @@ const FIRST_MIGRATION = "select count(*) from kysely_migration where name = '000
 
 const ADVICE = "set DATABASE_URL to that of the app's other processes. Nothing was done.";
 
+/** The path that a `file:` URL of a database stands for. */
+export function pathOf(url: string): string {
+  return url.replace(/^file:(\/\/(?=\/))?/, '');
+}
+
 /**
  * Makes sure that a file is a database of this app, of whatever version, before anything changes it: its schema, its
  * rights, or what lies beside it.
