@@ -149,6 +149,7 @@ test('the last thing that it does is to close the database', async () => {
   const end = keepIndex(parts);
   await waitFor(async () => (await found()) === 1);
   await end();
+  await store.records.close();
   await store.db.destroy();
   // The last connection takes the log with it.
   expect(existsSync(`${store.url.slice('file:'.length)}-wal`)).toBe(false);

@@ -42,7 +42,9 @@ export function makeNextVersion(options: { migrates: boolean }): string {
   change(join(root, 'src/sync/resources.ts'), {
     'export const RESOURCES: readonly Resource[] = [': "$& { name: 'tags', title: 'Tags', route: '/tags' },",
   });
-  change(join(root, 'jobs/queues.ts'), { 'data: run,': 'data: { ...run, addedBy: 9000 } as SyncJobData,' });
+  change(join(root, 'jobs/queues.ts'), {
+    'data: { instanceId, resource },': 'data: { instanceId, resource, addedBy: 9000 } as SyncJobData,',
+  });
   change(join(root, 'src/client/budget/decide.lua'), {
     "redis.call('SET', state, ": "s.mood = now redis.call('SET', state .. ':mood', now, 'PX', 60000) $&",
   });

@@ -63,9 +63,10 @@ async function syncAll(): Promise<void> {
 
 test('another key under the right id starts nothing, says so and what to do, and ends no grant', async () => {
   for (const id of ids) await press(id, 'sync');
-  const port = String(await findFreePort());
   const entries = ['src/worker.ts', 'src/web.ts', 'src/start.ts', 'src/reencrypt.ts'];
-  const started = entries.map((entry) => start(entry, [WRONG], { PORT: port }));
+  const started = await Promise.all(
+    entries.map(async (entry) => start(entry, [WRONG], { PORT: String(await findFreePort()) })),
+  );
   for (const one of started) {
     expect(await one.exited).toEqual({ code: 1, signal: null });
     expect(one.output()).toContain(`another key under the id "${RIGHT.id}"`);
