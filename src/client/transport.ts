@@ -103,7 +103,11 @@ export class Transport {
     const rate = readRateHeaders(answer.headers, now);
     if (rate !== undefined) this.#parts.onRate?.(rate);
     const settlement = {
-      answer: { rate, toldLimit: rate?.limit ?? readToldLimit(answer.headers) },
+      answer: {
+        rate,
+        toldLimit: rate?.limit ?? readToldLimit(answer.headers),
+        isRefusal: failure !== undefined,
+      },
       ...blockOf(failure, answer.headers),
     };
     if (failure === undefined) return { answer, settlement };

@@ -39,7 +39,7 @@
 -- KEYS[5] sorted set: the requests of the contract's window that ended, like KEYS[3] for the others; they decide, with
 --         those in flight, while nothing that is told tells of our limit
 --
--- ARGV: settle permit, outcome ('' | answered | bare | lost | unsent), limit, remaining, reset, ends in,
+-- ARGV: settle permit, outcome ('' | answered | bare | refused | lost | unsent), limit, remaining, reset, ends in,
 --       burst remaining, block for, what is blocked ('' | company | bucket), how long ago the answer came,
 --       acquire permit (empty: none), lease, window and limit of the contract, permits kept for people,
 --       the bucket's limit (empty: there is no bucket) and window, '1' if that limit is a share of the rate limit, route,

@@ -26,9 +26,11 @@ if outcome ~= '' then
   if outcome == 'answered' then
     hear(sent, missed, held)
   elseif outcome == 'bare' and probed and not known() then
-    -- A service that does not say what is left: of the limit that it tells, or of the contract's, in a window that
-    -- starts now. Besides this request it may have counted the one that asked whose token it is.
-    local full = math.min(tonumber(ARGV[3]) or most, most)
+    -- A service that does not say what is left: of the limit that it tells or has told, or of the contract's, in a
+    -- window that starts now. Besides this request it may have counted the one that asked whose token it is. One that
+    -- refuses without a word about the limit may be a proxy before it, and says nothing of the kind.
+    local told = s.limit and s.limit >= 1 and s.limit or most
+    local full = math.min(tonumber(ARGV[3]) or told, most)
     s.limit, s.remaining, s.limit_at = full, full - 2 - missed, now
     s.reset, s['end'], s.since, s.told = nil, now + window, now, now
     s.ours, s.at_first, s.others = 2 + missed, 0, 0
@@ -39,7 +41,8 @@ if outcome ~= '' then
   end
 
   if guarded then leave_bucket(bucket, permit, outcome) end
-  if outcome == 'answered' or outcome == 'bare' then count(permit, now) end
+  local has_answer = outcome ~= 'lost' and outcome ~= 'unsent'
+  if has_answer then count(permit, now) end
 
   local block = tonumber(ARGV[8])
   if block > 0 then
@@ -57,7 +60,7 @@ if outcome ~= '' then
       s.blocks[block_name] = math.max(blocked, until_at)
     end
     if not whole and not guarded then learn_pace(sent, block) end
-  elseif outcome == 'answered' or outcome == 'bare' then
+  elseif has_answer then
     s.refused = nil
     if held and not guarded then count_passed(sent) end
   end

@@ -47,9 +47,9 @@ export interface Permit {
 export interface Settlement {
   /**
    * There was an answer; with the limit's headers if it carried them, or with the limit alone if that is all that makes
-   * sense. Absent: there was none.
+   * sense; and whether it was no success. Absent: there was none.
    */
-  answer?: { rate: RateHeaders | undefined; toldLimit?: number | undefined };
+  answer?: { rate: RateHeaders | undefined; toldLimit?: number | undefined; isRefusal?: boolean };
   /** There was none, and the request has surely not come to the service: it counts nowhere. */
   unsent?: boolean;
   /** The service wants no requests for so many milliseconds: of the company, or in this bucket (on this route) alone. */
@@ -248,6 +248,11 @@ export class RateBudget {
 
 const NO_SETTLEMENT = ['', '', '', '', '', '', '', 0, '', 0];
 
+function outcomeOf(rate: RateHeaders | undefined, isRefusal = false): 'answered' | 'refused' | 'bare' {
+  if (rate !== undefined) return 'answered';
+  return isRefusal ? 'refused' : 'bare';
+}
+
 function settlementArguments(
   permit: Permit,
   { answer, unsent, block, lateByMs = 0 }: Settlement,
@@ -258,7 +263,7 @@ function settlementArguments(
   const rate = isOld ? undefined : answer?.rate;
   return [
     permit.id,
-    answer === undefined ? (unsent ? 'unsent' : 'lost') : rate === undefined ? 'bare' : 'answered',
+    answer === undefined ? (unsent ? 'unsent' : 'lost') : outcomeOf(rate, answer.isRefusal),
     rate?.limit ?? answer?.toldLimit ?? '',
     rate?.remaining ?? '',
     rate?.resetMs ?? '',
