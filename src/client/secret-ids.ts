@@ -23,15 +23,21 @@ export function secretIds(
 ): (id: string) => string | undefined {
   let holdsToken: boolean | undefined;
   let left = MOST_LOOKED_AT;
-  return (id) => {
-    // Not before it is asked for: the next request goes first.
-    holdsToken ??= bytes.includes(accessToken) || items.some((item) => holdsAsId(item, accessToken));
-    if (!holdsToken) return undefined;
+  // A page may be read twice: what is told of an id stays.
+  const told = new Map<string, string | undefined>();
+  const look = (id: string) => {
     if (repeatsToken(id, accessToken)) return 'Its id holds a secret of the app.';
     left -= id.length;
     if (left < 0)
       return 'Its page holds the access token, and has too many ids, or too long ones, to look for secrets in each.';
     return givesSecretAway(id) ? 'Its id holds a secret of the app.' : undefined;
+  };
+  return (id) => {
+    // Not before it is asked for: the next request goes first.
+    holdsToken ??= bytes.includes(accessToken) || items.some((item) => holdsAsId(item, accessToken));
+    if (!holdsToken) return undefined;
+    if (!told.has(id)) told.set(id, look(id));
+    return told.get(id);
   };
 }
 

@@ -95,8 +95,13 @@ export class Searches {
     // Behind all others.
     if (others !== undefined && this.#waiting.delete(instanceId)) this.#waiting.set(instanceId, others);
     this.#current = asked;
-    this.#thread ??= this.#start();
-    this.#thread.postMessage(asked.wanted);
+    try {
+      this.#thread ??= this.#start();
+      this.#thread.postMessage(asked.wanted);
+    } catch (error) {
+      // The machine has no room for a further thread just now.
+      this.#done(({ reject }) => reject(error));
+    }
   }
 
   #done(settle: (asked: Asked) => void): void {

@@ -120,9 +120,15 @@ export class TokenStore {
     });
   }
 
-  /** @throws NewerSchemaError when the schema is a newer version's: what a refresh brings now would be for that one */
-  async checkSchema(): Promise<void> {
+  /**
+   * Makes sure that what a refresh brings could be kept: the service may end the refresh token with its answer.
+   *
+   * @throws NewerSchemaError when the schema is a newer version's, as what it brings now would be for that one
+   * @throws Error when the database cannot be written
+   */
+  async checkWritable(): Promise<void> {
     await this.#db.atOnce(() => undefined);
+    await this.#db.check();
   }
 
   /**

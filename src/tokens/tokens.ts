@@ -154,13 +154,13 @@ export class Tokens {
   async #ask(row: TokenRow, refreshToken: string, reason: RefreshReason): Promise<Received | string> {
     const { instances, oauth, pauses, store, onRefresh } = this.#parts;
     const instanceId = row.instance_id;
-    await store.checkSchema();
     if ((await instances.find(instanceId))?.status === 'needs_reauthorization') {
       throw new ServiceError('reauthorize', 'The app has to be authorized again.');
     }
     await pauses.check('unwritten', instanceId);
     await pauses.check('trouble', instanceId);
     if (reason === 'rejected') await pauses.check('rejection', instanceId);
+    await store.checkWritable();
     try {
       // From the answer on, nothing comes before its writing.
       return { grant: await oauth.refresh(refreshToken), readVersion: row.version, refreshToken };

@@ -72,7 +72,7 @@ describe('a database that a newer version has migrated', () => {
     expect(await store.tokens.replace({ ...row, refresh_token: 'rotated' }, row.version)).toBe(true);
     expect(other.prepare('select refresh_token from tokens').pluck().all()).toEqual(['rotated']);
     await waitFor(() =>
-      store.tokens.checkSchema().then(
+      store.tokens.checkWritable().then(
         () => false,
         (error) => error instanceof NewerSchemaError,
       ),

@@ -43,6 +43,13 @@ test('words that most of a great many records have keep nobody waiting while the
   expect(turns).toBeGreaterThan(50);
 });
 
+test('a search that cannot be handed to the thread is refused with the reason, and the next one is done', async () => {
+  const { find } = openSearches();
+  // What cannot be copied; where the machine has no room for a further thread, it is the same.
+  await expect(find('ins_x', (() => 'word') as never)).rejects.toThrow(/could not be cloned/);
+  expect(await find('ins_x', 'word')).toMatchObject({ total: 0 });
+});
+
 describe('of several searches at once', () => {
   test('each instance has its turn, however many another one asks for', async () => {
     const { find } = openSearches();

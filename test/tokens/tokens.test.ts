@@ -236,6 +236,17 @@ test('a new grant that could not be written is written at the end of its process
   expect(await stored()).toMatchObject({ access: 'at-1', refresh: 'rt-1' });
 });
 
+test('while the database cannot be written, no refresh token is spent: its successor could not be kept', async () => {
+  server.answerRefreshes({ rotating: true });
+  const other = new Sqlite(databaseUrl.slice('file:'.length));
+  other.exec('begin immediate');
+  await expect(tokens.rotate(id)).rejects.toThrow(/locked/);
+  other.close();
+  expect(server.requests).toEqual([]);
+  await tokens.rotate(id);
+  expect(await stored()).toMatchObject({ refresh: 'rt-1', rotations: 1 });
+});
+
 test('a grant that could not be written does not come back over an install', async () => {
   server.answerRefreshes({ rotating: true });
   const failing = new (class extends TokenStore {
@@ -271,7 +282,7 @@ test('a refresh that is under way while a newer version migrates the database is
   expect(vault.open(row?.refresh_token ?? '', { instanceId: id, purpose: 'refresh_token' })).toBe('rt-late');
 
   const isNoticed = () =>
-    ownStore.checkSchema().then(
+    ownStore.checkWritable().then(
       () => false,
       () => true,
     );

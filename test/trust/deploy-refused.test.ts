@@ -15,7 +15,9 @@ vi.setConfig({ testTimeout: 60_000 });
 const { config, env } = await startTestApp({ workers: false });
 const next = makeNextVersion({ migrates: true });
 const unloadable = makeNextVersion({ migrates: true });
-appendFileSync(join(unloadable, 'src/web/web-app.ts'), "\nthrow new Error('a part is missing');\n");
+for (const part of ['web-app', 'health-app']) {
+  appendFileSync(join(unloadable, `src/web/${part}.ts`), "\nthrow new Error('a part is missing');\n");
+}
 
 const [webPort, workerPort, freePort] = [await findFreePort(), await findFreePort(), await findFreePort()];
 const WRONG_KEYS = tokenKeysValue([newKey(config.tokenKeys[0]?.id ?? '')]);
@@ -49,6 +51,14 @@ test.each<[string, string, Record<string, string>, RegExp, string?]>([
   ['worker without Redis', 'src/worker.ts', { REDIS_URL: 'redis://127.0.0.1:9' }, /Redis .* not migrated/],
   ['worker with a wrong variable', 'src/worker.ts', { PUBLIC_URL: 'app.example' }, /PUBLIC_URL/],
   ['web that does not load', 'src/web.ts', { PORT: `${freePort}` }, /a part is missing/, unloadable],
+  ['start that does not load', 'src/start.ts', { PORT: `${freePort}` }, /a part is missing/, unloadable],
+  [
+    'worker whose health checks do not load',
+    'src/worker.ts',
+    { WORKER_PORT: `${freePort}` },
+    /a part is missing/,
+    unloadable,
+  ],
 ])(
   'a newer version that cannot start (%s) says so, migrates nothing, and the one that runs goes on',
   async (_what, entry, more, reason, root = next) => {
