@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { ServiceClient } from '../../src/client/calls/call-types.ts';
 import { findFreePort } from '../../src/runtime/free-port.ts';
@@ -212,16 +213,26 @@ const AT_ONCE: Record<string, (client: ServiceClient) => Promise<unknown>[]> = {
 test.each(Object.entries(AT_ONCE))(
   '%s that nobody awaits any more end no process; who awaits them gets their failures',
   async (_what, ask) => {
-    const { client } = await newCompany();
+    const { newClient } = await newCompany();
+    const requests: Promise<unknown>[] = [];
+    const client = newClient({
+      around: (request) => {
+        const answer = request();
+        requests.push(answer);
+        return answer;
+      },
+    });
     const unhandled: unknown[] = [];
     const note = (error: unknown) => unhandled.push(error);
     process.on('unhandledRejection', note);
     try {
       const [first, ...others] = ask(client);
       expect(await failureOf(first as Promise<unknown>)).toMatchObject({ remedy: 'give_up', status: 404 });
-      // By then all of them have their answers, which nobody has asked for yet.
-      await client.getIdentity();
-      await new Promise((resolve) => setImmediate(resolve));
+      // All of them have their answers, which nobody has asked for yet.
+      const answers = await Promise.allSettled(requests);
+      expect(answers.map(({ status }) => status)).toEqual(Array(3).fill('rejected'));
+      // By the next turns Node has told of what nobody handles.
+      for (let turns = 0; turns < 3; turns++) await turn();
       expect(unhandled).toEqual([]);
       for (const other of others) expect(await failureOf(other)).toMatchObject({ status: 404 });
     } finally {
