@@ -126,12 +126,17 @@ test('so is one of deletions', async () => {
   await store.runs.fail(claim, { error: 'Anew.', keepsPlace: false, now: NOW });
   await store.runs.start(key, NOW);
   told = [];
-  await loseTries(({ markDeletions }) => markDeletions());
+  const late = await loseTries(({ markDeletions }) => markDeletions());
   expect(told).toEqual(Array(TRIES).fill(['a']));
   expect(await (await nextWorker()).markDeletions()).toBe('done');
   expect(told.length).toBe(TRIES);
   expect(await parkedNow()).toMatchObject([{ tries: TRIES, first_id: 'a' }]);
   expect(await store.runs.find(key)).toMatchObject({ stored: 0, deleted: 1, own_tries: 0 });
+  // Those that come back late have told it without the run: what the own logic has is in doubt again.
+  expect(await store.inDoubt.missing(key, 5)).toEqual([]);
+  letGo();
+  expect(await late()).toEqual(Array(TRIES).fill('lost'));
+  expect(await store.inDoubt.missing(key, 5)).toEqual(['a']);
 });
 
 test('a try that a shutdown breaks off does not count, nor one that a pause keeps from the store; one in a process that crashes does', async () => {
