@@ -200,12 +200,15 @@ test('a new grant that could not be written is written by the next who wants a t
   expect(await process.accessToken(id)).toBe('at-2');
 });
 
-/** A store whose disk is full until it is told otherwise. */
+/** A store whose disk is full until it is told otherwise, and counts what it refuses until then. */
 function fillingStore() {
-  const disk = { isFull: true };
+  const disk = { isFull: true, refused: 0 };
   const filling = new (class extends TokenStore {
     override async replace(...args: Parameters<TokenStore['replace']>): Promise<boolean> {
-      if (disk.isFull) throw new Error('disk full');
+      if (disk.isFull) {
+        disk.refused++;
+        throw new Error('disk full');
+      }
       return super.replace(...args);
     }
   })(db);
@@ -218,6 +221,8 @@ test('a new grant that could not be written is written by its process as soon as
   await expect(newProcess({ store: filling }).rotate(id)).rejects.toThrow('disk full');
   const sibling = newProcess();
   await expect(sibling.rotate(id)).rejects.toMatchObject({ remedy: 'wait', message: /cannot write it yet/ });
+  // It is tried as often as it takes.
+  await waitFor(() => disk.refused >= 3);
   disk.isFull = false;
   await waitFor(async () => (await stored()).access === 'at-1');
   expect(await stored()).toMatchObject({ refresh: 'rt-1', rotations: 1 });
