@@ -257,6 +257,31 @@ test('a stream breaks off when the copy is removed, and another one has taken it
   expect(seen.filter((document) => document.includes('new'))).toEqual([]);
 });
 
+test('a stream brings no large record of another company whose records have taken the numbers of a removed copy', async () => {
+  const { claim: removed } = await store.claimRun();
+  // All of one portion, each read by its number when its turn comes.
+  const documents = (name: string) =>
+    Array.from({ length: 4 }, (_, n) => `{"id":"${name} ${n}","x":"${'x'.repeat(1_000_000)}"}`);
+  const numbers = async () =>
+    (await store.db.selectFrom('records').select('seq').orderBy('seq', 'desc').limit(4).execute()).map(
+      ({ seq }) => seq,
+    );
+  await store.write(removed, documents('own'));
+  const taken = await numbers();
+  const seen: string[] = [];
+  const reading = async () => {
+    for await (const document of records.stream(removed.instanceId, 'contacts')) {
+      seen.push(JSON.parse(document).id);
+      if (seen.length > 1) continue;
+      await store.removeCopy(removed.instanceId);
+      await store.write((await store.claimRun()).claim, documents('foreign'));
+    }
+  };
+  await expect(reading()).rejects.toThrow(CopyRemovedError);
+  expect(seen).toEqual(['own 0']);
+  expect(await numbers()).toEqual(taken);
+});
+
 test('a stream goes on over a new authorization, and over a disconnect that keeps the copy', async () => {
   const { instanceId, size } = await addPortions();
   let count = 0;
