@@ -73,6 +73,40 @@ describe('whatever windows the service names', () => {
     expect(granted).toBeLessThanOrEqual(120);
   });
 
+  it('none, but a limit below the contract’s: no more than that limit in any minute', async () => {
+    const { budget, company, pass } = virtualBudget();
+    const limit = 50;
+    const sentAtMs: number[] = [];
+    let atMs = 0;
+    const later = (ms: number) => {
+      pass(ms);
+      atMs += ms;
+    };
+    /** As many as are granted one after the other, until the first that has to wait. */
+    const burst = async (most: number) => {
+      for (let sent = 0; sent < most; sent++) {
+        const { permit } = await budget.acquire(company, '/contacts');
+        if (permit === undefined) return;
+        later(20);
+        sentAtMs.push(atMs);
+        await budget.settle(permit, { answer: { rate: undefined, toldLimit: limit } });
+      }
+    };
+    // The window that the first answer opens ends soon after the burst: the next one begins on our own count alone.
+    await burst(1);
+    later(50_000);
+    await burst(200);
+    later(10_000);
+    await burst(200);
+    later(1_000);
+    await burst(200);
+    const inMinuteFrom = (start: number) =>
+      sentAtMs.filter((sent) => sent >= start && sent < start + WINDOW_MS).length;
+    const most = Math.max(...sentAtMs.map(inMinuteFrom));
+    expect(most).toBeGreaterThan(40);
+    expect(most).toBeLessThanOrEqual(limit);
+  });
+
   it('one that is still named after the end that was told, and whose rest does not fall: the limit in a minute, and one that asks whether it is over', async () => {
     const budget = virtualBudget();
     const granted = await requestsInAWindow(budget, (_, atMs) =>
