@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ServiceError } from '../../src/client/errors.ts';
@@ -301,6 +302,19 @@ test.each([
   expect(error).toMatchObject({ remedy: 'wait', unsent: false });
   expect(error.message).toMatch(/^The connection to the service failed/);
   expect(error.message).not.toContain('secret');
+});
+
+test('a request that came whole before its connection was reset may have been carried out: it is not called unsent', async () => {
+  const body = '{"name":"once"}';
+  const came = Promise.withResolvers<string>();
+  handle = async (request) => {
+    came.resolve(await text(request));
+    request.socket.resetAndDestroy();
+  };
+  const error = await failure(http.send({ method: 'POST', url: new URL(origin), body }));
+  expect(await came.promise).toBe(body);
+  expect(error).toMatchObject({ remedy: 'wait', unsent: false });
+  expect(error.message).toContain('ECONNRESET');
 });
 
 test('a service that is not there is trouble that may pass, says why, and has got nothing', async () => {
