@@ -59,9 +59,9 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
   /** Called right before the request is written, which is when there is a connection. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
+    if (this.#ended) controller.abort(new Error('nobody waits for it any more'));
     // Where the event loop stood still, the connection may be told of before the timer rings.
-    if (performance.now() > this.#endsAt) this.#fail(tooLateToSend());
-    else if (this.#ended) controller.abort(new Error('nobody waits for it any more'));
+    else if (performance.now() > this.#endsAt) this.#fail(tooLateToSend());
   }
 
   onResponseStart(

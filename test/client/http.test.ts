@@ -325,23 +325,31 @@ test('a service that is not there is trouble that may pass, says why, and has go
   expect(error.message).toContain('ECONNREFUSED');
 });
 
-test('a request whose time is over before it has a connection, as the event loop stood still, is not sent', async () => {
-  handle = (_request, response) => response.end('{}');
-  const before = seen.length;
-  // Told of a connection before the request is written to it, and before any timer can ring.
-  const connected = 'undici:client:connected';
-  const standStill = () => {
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150);
-  };
-  const client = new HttpClient(100);
-  subscribe(connected, standStill);
-  const error = await failure(client.send({ method: 'POST', url: new URL(origin), body: '{}' })).finally(() =>
-    unsubscribe(connected, standStill),
-  );
-  expect(error).toMatchObject({ remedy: 'wait', unsent: true });
-  expect(error.message).toBe('The request was not sent: its time was over before there was a connection.');
-  // The next one goes as ever; had the first one gone, it would have come before.
-  await client.send({ method: 'GET', url: new URL(origin) });
-  expect(seen.slice(before).map(({ method }) => method)).toEqual(['GET']);
-  await client.close();
-});
+test.each([
+  ['', false, 'The request was not sent: its time was over before there was a connection.'],
+  [', and that was ended before', true, 'The request was broken off.'],
+])(
+  'a request whose time is over before it has a connection, as the event loop stood still%s, is not sent',
+  async (_what, isEnded, message) => {
+    handle = (_request, response) => response.end('{}');
+    const before = seen.length;
+    // Told of a connection before the request is written to it, and before any timer can ring.
+    const connected = 'undici:client:connected';
+    const standStill = () => {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150);
+    };
+    const client = new HttpClient(100);
+    subscribe(connected, standStill);
+    const stop = new AbortController();
+    const sending = failure(client.send({ method: 'POST', url: new URL(origin), body: '{}' }, stop.signal));
+    if (isEnded) stop.abort();
+    const error = await sending;
+    expect(error).toMatchObject({ remedy: 'wait', unsent: !isEnded });
+    expect(error.message).toBe(message);
+    // The next one goes as ever; had the first one gone, it would have come before.
+    await http.send({ method: 'GET', url: new URL(origin) });
+    await client.close();
+    unsubscribe(connected, standStill);
+    expect(seen.slice(before).map(({ method }) => method)).toEqual(['GET']);
+  },
+);
