@@ -14,7 +14,7 @@ const SWEEP_MS = 25_000;
  * Renews every refresh token that is due (Authentication, 8). What fails stays due, and the next sweep tries again. So
  * does what a sweep does not come to because the token route is slow: sweeps must not pile up in the worker's places.
  *
- * @param signal ends the sweep between two tokens
+ * @param signal ends the sweep between two tokens; what is under way is for the tokens to end
  * @param lastsMs instead of {@link SWEEP_MS}
  */
 export async function rotateTokens(
@@ -24,7 +24,7 @@ export async function rotateTokens(
   lastsMs = SWEEP_MS,
 ): Promise<void> {
   const endsAt = performance.now() + lastsMs;
-  await parts.time.refresh();
+  await parts.time.refresh(signal);
   const due = await parts.tokens.dueForRotation();
   const next = due.values();
   await Promise.all(

@@ -149,6 +149,8 @@ export async function createApp(
     onRefresh: ({ instanceId, outcome }) => {
       metrics.tokenRefreshes.inc({ outcome });
       if (outcome === 'rejected') logger.warn({ instanceId }, 'the instance needs a new authorization');
+      if (outcome === 'cut_off')
+        logger.warn({ instanceId }, 'a refresh was cut off by the end of the process');
     },
   });
   const shared = { ...stores, resources: RESOURCES, intervalMs: config.syncIntervalMs };

@@ -13,6 +13,15 @@ export interface Boot {
   openApp(): Promise<App>;
 }
 
+/** Runs the workers of this process until its shutdown, which ends them before what has been opened until now. */
+export function runWorkers(app: App, shutdown: Shutdown): void {
+  const workers = app.startWorkers();
+  shutdown.add('workers', () => {
+    app.tokens.end();
+    return workers.close(shutdown);
+  });
+}
+
 /**
  * Runs an entry point: reads the configuration, then hands over. Whatever goes wrong before the work has begun ends
  * the process with a plain sentence.

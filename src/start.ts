@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { boot } from './boot.ts';
+import { boot, runWorkers } from './boot.ts';
 import type { Config } from './config.ts';
 import { CALLBACK_PATH } from './contract/routes.ts';
 import { createSandbox, type Sandbox } from './sandbox/sandbox.ts';
@@ -15,8 +15,7 @@ await boot(async ({ config, shutdown, openApp }) => {
   const app = await openApp();
   await app.startWeb(web);
   shutdown.add('web', () => web.close());
-  const workers = app.startWorkers();
-  shutdown.add('workers', () => workers.close(shutdown));
+  runWorkers(app, shutdown);
   process.stdout.write(banner(config, sandbox));
 });
 

@@ -1,4 +1,4 @@
-import { boot } from './boot.ts';
+import { boot, runWorkers } from './boot.ts';
 import { takePort } from './web/listen.ts';
 
 await boot(async ({ config, logger, shutdown, openApp }) => {
@@ -10,8 +10,7 @@ await boot(async ({ config, logger, shutdown, openApp }) => {
       ? undefined
       : await takePort({ host, port: workerPort, variable: 'WORKER_PORT' });
   const app = await openApp();
-  const workers = app.startWorkers();
-  shutdown.add('workers', () => workers.close(shutdown));
+  runWorkers(app, shutdown);
   if (health !== undefined) {
     await app.startHealth(health);
     shutdown.add('health', () => health.close());

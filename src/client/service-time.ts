@@ -37,11 +37,14 @@ export class ServiceTime {
   /**
    * Asks, unless an answer has told the time just now; a few times more if the answer is hard to believe. Without an
    * answer the clock stays as it is.
+   *
+   * @param signal ends the asking
    */
-  async refresh(): Promise<void> {
+  async refresh(signal?: AbortSignal): Promise<void> {
     if (this.#clock.age() < this.#freshMs) return;
     try {
-      if (this.#clock.observe(await askDate(this.#authUrl))) await settleTime(this.#clock, this.#authUrl);
+      const isDoubted = this.#clock.observe(await askDate(this.#authUrl, signal));
+      if (isDoubted) await settleTime(this.#clock, this.#authUrl, signal);
     } catch {
       // The service cannot be reached: whoever has to do with it next will say so.
     }
@@ -54,11 +57,12 @@ export class ServiceTime {
  *
  * @param clock that has observed the answer
  * @param authUrl `{auth_url}`
+ * @param signal ends the asking
  */
-export async function settleTime(clock: ServiceClock, authUrl: string): Promise<void> {
+export async function settleTime(clock: ServiceClock, authUrl: string, signal?: AbortSignal): Promise<void> {
   try {
     for (let question = 0; question < MOST_QUESTIONS; question++) {
-      if (!clock.observe(await askDate(authUrl))) return;
+      if (!clock.observe(await askDate(authUrl, signal))) return;
     }
   } catch {
     // The next answer is compared with this one.
@@ -66,8 +70,12 @@ export async function settleTime(clock: ServiceClock, authUrl: string): Promise<
 }
 
 /** The `Date` of an answer of the host, empty if it has none. @throws Error when there is no answer */
-async function askDate(authUrl: string): Promise<string> {
-  const answer = await request(authUrl, { method: 'HEAD', signal: AbortSignal.timeout(TIMEOUT_MS) });
+async function askDate(authUrl: string, signal?: AbortSignal): Promise<string> {
+  const timeout = AbortSignal.timeout(TIMEOUT_MS);
+  const answer = await request(authUrl, {
+    method: 'HEAD',
+    signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
+  });
   await answer.body.dump();
   return String(answer.headers.date ?? '');
 }

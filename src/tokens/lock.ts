@@ -30,15 +30,17 @@ export class RedisLock {
    * Runs the work while holding the lock; waits for it first, as long as another's hold can last.
    *
    * @param holdMs how long the lock is kept at most while the work goes on, in milliseconds
-   * @throws Error when the lock does not come free in twice that time
+   * @param signal ends the waiting, not the work
+   * @throws Error when the lock does not come free in twice that time; or the signal's reason
    */
-  async hold<T>(key: string, holdMs: number, work: () => Promise<T>): Promise<T> {
+  async hold<T>(key: string, holdMs: number, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const owner = randomUUID();
     const leaseMs = Math.min(this.#leaseMs, holdMs);
     const giveUpAt = performance.now() + 2 * holdMs;
     while ((await this.#redis.set(key, owner, 'PX', leaseMs, 'NX')) !== 'OK') {
       if (performance.now() > giveUpAt) throw new Error(`The lock ${key} did not come free.`);
-      await sleep(POLL_MS);
+      await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
+      signal?.throwIfAborted();
     }
     const endRenewals = this.#renew(key, owner, leaseMs, holdMs);
     try {

@@ -47,6 +47,7 @@ export class OAuthClient {
   readonly #redirectUri: string;
   readonly #clock: ServiceClock;
   readonly #onSecret: (secret: string) => void;
+  readonly #broken = new AbortController();
 
   constructor(options: OAuthClientOptions) {
     const { authUrl, clientId, clientSecret, clock } = options;
@@ -62,12 +63,14 @@ export class OAuthClient {
     );
     this.#configuration.timeout = options.timeoutSeconds ?? TOKEN_TIMEOUT_S;
     this.#configuration[oauth.customFetch] = async (url, init) => {
-      const response = await fetch(url, init as RequestInit);
+      const { signal } = init;
+      const signals = [this.#broken.signal, ...(signal === undefined ? [] : [signal])];
+      const response = await fetch(url, { ...(init as RequestInit), signal: AbortSignal.any(signals) });
       // What is granted here counts from now, and what is refused may be over by now: when that is, is worth a question
       // or two more if it is hard to believe.
       const isDoubted = clock.observe(response.headers.get('date'));
       const answer = await readTokenAnswer(response);
-      if (isDoubted) await settleTime(clock, authUrl);
+      if (isDoubted) await settleTime(clock, authUrl, this.#broken.signal);
       return answer;
     };
     // Which addresses may be plain http is the configuration's to decide, and it has.
@@ -111,6 +114,11 @@ export class OAuthClient {
    */
   async refresh(refreshToken: string): Promise<Grant> {
     return this.#read(await oauth.refreshTokenGrant(this.#configuration, refreshToken));
+  }
+
+  /** Breaks off every request under way; one that has its answer asks no more about the time, and goes on. */
+  breakOff(): void {
+    this.#broken.abort();
   }
 
   #read(response: oauth.TokenEndpointResponse): Grant {

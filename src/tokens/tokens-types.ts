@@ -16,10 +16,10 @@ export interface TokensParts {
   pauses: RefreshPauses;
   /** The token route's: the time that lifetimes are told and counted in. */
   clock: ServiceClock;
-  /** Told of every refresh: what came of it. */
+  /** Told of every refresh: what came of it. One is cut off when its process ends and no answer has come. */
   onRefresh?: (event: {
     instanceId: string;
-    outcome: 'refreshed' | 'rotated' | 'failed' | 'rejected';
+    outcome: 'refreshed' | 'rotated' | 'failed' | 'cut_off' | 'rejected';
   }) => void;
 }
 

@@ -13,6 +13,17 @@ import { VaultError } from './vault.ts';
 /** How long a refresh may hold its lock, in milliseconds: a token request, and then a write that waits for the database. */
 const LOCK_MS = LONGEST_TOKEN_REQUEST_MS + 6_000;
 
+/**
+ * How long an answer of the token route is waited for when the process ends, in milliseconds: it may bring a refresh token
+ * that the one before has ended for. What remains of the ten seconds that a shutdown has is for writing it.
+ */
+const ENDING_MS = 7_000;
+
+const ENDS = new ServiceError(
+  'wait',
+  'The app is being stopped: the access token is renewed when it runs again.',
+);
+
 /** How long a grant may take to be stored, in milliseconds: it waits for its lock as long as that waits, then holds it. */
 export const LONGEST_STORING_MS = 3 * LOCK_MS;
 
@@ -44,6 +55,8 @@ export class Tokens {
   readonly #running = new Map<string, Promise<string>>();
   readonly #received: ReceivedGrants;
   readonly #early: EarlyRefreshes;
+  readonly #ending = new AbortController();
+  #isCutOff = false;
 
   constructor(parts: TokensParts) {
     this.#parts = parts;
@@ -117,6 +130,20 @@ export class Tokens {
     await this.#refreshOnce(instanceId, version, 'rotation');
   }
 
+  /**
+   * Begins the end: no refresh is begun any more, and those whose turn it is not yet fail. One that has been sent has some
+   * seconds for its answer.
+   *
+   * @param patienceMs instead of {@link ENDING_MS}
+   */
+  end(patienceMs = ENDING_MS): void {
+    this.#ending.abort(ENDS);
+    setTimeout(() => {
+      this.#isCutOff = true;
+      this.#parts.oauth.breakOff();
+    }, patienceMs).unref();
+  }
+
   /** Writes what has come and could not be written yet, if that is possible by now. */
   close(): Promise<void> {
     return this.#received.close();
@@ -125,8 +152,9 @@ export class Tokens {
   #refreshOnce(instanceId: string, readVersion: number, reason: RefreshReason): Promise<string> {
     const running = this.#running.get(instanceId);
     if (running !== undefined) return running;
+    const { signal } = this.#ending;
     const refresh = this.#parts.lock
-      .hold(lockKey(instanceId), LOCK_MS, () => this.#refresh(instanceId, readVersion, reason))
+      .hold(lockKey(instanceId), LOCK_MS, () => this.#refresh(instanceId, readVersion, reason), signal)
       .finally(() => this.#running.delete(instanceId));
     this.#running.set(instanceId, refresh);
     return refresh;
@@ -161,12 +189,17 @@ export class Tokens {
     await pauses.check('trouble', instanceId);
     if (reason === 'rejected') await pauses.check('rejection', instanceId);
     await store.checkWritable();
+    this.#ending.signal.throwIfAborted();
     try {
       // From the answer on, nothing comes before its writing.
       return { grant: await oauth.refresh(refreshToken), readVersion: row.version, refreshToken };
     } catch (error) {
       const failure = refreshFailure(error, row, this.#parts.clock.now());
       if (failure.remedy === 'reauthorize') return this.#refused(row, failure);
+      if (this.#isCutOff) {
+        onRefresh?.({ instanceId, outcome: 'cut_off' });
+        throw ENDS;
+      }
       onRefresh?.({ instanceId, outcome: 'failed' });
       await pauses.begin('trouble', instanceId, failure).catch(() => undefined);
       throw failure;

@@ -123,6 +123,38 @@ test('a lock that was lost is not taken back from who has it now', async () => {
   renewals.mockRestore();
 });
 
+test('waiting for a lock is ended by a signal, the work under one is not', async () => {
+  const end = new AbortController();
+  const begun = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const working = locks[0]?.hold(
+    'ended',
+    HOLD_MS,
+    async () => {
+      begun.resolve();
+      await goOn.promise;
+      return 'done';
+    },
+    end.signal,
+  );
+  await begun.promise;
+  let worked = false;
+  const waiting = locks[1]?.hold(
+    'ended',
+    HOLD_MS,
+    async () => {
+      worked = true;
+    },
+    end.signal,
+  );
+  const isEnded = expect(waiting).rejects.toThrow('enough');
+  end.abort(new Error('enough'));
+  await isEnded;
+  goOn.resolve();
+  expect(await working).toBe('done');
+  expect(worked).toBe(false);
+});
+
 test('a lock that does not come free is given up on, without doing the work', async () => {
   await redis.set('stuck', 'somebody');
   let worked = false;

@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createApp } from '../../src/app.ts';
-import { boot } from '../../src/boot.ts';
+import { boot, runWorkers } from '../../src/boot.ts';
 import type { OwnLogic } from '../../src/sync/own-logic.ts';
 
 /**
@@ -49,7 +49,6 @@ const ownLogic: OwnLogic = async (batch, context) => {
 await boot(async ({ config, logger, shutdown }) => {
   const app = await createApp(config, config.redisUrl ?? '', logger, { ownLogic });
   shutdown.add('app', () => app.close());
-  const workers = app.startWorkers();
-  shutdown.add('workers', () => workers.close(shutdown));
+  runWorkers(app, shutdown);
   logger.info('the workers run');
 });

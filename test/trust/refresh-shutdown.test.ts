@@ -15,7 +15,6 @@ const HOUR_MS = 60 * 60_000;
 const ANSWER = { access_token: 'at-1', refresh_token: 'rt-1', token_type: 'Bearer' };
 
 const server = await startTokenServer();
-const redisServer = await startRedisServer();
 const key = randomBytes(32);
 const vault = new Vault([{ id: 'k1', key }]);
 
@@ -48,6 +47,8 @@ async function startRefreshing() {
     }
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(ANSWER));
   };
+  // Of its own, so that the first sweep is at once.
+  const redisServer = await startRedisServer();
   const worker = spawnEntry('src/worker.ts', {
     SERVICE_API_URL: server.url,
     SERVICE_AUTH_URL: server.url,
@@ -76,4 +77,22 @@ test('a worker that could not write what a refresh has brought writes it when it
   other.close();
   expect(await worker.stop('SIGTERM')).toEqual({ code: 0, signal: null });
   expect(await stored()).toBe('rt-1');
+});
+
+test('a worker that ends while the token route takes its time keeps the answer that comes', async () => {
+  const { worker, answer, stored } = await startRefreshing();
+  const end = worker.stop('SIGTERM');
+  await worker.waitForOutput(/shutting down/);
+  answer();
+  expect(await end).toEqual({ code: 0, signal: null });
+  expect(await stored()).toBe('rt-1');
+});
+
+test('a worker that ends while the token route does not answer ends in order and in time, and says so', async () => {
+  const { worker, stored } = await startRefreshing();
+  expect(await worker.stop('SIGTERM')).toEqual({ code: 0, signal: null });
+  expect(worker.output()).toMatch(
+    /"instanceId":"ins_1","msg":"a refresh was cut off by the end of the process"/,
+  );
+  expect(await stored()).toBe('rt-0');
 });

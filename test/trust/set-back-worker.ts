@@ -1,5 +1,5 @@
 import { createApp } from '../../src/app.ts';
-import { boot } from '../../src/boot.ts';
+import { boot, runWorkers } from '../../src/boot.ts';
 
 /** A worker whose clock is so many milliseconds ahead (`AHEAD_MS`), until SIGUSR2 sets it right. */
 let aheadMs = Number(process.env.AHEAD_MS);
@@ -13,7 +13,6 @@ process.on('SIGUSR2', () => {
 await boot(async ({ config, logger, shutdown }) => {
   const app = await createApp(config, config.redisUrl ?? '', logger);
   shutdown.add('app', () => app.close());
-  const workers = app.startWorkers();
-  shutdown.add('workers', () => workers.close());
+  runWorkers(app, shutdown);
   logger.info('the workers run');
 });

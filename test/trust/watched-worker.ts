@@ -2,7 +2,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import { appendFileSync, existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createApp } from '../../src/app.ts';
-import { boot } from '../../src/boot.ts';
+import { boot, runWorkers } from '../../src/boot.ts';
 import type { OwnLogic } from '../../src/sync/own-logic.ts';
 
 const LOOK_EVERY_MS = 10;
@@ -51,7 +51,6 @@ const ownLogic: OwnLogic = async ({ resource, created, changed, deleted }, { ser
 await boot(async ({ config, logger, shutdown }) => {
   const app = await createApp(config, config.redisUrl ?? '', logger, { ownLogic });
   shutdown.add('app', () => app.close());
-  const workers = app.startWorkers();
-  shutdown.add('workers', () => workers.close());
+  runWorkers(app, shutdown);
   logger.info('the workers run');
 });
