@@ -21,13 +21,13 @@ export interface RateHeaders {
  * @returns undefined when the answer does not carry them, or nonsense
  */
 export function readRateHeaders(headers: Headers, serviceNow: number): RateHeaders | undefined {
-  const limit = readNumber(headers[HEADER.limit]);
+  const limit = readToldLimit(headers);
   const remaining = readRemaining(headers[HEADER.remaining]);
   const reset = readNumber(headers[HEADER.reset]);
   if (limit === undefined || remaining === undefined || reset === undefined) return undefined;
   const date = parseHttpDate(headers.date);
   return {
-    limit: Math.floor(limit),
+    limit,
     remaining: Math.floor(remaining),
     resetMs: Math.round(reset * 1_000),
     endsInMs: windowEndsInMs(reset, Number.isNaN(date) ? serviceNow : date),
@@ -35,7 +35,7 @@ export function readRateHeaders(headers: Headers, serviceNow: number): RateHeade
   };
 }
 
-/** The limit alone, of an answer whose other headers are nonsense; undefined when that is absent or nonsense, too. */
+/** The limit alone, whatever the other headers are; undefined when it is absent or nonsense, as one of less than a request. */
 export function readToldLimit(headers: Headers): number | undefined {
   const limit = Math.floor(readNumber(headers[HEADER.limit]) ?? 0);
   return limit > 0 ? limit : undefined;

@@ -96,7 +96,7 @@ test.each([
       (value) => [name, value] as const,
     ),
   ),
-  ['x-ratelimit-limit', '-1'] as const,
+  ...['-1', '0', '0.9'].map((limit) => ['x-ratelimit-limit', limit] as const),
   ['x-ratelimit-reset', '-1'] as const,
 ])('%s of %j: the answer says nothing about the limit', (name, value) => {
   expect(readRateHeaders({ ...COMPLETE, [name]: value }, AT)).toBeUndefined();

@@ -29,8 +29,7 @@ if outcome ~= '' then
     -- A service that does not say what is left: of the limit that it tells or has told, or of the contract's, in a
     -- window that starts now. Besides this request it may have counted the one that asked whose token it is. One that
     -- refuses without a word about the limit may be a proxy before it, and says nothing of the kind.
-    local told = s.limit and s.limit >= 1 and s.limit or most
-    local full = math.min(tonumber(ARGV[3]) or told, most)
+    local full = math.min(tonumber(ARGV[3]) or s.limit or most, most)
     s.limit, s.remaining, s.limit_at = full, full - 2 - missed, now
     s.reset, s['end'], s.since, s.told = nil, now + window, now, now
     s.ours, s.at_first, s.others = 2 + missed, 0, 0
