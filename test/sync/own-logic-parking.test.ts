@@ -326,3 +326,32 @@ test('a list that was full goes on when the own logic takes what is parked, thou
   expect(await store.parked.count(claim)).toBe(0);
   expect(await tellOwnLogic(parts, again, before, poison, context)).toMatchObject({ tries: 6 });
 });
+
+test('for an instance that was paused since, no parked batch is tried', async () => {
+  let calls = 0;
+  const { claim, parts, work, read } = await newRun(async () => {
+    calls++;
+  });
+  await park(claim, ['a']);
+  const run = { ...(await read()), started_at: NOW };
+  await store.instances.setStatus(claim.instanceId, 'paused', { from: ['active'] });
+  expect(await retryParked(parts, work, run, () => false, context)).toBe(false);
+  expect(calls).toBe(0);
+  expect(await store.parked.list(claim, 5)).toMatchObject([{ tries: 1, tried_at: NOW - 1 }]);
+});
+
+test('a try that ends as the grant does says nothing about its batch', async () => {
+  const over = new ServiceError('reauthorize', 'The grant is over.');
+  const { claim, parts, work, read } = await newRun(async () => {
+    const { version = 0 } = (await store.tokens.find(claim.instanceId)) ?? {};
+    await store.tokens.reject(claim.instanceId, version, over.message);
+    throw over;
+  });
+  await park(claim, ['a']);
+  const before = await store.parked.list(claim, 5);
+  const run = { ...(await read()), started_at: NOW };
+  await expect(retryParked(parts, work, run, () => false, context)).rejects.toMatchObject({
+    remedy: 'reauthorize',
+  });
+  expect(await store.parked.list(claim, 5)).toEqual(before);
+});

@@ -36,8 +36,12 @@ function places(gate: PageGate): number {
   return free;
 }
 
-/** A slice that reads the contacts of a company, {@link PAGES} pages of them, with this budget. */
-async function readContacts(budget: StandingStill) {
+/**
+ * A slice that reads the contacts of a company, {@link PAGES} pages of them, with this budget.
+ *
+ * @param fault what comes of the second page
+ */
+async function readContacts(budget: StandingStill, fault?: object) {
   const sandbox = await startSandbox();
   const company = await sandbox.company({ contacts: PAGES * 100 });
   const { access_token: text } = await sandbox.install(company);
@@ -45,7 +49,14 @@ async function readContacts(budget: StandingStill) {
   const clock = new ServiceClock();
   const transport = new Transport({ http, clock, budget });
   const origins = new AllowedOrigins(apiUrl);
-  const api = new ServiceApi({ apiUrl, transport, clock, budget, origins, givesSecretAway: () => false });
+  let asked = 0;
+  const api = new (class extends ServiceApi {
+    override async listPage(...about: Parameters<ServiceApi['listPage']>) {
+      const isSecond = ++asked === 2 && fault !== undefined;
+      if (isSecond) await sandbox.done('faults', { match: { path: '/contacts' }, fault, times: 1 });
+      return super.listPage(...about);
+    }
+  })({ apiUrl, transport, clock, budget, origins, givesSecretAway: () => false });
   const tokens = { heldToken: async () => ({ text, isDue: () => false }) };
   const parts = { ...store, api, tokens, resources: RESOURCES } as unknown as SyncParts;
   const turns = new WriteTurns();
@@ -80,3 +91,20 @@ test('a permit that grew too old, whether asked for or brought by the page befor
   expect(flight).toEqual({});
   expect(places(gate)).toBe(places(new PageGate(new WriteTurns(), new AnswerMemory())));
 });
+
+test.each([
+  ['is refused', 1, { status: 500 }],
+  ['is refused by the limit', 1, { status: 429, headers: { 'retry-after': '30' } }],
+  ['was asked with a token that is rejected', PAGES, { status: 401 }],
+  ['does not come', 1, { drop: 'after' }],
+  ['is none', 1, { body: 'not JSON' }],
+])(
+  'a slice whose second page %s leaves no place in the gate taken, nor free twice',
+  async (_what, pages, fault) => {
+    const { run, statuses, flight, gate } = await readContacts(new StandingStill(redis), fault);
+    expect(run).toMatchObject({ pages });
+    expect(statuses.length).toBeGreaterThan(1);
+    expect(flight).toEqual({});
+    expect(places(gate)).toBe(places(new PageGate(new WriteTurns(), new AnswerMemory())));
+  },
+);
