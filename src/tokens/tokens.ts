@@ -15,9 +15,10 @@ const LOCK_MS = LONGEST_TOKEN_REQUEST_MS + 6_000;
 
 /**
  * How long an answer of the token route is waited for when the process ends, in milliseconds: it may bring a refresh token
- * that the one before has ended for. What remains of the ten seconds that a shutdown has is for writing it.
+ * that the one before has ended for. What remains of the ten seconds that a shutdown has is for writing it, and for clients of
+ * the web app that take no end.
  */
-const ENDING_MS = 7_000;
+const ENDING_MS = 5_000;
 
 const ENDS = new ServiceError(
   'wait',
