@@ -5,12 +5,10 @@ import { plainArguments } from './logging/plain-arguments.ts';
 import { isError } from './logging/read-field.ts';
 import { redactLine } from './logging/redact-line.ts';
 import { serializeError } from './logging/serialize-error.ts';
+import { StandardOutput } from './logging/standard-output.ts';
 
 export type { Logger } from 'pino';
 export { hideSecrets } from './logging/hide-secrets.ts';
-
-/** How much of a log that cannot be written now is kept, in bytes; what comes then is lost. */
-const LONGEST_BACKLOG = 4 * 1024 * 1024;
 
 /** How and where to log. */
 export interface LoggerOptions {
@@ -32,7 +30,7 @@ export function createLogger(
 ): Logger {
   const wantsPretty =
     options.pretty ?? (!config.production && options.destination === undefined && process.stdout.isTTY);
-  const destination = options.destination ?? standardOutput();
+  const destination = options.destination ?? new StandardOutput();
   return pino(
     {
       level: config.logLevel,
@@ -50,16 +48,6 @@ export function createLogger(
     },
     wantsPretty ? (prettyStream(destination) ?? destination) : destination,
   );
-}
-
-/**
- * A log that cannot be written, at a terminal that was closed or on a full disk, ends nothing: what it has to say is kept
- * until it can be written, up to a limit.
- */
-function standardOutput(): DestinationStream {
-  const output = pino.destination({ fd: 1, sync: true, maxLength: LONGEST_BACKLOG });
-  output.on('error', () => {});
-  return output;
 }
 
 /**
