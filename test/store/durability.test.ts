@@ -38,10 +38,13 @@ test('tokens and what becomes of an instance are on the disk when they are writt
   await instances.setStatus(claim.instanceId, 'active', { from: ['paused'] });
   const read = { ...row, refresh_token: 'rotated' };
   expect(await tokens.reseal([{ read, sealed: { ...read, refresh_token: 'anew' } }])).toBe(1);
+  const { version = 0 } = (await tokens.find(claim.instanceId)) ?? {};
+  expect(await tokens.reject(claim.instanceId, version, 'Over.')).toBe(true);
+  expect(await tokens.takeBackEnd(claim.instanceId, version, ['Over.'])).toBe(true);
   await tokens.disconnect(claim.instanceId);
 
   expect(ofTokens).toEqual([FULL, FULL, FULL, FULL]);
-  expect(ofInstances).toEqual([FULL, FULL, FULL, FULL, FULL]);
+  expect(ofInstances).toEqual(Array(7).fill(FULL));
   expect(level()).toBe(NORMAL);
 });
 

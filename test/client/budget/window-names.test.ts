@@ -36,6 +36,33 @@ describe('whatever windows the service names', () => {
     expect(granted).toBeLessThanOrEqual(120);
   });
 
+  it('those of two nodes in turns, each of which counts what it sees itself: no more than the limit in a window of both', async () => {
+    const { budget, company, pass, answer } = virtualBudget();
+    const nodes = [0, 7_000].map((longerMs) => ({ lengthMs: WINDOW_MS + longerMs, endMs: 0, seen: 0 }));
+    // What the service refuses by: of both, from the first request after the end of the one before.
+    const windows: number[] = [];
+    let endMs = 0;
+    for (let atMs = 0, request = 0; atMs < 5 * WINDOW_MS; ) {
+      const { permit, ...rest } = await budget.acquire(company, '/contacts');
+      const stepMs = 'waitMs' in rest ? rest.waitMs : 20;
+      pass(stepMs);
+      atMs += stepMs;
+      if (permit === undefined) continue;
+      if (atMs >= endMs) {
+        endMs = atMs + WINDOW_MS;
+        windows.push(0);
+      }
+      windows.push((windows.pop() ?? 0) + 1);
+      const node = nodes[request++ % 2] ?? expect.unreachable();
+      if (atMs >= node.endMs) Object.assign(node, { endMs: atMs + node.lengthMs, seen: 0 });
+      node.seen++;
+      await budget.settle(permit, answer(120 - node.seen, node.endMs - atMs, RESET + node.endMs));
+    }
+    expect(windows.length).toBeGreaterThan(3);
+    expect(Math.max(...windows)).toBeLessThanOrEqual(120);
+    expect(Math.max(...windows)).toBeGreaterThan(100);
+  });
+
   it('one whose end moves on with every answer and whose rest does not fall: no more than the limit in a minute', async () => {
     const budget = virtualBudget();
     const granted = await requestsInAWindow(budget, (_, atMs) =>
