@@ -13,6 +13,9 @@ const WRITES: ReadonlySet<string> = new Set(['InsertQueryNode', 'UpdateQueryNode
 /** Who asks for the write lock by name waits in a way of its own. */
 const ASKS_FOR_LOCK = /^\s*begin immediate/i;
 
+/** As Kysely and the migrations ask for it. */
+const ROLLBACK = 'rollback';
+
 interface PatientOptions {
   /** How long a query waits. */
   patience: Patience;
@@ -21,9 +24,12 @@ interface PatientOptions {
 }
 
 /**
- * SQLite for Kysely, but for one thing: while another process writes, a query is tried again, and the event loop does
+ * SQLite for Kysely, but for two things. While another process writes, a query is tried again, and the event loop does
  * other things. SQLite's own way of waiting would keep it, and with it the health checks and the locks of all jobs. A
  * transaction of the app begins with its first write, so that nothing is lost when that one is tried again.
+ *
+ * And where SQLite has rolled back by itself, as when the disk is full at a commit, rolling back is done already: it
+ * would fail, and its error would stand in the place of the one that says what is wrong.
  */
 export class PatientDialect extends SqliteDialect {
   readonly #sqlite: Sqlite.Database;
@@ -41,24 +47,30 @@ export class PatientDialect extends SqliteDialect {
 }
 
 class PatientDriver extends SqliteDriver {
+  readonly #sqlite: Sqlite.Database;
   readonly #options: PatientOptions;
   #connection: DatabaseConnection | undefined;
 
   constructor(sqlite: Sqlite.Database, options: PatientOptions) {
     super({ database: sqlite });
+    this.#sqlite = sqlite;
     this.#options = options;
   }
 
   override async acquireConnection(): Promise<DatabaseConnection> {
-    this.#connection ??= patient(await super.acquireConnection(), this.#options);
+    this.#connection ??= patient(await super.acquireConnection(), this.#sqlite, this.#options);
     return this.#connection;
   }
 }
 
-function patient(connection: DatabaseConnection, options: PatientOptions): DatabaseConnection {
-  const { patience, explain } = options;
+function patient(
+  connection: DatabaseConnection,
+  sqlite: Sqlite.Database,
+  { patience, explain }: PatientOptions,
+): DatabaseConnection {
   return {
     async executeQuery<Row>(query: CompiledQuery) {
+      if (query.sql === ROLLBACK && !sqlite.inTransaction) return { rows: [] };
       const giveUpAt = performance.now() + patience.ms;
       for (;;) {
         try {

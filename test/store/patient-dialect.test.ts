@@ -39,6 +39,19 @@ test('so does the first write of a transaction; nothing of it is lost', async ()
   expect(await store.db.selectFrom('removals').selectAll().execute()).toEqual([{ instance_id: id }]);
 });
 
+test('of a transaction that SQLite has rolled back by itself, what went wrong is told, and nothing is left', async () => {
+  const id = await store.addInstance();
+  const work = store.db.transaction().execute(async (transaction) => {
+    await transaction.updateTable('instances').set({ name: 'Lost' }).where('id', '=', id).execute();
+    const values = { instance_id: id };
+    await transaction.insertInto('removals').values([values, values]).orRollback().execute();
+  });
+  await expect(work).rejects.toThrow(/UNIQUE constraint failed/);
+  expect((await store.instances.find(id))?.name).not.toBe('Lost');
+  await store.instances.setStatus(id, 'paused', { from: ['active'] });
+  expect((await store.instances.find(id))?.status).toBe('paused');
+});
+
 test('the check waits, too, and leaves nothing behind', async () => {
   const before = store.db.prepare<[], number>('pragma user_version').pluck().get();
   await whileLocked(() => store.db.check());

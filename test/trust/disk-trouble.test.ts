@@ -5,8 +5,8 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { findFreePort } from '../../src/runtime/free-port.ts';
 import { createCheckedSandbox } from '../sandbox/checked-sandbox.ts';
 import { runDocumented } from '../store/operations-page.ts';
-import { createHttpSession } from '../support/http-session.ts';
-import { downloadIds, install, isSynced, readStatus, waitForStatus } from '../support/install.ts';
+import { createHttpSession, type HttpPage } from '../support/http-session.ts';
+import { consent, downloadIds, install, isSynced, readStatus, waitForStatus } from '../support/install.ts';
 import { SandboxControl } from '../support/sandbox-control.ts';
 import { makeSmallDisk } from '../support/small-disk.ts';
 import { type EntryProcess, spawnEntry } from '../support/spawn-entry.ts';
@@ -51,7 +51,8 @@ async function begin(dir: string, through: readonly string[] = []) {
   const spawnApp = () => spawnEntry('src/start.ts', env, { through, cwd });
   const app = spawnApp();
   await app.waitForOutput(/The partner app runs/, 60_000);
-  const company = await new SandboxControl(sandbox.origin).addCompany({
+  const control = new SandboxControl(sandbox.origin);
+  const company = await control.addCompany({
     name: 'In trouble',
     plan: 'enterprise',
     ...RECORDS,
@@ -59,7 +60,7 @@ async function begin(dir: string, through: readonly string[] = []) {
   const browser = createHttpSession(url);
   const id = await install(browser, company);
   await waitForStatus(browser, id, ({ resources }) => (resources.contacts?.pages ?? 0) >= 5);
-  return { app, spawnApp, url, database, browser, id };
+  return { app, spawnApp, url, database, browser, id, control };
 }
 
 type Begun = Awaited<ReturnType<typeof begin>>;
@@ -82,6 +83,22 @@ async function expectTold(begun: Begun, advice: RegExp) {
   expect(line).toMatch(advice);
   expect((await browser.get(`/instances/${id}`)).body).toContain(DASHBOARD_SAYS);
   expect((await createHttpSession(url).get('/healthz')).status).toBe(200);
+}
+
+function expectRefused({ status, body }: HttpPage) {
+  expect([status, body]).toEqual([503, expect.stringContaining('nothing was done')]);
+}
+
+/** What a person does is refused in plain words, too. */
+async function expectFormsRefused({ browser, id }: Begun) {
+  const dashboard = await browser.get(`/instances/${id}`);
+  expectRefused(await browser.submit(dashboard.form(`/instances/${id}/pause`)));
+}
+
+async function expectInstallRefused({ url, control }: Begun) {
+  const company = await control.addCompany({ name: 'Later', plan: 'starter', contacts: 1, conversations: 1 });
+  const browser = createHttpSession(url);
+  expectRefused(await consent(browser, await browser.get('/install'), company));
 }
 
 async function expectWhole({ browser, id, app }: Pick<Begun, 'browser' | 'id' | 'app'>) {
@@ -124,10 +141,7 @@ describe.concurrent('a database in trouble is told clearly, and all goes on when
     const other = new Sqlite(begun.database);
     other.exec('begin immediate');
     await expectTold(begun, /Another process has kept the database locked/);
-    // What a person does is refused in plain words, too.
-    const dashboard = await begun.browser.get(`/instances/${begun.id}`);
-    const refused = await begun.browser.submit(dashboard.form(`/instances/${begun.id}/pause`));
-    expect([refused.status, refused.body]).toEqual([503, expect.stringContaining('nothing was done')]);
+    await expectFormsRefused(begun);
     other.exec('rollback');
     other.close();
     await expectBack(begun);
@@ -138,6 +152,9 @@ describe.concurrent('a database in trouble is told clearly, and all goes on when
     const begun = await begin(disk.dir, disk.through);
     disk.fill(begun.app.pid);
     await expectTold(begun, /The database cannot grow/);
+    await expectFormsRefused(begun);
+    await expectInstallRefused(begun);
+    expect(begun.app.output()).not.toContain('cannot rollback');
     disk.free(begun.app.pid);
     await expectBack(begun);
   });
