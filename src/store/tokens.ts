@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import type { ExpressionBuilder, Selectable, Transaction } from 'kysely';
 import type { Database } from './database.ts';
 import { disconnectInstance } from './disconnect.ts';
+import { checkDurably } from './durable-check.ts';
 import { isToBeTried } from './rotation-due.ts';
 import { countBehindFrom } from './run-start.ts';
 import type { Schema, TokenTable } from './schema.ts';
@@ -124,11 +125,10 @@ export class TokenStore {
    * Makes sure that what a refresh brings could be kept: the service may end the refresh token with its answer.
    *
    * @throws NewerSchemaError when the schema is a newer version's, as what it brings now would be for that one
-   * @throws Error when the database cannot be written
+   * @throws Error when the database cannot be written, or its disk does not keep what is
    */
   async checkWritable(): Promise<void> {
-    await this.#db.atOnce(() => undefined);
-    await this.#db.check();
+    await checkDurably(this.#db);
   }
 
   /**

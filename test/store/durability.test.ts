@@ -12,17 +12,20 @@ function level(): number {
   return db.prepare<[], { synchronous: number }>('pragma synchronous').get()?.synchronous ?? -1;
 }
 
-/** The writes to a table that come through Kysely: how they wait for the disk, read within their transactions. */
-function watchWrites(table: string): number[] {
+/** The writes that come through Kysely: how they wait for the disk, read within their transactions. */
+function watch(isWrite: RegExp): number[] {
   const seen: number[] = [];
   const { database } = db.prepare('select 1');
   const prepare = database.prepare.bind(database);
-  const isWrite = new RegExp(`^(insert into|update|delete from) "${table}"`);
   database.prepare = ((source: string) => {
     if (isWrite.test(source)) seen.push(database.inTransaction ? level() : -1);
     return prepare(source);
   }) as typeof prepare;
   return seen;
+}
+
+function watchWrites(table: string): number[] {
+  return watch(new RegExp(`^(insert into|update|delete from) "${table}"`));
 }
 
 test('tokens and what becomes of an instance are on the disk when they are written; pages may wait', async () => {
@@ -46,6 +49,15 @@ test('tokens and what becomes of an instance are on the disk when they are writt
   expect(ofTokens).toEqual([FULL, FULL, FULL, FULL]);
   expect(ofInstances).toEqual(Array(7).fill(FULL));
   expect(level()).toBe(NORMAL);
+});
+
+test('what a refresh brings is tried to be kept beforehand, as it is written: on the disk', async () => {
+  const before = db.prepare<[], number>('pragma user_version').pluck().get();
+  const seen = watch(/^pragma user_version =/);
+  await tokens.checkWritable();
+  expect(seen).toEqual([FULL]);
+  expect(level()).toBe(NORMAL);
+  expect(db.prepare<[], number>('pragma user_version').pluck().get()).toBe(before);
 });
 
 test('pages that come while such a write is under way wait for it', async () => {
