@@ -69,13 +69,21 @@ export async function settleTime(clock: ServiceClock, authUrl: string, signal?: 
   }
 }
 
-/** The `Date` of an answer of the host, empty if it has none. @throws Error when there is no answer */
+/**
+ * The `Date` of an answer of the host, empty if it has none, or if a cache on the way has kept the answer: that tells
+ * when the cache asked, and as every answer from it says the same, a second one would prove nothing.
+ *
+ * @throws Error when there is no answer
+ */
 async function askDate(authUrl: string, signal?: AbortSignal): Promise<string> {
   const timeout = AbortSignal.timeout(TIMEOUT_MS);
   const answer = await request(authUrl, {
     method: 'HEAD',
+    headers: { 'cache-control': 'no-cache' },
     signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
   });
   await answer.body.dump();
-  return String(answer.headers.date ?? '');
+  const { age, date } = answer.headers;
+  const wasKept = age !== undefined && Number(age) !== 0;
+  return wasKept ? '' : String(date ?? '');
 }

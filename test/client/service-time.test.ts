@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, expect, test } from 'vitest';
 import { ServiceClock } from '../../src/client/service-clock.ts';
-import { ServiceTime } from '../../src/client/service-time.ts';
+import { ServiceTime, settleTime } from '../../src/client/service-time.ts';
 import { findFreePort } from '../../src/runtime/free-port.ts';
 
 const THERE = Date.UTC(2031, 5, 1, 12, 0, 0);
@@ -12,11 +12,13 @@ const seen: IncomingMessage[] = [];
 let date: string | undefined = new Date(THERE).toUTCString();
 /** Told before that, one an answer. */
 let dates: string[] = [];
+let age: string | undefined;
 const server = createServer((request, response) => {
   seen.push(request);
   response.sendDate = false;
   const told = dates.shift() ?? date;
   if (told !== undefined) response.setHeader('date', told);
+  if (age !== undefined) response.setHeader('age', age);
   response.writeHead(404).end();
 }).listen(0, '127.0.0.1');
 await once(server, 'listening');
@@ -34,6 +36,32 @@ test('any answer tells the time, and no token is sent for it', async () => {
   expect(Math.abs(clock.now() - THERE)).toBeLessThan(2_000);
   expect(seen.slice(before).map(({ method, url }) => [method, url])).toEqual([['HEAD', '/auth']]);
   expect(seen.at(-1)?.headers.authorization).toBeUndefined();
+});
+
+test('no cache is to answer in the place of the host', async () => {
+  await new ServiceTime(new ServiceClock(() => THERE), authUrl).refresh();
+  expect(seen.at(-1)?.headers['cache-control']).toBe('no-cache');
+});
+
+test.each(['1', '3600', 'old', '0, 60'])(
+  'an answer that a cache has kept (age: %s) tells no time: it was written when that one was asked',
+  async (said) => {
+    const clock = new ServiceClock(() => THERE + 600_000);
+    age = said;
+    await new ServiceTime(clock, authUrl).refresh();
+    await settleTime(clock, authUrl);
+    age = undefined;
+    expect(clock.now()).toBe(THERE + 600_000);
+    expect(clock.age()).toBe(Number.POSITIVE_INFINITY);
+  },
+);
+
+test('one that a cache has passed on at once tells the time', async () => {
+  const clock = new ServiceClock(() => THERE - 50_000);
+  age = '0';
+  await new ServiceTime(clock, authUrl).refresh();
+  age = undefined;
+  expect(Math.abs(clock.now() - THERE)).toBeLessThan(2_000);
 });
 
 test.each([10, 60, 400 * 24 * 60])(
