@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import { HEADER } from '../contract/headers.ts';
 import { type AnswerMemory, type LargeAnswer, SMALL_BYTES } from './answer-memory.ts';
 import { ServiceError } from './errors.ts';
 import type { Headers, HttpAnswer } from './http.ts';
@@ -72,7 +73,7 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
     // What comes before the answer ("100 Continue") is none.
     if (status < 200) return;
     this.#status = status;
-    this.#headers = firstOfEach(headers);
+    this.#headers = oneOfEach(headers);
     if (this.#isRefusal()) return;
     if (Number(this.#headers['content-length']) > LARGEST_BODY_BYTES) this.#fail(tooLarge());
     // Unpacked, a few bytes may be gigabytes.
@@ -212,11 +213,11 @@ function wasPacked(coding: string): ServiceError {
   return new ServiceError('wait', `The service packed its answer${name}, which it was asked not to do.`);
 }
 
-/** In place: nobody else has this object. */
-function firstOfEach(headers: Record<string, string | string[] | undefined>): Headers {
+/** The first, but of waits all: the longest is to be kept. In place: nobody else has this object. */
+function oneOfEach(headers: Record<string, string | string[] | undefined>): Headers {
   for (const name in headers) {
     const value = headers[name];
-    if (Array.isArray(value)) headers[name] = value[0];
+    if (Array.isArray(value)) headers[name] = name === HEADER.retryAfter ? value.join(', ') : value[0];
   }
   return headers as Headers;
 }

@@ -4,7 +4,7 @@ import { AnswerMemory } from './answer-memory.ts';
 import { AnswerReader } from './answer-reader.ts';
 import { ServiceError } from './errors.ts';
 
-/** Headers of an answer, names in lower case; of a repeated header the first. */
+/** Headers of an answer, names in lower case; of a repeated header the first, of `retry-after` all, with commas. */
 export type Headers = Readonly<Record<string, string | undefined>>;
 
 /** An answer, read to its end. */

@@ -28,18 +28,29 @@ export function backoffMs(attempt: number, random: number, steps = PAUSES): numb
   return Math.round(full / 2 + (full / 2) * random);
 }
 
+/** Between the values of a header that came several times; not within a date, behind its weekday or before its year. */
+const BETWEEN_VALUES = /(?<!\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}),(?! ?\d{4} \d\d:)/i;
+
+/** Some name the unit, though it is always the same. */
+const SECONDS = /(?<=\d) ?s(?:ec(?:ond)?s?)?$/i;
+
 /**
- * Reads a `retry-after` header (Errors): seconds, whole or decimal; an HTTP date is understood too.
+ * Reads a `retry-after` header (Errors): seconds, whole or decimal, also with their unit; an HTTP date is understood too.
  *
- * @param value the header, if there was one
+ * @param value the header, if there was one; of several values, with commas between them, the longest wait counts
  * @param now the service's time in milliseconds since 1970
  * @returns milliseconds to wait, kept within reason; undefined when the header is absent or makes no sense
  */
 export function retryAfterMs(value: string | undefined, now: number): number | undefined {
-  const text = value?.trim();
-  if (text === undefined || text === '') return undefined;
-  const seconds = Number(text);
-  const wait = Number.isNaN(seconds) ? parseHttpDate(text, now) - now : seconds * 1_000;
-  if (Number.isNaN(wait)) return undefined;
-  return Math.min(Math.max(Math.ceil(wait), SHORTEST_RETRY_AFTER_MS), LONGEST_RETRY_AFTER_MS);
+  const values = value?.split(BETWEEN_VALUES) ?? [];
+  const waits = values.map((text) => readWait(text.trim(), now)).filter((wait) => !Number.isNaN(wait));
+  if (waits.length === 0) return undefined;
+  return Math.min(Math.ceil(Math.max(...waits, SHORTEST_RETRY_AFTER_MS)), LONGEST_RETRY_AFTER_MS);
+}
+
+/** In milliseconds; NaN for what makes no sense. */
+function readWait(text: string, now: number): number {
+  if (text === '') return Number.NaN;
+  const seconds = Number(text.replace(SECONDS, ''));
+  return Number.isNaN(seconds) ? parseHttpDate(text, now) - now : seconds * 1_000;
 }

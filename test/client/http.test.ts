@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ServiceError } from '../../src/client/errors.ts';
 import { HttpClient } from '../../src/client/http.ts';
+import { refusalOf } from '../../src/client/refusal.ts';
 import { findFreePort } from '../../src/runtime/free-port.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 
@@ -353,3 +354,14 @@ test.each([
     expect(seen.slice(before).map(({ method }) => method)).toEqual(['GET']);
   },
 );
+
+test('of a header that comes twice the first counts, but of retry-after the longer', async () => {
+  handle = (_request, response) => {
+    response.setHeader('retry-after', ['1', '58']);
+    response.setHeader('ratelimit-limit', ['100', '200']);
+    response.writeHead(503).end();
+  };
+  const answer = await http.send({ method: 'GET', url: new URL(origin) });
+  expect(answer.headers['ratelimit-limit']).toBe('100');
+  expect(refusalOf(answer, Date.now())?.retryAfterMs).toBe(58_000);
+});

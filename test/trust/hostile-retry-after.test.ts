@@ -56,6 +56,8 @@ test.concurrent.each<[number, string, string | undefined, number, number]>([
     [status, 'a date that is over', 'date-3600', 2, 50],
     [status, 'nothing', '0', OFTEN, 50],
     [status, 'less than nothing', '-30', 2, 50],
+    [status, 'two values', '1, 0', 1, 1_000],
+    [status, 'seconds with their unit', '1s', 1, 1_000],
   ]),
   ...[307, 403, 409, 423].flatMap((status): [number, string, string | undefined, number, number][] => [
     [status, 'whole seconds', '1', 1, 1_000],
