@@ -25,7 +25,7 @@ export class AllowedOrigins {
    * @throws ServiceError to give up on, when the token must not go there
    */
   check(next: string): URL {
-    const url = next.length > LONGEST_ADDRESS ? null : URL.parse(next);
+    const url = next.length > LONGEST_ADDRESS || DROPPED.test(next) ? null : URL.parse(next);
     if (url === null) throw refused('The service names something that is no address as the next page');
     if (!this.#allows(url)) {
       throw refused(
@@ -73,6 +73,12 @@ export function refuseSecrets(
  */
 const DOT_SEGMENT =
   /^[^?#]*(?:[/\\]|%(?:25)*(?:2f|5c))(?:\.|%(?:25)*2e){1,2}(?:$|[/\\?#]|%(?:25)*(?:2f|5c))/i;
+
+/**
+ * What reading an address drops, so that it leads elsewhere than its text seems to: tabs and line breaks anywhere, other
+ * control characters and spaces at its end. None belongs in an address.
+ */
+const DROPPED = /\p{Cc}| $/u;
 
 /** No server takes a longer one, in characters. */
 const LONGEST_ADDRESS = 32 * 1024;

@@ -57,6 +57,13 @@ test.each([
   ['a path', '/v1/contacts?page_token=x', 'no address'],
   ['a path without a scheme', '//api.service.example/v1/contacts', 'no address'],
   ['nothing like an address', 'next please', 'no address'],
+  ['a tab between dots', 'https://api.service.example/v1/.\t./admin', 'no address'],
+  ['a line break between dots', 'https://api.service.example/v1/.\r\n./admin', 'no address'],
+  ['a tab within an escape', 'https://api.service.example/v1/%2\te%2e/admin', 'no address'],
+  ['a tab behind dots', 'https://api.service.example/v1/..\t', 'no address'],
+  ['a space behind dots', 'https://api.service.example/v1/.. ', 'no address'],
+  ['a zero behind dots', 'https://api.service.example/v1/..\0', 'no address'],
+  ['a tab in the query', 'https://api.service.example/v1/contacts?page_token=\tx', 'no address'],
   ['a megabyte', `https://api.service.example/v1/${'x'.repeat(1_000_000)}`, 'no address'],
 ])('nor to %s, which no setting allows', (_what, next, reason) => {
   const error = refusal(new AllowedOrigins(API), next);

@@ -92,6 +92,7 @@ test.each([
   ['the host with a user', `http://token@${host}/api/contacts`, 'a user in it'],
   ['dots', `${hostile.origin}/api/../steal`, 'by way of ..'],
   ['encoded dots', `${hostile.origin}/api/%2e%2E%2fsteal`, 'by way of ..'],
+  ['dots with a tab between', `${hostile.origin}/api/.\t./steal`, 'no address'],
 ])('a next page at %s: nothing is sent there, and the dashboard says why', async (_what, next, reason) => {
   const { browser, company, failureWith, recover } = await newCompany();
   const { id, error } = await failureWith(({ response }) => sendPage(response, ['crd_1'], next));
