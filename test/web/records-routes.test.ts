@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { CopyRemovedError, SearchRefusedError, type StoredRecord } from '../../src/store/record-types.ts';
 import { SESSION_COOKIE } from '../../src/web/session.ts';
@@ -218,6 +220,26 @@ describe('the download', () => {
     expect(answer.status).toBe(200);
     expect(answer.body).toBe('');
   });
+
+  it.each(['GET', 'HEAD'])(
+    'is refused over HTTP/1.0, where what breaks off looks whole: %s',
+    async (method) => {
+      web.domain.stream = async function* () {
+        yield 'x'.repeat(100_000);
+        throw new CopyRemovedError();
+      };
+      const cookie = `${SESSION_COOKIE}=${browser.cookies.get(new URL(web.url), SESSION_COOKIE)}`;
+      const socket = connect(Number(new URL(web.url).port), '127.0.0.1');
+      const answer = text(socket);
+      socket.write(`${method} ${path} HTTP/1.0\r\nCookie: ${cookie}\r\n\r\n`);
+      const [head = '', body = ''] = (await answer).split('\r\n\r\n');
+      expect(head).toMatch(/^HTTP\/1\.1 505 /);
+      if (method === 'GET') expect(body).toContain('“proxy_http_version 1.1;”');
+      expect(web.log.lines).toContainEqual(
+        expect.objectContaining({ level: 'error', msg: 'Downloads need HTTP/1.1' }),
+      );
+    },
+  );
 
   it('is an error when the store fails before the first line', async () => {
     web.domain.stream = async function* () {

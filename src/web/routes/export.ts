@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { Router } from 'express';
+import { type Request, Router } from 'express';
 import { CopyRemovedError } from '../../store/record-types.ts';
 import { Downloads } from '../downloads.ts';
 import { ownInstance, pathValue } from '../own-instance.ts';
 import type { WebDependencies } from '../web-dependencies.ts';
-import { notFound } from '../web-error.ts';
+import { notFound, WebError } from '../web-error.ts';
 
 /** Lines are sent together up to about this size (characters): few writes, flat memory. */
 const CHUNK_LENGTH = 64 * 1_024;
@@ -51,6 +51,16 @@ function isEndedEarly(error: unknown): boolean {
   return error instanceof Error && 'code' in error && GONE_AWAY.includes(error.code);
 }
 
+/** Where an answer comes without chunks, as to HTTP/1.0, the end of the connection is its end, whatever is missing. */
+function checkVersion(req: Request): void {
+  if (req.httpVersion === '1.1') return;
+  throw new WebError(
+    505,
+    'Downloads need HTTP/1.1',
+    `This request has reached the app over HTTP/${req.httpVersion}, where a download that breaks off looks like a whole one. The people who run the app have to let the proxy in front of it ask by HTTP/1.1, in nginx with “proxy_http_version 1.1;”.`,
+  );
+}
+
 function headers(name: string): Record<string, string> {
   return {
     'Content-Type': 'application/x-ndjson',
@@ -61,7 +71,7 @@ function headers(name: string): Record<string, string> {
 
 /**
  * The whole copy of a resource as newline-delimited JSON, each document as the service sent it. What is not the whole
- * ends with a broken connection.
+ * ends with a broken connection, which only HTTP/1.1 can tell: others are answered 505.
  */
 export function exportRoutes(deps: WebDependencies): Router {
   const router = Router();
@@ -70,6 +80,7 @@ export function exportRoutes(deps: WebDependencies): Router {
     const status = await ownInstance(req, deps.control);
     const resource = deps.resources.find(({ name }) => name === pathValue(req, 'resource'));
     if (!resource) throw notFound();
+    checkVersion(req);
     const name = fileName(status.name, resource.name);
     if (req.method === 'HEAD') {
       res.set(headers(name)).end();
