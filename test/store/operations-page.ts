@@ -5,20 +5,34 @@ import { promisify } from 'node:util';
 
 const ROOT = join(import.meta.dirname, '../..');
 
+type Section = 'Back up' | 'Restore';
+
+/** The files that stand in the place of the page's own. */
+interface Files {
+  database: string;
+  backup: string;
+}
+
 /**
- * Runs what the operations page says how to back up a database or to restore it, word for word, but for the files.
+ * What the operations page says how to back up a database or to restore it, word for word, but for the files.
  *
- * @throws when it fails, with what it wrote
+ * @returns the arguments of `sh`, which is to run in the directory of the app
  */
-export async function runDocumented(
-  section: 'Back up' | 'Restore',
-  files: { database: string; backup: string },
-): Promise<{ stdout: string }> {
+export function documented(section: Section, { database, backup }: Files) {
   const page = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
   const text = new RegExp(`^## ${section}\n([\\s\\S]*?)^## `, 'm').exec(page)?.[1] ?? '';
   const command = /```sh\n([\s\S]*?)\n *```/.exec(text)?.[1] ?? '';
   const here = command.replace('/var/lib/partner-app/app.db', '"$1"').replace(/\bbackup\.db\b/, '"$2"');
   if (!/"\$1".*"\$2"/.test(here)) throw new Error(`The page does not say how: ${command}`);
-  const { database, backup } = files;
-  return promisify(execFile)('sh', ['-c', here, 'sh', database, backup], { cwd: ROOT, timeout: 30_000 });
+  return { args: ['-c', here, 'sh', database, backup], cwd: ROOT };
+}
+
+/**
+ * Runs that.
+ *
+ * @throws when it fails, with what it wrote
+ */
+export async function runDocumented(section: Section, files: Files): Promise<{ stdout: string }> {
+  const { args, cwd } = documented(section, files);
+  return promisify(execFile)('sh', args, { cwd, timeout: 30_000 });
 }

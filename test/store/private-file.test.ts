@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterAll, expect, test } from 'vitest';
@@ -52,6 +52,11 @@ test('a backup by the command of the operations page is its owner’s alone, and
   const writer = await writeWithoutBreak(path);
   await backUp(path);
   await writer.end();
+  expect(modeOf(copy)).toBe(0o600);
+  // So is the next one in its place, whoever could read this one, or what is left of one that was killed.
+  chmodSync(copy, 0o644);
+  writeFileSync(`${copy}-new`, '', { mode: 0o644 });
+  await backUp(path);
   expect(modeOf(copy)).toBe(0o600);
   const db = await openDatabase(`file:${copy}`);
   expect(await db.selectFrom('instances').selectAll().execute()).toEqual([]);

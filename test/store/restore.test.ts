@@ -84,3 +84,34 @@ test.each([
   await expect(runDocumented('Restore', { database, backup })).rejects.toMatchObject({ stdout: '' });
   expect(files(dir)).toEqual(before);
 });
+
+test('a restore of a mix of two backups fails, and moves nothing', async () => {
+  const { dir, database, backup } = await killedWithLog();
+  const later = join(tempDir(), 'later.db');
+  await runDocumented('Back up', { database, backup: later });
+  const before = files(dir);
+  // As where one has been copied over the other, and not to its end.
+  const mix = readFileSync(later);
+  const first = mix.readUInt16BE(16);
+  readFileSync(backup).copy(mix, first, first);
+  writeFileSync(backup, mix);
+  await expect(runDocumented('Restore', { database, backup })).rejects.toMatchObject({ stdout: '' });
+  expect(files(dir)).toEqual(before);
+});
+
+test.each(['-wal', '-journal'])(
+  'a restore of a backup with a “%s” beside it fails, moves nothing, and names it',
+  async (ending) => {
+    const { dir, database, backup } = await killedWithLog();
+    const before = readdirSync(dir);
+    writeFileSync(`${backup}${ending}`, 'of something that was killed');
+    await expect(runDocumented('Restore', { database, backup })).rejects.toMatchObject({
+      stdout: '',
+      stderr: expect.stringContaining(`not restored: ${backup}${ending} is there`),
+    });
+    expect(readdirSync(dir)).toEqual(before);
+    // One that holds nothing is left by whoever has only looked.
+    writeFileSync(`${backup}${ending}`, '');
+    await runDocumented('Restore', { database, backup });
+  },
+);
