@@ -6,6 +6,7 @@ import { AllowedOrigins } from '../../src/client/next-address.ts';
 import { ServiceApi } from '../../src/client/service-api.ts';
 import { ServiceClock } from '../../src/client/service-clock.ts';
 import { Transport } from '../../src/client/transport.ts';
+import type { RunKey } from '../../src/store/runs.ts';
 import { PageGate } from '../../src/sync/page-gate.ts';
 import { RESOURCES } from '../../src/sync/resources.ts';
 import { runSlice } from '../../src/sync/run-slice.ts';
@@ -39,9 +40,13 @@ function places(gate: PageGate): number {
 /**
  * A slice that reads the contacts of a company, {@link PAGES} pages of them, with this budget.
  *
- * @param fault what comes of the second page
+ * @param options.fault what comes of the second page
+ * @param options.begin is told of the run before its first page is asked for
  */
-async function readContacts(budget: StandingStill, fault?: object) {
+async function readContacts(
+  budget: StandingStill,
+  { fault, begin }: { fault?: object; begin?: (key: RunKey) => void } = {},
+) {
   const sandbox = await startSandbox();
   const company = await sandbox.company({ contacts: PAGES * 100 });
   const { access_token: text } = await sandbox.install(company);
@@ -73,11 +78,13 @@ async function readContacts(budget: StandingStill, fault?: object) {
   };
   const key = { instanceId: await store.addInstance(), resource: 'contacts' };
   await store.runs.start(key, NOW);
+  begin?.(key);
   await runSlice(parts, key, context);
   const journal = (await sandbox.journal()).filter(({ path }) => path === '/contacts');
   const instance = await store.instances.find(key.instanceId);
   const { flight } = await readBudgetState(redis, instance?.company_id ?? '');
-  return { run: await store.runs.find(key), statuses: journal.map(({ status }) => status), flight, gate };
+  const statuses = journal.map(({ status }) => status);
+  return { run: await store.runs.find(key), asked, statuses, flight, gate };
 }
 
 test('a permit that grew too old, whether asked for or brought by the page before, sends nothing: the page has another', async () => {
@@ -101,9 +108,40 @@ test.each([
 ])(
   'a slice whose second page %s leaves no place in the gate taken, nor free twice',
   async (_what, pages, fault) => {
-    const { run, statuses, flight, gate } = await readContacts(new StandingStill(redis), fault);
+    const { run, statuses, flight, gate } = await readContacts(new StandingStill(redis), { fault });
     expect(run).toMatchObject({ pages });
     expect(statuses.length).toBeGreaterThan(1);
+    expect(flight).toEqual({});
+    expect(places(gate)).toBe(places(new PageGate(new WriteTurns(), new AnswerMemory())));
+  },
+);
+
+const LOSSES: [what: string, lose: (key: RunKey) => Promise<unknown>][] = [
+  ['whose instance is disconnected', ({ instanceId }) => store.tokens.disconnect(instanceId)],
+  [
+    'whose instance is paused',
+    ({ instanceId }) => store.instances.setStatus(instanceId, 'paused', { from: ['active'] }),
+  ],
+  ['which another worker takes over', (key) => store.runs.claim(key)],
+];
+
+test.each(
+  LOSSES.flatMap(([what, lose]) => [
+    [what, 'was asked for', 0, lose] as const,
+    [what, 'came with the page before', 1, lose] as const,
+  ]),
+)(
+  'a run %s between a permit that %s and its request sends nothing more',
+  async (_what, _from, sent, lose) => {
+    const budget = new StandingStill(redis);
+    const begin = (key: RunKey) => {
+      budget.meanwhile = async (place) => place === sent + 1 && lose(key);
+    };
+    const { run, asked, statuses, flight, gate } = await readContacts(budget, { begin });
+    expect(asked).toBe(sent);
+    expect(statuses).toEqual(Array(sent).fill(200));
+    expect(run).toMatchObject({ pages: 0, records: 0, error: null });
+    expect(budget.granted.size).toBe(sent + 1);
     expect(flight).toEqual({});
     expect(places(gate)).toBe(places(new PageGate(new WriteTurns(), new AnswerMemory())));
   },

@@ -10,6 +10,8 @@ import {
 export class StandingStill extends RateBudget {
   /** Whether a permit grows old before it is used: the first, the second and so on. */
   growsOld: (place: number) => boolean = () => false;
+  /** What comes to pass between the grant of a permit and its request. */
+  meanwhile: (place: number) => Promise<unknown> = async () => undefined;
   /** The names of those that were granted, and of those that grew old. */
   readonly granted = new Set<string>();
   readonly old = new Set<string>();
@@ -22,10 +24,11 @@ export class StandingStill extends RateBudget {
     return this.#passOn(await super.exchange(permit, settlement));
   }
 
-  #passOn(admission: Admission): Admission {
+  async #passOn(admission: Admission): Promise<Admission> {
     const { permit } = admission;
     if (permit === undefined || this.granted.has(permit.id)) return admission;
     this.granted.add(permit.id);
+    await this.meanwhile(this.granted.size);
     if (!this.growsOld(this.granted.size)) return admission;
     this.old.add(permit.id);
     return { permit: { ...permit, goodUntil: performance.now() - 1 } };
