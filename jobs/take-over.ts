@@ -6,7 +6,7 @@ import type { Logger } from '../src/runtime/logging.ts';
 import type { RunKey } from '../src/store/runs.ts';
 import { isSyncJobData, type SyncJobData } from './queues.ts';
 
-/** How often a worker looks for processes that died, and tries to be seen itself until it is, in milliseconds. */
+/** How often a worker looks for processes that died, and whether it is seen itself, in milliseconds. */
 const LOOK_EVERY_MS = 2_000;
 
 /** How long the lock of a job may be ours that has none any more, in milliseconds. */
@@ -16,6 +16,7 @@ const BORROWED_LOCK_MS = 2_000;
 export interface LivingProcesses {
   /** Names this process. */
   readonly id: string;
+  /** Counts as alive from now on; again, where it does not any more. */
   enter(): Promise<void>;
   leave(): Promise<void>;
   forEachDead(takeOver: (id: string) => Promise<void>): Promise<void>;
@@ -33,12 +34,14 @@ export interface TakeOverParts {
  * Lets what a dead process held go on at once, from every worker: when it starts, and every {@link LOOK_EVERY_MS}. Of
  * what it cannot know, as on another machine, BullMQ's own recovery takes care.
  *
+ * @param everyMs how often it looks, in milliseconds
  * @returns a function that ends it
  */
 export function takeOverFromDead(
   { processes, redis, onAbandoned }: TakeOverParts,
   queue: Queue<SyncJobData>,
   logger: Logger,
+  everyMs = LOOK_EVERY_MS,
 ): () => Promise<void> {
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -51,29 +54,24 @@ export function takeOverFromDead(
       if (held.length === 0) logger.info({ process: processId }, 'a worker died: it holds no job any more');
       else logger.info({ process: processId, jobs: held.length }, 'a worker died: its jobs go on');
     });
-  let hasTrouble = false;
-  const enter = async () => {
-    try {
-      await processes.enter();
-      if (hasTrouble) logger.info('this worker is seen by the others now');
-      return true;
-    } catch (error) {
-      if (!hasTrouble)
-        logger.warn(
-          { err: error },
-          'workers that die will be noticed late: their files cannot be kept, trying on',
-        );
-      hasTrouble = true;
-      return false;
-    }
-  };
+  const enter = tellingOnce(
+    () => processes.enter(),
+    (error) =>
+      logger.warn(
+        { err: error },
+        'workers that die will be noticed late: their files cannot be kept, trying on',
+      ),
+    () => logger.info('this worker is seen by the others now'),
+  );
+  const lookForDead = tellingOnce(
+    look,
+    (error) => logger.warn({ err: error }, 'dead workers could not be looked for'),
+    () => logger.info('dead workers are looked for again'),
+  );
   const run = async () => {
-    let isIn = false;
     while (!signal.aborted) {
-      isIn ||= await enter();
-      if (isIn)
-        await look().catch((error) => logger.warn({ err: error }, 'dead workers could not be looked for'));
-      await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+      if (await enter()) await lookForDead();
+      await sleep(everyMs, undefined, { signal }).catch(() => undefined);
     }
   };
   const ended = run();
@@ -81,6 +79,30 @@ export function takeOverFromDead(
     stopping.abort();
     await ended;
     await processes.leave();
+  };
+}
+
+/**
+ * What is done again and again, and may fail for long: that is told once, and once that it is over.
+ *
+ * @returns whether it went well
+ */
+function tellingOnce(
+  action: () => Promise<void>,
+  onTrouble: (error: unknown) => void,
+  onEnd: () => void,
+): () => Promise<boolean> {
+  let hasTrouble = false;
+  return async () => {
+    try {
+      await action();
+      if (hasTrouble) onEnd();
+      hasTrouble = false;
+    } catch (error) {
+      if (!hasTrouble) onTrouble(error);
+      hasTrouble = true;
+    }
+    return !hasTrouble;
   };
 }
 

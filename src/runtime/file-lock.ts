@@ -16,15 +16,18 @@ export class FileLockTimeoutError extends Error {
  * The lock is SQLite's on an empty database, so the operating system frees it when its holder dies, however it dies.
  *
  * @param path of the lock's file, made when missing; its directory must be there
+ * @param timeoutMs how long to wait for the lock, in milliseconds
+ * @param options.mustExist a missing file is an error
  * @throws FileLockTimeoutError, or what `action` throws
  */
 export async function withFileLock<Result>(
   path: string,
   timeoutMs: number,
   action: () => Promise<Result>,
+  { mustExist = false }: { mustExist?: boolean } = {},
 ): Promise<Result> {
   const deadline = performance.now() + timeoutMs;
-  const database = new Database(path, { timeout: 0 });
+  const database = new Database(path, { timeout: 0, fileMustExist: mustExist });
   try {
     while (!tryLock(database)) {
       if (performance.now() >= deadline) throw new FileLockTimeoutError(path, timeoutMs);
@@ -38,7 +41,8 @@ export async function withFileLock<Result>(
 
 function tryLock(database: Database.Database): boolean {
   try {
-    database.exec('BEGIN EXCLUSIVE');
+    // A journal beside the file would keep the name that the file had then, and outlive a holder that dies.
+    database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
     return true;
   } catch (error) {
     if (error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')) return false;

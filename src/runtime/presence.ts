@@ -1,11 +1,14 @@
-import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { FileLockTimeoutError, withFileLock } from './file-lock.ts';
 
 const ENTER_LIMIT_MS = 1_000;
 
-/** Other files in the directory are those that SQLite puts beside a lock. */
+/** Other files in the directory are no locks, or none yet. */
 const LOCK = '.lock';
+
+/** A file that is about to become a lock. */
+const FRESH = '.fresh';
 
 /**
  * Tells the living processes of a directory from the dead: each holds the lock of a file there, named after it, from
@@ -15,24 +18,33 @@ const LOCK = '.lock';
  */
 export class Presence {
   readonly #dir: string;
-  readonly #left = Promise.withResolvers<void>();
+  readonly #path: string;
+  /** Of the file that is held; another one at its path is none of ours. */
+  #inode: bigint | undefined;
+  #left = Promise.withResolvers<void>();
   #held: Promise<void> = Promise.resolve();
   /** Names this process, like no other one before or after it. */
   readonly id: string;
 
   constructor(dir: string, id: string) {
     this.#dir = dir;
+    this.#path = join(dir, id + LOCK);
     this.id = id;
   }
 
   /**
-   * Counts as alive from now on.
+   * Counts as alive from now on. Once it does, this looks whether its file is still there, and makes it anew if not.
    *
    * @throws when the directory cannot be written
    */
   async enter(): Promise<void> {
+    const inode = inodeOf(this.#path);
+    if (inode !== undefined && inode === this.#inode) return;
+    // Nobody sees any more what it holds, if it does.
+    await this.leave();
     mkdirSync(this.#dir, { recursive: true, mode: 0o700 });
     const entered = Promise.withResolvers<void>();
+    this.#left = Promise.withResolvers();
     this.#held = this.#hold(entered.resolve).catch(entered.reject);
     await entered.promise;
   }
@@ -54,29 +66,37 @@ export class Presence {
       const id = file.slice(0, -LOCK.length);
       if (!file.endsWith(LOCK) || id === this.id) continue;
       const path = join(this.#dir, file);
+      const inode = inodeOf(path);
+      if (inode === undefined) continue;
+      const clearUp = async () => {
+        // It may have entered again meanwhile, with another file.
+        if (inodeOf(path) !== inode) return;
+        await takeOver(id);
+        rmSync(path, { force: true });
+      };
       try {
-        await withFileLock(path, 0, async () => {
-          await takeOver(id);
-          rmSync(path, { force: true });
-        });
+        await withFileLock(path, 0, clearUp, { mustExist: true });
       } catch (error) {
-        // It lives, or another process is about to clear up.
-        if (!(error instanceof FileLockTimeoutError)) throw error;
+        // It lives, or another process is about to clear up; or its file is gone.
+        if (!(error instanceof FileLockTimeoutError) && inodeOf(path) === inode) throw error;
       }
     }
   }
 
   async #hold(onHeld: () => void): Promise<void> {
-    const path = join(this.#dir, this.id + LOCK);
-    for (let isHeld = false; !isHeld; ) {
-      await withFileLock(path, ENTER_LIMIT_MS, async () => {
-        // Between its making and its lock the file may have been removed, as that of a dead process.
-        isHeld = existsSync(path);
-        if (!isHeld) return;
-        onHeld();
-        await this.#left.promise;
-        rmSync(path, { force: true });
-      });
-    }
+    // Nobody may find its file free, who would take it for dead: so it is locked before it has its name.
+    const fresh = join(this.#dir, this.id + FRESH);
+    await withFileLock(fresh, ENTER_LIMIT_MS, async () => {
+      this.#inode = inodeOf(fresh);
+      renameSync(fresh, this.#path);
+      onHeld();
+      await this.#left.promise;
+      rmSync(this.#path, { force: true });
+    });
   }
+}
+
+/** Tells a file from those that have, or had, its path; undefined where there is none. */
+function inodeOf(path: string): bigint | undefined {
+  return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino;
 }

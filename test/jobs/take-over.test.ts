@@ -1,5 +1,6 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'bullmq';
 import { afterAll, expect, it } from 'vitest';
 import { createQueues, QUEUE } from '../../jobs/queues.ts';
@@ -92,4 +93,61 @@ it('is seen as soon as its file can be written, though that failed at its start'
     'info: this worker is seen by the others now',
   ]);
   expect(countWorkers(dir)).toBe(0);
+});
+
+it('is seen again when its directory is removed while it works, and tells of trouble with it once each time', async () => {
+  const dir = join(tempDir(), 'workers');
+  const { logger, lines } = testLogger();
+  const processes = new Presence(dir, 'one');
+  const end = takeOverFromDead({ processes, redis, onAbandoned: async () => {} }, queues.sync, logger, 20);
+  // It has looked for the first time then.
+  await setImmediate();
+  expect(countWorkers(dir)).toBe(1);
+  rmSync(dir, { recursive: true });
+  await waitFor(() => countWorkers(dir) === 1);
+  expect(lines).toEqual([]);
+  for (let time = 1; time <= 2; time++) {
+    rmSync(dir, { recursive: true });
+    writeFileSync(dir, 'in the way');
+    await waitFor(() => lines.filter(({ msg }) => msg?.includes('trying on')).length === time);
+    rmSync(dir);
+    await waitFor(() => countWorkers(dir) === 1);
+  }
+  await end();
+  expect(lines.map(({ level, msg }) => `${level}: ${msg}`)).toEqual(
+    Array(2)
+      .fill([
+        'warn: workers that die will be noticed late: their files cannot be kept, trying on',
+        'info: this worker is seen by the others now',
+      ])
+      .flat(),
+  );
+  expect(countWorkers(dir)).toBe(0);
+});
+
+it('tells once that the dead cannot be looked for, however long that lasts, and once that it is over', async () => {
+  const dir = tempDir();
+  const { logger, lines } = testLogger();
+  let looks = 0;
+  const processes = new (class extends Presence {
+    override async forEachDead(takeOver: (id: string) => Promise<void>) {
+      looks++;
+      await super.forEachDead(takeOver);
+    }
+  })(dir, 'one');
+  const end = takeOverFromDead({ processes, redis, onAbandoned: async () => {} }, queues.sync, logger, 20);
+  for (let time = 1; time <= 2; time++) {
+    // No file of a process, and none that can be looked at.
+    mkdirSync(join(dir, 'odd.lock'));
+    const before = looks;
+    await waitFor(() => looks >= before + 3);
+    rmSync(join(dir, 'odd.lock'), { recursive: true });
+    await waitFor(() => lines.length === 2 * time);
+  }
+  await end();
+  expect(lines.map(({ level, msg }) => `${level}: ${msg}`)).toEqual(
+    Array(2)
+      .fill(['warn: dead workers could not be looked for', 'info: dead workers are looked for again'])
+      .flat(),
+  );
 });
