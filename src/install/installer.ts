@@ -64,6 +64,7 @@ export class OAuthInstaller implements Installer {
     const code = query.get('code');
     if (!code) throw new InstallError('malformed', 'The service sent neither a code nor an error.');
 
+    await this.#parts.tokens.checkWritable();
     const grant = await this.#parts.oauth.exchange(code, state).catch((cause: unknown) => {
       throw exchangeFailure(cause);
     });

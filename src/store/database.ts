@@ -9,11 +9,12 @@ import { checkOwnDatabase, pathOf } from './existing-file.ts';
 import { logAhead } from './log-ahead.ts';
 import { findSchema, isKnownMigration, migrate } from './migrate.ts';
 import { type NewerSchemaError, SchemaWatch } from './newer-schema.ts';
+import { OwnFile } from './own-file.ts';
 import { Patience } from './patience.ts';
 import { PatientDialect } from './patient-dialect.ts';
 import { keepPrivate } from './private-file.ts';
 import type { Schema } from './schema.ts';
-import { explainTrouble, isDamage } from './trouble.ts';
+import { explainTrouble } from './trouble.ts';
 
 /** How long a write waits for another process's write, in milliseconds. */
 const BUSY_TIMEOUT_MS = 5_000;
@@ -61,15 +62,14 @@ export class Database extends Kysely<Schema> {
   readonly #wait: Sqlite.Statement;
   readonly #schema: SchemaWatch;
   readonly #patience: Patience;
-  /** An error that said that the file is damaged, wherever in it: it stays so. */
-  #damage: unknown;
+  readonly #file: OwnFile;
 
   /** @param keepsThreadMs how long SQLite itself waits for another process's lock, in milliseconds */
-  constructor(sqlite: Sqlite.Database, keepsThreadMs: number) {
-    const explain = (error: unknown) => this.explain(error);
+  constructor(sqlite: Sqlite.Database, file: OwnFile, keepsThreadMs: number) {
     const patience = new Patience(BUSY_TIMEOUT_MS);
-    super({ dialect: new PatientDialect(sqlite, { patience, explain }) });
+    super({ dialect: new PatientDialect(sqlite, { patience, file }) });
     this.#patience = patience;
+    this.#file = file;
     this.#sqlite = sqlite;
     this.url = `file:${sqlite.name}`;
     this.#inTransaction = sqlite.transaction((work) => work());
@@ -128,7 +128,7 @@ export class Database extends Kysely<Schema> {
    * connection writes, it is tried again, and the event loop does other things.
    *
    * @param patienceMs how long, in milliseconds; by default seconds, unless somebody has just waited in vain
-   * @throws when another connection writes for longer; NewerSchemaError when the schema is a newer version's by now
+   * @throws when another connection writes for longer; NewerSchemaError, LostFileError: nothing of it is written then
    */
   async writeAtOnce<T>(work: () => T, patienceMs = this.#patience.ms): Promise<T> {
     const giveUpAt = performance.now() + patienceMs;
@@ -149,7 +149,7 @@ export class Database extends Kysely<Schema> {
    * @throws Error that says what is wrong and what to do, for whoever is on call
    */
   async check(): Promise<void> {
-    if (this.#damage !== undefined) throw this.#damage;
+    this.#file.check();
     await this.writeAtOnce(() => {
       const version: unknown = this.#sqlite.pragma('user_version', { simple: true });
       this.#sqlite.pragma(`user_version = ${Number(version)}`);
@@ -165,10 +165,9 @@ export class Database extends Kysely<Schema> {
     }
   }
 
-  /** Takes note of what an error of SQLite's says of the file, and has it say what to do: see {@link explainTrouble}. */
+  /** As {@link OwnFile.explain} does. */
   explain(error: unknown): unknown {
-    if (isDamage(error)) this.#damage = error;
-    return explainTrouble(error);
+    return this.#file.explain(error);
   }
 
   /** Returns undefined when another connection writes just now. */
@@ -178,6 +177,7 @@ export class Database extends Kysely<Schema> {
     try {
       const result = this.#inTransaction.immediate(() => {
         hasBegun = true;
+        this.#file.checkPlace();
         this.#schema.check();
         return work();
       });
@@ -195,7 +195,7 @@ export class Database extends Kysely<Schema> {
   /**
    * A transaction of queries.
    *
-   * @throws NewerSchemaError when the schema is a newer version's by now: nothing of it is written
+   * @throws NewerSchemaError when the schema is a newer version's by now, LostFileError: nothing of it is written
    */
   transact<T>(work: Work<T>): Promise<T> {
     return this.transaction().execute(this.#checked(work));
@@ -287,12 +287,13 @@ export function joinDatabase(url: string): Promise<Database> {
 
 async function connect(path: string, checkpointPages: number, keepsThreadMs: number): Promise<Database> {
   try {
+    const file = new OwnFile(path);
     const sqlite = new Sqlite(path, { timeout: BUSY_TIMEOUT_MS, fileMustExist: true });
     await logAhead(sqlite, BUSY_TIMEOUT_MS);
     sqlite.pragma('synchronous = NORMAL');
     sqlite.pragma(`wal_autocheckpoint = ${checkpointPages}`);
     sqlite.pragma('foreign_keys = ON');
-    return new Database(sqlite, keepsThreadMs);
+    return new Database(sqlite, file, keepsThreadMs);
   } catch (error) {
     throw explainTrouble(error);
   }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type Sqlite from 'better-sqlite3';
 import { type CompiledQuery, type DatabaseConnection, SqliteDialect, SqliteDriver } from 'kysely';
 import { isBusy } from './busy.ts';
+import type { OwnFile } from './own-file.ts';
 import type { Patience } from './patience.ts';
 
 /** How soon a query that found another process's write under way is tried again, in milliseconds. */
@@ -19,8 +20,8 @@ const ROLLBACK = 'rollback';
 interface PatientOptions {
   /** How long a query waits. */
   patience: Patience;
-  /** Given every error that a query ends with; what it returns is thrown. */
-  explain(error: unknown): unknown;
+  /** Given every error that a query ends with; one that writes is tried only while the file is in its place. */
+  file: OwnFile;
 }
 
 /**
@@ -66,22 +67,24 @@ class PatientDriver extends SqliteDriver {
 function patient(
   connection: DatabaseConnection,
   sqlite: Sqlite.Database,
-  { patience, explain }: PatientOptions,
+  { patience, file }: PatientOptions,
 ): DatabaseConnection {
   return {
     async executeQuery<Row>(query: CompiledQuery) {
       if (query.sql === ROLLBACK && !sqlite.inTransaction) return { rows: [] };
+      const isWrite = WRITES.has(query.query.kind);
       const giveUpAt = performance.now() + patience.ms;
       for (;;) {
         try {
+          if (isWrite) file.checkPlace();
           const result = await connection.executeQuery<Row>(query);
-          if (WRITES.has(query.query.kind)) patience.renew();
+          if (isWrite) patience.renew();
           return result;
         } catch (error) {
-          if (!isBusy(error) || ASKS_FOR_LOCK.test(query.sql)) throw explain(error);
+          if (!isBusy(error) || ASKS_FOR_LOCK.test(query.sql)) throw file.explain(error);
           if (performance.now() >= giveUpAt) {
             patience.wearOut();
-            throw explain(error);
+            throw file.explain(error);
           }
         }
         await sleep(PAUSE_MS);

@@ -122,7 +122,7 @@ export class TokenStore {
   }
 
   /**
-   * Makes sure that what a refresh brings could be kept: the service may end the refresh token with its answer.
+   * Makes sure that what the token route grants could be kept: the service may end the refresh token with its answer.
    *
    * @throws NewerSchemaError when the schema is a newer version's, as what it brings now would be for that one
    * @throws Error when the database cannot be written, or its disk does not keep what is

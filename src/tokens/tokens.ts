@@ -65,6 +65,15 @@ export class Tokens {
     this.#early = new EarlyRefreshes(() => parts.clock.steady());
   }
 
+  /**
+   * Makes sure that the grant of an install could be stored: the service may end the one before by it.
+   *
+   * @throws Error when the database cannot be written
+   */
+  checkWritable(): Promise<void> {
+    return this.#parts.store.checkWritable();
+  }
+
   /** Stores the grant of an install, in place of an older one, and makes the instance active; a newer one stays. */
   async install(instance: NewInstance, grant: Grant & { refreshToken: string }): Promise<void> {
     const { lock, store, vault, pauses } = this.#parts;

@@ -1,5 +1,6 @@
 import { InstallError } from '../install/install-types.ts';
 import { NewerSchemaError } from '../store/newer-schema.ts';
+import { LostFileError } from '../store/own-file.ts';
 import { explainInstallFailure } from './install-failure-pages.ts';
 import { StoreUnavailableError, WebError } from './web-error.ts';
 
@@ -24,14 +25,14 @@ function isUnavailable(error: unknown): boolean {
   return typeof code === 'string' && UNREACHABLE_CODES.has(code);
 }
 
-/** Likewise for the database: what is not its own state, nor a newer version's, is a mistake of ours. */
+/** Likewise for the database: what is not its own state, its file's, nor a newer version's, is a mistake of ours. */
 const DATABASE_TROUBLE = /^SQLITE_(?:BUSY|FULL|IOERR|READONLY|CANTOPEN|CORRUPT|NOTADB)/;
 
 function isDatabaseTrouble(error: unknown): boolean {
-  // By its name, as it may come from another thread.
-  return (
-    field(error, 'name') === NewerSchemaError.name || DATABASE_TROUBLE.test(String(field(error, 'code')))
-  );
+  // By their names, as they may come from another thread.
+  const name = field(error, 'name');
+  if (name === NewerSchemaError.name || name === LostFileError.name) return true;
+  return DATABASE_TROUBLE.test(String(field(error, 'code')));
 }
 
 function explainClientError(status: number): WebError {

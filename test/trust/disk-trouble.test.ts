@@ -1,4 +1,4 @@
-import { closeSync, openSync, statSync, writeSync } from 'node:fs';
+import { closeSync, openSync, renameSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -52,15 +52,12 @@ async function begin(dir: string, through: readonly string[] = []) {
   const app = spawnApp();
   await app.waitForOutput(/The partner app runs/, 60_000);
   const control = new SandboxControl(sandbox.origin);
-  const company = await control.addCompany({
-    name: 'In trouble',
-    plan: 'enterprise',
-    ...RECORDS,
-  });
+  const addCompany = (name: string) => control.addCompany({ name, plan: 'enterprise', ...RECORDS });
+  const company = await addCompany('In trouble');
   const browser = createHttpSession(url);
   const id = await install(browser, company);
   await waitForStatus(browser, id, ({ resources }) => (resources.contacts?.pages ?? 0) >= 5);
-  return { app, spawnApp, url, database, browser, id, control };
+  return { app, spawnApp, url, database, browser, id, control, addCompany };
 }
 
 type Begun = Awaited<ReturnType<typeof begin>>;
@@ -157,6 +154,29 @@ describe.concurrent('a database in trouble is told clearly, and all goes on when
     expect(begun.app.output()).not.toContain('cannot rollback');
     disk.free(begun.app.pid);
     await expectBack(begun);
+  });
+
+  test('its files are moved away beneath it, until they are back and it is started again', async () => {
+    const begun = await begin(tempDir());
+    const { app, spawnApp, database, browser, id, addCompany } = begun;
+    const away = tempDir();
+    const move = (from: string, to: string) => {
+      for (const end of ['', '-wal', '-shm']) renameSync(`${from}${end}`, `${to}${end}`);
+    };
+    move(database, join(away, 'app.db'));
+    await expectTold(begun, /The database file has been removed .* put the right file in its place/);
+    const other = createHttpSession(begun.url);
+    const company = await addCompany('Too late');
+    const refused = await consent(other, await other.get('/install'), company);
+    expect([refused.status, refused.body]).toEqual([503, expect.stringContaining('nothing was done')]);
+    expect((await app.stop('SIGTERM')).code, app.output()).toBe(0);
+    expect(app.output()).not.toMatch(BACK);
+
+    move(join(away, 'app.db'), database);
+    const repaired = spawnApp();
+    await repaired.waitForOutput(/The partner app runs/, 60_000);
+    await install(other, company);
+    await expectWhole({ browser, id, app: repaired });
   });
 
   test('its file is damaged, until a backup is in its place', async () => {

@@ -6,6 +6,7 @@ import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
 import { consent, install, isSynced } from '../support/install.ts';
 import { redisUrlAt, startRedisServer } from '../support/redis-server.ts';
+import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { startTestApp } from '../support/test-app.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -55,18 +56,25 @@ test.each([
 
 test('an install at whose end Redis is away stands: a page says so, and its sync begins by itself', async () => {
   const server = await startRedisServer();
-  const { app, config, control, log, session } = await startTestApp({
+  const proxy = await startTcpProxy(0);
+  const { app, config, control, log, sandbox, session } = await startTestApp({
     workers: false,
     redisUrl: redisUrlAt(server.port),
+    env: { SERVICE_API_URL: `http://127.0.0.1:${proxy.port}/api` },
   });
+  proxy.lead(Number(new URL(sandbox.apiUrl).port));
   const acme = await control.addCompany({ name: 'Acme', plan: 'starter', contacts: 5, conversations: 5 });
   const browser = session();
   const consentPage = await browser.get('/install');
   const watch = new Redis(redisUrlAt(server.port));
   const database = new Sqlite(config.databaseUrl.replace(/^file:/, ''));
-  // It holds its lock in Redis, and waits to write: all that it wants of Redis afterwards is in vain.
-  database.exec('begin immediate');
+  proxy.silence();
+  const asked = once(proxy.events, 'held');
   const installing = consent(browser, consentPage, acme);
+  // It holds its lock in Redis, and waits to write: all that it wants of Redis afterwards is in vain.
+  await asked;
+  database.exec('begin immediate');
+  await proxy.pass();
   await waitFor(async () => (await watch.keys('tokens:*:lock')).length > 0);
   watch.disconnect();
   await server.kill();

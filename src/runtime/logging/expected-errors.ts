@@ -7,6 +7,7 @@ const EXPECTED_NAMES = new Set([
   'StoreUnavailableError',
   'FileLockTimeoutError',
   'NewerSchemaError',
+  'LostFileError',
   'WrongKeyError',
   'PrivateRedisLostError',
   'MaxRetriesPerRequestError',

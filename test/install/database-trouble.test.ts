@@ -1,0 +1,72 @@
+import { once } from 'node:events';
+import { renameSync } from 'node:fs';
+import Sqlite from 'better-sqlite3';
+import { expect, test } from 'vitest';
+import { consent, install } from '../support/install.ts';
+import { startTcpProxy } from '../support/tcp-proxy.ts';
+import { startTestApp } from '../support/test-app.ts';
+
+/** An app that has a company, and is asked by its administrator once more; its API is behind a proxy. */
+async function start() {
+  const proxy = await startTcpProxy(0);
+  const testApp = await startTestApp({
+    workers: false,
+    env: { SERVICE_API_URL: `http://127.0.0.1:${proxy.port}/api` },
+  });
+  proxy.lead(Number(new URL(testApp.sandbox.apiUrl).port));
+  const { control, session, config } = testApp;
+  const path = config.databaseUrl.replace(/^file:/, '');
+  const company = await control.addCompany({ name: 'Acme', plan: 'starter' });
+  const browser = session();
+  const id = await install(browser, company);
+  const exchanges = async () =>
+    (await control.requests()).filter((row) => row.path.endsWith('/token')).length;
+  /** Comes back from the consent page of another install. */
+  const comeBack = async () => consent(browser, await browser.get('/install'), company);
+  return { ...testApp, proxy, path, company, browser, id, exchanges, comeBack };
+}
+
+/** What the page says, and that the install has cost nothing that is still to be had. */
+async function expectRefused({ comeBack, exchanges }: Awaited<ReturnType<typeof start>>) {
+  const before = await exchanges();
+  expect(before).toBeGreaterThan(0);
+  const page = await comeBack();
+  expect(page.status).toBe(503);
+  expect(page.body).toContain('The app cannot use its database at the moment, so nothing was done.');
+  expect(await exchanges()).toBe(before);
+}
+
+test('an install while the database is locked exchanges no code: the grant that it would end could not be replaced', async () => {
+  const started = await start();
+  const other = new Sqlite(started.path);
+  other.exec('begin immediate');
+  await expectRefused(started);
+  other.exec('rollback');
+  other.close();
+  expect(await install(started.browser, started.company)).toBe(started.id);
+});
+
+test('an install while the database file is gone exchanges no code, and a page says that nothing was done', async () => {
+  const started = await start();
+  renameSync(started.path, `${started.path}-away`);
+  await expectRefused(started);
+  const lines = started.log.lines.filter(({ msg }) => msg === 'Not available right now');
+  expect(lines).toEqual([
+    expect.objectContaining({ err: expect.objectContaining({ type: 'LostFileError' }) }),
+  ]);
+  expect(JSON.stringify(lines)).not.toContain('"stack"');
+});
+
+test('a grant that comes when the database file is gone meanwhile is not said to be stored', async () => {
+  const { path, proxy, comeBack } = await start();
+  proxy.silence();
+  const asked = once(proxy.events, 'held');
+  const coming = comeBack();
+  // The code is exchanged, and the API is asked whose grant it is.
+  await asked;
+  renameSync(path, `${path}-away`);
+  await proxy.pass();
+  const page = await coming;
+  expect(page.status).toBe(503);
+  expect(page.body).toContain('The app cannot use its database at the moment, so nothing was done.');
+});

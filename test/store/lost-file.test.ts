@@ -1,0 +1,85 @@
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { expect, test } from 'vitest';
+import { openDatabase } from '../../src/store/database.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { runDocumented } from './operations-page.ts';
+import { openTestStore } from './test-store.ts';
+
+async function open() {
+  const dir = join(tempDir(), 'data');
+  const path = join(dir, 'app.db');
+  const store = await openTestStore(path);
+  const id = await store.addInstance();
+  return { store, dir, path, id };
+}
+
+/** What may become of a file beneath a process that has it open. */
+const LOSSES: [string, RegExp, (parts: { dir: string; path: string }) => void][] = [
+  ['is removed', /has been removed/, ({ path }) => rmSync(path)],
+  ['is moved away with its directory', /has been removed/, ({ dir }) => renameSync(dir, `${dir}-away`)],
+  [
+    'is replaced by another',
+    /has been replaced/,
+    ({ path }) => {
+      writeFileSync(`${path}-other`, 'another');
+      renameSync(`${path}-other`, path);
+    },
+  ],
+];
+
+test.each(LOSSES)('a database file that %s: the check says so, and what to do', async (_what, said, lose) => {
+  const { store, dir, path } = await open();
+  await store.db.check();
+  lose({ dir, path });
+  const failed = store.db.check();
+  await expect(failed).rejects.toThrow(said);
+  await expect(failed).rejects.toThrow(
+    /End every process of the app, put the right file in its place, .* and start again/,
+  );
+});
+
+test.each(LOSSES)('a database file that %s: nothing more is written into it', async (_what, said, lose) => {
+  const { store, dir, path, id } = await open();
+  const { claim } = await store.claimRun();
+  lose({ dir, path });
+  await expect(store.write(claim, ['{"id":"1"}'])).rejects.toThrow(said);
+  await expect(store.addInstance()).rejects.toThrow(said);
+  await expect(store.runs.start({ instanceId: id, resource: 'contacts' }, 1)).rejects.toThrow(said);
+  await expect(store.runs.claim(claim)).rejects.toThrow(said);
+});
+
+test('a database file that was away once is not written into any more, though it is back', async () => {
+  const { store, path } = await open();
+  renameSync(path, `${path}-away`);
+  await expect(store.db.check()).rejects.toThrow('has been removed');
+  renameSync(`${path}-away`, path);
+  await expect(store.db.check()).rejects.toThrow('has been removed');
+  await expect(store.addInstance()).rejects.toThrow('has been removed');
+  await store.db.destroy();
+  await (await openDatabase(store.url)).check();
+});
+
+test('a backup that is restored while a process has the file open is not touched by that one', async () => {
+  const { store, path, id } = await open();
+  const backup = join(tempDir(), 'backup.db');
+  await runDocumented('Back up', { database: path, backup });
+  await store.addInstance();
+  await runDocumented('Restore', { database: path, backup });
+  await expect(store.addInstance()).rejects.toThrow('has been replaced');
+  await store.db.destroy();
+  const restored = new Sqlite(path, { fileMustExist: true });
+  expect(restored.prepare('select id from instances').pluck().all()).toEqual([id]);
+  restored.close();
+});
+
+test('a database whose file was removed while nothing ran is made anew', async () => {
+  const { store, path } = await open();
+  await store.db.destroy();
+  rmSync(path);
+  const again = await openDatabase(store.url);
+  await again.check();
+  expect(await again.selectFrom('instances').selectAll().execute()).toEqual([]);
+  await again.destroy();
+});
