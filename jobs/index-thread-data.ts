@@ -1,9 +1,16 @@
+import type { UnreadableRecord } from '../src/store/search-index.ts';
+
 /** What the thread of the search index is told at its start, and later by memory that both sides see. */
 export interface IndexThreadData {
   databaseUrl: string;
+  /** Instead of those of {@link KeptLog}. */
+  longLogPages?: number | undefined;
   /** See {@link CELL}. */
   cells: Int32Array<SharedArrayBuffer>;
 }
+
+/** What the thread tells: a record that no search finds, or the size of a log that somebody keeps, in MB. */
+export type IndexThreadMessage = { unreadable: UnreadableRecord } | { logMb: number };
 
 /** Places in the shared memory. */
 export const CELL = {

@@ -1,8 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { joinDatabase } from '../src/store/database.ts';
+import { KeptLog } from '../src/store/kept-log.ts';
 import { RemovalStore } from '../src/store/removals.ts';
 import { SearchIndex } from '../src/store/search-index.ts';
-import { CELL, type IndexThreadData } from './index-thread-data.ts';
+import { CELL, type IndexThreadData, type IndexThreadMessage } from './index-thread-data.ts';
 
 /** How many records at a time: their words keep a page from being written for a few milliseconds at the most. */
 const PORTION = 50;
@@ -19,21 +20,25 @@ const PAUSES = [
   { from: 10, times: 3 },
 ] as const;
 
-const { databaseUrl, cells }: IndexThreadData = workerData;
+const { databaseUrl, longLogPages, cells }: IndexThreadData = workerData;
 
 /** Nothing else goes on in this thread: so it may sleep; whoever ends it wakes it. */
 const pause = (ms: number) => Atomics.wait(cells, CELL.isEnding, 0, ms);
 
 const isEnding = () => Atomics.load(cells, CELL.isEnding) !== 0;
 
+const tell = (message: IndexThreadMessage) => parentPort?.postMessage(message);
+
 const db = await joinDatabase(databaseUrl);
 
+const keptLog = new KeptLog(longLogPages);
 let copiedAt = 0;
 
 /** The pages that others write fill the log: who commits beyond a size copies it, and is to be spared that. */
 function copyLogAtTimes(): void {
   if (performance.now() - copiedAt < COPY_EVERY_MS) return;
-  db.copyLog();
+  const logMb = keptLog.note(db.copyLog());
+  if (logMb !== undefined) tell({ logMb });
   copiedAt = performance.now();
 }
 
@@ -46,7 +51,7 @@ try {
   while (!isEnding()) {
     const startedAt = performance.now();
     const portion = await index.indexPortion(PORTION);
-    for (const record of portion?.unreadable ?? []) parentPort?.postMessage(record);
+    for (const unreadable of portion?.unreadable ?? []) tell({ unreadable });
     // In turns, as the queue may never be empty, and the instance of a removal waits.
     const hasRemoved = await removals.resume();
     const hasMerged = portion === undefined && (await index.mergeParts());

@@ -2,9 +2,8 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { Logger } from '../src/runtime/logging.ts';
-import type { UnreadableRecord } from '../src/store/search-index.ts';
 import { watchLoopLoad } from '../src/sync/loop-load.ts';
-import { CELL, INDEX_THREAD, type IndexThreadData } from './index-thread-data.ts';
+import { CELL, INDEX_THREAD, type IndexThreadData, type IndexThreadMessage } from './index-thread-data.ts';
 
 /** How soon after trouble it is tried again, in milliseconds. */
 const AFTER_TROUBLE_MS = 10_000;
@@ -19,6 +18,8 @@ export interface IndexParts {
   logger: Logger;
   /** Instead of ten seconds. */
   afterTroubleMs?: number;
+  /** From so many pages of 4 KB on, a log that somebody keeps is told; instead of 180,000. */
+  longLogPages?: number;
 }
 
 /**
@@ -30,7 +31,7 @@ export interface IndexParts {
  * @returns a function that ends it
  */
 export function keepIndex({ databaseUrl, logger, ...options }: IndexParts): () => Promise<void> {
-  const { afterTroubleMs = AFTER_TROUBLE_MS } = options;
+  const { afterTroubleMs = AFTER_TROUBLE_MS, longLogPages } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
   const cells = new Int32Array(
@@ -47,7 +48,7 @@ export function keepIndex({ databaseUrl, logger, ...options }: IndexParts): () =
   const run = async () => {
     while (!signal.aborted) {
       try {
-        await runThread({ databaseUrl, cells }, logger);
+        await runThread({ databaseUrl, longLogPages, cells }, logger);
       } catch (error) {
         logger.warn({ err: error }, 'the search index could not be kept up');
         await sleep(afterTroubleMs, undefined, { signal }).catch(() => undefined);
@@ -70,8 +71,10 @@ async function runThread(workerData: IndexThreadData, logger: Logger): Promise<v
     execArgv: [],
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MEMORY_MB },
   });
-  thread.on('message', (record: UnreadableRecord) =>
-    logger.warn(record, 'a record cannot be read: no search finds it'),
-  );
+  thread.on('message', (message: IndexThreadMessage) => {
+    if ('unreadable' in message)
+      logger.warn(message.unreadable, 'a record cannot be read: no search finds it');
+    else logger.warn(message, 'the log of the database grows, as a process reads it for long: lsof names it');
+  });
   await once(thread, 'exit');
 }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { Kysely, sql, type Transaction } from 'kysely';
 import { isBusy } from './busy.ts';
-import { copyLog } from './copy-log.ts';
+import { type CopiedLog, copyLog } from './copy-log.ts';
 import { checkOwnDatabase, pathOf } from './existing-file.ts';
 import { logAhead } from './log-ahead.ts';
 import { findSchema, isKnownMigration, migrate } from './migrate.ts';
@@ -90,12 +90,12 @@ export class Database extends Kysely<Schema> {
     return this.#schema.start(onNewer);
   }
 
-  /** Copies the log into the database, as {@link copyLog} says. */
-  copyLog(): void {
+  /** Copies the log into the database, and answers what is left, as {@link copyLog} does. */
+  copyLog(): CopiedLog | undefined {
     try {
-      copyLog(this.#sqlite);
+      return copyLog(this.#sqlite);
     } catch {
-      // As after a commit: a disk that is full is told by whoever writes, and the log keeps what it has.
+      return undefined; // As after a commit: a disk that is full is told by whoever writes.
     }
   }
 

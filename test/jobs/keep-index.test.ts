@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { keepIndex } from '../../jobs/keep-index.ts';
@@ -48,6 +49,28 @@ test('what is in the log is copied into the database, though nobody closes it', 
   const file = store.url.slice('file:'.length);
   await waitFor(async () => readFileSync(file).includes('"id":"copied"'));
   await end();
+});
+
+test('a log of the database that somebody who reads keeps is told, with its size', async () => {
+  const { store, write, found, lines, parts } = await start();
+  await write('1');
+  const reader = new Sqlite(store.url.slice('file:'.length));
+  reader.exec('begin');
+  reader.prepare('select count(*) from records').get();
+  const end = keepIndex({ ...parts, longLogPages: 1 });
+  await write('2');
+  await waitFor(() => lines.length > 0);
+  await write('3');
+  await waitFor(async () => (await found()) === 3);
+  await end();
+  reader.close();
+  expect(lines).toEqual([
+    expect.objectContaining({
+      level: 'warn',
+      logMb: expect.any(Number),
+      msg: 'the log of the database grows, as a process reads it for long: lsof names it',
+    }),
+  ]);
 });
 
 test('parts of the index that a process before has left are merged, though nothing comes', async () => {

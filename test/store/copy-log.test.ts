@@ -2,6 +2,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { copyLog } from '../../src/store/copy-log.ts';
+import { KeptLog } from '../../src/store/kept-log.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { writeWithoutBreak } from './log-writer.ts';
@@ -83,5 +84,39 @@ test('who reads for long keeps a long log from beginning anew, and no longer', (
   const before = beginnings(path);
   fill();
   expect(beginnings(path)).toBe(before + 1);
+  sqlite.close();
+});
+
+test('a log that grows long, as somebody reads for long, is told once with its size, and again when that comes again', () => {
+  const path = `${tempDir()}/app.db`;
+  const sqlite = openInLogMode(path);
+  const insert = sqlite.prepare('insert into noise values (?)');
+  const fill = () => insert.run('x'.repeat(4_096 * LONG_LOG_PAGES));
+  const kept = new KeptLog(LONG_LOG_PAGES);
+  const look = () => kept.note(copyLog(sqlite));
+  for (let episode = 0; episode < 2; episode++) {
+    const reader = new Sqlite(path);
+    reader.exec('begin');
+    reader.prepare('select count(*) from noise').get();
+    insert.run('short');
+    expect(look()).toBeUndefined();
+    fill();
+    expect(look()).toBe(2);
+    fill();
+    expect([look(), look()]).toEqual([undefined, undefined]);
+    reader.close();
+    // All of it can be copied now: so the next write begins it anew.
+    expect(look()).toBeUndefined();
+    insert.run('short');
+    expect(look()).toBeUndefined();
+  }
+  sqlite.close();
+});
+
+test('a long log that nobody keeps is not told', () => {
+  const sqlite = openInLogMode(`${tempDir()}/app.db`);
+  const kept = new KeptLog(LONG_LOG_PAGES);
+  sqlite.prepare('insert into noise values (?)').run('x'.repeat(4_096 * LONG_LOG_PAGES));
+  expect(kept.note(copyLog(sqlite))).toBeUndefined();
   sqlite.close();
 });
