@@ -13,17 +13,21 @@ const REFUSALS: ReadonlySet<unknown> = new Set([
 
 /**
  * Reads an answer of the token route, and hands it on so that the library understands it: to the library the type of an
- * answer, its challenge, and members that nobody has specified weigh more than what the answer says. The specification
- * shows the members of a token response (Endpoints, "Token response"); of a refusal it shows nothing (Errors).
+ * answer, which success its status is, its challenge, and members that nobody has specified weigh more than what the
+ * answer says. The specification shows the members of a token response (Endpoints, "Token response"); of a refusal it
+ * shows nothing (Errors).
  *
  * @throws TypeError when the answer is larger than any token response, or a whole one that holds no access token
  */
 export async function readTokenAnswer(response: Response): Promise<Response> {
   const text = await readText(response);
   const answer = readObject(text);
-  if (answer !== undefined && isRefusal(response.status, answer)) return asJson(answer, response, 400);
+  if (answer !== undefined && isRefusal(response.status, answer)) {
+    return asJson(answer, response, Math.max(response.status, 400));
+  }
   if (answer !== undefined && response.ok) {
-    if (typeof answer.access_token === 'string') return asJson(specifiedMembers(answer), response);
+    // Also with 201 or 203: the refresh token before it may have ended with this answer.
+    if (typeof answer.access_token === 'string') return asJson(specifiedMembers(answer), response, 200);
     throw new TypeError('The answer of the token route holds no access token.', { cause: response });
   }
   return new Response(text || null, response);
@@ -67,11 +71,9 @@ function isRefusal(status: number, { error, access_token }: Record<string, unkno
   return mayRefuse && REFUSALS.has(error);
 }
 
-/** @param atLeast the status of what is handed on, where the answer's own is below */
-function asJson(answer: object, response: Response, atLeast = 0): Response {
+function asJson(answer: object, response: Response, status: number): Response {
   const headers = new Headers(response.headers);
   headers.set('content-type', 'application/json');
   headers.delete('www-authenticate');
-  const status = Math.max(response.status, atLeast);
   return new Response(JSON.stringify(answer), { status, statusText: response.statusText, headers });
 }

@@ -208,6 +208,16 @@ test('a refusal with the status of success is one; a grant with an error beside 
   expect(await client.refresh('rt-0')).toMatchObject({ accessToken: GRANTED.access_token });
 });
 
+test.each([201, 202, 203, 226])(
+  'a grant that comes with %d is one, to exchange and to refresh',
+  async (status) => {
+    server.answerJson(status, GRANTED);
+    const granted = { accessToken: 'at-1', refreshToken: 'rt-1' };
+    expect(await client.refresh('rt-0')).toMatchObject(granted);
+    expect(await client.exchange('code-1', 'state-1')).toMatchObject(granted);
+  },
+);
+
 test('a redirect is not followed with the credentials', async () => {
   server.answer = (response) => response.writeHead(307, { location: `${server.url}/stolen` }).end();
   await expect(client.refresh('rt-0')).rejects.toThrow();
