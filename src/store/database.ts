@@ -287,13 +287,12 @@ export function joinDatabase(url: string): Promise<Database> {
 
 async function connect(path: string, checkpointPages: number, keepsThreadMs: number): Promise<Database> {
   try {
-    const file = new OwnFile(path);
     const sqlite = new Sqlite(path, { timeout: BUSY_TIMEOUT_MS, fileMustExist: true });
     await logAhead(sqlite, BUSY_TIMEOUT_MS);
     sqlite.pragma('synchronous = NORMAL');
     sqlite.pragma(`wal_autocheckpoint = ${checkpointPages}`);
     sqlite.pragma('foreign_keys = ON');
-    return new Database(sqlite, file, keepsThreadMs);
+    return new Database(sqlite, new OwnFile(path), keepsThreadMs);
   } catch (error) {
     throw explainTrouble(error);
   }

@@ -24,10 +24,7 @@ export class OwnFile {
   /** An error that said that the file is damaged, wherever in it: it stays so. */
   #damage: unknown;
 
-  /**
-   * To be made before the file is opened: if another one takes its place just then, it is said to be lost, which it may
-   * not be; never the other way round.
-   */
+  /** To be made when the file is open: opening it for writing may make another one of it, in the layers of a container. */
   constructor(path: string) {
     this.#path = resolve(path);
     this.#opened = this.#find();
