@@ -89,7 +89,8 @@ export async function createApp(
     onWait: (waitedMs) => logger.warn({ waitedMs }, 'another process changes the database: waiting for it'),
     beforeMigration: () => isRedisWell().catch(tellThatNothingIsMigrated),
     onSecret: rememberSecret,
-    onAwake: (instanceId) => logger.info({ instanceId }, 'the tokens open again: the grant goes on'),
+    application: config.service,
+    onAwake: (instanceId, reason) => logger.info({ instanceId }, reason),
   }).catch((error) => {
     redis.disconnect();
     throw error;

@@ -16,6 +16,9 @@ export type ReadTokens = Pick<TokenRow, 'instance_id' | 'version'>;
 /** The two sealed texts of an instance. */
 export type SealedTokens = Pick<TokenRow, 'instance_id' | 'access_token' | 'refresh_token'>;
 
+/** A grant that is over, and the words that this was noted with. */
+export type EndedGrant = SealedTokens & ReadTokens & { notice: string };
+
 /**
  * So much later the grant that is stored may have come, in milliseconds, and be taken for newer than one that is stored
  * after it: longer than an install may take. A larger difference is a clock that was set.
@@ -203,32 +206,37 @@ export class TokenStore {
   }
 
   /**
-   * Takes the end of a grant back, if it was noted with these very words and the grant is still the one that was read.
+   * Takes ends of grants back, in one transaction, where the words and the grant are still those that were read.
    *
-   * @returns whether the instance was awakened
+   * @returns the ids of the instances that were awakened
    */
-  async takeBackEnd(instanceId: string, readVersion: number, notices: readonly string[]): Promise<boolean> {
-    const result = await this.#db.durably((transaction) =>
-      transaction
-        .updateTable('instances')
-        .set({ status: 'active', notice: null })
-        .where('id', '=', instanceId)
-        .where('status', '=', 'needs_reauthorization')
-        .where('notice', 'in', notices)
-        .where((eb) => hasVersion(eb, readVersion))
-        .executeTakeFirst(),
-    );
-    return result.numUpdatedRows > 0n;
+  async takeBackEnds(ends: readonly (ReadTokens & { notice: string })[]): Promise<string[]> {
+    return this.#db.durably(async (transaction) => {
+      const awake: string[] = [];
+      for (const { instance_id, version, notice } of ends) {
+        const result = await transaction
+          .updateTable('instances')
+          .set({ status: 'active', notice: null })
+          .where('id', '=', instance_id)
+          .where('status', '=', 'needs_reauthorization')
+          .where('notice', '=', notice)
+          .where((eb) => hasVersion(eb, version))
+          .executeTakeFirst();
+        if (result.numUpdatedRows > 0n) awake.push(instance_id);
+      }
+      return awake;
+    });
   }
 
-  /** The tokens of the instances whose grant's end was noted with one of these words. */
-  listEnded(notices: readonly string[]): Promise<TokenRow[]> {
+  /** The grants that are over, and why was noted. */
+  listEnded(): Promise<EndedGrant[]> {
     return this.#db
       .selectFrom('instances')
       .innerJoin('tokens', 'tokens.instance_id', 'instances.id')
-      .selectAll('tokens')
+      .select(['instance_id', 'version', 'access_token', 'refresh_token', 'notice'])
       .where('instances.status', '=', 'needs_reauthorization')
-      .where('instances.notice', 'in', notices)
+      .where('instances.notice', 'is not', null)
+      .$narrowType<{ notice: string }>()
       .execute();
   }
 

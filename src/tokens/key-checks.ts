@@ -1,6 +1,6 @@
-import type { TokenStore } from '../store/tokens.ts';
+import type { SealedTokens, TokenStore } from '../store/tokens.ts';
 import { sealedBatches } from './sealed-batches.ts';
-import { CHANGED_MESSAGES, unknownKeyMessage, type Vault, VaultError } from './vault.ts';
+import { type SealedFor, unknownKeyMessage, type Vault, VaultError } from './vault.ts';
 
 /** A key of TOKEN_KEYS that is not the one its id stands for in this database: nothing is done with it. */
 export class WrongKeyError extends Error {
@@ -69,9 +69,8 @@ async function tryKey(
   return result;
 }
 
-type Sealed = { instance_id: string; access_token: string; refresh_token: string };
-
-function opens(vault: Vault, row: Sealed, purpose: 'access_token' | 'refresh_token'): boolean {
+/** Whether a stored text is what was sealed for its instance, with a key that is here. */
+export function opens(vault: Vault, row: SealedTokens, purpose: SealedFor['purpose']): boolean {
   try {
     vault.open(row[purpose], { instanceId: row.instance_id, purpose });
     return true;
@@ -104,27 +103,6 @@ export async function explainMissingKey(store: TokenStore, error: VaultError): P
   const { missing } = error;
   if (missing === undefined || (await store.keyCheck(missing.keyId)) !== undefined) return error;
   return new VaultError(unknownKeyMessage(missing), { cause: error, isLost: false });
-}
-
-/** What an administrator is told of the end of a grant. */
-export function endNotice(reason: string): string {
-  return `${reason} Authorize the app again to go on; everything copied so far is kept.`;
-}
-
-/**
- * Takes back the ends of grants whose tokens did not open, and do now: with a key that was wrong, or after they were
- * restored. An envelope that opens is what was sealed for this instance, to the last bit: nothing is guessed.
- *
- * @returns the ids of the instances, which are active again
- */
-export async function takeBackEnds({ store, vault }: KeyCheckParts): Promise<string[]> {
-  const notices = CHANGED_MESSAGES.map(endNotice);
-  const awake: string[] = [];
-  for (const row of await store.listEnded(notices)) {
-    if (!opens(vault, row, 'access_token') || !opens(vault, row, 'refresh_token')) continue;
-    if (await store.takeBackEnd(row.instance_id, row.version, notices)) awake.push(row.instance_id);
-  }
-  return awake;
 }
 
 function isAnother(id: string): string {

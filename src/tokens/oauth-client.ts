@@ -41,8 +41,12 @@ export interface OAuthClientOptions {
   onSecret?: (secret: string) => void;
 }
 
+/** Who the app is at the service, and where it is asked for grants. */
+export type Application = Pick<OAuthClientOptions, 'clientId' | 'authUrl'>;
+
 /** The OAuth authorization code flow and refresh of the specification, spoken by openid-client. */
 export class OAuthClient {
+  readonly application: Application;
   readonly #configuration: oauth.Configuration;
   readonly #redirectUri: string;
   readonly #clock: ServiceClock;
@@ -51,6 +55,7 @@ export class OAuthClient {
 
   constructor(options: OAuthClientOptions) {
     const { authUrl, clientId, clientSecret, clock } = options;
+    this.application = { clientId, authUrl };
     this.#configuration = new oauth.Configuration(
       {
         issuer: authUrl,

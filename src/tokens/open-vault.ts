@@ -1,6 +1,8 @@
 import { type Database, type OpenOptions, openDatabase } from '../store/database.ts';
 import { TokenStore } from '../store/tokens.ts';
-import { checkKeys, proveKeys, takeBackEnds } from './key-checks.ts';
+import { type AwakeReason, takeBackEnds } from './ended-grants.ts';
+import { checkKeys, proveKeys } from './key-checks.ts';
+import type { Application } from './oauth-client.ts';
 import { Vault, type VaultKey } from './vault.ts';
 
 /**
@@ -8,13 +10,18 @@ import { Vault, type VaultKey } from './vault.ts';
  * nothing is migrated either: the version before goes on.
  *
  * @param options.onSecret told of every text that goes in or comes out in clear
- * @param options.onAwake told of the instances that need no new authorization any more, as their tokens open again
+ * @param options.application that this process asks the service as
+ * @param options.onAwake told of the instances whose grant was taken for over, and that are active again; and why
  * @throws WrongKeyError; and what {@link openDatabase} throws
  */
 export async function openVault(
   databaseUrl: string,
   keys: readonly VaultKey[],
-  options: OpenOptions & { onSecret: (text: string) => void; onAwake: (instanceId: string) => void },
+  options: OpenOptions & {
+    application: Application;
+    onSecret: (text: string) => void;
+    onAwake: (instanceId: string, reason: AwakeReason) => void;
+  },
 ): Promise<{ db: Database; vault: Vault }> {
   const vault = new Vault(keys, options.onSecret);
   const db = await openDatabase(databaseUrl, {
@@ -27,7 +34,9 @@ export async function openVault(
   try {
     const store = new TokenStore(db);
     await proveKeys({ store, vault });
-    for (const instanceId of await takeBackEnds({ store, vault })) options.onAwake(instanceId);
+    for (const { instanceId, reason } of await takeBackEnds({ store, vault }, options.application)) {
+      options.onAwake(instanceId, reason);
+    }
   } catch (error) {
     await db.destroy();
     throw error;

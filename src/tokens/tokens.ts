@@ -1,8 +1,9 @@
 import { rejectedAgain, ServiceError } from '../client/errors.ts';
 import type { ReadTokens, TokenRow } from '../store/tokens.ts';
 import { EarlyRefreshes } from './early-refreshes.ts';
+import { endNotice, refusalNotice } from './ended-grants.ts';
 import { needsRefresh } from './expiry.ts';
-import { checkTriedKey, endNotice, explainMissingKey } from './key-checks.ts';
+import { checkTriedKey, explainMissingKey } from './key-checks.ts';
 import { type Grant, LONGEST_TOKEN_REQUEST_MS } from './oauth-client.ts';
 import { type Received, ReceivedGrants, sealedTokens } from './received-grants.ts';
 import { refreshFailure } from './refresh-failure.ts';
@@ -41,6 +42,7 @@ type RefreshReason = 'due' | 'rejected' | 'rotation';
  *     active --refresh in the refresh token's last 24 hours--> active with a new refresh token
  *     active --refresh answered with invalid_grant--> needs_reauthorization --install--> active
  *     active --refresh refused in any form, the refresh token's six months over--> needs_reauthorization
+ *     needs_reauthorization, refused to another application --a process starts, see `ended-grants.ts`--> active
  *     any --disconnect--> (none)
  *
  * A refresh is done once however many ask for it: callers in one process share it, processes take turns by a lock,
@@ -222,7 +224,7 @@ export class Tokens {
     if (newest !== undefined && newest.version !== row.version) {
       return (await this.#open(newest)).accessToken;
     }
-    return this.#end(row, error);
+    return this.#end(row, error, refusalNotice(error.message, this.#parts.oauth.application));
   }
 
   async #find(instanceId: string): Promise<TokenRow> {
@@ -249,14 +251,15 @@ export class Tokens {
       const newest = await store.find(instanceId);
       if (newest !== undefined && newest.version !== row.version) return this.#open(newest);
       await checkTriedKey({ store, vault }, error);
-      return this.#end(row, new ServiceError('reauthorize', error.message, { cause: error }));
+      const end = new ServiceError('reauthorize', error.message, { cause: error });
+      return this.#end(row, end, endNotice(error.message));
     }
   }
 
   /** Ends a grant: the jobs stop, the dashboard says why and what to do, nothing is deleted. It is told once. */
-  async #end(row: TokenRow, error: ServiceError): Promise<never> {
+  async #end(row: TokenRow, error: ServiceError, notice: string): Promise<never> {
     const instanceId = row.instance_id;
-    const isNew = await this.#parts.store.reject(instanceId, row.version, endNotice(error.message));
+    const isNew = await this.#parts.store.reject(instanceId, row.version, notice);
     if (isNew) this.#parts.onRefresh?.({ instanceId, outcome: 'rejected' });
     throw error;
   }

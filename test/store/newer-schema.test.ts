@@ -40,7 +40,7 @@ describe('a database that a newer version has migrated', () => {
     for (const work of [
       () => store.addInstance(),
       () => store.tokens.reject(instanceId, row.version, 'over'),
-      () => store.tokens.takeBackEnd(instanceId, row.version, ['over']),
+      () => store.tokens.takeBackEnds([{ ...row, notice: 'over' }]),
       () => store.tokens.reseal([{ read: row, sealed: { ...row, access_token: 'anew' } }]),
       () => store.tokens.keepKeyCheck('k1', 'value'),
       () => store.tokens.disconnect(instanceId, { deleteData: true }),

@@ -19,8 +19,8 @@ const MAY_SCAN = [
   /^select "instances"\."id" from "instances" left join "runs"/,
   // The grants that are due, one row a company: among them those that were noted by a wrong clock, which no order shows.
   /^select "tokens"\."instance_id", "version" from "tokens" inner join "instances"/,
-  // Those whose tokens did not open, once at a start.
-  /^select "tokens"\.\* from "instances" inner join "tokens"/,
+  // Those that are over, once at a start.
+  /^select "instance_id", "version", "access_token", "refresh_token", "notice" from "instances" inner join "tokens"/,
   // The oldest entry of a queue.
   /from search_queue join runs using \(list\) where place > \? order by place limit 1$/,
   /from removals limit 1$/,
@@ -67,8 +67,8 @@ test('no query of the dashboard, the sync or the upkeep goes through a whole tab
   await tokens.find(claim.instanceId);
   await tokens.due(NOW);
   await tokens.keepKeyCheck('k1', 'x');
-  await tokens.listEnded(['x']);
-  await tokens.takeBackEnd(claim.instanceId, 1, ['x']);
+  await tokens.listEnded();
+  await tokens.takeBackEnds([{ instance_id: claim.instanceId, version: 1, notice: 'x' }]);
   await failedWith(db, ['x', 'y']);
   await runs.find(claim);
   await runs.list(claim.instanceId);

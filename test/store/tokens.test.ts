@@ -48,13 +48,22 @@ test('a refresh that comes after all awakes an instance whose grant was taken fo
   expect(await read()).toEqual({ status: 'active', notice: null });
 });
 
-test('an end is taken back by its words, and only of the grant that it was noted of', async () => {
-  const { id, row, read } = await instanceIn('active');
-  await tokens.reject(id, row.version, OVER);
-  expect(await tokens.takeBackEnd(id, row.version, ['Other words.'])).toBe(false);
-  expect(await tokens.takeBackEnd(id, row.version + 1, [OVER])).toBe(false);
+test('ends are taken back by their words, and only of the grants that they were noted of', async () => {
+  const [{ id, row, read }, other] = [await instanceIn('active'), await instanceIn('paused')];
+  for (const one of [{ id, row }, other]) await tokens.reject(one.id, one.row.version, OVER);
+  const listed = (await tokens.listEnded()).filter((one) => [id, other.id].includes(one.instance_id));
+  expect(listed.map(({ notice }) => notice)).toEqual([OVER, OVER]);
+  expect(await tokens.takeBackEnds(listed.map((one) => ({ ...one, notice: 'Other words.' })))).toEqual([]);
+  expect(await tokens.takeBackEnds(listed.map((one) => ({ ...one, version: one.version + 1 })))).toEqual([]);
   expect((await read()).status).toBe('needs_reauthorization');
-  expect(await tokens.takeBackEnd(id, row.version, ['Other words.', OVER])).toBe(true);
+  expect(
+    await tokens.takeBackEnds([
+      { ...row, notice: OVER },
+      { ...other.row, notice: 'x' },
+    ]),
+  ).toEqual([id]);
   expect(await read()).toEqual({ status: 'active', notice: null });
-  expect(await tokens.takeBackEnd(id, row.version, [OVER])).toBe(false);
+  expect((await other.read()).status).toBe('needs_reauthorization');
+  expect(await tokens.takeBackEnds(listed)).toEqual([other.id]);
+  expect(await tokens.takeBackEnds(listed)).toEqual([]);
 });

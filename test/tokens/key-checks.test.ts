@@ -53,7 +53,11 @@ test('with a wrong key a database of a version before there were check values is
   old.prepare('insert into tokens values (?, ?, ?, 1, 1, 1, 1, 1, 0, 0)').run('ins_1', access, refresh);
   const migrations = () => old.prepare('select name from kysely_migration').pluck().all();
   const open = (key: Key) =>
-    openVault(`file:${path}`, [key], { onSecret: () => undefined, onAwake: () => undefined });
+    openVault(`file:${path}`, [key], {
+      application: { clientId: 'app', authUrl: 'https://auth.example' },
+      onSecret: () => undefined,
+      onAwake: () => undefined,
+    });
   await expect(open(WRONG)).rejects.toThrow(/opens none of the tokens .*Put the right key back/);
   expect(migrations()).toEqual(['0001-initial']);
   const { db } = await open(RIGHT);

@@ -17,17 +17,20 @@ export interface TokenProcessParts {
   clock: ServiceClock;
   /** Of the token route. */
   authUrl: string;
+  /** Of the application that it asks as; `app` by default. */
+  clientId?: string;
   /** How long it may take, in seconds; 30 by default. */
   timeoutSeconds?: number;
 }
 
 /** All that a process of the app has to do with tokens, put together as the app does. */
-export function tokenProcess({ db, redis, vault, clock, authUrl, timeoutSeconds = 30 }: TokenProcessParts) {
+export function tokenProcess(parts: TokenProcessParts) {
+  const { db, redis, vault, clock, authUrl, clientId = 'app', timeoutSeconds = 30 } = parts;
   const store = new TokenStore(db);
   const instances = new InstanceStore(db);
   const oauth = new OAuthClient({
     authUrl,
-    clientId: 'app',
+    clientId,
     clientSecret: 'secret',
     redirectUri: 'https://app.example/oauth/callback',
     clock,
