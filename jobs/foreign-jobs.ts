@@ -8,13 +8,16 @@ import type { Logger } from '../src/runtime/logging.ts';
 const AGAIN_MS = { least: 3_000, most: 60_000 } as const;
 
 /**
- * What becomes of jobs that another version of the app has put into a queue, and that this one does not understand:
- * during a deploy both work on the same queues, and after a step back jobs of the newer one are still there. They
- * stay as they are; each kind is told in the log once.
+ * What becomes of jobs that are none of ours.
+ *
+ * Those of another version of the app, which this one does not understand, stay as they are, and each kind is told in
+ * the log once: during a deploy both work on the same queues, and after a step back jobs of the newer one are still
+ * there. That there are jobs of another database is told once, too: two installations must not share a Redis.
  */
 export class ForeignJobs {
   readonly #logger: Logger;
   readonly #told = new Set<string>();
+  #hasToldUnknown = false;
 
   constructor(logger: Logger) {
     this.#logger = logger;
@@ -40,5 +43,17 @@ export class ForeignJobs {
     const age = Date.now() - job.timestamp;
     await job.moveToDelayed(Date.now() + Math.max(AGAIN_MS.least, Math.min(age, AGAIN_MS.most)), token);
     throw new DelayedError();
+  }
+
+  /**
+   * Tells, once a process, of a job whose instance the database does not know. It is let go: the installation that it is
+   * of brings it again, and where it was left behind, by a database that another one has replaced, nobody needs it.
+   *
+   * @param logger names the job
+   */
+  tellUnknown(logger: Logger): void {
+    if (this.#hasToldUnknown) return;
+    this.#hasToldUnknown = true;
+    logger.error('Redis holds jobs of another database');
   }
 }

@@ -20,7 +20,7 @@ const LARGE_PAGES = 120;
 export async function giveWay(
   job: Job<SyncJobData>,
   token: string | undefined,
-  outcome: Exclude<SliceOutcome, { kind: 'ended' }>,
+  outcome: Extract<SliceOutcome, { pages: number }>,
 ): Promise<never> {
   const priority = outcome.pages < LARGE_PAGES ? PRIORITY.begun : PRIORITY.large;
   if (job.priority !== priority) await job.changePriority({ priority });

@@ -23,7 +23,8 @@ export async function syncRun(
   const { instanceId, resource } = job.data;
   const logger = context.logger.child({ job: job.id, instanceId, resource });
   const outcome = await runSlice(parts, { instanceId, resource }, { ...context, logger });
-  if (outcome.kind !== 'ended') await giveWay(job, token, outcome);
+  if (outcome.kind === 'unknown') context.foreign.tellUnknown(logger);
+  else if (outcome.kind !== 'ended') await giveWay(job, token, outcome);
 }
 
 function isUnderstood({ resources }: SyncParts, { name, data }: Job<SyncJobData>): boolean {

@@ -18,9 +18,11 @@ export async function runSlice(parts: SyncParts, key: RunKey, context: SliceCont
   const now = parts.now ?? Date.now;
   const resource = parts.resources.find(({ name }) => name === key.resource);
   const instance = await parts.instances.find(key.instanceId);
+  // Also a disconnected one stays in the database.
+  if (instance === undefined) return { kind: 'unknown' };
   const claimed = await parts.runs.claim(key);
   // Paused, disconnected, finished by another worker, or a resource that this version of the app does not know.
-  if (claimed === undefined || instance === undefined || resource === undefined) return { kind: 'ended' };
+  if (claimed === undefined || resource === undefined) return { kind: 'ended' };
   const work = { instance, resource, claim: { ...key, fence: claimed.fence } };
 
   let run = claimed;

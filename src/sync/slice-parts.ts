@@ -70,6 +70,8 @@ export interface SliceContext {
 export type SliceOutcome =
   /** the run is over, or is not ours, or not to be worked on: the job is done */
   | { kind: 'ended' }
+  /** the database knows no such instance: the job is another database's */
+  | { kind: 'unknown' }
   /** to be taken up again at this moment, in milliseconds since 1970 */
   | { kind: 'wait'; until: number; pages: number }
   /** to be taken up again when others have had their turn */
