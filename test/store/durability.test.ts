@@ -43,7 +43,8 @@ test('tokens and what becomes of an instance are on the disk when they are writt
   expect(await tokens.reseal([{ read, sealed: { ...read, refresh_token: 'anew' } }])).toBe(1);
   const { version = 0 } = (await tokens.find(claim.instanceId)) ?? {};
   expect(await tokens.reject(claim.instanceId, version, 'Over.')).toBe(true);
-  expect(await tokens.takeBackEnd(claim.instanceId, version, ['Over.'])).toBe(true);
+  const end = { instance_id: claim.instanceId, version, notice: 'Over.' };
+  expect(await tokens.takeBackEnds([end])).toEqual([claim.instanceId]);
   await tokens.disconnect(claim.instanceId);
 
   expect(ofTokens).toEqual([FULL, FULL, FULL, FULL]);
