@@ -40,6 +40,7 @@ import { StatusReader } from './sync/status.ts';
 import { RedisLock } from './tokens/lock.ts';
 import { OAuthClient } from './tokens/oauth-client.ts';
 import { openVault } from './tokens/open-vault.ts';
+import { logRefreshes } from './tokens/refresh-log.ts';
 import { RefreshPauses } from './tokens/refresh-pauses.ts';
 import { Tokens } from './tokens/tokens.ts';
 import { missingKeyMessages } from './tokens/vault.ts';
@@ -147,12 +148,7 @@ export async function createApp(
     lock: new RedisLock(redis),
     pauses: new RefreshPauses(redis),
     clock,
-    onRefresh: ({ instanceId, outcome }) => {
-      metrics.tokenRefreshes.inc({ outcome });
-      if (outcome === 'rejected') logger.warn({ instanceId }, 'the instance needs a new authorization');
-      if (outcome === 'cut_off')
-        logger.warn({ instanceId }, 'a refresh was cut off by the end of the process');
-    },
+    ...logRefreshes(logger, (outcome) => metrics.tokenRefreshes.inc({ outcome })),
   });
   const shared = { ...stores, resources: RESOURCES, intervalMs: config.syncIntervalMs };
   const status = new StatusReader({ ...shared, budget, clock, workers: workersWatch });
@@ -281,15 +277,18 @@ export async function createApp(
     },
     async close() {
       for (const end of endWatches) end();
-      await tokens.close();
-      store.close();
-      workersWatch.close();
-      metrics.close();
-      await queues.close();
-      await http.close();
-      redis.disconnect();
-      await stores.records.close();
-      await db.destroy();
+      try {
+        await tokens.close();
+      } finally {
+        store.close();
+        workersWatch.close();
+        metrics.close();
+        await queues.close();
+        await http.close();
+        redis.disconnect();
+        await stores.records.close();
+        await db.destroy();
+      }
     },
   };
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError } from '../client/errors.ts';
 import type { TokenRow } from '../store/tokens.ts';
 import type { Grant } from './oauth-client.ts';
@@ -8,10 +9,15 @@ import type { Vault } from './vault.ts';
 /** How soon a grant that could not be written is tried again, in milliseconds. */
 const AGAIN_MS = 2_000;
 
+/** How soon at the end of the process, in milliseconds. */
+const AGAIN_AT_END_MS = 100;
+
 const NOT_WRITTEN = new ServiceError(
   'wait',
   'A new access token has come, but the app cannot write it yet: its database is in trouble. It tries on by itself.',
 );
+
+type Parts = Pick<TokensParts, 'store' | 'vault' | 'pauses' | 'onRefresh' | 'onLost'>;
 
 /** What a refresh has brought. */
 export interface Received {
@@ -28,11 +34,13 @@ export interface Received {
  * it afterwards: the other processes are told to wait, and when that is over.
  */
 export class ReceivedGrants {
-  readonly #parts: Pick<TokensParts, 'store' | 'vault' | 'pauses' | 'onRefresh'>;
+  readonly #parts: Parts;
   readonly #kept = new Map<string, Received>();
+  /** What has kept them from being written. */
+  readonly #failures = new Map<string, unknown>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
 
-  constructor(parts: Pick<TokensParts, 'store' | 'vault' | 'pauses' | 'onRefresh'>) {
+  constructor(parts: Parts) {
     this.#parts = parts;
   }
 
@@ -55,15 +63,27 @@ export class ReceivedGrants {
     try {
       return await this.#settle(row, received);
     } catch (error) {
-      await this.#notWritten(instanceId);
+      await this.#notWritten(instanceId, error);
       throw error;
     }
   }
 
-  /** Tries each that is left a last time: what is kept is lost with the process. */
-  async close(): Promise<void> {
-    await Promise.all([...this.#kept.keys()].map((id) => this.#writeLate(id)));
+  /**
+   * Tries on until each that is left is written, or the time is over: what is kept is lost with the process.
+   *
+   * @param patienceMs how long, in milliseconds
+   * @throws Error when something is lost; `onLost` has been told whose it is
+   */
+  async close(patienceMs: number): Promise<void> {
     for (const timer of this.#timers.values()) clearTimeout(timer);
+    const giveUpAt = performance.now() + patienceMs;
+    const tries = [...this.#kept.keys()].map((id) => this.#tryUntil(giveUpAt, id));
+    // A single try may wait for the database, or Redis, for longer than there is time.
+    await Promise.race([Promise.all(tries), sleep(patienceMs, undefined, { ref: false })]);
+    for (const instanceId of this.#kept.keys()) {
+      this.#parts.onLost?.({ instanceId, error: this.#failures.get(instanceId) });
+    }
+    if (this.#kept.size > 0) throw new Error('What refreshes have brought could not be written.');
   }
 
   async #settle(row: TokenRow, received: Received): Promise<boolean> {
@@ -97,7 +117,8 @@ export class ReceivedGrants {
   }
 
   /** Others wait, however far the writing comes. */
-  async #notWritten(instanceId: string): Promise<void> {
+  async #notWritten(instanceId: string, error: unknown): Promise<void> {
+    this.#failures.set(instanceId, error);
     clearTimeout(this.#timers.get(instanceId));
     this.#timers.set(instanceId, setTimeout(() => void this.#writeLate(instanceId), AGAIN_MS).unref());
     await this.#parts.pauses.hold('unwritten', instanceId, NOT_WRITTEN).catch(() => undefined);
@@ -106,21 +127,39 @@ export class ReceivedGrants {
   #forget(instanceId: string, received: Received): void {
     if (this.#kept.get(instanceId) !== received) return;
     this.#kept.delete(instanceId);
+    this.#failures.delete(instanceId);
     clearTimeout(this.#timers.get(instanceId));
     this.#timers.delete(instanceId);
   }
 
   async #writeLate(instanceId: string): Promise<void> {
+    try {
+      await this.#tryAgain(instanceId);
+    } catch (error) {
+      // Whoever asked for the grant was told why.
+      await this.#notWritten(instanceId, error);
+    }
+  }
+
+  /** At the end: nobody is told to wait any more, as nobody else will write it. */
+  async #tryUntil(giveUpAt: number, instanceId: string): Promise<void> {
+    for (;;) {
+      try {
+        return await this.#tryAgain(instanceId);
+      } catch (error) {
+        this.#failures.set(instanceId, error);
+        if (performance.now() >= giveUpAt) return;
+      }
+      await sleep(AGAIN_AT_END_MS);
+    }
+  }
+
+  async #tryAgain(instanceId: string): Promise<void> {
     const kept = this.#kept.get(instanceId);
     if (kept === undefined) return;
-    try {
-      const row = await this.#parts.store.find(instanceId);
-      if (row?.version === kept.readVersion) await this.#settle(row, kept);
-      else this.#forget(instanceId, kept);
-    } catch {
-      // Whoever asked for the grant was told why.
-      await this.#notWritten(instanceId);
-    }
+    const row = await this.#parts.store.find(instanceId);
+    if (row?.version === kept.readVersion) await this.#settle(row, kept);
+    else this.#forget(instanceId, kept);
   }
 }
 

@@ -21,6 +21,8 @@ export interface TokensParts {
     instanceId: string;
     outcome: 'refreshed' | 'rotated' | 'failed' | 'cut_off' | 'rejected';
   }) => void;
+  /** Told of every grant that came, and was not written when its process ended: what kept it from that. */
+  onLost?: (loss: { instanceId: string; error: unknown }) => void;
 }
 
 /** An access token, and whether it is to be renewed before the next request. */

@@ -21,6 +21,12 @@ const LOCK_MS = LONGEST_TOKEN_REQUEST_MS + 6_000;
  */
 const ENDING_MS = 5_000;
 
+/**
+ * How long what could not be written is tried on, in milliseconds: since the end has begun, of the ten seconds of which the
+ * rest is for closing all else; but for a second in any case. Where nothing has told of the end, since the close.
+ */
+const WRITING = { sinceEndMs: 8_000, leastMs: 1_000, sinceCloseMs: 4_000 } as const;
+
 const ENDS = new ServiceError(
   'wait',
   'The app is being stopped: the access token is renewed when it runs again.',
@@ -60,6 +66,8 @@ export class Tokens {
   readonly #early: EarlyRefreshes;
   readonly #ending = new AbortController();
   #isCutOff = false;
+  /** By {@link WRITING}, on the clock that only goes forward. */
+  #writesUntil: number | undefined;
 
   constructor(parts: TokensParts) {
     this.#parts = parts;
@@ -150,15 +158,22 @@ export class Tokens {
    */
   end(patienceMs = ENDING_MS): void {
     this.#ending.abort(ENDS);
+    this.#writesUntil = performance.now() + WRITING.sinceEndMs;
     setTimeout(() => {
       this.#isCutOff = true;
       this.#parts.oauth.breakOff();
     }, patienceMs).unref();
   }
 
-  /** Writes what has come and could not be written yet, if that is possible by now. */
+  /**
+   * Writes what has come and could not be written yet, and tries on for some seconds.
+   *
+   * @throws Error when something of it is lost; `onLost` has been told whose it is
+   */
   close(): Promise<void> {
-    return this.#received.close();
+    const now = performance.now();
+    const until = this.#writesUntil ?? now + WRITING.sinceCloseMs;
+    return this.#received.close(Math.max(until - now, WRITING.leastMs));
   }
 
   #refreshOnce(instanceId: string, readVersion: number, reason: RefreshReason): Promise<string> {

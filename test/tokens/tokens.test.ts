@@ -244,6 +244,27 @@ test('a new grant that could not be written is written at the end of its process
   expect(await stored()).toMatchObject({ access: 'at-1', refresh: 'rt-1' });
 });
 
+test('a new grant that cannot be written yet at the end of its process is tried on, and told when it is lost', async () => {
+  server.answerRefreshes({ rotating: true });
+  const { disk, filling } = fillingStore();
+  const lost: unknown[] = [];
+  const process = newProcess({ store: filling, onLost: ({ instanceId }) => lost.push(instanceId) });
+  await expect(process.rotate(id)).rejects.toThrow('disk full');
+  const { refused } = disk;
+  const closing = process.close();
+  await waitFor(() => disk.refused >= refused + 3);
+  disk.isFull = false;
+  await closing;
+  expect(await stored()).toMatchObject({ access: 'at-1', refresh: 'rt-1' });
+  expect(lost).toEqual([]);
+
+  disk.isFull = true;
+  await expect(process.rotate(id)).rejects.toThrow('disk full');
+  await expect(process.close()).rejects.toThrow(/could not be written/);
+  expect(lost).toEqual([id]);
+  expect(await stored()).toMatchObject({ access: 'at-1', refresh: 'rt-1' });
+});
+
 test('while the database cannot be written, no refresh token is spent: its successor could not be kept', async () => {
   server.answerRefreshes({ rotating: true });
   const other = new Sqlite(databaseUrl.slice('file:'.length));

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import Sqlite from 'better-sqlite3';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { openDatabase } from '../../src/store/database.ts';
 import { TokenStore } from '../../src/store/tokens.ts';
 import { newStamps } from '../../src/tokens/rotation-stamps.ts';
@@ -10,8 +10,13 @@ import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { startTokenServer } from '../tokens/token-server.ts';
 
+// A worker that starts, waits for a locked database and takes its time to end: that is half a minute on a busy machine.
+vi.setConfig({ testTimeout: 60_000 });
+
 const DAY_MS = 24 * 60 * 60_000;
 const HOUR_MS = 60 * 60_000;
+/** How long after a signal the database is still locked: longer than a single try takes, in milliseconds. */
+const LOCKED_MS = 2_500;
 const ANSWER = { access_token: 'at-1', refresh_token: 'rt-1', token_type: 'Bearer' };
 
 const server = await startTokenServer();
@@ -77,6 +82,34 @@ test('a worker that could not write what a refresh has brought writes it when it
   other.close();
   expect(await worker.stop('SIGTERM')).toEqual({ code: 0, signal: null });
   expect(await stored()).toBe('rt-1');
+});
+
+test('a worker whose database is locked when it ends tries on for seconds to write what a refresh has brought', async () => {
+  const { path, worker, answer, stored } = await startRefreshing();
+  const other = new Sqlite(path);
+  other.exec('begin immediate');
+  answer();
+  await worker.waitForOutput(/tokens could not be renewed/, 20_000);
+  const end = worker.stop('SIGTERM');
+  await worker.waitForOutput(/shutting down/);
+  setTimeout(() => other.close(), LOCKED_MS);
+  expect(await end).toEqual({ code: 0, signal: null });
+  expect(await stored()).toBe('rt-1');
+});
+
+test('a worker whose database stays locked when it ends says whose new grant is lost, and ends with code 1', async () => {
+  const { path, worker, answer, stored } = await startRefreshing();
+  const other = new Sqlite(path);
+  other.exec('begin immediate');
+  answer();
+  await worker.waitForOutput(/tokens could not be renewed/, 20_000);
+  expect(await worker.stop('SIGTERM')).toEqual({ code: 1, signal: null });
+  other.close();
+  expect(worker.output()).toMatch(
+    /"level":"error".*"instanceId":"ins_1".*Another process has kept the database locked.*"msg":"a new grant is lost: it could not be written before the end of the process"/,
+  );
+  expect(worker.output()).not.toContain('the shutdown takes too long');
+  expect(await stored()).toBe('rt-0');
 });
 
 test('a worker that ends while the token route takes its time keeps the answer that comes', async () => {
