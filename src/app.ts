@@ -14,6 +14,7 @@ import { configuredSecrets } from './config/configured-secrets.ts';
 import type { Config } from './config.ts';
 import { CALLBACK_PATH } from './contract/routes.ts';
 import { OAuthInstaller } from './install/installer.ts';
+import { FileLocks } from './runtime/file-locks.ts';
 import { checkReadiness } from './runtime/health.ts';
 import { watchWorkers } from './runtime/living-workers.ts';
 import { givesSecretAway, hideSecrets, type Logger, rememberSecret } from './runtime/logging.ts';
@@ -103,7 +104,7 @@ export async function createApp(
   const newClock = () => new ServiceClock(Date.now, () => performance.now());
   // The hosts of the API and of the token route may differ in their time: neither tells the other's clock.
   const [clock, apiClock] = [newClock(), newClock()];
-  const workersWatch = watchWorkers(presenceDir(config));
+  const workersWatch = watchWorkers(dirBeside(config, 'workers'));
   const metrics = createMetrics({
     store: () => collectFigures({ db, clock, resources: RESOURCES }),
     jobs: queues.syncCounts,
@@ -131,9 +132,7 @@ export async function createApp(
       metrics.serviceRequestSeconds.observe({ route }, durationMs / 1_000);
       if (refusedBy !== undefined) metrics.serviceRefusals.inc({ route, by: refusedBy });
     },
-    onRate: ({ limit, remaining }) => {
-      if (limit > 0) metrics.limitLeft.observe(remaining / limit);
-    },
+    onRate: ({ limit, remaining }) => metrics.limitLeft.observe(remaining / limit),
   });
   const { apiUrl, nextOrigins, guards } = config.service;
   const origins = new AllowedOrigins(apiUrl, nextOrigins);
@@ -146,6 +145,7 @@ export async function createApp(
     instances: stores.instances,
     vault,
     lock: new RedisLock(redis),
+    hostLocks: new FileLocks(dirBeside(config, 'refreshes')),
     pauses: new RefreshPauses(redis),
     clock,
     ...logRefreshes(logger, (outcome) => metrics.tokenRefreshes.inc({ outcome })),
@@ -259,7 +259,7 @@ export async function createApp(
         },
         index: { databaseUrl: config.databaseUrl },
         takeOver: {
-          processes: new Presence(presenceDir(config), processId),
+          processes: new Presence(dirBeside(config, 'workers'), processId),
           redis,
           onAbandoned: async (deadId, runs) => {
             const ids = new Set(runs.map((run) => run.instanceId));
@@ -293,7 +293,7 @@ export async function createApp(
   };
 }
 
-/** Beside the database, so that all workers on it see each other, also from containers. */
-function presenceDir({ databaseUrl }: Config): string {
-  return `${databaseUrl.replace(/^file:/, '')}-workers`;
+/** Beside the database, so that all processes on it see each other, also from containers. */
+function dirBeside({ databaseUrl }: Config, what: 'refreshes' | 'workers'): string {
+  return `${databaseUrl.replace(/^file:/, '')}-${what}`;
 }

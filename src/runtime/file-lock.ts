@@ -16,22 +16,24 @@ export class FileLockTimeoutError extends Error {
  * The lock is SQLite's on an empty database, so the operating system frees it when its holder dies, however it dies.
  *
  * @param path of the lock's file, made when missing; its directory must be there
- * @param timeoutMs how long to wait for the lock, in milliseconds
+ * @param timeoutMs how long the lock is waited for, in milliseconds
  * @param options.mustExist a missing file is an error
- * @throws FileLockTimeoutError, or what `action` throws
+ * @param options.signal ends the waiting, not the action
+ * @throws FileLockTimeoutError, the signal's reason, or what `action` throws
  */
 export async function withFileLock<Result>(
   path: string,
   timeoutMs: number,
   action: () => Promise<Result>,
-  { mustExist = false }: { mustExist?: boolean } = {},
+  { mustExist = false, signal }: { mustExist?: boolean; signal?: AbortSignal } = {},
 ): Promise<Result> {
   const deadline = performance.now() + timeoutMs;
   const database = new Database(path, { timeout: 0, fileMustExist: mustExist });
   try {
     while (!tryLock(database)) {
       if (performance.now() >= deadline) throw new FileLockTimeoutError(path, timeoutMs);
-      await sleep(POLL_MS);
+      await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
+      signal?.throwIfAborted();
     }
     return await action();
   } finally {

@@ -3,6 +3,7 @@ import type { InstanceStore } from '../store/instances.ts';
 import type { TokenStore } from '../store/tokens.ts';
 import type { RedisLock } from './lock.ts';
 import type { OAuthClient } from './oauth-client.ts';
+import type { HostLocks } from './refresh-lock.ts';
 import type { RefreshPauses } from './refresh-pauses.ts';
 import type { Vault } from './vault.ts';
 
@@ -13,6 +14,8 @@ export interface TokensParts {
   instances: InstanceStore;
   vault: Vault;
   lock: RedisLock;
+  /** Of the processes that share the database. */
+  hostLocks: HostLocks;
   pauses: RefreshPauses;
   /** The token route's: the time that lifetimes are told and counted in. */
   clock: ServiceClock;

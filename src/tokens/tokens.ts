@@ -7,6 +7,7 @@ import { checkTriedKey, explainMissingKey } from './key-checks.ts';
 import { type Grant, LONGEST_TOKEN_REQUEST_MS } from './oauth-client.ts';
 import { type Received, ReceivedGrants, sealedTokens } from './received-grants.ts';
 import { refreshFailure } from './refresh-failure.ts';
+import { lockKey, RefreshLock } from './refresh-lock.ts';
 import { newStamps } from './rotation-stamps.ts';
 import type { HeldToken, NewInstance, TokensParts } from './tokens-types.ts';
 import { VaultError } from './vault.ts';
@@ -51,9 +52,9 @@ type RefreshReason = 'due' | 'rejected' | 'rotation';
  *     needs_reauthorization, refused to another application --a process starts, see `ended-grants.ts`--> active
  *     any --disconnect--> (none)
  *
- * A refresh is done once however many ask for it: callers in one process share it, processes take turns by a lock,
- * and whoever gets the lock looks first whether there is still something to do. The lock only saves work; what
- * keeps a late holder from overwriting a newer grant is the version that every write is checked against.
+ * A refresh is done once however many ask for it: callers in one process share it, processes take turns by locks
+ * ({@link RefreshLock}), and whoever gets them looks first whether there is still something to do. What keeps a late
+ * holder from overwriting a newer grant is no lock, but the version that every write is checked against.
  *
  * One that fails is followed by a pause, which grows from failure to failure; one that was refused by none: nobody asks
  * again until there is a new authorization. A grant that came and could not be written is kept by this process, which
@@ -62,6 +63,7 @@ type RefreshReason = 'due' | 'rejected' | 'rotation';
 export class Tokens {
   readonly #parts: TokensParts;
   readonly #running = new Map<string, Promise<string>>();
+  readonly #lock: RefreshLock;
   readonly #received: ReceivedGrants;
   readonly #early: EarlyRefreshes;
   readonly #ending = new AbortController();
@@ -71,6 +73,7 @@ export class Tokens {
 
   constructor(parts: TokensParts) {
     this.#parts = parts;
+    this.#lock = new RefreshLock(parts);
     this.#received = new ReceivedGrants(parts);
     this.#early = new EarlyRefreshes(() => parts.clock.steady());
   }
@@ -180,8 +183,8 @@ export class Tokens {
     const running = this.#running.get(instanceId);
     if (running !== undefined) return running;
     const { signal } = this.#ending;
-    const refresh = this.#parts.lock
-      .hold(lockKey(instanceId), LOCK_MS, () => this.#refresh(instanceId, readVersion, reason), signal)
+    const refresh = this.#lock
+      .hold(instanceId, LOCK_MS, () => this.#refresh(instanceId, readVersion, reason), signal)
       .finally(() => this.#running.delete(instanceId));
     this.#running.set(instanceId, refresh);
     return refresh;
@@ -278,8 +281,4 @@ export class Tokens {
     if (isNew) this.#parts.onRefresh?.({ instanceId, outcome: 'rejected' });
     throw error;
   }
-}
-
-function lockKey(instanceId: string): string {
-  return `tokens:{${instanceId}}:lock`;
 }

@@ -1,6 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { ServiceClock } from '../../src/client/service-clock.ts';
+import { FileLocks } from '../../src/runtime/file-locks.ts';
 import type { Database } from '../../src/store/database.ts';
+import { pathOf } from '../../src/store/existing-file.ts';
 import { InstanceStore } from '../../src/store/instances.ts';
 import { TokenStore } from '../../src/store/tokens.ts';
 import { RedisLock } from '../../src/tokens/lock.ts';
@@ -21,6 +23,8 @@ export interface TokenProcessParts {
   clientId?: string;
   /** How long it may take, in seconds; 30 by default. */
   timeoutSeconds?: number;
+  /** Where its locks are, instead of beside the database: others that have theirs elsewhere do not see them. */
+  lockDir?: string;
 }
 
 /** All that a process of the app has to do with tokens, put together as the app does. */
@@ -37,5 +41,7 @@ export function tokenProcess(parts: TokenProcessParts) {
     timeoutSeconds,
   });
   const [lock, pauses] = [new RedisLock(redis), new RefreshPauses(redis)];
-  return { tokens: new Tokens({ oauth, store, instances, vault, lock, pauses, clock }), store, instances };
+  const hostLocks = new FileLocks(parts.lockDir ?? `${pathOf(db.url)}-refreshes`);
+  const tokens = new Tokens({ oauth, store, instances, vault, lock, hostLocks, pauses, clock });
+  return { tokens, store, instances };
 }

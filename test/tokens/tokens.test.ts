@@ -4,6 +4,7 @@ import Sqlite from 'better-sqlite3';
 import { Redis } from 'ioredis';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { ServiceClock } from '../../src/client/service-clock.ts';
+import { FileLocks } from '../../src/runtime/file-locks.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { InstanceStore } from '../../src/store/instances.ts';
 import { NewerSchemaError } from '../../src/store/newer-schema.ts';
@@ -28,6 +29,7 @@ const DAY_MS = 24 * HOUR_MS;
 const server = await startTokenServer();
 const { url } = await startTestRedis();
 const redis = new Redis(url);
+const lockDir = tempDir();
 const databaseUrl = `file:${tempDir()}/app.db`;
 const db = await openDatabase(databaseUrl);
 afterAll(async () => {
@@ -66,11 +68,18 @@ function newProcess(parts: Partial<TokensParts> = {}): Tokens {
     instances,
     vault,
     lock: new RedisLock(redis),
+    hostLocks: new FileLocks(lockDir),
     pauses: new RefreshPauses(redis),
     clock,
     onRefresh: ({ outcome }) => events.push(outcome),
     ...parts,
   });
+}
+
+/** One that sees nobody's locks: those of Redis were lost, those of files are on a file system that keeps none. */
+async function newUnlocked(): Promise<Tokens> {
+  await redis.flushall();
+  return newProcess({ hostLocks: new FileLocks(tempDir()) });
 }
 
 function newOAuthClient(clock: ServiceClock, timeoutSeconds = 30): OAuthClient {
@@ -400,9 +409,9 @@ test('invalid_grant after somebody else has renewed the grant is no harm', async
   const held = server.holdAnswer();
   const refreshing = tokens.accessToken(id, 'at-0');
   await held.asked;
-  await redis.flushall();
+  const sibling = await newUnlocked();
   server.answerRefreshes({ rotating: true });
-  expect(await newProcess().accessToken(id, 'at-0')).toBe('at-1');
+  expect(await sibling.accessToken(id, 'at-0')).toBe('at-1');
   held.answer(400, { error: 'invalid_grant' });
   expect(await refreshing).toBe('at-1');
   expect((await instances.find(id))?.status).toBe('active');
@@ -412,9 +421,9 @@ test('a late holder that brings a good grant after a sibling’s was refused: th
   const held = server.holdAnswer();
   const refreshing = tokens.accessToken(id, 'at-0');
   await held.asked;
-  await redis.flushall();
+  const sibling = await newUnlocked();
   server.answerJson(400, { error: 'invalid_grant' });
-  await expect(newProcess().accessToken(id, 'at-0')).rejects.toMatchObject({ remedy: 'reauthorize' });
+  await expect(sibling.accessToken(id, 'at-0')).rejects.toMatchObject({ remedy: 'reauthorize' });
   expect((await instances.find(id))?.status).toBe('needs_reauthorization');
   held.answer(200, ANSWERED);
   expect(await refreshing).toBe('at-late');
@@ -437,9 +446,9 @@ test('of two that are refused, as the lock of one ran out, one tells it', async 
   const held = server.holdAnswer();
   const refreshing = tokens.accessToken(id, 'at-0');
   await held.asked;
-  await redis.flushall();
+  const sibling = await newUnlocked();
   server.answerJson(400, { error: 'invalid_grant' });
-  await expect(newProcess().accessToken(id, 'at-0')).rejects.toMatchObject({ remedy: 'reauthorize' });
+  await expect(sibling.accessToken(id, 'at-0')).rejects.toMatchObject({ remedy: 'reauthorize' });
   expect(events).toEqual(['rejected']);
   held.answer(400, { error: 'invalid_grant' });
   await expect(refreshing).rejects.toMatchObject({ remedy: 'reauthorize' });
@@ -556,6 +565,44 @@ test('callers in one process share a refresh, processes take turns and look firs
   await turn();
   held.answer(200, ANSWERED);
   expect(await Promise.all(asking)).toEqual(Array(4).fill('at-late'));
+  expect(server.requests.length).toBe(1);
+});
+
+test('of two processes whose Redis is emptied in the middle of a refresh, one asks the service, and both have its token', async () => {
+  const held = server.holdAnswer();
+  const first = tokens.accessToken(id, 'at-0');
+  await held.asked;
+  server.answerRefreshes();
+  await redis.flushall();
+  const sibling = newProcess();
+  const second = sibling.accessToken(id, 'at-0');
+  // By the time that one has come through that was begun later, it would have asked, too.
+  const other = { id: `${id}_other`, companyId: `cmp_${count}_other`, name: 'Other', installedAt: now };
+  await sibling.install(other, grant('at-other', 'rt-other'));
+  await sibling.rotate(other.id);
+  held.answer(200, ANSWERED);
+  expect(await Promise.all([first, second])).toEqual(['at-late', 'at-late']);
+  const sent = server.requests.map(({ body }) => new URLSearchParams(body).get('refresh_token'));
+  expect(sent).toEqual(['rt-0', 'rt-other']);
+  expect(await stored()).toMatchObject({ refresh: 'rt-late', refreshes: 1 });
+});
+
+test('a process that ends waits for no other one’s refresh, also where Redis has forgotten that', async () => {
+  const held = server.holdAnswer();
+  const refreshing = tokens.rotate(id);
+  await held.asked;
+  await redis.flushall();
+  const sibling = newProcess();
+  const isTold = expect(sibling.accessToken(id, 'at-0')).rejects.toMatchObject({
+    remedy: 'wait',
+    message: expect.stringContaining('being stopped'),
+  });
+  await waitFor(() => redis.exists(`tokens:{${id}}:lock`));
+  sibling.end();
+  // Before the other refresh has come to its end.
+  await isTold;
+  held.answer(200, ANSWERED);
+  await refreshing;
   expect(server.requests.length).toBe(1);
 });
 

@@ -2,7 +2,9 @@ import { Redis } from 'ioredis';
 import { ServiceClock } from '../../src/client/service-clock.ts';
 import { loadConfig } from '../../src/config.ts';
 import { CALLBACK_PATH } from '../../src/contract/routes.ts';
+import { FileLocks } from '../../src/runtime/file-locks.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
+import { pathOf } from '../../src/store/existing-file.ts';
 import { InstanceStore } from '../../src/store/instances.ts';
 import { TokenStore } from '../../src/store/tokens.ts';
 import { RedisLock } from '../../src/tokens/lock.ts';
@@ -77,6 +79,7 @@ const tokens = new Tokens({
   instances: new InstanceStore(db),
   vault: new Vault(config.tokenKeys),
   lock: new DyingLock(redis),
+  hostLocks: new FileLocks(`${pathOf(config.databaseUrl)}-refreshes`),
   pauses: new RefreshPauses(redis),
   clock,
 });

@@ -34,7 +34,9 @@ const processes = await Promise.all(
       await db.destroy();
     });
     const clock = new ServiceClock();
-    return tokenProcess({ db, redis: connection, vault, clock, authUrl: server.url });
+    const parts = { db, redis: connection, vault, clock, authUrl: server.url };
+    // Any lock may be lost, as those of files on a file system that keeps none: then the versions have to hold.
+    return tokenProcess({ ...parts, lockDir: tempDir() });
   }),
 );
 afterAll(() => redis.disconnect());

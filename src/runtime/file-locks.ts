@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { withFileLock } from './file-lock.ts';
+
+/**
+ * Locks among the processes of one machine, by name, each the lock of a file in a directory. The operating system frees
+ * one when its holder dies, however it dies, and not before: neither time nor a Redis that forgets takes it away.
+ *
+ * The files are empty, and stay: whoever waits for a lock has its file open, and would not see that it was removed and
+ * another one made in its place, and both would be held.
+ */
+export class FileLocks {
+  readonly #dir: string;
+
+  /** @param dir made when missing, for this user alone */
+  constructor(dir: string) {
+    this.#dir = dir;
+  }
+
+  /**
+   * Runs the work while holding the lock of this name; waits for it first.
+   *
+   * @param signal ends the waiting, not the work
+   * @throws the signal's reason, what the work throws, or Error that says what to do when the directory cannot be written
+   */
+  async hold<T>(name: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    // Names may hold what no file's name can.
+    const path = join(this.#dir, `${createHash('sha256').update(name).digest('hex')}.lock`);
+    let isHeld = false;
+    const begin = () => {
+      isHeld = true;
+      return work();
+    };
+    try {
+      mkdirSync(this.#dir, { recursive: true, mode: 0o700 });
+      return await withFileLock(path, Number.POSITIVE_INFINITY, begin, { signal });
+    } catch (error) {
+      if (isHeld || (signal.aborted && error === signal.reason)) throw error;
+      throw new Error(
+        `The locks in ${this.#dir} cannot be written: see that its disk works and has room, and that the app’s user owns it.`,
+        { cause: error },
+      );
+    }
+  }
+}
