@@ -3,6 +3,7 @@ import { afterAll, expect, test, vi } from 'vitest';
 import { install, readStatus } from '../support/install.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { startTestApp } from '../support/test-app.ts';
+import { waitFor } from '../support/wait-for.ts';
 import type { CallOrder, CallResult } from './refresh-caller.ts';
 
 // Four processes start: on a machine that has other work, that takes its time.
@@ -10,6 +11,8 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const HOUR_MS = 60 * 60_000;
 const DAY_MS = 24 * HOUR_MS;
+/** Long enough for every other process to ask, too, if nothing keeps it from that, in milliseconds. */
+const ANSWER_MS = 2_000;
 const CALLERS = [13, 13, 12, 12];
 
 const { control, session, env, redisUrl } = await startTestApp({ workers: false });
@@ -20,8 +23,12 @@ const processes = CALLERS.map((_, index) =>
   spawnEntry('test/trust/refresh-caller.ts', env, { args: [`p${index}`] }),
 );
 await Promise.all(processes.map((started) => started.waitForOutput(/ready/, 45_000)));
-const redis = new Redis(redisUrl);
-afterAll(() => redis.disconnect());
+// The first of them waits for results, and keeps all that is asked behind that waiting.
+const [redis, keys] = [new Redis(redisUrl), new Redis(redisUrl)];
+afterAll(() => {
+  redis.disconnect();
+  keys.disconnect();
+});
 
 /** Fifty callers in four processes want a token at once. */
 async function wantTokens(options: { rejectsLast: boolean } = { rejectsLast: false }) {
@@ -59,6 +66,17 @@ test('fifty callers in four processes ask the service once, when the token has e
   expect(new Set(rejected.tokens).size).toBe(1);
   expect(rejected.tokens[0]).not.toBe(ended.tokens[0]);
   expect((await readStatus(browser, id)).token.refreshes).toBe(2);
+});
+
+test('a Redis that loses the lock while the service is asked: the other processes wait all the same, and it is asked once', async () => {
+  const match = { method: 'POST', path: '/oauth/token' };
+  await control.fault({ match, fault: { delay_ms: ANSWER_MS }, times: 1 });
+  await control.clock({ advance_ms: HOUR_MS + 1_000 });
+  const wanted = wantTokens();
+  await waitFor(() => keys.del(`tokens:{${id}}:lock`));
+  const { tokens, failures, asked } = await wanted;
+  expect(asked).toEqual([200]);
+  expect([tokens.length, new Set(tokens).size, failures]).toEqual([50, 1, []]);
 });
 
 test('a token route that wants all of them to wait is asked by one, and all are told why', async () => {
