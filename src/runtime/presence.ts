@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { FileLockTimeoutError, withFileLock } from './file-lock.ts';
 
@@ -77,8 +77,8 @@ export class Presence {
       try {
         await withFileLock(path, 0, clearUp, { mustExist: true });
       } catch (error) {
-        // It lives, or another process is about to clear up; or its file is gone.
-        if (!(error instanceof FileLockTimeoutError) && inodeOf(path) === inode) throw error;
+        // It lives, or another process is about to clear up.
+        if (!(error instanceof FileLockTimeoutError) && !wasAway(path, error)) throw error;
       }
     }
   }
@@ -94,6 +94,21 @@ export class Presence {
       rmSync(this.#path, { force: true });
     });
   }
+}
+
+/** Whether a file could not be opened for want of it alone. By now it may be there again, even with the same inode. */
+function wasAway(path: string, error: unknown): boolean {
+  if (!hasCode(error, 'SQLITE_CANTOPEN')) return false;
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    return statSync(path).isFile();
+  } catch (reason) {
+    return hasCode(reason, 'ENOENT');
+  }
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
 }
 
 /** Tells a file from those that have, or had, its path; undefined where there is none. */
