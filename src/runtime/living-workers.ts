@@ -1,6 +1,7 @@
 import { accessSync, constants, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
+import { hasCode } from './error-code.ts';
 
 /** How often it is looked, in milliseconds. */
 const LOOK_EVERY_MS = 2_000;
@@ -49,7 +50,7 @@ export function countWorkers(dir: string): number | undefined {
     if (living === 0) accessSync(dir, constants.W_OK);
     return living;
   } catch (error) {
-    return isMissing(error) && canBeMade(dir) ? 0 : undefined;
+    return hasCode(error, 'ENOENT') && canBeMade(dir) ? 0 : undefined;
   }
 }
 
@@ -66,10 +67,6 @@ function isHeld(path: string): boolean {
   } finally {
     database?.close();
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
 function canBeMade(dir: string): boolean {

@@ -1,5 +1,6 @@
 import { accessSync, constants, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { hasCode } from './error-code.ts';
 import { FileLockTimeoutError, withFileLock } from './file-lock.ts';
 
 const ENTER_LIMIT_MS = 1_000;
@@ -105,10 +106,6 @@ function wasAway(path: string, error: unknown): boolean {
   } catch (reason) {
     return hasCode(reason, 'ENOENT');
   }
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }
 
 /** Tells a file from those that have, or had, its path; undefined where there is none. */
