@@ -26,7 +26,7 @@ export interface ControlParts {
 
 /** Shown to administrators, who cannot do anything about it: why is for the log, and for who is on call. */
 const STORE_NOTICE =
-  'The app cannot write to its own database at the moment, so nothing new is copied. Those who run the app find the reason in its log; it goes on by itself when that is over.';
+  'The app cannot write to its own database at the moment, so nothing new is copied. Those who run the app find the reason in its log, and what to do; mostly it goes on by itself when that is over.';
 
 /** What an administrator does to an instance. */
 export class SyncControl implements InstanceControl {
