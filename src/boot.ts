@@ -1,5 +1,5 @@
 import { type App, createApp } from './app.ts';
-import { type Config, ConfigError, loadConfig, loadEnvFile } from './config.ts';
+import { type Config, ConfigError, EnvFileError, loadConfig, loadEnvFile } from './config.ts';
 import { createLogger, type Logger } from './runtime/logging.ts';
 import { openRedis } from './runtime/private-redis.ts';
 import { installShutdown, type Shutdown } from './runtime/shutdown.ts';
@@ -59,7 +59,7 @@ export async function boot(run: (boot: Boot) => Promise<void>): Promise<void> {
       await shutdown.stop('the start failed', 1);
     }
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
+    if (!(error instanceof ConfigError || error instanceof EnvFileError)) throw error;
     process.stderr.write(`${error.message}\n`);
     process.exitCode = 1;
   }

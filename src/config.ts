@@ -11,9 +11,9 @@ import { WINDOW_MS } from './contract/limits.ts';
 import { SANDBOX_DEFAULTS } from './contract/sandbox.ts';
 
 export { ConfigError, type ConfigProblem } from './config/config-error.ts';
-export { loadEnvFile } from './config/env-file.ts';
 export { withNewTokenKey } from './config/new-token-key.ts';
 export type { TokenKey } from './config/token-keys.ts';
+export { EnvFileError, loadEnvFile } from './contract/env-file.ts';
 
 /** From the current directory: what the app makes for itself in development. */
 export const DEFAULT_DATA_DIR = '.data';

@@ -1,4 +1,4 @@
-import { ConfigError, DEFAULT_DATA_DIR, loadEnvFile, withNewTokenKey } from './config.ts';
+import { ConfigError, DEFAULT_DATA_DIR, EnvFileError, loadEnvFile, withNewTokenKey } from './config.ts';
 
 try {
   loadEnvFile();
@@ -11,7 +11,7 @@ try {
       : `Give this value to every process and restart them: "${id}" encrypts from then on, ${olderIds.map((older) => `"${older}"`).join(', ')} still decrypt. Then run: npm run reencrypt`;
   process.stderr.write(`\n${next}\n`);
 } catch (error) {
-  if (!(error instanceof ConfigError)) throw error;
+  if (!(error instanceof ConfigError || error instanceof EnvFileError)) throw error;
   process.stderr.write(`${error.message}\n`);
   process.exitCode = 1;
 }

@@ -1,3 +1,4 @@
+import { EnvFileError, loadEnvFile } from '../contract/env-file.ts';
 import { optionsFromEnvironment } from './environment.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts';
 
@@ -41,16 +42,17 @@ async function start(options: SandboxOptions): Promise<Sandbox> {
   }
 }
 
-/** What a `.env` file says goes for the sandbox as for the app; without a file there is nothing to read. */
-function loadEnvFile(): void {
+/** What a `.env` file says goes for the sandbox as for the app. */
+function readEnvFile(): void {
   try {
-    process.loadEnvFile();
+    loadEnvFile();
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    if (!(error instanceof EnvFileError)) throw error;
+    fail(error.message);
   }
 }
 
-loadEnvFile();
+readEnvFile();
 const options = optionsFromEnvironment(process.env);
 if (Array.isArray(options)) fail(...options);
 const sandbox = await start(options);

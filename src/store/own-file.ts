@@ -5,10 +5,18 @@ import { explainTrouble, isDamage } from './trouble.ts';
 const ADVICE =
   'what is written now would be lost. End every process of the app, put the right file in its place, or restore a backup as docs/operations.md says, and start again.';
 
+const ADVICE_ON_LOG =
+  'a process that starts now would miss what it holds, and could damage the database. End every process of the app with SIGTERM, as the last one of them keeps all of it, and start again.';
+
+/** What SQLite keeps beside the database: commits that are not copied into it yet, and who reads and writes. */
+const BESIDE = ['-wal', '-shm'];
+
 /** The file that a process has open is not the one at its path any more: nobody else would find what it writes. */
 export class LostFileError extends Error {
-  constructor(what: string) {
-    super(`The database file ${what} while the app was running: ${ADVICE}`);
+  /** @param suffix of the file's name, where it is one of those beside the database */
+  constructor(what: string, suffix = '') {
+    const name = suffix === '' ? 'database file' : `database’s ${suffix} file`;
+    super(`The ${name} ${what} while the app was running: ${suffix === '' ? ADVICE : ADVICE_ON_LOG}`);
     this.name = 'LostFileError';
   }
 }
@@ -19,7 +27,8 @@ export class LostFileError extends Error {
  */
 export class OwnFile {
   readonly #path: string;
-  readonly #opened: BigIntStats | undefined;
+  /** By their suffixes; those beside the database as they were found first, as they are made with the first access. */
+  readonly #opened = new Map<string, BigIntStats>();
   #loss: LostFileError | undefined;
   /** An error that said that the file is damaged, wherever in it: it stays so. */
   #damage: unknown;
@@ -27,7 +36,7 @@ export class OwnFile {
   /** To be made when the file is open: opening it for writing may make another one of it, in the layers of a container. */
   constructor(path: string) {
     this.#path = resolve(path);
-    this.#opened = this.#find();
+    this.#note('', this.#find(''));
   }
 
   /** Takes note of what an error of SQLite's says of the file, and has it say what to do: see {@link explainTrouble}. */
@@ -54,13 +63,23 @@ export class OwnFile {
   }
 
   #findLoss(): LostFileError | undefined {
-    const found = this.#find();
-    if (found === undefined) return new LostFileError('has been removed');
-    const isSame = found.ino === this.#opened?.ino && found.dev === this.#opened.dev;
-    return isSame ? undefined : new LostFileError('has been replaced by another');
+    for (const suffix of ['', ...BESIDE]) {
+      const found = this.#find(suffix);
+      const opened = this.#opened.get(suffix);
+      if (opened === undefined && suffix !== '') this.#note(suffix, found);
+      else if (found === undefined) return new LostFileError('has been removed', suffix);
+      else if (found.ino !== opened?.ino || found.dev !== opened.dev) {
+        return new LostFileError('has been replaced by another', suffix);
+      }
+    }
+    return undefined;
   }
 
-  #find(): BigIntStats | undefined {
-    return statSync(this.#path, { bigint: true, throwIfNoEntry: false });
+  #note(suffix: string, found: BigIntStats | undefined): void {
+    if (found !== undefined) this.#opened.set(suffix, found);
+  }
+
+  #find(suffix: string): BigIntStats | undefined {
+    return statSync(this.#path + suffix, { bigint: true, throwIfNoEntry: false });
   }
 }

@@ -61,6 +61,28 @@ test('a database file that was away once is not written into any more, though it
   await (await openDatabase(store.url)).check();
 });
 
+test.each(['-wal', '-shm'])(
+  'the %s file is removed: nothing more is written, and nothing is lost when all end in order',
+  async (suffix) => {
+    const { store, path, id } = await open();
+    const other = await openDatabase(store.url);
+    await other.check();
+    rmSync(path + suffix);
+    for (const db of [store.db, other]) {
+      await expect(db.check()).rejects.toThrow(`The database’s ${suffix} file has been removed`);
+    }
+    await expect(store.addInstance()).rejects.toThrow(
+      /End every process of the app with SIGTERM, .* and start again/,
+    );
+    await store.db.destroy();
+    await other.destroy();
+    const again = await openDatabase(store.url);
+    await again.check();
+    expect(await again.selectFrom('instances').select('id').execute()).toEqual([{ id }]);
+    await again.destroy();
+  },
+);
+
 test('a backup that is restored while a process has the file open is not touched by that one', async () => {
   const { store, path, id } = await open();
   const backup = join(tempDir(), 'backup.db');

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { loadEnvFile } from '../../src/config.ts';
+import { EnvFileError, loadEnvFile } from '../../src/contract/env-file.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const NAMES = ['ENV_FILE_TEST_A', 'ENV_FILE_TEST_B'];
@@ -21,5 +21,14 @@ it('fills in what is not set yet', () => {
 it('does without a file, but not with one that it cannot read', () => {
   const dir = tempDir();
   expect(() => loadEnvFile(join(dir, '.env'))).not.toThrow();
-  expect(() => loadEnvFile(dir)).toThrow();
+  expect(() => loadEnvFile(dir)).toThrow(EnvFileError);
+});
+
+it('takes a file with a byte order mark, and says of one in UTF-16 how to save it', () => {
+  const path = join(tempDir(), '.env');
+  writeFileSync(path, '\uFEFFENV_FILE_TEST_A=first\r\nENV_FILE_TEST_B=second\r\n');
+  loadEnvFile(path);
+  expect(NAMES.map((name) => process.env[name])).toEqual(['first', 'second']);
+  writeFileSync(path, '\uFEFFENV_FILE_TEST_A=first\n', 'utf16le');
+  expect(() => loadEnvFile(path)).toThrow(/UTF-8/);
 });
