@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { tellEviction } from './eviction.ts';
 import type { Logger } from './logging.ts';
 
 /**
@@ -64,6 +65,8 @@ export function createRedis(url: string, role: RedisRole, logger: Logger): Redis
   redis.on('ready', () => {
     if (isDown) logger.info({ role }, 'Redis is reachable again');
     isDown = false;
+    // Each time: after a failover it may be another server, with settings of its own.
+    if (role === 'general') void tellEviction(redis, logger);
   });
   return redis;
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { createRedis } from '../../src/runtime/redis.ts';
@@ -95,4 +96,20 @@ it('leaves a server that takes no writes since a failover, and sends the command
   expect(connections).toBe(2);
   redis.disconnect();
   server.close();
+});
+
+it('tells a Redis that drops keys when its memory is full, and what to set', async () => {
+  const { logger, lines } = testLogger();
+  const first = createRedis(url, 'worker', logger);
+  await first.config('SET', 'maxmemory-policy', 'volatile-lru');
+  const second = createRedis(url, 'general', logger);
+  await waitFor(() => lines.length > 0);
+  await first.config('SET', 'maxmemory-policy', 'noeviction');
+  const third = createRedis(url, 'general', logger);
+  await once(third, 'ready');
+  await third.ping();
+  expect(lines.map(({ level, policy, msg }) => [level, policy, msg])).toEqual([
+    ['error', 'volatile-lru', expect.stringContaining('set its maxmemory-policy to noeviction')],
+  ]);
+  for (const redis of [first, second, third]) redis.disconnect();
 });
