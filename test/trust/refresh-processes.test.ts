@@ -30,16 +30,22 @@ afterAll(() => {
   keys.disconnect();
 });
 
+function want(index: number, callers: number, rejectsLast = false): Promise<number> {
+  const order: CallOrder = { instanceId: id, callers, rejectsLast };
+  return redis.rpush(`orders:p${index}`, JSON.stringify(order));
+}
+
+async function nextResult(): Promise<CallResult> {
+  const [, text = ''] = (await redis.blpop('results', 30)) ?? [];
+  return JSON.parse(text) as CallResult;
+}
+
 /** Fifty callers in four processes want a token at once. */
-async function wantTokens(options: { rejectsLast: boolean } = { rejectsLast: false }) {
+async function wantTokens({ rejectsLast }: { rejectsLast: boolean } = { rejectsLast: false }) {
   const before = (await control.requests()).at(-1)?.n;
-  const orders = CALLERS.map((callers): CallOrder => ({ instanceId: id, callers, ...options }));
-  await Promise.all(orders.map((order, index) => redis.rpush(`orders:p${index}`, JSON.stringify(order))));
+  await Promise.all(CALLERS.map((callers, index) => want(index, callers, rejectsLast)));
   const results: CallResult[] = [];
-  for (const _ of CALLERS) {
-    const [, text = ''] = (await redis.blpop('results', 30)) ?? [];
-    results.push(JSON.parse(text) as CallResult);
-  }
+  for (const _ of CALLERS) results.push(await nextResult());
   const asked = (await control.requests(before)).filter(({ path }) => path === '/oauth/token');
   return {
     tokens: results.flatMap(({ tokens }) => tokens),
@@ -77,6 +83,29 @@ test('a Redis that loses the lock while the service is asked: the other processe
   const { tokens, failures, asked } = await wanted;
   expect(asked).toEqual([200]);
   expect([tokens.length, new Set(tokens).size, failures]).toEqual([50, 1, []]);
+});
+
+test('a process that is stopped while the service is asked: another one asks for nothing before it goes on, and gets the same token', async () => {
+  const before = (await control.requests()).at(-1)?.n;
+  const lock = `tokens:{${id}}:lock`;
+  const match = { method: 'POST', path: '/oauth/token' };
+  await control.fault({ match, fault: { delay_ms: ANSWER_MS }, times: 1 });
+  await control.clock({ advance_ms: HOUR_MS + 1_000 });
+  await want(0, 1);
+  await waitFor(() => keys.exists(lock));
+  const pid = processes[0]?.pid ?? expect.fail();
+  process.kill(pid, 'SIGSTOP');
+  // Nobody renews it now: this is how it ends, sooner.
+  await keys.del(lock);
+  await want(1, 1);
+  // The other one has it: what it waits for is the lock of the machine.
+  await waitFor(() => keys.exists(lock));
+  process.kill(pid, 'SIGCONT');
+  const results = [await nextResult(), await nextResult()];
+  expect(results.flatMap(({ failures }) => failures)).toEqual([]);
+  expect(new Set(results.flatMap(({ tokens }) => tokens)).size).toBe(1);
+  const asked = (await control.requests(before)).filter(({ path }) => path === '/oauth/token');
+  expect(asked.map(({ status }) => status)).toEqual([200]);
 });
 
 test('a token route that wants all of them to wait is asked by one, and all are told why', async () => {
