@@ -28,7 +28,7 @@ export function runWorkers(app: App, shutdown: Shutdown): void {
  */
 export async function boot(run: (boot: Boot) => Promise<void>): Promise<void> {
   try {
-    loadEnvFile();
+    loadEnvFile(process.env);
     const config = loadConfig(process.env);
     const logger = createLogger(config);
     const shutdown = installShutdown({ logger });

@@ -1,7 +1,7 @@
 import { ConfigError, DEFAULT_DATA_DIR, EnvFileError, loadEnvFile, withNewTokenKey } from './config.ts';
 
 try {
-  loadEnvFile();
+  loadEnvFile(process.env);
   const { value, id, olderIds } = withNewTokenKey(process.env, DEFAULT_DATA_DIR, Date.now());
   // The value alone goes to the standard output, so that it can be piped to where secrets are kept.
   process.stdout.write(`TOKEN_KEYS=${value}\n`);

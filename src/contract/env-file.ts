@@ -12,20 +12,20 @@ export class EnvFileError extends Error {
 }
 
 /**
- * Puts the variables of a `.env` file into `process.env`, if there is such a file; what is set already wins.
+ * Puts the variables of a `.env` file into the environment, if there is such a file; what is set already wins.
  * Entry points call it before they load the configuration.
  *
  * @param path of the file, from the current directory
  * @throws EnvFileError
  */
-export function loadEnvFile(path = '.env'): void {
+export function loadEnvFile(env: NodeJS.ProcessEnv, path = '.env'): void {
   const text = read(path);
   // Editors of Windows begin a file with a mark that would become a part of the first variable's name, which
   // would be missing without a word; and some write two bytes a character.
   if (text.includes('\0'))
     throw new EnvFileError(path, 'is not UTF-8 text: save it anew with that encoding.');
   const variables = parseEnv(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text);
-  for (const [name, value] of Object.entries(variables)) process.env[name] ??= value;
+  for (const [name, value] of Object.entries(variables)) env[name] ??= value;
 }
 
 function read(path: string): string {

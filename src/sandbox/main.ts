@@ -45,7 +45,7 @@ async function start(options: SandboxOptions): Promise<Sandbox> {
 /** What a `.env` file says goes for the sandbox as for the app. */
 function readEnvFile(): void {
   try {
-    loadEnvFile();
+    loadEnvFile(process.env);
   } catch (error) {
     if (!(error instanceof EnvFileError)) throw error;
     fail(error.message);

@@ -1,11 +1,10 @@
-import { randomInt } from 'node:crypto';
 import type { ExpressionBuilder, Selectable, Transaction } from 'kysely';
 import type { Database } from './database.ts';
 import { disconnectInstance } from './disconnect.ts';
 import { checkDurably } from './durable-check.ts';
 import { isToBeTried } from './rotation-due.ts';
-import { countBehindFrom } from './run-start.ts';
 import type { Schema, TokenTable } from './schema.ts';
+import { type InstalledInstance, type InstalledTokens, storeInstall } from './store-install.ts';
 import { hasTable } from './tables.ts';
 
 export type TokenRow = Selectable<TokenTable>;
@@ -18,23 +17,6 @@ export type SealedTokens = Pick<TokenRow, 'instance_id' | 'access_token' | 'refr
 
 /** A grant that is over, and the words that this was noted with. */
 export type EndedGrant = SealedTokens & ReadTokens & { notice: string };
-
-/**
- * So much later the grant that is stored may have come, in milliseconds, and be taken for newer than one that is stored
- * after it: longer than an install may take. A larger difference is a clock that was set.
- */
-const OVERTAKEN_MS = 10 * 60_000;
-
-/** Versions begin anywhere below this. */
-const FIRST_VERSIONS = 2 ** 40;
-
-/**
- * Where the versions of a new row begin: not at 1, or a refresh that is under way over a disconnect and a new install
- * would take the new row for the one that it has read.
- */
-function firstVersion(): number {
-  return randomInt(1, FIRST_VERSIONS);
-}
 
 /** Whether the grant of an instance is still the one that was read. */
 function hasVersion(eb: ExpressionBuilder<Schema, 'instances'>, readVersion: number) {
@@ -59,69 +41,9 @@ export class TokenStore {
     return this.#db.selectFrom('tokens').selectAll().where('instance_id', '=', instanceId).executeTakeFirst();
   }
 
-  /**
-   * Stores an install: the instance, new or known, with its tokens in place of older ones, and awake. One
-   * transaction: there is never an instance without tokens, nor an active one with old tokens.
-   *
-   * Another install of the company may have begun later and been stored before: then its grant stays, as the service may
-   * have ended this one by it.
-   *
-   * @param instance.installed_at when the grant came, local clock, milliseconds since 1970
-   * @returns whether it was stored; if not, the instance and its grant are as a newer install has left them
-   */
-  async install(
-    instance: { id: string; company_id: string | null; name: string; installed_at: number },
-    tokens: Omit<TokenRow, 'instance_id' | 'version' | 'rotations' | 'refreshes'>,
-  ): Promise<boolean> {
-    const { installed_at: cameAt } = instance;
-    const awake = {
-      name: instance.name,
-      installed_at: cameAt,
-      status: 'active',
-      notice: null,
-    } as const;
-    return this.#db.durably(async (transaction) => {
-      // A moment that is yet to come was noted by a wrong clock, and keeps nobody out.
-      const latest = Math.min(Date.now(), cameAt + OVERTAKEN_MS);
-      const result = await transaction
-        .insertInto('instances')
-        .values({ ...instance, ...awake })
-        .onConflict((conflict) =>
-          conflict
-            .column('id')
-            .doUpdateSet((old) => ({
-              ...awake,
-              // Who has disconnected it sees it as it was then, and not what somebody else installs afterwards.
-              access_generation: old
-                .case()
-                .when('instances.status', '=', 'disconnected')
-                .then(old('instances.access_generation', '+', 1))
-                .else(old.ref('instances.access_generation'))
-                .end(),
-            }))
-            .where((where) =>
-              where.or([
-                where('instances.status', 'not in', ['active', 'paused']),
-                where('instances.installed_at', '<=', cameAt),
-                where('instances.installed_at', '>', latest),
-              ]),
-            ),
-        )
-        .executeTakeFirst();
-      if (result.numInsertedOrUpdatedRows === 0n) return false;
-      await transaction
-        .insertInto('tokens')
-        .values({ ...tokens, instance_id: instance.id, version: firstVersion(), rotations: 0, refreshes: 0 })
-        .onConflict((conflict) =>
-          conflict
-            .column('instance_id')
-            .doUpdateSet((old) => ({ ...tokens, version: old('tokens.version', '+', 1) })),
-        )
-        .execute();
-      // While the grant was over nothing could be copied: the lists are not behind since before.
-      await countBehindFrom(transaction, instance.id, cameAt);
-      return true;
-    });
+  /** Stores an install, as {@link storeInstall} does. */
+  install(instance: InstalledInstance, tokens: InstalledTokens): Promise<boolean> {
+    return storeInstall(this.#db, instance, tokens);
   }
 
   /**

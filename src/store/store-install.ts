@@ -1,0 +1,102 @@
+import { randomInt } from 'node:crypto';
+import type { Selectable } from 'kysely';
+import type { Database } from './database.ts';
+import { countBehindFrom } from './run-start.ts';
+import type { TokenTable } from './schema.ts';
+
+/**
+ * So much later the grant that is stored may have come, in milliseconds, and be taken for newer than one that is stored
+ * after it: longer than an install may take. A larger difference is a clock that was set.
+ */
+const OVERTAKEN_MS = 10 * 60_000;
+
+/** Versions begin anywhere below this. */
+const FIRST_VERSIONS = 2 ** 40;
+
+/**
+ * Where the versions of a new row begin: not at 1, or a refresh that is under way over a disconnect and a new install
+ * would take the new row for the one that it has read.
+ */
+function firstVersion(): number {
+  return randomInt(1, FIRST_VERSIONS);
+}
+
+/** What is stored of a company with its grant. */
+export interface InstalledInstance {
+  id: string;
+  company_id: string | null;
+  name: string;
+  /** When the grant came, local clock, milliseconds since 1970. */
+  installed_at: number;
+}
+
+/** What is stored of a grant that an install brought. */
+export type InstalledTokens = Omit<
+  Selectable<TokenTable>,
+  'instance_id' | 'version' | 'rotations' | 'refreshes'
+>;
+
+/**
+ * Stores an install: the instance, new or known, with its tokens in place of older ones, and awake. One transaction: there
+ * is never an instance without tokens, nor an active one with old tokens.
+ *
+ * Another install of the company may have begun later and been stored before: then its grant stays, as the service may
+ * have ended this one by it.
+ *
+ * @returns whether it was stored; if not, the instance and its grant are as a newer install has left them
+ */
+export function storeInstall(
+  db: Database,
+  instance: InstalledInstance,
+  tokens: InstalledTokens,
+): Promise<boolean> {
+  const { installed_at: cameAt } = instance;
+  const awake = {
+    name: instance.name,
+    installed_at: cameAt,
+    status: 'active',
+    notice: null,
+  } as const;
+  return db.durably(async (transaction) => {
+    // A moment that is yet to come was noted by a wrong clock, and keeps nobody out.
+    const latest = Math.min(Date.now(), cameAt + OVERTAKEN_MS);
+    const result = await transaction
+      .insertInto('instances')
+      .values({ ...instance, ...awake })
+      .onConflict((conflict) =>
+        conflict
+          .column('id')
+          .doUpdateSet((old) => ({
+            ...awake,
+            // Who has disconnected it sees it as it was then, and not what somebody else installs afterwards.
+            access_generation: old
+              .case()
+              .when('instances.status', '=', 'disconnected')
+              .then(old('instances.access_generation', '+', 1))
+              .else(old.ref('instances.access_generation'))
+              .end(),
+          }))
+          .where((where) =>
+            where.or([
+              where('instances.status', 'not in', ['active', 'paused']),
+              where('instances.installed_at', '<=', cameAt),
+              where('instances.installed_at', '>', latest),
+            ]),
+          ),
+      )
+      .executeTakeFirst();
+    if (result.numInsertedOrUpdatedRows === 0n) return false;
+    await transaction
+      .insertInto('tokens')
+      .values({ ...tokens, instance_id: instance.id, version: firstVersion(), rotations: 0, refreshes: 0 })
+      .onConflict((conflict) =>
+        conflict
+          .column('instance_id')
+          .doUpdateSet((old) => ({ ...tokens, version: old('tokens.version', '+', 1) })),
+      )
+      .execute();
+    // While the grant was over nothing could be copied: the lists are not behind since before.
+    await countBehindFrom(transaction, instance.id, cameAt);
+    return true;
+  });
+}
