@@ -21,7 +21,9 @@ import { givesSecretAway, hideSecrets, type Logger, rememberSecret } from './run
 import { createMetrics } from './runtime/metrics.ts';
 import { Presence } from './runtime/presence.ts';
 import { checkRedis, createRedis, tellThatNothingIsMigrated } from './runtime/redis.ts';
+import { SharedRedis } from './runtime/shared-redis.ts';
 import { DeletionStore } from './store/deletions.ts';
+import { dirBeside, pathOf } from './store/existing-file.ts';
 import { failedWith } from './store/failed-runs.ts';
 import { InDoubtStore } from './store/in-doubt.ts';
 import { InstanceStore } from './store/instances.ts';
@@ -32,6 +34,7 @@ import { RecordStore } from './store/records.ts';
 import { RunStore } from './store/runs.ts';
 import { TokenStore } from './store/tokens.ts';
 import { watchStore } from './store/watch-store.ts';
+import { abandonPermits } from './sync/abandoned-permits.ts';
 import { SyncControl } from './sync/control.ts';
 import { collectFigures } from './sync/figures.ts';
 import { type OwnLogic, onRecords } from './sync/own-logic.ts';
@@ -63,6 +66,8 @@ export interface App {
   startWorkers(): Workers;
   /** What machines ask, for a process without the web app. */
   startHealth(at: TakenPort): Promise<void>;
+  /** Shows the other processes on the Redis which database this one works with; throws when another works with another. */
+  enterRedis(): Promise<void>;
   /** Tells once when a newer version of the app has migrated the database: this process has to end then. */
   onNewerSchema(listener: (error: Error) => void): void;
   /** Closes what all parts share; the parts are closed before. */
@@ -104,7 +109,7 @@ export async function createApp(
   const newClock = () => new ServiceClock(Date.now, () => performance.now());
   // The hosts of the API and of the token route may differ in their time: neither tells the other's clock.
   const [clock, apiClock] = [newClock(), newClock()];
-  const workersWatch = watchWorkers(dirBeside(config, 'workers'));
+  const workersWatch = watchWorkers(dirBeside(config.databaseUrl, 'workers'));
   const metrics = createMetrics({
     store: () => collectFigures({ db, clock, resources: RESOURCES }),
     jobs: queues.syncCounts,
@@ -112,6 +117,7 @@ export async function createApp(
     answers: () => memory.bytes,
   });
   const processId = randomUUID();
+  const sharedRedis = new SharedRedis(redis, { path: pathOf(config.databaseUrl), id: processId, logger });
   const budget = new RateBudget(redis, undefined, processId);
   const callBudget = new RateBudget(redis, undefined, processId, LEFT_TO_SYNC);
 
@@ -145,7 +151,7 @@ export async function createApp(
     instances: stores.instances,
     vault,
     lock: new RedisLock(redis),
-    hostLocks: new FileLocks(dirBeside(config, 'refreshes')),
+    hostLocks: new FileLocks(dirBeside(config.databaseUrl, 'refreshes')),
     pauses: new RefreshPauses(redis),
     clock,
     ...logRefreshes(logger, (outcome) => metrics.tokenRefreshes.inc({ outcome })),
@@ -259,19 +265,15 @@ export async function createApp(
         },
         index: { databaseUrl: config.databaseUrl },
         takeOver: {
-          processes: new Presence(dirBeside(config, 'workers'), processId),
+          processes: new Presence(dirBeside(config.databaseUrl, 'workers'), processId),
           redis,
-          onAbandoned: async (deadId, runs) => {
-            const ids = new Set(runs.map((run) => run.instanceId));
-            const instances = await Promise.all([...ids].map((id) => stores.instances.find(id)));
-            const companies = instances.flatMap((found) => (found ? [found.company_id ?? found.id] : []));
-            await Promise.all([...new Set(companies)].map((company) => budget.abandon(company, deadId)));
-          },
+          onAbandoned: abandonPermits({ instances: stores.instances, budget }),
         },
         time,
         memory,
         logger,
       }),
+    enterRedis: () => sharedRedis.enter(),
     onNewerSchema(listener) {
       endWatches.push(db.watchSchema(listener));
     },
@@ -284,6 +286,7 @@ export async function createApp(
         workersWatch.close();
         metrics.close();
         await queues.close();
+        await sharedRedis.leave();
         await http.close();
         redis.disconnect();
         await stores.records.close();
@@ -291,9 +294,4 @@ export async function createApp(
       }
     },
   };
-}
-
-/** Beside the database, so that all processes on it see each other, also from containers. */
-function dirBeside({ databaseUrl }: Config, what: 'refreshes' | 'workers'): string {
-  return `${databaseUrl.replace(/^file:/, '')}-${what}`;
 }

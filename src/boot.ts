@@ -41,6 +41,7 @@ export async function boot(run: (boot: Boot) => Promise<void>): Promise<void> {
       shutdown.add('redis', () => redis.release());
       const app = await createApp(config, redis.url, logger);
       shutdown.add('app', () => app.close());
+      await app.enterRedis();
       app.onNewerSchema((error) => {
         logger.fatal(
           { err: error },

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { explainTrouble } from './trouble.ts';
 
@@ -19,6 +19,14 @@ const ADVICE = "set DATABASE_URL to that of the app's other processes. Nothing w
 /** The path that a `file:` URL of a database stands for. */
 export function pathOf(url: string): string {
   return url.replace(/^file:(\/\/(?=\/))?/, '');
+}
+
+/**
+ * The path of a directory beside a database that is there, so that all processes on it see each other, also from containers,
+ * and also where one of them knows it by a link.
+ */
+export function dirBeside(url: string, what: 'refreshes' | 'workers'): string {
+  return `${realpathSync(pathOf(url))}-${what}`;
 }
 
 /**

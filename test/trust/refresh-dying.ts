@@ -4,7 +4,7 @@ import { loadConfig } from '../../src/config.ts';
 import { CALLBACK_PATH } from '../../src/contract/routes.ts';
 import { FileLocks } from '../../src/runtime/file-locks.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
-import { pathOf } from '../../src/store/existing-file.ts';
+import { dirBeside } from '../../src/store/existing-file.ts';
 import { InstanceStore } from '../../src/store/instances.ts';
 import { TokenStore } from '../../src/store/tokens.ts';
 import { RedisLock } from '../../src/tokens/lock.ts';
@@ -83,7 +83,7 @@ const tokens = new Tokens({
   instances: new InstanceStore(db),
   vault: new Vault(config.tokenKeys),
   lock: new DyingLock(redis),
-  hostLocks: new FileLocks(`${pathOf(config.databaseUrl)}-refreshes`),
+  hostLocks: new FileLocks(dirBeside(config.databaseUrl, 'refreshes')),
   pauses: new RefreshPauses(redis),
   clock,
 });
