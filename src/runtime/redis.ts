@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { tellEviction } from './eviction.ts';
 import type { Logger } from './logging.ts';
@@ -31,7 +32,10 @@ const ROLE_OPTIONS = {
 /** What ioredis does about an answer that is an error: connects anew and sends the command again; or passes it on. */
 const RECONNECT_AND_SEND_AGAIN = 2;
 
-/** How long the mark of {@link checkRedis} stays, in milliseconds. */
+/** How often it is tried whether a Redis that took no writes takes them again, in milliseconds. */
+const TRY_AGAIN_MS = 1_000;
+
+/** How long the mark of {@link tryToWrite} stays, in milliseconds. */
 const MARK_MS = 60_000;
 
 /** How long {@link checkRedis} waits, in milliseconds: less than who asks for readiness does, as it says what to do. */
@@ -39,6 +43,8 @@ const CHECK_LIMIT_MS = 1_500;
 
 /**
  * Opens a connection to Redis that comes back by itself after an outage, and logs an outage once, not per attempt.
+ * One that leads to a server that takes no writes (READONLY) leaves it, and sends the command once more; whoever waits
+ * for it is told when it is refused then, too.
  *
  * @param url redis:// or rediss://
  * @returns the connection, connecting; close it with `quit()` or `disconnect()`
@@ -49,26 +55,70 @@ export function createRedis(url: string, role: RedisRole, logger: Logger): Redis
     connectTimeout: CONNECT_TIMEOUT_MS,
     disconnectTimeout: DISCONNECT_TIMEOUT_MS,
     socketTimeout: SILENCE_MS[role],
-    // After a failover the connection may still lead to the server that was the first before, and takes no writes now.
-    reconnectOnError: ({ message }) => (message.startsWith('READONLY') ? RECONNECT_AND_SEND_AGAIN : false),
+    reconnectOnError: (error) => {
+      if (!error.message.startsWith('READONLY')) return false;
+      void noteRefusal(error);
+      return leavesFor(error) ? RECONNECT_AND_SEND_AGAIN : false;
+    },
     retryStrategy: (attempt: number) => Math.min(attempt * RECONNECT_STEP_MS, MAX_RECONNECT_PAUSE_MS),
   });
+  const leavesFor = onceEach();
   let isDown = false;
+  let takesNoWrites = false;
   const noteOutage = (error?: Error) => {
     if (isDown) return;
     isDown = true;
     logger.error({ err: error, role }, 'Redis cannot be reached, trying on');
   };
+  const lookAtSettings = () => {
+    if (role === 'general') void tellEviction(redis, logger);
+  };
+  const noteRefusal = async (error: Error) => {
+    if (takesNoWrites) return;
+    takesNoWrites = true;
+    logger.error({ err: error, role }, 'Redis takes no writes, trying on');
+    // That it can be reached says nothing, and the server may be promoted without a new connection.
+    while (!(await tryToWrite(redis).catch(() => false))) {
+      if (redis.status === 'end') return;
+      await sleep(TRY_AGAIN_MS, undefined, { ref: false });
+    }
+    takesNoWrites = false;
+    logger.info({ role }, 'Redis takes writes again');
+    lookAtSettings();
+  };
   redis.on('error', noteOutage);
-  // A proxy before Redis may take connections and end them in order: then there is no error.
-  redis.on('reconnecting', () => noteOutage());
+  // A proxy before Redis may take connections and end them in order: then there is no error. Nor is there when we leave.
+  redis.on('reconnecting', () => {
+    if (!takesNoWrites) noteOutage();
+  });
   redis.on('ready', () => {
     if (isDown) logger.info({ role }, 'Redis is reachable again');
     isDown = false;
     // Each time: after a failover it may be another server, with settings of its own.
-    if (role === 'general') void tellEviction(redis, logger);
+    if (!takesNoWrites) lookAtSettings();
   });
   return redis;
+}
+
+/**
+ * After a failover the connection may still lead to the server that was the first before: a command that is refused
+ * there is worth a new connection, but one alone, as there may be no other server. BullMQ opens further connections with
+ * the same options, so it is the command that is remembered; its arguments are the same when it is sent again.
+ *
+ * @returns a function that says whether this is the first refusal of its command
+ */
+function onceEach(): (refusal: Error & { command?: { args?: object } }) => boolean {
+  const refused = new WeakSet<object>();
+  return ({ command: { args } = {} }) => {
+    if (args === undefined || refused.has(args)) return false;
+    refused.add(args);
+    return true;
+  };
+}
+
+/** @throws Error of Redis where it takes no writes, of the connection where it cannot be reached */
+function tryToWrite(redis: Redis): Promise<'OK'> {
+  return redis.set('readiness', '1', 'PX', MARK_MS);
 }
 
 /**
@@ -79,7 +129,7 @@ export function createRedis(url: string, role: RedisRole, logger: Logger): Redis
  */
 export async function checkRedis(redis: Redis, { isPrivate }: { isPrivate: boolean }): Promise<void> {
   try {
-    await withinLimit(redis.set('readiness', '1', 'PX', MARK_MS));
+    await withinLimit(tryToWrite(redis));
   } catch (error) {
     if (error instanceof Error && error.name === 'ReplyError') {
       throw new Error(`Redis takes no writes: ${error.message}`, { cause: error });

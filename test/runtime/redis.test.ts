@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
-import { createRedis } from '../../src/runtime/redis.ts';
+import { findServerProgram } from '../../src/runtime/private-redis/server-programs.ts';
+import { checkRedis, createRedis } from '../../src/runtime/redis.ts';
 import { testLogger } from '../support/test-logger.ts';
 import { startTestRedis } from '../support/test-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -97,6 +99,42 @@ it('leaves a server that takes no writes since a failover, and sends the command
   redis.disconnect();
   server.close();
 });
+
+/** The JavaScript one knows no replicas. */
+const isReal = findServerProgram(process.env.PATH ?? '').kind !== 'js-redis-server';
+
+it.skipIf(!isReal)(
+  'tells once that no server takes writes, to who waits at once, and tells when one does again',
+  async () => {
+    const own = await startTestRedis();
+    const admin = new Redis(own.url);
+    const { logger, lines } = testLogger();
+    const general = createRedis(own.url, 'general', logger);
+    const worker = createRedis(own.url, 'worker', logger);
+    // As BullMQ has for its blocking commands.
+    const further = worker.duplicate();
+    await Promise.all([general, worker, further].map((redis) => once(redis, 'ready')));
+    await admin.replicaof('127.0.0.1', '1');
+    for (const redis of [general, worker, further]) {
+      const answers = await Promise.allSettled([redis.set('a', '1'), redis.bzpopmin('b', 10)]);
+      const refused = { status: 'rejected', reason: expect.objectContaining({ name: 'ReplyError' }) };
+      expect(answers).toEqual([refused, refused]);
+    }
+    const readiness = checkRedis(general, { isPrivate: false });
+    await expect(readiness).rejects.toThrow(/^Redis takes no writes: READONLY/);
+    await admin.replicaof('NO', 'ONE');
+    await waitFor(() => lines.length === 4);
+    for (const redis of [general, worker, further]) expect(await redis.set('a', '1')).toBe('OK');
+    const told = lines.map(({ level, role, msg }) => [level, role, msg]);
+    for (const role of ['general', 'worker']) {
+      expect(told.filter((line) => line[1] === role)).toEqual([
+        ['error', role, 'Redis takes no writes, trying on'],
+        ['info', role, 'Redis takes writes again'],
+      ]);
+    }
+    for (const redis of [general, worker, further, admin]) redis.disconnect();
+  },
+);
 
 it('tells a Redis that drops keys when its memory is full, and what to set', async () => {
   const { logger, lines } = testLogger();

@@ -25,12 +25,18 @@ async function countRefusals(redis: Redis, name: string): Promise<number> {
 }
 
 test.skipIf(!isReal).each([
-  ['it is full', 'OOM', 'maxmemory', '1'],
-  ['it lacks a replica that it must have', 'NOREPLICAS', 'min-replicas-to-write', '1'],
+  ['it is full', 'OOM', 'CONFIG SET maxmemory 1', 'CONFIG SET maxmemory 0'],
+  [
+    'it lacks a replica that it must have',
+    'NOREPLICAS',
+    'CONFIG SET min-replicas-to-write 1',
+    'CONFIG SET min-replicas-to-write 0',
+  ],
+  ['it is a replica itself', 'READONLY', 'REPLICAOF 127.0.0.1 1', 'REPLICAOF NO ONE'],
 ])(
   'a Redis that refuses, as %s, is asked a few times a second, told once a second, and the sync goes on when it refuses no more',
   { timeout: 120_000 },
-  async (_why, error, setting, value) => {
+  async (_why, error, refuse, goOn) => {
     const { app, control, log, redisUrl, session } = await startTestApp({ workers: false });
     const workers = app.startWorkers();
     const size = { contacts: 150, conversations: 100 };
@@ -45,8 +51,8 @@ test.skipIf(!isReal).each([
     const delay = COUNTED_MS / 2;
     await queues.sync.add('of another version', { instanceId: id, resource: 'contacts' }, { delay });
     await queues.upkeep.add(UPKEEP.rotateTokens, {}, { delay });
-    const [, usual = ''] = (await redis.config('GET', setting)) as string[];
-    await redis.config('SET', setting, value);
+    const run = (line: string) => redis.call(...(line.split(' ') as [string, ...string[]]));
+    await run(refuse);
     await waitFor(async () => (await countRefusals(redis, error)) > 0, { timeoutMs: 30_000 });
     await sleep(COUNTED_MS);
     const [before, linesBefore] = [await countRefusals(redis, error), log.lines.length];
@@ -58,7 +64,7 @@ test.skipIf(!isReal).each([
     await waitFor(async () => (await countRefusals(redis, error)) > before, { what: 'a further try' });
     expect(log.lines.map(({ msg }) => msg)).toContain('the queue has trouble with Redis');
 
-    await redis.config('SET', setting, usual);
+    await run(goOn);
     await app.control.syncNow(id);
     const isSyncedAgain = (status: InstanceStatus) =>
       isSynced(status) && status.resources.contacts?.finished_at !== resources.contacts?.finished_at;
