@@ -70,7 +70,7 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
     status: number,
     headers: Record<string, string | string[] | undefined>,
   ): void {
-    // What comes before the answer ("100 Continue") is none.
+    // What comes before the answer (102, 103) is none. At a 100, which no request asks for, undici ends the connection.
     if (status < 200) return;
     this.#status = status;
     this.#headers = oneOfEach(headers);

@@ -68,6 +68,19 @@ test('an answer is read to its end, whatever its status', async () => {
   });
 });
 
+test('what comes before an answer (102, 103) is none, whatever its headers say', async () => {
+  handle = (_request, response) => {
+    response.writeProcessing();
+    const link = '</contacts>; rel=preload; as=fetch';
+    response.writeEarlyHints({ link, 'content-encoding': 'gzip', 'retry-after': '9' }, () =>
+      response.end('{"ok":1}'),
+    );
+  };
+  const answer = await http.send({ method: 'GET', url: new URL(origin) });
+  expect([answer.status, answer.body]).toEqual([200, '{"ok":1}']);
+  expect(answer.headers).not.toHaveProperty('retry-after');
+});
+
 test('a character that is split between two chunks comes whole', async () => {
   handle = (_request, response) => {
     const bytes = Buffer.from('€'.repeat(50_000));
