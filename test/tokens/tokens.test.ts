@@ -364,6 +364,16 @@ test.each<[string, string, number, number]>([
   expect((await instances.find(id))?.status).toBe('active');
 });
 
+test('a later grant stays over an earlier one also where its instance was paused meanwhile', async () => {
+  const company = { id, companyId: `cmp_${count}`, name: 'Acme' };
+  const localNow = Date.now();
+  await newProcess().install({ ...company, installedAt: localNow - 1_000 }, grant('at-b', 'rt-b'));
+  await instances.setStatus(id, 'paused', { from: ['active'] });
+  await tokens.install({ ...company, installedAt: localNow - 2_000 }, grant('at-a', 'rt-a'));
+  expect(await stored()).toMatchObject({ access: 'at-b', refresh: 'rt-b' });
+  expect((await instances.find(id))?.status).toBe('paused');
+});
+
 test('an earlier grant is taken all the same where the later one is over', async () => {
   const company = { id, companyId: `cmp_${count}`, name: 'Acme' };
   const localNow = Date.now();
@@ -555,6 +565,22 @@ test('a token that is rejected again and again is not renewed again and again', 
   const company = { id, companyId: `cmp_${count}`, name: 'Acme', installedAt: now };
   await tokens.install(company, grant('at-installed', 'rt-installed'));
   expect(await tokens.accessToken(id, 'at-installed')).toBe('at-3');
+});
+
+test('a token that was over by the service’s time was rejected with good reason: its successor may be renewed, too', async () => {
+  const clock = new ServiceClock(() => now);
+  const process = newProcess({ clock, oauth: newOAuthClient(clock) });
+  server.answerRefreshes();
+  const { answer } = server;
+  server.answer = (response) => {
+    response.setHeader('date', new Date(now + HOUR_MS).toUTCString());
+    if (server.requests.at(-1)?.method === 'HEAD') response.writeHead(404).end();
+    else answer(response);
+  };
+  // By the local clock it has an hour to live.
+  expect(await process.accessToken(id, 'at-0')).toBe('at-1');
+  expect(await process.accessToken(id, 'at-1')).toBe('at-2');
+  await expect(process.accessToken(id, 'at-2')).rejects.toMatchObject({ remedy: 'wait' });
 });
 
 test('callers in one process share a refresh, processes take turns and look first', async () => {
