@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -117,6 +117,37 @@ describe.each(variants)('on $kind', ({ kind, searchPath }) => {
     expect(new URL(url).password.length).toBeGreaterThanOrEqual(32);
     expect(statSync(join(dir, 'redis')).mode & 0o777).toBe(0o700);
     expect(statSync(join(dir, 'redis/address.json')).mode & 0o777).toBe(0o600);
+  });
+
+  it('is not joined from a copy of its directory, which has one of its own at another port', async () => {
+    const [dir, one, other] = [tempDir(), tempDir(), tempDir()];
+    const original = await open(dir, searchPath);
+    for (const copy of [one, other]) cpSync(dir, copy, { recursive: true });
+    const copied = await open(one, searchPath);
+    expect(copied.url).not.toBe(original.url);
+    await withRedis(copied.url, (redis) => redis.set('of', 'the copy'));
+    expect(await withRedis(original.url, (redis) => redis.get('of'))).toBeNull();
+    await copied.release();
+    expect(await ping(original.url)).toBe('PONG');
+    // Nor does it take the place of one that is away: what outlived that one would find the copy there.
+    await original.release();
+    const later = await open(other, searchPath);
+    expect(new URL(later.url).password).not.toBe(new URL(original.url).password);
+  });
+
+  it('is still found where its directory has been given another name', async () => {
+    const parent = tempDir();
+    const [before, after] = [join(parent, 'before'), join(parent, 'after')];
+    mkdirSync(before);
+    const lease = await open(before, searchPath);
+    renameSync(before, after);
+    const { pid } = addressIn(after);
+    const next = await open(after, searchPath);
+    expect(next.url).toBe(lease.url);
+    await lease.release();
+    expect(await ping(next.url)).toBe('PONG');
+    await next.release();
+    expect(isRunning(pid)).toBe(false);
   });
 
   it('starts anew where a crash left its address behind', async () => {
