@@ -185,6 +185,21 @@ describe('guessing the password of /ops', () => {
     for (let n = 0; n < 12; n += 1) expect((await attempt(PASSWORD, '203.0.113.9'))?.status).toBe(200);
   });
 
+  it('counts no success of a new address for all of them either', async () => {
+    const statuses: (number | undefined)[] = [];
+    for (let n = 1; n <= 10; n += 1) statuses.push((await attempt(PASSWORD, `203.0.113.${n}`))?.status);
+    expect(statuses).toEqual(Array(10).fill(200));
+  });
+
+  it('knows an address for a day from when it got in last', async () => {
+    await attempt(PASSWORD, '203.0.113.7');
+    const left = () => web.redis.ttl('operator-known:203.0.113.7');
+    expect(Math.round((await left()) / 3_600)).toBe(24);
+    await web.redis.expire('operator-known:203.0.113.7', 3_600);
+    await attempt(PASSWORD, '203.0.113.7');
+    expect(Math.round((await left()) / 3_600)).toBe(24);
+  });
+
   it('counts the addresses of one IPv6 network as one', async () => {
     const addresses = ['2001:db8:1:2::1', '2001:db8:1:2:ffff::', '2001:0db8:0001:0002:0:0:0:9'];
     for (const address of addresses) expect(await guess(address, 1)).toEqual([401]);
