@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import express, { type Express } from 'express';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { type ClientPatience, type TakenPort, takePort } from '../../src/web/listen.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -91,4 +91,26 @@ test('the app does so without being told', async () => {
   await client.closed;
   clearInterval(drip);
   expect(client.text()).toMatch(/^HTTP\/1\.1 408 /);
+});
+
+test('a client that does not let its request end is cut off when the process ends, well within its ten seconds', async () => {
+  const asked = Promise.withResolvers<void>();
+  const client = await connectTo(
+    express().get('/', () => asked.resolve()),
+    {},
+  );
+  client.socket.write('GET / HTTP/1.1\r\nHost: app.example\r\n\r\n');
+  await asked.promise;
+  // It is closed here.
+  opened.pop();
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const closing = client.web.close();
+    vi.advanceTimersByTime(5_000);
+    expect(vi.getTimerCount(), 'what it still waits for').toBe(0);
+    await closing;
+  } finally {
+    vi.useRealTimers();
+    client.socket.destroy();
+  }
 });
