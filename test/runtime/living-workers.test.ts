@@ -1,10 +1,12 @@
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { countWorkers, watchWorkers } from '../../src/runtime/living-workers.ts';
 import { Presence } from '../../src/runtime/presence.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { waitFor } from '../support/wait-for.ts';
+
+afterEach(() => void vi.useRealTimers());
 
 async function spawnPresence(dir: string, id: string) {
   const process = spawnEntry('test/support/hold-presence.ts', {}, { args: [dir, id] });
@@ -53,5 +55,24 @@ it('tells that none runs when it has seen none for a while, and that one runs ag
   await worker.enter();
   await waitFor(() => !workers.areMissing);
   await worker.leave();
+  workers.close();
+});
+
+it('does not tell that none runs of one look without any, as when a worker is started anew', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const dir = join(tempDir(), 'app.db-workers');
+  const workers = watchWorkers(dir, 20);
+  const look = () => void vi.advanceTimersByTime(20);
+  const worker = new Presence(dir, 'one');
+  for (let start = 1; start <= 3; start++) {
+    look();
+    expect(workers.areMissing).toBe(false);
+    await worker.enter();
+    look();
+    await worker.leave();
+  }
+  look();
+  look();
+  expect(workers.areMissing).toBe(true);
   workers.close();
 });
