@@ -1,7 +1,8 @@
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import fs, { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { openDatabase } from '../../src/store/database.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { runDocumented } from './operations-page.ts';
@@ -13,6 +14,22 @@ async function open() {
   const store = await openTestStore(path);
   const id = await store.addInstance();
   return { store, dir, path, id };
+}
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  syncBuiltinESMExports();
+});
+
+/** As if another volume were mounted over the directory: a new one numbers its files like the one before. */
+function mountOver(path: string): void {
+  const { statSync } = fs;
+  vi.spyOn(fs, 'statSync').mockImplementation(((file, options) => {
+    const found = statSync(file, options);
+    if (file === path && typeof found?.dev === 'bigint') found.dev += 1n;
+    return found;
+  }) as typeof statSync);
+  syncBuiltinESMExports();
 }
 
 /** What may become of a file beneath a process that has it open. */
@@ -27,6 +44,7 @@ const LOSSES: [string, RegExp, (parts: { dir: string; path: string }) => void][]
       renameSync(`${path}-other`, path);
     },
   ],
+  ['has another of the same number mounted over it', /has been replaced/, ({ path }) => mountOver(path)],
 ];
 
 test.each(LOSSES)('a database file that %s: the check says so, and what to do', async (_what, said, lose) => {
