@@ -1,7 +1,11 @@
+import { once } from 'node:events';
+import { Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
+import { QUEUE } from '../../jobs/queues.ts';
+import { createRedis } from '../../src/runtime/redis.ts';
 import { readBudgetState } from '../support/budget-state.ts';
-import { install, readStatus, waitForStatus } from '../support/install.ts';
+import { install, isSynced, readStatus, waitForStatus } from '../support/install.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { startTestApp } from '../support/test-app.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -78,4 +82,32 @@ test('a worker that lives keeps its jobs while others die and start', async () =
   expect(await lossesOf(id)).toEqual({ stalled: 0, givenBack: 0 });
   expect(living.output()).not.toContain('could not renew lock');
   await Promise.all([living.stop(), next.stop()]);
+});
+
+test('jobs that workers elsewhere have lost go on, however often that was', async () => {
+  const { app, control, log, redisUrl, session } = await startTestApp({ workers: false });
+  const company = await control.addCompany({ name: 'Lost', plan: 'starter', contacts: 5, conversations: 5 });
+  const browser = session();
+  const id = await install(browser, company);
+  const connection = createRedis(redisUrl, 'worker', log.logger);
+  const options = { connection, autorun: false, stalledInterval: 20, maxStalledCount: 1_000 };
+  const elsewhere = new Worker(QUEUE.sync, null, options);
+  const observer = new Worker(QUEUE.sync, null, options);
+  const takeAndLose = async () => {
+    const job = await elsewhere.getNextJob('token');
+    await connection.del(`bull:${QUEUE.sync}:${job?.id}:lock`);
+  };
+  await observer.startStalledCheckTimer();
+  for (let loss = 1; loss <= 6; loss++) {
+    const noticed = once(observer, 'stalled');
+    await takeAndLose();
+    await noticed;
+  }
+  await observer.close();
+  await takeAndLose();
+  const workers = app.startWorkers();
+  await waitForStatus(browser, id, isSynced);
+  await Promise.all([workers.close(), elsewhere.close()]);
+  connection.disconnect();
+  expect(log.lines.filter(({ msg }) => msg === 'a job failed')).toEqual([]);
 });
