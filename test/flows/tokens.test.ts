@@ -1,9 +1,11 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { rotateTokens } from '../../jobs/rotate-tokens.ts';
 import { ServiceClock } from '../../src/client/service-clock.ts';
 import { ServiceTime } from '../../src/client/service-time.ts';
+import { takePort } from '../../src/web/listen.ts';
 import { consent, install, isSynced, readStatus, waitForStatus } from '../support/install.ts';
 import { startTestApp } from '../support/test-app.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const HOUR_MS = 60 * 60_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -124,4 +126,20 @@ test('a clock that knows nothing yet learns from any answer', async () => {
   const clock = new ServiceClock();
   await new ServiceTime(clock, sandbox.authUrl).refresh();
   expect(Math.abs(clock.now() - Date.UTC(2031, 0, 1))).toBeLessThan(2_000);
+});
+
+test('a web process that asks the service for nothing keeps its clock by the service’s', async () => {
+  const { join, control } = await startTestApp({ workers: false });
+  const app = await join();
+  const port = await takePort({ host: '127.0.0.1', port: 0, variable: 'PORT' });
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  try {
+    await app.startWeb(port);
+    await control.clock({ set: Date.UTC(2031, 0, 1), frozen: true });
+    vi.advanceTimersByTime(60_000);
+    await waitFor(() => Math.abs(app.clock.now() - Date.UTC(2031, 0, 1)) < 2_000);
+  } finally {
+    vi.useRealTimers();
+    await port.close();
+  }
 });
