@@ -58,6 +58,18 @@ it('logs an outage once, comes back by itself, and says so', async () => {
   await again.cut();
 });
 
+it.each(['general', 'worker'] as const)(
+  'tries again within a second, however long Redis was away, where it is for %s use',
+  (role) => {
+    const redis = createRedis(url, role, testLogger().logger);
+    const { retryStrategy } = redis.options;
+    redis.disconnect();
+    const pauses = [1, 20, 1_000, 100_000].map((attempt) => Number(retryStrategy?.(attempt)));
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(1_000);
+    expect(Math.min(...pauses)).toBeGreaterThan(0);
+  },
+);
+
 it('fails within seconds where somebody waits, and waits where a worker does', async () => {
   const gate = await openGate();
   await gate.cut();
