@@ -3,7 +3,9 @@ import { Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { QUEUE } from '../../jobs/queues.ts';
+import { countWorkers } from '../../src/runtime/living-workers.ts';
 import { createRedis } from '../../src/runtime/redis.ts';
+import { dirBeside } from '../../src/store/existing-file.ts';
 import { readBudgetState } from '../support/budget-state.ts';
 import { install, isSynced, readStatus, waitForStatus } from '../support/install.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
@@ -14,9 +16,13 @@ import { waitFor } from '../support/wait-for.ts';
 const LATENCY_MS = 300;
 
 const testApp = await startTestApp({ workers: false, sandbox: { latencyMs: LATENCY_MS } });
+const seen = () => countWorkers(dirBeside(testApp.config.databaseUrl, 'workers'));
 const worker = async () => {
+  const before = seen() ?? 0;
   const process = spawnEntry('src/worker.ts', testApp.env);
   await process.waitForOutput(/the workers run/);
+  // It says so a moment before it is seen: one that is killed in between, nobody takes for dead.
+  await waitFor(() => seen() === before + 1);
   return process;
 };
 
