@@ -78,21 +78,31 @@ export class PageStore {
     this.#inDoubt = new InDoubtStore(db);
   }
 
-  /** Compares a page with the copy, by hashes of the documents, without writing. */
+  /**
+   * Compares a page with the copy, by hashes of the documents, without writing. What differs is told as new where the own
+   * logic has not taken the record as such before.
+   */
   async compare(
-    { instance_id, resource }: Pick<Run, 'instance_id' | 'resource'>,
+    { instance_id: instanceId, resource }: Pick<Run, 'instance_id' | 'resource'>,
     page: PageTexts,
   ): Promise<PageChanges> {
     const { items, unusable } = readItems(page);
     const ids = JSON.stringify([...items.keys()]);
-    const { rows, doubts } = await this.#db.atOnce(() => ({
-      rows: this.#statements.known.all(instance_id, resource, ids),
-      doubts: this.#inDoubt.findNow(instance_id, resource),
-    }));
+    const { rows, doubts, untaken } = await this.#db.atOnce(() => {
+      const rows = this.#statements.known.all(instanceId, resource, ids);
+      const doubts = this.#inDoubt.findNow(instanceId, resource);
+      const told = rows.filter(({ id, hash }) => hash !== items.get(id)?.hash || doubts.has(id));
+      const seqs = told.map(({ seq }) => seq);
+      return { rows, doubts, untaken: this.#parked.untakenNow({ instanceId, resource }, seqs) };
+    });
     const known = new Map(rows.map((row) => [row.id, row]));
     const changes = noChanges(page, unusable);
     for (const { seq } of rows) changes.writes.seen.push(seq);
-    for (const item of items.values()) note(changes, item, known.get(item.id), doubts.get(item.id));
+    for (const item of items.values()) {
+      const row = known.get(item.id);
+      const isUntaken = row !== undefined && untaken.has(row.seq);
+      note(changes, item, row, isUntaken ? false : doubts.get(item.id));
+    }
     changes.created.sort((one, other) => one - other);
     changes.changed.sort((one, other) => one - other);
     return changes;

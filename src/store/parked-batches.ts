@@ -5,6 +5,8 @@ import { LIST_OF, type RunClaim, type RunKey } from './runs.ts';
 /** So many batches of a list wait at the most: behind them its pages wait. */
 const MOST_PARKED = 1_000;
 
+const NONE: ReadonlySet<number> = new Set();
+
 /** The records of a batch, by `seq`. */
 export interface BatchSeqs {
   created: number[];
@@ -52,7 +54,8 @@ export interface ParkedBatch extends Parking {
 /**
  * The table of batches that the own logic did not take. It holds no documents, only which records: when a batch is tried
  * again, each of them comes as it is in the copy then, so that nothing older follows on something newer. A record that
- * was deleted since, or is back, is left out: that is told by a batch of its own.
+ * was deleted since, or is back, is left out: that is told by a batch of its own. And what was parked as changed is told
+ * as new when the own logic may have it no more.
  */
 export class ParkedStore {
   readonly #db: Database;
@@ -95,7 +98,7 @@ export class ParkedStore {
     const { due, shorten, split } = this.#statements;
     const found = await this.#db.atOnce(() => {
       const row = due.get(claim.instanceId, claim.resource, triedBefore);
-      return row && { ...row, ...this.#read(JSON.parse(row.seqs)) };
+      return row && { ...row, ...this.#read(this.#asToldNow(claim, JSON.parse(row.seqs))) };
     });
     if (found === undefined) return undefined;
     const { place, tries, error, tried_at, texts, told, left } = found;
@@ -109,6 +112,27 @@ export class ParkedStore {
       if (!isOurs) return undefined;
     }
     return { place, tries, error, tried_at, seqs: told, ...texts };
+  }
+
+  /**
+   * Of these records of the copy, those that the own logic may not have: it has not taken them as new, and they are parked
+   * as such; or nobody knows whether it has, or whether it was told that they are gone. Within {@link Database.atOnce}.
+   */
+  untakenNow({ instanceId, resource }: RunKey, seqs: readonly number[]): ReadonlySet<number> {
+    if (seqs.length === 0) return NONE;
+    const rows = this.#statements.untaken.all({ instanceId, resource, seqs: JSON.stringify(seqs) });
+    return new Set(rows.map(({ seq }) => seq));
+  }
+
+  /** One that was deleted and came back since may be in another batch as new. */
+  #asToldNow(key: RunKey, { created, changed, deleted }: BatchSeqs): BatchSeqs {
+    const untaken = this.untakenNow(key, changed);
+    if (untaken.size === 0) return { created, changed, deleted };
+    return {
+      created: [...created, ...changed.filter((seq) => untaken.has(seq))],
+      changed: changed.filter((seq) => !untaken.has(seq)),
+      deleted,
+    };
   }
 
   /** The texts of the first of these records, up to a portion, and which come with it and which are left. */
@@ -193,6 +217,7 @@ function countOf({ created, changed, deleted }: BatchSeqs): number {
 function prepare(db: Database) {
   const ours = `place = :place and exists (
     select 1 from runs where instance_id = :instanceId and resource = :resource and fence = :fence)`;
+  const list = '(select list from runs where instance_id = :instanceId and resource = :resource)';
   const notBefore = (moment: string) =>
     `max(${moment}, coalesce((select started_at from runs where runs.list = parked_batches.list), 0))`;
   return {
@@ -211,6 +236,13 @@ function prepare(db: Database) {
     gone: db.prepare<[seq: number], { document: string }>(
       'select document from records where seq = ? and deleted_at is not null',
     ),
+    untaken: db.prepare<[RunKey & { seqs: string }], { seq: number }>(`
+      select parked.value as seq from parked_batches, json_each(parked_batches.seqs, '$.created') as parked
+      where parked_batches.list = ${list} and parked.value in (select value from json_each(:seqs))
+      union
+      select records.seq from in_doubt join records on records.list = in_doubt.list and records.id = in_doubt.id
+      where in_doubt.list = ${list} and in_doubt.is_known = 0
+        and records.seq in (select value from json_each(:seqs))`),
     shorten: db.prepare<[Record<string, string | number>]>(
       `update parked_batches set seqs = :seqs, count = :count where ${ours}`,
     ),

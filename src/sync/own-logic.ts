@@ -10,7 +10,10 @@ export interface RecordBatch {
   companyId: string | null;
   /** The resource's name in `resources.ts`. */
   resource: string;
-  /** Seen for the first time, or again after a deletion; or told as one of these before, and not stored then. */
+  /**
+   * Seen for the first time, or again after a deletion; or told as one of these before, and not stored then; or not taken
+   * then, whether it has changed since or not.
+   */
   created: readonly ServiceDocument[];
   /** Different from the copy; or told as that before, and not stored then. */
   changed: readonly ServiceDocument[];

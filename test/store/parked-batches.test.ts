@@ -63,6 +63,34 @@ test('records are told as they are by then; what another batch has told is left 
   });
 });
 
+test('a record that is parked as new is new for a page that changes it, too, until it is taken', async () => {
+  const { claim, run } = await store.claimRun();
+  await park(claim, ['{"id":"a","n":1}']);
+  const compare = async (n: number) => {
+    const { created, changed } = await pages.compare(run, pageOf([`{"id":"a","n":${n}}`]));
+    return { created, changed };
+  };
+  expect(await compare(1)).toEqual({ created: [], changed: [] });
+  expect(await compare(2)).toEqual({ created: [0], changed: [] });
+  expect(await parked.take(claim, (await due(claim))?.place ?? 0)).toBe(true);
+  expect(await compare(2)).toEqual({ created: [], changed: [0] });
+});
+
+test('what is parked as changed is told as new when it was gone since, and is parked as new or in doubt', async () => {
+  const { claim } = await store.claimRun();
+  const ids = ['back', 'in doubt', 'as it was'];
+  const version = (n: number) => ids.map((id) => JSON.stringify({ id, n }));
+  await store.write(claim, version(1), { next: NEXT });
+  await park(claim, version(2), NOW);
+  await store.remove(claim, ['back'], NOW);
+  await park(claim, version(3).slice(0, 1), NOW + 1);
+  await store.inDoubt.note(claim, { comeOrGone: ['in doubt'], changed: ['as it was'] });
+  expect(await due(claim)).toMatchObject({
+    created: ['{"id":"back","n":3}', '{"id":"in doubt","n":2}'],
+    changed: ['{"id":"as it was","n":2}'],
+  });
+});
+
 test('each run has each batch once, those first that were tried longest ago; whoever hurries has all at once', async () => {
   const { claim } = await store.claimRun();
   await park(claim, ['{"id":"a"}'], NOW);

@@ -14,6 +14,7 @@ import { testLogger } from '../support/test-logger.ts';
 const store = await openTestStore();
 const context = { logger: testLogger().logger, signal: new AbortController().signal } as SliceContext;
 const PAGE = 3;
+const MOST_TRIES = 5;
 
 /**
  * What comes between the own logic's work and the store. `dies` is what it is for the store when a process is killed;
@@ -37,8 +38,11 @@ class Death extends Error {
 }
 
 type Id = string | number;
-/** `slice` works on the run for so many pages at the most; the trouble comes with its first batch. */
-type Step = { put: Id } | { drop: Id } | { slice: number; trouble: Trouble };
+/**
+ * `slice` works on the run for so many pages at the most; the trouble comes with its first batch. `refuse` has the own
+ * logic take no batch with this record, or take it again: while there is one, each slice is so many that a batch is parked.
+ */
+type Step = { put: Id } | { drop: Id } | { refuse: Id } | { slice: number; trouble: Trouble };
 
 const textOf = (id: Id, version: number) => JSON.stringify({ id, version });
 
@@ -48,6 +52,7 @@ async function newWorld() {
   const service = new Map<Id, number>();
   const known = new Map<unknown, string>();
   const unknownChanges: unknown[] = [];
+  const refused = new Set<unknown>();
   let trouble: Trouble = 'none';
   let clock = NOW;
   let other: { holdsBack?: () => Promise<void>; letGo(): Promise<void> } | undefined;
@@ -63,6 +68,8 @@ async function newWorld() {
     none: async () => undefined,
   };
   const ownLogic: OwnLogic = async ({ created, changed, deleted }) => {
+    if ([...created, ...changed, ...deleted].some(({ id }) => refused.has(id)))
+      throw new Error('Not this one.');
     const comes = trouble;
     trouble = 'none';
     const holdsBack = other?.holdsBack;
@@ -146,16 +153,20 @@ async function newWorld() {
     async step(step: Step) {
       if ('put' in step) service.set(step.put, (service.get(step.put) ?? 0) + 1);
       else if ('drop' in step) service.delete(step.drop);
+      else if ('refuse' in step) refused.delete(step.refuse) || refused.add(step.refuse);
       else {
         trouble = step.trouble;
-        await slice(step.slice);
-        await other?.letGo();
-        other = undefined;
+        for (let tries = refused.size > 0 ? MOST_TRIES : 1; tries > 0; tries--) {
+          await slice(step.slice);
+          await other?.letGo();
+          other = undefined;
+        }
         trouble = 'none';
       }
     },
     /** Until a whole run has gone well, from its first page on. */
     async calmDown() {
+      refused.clear();
       for (let runs = 0; runs < 3; ) {
         await slice(100);
         if ((await store.runs.find(key))?.state === 'idle') runs++;
@@ -174,18 +185,31 @@ const ids: Id[] = [1, '1', '#1', 'a', 'b', 'c', 'd'];
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ put: fc.constantFrom(...ids) }),
   fc.record({ drop: fc.constantFrom(...ids) }),
+  fc.record({ refuse: fc.constantFrom(...ids) }),
   fc.record({ slice: fc.integer({ min: 1, max: 4 }), trouble: fc.constantFrom(...TROUBLES) }),
 );
+const calm = { slice: 100, trouble: 'none' } as const;
+const put = (...some: Id[]) => some.map((id) => ({ put: id }));
+const refuse = (...some: Id[]) => some.map((id) => ({ refuse: id }));
+/** Parked as new, and changed since; parked as changed, gone since, and parked as new. */
+const parked: [Step[]][] = [
+  [[...put('a', 'b'), ...refuse('a'), calm, ...put('b'), calm]],
+  [
+    [
+      ...[...put('a', 'b'), calm, ...put('a', 'b'), ...refuse('a'), calm],
+      ...[{ drop: 'b' }, calm, ...refuse('b'), ...put('b'), calm, ...refuse('a', 'b'), calm],
+    ],
+  ],
+];
 /** A new record, a changed one and one that is gone, each told in trouble; by then it is otherwise. */
 const examples = TROUBLES.flatMap((trouble): [Step[]][] => {
   const troubled = { slice: 100, trouble };
-  const calm = { slice: 100, trouble: 'none' } as const;
   return [
     [[{ put: 'b' }, troubled, { drop: 'b' }]],
     [[{ put: 'b' }, calm, { put: 'b' }, troubled, { drop: 'b' }]],
     [[{ put: 'b' }, calm, { drop: 'b' }, troubled, { put: 'b' }]],
   ];
-});
+}).concat(parked);
 
 test('whatever comes between its work and the store, and whatever the list does meanwhile, the own logic ends with what the service has', {
   timeout: 120_000,
