@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { REQUEST_TIMEOUT_MS } from '../../../src/client/http.ts';
-import { RESET } from './rate.ts';
+import { RESET, rate } from './rate.ts';
 import { virtualBudget } from './virtual-budget.ts';
 
 const WINDOW_MS = 60_000;
@@ -23,6 +23,18 @@ async function requestsInAWindow(
     atMs++;
   }
   return granted;
+}
+
+/** What a service says that counts our requests in windows of a length, of which the first is named so. */
+function fallingRest(limit: number, lengthMs: number, firstReset = RESET) {
+  let [window, used] = [0, 0];
+  return (_: number, atMs: number) => {
+    const now = Math.floor(atMs / lengthMs);
+    used = now === window ? used + 1 : 1;
+    window = now;
+    const [endsInMs, resetMs] = [lengthMs - (atMs % lengthMs), firstReset + now * lengthMs];
+    return { answer: { rate: rate(limit - used, { limit, endsInMs, resetMs }) } };
+  };
 }
 
 describe('whatever windows the service names', () => {
@@ -165,15 +177,18 @@ describe('whatever windows the service names', () => {
   });
 
   it('short ones whose rest falls: the limit in each', async () => {
-    const budget = virtualBudget();
-    let [window, used] = [0, 0];
-    const granted = await requestsInAWindow(budget, (_, atMs) => {
-      const now = Math.floor(atMs / 10_000);
-      used = now === window ? used + 1 : 1;
-      window = now;
-      return budget.answer(120 - used, 10_000 - (atMs % 10_000), RESET + now * 10_000);
-    });
+    const granted = await requestsInAWindow(virtualBudget(), fallingRest(120, 10_000));
     expect(granted).toBeGreaterThan(600);
+  });
+
+  it('short ones whose rest falls after it did not: the limit in each, when that has shown for a while', async () => {
+    const budget = virtualBudget();
+    const still = (_: number, atMs: number) => ({
+      answer: { rate: rate(44, { limit: 45, endsInMs: WINDOW_MS - atMs }) },
+    });
+    expect(await requestsInAWindow(budget, still)).toBeLessThanOrEqual(45);
+    const granted = await requestsInAWindow(budget, fallingRest(45, 10_000, RESET + 2 * WINDOW_MS));
+    expect(granted).toBeGreaterThan(150);
   });
 
   it('the next one counts from nothing, although it came two seconds before the end that was told', async () => {
