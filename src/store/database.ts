@@ -247,7 +247,7 @@ export interface OpenOptions {
  * may take the last pages, records and cursor together, and they are read again; what must not be lost (a refresh
  * token that the service has replaced) is written by {@link Database.durably}. A transaction that reads first and
  * writes later fails at once when another process wrote in between, whatever the busy timeout: so every transaction
- * here begins with a write.
+ * here begins with a write. What is deleted or replaced is overwritten in the file (`secure_delete`).
  *
  * @throws when the file cannot be opened or migrated
  */
@@ -292,6 +292,7 @@ async function connect(path: string, checkpointPages: number, keepsThreadMs: num
     sqlite.pragma('synchronous = NORMAL');
     sqlite.pragma(`wal_autocheckpoint = ${checkpointPages}`);
     sqlite.pragma('foreign_keys = ON');
+    sqlite.pragma('secure_delete = ON');
     return new Database(sqlite, new OwnFile(path), keepsThreadMs);
   } catch (error) {
     throw explainTrouble(error);

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-type Section = 'Back up' | 'Restore';
+type Section = 'Back up' | 'Restore' | 'Delete for good';
 
 /** The files that stand in the place of the page's own. */
 interface Files {
@@ -14,7 +14,8 @@ interface Files {
 }
 
 /**
- * What the operations page says how to back up a database or to restore it, word for word, but for the files.
+ * What the operations page says how to back up a database, to restore it, or to free it of what was deleted, word for
+ * word, but for the files.
  *
  * @returns the arguments of `sh`, which is to run in the directory of the app
  */
@@ -23,7 +24,8 @@ export function documented(section: Section, { database, backup }: Files) {
   const text = new RegExp(`^## ${section}\n([\\s\\S]*?)^## `, 'm').exec(page)?.[1] ?? '';
   const command = /```sh\n([\s\S]*?)\n *```/.exec(text)?.[1] ?? '';
   const here = command.replace('/var/lib/partner-app/app.db', '"$1"').replace(/\bbackup\.db\b/, '"$2"');
-  if (!/"\$1".*"\$2"/.test(here)) throw new Error(`The page does not say how: ${command}`);
+  const files = section === 'Delete for good' ? /"\$1"/ : /"\$1".*"\$2"/;
+  if (!files.test(here)) throw new Error(`The page does not say how: ${command}`);
   return { args: ['-c', here, 'sh', database, backup], cwd: ROOT };
 }
 
