@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import { LONGEST_RETRY_AFTER_MS } from '../src/client/retry-timing.ts';
 import type { Logger } from '../src/runtime/logging.ts';
 import type { RunKey, UnfinishedRun } from '../src/store/runs.ts';
+import { forBullmq } from './bullmq-redis.ts';
 
 /** The queues by their names in Redis. */
 export const QUEUE = { sync: 'sync', upkeep: 'upkeep' } as const;
@@ -51,8 +52,10 @@ const TOLD_EVERY_MS = 1_000;
 /** Jobs that are brought forward at a time. */
 const PORTION = 500;
 
-/** @param connection fails fast, so that a button does not hang while Redis is away */
-export function createQueues(connection: Redis, logger: Logger): Queues {
+/** @param redis fails fast, so that a button does not hang while Redis is away */
+export function createQueues(redis: Redis, logger: Logger): Queues {
+  const closing = new AbortController();
+  const connection = forBullmq(redis, closing.signal);
   const sync = new Queue<SyncJobData>(QUEUE.sync, { connection, defaultJobOptions: FORGOTTEN });
   const upkeep = new Queue(QUEUE.upkeep, { connection, defaultJobOptions: FORGOTTEN });
   for (const queue of [sync, upkeep]) queue.on('error', connectionTrouble(logger, queue.name));
@@ -70,7 +73,7 @@ export function createQueues(connection: Redis, logger: Logger): Queues {
       );
       if (options.hurry) await Promise.all(runs.map((run) => hurry(sync, run)));
     },
-    bringForward: (moment) => bringForward(sync, connection, moment),
+    bringForward: (moment) => bringForward(sync, redis, moment),
     async syncCounts() {
       // Those that have given way have a priority, see give-way.ts, and wait in a place of their own.
       const counts = await sync.getJobCounts('waiting', 'prioritized', 'active', 'delayed');
@@ -82,6 +85,7 @@ export function createQueues(connection: Redis, logger: Logger): Queues {
         [sync, upkeep].map(async (queue) => ({ name: queue.name, counts: await queue.getJobCounts() })),
       ),
     async close() {
+      closing.abort();
       await Promise.all([sync.close(), upkeep.close()]);
     },
   };
