@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { LONGEST_RETRY_AFTER_MS } from '../src/client/retry-timing.ts';
 import type { Logger } from '../src/runtime/logging.ts';
 import type { RunKey, UnfinishedRun } from '../src/store/runs.ts';
-import { forBullmq } from './bullmq-redis.ts';
+import { forBullmq, isForbidden } from './bullmq-redis.ts';
 
 /** The queues by their names in Redis. */
 export const QUEUE = { sync: 'sync', upkeep: 'upkeep' } as const;
@@ -93,16 +93,28 @@ export function createQueues(redis: Redis, logger: Logger): Queues {
 
 /**
  * Listens to the errors of a queue or a worker. They come with every try to connect again, and with everything that a
- * Redis refuses; that it is away, the connection itself has said once.
+ * Redis refuses; that it is away, the connection itself has said once. What it forbids is told once a process.
  */
 export function connectionTrouble(logger: Logger, queue: string): (error: Error) => void {
   let toldAt = Number.NEGATIVE_INFINITY;
+  const forbidden = new Set<string>();
   return (error) => {
+    if (isForbidden(error)) {
+      if (forbidden.has(error.message) || isToldByItself(error)) return;
+      forbidden.add(error.message);
+      logger.error({ queue, err: error }, 'Redis forbids what the queue needs');
+      return;
+    }
     const now = performance.now();
     if (now - toldAt < TOLD_EVERY_MS) return;
     toldAt = now;
     logger.debug({ queue, err: error }, 'the queue has trouble with Redis');
   };
+}
+
+/** A connection on which jobs are waited for sees itself when that is forbidden, and when no more: worker-connections.ts. */
+function isToldByItself(error: Error & { command?: { name: string } }): boolean {
+  return error.command?.name === 'bzpopmin';
 }
 
 /** One job a run at the most: adding it again while it is there changes nothing. */

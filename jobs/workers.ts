@@ -1,5 +1,4 @@
 import { Worker } from 'bullmq';
-import type { Redis } from 'ioredis';
 import type { AnswerMemory } from '../src/client/answer-memory.ts';
 import type { ServiceTime } from '../src/client/service-time.ts';
 import type { Logger } from '../src/runtime/logging.ts';
@@ -18,6 +17,7 @@ import { rotateTokens } from './rotate-tokens.ts';
 import { keepSchedules, UPKEEP } from './schedules.ts';
 import { syncRun } from './sync-run.ts';
 import { type TakeOverParts, takeOverFromDead } from './take-over.ts';
+import { type Connect, WorkerConnections } from './worker-connections.ts';
 
 /**
  * Runs that one process holds at the same time. Most of them wait: for the network, their turn at the gate, own logic.
@@ -32,8 +32,7 @@ const RECOVERY = { lockDuration: 4_000, stalledInterval: 2_000, maxStalledCount:
 
 /** What the workers of a process work with. */
 export interface WorkerParts {
-  /** Opens a connection for blocking commands. */
-  connect(): Redis;
+  connect: Connect;
   queues: Queues;
   sync: SyncParts;
   schedule: ScheduleParts;
@@ -49,6 +48,8 @@ export interface WorkerParts {
 
 /** The workers of one process, running. */
 export interface Workers {
+  /** What is looked at for readiness, by name: each rejects with what is wrong. */
+  checks: { jobs(): Promise<void> };
   /**
    * Ends them: requests under way are broken off, and every run stands where another worker takes it up.
    *
@@ -63,7 +64,7 @@ export function startWorkers(parts: WorkerParts): Workers {
   const { queues, logger } = parts;
   // Before there are jobs that somebody might have to take over.
   const endTakeOver = takeOverFromDead(parts.takeOver, queues.sync, logger);
-  const connection = parts.connect();
+  const connections = new WorkerConnections(parts.connect, logger);
   const stopping = new AbortController();
   const turns = new WriteTurns();
   const gate = new PageGate(turns, parts.memory);
@@ -79,7 +80,12 @@ export function startWorkers(parts: WorkerParts): Workers {
       running++;
       await syncRun(parts.sync, job, token, context).finally(() => running--);
     },
-    { connection, concurrency: RUNS_AT_ONCE, name: parts.takeOver.processes.id, ...RECOVERY },
+    {
+      connection: connections.of(QUEUE.sync),
+      concurrency: RUNS_AT_ONCE,
+      name: parts.takeOver.processes.id,
+      ...RECOVERY,
+    },
   );
   const upkeep = new Worker(
     QUEUE.upkeep,
@@ -94,7 +100,7 @@ export function startWorkers(parts: WorkerParts): Workers {
         );
       }
     },
-    { connection, concurrency: 2, ...RECOVERY },
+    { connection: connections.of(QUEUE.upkeep), concurrency: 2, ...RECOVERY },
   );
   for (const worker of [sync, upkeep]) {
     worker.on('failed', (job, error) => logger.error({ job: job?.id, err: error }, 'a job failed'));
@@ -111,6 +117,7 @@ export function startWorkers(parts: WorkerParts): Workers {
   const endSchedules = keepSchedules(queues, logger, parts.schedule.intervalMs);
   const endIndex = keepIndex({ ...parts.index, logger });
   return {
+    checks: { jobs: async () => connections.check() },
     async close({ hasCrashed } = { hasCrashed: false }) {
       endSchedules();
       endWatch();
@@ -118,7 +125,7 @@ export function startWorkers(parts: WorkerParts): Workers {
       for (const end of endPauses) end();
       await Promise.all([sync.close(), upkeep.close(), endIndex()]);
       await endTakeOver();
-      connection.disconnect();
+      connections.close();
     },
   };
 }

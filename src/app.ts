@@ -53,9 +53,6 @@ import type { TakenPort } from './web/listen.ts';
 /** How often the web app sees to it that it knows the service's time, in milliseconds. */
 const TIME_EVERY_MS = 30_000;
 
-/** How long a readiness check may take, in milliseconds. */
-const READINESS_LIMIT_MS = 2_000;
-
 /** The app of one process: who gets what. */
 export interface App {
   tokens: Tokens;
@@ -202,8 +199,9 @@ export async function createApp(
   });
   const time = new ServiceTime(clock, config.service.authUrl);
 
+  let workers: Workers | undefined;
   const health = {
-    readiness: () => checkReadiness({ database: () => db.check(), redis: isRedisWell }, READINESS_LIMIT_MS),
+    readiness: () => checkReadiness({ database: () => db.check(), redis: isRedisWell, ...workers?.checks }),
     metrics: async () => ({
       contentType: metrics.registry.contentType,
       body: await metrics.registry.metrics(),
@@ -249,9 +247,9 @@ export async function createApp(
       const { createHealthApp } = await import('./web/health-app.ts');
       at.serve((shutdown) => createHealthApp({ ...health, shutdown }));
     },
-    startWorkers: () =>
-      startWorkers({
-        connect: () => createRedis(redisUrl, 'worker', logger),
+    startWorkers() {
+      workers = startWorkers({
+        connect: (log, name) => createRedis(redisUrl, 'worker', log, name),
         queues,
         sync,
         onFirstTurn: ({ waitMs }) => metrics.jobWaitSeconds.observe(waitMs / 1_000),
@@ -272,7 +270,9 @@ export async function createApp(
         time,
         memory,
         logger,
-      }),
+      });
+      return workers;
+    },
     enterRedis: () => sharedRedis.enter(),
     onNewerSchema(listener) {
       endWatches.push(db.watchSchema(listener));

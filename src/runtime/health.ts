@@ -3,6 +3,9 @@ import { hideSecrets, shownPart } from './logging/hide-secrets.ts';
 /** How much is told of what is wrong, in UTF-16 units. */
 const LONGEST_REASON = 1_000;
 
+/** How long a check may take, in milliseconds. */
+const CHECK_LIMIT_MS = 2_000;
+
 /** Whether the process can do its work, and what stands in its way. */
 export interface Readiness {
   ok: boolean;
@@ -18,7 +21,7 @@ export interface Readiness {
  */
 export async function checkReadiness(
   checks: Record<string, () => Promise<unknown>>,
-  timeoutMs: number,
+  timeoutMs = CHECK_LIMIT_MS,
 ): Promise<Readiness> {
   const entries = await Promise.all(
     Object.entries(checks).map(async ([name, check]) => [name, await outcomeOf(check, timeoutMs)] as const),

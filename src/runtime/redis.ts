@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Redis } from 'ioredis';
+import { Redis, type RedisOptions } from 'ioredis';
 import { tellEviction } from './eviction.ts';
 import type { Logger } from './logging.ts';
 
@@ -47,10 +47,17 @@ const CHECK_LIMIT_MS = 1_500;
  * for it is told when it is refused then, too.
  *
  * @param url redis:// or rediss://
+ * @param options.connectionName by which Redis lists it
  * @returns the connection, connecting; close it with `quit()` or `disconnect()`
  */
-export function createRedis(url: string, role: RedisRole, logger: Logger): Redis {
+export function createRedis(
+  url: string,
+  role: RedisRole,
+  logger: Logger,
+  options: Pick<RedisOptions, 'connectionName'> = {},
+): Redis {
   const redis = new Redis(url, {
+    ...options,
     ...ROLE_OPTIONS[role],
     connectTimeout: CONNECT_TIMEOUT_MS,
     disconnectTimeout: DISCONNECT_TIMEOUT_MS,
@@ -102,8 +109,8 @@ export function createRedis(url: string, role: RedisRole, logger: Logger): Redis
 
 /**
  * After a failover the connection may still lead to the server that was the first before: a command that is refused
- * there is worth a new connection, but one alone, as there may be no other server. BullMQ opens further connections with
- * the same options, so it is the command that is remembered; its arguments are the same when it is sent again.
+ * there is worth a new connection, but one alone, as there may be no other server. So the command is remembered: its
+ * arguments are the same when it is sent again.
  *
  * @returns a function that says whether this is the first refusal of its command
  */

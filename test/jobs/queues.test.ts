@@ -142,3 +142,18 @@ test('of the errors of a queue, one a second is told', () => {
   }
   expect(lines.map(({ err }) => (err as Error).message)).toEqual(['OOM 0', 'OOM 10', 'OOM 20']);
 });
+
+test('what Redis forbids to a queue is told once each, as an error and in its words', () => {
+  const { logger: told, lines } = testLogger();
+  const onError = connectionTrouble(told, 'sync');
+  const direct = "NOPERM this user has no permissions to run the 'evalsha' command";
+  const inScript =
+    "ERR The user executing the script can't run this command or subcommand script: f0, on @user_script:1.";
+  for (const message of [direct, direct, inScript, direct, inScript]) onError(new Error(message));
+  // The connection on which jobs are waited for tells that by itself, as it sees when it is over.
+  const waiting = new Error("NOPERM this user has no permissions to run the 'bzpopmin' command");
+  onError(Object.assign(waiting, { command: { name: 'bzpopmin', args: [] } }));
+  expect(lines.map(({ level, queue, msg, err }) => [level, queue, msg, (err as Error).message])).toEqual(
+    [direct, inScript].map((message) => ['error', 'sync', 'Redis forbids what the queue needs', message]),
+  );
+});

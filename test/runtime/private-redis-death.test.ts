@@ -17,7 +17,7 @@ test('web and worker outlive their private Redis, and end it when they end toget
   await worker.waitForOutput(/the workers run/, 60_000);
   const redisPid = (): number => JSON.parse(readFileSync(join(cwd, '.data/redis/address.json'), 'utf8')).pid;
 
-  /** It says so for each of its two kinds of connection, and each time. */
+  /** It says so for each of its four connections, and each time. */
   const workerIsBack = (times: number) =>
     waitFor(() => (worker.output().match(/Redis is reachable again/g)?.length ?? 0) >= times, {
       timeoutMs: 30_000,
@@ -27,7 +27,7 @@ test('web and worker outlive their private Redis, and end it when they end toget
   process.kill(first, 'SIGKILL');
   const machine = createHttpSession(`http://127.0.0.1:${port}`);
   await web.waitForOutput(/Redis is reachable again/, 30_000);
-  await workerIsBack(2);
+  await workerIsBack(4);
   await waitFor(async () => (await machine.get('/readyz')).status === 200);
   const second = redisPid();
   expect(second).not.toBe(first);
@@ -45,7 +45,7 @@ test('web and worker outlive their private Redis, and end it when they end toget
   await waitFor(async () => (await machine.get('/readyz')).status === 200, { timeoutMs: 30_000 });
 
   // A worker ends in order only when it has its Redis.
-  await workerIsBack(4);
+  await workerIsBack(8);
   const third = redisPid();
   expect(await Promise.all([web.stop('SIGINT'), worker.stop('SIGINT')])).toEqual([
     { code: 0, signal: null },

@@ -1,0 +1,112 @@
+import type { Redis, RedisOptions } from 'ioredis';
+import type { Logger } from '../src/runtime/logging.ts';
+import { forBullmq, isForbidden } from './bullmq-redis.ts';
+
+/** After so long, in milliseconds, a connection that cannot be used is told: Redis may just have been restarted. */
+const PATIENCE_MS = 5_000;
+
+/** Opens a connection for blocking commands, which tells the logger when it cannot be used, and when it can be again. */
+export type Connect = (logger: Logger, options?: Pick<RedisOptions, 'connectionName'>) => Redis;
+
+/**
+ * The connections by which the workers of a process get their jobs: one that they share, and one each, on which BullMQ
+ * waits for the next job. Where a single one of them is refused, or may not do what it is for, no job of its queue is
+ * worked on, though all other commands go well: so each of them is watched.
+ */
+export class WorkerConnections {
+  readonly #connect: Connect;
+  readonly #logger: Logger;
+  readonly #shared: Redis;
+  readonly #closing = new AbortController();
+  #watched: Watched[] = [];
+
+  constructor(connect: Connect, logger: Logger) {
+    this.#connect = connect;
+    this.#logger = logger;
+    this.#shared = connect(logger);
+    this.#watched.push(new Watched(this.#shared, 'that all workers share'));
+  }
+
+  /** What a worker of the queue is given; what BullMQ opens besides, it closes itself. */
+  of(queue: string): Redis {
+    const logger = this.#logger.child({ queue });
+    const { signal } = this.#closing;
+    return forBullmq(this.#shared, signal, {
+      duplicate: (options) => {
+        const redis = this.#connect(logger, options);
+        const watched = new Watched(redis, `on which jobs of the queue “${queue}” are waited for`);
+        this.#watched.push(watched);
+        return forBullmq(redis, signal, { bzpopmin: waitingOn(redis, watched, logger) });
+      },
+    });
+  }
+
+  /** @throws Error that names the connections which have not been usable for some seconds, and says why */
+  check(): void {
+    const troubles = this.#watched.flatMap((watched) => watched.trouble() ?? []);
+    if (troubles.length > 0) throw new Error(troubles.join(' '));
+  }
+
+  close(): void {
+    this.#closing.abort();
+    this.#watched = [];
+    this.#shared.disconnect();
+  }
+}
+
+/** The command that waits for the next job; that Redis forbids it is told once, and that it does not any more. */
+function waitingOn(redis: Redis, watched: Watched, logger: Logger) {
+  let isToldForbidden = false;
+  return async (key: string, seconds: number) => {
+    try {
+      const found = await redis.bzpopmin(key, seconds);
+      watched.works();
+      if (isToldForbidden) logger.info('Redis lets the worker wait for jobs again');
+      isToldForbidden = false;
+      return found;
+    } catch (error) {
+      if (error instanceof Error && isForbidden(error)) {
+        watched.fails(error);
+        if (!isToldForbidden) logger.error({ err: error }, 'Redis forbids what the queue needs');
+        isToldForbidden = true;
+      }
+      throw error;
+    }
+  };
+}
+
+/** One connection, and since when it cannot be used. */
+class Watched {
+  readonly #what: string;
+  #failingSince: number | undefined = performance.now();
+  #reason: Error | undefined;
+
+  constructor(redis: Redis, what: string) {
+    this.#what = what;
+    redis.on('ready', () => this.works());
+    redis.on('error', (error) => this.fails(error));
+    redis.on('close', () => this.fails());
+  }
+
+  works(): void {
+    this.#failingSince = undefined;
+    this.#reason = undefined;
+  }
+
+  fails(error?: Error): void {
+    this.#failingSince ??= performance.now();
+    // Of a connection that Redis refuses, its words may get lost on the way, now and then: once they came they stay.
+    if (this.#reason?.name !== 'ReplyError' || error?.name === 'ReplyError')
+      this.#reason = error ?? this.#reason;
+  }
+
+  trouble(): string | undefined {
+    const since = this.#failingSince;
+    if (since === undefined || performance.now() - since < PATIENCE_MS) return undefined;
+    const why =
+      this.#reason?.name === 'ReplyError'
+        ? this.#reason.message
+        : `Redis is away, or takes no more connections (its maxclients): ${this.#reason?.message ?? 'closed'}`;
+    return `The connection to Redis ${this.#what} cannot be used. ${why}.`;
+  }
+}
