@@ -35,6 +35,8 @@ export interface Queues {
   bringForward(moment: number): Promise<number>;
   /** How many sync jobs wait for a place in a worker, are in one, and wait for their time. */
   syncCounts(): Promise<{ waiting: number; active: number; delayed: number }>;
+  /** By how much the upkeep that was to come round first is late, in milliseconds; 0 also where none is in Redis. */
+  upkeepLateMs(): Promise<number>;
   /** Of both queues, by the states that they have in Redis. */
   counts(): Promise<{ name: string; counts: Record<string, number> }[]>;
   close(): Promise<void>;
@@ -79,6 +81,10 @@ export function createQueues(redis: Redis, logger: Logger): Queues {
       const counts = await sync.getJobCounts('waiting', 'prioritized', 'active', 'delayed');
       const { waiting = 0, prioritized = 0, active = 0, delayed = 0 } = counts;
       return { waiting: waiting + prioritized, active, delayed };
+    },
+    async upkeepLateMs() {
+      const [first] = await upkeep.getJobSchedulers(0, 0, true);
+      return Math.max(0, Date.now() - (first?.next ?? Number.POSITIVE_INFINITY));
     },
     counts: () =>
       Promise.all(

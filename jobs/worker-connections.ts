@@ -41,10 +41,9 @@ export class WorkerConnections {
     });
   }
 
-  /** @throws Error that names the connections which have not been usable for some seconds, and says why */
-  check(): void {
-    const troubles = this.#watched.flatMap((watched) => watched.trouble() ?? []);
-    if (troubles.length > 0) throw new Error(troubles.join(' '));
+  /** Names the connections that have not been usable for some seconds, each with the reason. */
+  troubles(): string[] {
+    return this.#watched.flatMap((watched) => watched.trouble() ?? []);
   }
 
   close(): void {

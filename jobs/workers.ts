@@ -50,6 +50,8 @@ export interface WorkerParts {
 export interface Workers {
   /** What is looked at for readiness, by name: each rejects with what is wrong. */
   checks: { jobs(): Promise<void> };
+  /** Of the connections by which they get their jobs, how many have not been usable for some seconds. */
+  unusableConnections(): number;
   /**
    * Ends them: requests under way are broken off, and every run stands where another worker takes it up.
    *
@@ -117,7 +119,13 @@ export function startWorkers(parts: WorkerParts): Workers {
   const endSchedules = keepSchedules(queues, logger, parts.schedule.intervalMs);
   const endIndex = keepIndex({ ...parts.index, logger });
   return {
-    checks: { jobs: async () => connections.check() },
+    checks: {
+      async jobs() {
+        const troubles = connections.troubles();
+        if (troubles.length > 0) throw new Error(troubles.join(' '));
+      },
+    },
+    unusableConnections: () => connections.troubles().length,
     async close({ hasCrashed } = { hasCrashed: false }) {
       endSchedules();
       endWatch();

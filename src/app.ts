@@ -106,12 +106,15 @@ export async function createApp(
   const newClock = () => new ServiceClock(Date.now, () => performance.now());
   // The hosts of the API and of the token route may differ in their time: neither tells the other's clock.
   const [clock, apiClock] = [newClock(), newClock()];
+  let workers: Workers | undefined;
   const workersWatch = watchWorkers(dirBeside(config.databaseUrl, 'workers'));
   const metrics = createMetrics({
     store: () => collectFigures({ db, clock, resources: RESOURCES }),
     jobs: queues.syncCounts,
+    upkeepLateMs: queues.upkeepLateMs,
     workers: workersWatch.count,
     answers: () => memory.bytes,
+    unusableConnections: () => workers?.unusableConnections() ?? 0,
   });
   const processId = randomUUID();
   const sharedRedis = new SharedRedis(redis, { path: pathOf(config.databaseUrl), id: processId, logger });
@@ -199,7 +202,6 @@ export async function createApp(
   });
   const time = new ServiceTime(clock, config.service.authUrl);
 
-  let workers: Workers | undefined;
   const health = {
     readiness: () => checkReadiness({ database: () => db.check(), redis: isRedisWell, ...workers?.checks }),
     metrics: async () => ({

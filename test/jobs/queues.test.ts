@@ -128,6 +128,24 @@ test('a Redis that lost everything has its schedules back with the next worker',
   expect((await queues.upkeep.getJobSchedulers()).every(({ every }) => every === 30_000)).toBe(true);
 });
 
+test('that the upkeep does not come round is seen by how late it is', async () => {
+  await redis.flushall();
+  expect(await queues.upkeepLateMs()).toBe(0);
+  const end = keepSchedules(queues, logger, 60 * 60_000);
+  await waitFor(async () => (await queues.upkeep.getJobSchedulersCount()) === Object.keys(UPKEEP).length);
+  end();
+  const schedulers = await queues.upkeep.getJobSchedulers();
+  const first = Math.min(...schedulers.map(({ next }) => next ?? Number.NaN));
+  vi.useFakeTimers({ toFake: ['Date'], now: first - 1 });
+  try {
+    expect(await queues.upkeepLateMs()).toBe(0);
+    vi.setSystemTime(first + 600_000);
+    expect(await queues.upkeepLateMs()).toBe(600_000);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test('of the errors of a queue, one a second is told', () => {
   const { logger: told, lines } = testLogger();
   const onError = connectionTrouble(told, 'sync');

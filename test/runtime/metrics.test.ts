@@ -13,8 +13,10 @@ const FIGURES = {
 const SOURCES = {
   store: async (): Promise<typeof FIGURES> => FIGURES,
   jobs: async (): Promise<Record<string, number>> => ({ waiting: 4 }),
+  upkeepLateMs: async (): Promise<number> => 61_500,
   workers: (): number | undefined => 2,
   answers: (): number => 70_000,
+  unusableConnections: (): number => 2,
 };
 
 type Metrics = ReturnType<typeof createMetrics>;
@@ -88,6 +90,8 @@ it('reads figures once a scrape, and forgets what is no more', async () => {
     'sync_runs_now{state="waiting"} 2',
     'sync_jobs{state="waiting"} 4',
     'sync_workers 2',
+    'sync_upkeep_late_seconds 61.5',
+    'sync_unusable_connections 2',
     'service_answer_bytes 70000',
     'sync_oldest_run_age_seconds 90.5',
     'refresh_token_first_end_seconds 3600',

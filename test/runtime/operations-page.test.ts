@@ -14,8 +14,10 @@ test('the page on operations names every metric of the app, and none that there 
   const metrics = createMetrics({
     store: () => Promise.reject(new Error('not read here')),
     jobs: () => Promise.reject(new Error('not read here')),
+    upkeepLateMs: () => Promise.reject(new Error('not read here')),
     workers: () => undefined,
     answers: () => 0,
+    unusableConnections: () => 0,
   });
   metrics.close();
   // Its types call the type a number; it is the word.

@@ -64,8 +64,11 @@ test.skipIf(!isReal)(
     const workers = testApp.app.startWorkers();
     // Redis says why as it closes the connection, and now and then its words get lost.
     await notReady(testApp, 'ERR max number of clients|Redis is away, or takes no more connections');
+    const unusable = async () => (await testApp.session().get('/metrics')).body;
+    expect(await unusable()).toMatch(/^sync_unusable_connections 2$/m);
     await admin.config('SET', 'maxclients', usual);
     await ready(testApp);
+    expect(await unusable()).toMatch(/^sync_unusable_connections 0$/m);
     await isCopied();
     for (const queue of ['sync', 'upkeep']) {
       expect(told(testApp, from, queue).map(([level, msg]) => [level, msg])).toEqual([

@@ -20,8 +20,12 @@ export interface FigureSources {
   store: () => Promise<Figures>;
   /** Sync jobs by state, which Redis knows. */
   jobs: () => Promise<Record<string, number>>;
+  /** By how much what comes round by itself is late, in milliseconds, as Redis knows. */
+  upkeepLateMs: () => Promise<number>;
   /** Worker processes that live, by their files; undefined when that cannot be told. */
   workers: () => number | undefined;
+  /** Of the connections by which workers of this process get their jobs, how many cannot be used. */
+  unusableConnections: () => number;
   /** How many bytes of answers this process has in memory. */
   answers: () => number;
 }
@@ -38,6 +42,7 @@ type Reading = number | Record<string, number> | undefined;
 export function addScrapedGauges(registry: Registry, sources: FigureSources): void {
   const store = sharedReading(sources.store);
   const jobs = sharedReading(sources.jobs);
+  const upkeepLateMs = sharedReading(sources.upkeepLateMs);
   const add = (name: string, help: string, read: () => Reading | Promise<Reading>, label?: string) =>
     new Gauge({
       name,
@@ -76,7 +81,20 @@ export function addScrapedGauges(registry: Registry, sources: FigureSources): vo
   addOfStore('app_instances', 'Instances by status.', ({ instances }) => instances, 'status');
   addOfStore('sync_runs_now', 'Runs of active instances by state.', ({ runs }) => runs, 'state');
   add('sync_jobs', 'Sync jobs by state: waiting (for a worker), active, delayed.', jobs, 'state');
+  add(
+    'sync_upkeep_late_seconds',
+    'By how much what comes round by itself is late: the look for due runs, and the rotation of tokens.',
+    async () => {
+      const lateMs = await upkeepLateMs();
+      return lateMs && lateMs / 1_000;
+    },
+  );
   add('sync_workers', 'Worker processes that run on this database.', sources.workers);
+  add(
+    'sync_unusable_connections',
+    'Connections to Redis by which workers get their jobs, and which have not been usable for some seconds.',
+    sources.unusableConnections,
+  );
   add(
     'service_answer_bytes',
     'Answers in memory: those that are read, and pages until they are written.',
