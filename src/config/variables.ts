@@ -51,6 +51,10 @@ const redisUrl = z.string().transform((text, context) => {
     context.addIssue('must be a redis:// or rediss:// URL');
     return z.NEVER;
   }
+  if (![url.pathname.slice(1), url.searchParams.get('db') ?? ''].every((number) => /^\d*$/.test(number))) {
+    context.addIssue('may have nothing but the number of a database behind its host: redis://…:6379/1');
+    return z.NEVER;
+  }
   try {
     for (const encoded of [url.username, url.password]) decodeURIComponent(encoded);
     return text;

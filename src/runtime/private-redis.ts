@@ -4,6 +4,7 @@ import type { Logger } from './logging.ts';
 import { urlOf } from './private-redis/address.ts';
 import { KeptServer } from './private-redis/kept-server.ts';
 import { findServerProgram, type ServerKind } from './private-redis/server-programs.ts';
+import { checkNumber } from './redis-number.ts';
 
 /** A Redis to work with, until it is released. */
 export interface RedisLease {
@@ -34,10 +35,11 @@ interface Options {
  * (even one that was killed since), or started. One that dies is started again at the same address, by whichever of its
  * users notices first. Its data outlive it, unless it is the JavaScript one.
  *
- * @throws Error in plain words when none can be had
+ * @throws Error in plain words when none can be had, or the given one does not have the database of its number
  */
 export async function openRedis(options: Options): Promise<RedisLease> {
   if (options.redisUrl !== undefined) {
+    await checkNumber(options.redisUrl);
     return { url: options.redisUrl, kind: 'given', release: async () => {} };
   }
   const { logger, onLost = () => {} } = options;

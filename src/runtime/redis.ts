@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Redis, type RedisOptions } from 'ioredis';
+import type { Redis, RedisOptions } from 'ioredis';
 import { tellEviction } from './eviction.ts';
 import type { Logger } from './logging.ts';
+import { openAtNumber } from './redis-number.ts';
 
 /**
  * What a connection is for.
@@ -56,7 +57,7 @@ export function createRedis(
   logger: Logger,
   options: Pick<RedisOptions, 'connectionName'> = {},
 ): Redis {
-  const redis = new Redis(url, {
+  const redis = openAtNumber(url, {
     ...options,
     ...ROLE_OPTIONS[role],
     connectTimeout: CONNECT_TIMEOUT_MS,
