@@ -47,7 +47,7 @@ test.each<[string, string, Record<string, string>, RegExp, string?]>([
     /another key under/,
   ],
   ['worker with a wrong key', 'src/worker.ts', { TOKEN_KEYS: WRONG_KEYS }, /another key under/],
-  ['reencrypt with a wrong key', 'src/reencrypt.ts', { TOKEN_KEYS: WRONG_KEYS }, /another key under/],
+  ['reencrypt before the app', 'src/reencrypt.ts', {}, /Start the app of this version first/],
   ['worker without Redis', 'src/worker.ts', { REDIS_URL: 'redis://127.0.0.1:9' }, /Redis .* not migrated/],
   ['worker with a wrong variable', 'src/worker.ts', { PUBLIC_URL: 'app.example' }, /PUBLIC_URL/],
   ['web that does not load', 'src/web.ts', { PORT: `${freePort}` }, /a part is missing/, unloadable],

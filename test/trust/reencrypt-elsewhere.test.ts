@@ -95,13 +95,17 @@ test('a directory is no database either', async () => {
   expect(started.output()).toContain(`There is no database in ${dir}`);
 });
 
-test('a database of the first version of the app is taken, and made its owner’s alone', async () => {
+test('a database of an older version of the app is not migrated, and it says what to do', async () => {
   const path = join(tempDir(), 'app.db');
   await makeFirstSchema(path, []);
-  chmodSync(path, 0o644);
   const started = reencrypt(path);
-  expect((await started.exited).code, started.output()).toBe(0);
-  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect((await started.exited).code).toBe(1);
+  expect(started.output()).toMatch(
+    /of an older version.*Start the app of this version first.*No token was touched/s,
+  );
+  const left = new Sqlite(path, { readonly: true });
+  expect(left.prepare('select name from kysely_migration').pluck().all()).toEqual(['0001-initial']);
+  left.close();
 });
 
 test('a database that others have open is taken', async () => {
