@@ -1,5 +1,4 @@
-import { mkdirSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { Kysely, sql, type Transaction } from 'kysely';
@@ -12,7 +11,7 @@ import { type NewerSchemaError, SchemaWatch } from './newer-schema.ts';
 import { OwnFile } from './own-file.ts';
 import { Patience } from './patience.ts';
 import { PatientDialect } from './patient-dialect.ts';
-import { keepPrivate } from './private-file.ts';
+import { prepareFile } from './private-file.ts';
 import type { Schema } from './schema.ts';
 import { explainTrouble } from './trouble.ts';
 
@@ -249,12 +248,11 @@ export interface OpenOptions {
  * writes later fails at once when another process wrote in between, whatever the busy timeout: so every transaction
  * here begins with a write. What is deleted or replaced is overwritten in the file (`secure_delete`).
  *
- * @throws when the file cannot be opened or migrated
+ * @throws when the file cannot be opened or migrated, or is mounted by itself
  */
 export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
   const path = pathOf(url);
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  keepPrivate(path);
+  prepareFile(path);
   const db = await connect(path, CHECKPOINT_PAGES, KEEPS_THREAD_MS.eventLoop);
   try {
     if ((await findSchema(db)) === 'older') await options.beforeMigration?.(db);

@@ -1,6 +1,19 @@
-import { chmodSync, closeSync, openSync, statSync } from 'node:fs';
+import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { refuseMountedFile } from './mounted-file.ts';
 
 const OTHERS = 0o077;
+
+/**
+ * Makes a database file and its directory where there are none, and keeps both private.
+ *
+ * @throws Error that says what to do when the file cannot be shared with other processes; it is left as it is then
+ */
+export function prepareFile(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  refuseMountedFile(path);
+  keepPrivate(path);
+}
 
 /**
  * Sees to it that a database file, which is made if there is none, and those that SQLite keeps beside it are their
@@ -8,7 +21,7 @@ const OTHERS = 0o077;
  *
  * Files of another owner are left as they are, and those on a file system that knows no such rights.
  */
-export function keepPrivate(path: string): void {
+function keepPrivate(path: string): void {
   closeSync(openSync(path, 'a', 0o600));
   // SQLite makes new ones with the rights of the first. By their names: closing one would end this process's locks on it.
   for (const file of [path, `${path}-wal`, `${path}-shm`]) {
