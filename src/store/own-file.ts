@@ -1,4 +1,4 @@
-import { type BigIntStats, statSync } from 'node:fs';
+import { type BigIntStats, realpathSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { explainTrouble, isDamage } from './trouble.ts';
 
@@ -9,7 +9,16 @@ const ADVICE_ON_LOG =
   'a process that starts now would miss what it holds, and could damage the database. End every process of the app with SIGTERM, as the last one of them keeps all of it, and start again.';
 
 /** What SQLite keeps beside the database: commits that are not copied into it yet, and who reads and writes. */
-const BESIDE = ['-wal', '-shm'];
+export const BESIDE = ['-wal', '-shm'];
+
+/** Where SQLite keeps a file of such a suffix: beside the database itself, also when its path is a link to it. */
+export function besideDatabase(path: string, suffix: string): string {
+  try {
+    return realpathSync(path) + suffix;
+  } catch {
+    return path + suffix; // There is no database yet, or not any more.
+  }
+}
 
 /** The file that a process has open is not the one at its path any more: nobody else would find what it writes. */
 export class LostFileError extends Error {
@@ -26,8 +35,9 @@ export class LostFileError extends Error {
  * or something else is in its place: a backup, or a volume that was mounted.
  */
 export class OwnFile {
-  readonly #path: string;
-  /** By their suffixes; those beside the database as they were found first, as they are made with the first access. */
+  /** By their suffixes. */
+  readonly #paths: ReadonlyMap<string, string>;
+  /** By their suffixes, too; those beside the database as they were found first, as they are made with the first access. */
   readonly #opened = new Map<string, BigIntStats>();
   #loss: LostFileError | undefined;
   /** An error that said that the file is damaged, wherever in it: it stays so. */
@@ -35,8 +45,11 @@ export class OwnFile {
 
   /** To be made when the file is open: opening it for writing may make another one of it, in the layers of a container. */
   constructor(path: string) {
-    this.#path = resolve(path);
-    this.#note('', this.#find(''));
+    const from = resolve(path);
+    // Where a link leads is noted once: the database of its path may become another one, which is told then.
+    const beside = BESIDE.map((suffix): [string, string] => [suffix, besideDatabase(from, suffix)]);
+    this.#paths = new Map([['', from], ...beside]);
+    this.#note('', find(from));
   }
 
   /** Takes note of what an error of SQLite's says of the file, and has it say what to do: see {@link explainTrouble}. */
@@ -63,8 +76,8 @@ export class OwnFile {
   }
 
   #findLoss(): LostFileError | undefined {
-    for (const suffix of ['', ...BESIDE]) {
-      const found = this.#find(suffix);
+    for (const [suffix, path] of this.#paths) {
+      const found = find(path);
       const opened = this.#opened.get(suffix);
       if (opened === undefined && suffix !== '') this.#note(suffix, found);
       else if (found === undefined) return new LostFileError('has been removed', suffix);
@@ -78,8 +91,8 @@ export class OwnFile {
   #note(suffix: string, found: BigIntStats | undefined): void {
     if (found !== undefined) this.#opened.set(suffix, found);
   }
+}
 
-  #find(suffix: string): BigIntStats | undefined {
-    return statSync(this.#path + suffix, { bigint: true, throwIfNoEntry: false });
-  }
+function find(path: string): BigIntStats | undefined {
+  return statSync(path, { bigint: true, throwIfNoEntry: false });
 }

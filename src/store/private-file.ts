@@ -1,6 +1,7 @@
 import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { refuseMountedFile } from './mounted-file.ts';
+import { BESIDE, besideDatabase } from './own-file.ts';
 
 const OTHERS = 0o077;
 
@@ -24,7 +25,7 @@ export function prepareFile(path: string): void {
 function keepPrivate(path: string): void {
   closeSync(openSync(path, 'a', 0o600));
   // SQLite makes new ones with the rights of the first. By their names: closing one would end this process's locks on it.
-  for (const file of [path, `${path}-wal`, `${path}-shm`]) {
+  for (const file of [path, ...BESIDE.map((suffix) => besideDatabase(path, suffix))]) {
     const stats = statSync(file, { throwIfNoEntry: false });
     if (stats === undefined || stats.uid !== process.getuid?.() || (stats.mode & OTHERS) === 0) continue;
     try {

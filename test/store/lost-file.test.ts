@@ -1,4 +1,4 @@
-import fs, { renameSync, rmSync, writeFileSync } from 'node:fs';
+import fs, { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -100,6 +100,32 @@ test.each(['-wal', '-shm'])(
     await again.destroy();
   },
 );
+
+test.each(['-wal', '-shm'])(
+  'the %s file of a database that is known by a link is looked for where it is',
+  async (suffix) => {
+    const dir = tempDir();
+    const [path, link] = [join(dir, 'volume/app.db'), join(dir, 'app.db')];
+    mkdirSync(join(dir, 'volume'));
+    symlinkSync('volume/app.db', link);
+    const store = await openTestStore(link);
+    await store.db.check();
+    rmSync(path + suffix);
+    await expect(store.db.check()).rejects.toThrow(`The database’s ${suffix} file has been removed`);
+    await expect(store.addInstance()).rejects.toThrow('has been removed');
+  },
+);
+
+test('a link to the database that leads to another one meanwhile: nothing more is written', async () => {
+  const dir = tempDir();
+  const link = join(dir, 'app.db');
+  symlinkSync('one.db', link);
+  const store = await openTestStore(link);
+  writeFileSync(join(dir, 'other.db'), 'another');
+  rmSync(link);
+  symlinkSync('other.db', link);
+  await expect(store.addInstance()).rejects.toThrow('has been replaced');
+});
 
 test('a backup that is restored while a process has the file open is not touched by that one', async () => {
   const { store, path, id } = await open();

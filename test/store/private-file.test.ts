@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterAll, expect, test } from 'vitest';
@@ -31,6 +31,19 @@ test('a file that others could read is its owner’s alone as soon as it is open
   expect(files.map(modeOf)).toEqual([0o644, 0o644, 0o644]);
   const db = await openDatabase(`file:${path}`);
   expect(files.map(modeOf)).toEqual([0o600, 0o600, 0o600]);
+  await db.destroy();
+  other.close();
+});
+
+test('so are those of a database that is known by a link', async () => {
+  const path = await newFile();
+  const link = join(tempDir(), 'link.db');
+  symlinkSync(path, link);
+  chmodSync(path, 0o644);
+  const other = new Sqlite(path);
+  other.pragma('user_version = 1');
+  const db = await openDatabase(`file:${link}`);
+  expect([path, `${path}-wal`, `${path}-shm`].map(modeOf)).toEqual([0o600, 0o600, 0o600]);
   await db.destroy();
   other.close();
 });
