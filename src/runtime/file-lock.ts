@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
+import { giveToOwnerOfDir } from './owner.ts';
 
 const POLL_MS = 20;
 
@@ -15,7 +17,7 @@ export class FileLockTimeoutError extends Error {
  * Runs `action` while no other process (or other call in this one) holds the lock of this name.
  * The lock is SQLite's on an empty database, so the operating system frees it when its holder dies, however it dies.
  *
- * @param path of the lock's file, made when missing; its directory must be there
+ * @param path of the lock's file, made when missing, and that of its directory's owner, which must be there
  * @param timeoutMs how long the lock is waited for, in milliseconds
  * @param options.mustExist a missing file is an error
  * @param options.signal ends the waiting, not the action
@@ -28,8 +30,10 @@ export async function withFileLock<Result>(
   { mustExist = false, signal }: { mustExist?: boolean; signal?: AbortSignal } = {},
 ): Promise<Result> {
   const deadline = performance.now() + timeoutMs;
+  const isNew = !existsSync(path);
   const database = new Database(path, { timeout: 0, fileMustExist: mustExist });
   try {
+    if (isNew) giveToOwnerOfDir(path);
     while (!tryLock(database)) {
       if (performance.now() >= deadline) throw new FileLockTimeoutError(path, timeoutMs);
       await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { withFileLock } from './file-lock.ts';
+import { makeDirBeside } from './owner.ts';
 
 /**
  * Locks among the processes of one machine, by name, each the lock of a file in a directory. The operating system frees
@@ -13,7 +13,7 @@ import { withFileLock } from './file-lock.ts';
 export class FileLocks {
   readonly #dir: string;
 
-  /** @param dir made when missing, for this user alone */
+  /** @param dir made when missing, for this user alone, see {@link makeDirBeside} */
   constructor(dir: string) {
     this.#dir = dir;
   }
@@ -33,7 +33,7 @@ export class FileLocks {
       return work();
     };
     try {
-      mkdirSync(this.#dir, { recursive: true, mode: 0o700 });
+      makeDirBeside(this.#dir);
       return await withFileLock(path, Number.POSITIVE_INFINITY, begin, { signal });
     } catch (error) {
       if (isHeld || (signal.aborted && error === signal.reason)) throw error;

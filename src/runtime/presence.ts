@@ -1,7 +1,8 @@
-import { accessSync, constants, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { accessSync, constants, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { hasCode } from './error-code.ts';
 import { FileLockTimeoutError, withFileLock } from './file-lock.ts';
+import { makeDirBeside } from './owner.ts';
 
 const ENTER_LIMIT_MS = 1_000;
 
@@ -43,7 +44,7 @@ export class Presence {
     if (inode !== undefined && inode === this.#inode) return;
     // Nobody sees any more what it holds, if it does.
     await this.leave();
-    mkdirSync(this.#dir, { recursive: true, mode: 0o700 });
+    makeDirBeside(this.#dir);
     const entered = Promise.withResolvers<void>();
     this.#left = Promise.withResolvers();
     this.#held = this.#hold(entered.resolve).catch(entered.reject);
