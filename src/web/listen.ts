@@ -20,6 +20,11 @@ export interface ClientPatience {
   requestMs: number;
   /** Without a byte in either direction, a download that is not taken included. What may take longer, as an install may, says so itself. */
   silentMs: number;
+  /**
+   * Between two requests. Proxies keep a connection for 60 to 75 s: who asks has to be the one that ends it, or the next
+   * request comes just when it ends, and nobody knows whether it was taken.
+   */
+  idleMs: number;
   /** How often the first two are looked at. */
   checkEveryMs: number;
 }
@@ -28,6 +33,7 @@ const PATIENCE: ClientPatience = {
   headersMs: 10_000,
   requestMs: 20_000,
   silentMs: 120_000,
+  idleMs: 90_000,
   checkEveryMs: 1_000,
 };
 
@@ -52,7 +58,7 @@ export async function takePort(
   address: { host: string; port: number; variable: 'PORT' | 'WORKER_PORT' },
   patience: Partial<ClientPatience> = {},
 ): Promise<TakenPort> {
-  const { headersMs, requestMs, silentMs, checkEveryMs } = { ...PATIENCE, ...patience };
+  const { headersMs, requestMs, silentMs, idleMs, checkEveryMs } = { ...PATIENCE, ...patience };
   const shutdown = new AbortController();
   let answer: RequestListener = tellToTryAgain;
   const server = createServer(
@@ -60,6 +66,7 @@ export async function takePort(
     (req, res) => answer(req, res),
   );
   server.timeout = silentMs;
+  server.keepAliveTimeout = idleMs;
   server.listen(address.port, address.host);
   try {
     await once(server, 'listening');

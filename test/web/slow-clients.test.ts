@@ -114,3 +114,31 @@ test('a client that does not let its request end is cut off when the process end
     client.socket.destroy();
   }
 });
+
+test('a connection without a request is kept for longer than a proxy keeps one, and ended by a stop at once', async () => {
+  const answer = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const app = express().get('/', (_req, res) => void res.end('served'));
+  app.get('/slow', async (_req, res) => {
+    begun.resolve();
+    await answer.promise;
+    res.end('served at last');
+  });
+  const client = await connectTo(app, {});
+  client.read();
+  client.socket.write('GET / HTTP/1.1\r\nHost: app.example\r\n\r\n');
+  await waitFor(() => client.text().endsWith('served'));
+  expect(Number(/^Keep-Alive: timeout=(\d+)\r$/m.exec(client.text())?.[1])).toBeGreaterThan(75);
+
+  let isOver = false;
+  const slow = fetch(`http://127.0.0.1:${client.web.port}/slow`).finally(() => {
+    isOver = true;
+  });
+  await begun.promise;
+  const closed = client.web.close();
+  await client.closed;
+  expect(isOver).toBe(false);
+  answer.resolve();
+  expect(await (await slow).text()).toBe('served at last');
+  await closed;
+});
