@@ -16,7 +16,7 @@ class RefusedNumberError extends Error {
 
 /**
  * ioredis goes on in database 0 where it is refused the one that it was told, and so would every installation with such
- * a number, all in the same one. This connection is left instead, and tried again, as are those that BullMQ makes of it.
+ * a number, all in the same one. This connection is left instead, and tried again, as is a duplicate of it.
  */
 function keepNumber(redis: Redis): Redis {
   const select = redis.select.bind(redis);

@@ -30,7 +30,7 @@ it('a Redis that is away, or has the number, keeps no start from going on', asyn
   }
 });
 
-it('a connection that is refused its database works in no other, nor does a duplicate, as BullMQ makes one, and says why', async () => {
+it('a connection that is refused its database works in no other, nor does a duplicate of it, and says why', async () => {
   const { url } = await startTestRedis();
   const log = testLogger();
   const refused = createRedis(`${url}/${REFUSED}`, 'general', log.logger);
