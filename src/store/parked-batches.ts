@@ -237,9 +237,9 @@ function prepare(db: Database) {
       'select document from records where seq = ? and deleted_at is not null',
     ),
     untaken: db.prepare<[RunKey & { seqs: string }], { seq: number }>(`
-      select parked.value as seq from parked_batches, json_each(parked_batches.seqs, '$.created') as parked
-      where parked_batches.list = ${list} and parked.value in (select value from json_each(:seqs))
-      union
+      select json_each.value as seq from parked_batches, json_each(parked_batches.seqs, '$.created')
+      where parked_batches.list = ${list} and json_each.value in (select value from json_each(:seqs))
+      union all
       select records.seq from in_doubt join records on records.list = in_doubt.list and records.id = in_doubt.id
       where in_doubt.list = ${list} and in_doubt.is_known = 0
         and records.seq in (select value from json_each(:seqs))`),
