@@ -102,10 +102,10 @@ class Watched {
   trouble(): string | undefined {
     const since = this.#failingSince;
     if (since === undefined || performance.now() - since < PATIENCE_MS) return undefined;
-    const why =
-      this.#reason?.name === 'ReplyError'
-        ? this.#reason.message
-        : `Redis is away, or takes no more connections (its maxclients): ${this.#reason?.message ?? 'closed'}`;
+    const saysItself = ['ReplyError', 'RefusedNumberError'].includes(this.#reason?.name ?? '');
+    const why = saysItself
+      ? this.#reason?.message
+      : `Redis is away, or takes no more connections (its maxclients): ${this.#reason?.message ?? 'closed'}`;
     return `The connection to Redis ${this.#what} cannot be used. ${why}.`;
   }
 }

@@ -50,9 +50,6 @@ import { Tokens } from './tokens/tokens.ts';
 import { missingKeyMessages } from './tokens/vault.ts';
 import type { TakenPort } from './web/listen.ts';
 
-/** How often the web app sees to it that it knows the service's time, in milliseconds. */
-const TIME_EVERY_MS = 30_000;
-
 /** The app of one process: who gets what. */
 export interface App {
   tokens: Tokens;
@@ -88,10 +85,15 @@ export async function createApp(
 ): Promise<App> {
   for (const secret of configuredSecrets(config, redisUrl)) rememberSecret(secret, { forGood: true });
   const redis = createRedis(redisUrl, 'general', logger);
+  const processId = randomUUID();
+  const sharedRedis = new SharedRedis(redis, { path: pathOf(config.databaseUrl), id: processId, logger });
   const isRedisWell = () => checkRedis(redis, { isPrivate: config.redisUrl === undefined });
   const { db, vault } = await openVault(config.databaseUrl, config.tokenKeys, {
     onWait: (waitedMs) => logger.warn({ waitedMs }, 'another process changes the database: waiting for it'),
-    beforeMigration: () => isRedisWell().catch(tellThatNothingIsMigrated),
+    beforeMigration: () =>
+      isRedisWell()
+        .catch(tellThatNothingIsMigrated)
+        .then(() => sharedRedis.checkAlone()),
     onSecret: rememberSecret,
     application: config.service,
     onAwake: (instanceId, reason) => logger.info({ instanceId }, reason),
@@ -116,8 +118,6 @@ export async function createApp(
     answers: () => memory.bytes,
     unusableConnections: () => workers?.unusableConnections() ?? 0,
   });
-  const processId = randomUUID();
-  const sharedRedis = new SharedRedis(redis, { path: pathOf(config.databaseUrl), id: processId, logger });
   const budget = new RateBudget(redis, undefined, processId);
   const callBudget = new RateBudget(redis, undefined, processId, LEFT_TO_SYNC);
 
@@ -220,8 +220,7 @@ export async function createApp(
     startWeb: async (at) => {
       const { createWebApp } = await import('./web/web-app.ts');
       at.serve((shutdown) => {
-        const timer = setInterval(() => time.refresh(), TIME_EVERY_MS).unref();
-        shutdown.addEventListener('abort', () => clearInterval(timer));
+        time.keep(shutdown);
         return createWebApp({
           publicUrl: config.publicUrl,
           proxyHops: config.proxyHops,

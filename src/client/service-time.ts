@@ -6,6 +6,9 @@ const FRESH_MS = 1_000;
 
 const TIMEOUT_MS = 3_000;
 
+/** How often {@link ServiceTime.keep} asks, in milliseconds. */
+const EVERY_MS = 30_000;
+
 /**
  * So often the time is asked for where an answer was hard to believe: of four answers that tell it, of which one is
  * wrong, two in a row agree, also where our own clock is wrong, too.
@@ -32,6 +35,12 @@ export class ServiceTime {
     this.#clock = clock;
     this.#authUrl = authUrl;
     this.#freshMs = freshMs;
+  }
+
+  /** Asks from time to time, for a process that may have nothing else to ask for a while. @param signal ends it */
+  keep(signal: AbortSignal): void {
+    const timer = setInterval(() => this.refresh(), EVERY_MS).unref();
+    signal.addEventListener('abort', () => clearInterval(timer));
   }
 
   /**

@@ -34,6 +34,8 @@ function read(path: string): string {
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;
     if (error.code === 'ENOENT') return '';
+    if (error.code === 'EISDIR')
+      throw new EnvFileError(path, 'is a directory: remove it, or put the file there.');
     throw new EnvFileError(
       path,
       `cannot be read (${error.code}): let the user that the app runs as read it.`,

@@ -7,7 +7,7 @@ const CHECK_LIMIT_MS = 1_500;
 class RefusedNumberError extends Error {
   constructor(number: number, cause: Error) {
     super(
-      `Redis refuses the database with the number ${number}: change that at the end of REDIS_URL, or have Redis keep more databases. (${cause.message})`,
+      `Redis refuses the database with the number ${number}: change that at the end of REDIS_URL, or have Redis keep more databases, or let this user SELECT them. (${cause.message})`,
       { cause },
     );
     this.name = 'RefusedNumberError';
@@ -27,6 +27,8 @@ function keepNumber(redis: Redis): Redis {
       try {
         return await select(number);
       } catch (error) {
+        // Not refused: ioredis asks before it knows that this Redis has no HELLO, and once more when it has logged in.
+        if ((error as Error).message.startsWith('NOAUTH')) throw error;
         redis.disconnect(true);
         if (redis.listenerCount('error') > 0)
           redis.emit('error', new RefusedNumberError(number, error as Error));
@@ -53,7 +55,8 @@ export async function checkNumber(url: string): Promise<void> {
   if (!redis.options.db) return;
   let refusal: Error | undefined;
   redis.on('error', (error) => {
-    if (error instanceof RefusedNumberError && /^ERR\b/.test((error.cause as Error).message)) refusal = error;
+    if (error instanceof RefusedNumberError && /^(ERR|NOPERM)\b/.test((error.cause as Error).message))
+      refusal = error;
   });
   const limit = setTimeout(() => redis.disconnect(), CHECK_LIMIT_MS);
   await redis.connect().catch(() => undefined);

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
@@ -39,9 +39,9 @@ interface Member {
   id: string;
   host: string;
   pid: number;
-  /** Of the database file. */
   path: string;
-  inode: string;
+  /** Tells the file from its copies, also in another container. */
+  file: string;
 }
 
 /** A process that works on the same Redis with another database file. */
@@ -61,18 +61,20 @@ export class OtherDatabaseError extends Error {
  * name: one that looks into a copy of the database, with the same environment otherwise, would take the jobs of the others,
  * and send their refresh tokens.
  *
- * A file is told by its inode: its path may lead elsewhere in another container.
+ * A file is told by its number on its device on this machine: its path may lead elsewhere in another container, and a copy
+ * on another device may have the same number.
  */
 export class SharedRedis {
   readonly #redis: Redis;
   readonly #logger: Logger;
-  readonly #own: Member;
+  readonly #process: Omit<Member, 'file'>;
+  #file: string | undefined;
   readonly #patienceMs: number;
   readonly #told = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
 
   /**
-   * @param path of the database file, which is there
+   * @param path of the database file, which is there when it is asked for the first time
    * @param id names this process
    * @param patienceMs how long a start waits for another process to end, in milliseconds
    */
@@ -85,22 +87,30 @@ export class SharedRedis {
       patienceMs = PATIENCE_MS,
     }: { path: string; id: string; logger: Logger; patienceMs?: number },
   ) {
-    const inode = String(statSync(path, { bigint: true }).ino);
     this.#redis = redis;
     this.#logger = logger;
     this.#patienceMs = patienceMs;
-    this.#own = { id, host: hostname(), pid: process.pid, path, inode };
+    this.#process = { id, host: hostname(), pid: process.pid, path };
   }
 
   /**
-   * Shows from now on that this process works with its database, and tells when another one comes with another. One that
-   * is about to end, or was killed just before, is waited for. With a Redis that is away, this only begins.
+   * Waits for a process that works with another database file, and is about to end, or was killed just before. With a Redis
+   * that is away there is nothing to see.
    *
-   * @throws OtherDatabaseError when another process works with another database file
+   * @throws OtherDatabaseError when it does not end
+   */
+  async checkAlone(): Promise<void> {
+    const [other] = await this.#waitForOthers();
+    if (other !== undefined) throw new OtherDatabaseError(JSON.parse(other), this.#process.path);
+  }
+
+  /**
+   * Shows from now on that this process works with its database, and tells when another one comes with another.
+   *
+   * @throws OtherDatabaseError as {@link checkAlone} does
    */
   async enter(): Promise<void> {
-    const [other] = await this.#waitForOthers();
-    if (other !== undefined) throw new OtherDatabaseError(JSON.parse(other), this.#own.path);
+    await this.checkAlone();
     this.#timer = setInterval(() => void this.#beat(), BEAT_MS).unref();
     void this.#beat();
   }
@@ -137,7 +147,7 @@ export class SharedRedis {
       this.#told.add(name);
       const { path, pid, host }: Member = JSON.parse(name);
       this.#logger.error(
-        { other: { path, pid, host }, own: this.#own.path },
+        { other: { path, pid, host }, own: this.#process.path },
         'another process works on the same Redis with another database',
       );
     }
@@ -146,10 +156,29 @@ export class SharedRedis {
   /** Who works with another file. @param name of this process, if it is to be seen */
   async #others(name = ''): Promise<string[]> {
     const seen = (await this.#redis.eval(BEAT, 1, KEY, SEEN_MS, name)) as string[];
-    return seen.filter((member) => (JSON.parse(member) as Member).inode !== this.#own.inode);
+    return seen.filter((member) => (JSON.parse(member) as Member).file !== this.#own.file);
+  }
+
+  get #own(): Member {
+    this.#file ??= fileOf(this.#process.path);
+    return { ...this.#process, file: this.#file };
   }
 
   get #name(): string {
     return JSON.stringify(this.#own);
+  }
+}
+
+function fileOf(path: string): string {
+  const { dev, ino } = statSync(path, { bigint: true });
+  return `${machine()}:${dev}:${ino}`;
+}
+
+/** Names the machine, for all of its containers, until it is started anew; not told by every operating system. */
+function machine(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  } catch {
+    return '';
   }
 }

@@ -61,7 +61,7 @@ test('processes with one database file, by whatever path, enter one after anothe
 });
 
 test('one that was killed, or is about to end, is waited for, and forgotten', async () => {
-  const dead = { id: 'dead', host: 'h', pid: 1, path: '/gone/app.db', inode: '1' };
+  const dead = { id: 'dead', host: 'h', pid: 1, path: '/gone/app.db', file: 'm:1:1' };
   const [seconds] = await redis.time();
   await redis.zadd('processes', (Number(seconds) - 1) * 1_000, JSON.stringify(dead));
   const one = processOn(newFile());
@@ -82,6 +82,21 @@ test('who comes with another file all the same, as Redis was away at its start, 
     ['error'],
   ]);
   await Promise.all([one.shared.leave(), other.shared.leave()]);
+});
+
+test('a file of the same number on another device, as in a snapshot of a volume, is another one', async () => {
+  const one = processOn(newFile());
+  await one.shared.enter();
+  await waitFor(async () => (await seen()) === 1);
+  const [own = ''] = await redis.zrange('processes', '0', '-1');
+  const { file, ...rest } = JSON.parse(own) as { file: string };
+  const [machine, device, number] = file.split(':');
+  const snapshot = { ...rest, id: 'snapshot', file: [machine, Number(device) + 1, number].join(':') };
+  await redis.zadd('processes', Number((await redis.time())[0]) * 1_000, JSON.stringify(snapshot));
+  await waitFor(() => one.told().length > 0);
+  expect(one.told()).toHaveLength(1);
+  await one.shared.leave();
+  await redis.del('processes');
 });
 
 test('a Redis that cannot be reached keeps nobody from starting', async () => {

@@ -30,13 +30,17 @@ export interface RedisServer {
   unfreeze(): void;
 }
 
-/** Starts an empty Redis of the kind that the app itself would start; all of them have one password. */
-export async function startRedisServer(): Promise<RedisServer> {
+/**
+ * Starts an empty Redis of the kind that the app itself would start; all of them have one password.
+ *
+ * @param settings besides the usual ones, by their names in its configuration file
+ */
+export async function startRedisServer(settings: Record<string, string> = {}): Promise<RedisServer> {
   const port = await findFreePort();
   const dir = tempDir();
   let child: ChildProcess | undefined;
   const start = async () => {
-    child = launch(port, dir);
+    child = launch(port, dir, settings);
     const probe = new Redis(redisUrlAt(port), { retryStrategy: () => 20, maxRetriesPerRequest: null });
     probe.on('error', () => undefined);
     await waitFor(async () => (await probe.ping()) === 'PONG').finally(() => probe.disconnect());
@@ -58,14 +62,21 @@ export function redisUrlAt(port: number): string {
   return `redis://:${PASSWORD}@127.0.0.1:${port}`;
 }
 
-function launch(port: number, dir: string): ChildProcess {
+function launch(port: number, dir: string, others: Record<string, string>): ChildProcess {
   const { command, args } = findServerProgram(process.env.PATH ?? '');
   const log = openSync(join(dir, 'server.log'), 'a');
   const child = spawn(command, args, { cwd: dir, stdio: ['pipe', log, log] });
   closeSync(log);
   running.add(child);
   child.once('close', () => running.delete(child));
-  const settings = { bind: '127.0.0.1', port, requirepass: PASSWORD, save: '""', appendonly: 'yes' };
+  const settings = {
+    bind: '127.0.0.1',
+    port,
+    requirepass: PASSWORD,
+    save: '""',
+    appendonly: 'yes',
+    ...others,
+  };
   const lines = Object.entries(settings).map(([name, value]) => `${name} ${value}\n`);
   child.stdin?.on('error', () => undefined).end(lines.join(''));
   return child;

@@ -13,6 +13,7 @@ vi.setConfig({ testTimeout: 60_000 });
 
 /** A deploy that goes wrong: a newer version, which has a migration, cannot start beside the one that runs. */
 const { config, env } = await startTestApp({ workers: false });
+const another = await startTestApp({ workers: false });
 const next = makeNextVersion({ migrates: true });
 const unloadable = makeNextVersion({ migrates: true });
 for (const part of ['web-app', 'health-app']) {
@@ -34,6 +35,7 @@ beforeAll(async () => {
   ];
   await running[0]?.waitForOutput(/the web app listens/);
   await running[1]?.waitForOutput(/the workers run/);
+  await spawnEntry('src/worker.ts', another.env).waitForOutput(/the workers run/);
 });
 
 test.each<[string, string, Record<string, string>, RegExp, string?]>([
@@ -49,6 +51,12 @@ test.each<[string, string, Record<string, string>, RegExp, string?]>([
   ['worker with a wrong key', 'src/worker.ts', { TOKEN_KEYS: WRONG_KEYS }, /another key under/],
   ['reencrypt before the app', 'src/reencrypt.ts', {}, /Start the app of this version first/],
   ['worker without Redis', 'src/worker.ts', { REDIS_URL: 'redis://127.0.0.1:9' }, /Redis .* not migrated/],
+  [
+    'worker with the Redis of another installation',
+    'src/worker.ts',
+    { REDIS_URL: another.redisUrl },
+    /works on the same Redis with the database/,
+  ],
   ['worker with a wrong variable', 'src/worker.ts', { PUBLIC_URL: 'app.example' }, /PUBLIC_URL/],
   ['web that does not load', 'src/web.ts', { PORT: `${freePort}` }, /a part is missing/, unloadable],
   ['start that does not load', 'src/start.ts', { PORT: `${freePort}` }, /a part is missing/, unloadable],
