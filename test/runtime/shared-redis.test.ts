@@ -1,4 +1,4 @@
-import { symlinkSync, writeFileSync } from 'node:fs';
+import { statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
@@ -85,14 +85,14 @@ test('who comes with another file all the same, as Redis was away at its start, 
 });
 
 test('a file of the same number on another device, as in a snapshot of a volume, is another one', async () => {
-  const one = processOn(newFile());
+  const path = newFile();
+  const one = processOn(path);
   await one.shared.enter();
   await waitFor(async () => (await seen()) === 1);
   const [own = ''] = await redis.zrange('processes', '0', '-1');
-  const { file, ...rest } = JSON.parse(own) as { file: string };
-  const [machine, device, number] = file.split(':');
-  const snapshot = { ...rest, id: 'snapshot', file: [machine, Number(device) + 1, number].join(':') };
-  await redis.zadd('processes', Number((await redis.time())[0]) * 1_000, JSON.stringify(snapshot));
+  const { dev } = statSync(path, { bigint: true });
+  const snapshot = own.replace(`:${dev}:`, `:${dev + 1n}:`);
+  await redis.zadd('processes', Number((await redis.time())[0]) * 1_000, snapshot);
   await waitFor(() => one.told().length > 0);
   expect(one.told()).toHaveLength(1);
   await one.shared.leave();
