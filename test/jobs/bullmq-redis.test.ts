@@ -4,15 +4,11 @@ import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { forBullmq } from '../../jobs/bullmq-redis.ts';
 import { createQueues, QUEUE } from '../../jobs/queues.ts';
-import { findServerProgram } from '../../src/runtime/private-redis/server-programs.ts';
 import { createRedis } from '../../src/runtime/redis.ts';
-import { redisUrlAt, startRedisServer } from '../support/redis-server.ts';
+import { isRealRedis, redisUrlAt, startRedisServer } from '../support/redis-server.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { testLogger } from '../support/test-logger.ts';
 import { waitFor } from '../support/wait-for.ts';
-
-/** The JavaScript one knows no users. */
-const isReal = findServerProgram(process.env.PATH ?? '').kind !== 'js-redis-server';
 
 const RUN = { instanceId: 'ins_1', resource: 'contacts' };
 
@@ -34,7 +30,7 @@ test('a Redis that stands still as a process starts costs it nothing for good: i
   redis.disconnect();
 });
 
-test.skipIf(!isReal)(
+test.skipIf(!isRealRedis)(
   'where INFO is forbidden, as @dangerous commands are, BullMQ knows the version all the same, and jobs are worked on',
   async () => {
     const server = await startRedisServer();

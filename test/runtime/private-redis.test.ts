@@ -135,6 +135,18 @@ describe.each(variants)('on $kind', ({ kind, searchPath }) => {
     expect(new URL(later.url).password).not.toBe(new URL(original.url).password);
   });
 
+  it('is still found by an address that an earlier version kept, which does not say of which directory', async () => {
+    const dir = tempDir();
+    const lease = await open(dir, searchPath);
+    const path = join(dir, 'redis', 'address.json');
+    const { place: _, ...address } = JSON.parse(readFileSync(path, 'utf8'));
+    writeFileSync(path, JSON.stringify(address));
+    const next = await open(dir, searchPath);
+    expect(next.url).toBe(lease.url);
+    await lease.release();
+    await next.release();
+  });
+
   it('is still found where its directory has been given another name', async () => {
     const parent = tempDir();
     const [before, after] = [join(parent, 'before'), join(parent, 'after')];

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { openRedis } from '../../src/runtime/private-redis.ts';
 import { createRedis } from '../../src/runtime/redis.ts';
-import { redisUrlAt, startRedisServer } from '../support/redis-server.ts';
+import { isRealRedis, redisUrlAt, startRedisServer } from '../support/redis-server.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { startTestApp } from '../support/test-app.ts';
@@ -48,15 +48,18 @@ it('a connection that is refused its database works in no other, nor does a dupl
   expect(log.text()).toContain(`Redis refuses the database with the number ${REFUSED}`);
 });
 
-it('a Redis without HELLO, as an old one or a proxy, is worked with at the number, too', async () => {
-  const { port } = await startRedisServer({ 'rename-command': 'HELLO ""' });
-  const redis = createRedis(`${redisUrlAt(port)}/3`, 'general', logger);
-  await redis.set('a', '1');
-  expect(await redis.call('CLIENT', 'INFO')).toMatch(/ db=3 /);
-  redis.disconnect();
-});
+it.skipIf(!isRealRedis)(
+  'a Redis without HELLO, as an old one or a proxy, is worked with at the number, too',
+  async () => {
+    const { port } = await startRedisServer({ 'rename-command': 'HELLO ""' });
+    const redis = createRedis(`${redisUrlAt(port)}/3`, 'general', logger);
+    await redis.set('a', '1');
+    expect(await redis.call('CLIENT', 'INFO')).toMatch(/ db=3 /);
+    redis.disconnect();
+  },
+);
 
-it('a user that may not choose a database ends the start, too', async () => {
+it.skipIf(!isRealRedis)('a user that may not choose a database ends the start, too', async () => {
   const { port } = await startRedisServer();
   const admin = createRedis(redisUrlAt(port), 'general', logger);
   await admin.call('ACL', 'SETUSER', 'few', 'on', '>few', '~*', '&*', '+@all', '-select');

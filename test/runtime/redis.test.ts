@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
-import { findServerProgram } from '../../src/runtime/private-redis/server-programs.ts';
 import { checkRedis, createRedis } from '../../src/runtime/redis.ts';
+import { isRealRedis } from '../support/redis-server.ts';
 import { testLogger } from '../support/test-logger.ts';
 import { startTestRedis } from '../support/test-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -112,10 +112,7 @@ it('leaves a server that takes no writes since a failover, and sends the command
   server.close();
 });
 
-/** The JavaScript one knows no replicas. */
-const isReal = findServerProgram(process.env.PATH ?? '').kind !== 'js-redis-server';
-
-it.skipIf(!isReal)(
+it.skipIf(!isRealRedis)(
   'tells once that no server takes writes, to who waits at once, and tells when one does again',
   async () => {
     const own = await startTestRedis();
@@ -148,18 +145,21 @@ it.skipIf(!isReal)(
   },
 );
 
-it('tells a Redis that drops keys when its memory is full, and what to set', async () => {
-  const { logger, lines } = testLogger();
-  const first = createRedis(url, 'worker', logger);
-  await first.config('SET', 'maxmemory-policy', 'volatile-lru');
-  const second = createRedis(url, 'general', logger);
-  await waitFor(() => lines.length > 0);
-  await first.config('SET', 'maxmemory-policy', 'noeviction');
-  const third = createRedis(url, 'general', logger);
-  await once(third, 'ready');
-  await third.ping();
-  expect(lines.map(({ level, policy, msg }) => [level, policy, msg])).toEqual([
-    ['error', 'volatile-lru', expect.stringContaining('set its maxmemory-policy to noeviction')],
-  ]);
-  for (const redis of [first, second, third]) redis.disconnect();
-});
+it.skipIf(!isRealRedis)(
+  'tells a Redis that drops keys when its memory is full, and what to set',
+  async () => {
+    const { logger, lines } = testLogger();
+    const first = createRedis(url, 'worker', logger);
+    await first.config('SET', 'maxmemory-policy', 'volatile-lru');
+    const second = createRedis(url, 'general', logger);
+    await waitFor(() => lines.length > 0);
+    await first.config('SET', 'maxmemory-policy', 'noeviction');
+    const third = createRedis(url, 'general', logger);
+    await once(third, 'ready');
+    await third.ping();
+    expect(lines.map(({ level, policy, msg }) => [level, policy, msg])).toEqual([
+      ['error', 'volatile-lru', expect.stringContaining('set its maxmemory-policy to noeviction')],
+    ]);
+    for (const redis of [first, second, third]) redis.disconnect();
+  },
+);

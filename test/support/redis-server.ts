@@ -11,6 +11,9 @@ import { waitFor } from './wait-for.ts';
 
 const PASSWORD = 'of-the-tests-alone';
 
+/** Settings, users and roles cannot be changed in the JavaScript one, which stands in where a machine has no other. */
+export const isRealRedis = findServerProgram(process.env.PATH ?? '').kind !== 'js-redis-server';
+
 const running = new Set<ChildProcess>();
 
 afterAll(() => {

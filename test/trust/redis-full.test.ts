@@ -3,9 +3,9 @@ import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { createQueues } from '../../jobs/queues.ts';
 import { UPKEEP } from '../../jobs/schedules.ts';
-import { findServerProgram } from '../../src/runtime/private-redis/server-programs.ts';
 import type { InstanceStatus } from '../../src/sync/status-types.ts';
 import { install, isSynced, waitForStatus } from '../support/install.ts';
+import { isRealRedis } from '../support/redis-server.ts';
 import { startTestApp } from '../support/test-app.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -15,16 +15,13 @@ const COUNTED_MS = 4_000;
 /** The most that two workers ask for then, which look for jobs, and for those that others have lost. */
 const MOST_REFUSALS = 60;
 
-/** The settings cannot be made in the JavaScript one. */
-const isReal = findServerProgram(process.env.PATH ?? '').kind !== 'js-redis-server';
-
 /** How often a Redis has refused a command by an error of this name. */
 async function countRefusals(redis: Redis, name: string): Promise<number> {
   const stats = await redis.info('errorstats');
   return Number(new RegExp(`errorstat_${name}:count=(\\d+)`).exec(stats)?.[1] ?? 0);
 }
 
-test.skipIf(!isReal).each([
+test.skipIf(!isRealRedis).each([
   ['it is full', 'OOM', 'CONFIG SET maxmemory 1', 'CONFIG SET maxmemory 0'],
   [
     'it lacks a replica that it must have',

@@ -1,13 +1,9 @@
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
-import { findServerProgram } from '../../src/runtime/private-redis/server-programs.ts';
 import { install, isSynced, waitForStatus } from '../support/install.ts';
-import { redisUrlAt, startRedisServer } from '../support/redis-server.ts';
+import { isRealRedis, redisUrlAt, startRedisServer } from '../support/redis-server.ts';
 import { startTestApp, type TestApp } from '../support/test-app.ts';
 import { waitFor } from '../support/wait-for.ts';
-
-/** The settings cannot be made in the JavaScript one. */
-const isReal = findServerProgram(process.env.PATH ?? '').kind !== 'js-redis-server';
 
 /** What the probe of readiness says of the jobs. */
 async function readiness({ session }: TestApp): Promise<{ status: number; jobs: string }> {
@@ -51,7 +47,7 @@ const notReady = (testApp: TestApp, reason: string) =>
 const ready = (testApp: TestApp) =>
   waitFor(async () => (await readiness(testApp)).status === 200, { timeoutMs: 30_000 });
 
-test.skipIf(!isReal)(
+test.skipIf(!isRealRedis)(
   'connections on which jobs are waited for that find no place in Redis are told once, with their queues, readiness names them, and all goes on when there is room',
   { timeout: 120_000 },
   async () => {
@@ -81,7 +77,7 @@ test.skipIf(!isReal)(
   },
 );
 
-test.skipIf(!isReal)(
+test.skipIf(!isRealRedis)(
   'a Redis that forbids waiting for jobs is told once a queue, in its words, readiness says so, and all goes on when it is allowed',
   { timeout: 120_000 },
   async () => {
