@@ -1,5 +1,6 @@
-import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
+import { besideDatabase } from './own-file.ts';
 import { explainTrouble } from './trouble.ts';
 
 /** What a SQLite file begins with, and where behind it stands whether its writes go into a log first (file format, 1.3). */
@@ -26,7 +27,7 @@ export function pathOf(url: string): string {
  * and also where one of them knows it by a link.
  */
 export function dirBeside(url: string, what: 'refreshes' | 'workers'): string {
-  return `${realpathSync(pathOf(url))}-${what}`;
+  return besideDatabase(pathOf(url), `-${what}`);
 }
 
 /**
@@ -43,7 +44,7 @@ export function checkOwnDatabase(path: string): void {
     throw new Error(`What is in ${path} is no SQLite database: ${ADVICE}`);
   }
   // Who only reads a file with a log that nobody has open leaves an empty log there; who might write takes it away again.
-  const leavesLog = header[READ_VERSION_AT] === WITH_LOG && !existsSync(`${path}-wal`);
+  const leavesLog = header[READ_VERSION_AT] === WITH_LOG && !existsSync(besideDatabase(path, '-wal'));
   if (!isOurs(path, !leavesLog)) {
     throw new Error(`The database in ${path} is another program's, not one of this app: ${ADVICE}`);
   }

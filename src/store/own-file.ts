@@ -11,7 +11,7 @@ const ADVICE_ON_LOG =
 /** What SQLite keeps beside the database: commits that are not copied into it yet, and who reads and writes. */
 export const BESIDE = ['-wal', '-shm'];
 
-/** Where SQLite keeps a file of such a suffix: beside the database itself, also when its path is a link to it. */
+/** Where what belongs to a database is, as SQLite keeps it: beside the file itself, also when its path is a link to it. */
 export function besideDatabase(path: string, suffix: string): string {
   try {
     return realpathSync(path) + suffix;
