@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { LONGEST_RETRY_AFTER_MS } from '../src/client/retry-timing.ts';
@@ -37,6 +38,8 @@ export interface Queues {
   syncCounts(): Promise<{ waiting: number; active: number; delayed: number }>;
   /** By how much the upkeep that was to come round first is late, in milliseconds; 0 also where none is in Redis. */
   upkeepLateMs(): Promise<number>;
+  /** @throws Error that says so where BullMQ does not work with this Redis, as one that is too old */
+  check(): Promise<void>;
   /** Of both queues, by the states that they have in Redis. */
   counts(): Promise<{ name: string; counts: Record<string, number> }[]>;
   close(): Promise<void>;
@@ -50,6 +53,9 @@ const SCORES_PER_MS = 0x1000;
 
 /** Of the errors of a queue one is told in so many milliseconds. */
 const TOLD_EVERY_MS = 1_000;
+
+/** How long {@link Queues.check} waits, in milliseconds: BullMQ asks as soon as the connection is there. */
+const CHECK_LIMIT_MS = 400;
 
 /** Jobs that are brought forward at a time. */
 const PORTION = 500;
@@ -85,6 +91,15 @@ export function createQueues(redis: Redis, logger: Logger): Queues {
     async upkeepLateMs() {
       const [first] = await upkeep.getJobSchedulers(0, 0, true);
       return Math.max(0, Date.now() - (first?.next ?? Number.POSITIVE_INFINITY));
+    },
+    async check() {
+      const fail = (why: string) => {
+        throw new Error(`The queues (BullMQ) do not work with this Redis: ${why}`);
+      };
+      const late = sleep(CHECK_LIMIT_MS, 'it has not told its version.', { ref: false }).then(fail);
+      // BullMQ looks when it begins, and keeps what it has found.
+      const found = ({ message }: Error) => fail(`${message}. Start the app again with a newer one.`);
+      await Promise.race([sync.waitUntilReady().catch(found), late]);
     },
     counts: () =>
       Promise.all(

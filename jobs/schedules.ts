@@ -21,6 +21,16 @@ const CLOCKS_DIFFER_MS = 5_000;
  */
 const LONGEST_WAIT_MS = 2 * LONGEST_RETRY_AFTER_MS;
 
+/** The watch over the schedules by one worker. */
+interface KeptSchedules {
+  /**
+   * For how long they could not be looked after, in milliseconds, since the watch began at the most; 0 while they can be.
+   * One that never got into Redis is late, too, and cannot be seen there.
+   */
+  lateMs(): number;
+  end(): void;
+}
+
 /**
  * Keeps the schedules in Redis, from every worker: whatever happens to Redis, they are back within
  * {@link WATCH_EVERY_MS}, and what was lost with them comes round at once, as it does when a worker starts.
@@ -29,9 +39,8 @@ const LONGEST_WAIT_MS = 2 * LONGEST_RETRY_AFTER_MS;
  * wait for as much longer: so schedules, and jobs, that stand further ahead than they can are brought forward.
  *
  * @param intervalMs from the end of a run to the start of the next: runs are looked for often enough for that
- * @returns a function that ends the watch
  */
-export function keepSchedules(queues: Queues, logger: Logger, intervalMs: number): () => void {
+export function keepSchedules(queues: Queues, logger: Logger, intervalMs: number): KeptSchedules {
   const everyMs = {
     [UPKEEP.startRuns]: Math.round(Math.max(SHORTEST_UPKEEP_MS, Math.min(UPKEEP_EVERY_MS, intervalMs / 2))),
     [UPKEEP.rotateTokens]: UPKEEP_EVERY_MS,
@@ -40,6 +49,7 @@ export function keepSchedules(queues: Queues, logger: Logger, intervalMs: number
   let isOverdue = true;
   let wasSetBack = false;
   let isLooking = false;
+  let lookedAt = performance.now();
   const keep = async () => {
     // There may be many jobs to bring forward: the next look would do it again, and tell it.
     if (isLooking) return;
@@ -69,6 +79,7 @@ export function keepSchedules(queues: Queues, logger: Logger, intervalMs: number
       }
       if (isOverdue) await queues.upkeep.addBulk(names.map((name) => ({ name, data: {} })));
       isOverdue = false;
+      lookedAt = performance.now();
     } catch (error) {
       logger.warn({ err: error }, 'the schedules could not be looked after');
     } finally {
@@ -77,5 +88,11 @@ export function keepSchedules(queues: Queues, logger: Logger, intervalMs: number
   };
   void keep();
   const timer = setInterval(keep, WATCH_EVERY_MS);
-  return () => clearInterval(timer);
+  return {
+    lateMs: () => {
+      const ms = performance.now() - lookedAt;
+      return ms > 2 * WATCH_EVERY_MS ? ms : 0;
+    },
+    end: () => clearInterval(timer),
+  };
 }

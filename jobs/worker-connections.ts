@@ -1,6 +1,6 @@
 import type { Redis, RedisOptions } from 'ioredis';
 import type { Logger } from '../src/runtime/logging.ts';
-import { forBullmq, isForbidden } from './bullmq-redis.ts';
+import { forBullmq } from './bullmq-redis.ts';
 
 /** After so long, in milliseconds, a connection that cannot be used is told: Redis may just have been restarted. */
 const PATIENCE_MS = 5_000;
@@ -53,21 +53,28 @@ export class WorkerConnections {
   }
 }
 
-/** The command that waits for the next job; that Redis forbids it is told once, and that it does not any more. */
+/** How Redis begins where a state that may pass keeps it from what it is asked: other lines tell that, and readiness. */
+const MAY_PASS =
+  /^(?:BUSY|CLUSTERDOWN|LOADING|MASTERDOWN|MISCONF|NOAUTH|NOREPLICAS|OOM|READONLY|TRYAGAIN|UNBLOCKED)\b/;
+
+/**
+ * The command that waits for the next job; that Redis refuses it is told once, and that it does not any more: it may
+ * forbid it, or it, or a proxy before it, does not know it.
+ */
 function waitingOn(redis: Redis, watched: Watched, logger: Logger) {
-  let isToldForbidden = false;
+  let isTold = false;
   return async (key: string, seconds: number) => {
     try {
       const found = await redis.bzpopmin(key, seconds);
       watched.works();
-      if (isToldForbidden) logger.info('Redis lets the worker wait for jobs again');
-      isToldForbidden = false;
+      if (isTold) logger.info('Redis lets the worker wait for jobs again');
+      isTold = false;
       return found;
     } catch (error) {
-      if (error instanceof Error && isForbidden(error)) {
+      if (error instanceof Error && error.name === 'ReplyError' && !MAY_PASS.test(error.message)) {
         watched.fails(error);
-        if (!isToldForbidden) logger.error({ err: error }, 'Redis forbids what the queue needs');
-        isToldForbidden = true;
+        if (!isTold) logger.error({ err: error }, 'Redis forbids what the queue needs');
+        isTold = true;
       }
       throw error;
     }

@@ -9,10 +9,10 @@ import { type ScheduleParts, startDueRuns } from '../src/sync/schedule.ts';
 import type { SyncParts } from '../src/sync/slice-parts.ts';
 import { SlotWaits } from '../src/sync/slot-waits.ts';
 import { WriteTurns } from '../src/sync/write-turns.ts';
+import { pauseOnErrors } from './error-pauses.ts';
 import { ForeignJobs } from './foreign-jobs.ts';
 import { type IndexParts, keepIndex } from './keep-index.ts';
 import { connectionTrouble, QUEUE, type Queues, type SyncJobData } from './queues.ts';
-import { pauseOnRefusals } from './refusals.ts';
 import { rotateTokens } from './rotate-tokens.ts';
 import { keepSchedules, UPKEEP } from './schedules.ts';
 import { syncRun } from './sync-run.ts';
@@ -52,6 +52,8 @@ export interface Workers {
   checks: { jobs(): Promise<void> };
   /** Of the connections by which they get their jobs, how many have not been usable for some seconds. */
   unusableConnections(): number;
+  /** For how long they could not look after the schedules, in milliseconds; 0 while they can. */
+  schedulesLateMs(): number;
   /**
    * Ends them: requests under way are broken off, and every run stands where another worker takes it up.
    *
@@ -108,7 +110,7 @@ export function startWorkers(parts: WorkerParts): Workers {
     worker.on('failed', (job, error) => logger.error({ job: job?.id, err: error }, 'a job failed'));
     worker.on('error', connectionTrouble(logger, worker.name));
   }
-  const endPauses = [pauseOnRefusals(sync), pauseOnRefusals(upkeep)];
+  const endPauses = [pauseOnErrors(sync), pauseOnErrors(upkeep)];
   sync.on('active', (job) => {
     // Later turns do not say since when they could have been taken: BullMQ keeps the moment of the job's creation alone.
     if (job.attemptsStarted === 1) {
@@ -116,7 +118,7 @@ export function startWorkers(parts: WorkerParts): Workers {
       parts.onFirstTurn?.({ waitMs: Math.max(0, (job.processedOn ?? Date.now()) - from) });
     }
   });
-  const endSchedules = keepSchedules(queues, logger, parts.schedule.intervalMs);
+  const schedules = keepSchedules(queues, logger, parts.schedule.intervalMs);
   const endIndex = keepIndex({ ...parts.index, logger });
   return {
     checks: {
@@ -126,8 +128,9 @@ export function startWorkers(parts: WorkerParts): Workers {
       },
     },
     unusableConnections: () => connections.troubles().length,
+    schedulesLateMs: schedules.lateMs,
     async close({ hasCrashed } = { hasCrashed: false }) {
-      endSchedules();
+      schedules.end();
       endWatch();
       stopping.abort(hasCrashed ? new ProcessFailure() : undefined);
       for (const end of endPauses) end();

@@ -24,7 +24,6 @@ import { checkRedis, createRedis, tellThatNothingIsMigrated } from './runtime/re
 import { SharedRedis } from './runtime/shared-redis.ts';
 import { DeletionStore } from './store/deletions.ts';
 import { dirBeside, pathOf } from './store/existing-file.ts';
-import { failedWith } from './store/failed-runs.ts';
 import { InDoubtStore } from './store/in-doubt.ts';
 import { InstanceStore } from './store/instances.ts';
 import { PageStore } from './store/pages.ts';
@@ -37,6 +36,7 @@ import { watchStore } from './store/watch-store.ts';
 import { abandonPermits } from './sync/abandoned-permits.ts';
 import { SyncControl } from './sync/control.ts';
 import { collectFigures } from './sync/figures.ts';
+import { findOvercome } from './sync/overcome.ts';
 import { type OwnLogic, onRecords } from './sync/own-logic.ts';
 import { RESOURCES } from './sync/resources.ts';
 import type { SyncParts } from './sync/slice-parts.ts';
@@ -47,7 +47,6 @@ import { openVault } from './tokens/open-vault.ts';
 import { logRefreshes } from './tokens/refresh-log.ts';
 import { RefreshPauses } from './tokens/refresh-pauses.ts';
 import { Tokens } from './tokens/tokens.ts';
-import { missingKeyMessages } from './tokens/vault.ts';
 import type { TakenPort } from './web/listen.ts';
 
 /** The app of one process: who gets what. */
@@ -86,10 +85,14 @@ export async function createApp(
   for (const secret of configuredSecrets(config, redisUrl)) rememberSecret(secret, { forGood: true });
   const redis = createRedis(redisUrl, 'general', logger);
   const processId = randomUUID();
-  const sharedRedis = new SharedRedis(redis, { path: pathOf(config.databaseUrl), id: processId, logger });
-  const isRedisWell = () => checkRedis(redis, { isPrivate: config.redisUrl === undefined });
+  const processes = () => new Presence(dirBeside(config.databaseUrl, 'processes'), processId);
+  const sharedRedis = new SharedRedis(redis, { path: pathOf(config.databaseUrl), processes, logger });
+  const queues = createQueues(redis, logger);
+  const isRedisWell = () =>
+    checkRedis(redis, { isPrivate: config.redisUrl === undefined }).then(() => queues.check());
   const { db, vault } = await openVault(config.databaseUrl, config.tokenKeys, {
     onWait: (waitedMs) => logger.warn({ waitedMs }, 'another process changes the database: waiting for it'),
+    onNew: () => logger.info({ path: pathOf(config.databaseUrl) }, 'a new database was made'),
     beforeMigration: () =>
       isRedisWell()
         .catch(tellThatNothingIsMigrated)
@@ -102,9 +105,8 @@ export async function createApp(
     throw error;
   });
   const store = watchStore(() => db.check(), logger);
-  const queues = createQueues(redis, logger);
   const memory = new AnswerMemory();
-  const http = new HttpClient(REQUEST_TIMEOUT_MS, memory);
+  const http = new HttpClient(REQUEST_TIMEOUT_MS, memory, config.usesProxy);
   const newClock = () => new ServiceClock(Date.now, () => performance.now());
   // The hosts of the API and of the token route may differ in their time: neither tells the other's clock.
   const [clock, apiClock] = [newClock(), newClock()];
@@ -113,7 +115,7 @@ export async function createApp(
   const metrics = createMetrics({
     store: () => collectFigures({ db, clock, resources: RESOURCES }),
     jobs: queues.syncCounts,
-    upkeepLateMs: queues.upkeepLateMs,
+    upkeepLateMs: async () => workers?.schedulesLateMs() || queues.upkeepLateMs(),
     workers: workersWatch.count,
     answers: () => memory.bytes,
     unusableConnections: () => workers?.unusableConnections() ?? 0,
@@ -145,6 +147,7 @@ export async function createApp(
   const api = new ServiceApi({ apiUrl, transport, clock: apiClock, budget, origins, givesSecretAway });
   const redirectUri = config.publicUrl + CALLBACK_PATH;
   const oauth = new OAuthClient({ ...config.service, redirectUri, clock, onSecret: rememberSecret });
+  const pauses = new RefreshPauses(redis);
   const tokens = new Tokens({
     oauth,
     store: stores.tokens,
@@ -152,7 +155,7 @@ export async function createApp(
     vault,
     lock: new RedisLock(redis),
     hostLocks: new FileLocks(dirBeside(config.databaseUrl, 'refreshes')),
-    pauses: new RefreshPauses(redis),
+    pauses,
     clock,
     ...logRefreshes(logger, (outcome) => metrics.tokenRefreshes.inc({ outcome })),
   });
@@ -256,11 +259,7 @@ export async function createApp(
         onFirstTurn: ({ waitMs }) => metrics.jobWaitSeconds.observe(waitMs / 1_000),
         schedule: {
           ...shared,
-          overcome: () =>
-            failedWith(
-              db,
-              missingKeyMessages(vault.keyIds).map((text) => hideSecrets(text)),
-            ),
+          overcome: findOvercome({ db, pauses, keyIds: vault.keyIds, hideSecrets }),
         },
         index: { databaseUrl: config.databaseUrl },
         takeOver: {

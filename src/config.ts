@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { ConfigError } from './config/config-error.ts';
 import { withDevelopmentSecrets } from './config/development-secrets.ts';
 import { readVariables } from './config/read-variables.ts';
-import { findProblems } from './config/rules.ts';
+import { findNodeProblems, findProblems } from './config/rules.ts';
 import type { TokenKey } from './config/token-keys.ts';
 import type { GivenValues, VariableName } from './config/variables.ts';
 import { openGuards } from './contract/guard-limit.ts';
@@ -43,6 +43,8 @@ export interface Config {
   service: ServiceConfig;
   /** Where browsers reach the app: an origin, without a slash at its end. */
   publicUrl: string;
+  /** Whether requests to the service go by the proxy that HTTPS_PROXY names, as Node itself was told. */
+  usesProxy: boolean;
   /** Proxies in front of the app that are ours: so many entries of X-Forwarded-For, from its end, are believed. */
   proxyHops: number;
   host: string;
@@ -79,7 +81,7 @@ export interface Config {
 export function loadConfig(env: NodeJS.ProcessEnv, options: { dataDir?: string } = {}): Config {
   const { given, problems } = readVariables(env);
   const isSet = (name: VariableName): boolean => (env[name] ?? '') !== '';
-  problems.push(...findProblems(given, isSet));
+  problems.push(...findProblems(given, isSet), ...findNodeProblems(env));
   if (problems.length > 0) throw new ConfigError(problems);
 
   const production = given.NODE_ENV === 'production';
@@ -89,6 +91,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, options: { dataDir?: string }
     production,
     service: serviceConfig(given),
     publicUrl: given.PUBLIC_URL ?? `http://localhost:${port}`,
+    usesProxy: env.NODE_USE_ENV_PROXY === '1' || /--use-env-proxy\b/.test(env.NODE_OPTIONS ?? ''),
     proxyHops: given.PROXY_HOPS ?? (given.PUBLIC_URL?.startsWith('https:') ? 1 : 0),
     host: given.HOST ?? (production ? '0.0.0.0' : '127.0.0.1'),
     port,

@@ -302,6 +302,27 @@ describe('production', () => {
     },
   );
 
+  it('has Node check who answers', () => {
+    const unchecked = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
+    expect(problemsOf({ ...PRODUCTION, ...unchecked }).NODE_TLS_REJECT_UNAUTHORIZED).toMatch(
+      /must not be 0 .*NODE_EXTRA_CA_CERTS/,
+    );
+    expect(problemsOf({ ...PRODUCTION, NODE_TLS_REJECT_UNAUTHORIZED: '1' })).toEqual({});
+    expect(problemsOf(unchecked)).toEqual({});
+  });
+
+  it.each([
+    ['file:data/app.db', 'the next release'],
+    ['file:./app.db', 'the next release'],
+    ['file:~/app.db', 'no shell puts anything in the place of "~" here'],
+    ['file:$HOME/app.db', 'no shell puts anything in the place of "$" here'],
+  ])('wants an absolute path of the database, not %s', (DATABASE_URL, cause) => {
+    const found = problemsOf({ ...PRODUCTION, DATABASE_URL }).DATABASE_URL;
+    expect(found).toContain('must have an absolute path in production');
+    expect(found).toContain(cause);
+    expect(problemsOf({ DATABASE_URL })).toEqual({});
+  });
+
   it('wants an operator password that cannot be guessed quickly', () => {
     expect(problemsOf({ ...PRODUCTION, OPERATOR_PASSWORD: 'secret' })).toHaveProperty('OPERATOR_PASSWORD');
     expect(problemsOf({ OPERATOR_PASSWORD: 'secret' })).toEqual({});

@@ -1,4 +1,5 @@
-import { Agent } from 'undici';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Agent, type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
 import type { Method } from '../contract/api/route.ts';
 import { AnswerMemory } from './answer-memory.ts';
 import { AnswerReader } from './answer-reader.ts';
@@ -29,25 +30,45 @@ export interface HttpRequest {
 /** How long a request may take from start to end, in milliseconds; well under a window. */
 export const REQUEST_TIMEOUT_MS = 20_000;
 
+/** How long a connection may take to come about, in milliseconds. */
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** How long {@link HttpClient.close} waits, in milliseconds. */
+const CLOSE_LIMIT_MS = 1_000;
+
+const AGENT_OPTIONS = {
+  // To ask for HTTP/2, all requests would wait for the first connection, however long that takes.
+  allowH2: false,
+  keepAliveTimeout: 30_000,
+  // Limits of time for an answer are off: one timer a request covers all of it.
+  headersTimeout: 0,
+  bodyTimeout: 0,
+  connect: { timeout: CONNECT_TIMEOUT_MS },
+} satisfies Agent.Options;
+
+/** A tunnel through a proxy is a connection, too. */
+const PROXY_OPTIONS = {
+  ...AGENT_OPTIONS,
+  clientFactory: (proxy, options) => new Pool(proxy, { ...options, headersTimeout: CONNECT_TIMEOUT_MS }),
+} satisfies EnvHttpProxyAgent.Options;
+
 /**
  * Sends requests to the service, never follows a redirect (the token would go along), and reads answers
  * within limits of time and size.
  */
 export class HttpClient {
-  // Its own limits of time are off: one timer a request covers all of it.
-  readonly #agent = new Agent({
-    keepAliveTimeout: 30_000,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connect: { timeout: 10_000 },
-  });
+  readonly #agent: Dispatcher;
   readonly #timeoutMs: number;
   readonly #memory: AnswerMemory;
 
-  /** @param memory where answers are counted while they are read */
-  constructor(timeoutMs = REQUEST_TIMEOUT_MS, memory = new AnswerMemory()) {
+  /**
+   * @param memory where answers are counted while they are read
+   * @param usesProxy whether a proxy that the environment names leads out (HTTPS_PROXY, HTTP_PROXY, NO_PROXY)
+   */
+  constructor(timeoutMs = REQUEST_TIMEOUT_MS, memory = new AnswerMemory(), usesProxy = false) {
     this.#timeoutMs = timeoutMs;
     this.#memory = memory;
+    this.#agent = usesProxy ? new EnvHttpProxyAgent(PROXY_OPTIONS) : new Agent(AGENT_OPTIONS);
   }
 
   /**
@@ -81,9 +102,10 @@ export class HttpClient {
     });
   }
 
-  /** Closes the connections; requests under way end first. */
-  close(): Promise<void> {
-    return this.#agent.close();
+  /** Closes the connections; requests under way end first, if they do so within a second. */
+  async close(): Promise<void> {
+    await Promise.race([this.#agent.close(), sleep(CLOSE_LIMIT_MS, undefined, { ref: false })]);
+    await this.#agent.destroy();
   }
 }
 

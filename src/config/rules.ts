@@ -1,3 +1,4 @@
+import { isAbsolute } from 'node:path';
 import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
 import type { ConfigProblem } from './config-error.ts';
 import { isRandomKey, standsForSecret } from './placeholders.ts';
@@ -57,6 +58,19 @@ export function findProblems(given: GivenValues, isSet: (name: VariableName) => 
   return problems;
 }
 
+/** Finds what is set of Node itself that takes away what production relies on. */
+export function findNodeProblems(env: NodeJS.ProcessEnv): ConfigProblem[] {
+  if (env.NODE_ENV !== 'production' || env.NODE_TLS_REJECT_UNAUTHORIZED !== '0') return [];
+  return [
+    {
+      variable: 'NODE_TLS_REJECT_UNAUTHORIZED',
+      problem:
+        'must not be 0 in production: secrets would go to whoever answers in the place of the service. Leave it out, and name the certificates of an authority of your own in NODE_EXTRA_CA_CERTS',
+      example: '1',
+    },
+  ];
+}
+
 /** The service and its credentials come together, or not at all: the sandbox's defaults go with nothing else. */
 function reportDevelopment(isSet: (name: VariableName) => boolean, report: Report): void {
   const requireWith = (variable: VariableName, other: VariableName): void => {
@@ -84,6 +98,13 @@ function reportProduction(given: GivenValues, isSet: (name: VariableName) => boo
     if (urls?.some((url) => url !== undefined && isOpenToOthers(url))) {
       report(variable, 'must be https in production: secrets travel over it');
     }
+  }
+  const path = given.DATABASE_URL?.slice('file:'.length);
+  if (path !== undefined && !isAbsolute(path)) {
+    const cause = /^[~$]/.test(path)
+      ? `no shell puts anything in the place of "${path[0]}" here`
+      : 'the next release, in another directory, would begin with an empty database';
+    report('DATABASE_URL', `must have an absolute path in production: ${cause}`);
   }
   for (const { id, key } of given.TOKEN_KEYS ?? []) {
     if (!isRandomKey(key)) {

@@ -3,6 +3,9 @@ import { parseEnv } from 'node:util';
 
 const BYTE_ORDER_MARK = '\uFEFF';
 
+/** What Node itself heeds: most of it at its start alone, so that it would be left out, by Node or a part of it. */
+const IS_READ_BEFORE = /^(?:NODE_(?!ENV$)|(?:https?|no)_proxy$)/i;
+
 /** A `.env` file that is there and cannot be used; the message says what to do. */
 export class EnvFileError extends Error {
   constructor(path: string, problem: string) {
@@ -25,7 +28,15 @@ export function loadEnvFile(env: NodeJS.ProcessEnv, path = '.env'): void {
   if (text.includes('\0'))
     throw new EnvFileError(path, 'is not UTF-8 text: save it anew with that encoding.');
   const variables = parseEnv(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text);
-  for (const [name, value] of Object.entries(variables)) env[name] ??= value;
+  for (const [name, value] of Object.entries(variables)) {
+    if (value !== '' && IS_READ_BEFORE.test(name) && env[name] === undefined) {
+      throw new EnvFileError(
+        path,
+        `sets ${name}, which Node reads before it: set it where the process is started, and take it out of the file.`,
+      );
+    }
+    env[name] ??= value;
+  }
 }
 
 function read(path: string): string {

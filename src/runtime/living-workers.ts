@@ -1,7 +1,7 @@
 import { accessSync, constants, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import Database from 'better-sqlite3';
 import { hasCode } from './error-code.ts';
+import { isLocked } from './file-lock.ts';
 
 /** How often it is looked, in milliseconds. */
 const LOOK_EVERY_MS = 2_000;
@@ -46,26 +46,11 @@ export function watchWorkers(dir: string, everyMs = LOOK_EVERY_MS): WorkersWatch
 export function countWorkers(dir: string): number | undefined {
   try {
     const locks = readdirSync(dir).filter((file) => file.endsWith('.lock'));
-    const living = locks.filter((file) => isHeld(join(dir, file))).length;
+    const living = locks.filter((file) => isLocked(join(dir, file))).length;
     if (living === 0) accessSync(dir, constants.W_OK);
     return living;
   } catch (error) {
     return hasCode(error, 'ENOENT') && canBeMade(dir) ? 0 : undefined;
-  }
-}
-
-/** A reader gets no lock that another holds alone, and hinders no other reader. */
-function isHeld(path: string): boolean {
-  let database: Database.Database | undefined;
-  try {
-    database = new Database(path, { readonly: true, fileMustExist: true, timeout: 0 });
-    database.prepare('select 1 from sqlite_schema').get();
-    return false;
-  } catch (error) {
-    // It may have left in between.
-    return error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY');
-  } finally {
-    database?.close();
   }
 }
 

@@ -17,6 +17,15 @@ if (major < NEEDED_MAJOR) {
 // nothing is kept. `npm ci` clears it away.
 module.enableCompileCache(fileURLToPath(new URL('../../node_modules/.cache/compiled', import.meta.url)));
 
+// Libraries that hear it write sessions, codes and the password of Redis to the log, past everything that hides them there.
+if (process.env.DEBUG) {
+  delete process.env.DEBUG;
+  process.stderr.write('DEBUG is not heeded, as libraries log secrets then. LOG_LEVEL=debug says more.\n');
+}
+
+// Node would open its debugger, by which any user of the machine reads the keys: scripts that rotate logs send this signal.
+process.on('SIGUSR1', () => {});
+
 // npm hands a signal to the shell between it and us, which may end without handing it on: we would run on, unseen,
 // and keep the ports. So when that shell is gone, we are told to end: as a signal only where nobody listens for the
 // event, as the signal may have come to us, too, and a second one ends us at once.

@@ -1,7 +1,7 @@
 import { accessSync, constants, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { hasCode } from './error-code.ts';
-import { FileLockTimeoutError, withFileLock } from './file-lock.ts';
+import { FileLockTimeoutError, isLocked, withFileLock } from './file-lock.ts';
 import { makeDirBeside } from './owner.ts';
 
 const ENTER_LIMIT_MS = 1_000;
@@ -55,6 +55,15 @@ export class Presence {
   leave(): Promise<void> {
     this.#left.resolve();
     return this.#held;
+  }
+
+  /**
+   * Whether another process of this directory is alive. A lock whose file has a further name tells nothing: the holder may
+   * be of another directory, of which this one is a copy by hard links.
+   */
+  isAlive(id: string): boolean {
+    const path = join(this.#dir, id + LOCK);
+    return isLocked(path) && statSync(path, { throwIfNoEntry: false })?.nlink === 1;
   }
 
   /**

@@ -129,18 +129,40 @@ function tryToWrite(redis: Redis): Promise<'OK'> {
   return redis.set('readiness', '1', 'PX', MARK_MS);
 }
 
+/** Writes, and does what all scripts of the app begin with, on several keys at once, as most of them are. */
+async function tryToWork(redis: Redis): Promise<void> {
+  await tryToWrite(redis);
+  // These two lie in different slots: in cluster mode a script cannot have both, whichever server is asked.
+  await redis.eval("return redis.call('TIME')", 2, 'readiness', 'readiness:too');
+}
+
+/** How Redis begins, or what it says within a script, where its user may not do what the app needs. */
+const FORBIDDEN = /^(?:NOAUTH|WRONGPASS|NOPERM)\b|user executing the script can't/;
+
+/** How it begins where keys are spread over servers by their slots. */
+const IN_CLUSTER = /^(?:CROSSSLOT|MOVED|ASK|CLUSTERDOWN)\b/;
+
+function meaningOf({ message }: Error): string {
+  if (IN_CLUSTER.test(message)) {
+    return 'Redis runs in cluster mode, in which the app cannot work, as its scripts use several keys at once: lead REDIS_URL to one without it';
+  }
+  if (!FORBIDDEN.test(message)) return 'Redis takes no writes';
+  return 'Redis forbids what the app needs: see user and password in REDIS_URL, and allow this user all commands but those that Redis calls dangerous, on all keys';
+}
+
 /**
- * Whether Redis can be worked with: one that answers may still take no writes, for want of memory or disk.
+ * Whether Redis can be worked with: one that answers may still take no writes, for want of memory or disk, forbid what
+ * the app needs, or run in cluster mode.
  *
  * @param options.isPrivate whether it is the app's own one, not that of REDIS_URL
  * @throws Error that says what is wrong and what to do, for whoever is on call
  */
 export async function checkRedis(redis: Redis, { isPrivate }: { isPrivate: boolean }): Promise<void> {
   try {
-    await withinLimit(tryToWrite(redis));
+    await withinLimit(tryToWork(redis));
   } catch (error) {
     if (error instanceof Error && error.name === 'ReplyError') {
-      throw new Error(`Redis takes no writes: ${error.message}`, { cause: error });
+      throw new Error(`${meaningOf(error)}: ${error.message}`, { cause: error });
     }
     const what = isPrivate
       ? "it is the app's own one, as REDIS_URL is not set, and is started again by itself when it has died. If this stays, redis/server.log in .data says why; one that hangs has to be ended: its process is in redis/address.json."
@@ -156,7 +178,7 @@ export async function checkRedis(redis: Redis, { isPrivate }: { isPrivate: boole
 export function tellThatNothingIsMigrated(cause: unknown): never {
   throw new Error(
     'Redis cannot be worked with: so the database of an older version was not migrated, and nothing was done. ' +
-      'See that Redis runs, at the address of REDIS_URL if that is set, and start again.',
+      `See that Redis runs, at the address of REDIS_URL if that is set, and start again. (${(cause as Error).message})`,
     { cause },
   );
 }

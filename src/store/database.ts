@@ -232,6 +232,8 @@ export class Database extends Kysely<Schema> {
 export interface OpenOptions {
   /** Told from time to time how long another process that migrates it has been waited for, in milliseconds. */
   onWait?: (waitedMs: number) => void;
+  /** Told when there was no database of the app, and this process has made one. */
+  onNew?: () => void;
   /**
    * Looks at a database of an older version, as it is, before it is migrated, which ends the processes of that version:
    * throws when this one could not take their place.
@@ -248,7 +250,7 @@ export interface OpenOptions {
  * writes later fails at once when another process wrote in between, whatever the busy timeout: so every transaction
  * here begins with a write. What is deleted or replaced is overwritten in the file (`secure_delete`).
  *
- * @throws when the file cannot be opened or migrated, or is mounted by itself
+ * @throws when the file cannot be opened or migrated, is mounted by itself, or has a further name
  */
 export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
   const path = pathOf(url);
@@ -256,7 +258,7 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
   const db = await connect(path, CHECKPOINT_PAGES, KEEPS_THREAD_MS.eventLoop);
   try {
     if ((await findSchema(db)) === 'older') await options.beforeMigration?.(db);
-    await migrate(db, options.onWait);
+    await migrate(db, options);
   } catch (error) {
     await db.destroy();
     throw error;

@@ -59,23 +59,31 @@ export function isKnownMigration(name: string): boolean {
  * taken first, and whoever comes second finds the work done. One that finds nothing to do does not ask for the lock.
  * Others wait for it as long as it takes: a migration of much data may need minutes.
  *
- * @param onWait told from time to time how long it has waited for another process, in milliseconds
+ * @param told.onWait from time to time, how long it has waited for another process, in milliseconds
+ * @param told.onNew once it has made the schema of a database that had none
  * @throws NewerSchemaError when a newer version of the app has been here; the error of a migration that fails, and the
  *   database is then as it was before
  */
-export async function migrate(db: Kysely<Schema>, onWait?: (waitedMs: number) => void): Promise<void> {
+export async function migrate(
+  db: Kysely<Schema>,
+  { onWait, onNew }: { onWait?: (waitedMs: number) => void; onNew?: () => void } = {},
+): Promise<void> {
+  let isNew = false;
   await db.connection().execute(async (connection) => {
     if ((await findSchema(connection)) === 'current') return;
     await beginWriting(connection, onWait);
     try {
       // Whoever had the lock before may have been of a newer version.
-      if ((await findSchema(connection)) !== 'current') await migrateToLatest(connection);
+      const found = await findSchema(connection);
+      isNew = found === 'none';
+      if (found !== 'current') await migrateToLatest(connection);
       await sql`commit`.execute(connection);
     } catch (error) {
       await sql`rollback`.execute(connection);
       throw error;
     }
   });
+  if (isNew) onNew?.();
 }
 
 /**

@@ -1,5 +1,6 @@
 import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { refuseLinkedFile } from './linked-file.ts';
 import { refuseMountedFile } from './mounted-file.ts';
 import { BESIDE, besideDatabase } from './own-file.ts';
 
@@ -13,6 +14,7 @@ const OTHERS = 0o077;
 export function prepareFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   refuseMountedFile(path);
+  refuseLinkedFile(path);
   keepPrivate(path);
 }
 

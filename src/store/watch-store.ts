@@ -1,4 +1,5 @@
 import type { Logger } from '../runtime/logging.ts';
+import { NewerSchemaError } from './newer-schema.ts';
 
 /** How often it is tried, in milliseconds. */
 const LOOK_EVERY_MS = 5_000;
@@ -27,6 +28,8 @@ export function watchStore(check: () => Promise<void>, logger: Logger): StoreWat
       if (!isWell) logger.info('the database can be written again');
       isWell = true;
     } catch (error) {
+      // This process ends then, and says so itself.
+      if (error instanceof NewerSchemaError) return;
       if (isWell) logger.error({ err: error }, 'the database cannot be written, trying on');
       isWell = false;
     } finally {

@@ -10,7 +10,7 @@ export interface ScheduleParts {
   resources: readonly Resource[];
   /** From the end of one run to the start of the next, in milliseconds. */
   intervalMs: number;
-  /** Failed runs that what they failed on does not hold up any more. */
+  /** Failed runs that what they failed on does not hold up any more, or may not. */
   overcome?: () => Promise<RunKey[]>;
   now?: () => number;
 }

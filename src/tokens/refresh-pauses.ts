@@ -70,6 +70,16 @@ export class RefreshPauses {
       .exec();
   }
 
+  /**
+   * Ends the pause after a failure that no waiting mends: something else may have. The failures stay counted, so that
+   * the pause after another one is as long as it would have been.
+   */
+  async endGivenUp(instanceId: string): Promise<void> {
+    const key = pauseKey('trouble', instanceId);
+    const kept = await this.#redis.get(key);
+    if (kept !== null && (JSON.parse(kept) as Reason).remedy === 'give_up') await this.#redis.del(key);
+  }
+
   /** Has all wait for what one process tries again and again, as long as it says so. */
   async hold(kind: 'unwritten', instanceId: string, failure: ServiceError): Promise<void> {
     const { remedy, message, status } = failure;

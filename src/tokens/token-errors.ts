@@ -4,6 +4,10 @@ import { parseHttpDate } from '../client/http-date.ts';
 import { retryAfterMs } from '../client/retry-timing.ts';
 import { HEADER } from '../contract/headers.ts';
 
+/** What is said where the service refuses the app itself: nobody but those who run it can mend that. */
+export const CREDENTIALS_REFUSED =
+  'The service does not accept CLIENT_ID and CLIENT_SECRET: whoever runs this app has to put them right, and restart it.';
+
 /** What the token route refused, by the names of RFC 6749, section 5.2; undefined when it did not speak OAuth. */
 export function oauthErrorOf(error: unknown): { code: string; description: string | undefined } | undefined {
   if (error instanceof ResponseBodyError || error instanceof AuthorizationResponseError) {
@@ -28,13 +32,7 @@ export function toRefreshError(error: unknown): ServiceError {
     });
   }
   if (refusal?.code === 'invalid_client' || refusal?.code === 'unauthorized_client') {
-    return new ServiceError(
-      'give_up',
-      'The service does not accept CLIENT_ID and CLIENT_SECRET: check them.',
-      {
-        cause: error,
-      },
-    );
+    return new ServiceError('give_up', CREDENTIALS_REFUSED, { cause: error });
   }
   const response = responseOf(error);
   // A date is read against the service's own: our clock may be wrong.

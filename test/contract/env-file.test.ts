@@ -27,3 +27,18 @@ it('takes a file with a byte order mark, and says of one in UTF-16 how to save i
   writeFileSync(path, '\uFEFFA=first\n', 'utf16le');
   expect(() => loadEnvFile({}, path)).toThrow(/UTF-8/);
 });
+
+it('refuses a file with what Node has read before it, unless the environment has it, too', () => {
+  const path = join(tempDir(), '.env');
+  writeFileSync(path, 'NODE_ENV=test\nNODE_EXTRA_CA_CERTS=/ca.pem\n');
+  expect(() => loadEnvFile({}, path)).toThrow(
+    /NODE_EXTRA_CA_CERTS, which Node reads before it: set it where/,
+  );
+  const env: NodeJS.ProcessEnv = { NODE_EXTRA_CA_CERTS: '/ca.pem' };
+  loadEnvFile(env, path);
+  expect(env).toEqual({ NODE_EXTRA_CA_CERTS: '/ca.pem', NODE_ENV: 'test' });
+  writeFileSync(path, 'HTTPS_PROXY=http://proxy.example.com\n');
+  expect(() => loadEnvFile({}, path)).toThrow(/HTTPS_PROXY, which Node reads before it/);
+  writeFileSync(path, 'NODE_OPTIONS=\nNO_PROXY=\n');
+  expect(() => loadEnvFile({}, path)).not.toThrow();
+});

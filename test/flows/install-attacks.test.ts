@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { Redis } from 'ioredis';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, afterEach, expect, test, vi } from 'vitest';
+import { STATE_LIFETIME_MS } from '../../src/install/state.ts';
 import type { HttpSession } from '../support/http-session.ts';
 import { consent } from '../support/install.ts';
 import { startTestApp } from '../support/test-app.ts';
@@ -11,6 +12,7 @@ const { control, session, redisUrl, config } = await startTestApp({ workers: fal
 const company = await control.addCompany({ name: 'Acme', plan: 'starter', contacts: 20, conversations: 20 });
 const redis = new Redis(redisUrl);
 afterAll(() => redis.disconnect());
+afterEach(() => void vi.useRealTimers());
 
 async function tokenRequests(): Promise<number[]> {
   const rows = await control.requests();
@@ -48,6 +50,28 @@ test('a state that has expired asks the service for nothing, and the page leads 
   expect(await tokenRequests()).toEqual(before);
   expect((await consent(browser, await browser.get(again), company)).url.pathname).toMatch(/^\/instances\//);
 });
+
+test.each([
+  ['in time', 1, STATE_LIFETIME_MS - 60_000],
+  ['too late', 0, STATE_LIFETIME_MS],
+])(
+  'a consent page that nothing but its install’s cookie tells of, answered %s: requests for tokens, %d',
+  async (_what, asked, ageMs) => {
+    const browser = session();
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - ageMs });
+    const callback = await callbackOf(browser);
+    // The session is another tab's by now; and a browser may send a cookie for longer than it should.
+    const begun = cookieOf(browser)
+      .split('; ')
+      .filter((cookie) => cookie.startsWith('partner_app.install.'));
+    expect(begun.length).toBe(1);
+    vi.useRealTimers();
+    const before = await tokenRequests();
+    const page = await browser.get(callback, { headers: { cookie: begun.join() }, follow: false });
+    expect((await tokenRequests()).length - before.length).toBe(asked);
+    if (asked === 0) expect(page.body).toContain('10 minutes');
+  },
+);
 
 test('a session that somebody planted sees nothing of what is installed in it', async () => {
   const attacker = session();

@@ -40,7 +40,7 @@ async function look(intervalMs = HOUR_MS) {
     (await queues.upkeep.getJobs(['waiting'])).filter(({ repeatJobKey }) => repeatJobKey === undefined)
       .length;
   const before = await atOnce();
-  const end = keepSchedules(queues, logger, intervalMs);
+  const { end } = keepSchedules(queues, logger, intervalMs);
   await waitFor(async () => (await atOnce()) === before + Object.keys(UPKEEP).length);
   end();
   const next = (await queues.upkeep.getJobSchedulers()).map(

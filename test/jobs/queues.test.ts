@@ -4,6 +4,7 @@ import { afterAll, expect, test, vi } from 'vitest';
 import { connectionTrouble, createQueues, QUEUE, type SyncJobData } from '../../jobs/queues.ts';
 import { keepSchedules, UPKEEP } from '../../jobs/schedules.ts';
 import { createRedis } from '../../src/runtime/redis.ts';
+import { isRealRedis } from '../support/redis-server.ts';
 import { testLogger } from '../support/test-logger.ts';
 import { startTestRedis } from '../support/test-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -107,7 +108,7 @@ test('a job that has ended makes room for the next one of its run', async () => 
 });
 
 test('schedules are there once, from however many workers, and come round at once when a worker starts', async () => {
-  const ends = [0, 1, 2].map(() => keepSchedules(queues, logger, 60 * 60_000));
+  const watches = [0, 1, 2].map(() => keepSchedules(queues, logger, 60 * 60_000));
   const names = Object.values(UPKEEP).toSorted();
   await waitFor(async () => (await queues.upkeep.getJobSchedulersCount()) === names.length);
   const waiting = await waitFor(async () => {
@@ -117,12 +118,12 @@ test('schedules are there once, from however many workers, and come round at onc
   expect([...new Set(waiting.map(({ name }) => name))].toSorted()).toEqual(names);
   const schedulers = await queues.upkeep.getJobSchedulers();
   expect(schedulers.map(({ name }) => name).toSorted()).toEqual(names);
-  for (const end of ends) end();
+  for (const { end } of watches) end();
 });
 
 test('a Redis that lost everything has its schedules back with the next worker', async () => {
   await redis.flushall();
-  const end = keepSchedules(queues, logger, 60 * 60_000);
+  const { end } = keepSchedules(queues, logger, 60 * 60_000);
   await waitFor(async () => (await queues.upkeep.getJobSchedulersCount()) === Object.keys(UPKEEP).length);
   end();
   expect((await queues.upkeep.getJobSchedulers()).every(({ every }) => every === 30_000)).toBe(true);
@@ -131,7 +132,7 @@ test('a Redis that lost everything has its schedules back with the next worker',
 test('that the upkeep does not come round is seen by how late it is', async () => {
   await redis.flushall();
   expect(await queues.upkeepLateMs()).toBe(0);
-  const end = keepSchedules(queues, logger, 60 * 60_000);
+  const { end } = keepSchedules(queues, logger, 60 * 60_000);
   await waitFor(async () => (await queues.upkeep.getJobSchedulersCount()) === Object.keys(UPKEEP).length);
   end();
   const schedulers = await queues.upkeep.getJobSchedulers();
@@ -145,6 +146,33 @@ test('that the upkeep does not come round is seen by how late it is', async () =
     vi.useRealTimers();
   }
 });
+
+test.skipIf(!isRealRedis)(
+  'schedules that cannot be put in are late since the worker started, until they are in',
+  async () => {
+    await redis.flushall();
+    const { logger: told, lines } = testLogger();
+    await redis.config('SET', 'maxmemory', '1');
+    vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval'] });
+    try {
+      const { lateMs, end } = keepSchedules(queues, told, 60 * 60_000);
+      await waitFor(() => lines.length === 1);
+      expect(lateMs()).toBe(0);
+      for (let looks = 2; looks <= 30; looks++) {
+        vi.advanceTimersByTime(15_000);
+        await waitFor(() => lines.length === looks);
+      }
+      expect(await queues.upkeepLateMs()).toBe(0);
+      expect(lateMs()).toBe(29 * 15_000);
+      await redis.config('SET', 'maxmemory', '0');
+      vi.advanceTimersByTime(15_000);
+      await waitFor(() => lateMs() === 0);
+      end();
+    } finally {
+      vi.useRealTimers();
+    }
+  },
+);
 
 test('of the errors of a queue, one a second is told', () => {
   const { logger: told, lines } = testLogger();

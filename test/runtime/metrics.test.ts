@@ -142,6 +142,12 @@ describe.each([
     ]);
     expect(text).not.toContain('sync_jobs{');
   });
+
+  it('of what comes round leaves all else, and says that something is missing', async () => {
+    const text = await create({ upkeepLateMs: fail }).registry.metrics();
+    expectLines(text, ['figures_read 0', 'sync_jobs{state="waiting"} 4', 'sync_workers 2']);
+    expect(text).not.toMatch(/^sync_upkeep_late_seconds /m);
+  });
 });
 
 it('says so when the workers cannot be counted', async () => {

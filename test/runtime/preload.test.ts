@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -51,4 +52,31 @@ test('what a process compiled is kept for the next one, among what npm brings', 
   );
   const [line] = await once(child.stdout, 'data');
   expect(String(line)).toContain(join(import.meta.dirname, '../../node_modules/.cache/compiled'));
+});
+
+/** Runs a script as an entry point is run. @returns what it wrote on standard output and on standard error */
+async function run(script: string, env: Record<string, string>): Promise<[string, string]> {
+  const child = spawn(process.execPath, ['--import', PRELOAD, '--input-type=module', '-e', script], {
+    cwd: join(import.meta.dirname, '../..'),
+    env: { PATH: process.env.PATH ?? '', ...env },
+  });
+  return Promise.all([text(child.stdout), text(child.stderr)]);
+}
+
+test('DEBUG, at which libraries log secrets, is not heeded, and that is said', async () => {
+  const connect = `import { Redis } from 'ioredis';
+    const redis = new Redis('redis://:pass-of-redis@127.0.0.1:9', { retryStrategy: null });
+    redis.on('error', () => console.log('through'));`;
+  expect(await run(connect, { DEBUG: '*' })).toEqual([
+    'through\n',
+    'DEBUG is not heeded, as libraries log secrets then. LOG_LEVEL=debug says more.\n',
+  ]);
+  expect(await run(connect, {})).toEqual(['through\n', '']);
+});
+
+test('SIGUSR1, as scripts that rotate logs send it, opens no debugger', async () => {
+  const script = `import { url } from 'node:inspector';
+    process.kill(process.pid, 'SIGUSR1');
+    setTimeout(() => console.log(url() ?? 'none'), 200);`;
+  expect(await run(script, {})).toEqual(['none\n', '']);
 });

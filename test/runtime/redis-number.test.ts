@@ -3,6 +3,7 @@ import { openRedis } from '../../src/runtime/private-redis.ts';
 import { createRedis } from '../../src/runtime/redis.ts';
 import { isRealRedis, redisUrlAt, startRedisServer } from '../support/redis-server.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
+import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { startTestApp } from '../support/test-app.ts';
 import { testLogger } from '../support/test-logger.ts';
@@ -24,9 +25,15 @@ it.each(['src/web.ts', 'src/worker.ts'])(
   },
 );
 
-it('a Redis that is away, or has the number, keeps no start from going on', async () => {
+it('a Redis that is away, or answers nothing, or has the number, keeps no start from going on', async () => {
+  const mute = await startTcpProxy(Number(new URL(redisUrl).port));
+  mute.silence();
   const open = (url: string) => openRedis({ redisUrl: url, dir: tempDir(), logger });
-  for (const url of [`redis://127.0.0.1:9/${REFUSED}`, `${redisUrl}/3`]) {
+  for (const url of [
+    `redis://127.0.0.1:9/${REFUSED}`,
+    `${redisUrlAt(mute.port)}/${REFUSED}`,
+    `${redisUrl}/3`,
+  ]) {
     expect((await open(url)).url).toBe(url);
   }
 });

@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
+import { findFreePort } from '../../src/runtime/free-port.ts';
 import { checkRedis, createRedis } from '../../src/runtime/redis.ts';
-import { isRealRedis } from '../support/redis-server.ts';
+import { isRealRedis, redisUrlAt, startRedisServer } from '../support/redis-server.ts';
 import { testLogger } from '../support/test-logger.ts';
 import { startTestRedis } from '../support/test-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -144,6 +145,40 @@ it.skipIf(!isRealRedis)(
     for (const redis of [general, worker, further, admin]) redis.disconnect();
   },
 );
+
+it.skipIf(!isRealRedis).each(['eval', 'time'])(
+  'says that Redis forbids its user what all scripts of the app need (%s), until it is allowed',
+  async (command) => {
+    const admin = new Redis(url);
+    await admin.acl('SETUSER', 'few', 'on', '>few', '~*', '&*', '+@all', `-${command}`);
+    const few = Object.assign(new URL(url), { username: 'few', password: 'few' });
+    const redis = createRedis(few.href, 'general', testLogger().logger);
+    const readiness = () => checkRedis(redis, { isPrivate: false });
+    await expect(readiness()).rejects.toThrow(/^Redis forbids what the app needs: .*REDIS_URL/);
+    await admin.acl('SETUSER', 'few', `+${command}`);
+    await expect(readiness()).resolves.toBeUndefined();
+    for (const connection of [redis, admin]) connection.disconnect();
+  },
+);
+
+it.skipIf(!isRealRedis)('says that Redis runs in cluster mode, whichever slots it has', async () => {
+  const busPort = String(await findFreePort());
+  const server = await startRedisServer({ 'cluster-enabled': 'yes', 'cluster-port': busPort });
+  const redis = createRedis(redisUrlAt(server.port), 'general', testLogger().logger);
+  const readiness = (reason: string) =>
+    waitFor(() =>
+      checkRedis(redis, { isPrivate: false }).then(
+        () => false,
+        ({ message }: Error) =>
+          message.startsWith('Redis runs in cluster mode') && message.includes(`: ${reason} `),
+      ),
+    );
+  await readiness('CLUSTERDOWN');
+  // All of them are this one's, as in a cluster of a single server, or behind an address that stands for all servers.
+  await redis.cluster('ADDSLOTSRANGE', 0, 16_383);
+  await readiness('CROSSSLOT');
+  redis.disconnect();
+});
 
 it.skipIf(!isRealRedis)(
   'tells a Redis that drops keys when its memory is full, and what to set',

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
@@ -63,6 +63,18 @@ async function killUnderWay(dir: string, files: { database: string; backup: stri
   if (backUp.exitCode === null && backUp.pid !== undefined) process.kill(-backUp.pid, 'SIGKILL');
   await closed;
 }
+
+test('a backup that is known by a link, of a database that is, takes the place of the one before it where that is', async () => {
+  const { dir, database, backup } = await backedUp();
+  const links = { database: join(tempDir(), 'app.db'), backup: join(tempDir(), 'backup.db') };
+  symlinkSync(database, links.database);
+  symlinkSync(backup, links.backup);
+  await grow(database);
+  await runDocumented('Back up', links);
+  expect(readlinkSync(links.backup)).toBe(backup);
+  expect(readdirSync(dir)).toEqual(['backup.db']);
+  expect(rows(backup)).toBe(rows(database));
+});
 
 test('a backup that is killed on its way leaves the one from before as it was, and the next one goes well', async () => {
   const { dir, database, backup } = await backedUp();

@@ -24,9 +24,10 @@ export function documented(section: Section, { database, backup }: Files) {
   const text = new RegExp(`^## ${section}\n([\\s\\S]*?)^## `, 'm').exec(page)?.[1] ?? '';
   const command = /```sh\n([\s\S]*?)\n *```/.exec(text)?.[1] ?? '';
   const here = command.replace('/var/lib/partner-app/app.db', '"$1"').replace(/\bbackup\.db\b/, '"$2"');
-  const files = section === 'Delete for good' ? /"\$1"/ : /"\$1".*"\$2"/;
+  const files = section === 'Delete for good' ? /"\$1"/ : /"\$1"[\s\S]*"\$2"/;
   if (!files.test(here)) throw new Error(`The page does not say how: ${command}`);
-  return { args: ['-c', here, 'sh', database, backup], cwd: ROOT };
+  // As a script has it that does something about a failure: `set -e` would not be heeded there.
+  return { args: ['-c', `${here} || exit 1`, 'sh', database, backup], cwd: ROOT };
 }
 
 /**

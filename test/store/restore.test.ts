@@ -1,5 +1,13 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { openDatabase } from '../../src/store/database.ts';
@@ -69,6 +77,28 @@ test('a restore in the place of a database that is gone works just the same', as
   const { backup } = await killedWithLog();
   const database = join(tempDir(), 'app.db');
   await runDocumented('Restore', { database, backup });
+  expect(contents(database)).toEqual(contents(backup));
+});
+
+test('a restore where the database and the backup are known by links takes the files that they lead to; nothing of the old one is left but in the directory that it names', async () => {
+  const { dir, database, backup } = await killedWithLog();
+  const before = files(dir);
+  const links = { database: join(tempDir(), 'link.db'), backup: join(tempDir(), 'backup.db') };
+  symlinkSync(database, links.database);
+  symlinkSync(backup, links.backup);
+  writeFileSync(`${backup}-wal`, 'of something that was killed');
+  await expect(runDocumented('Restore', links)).rejects.toMatchObject({
+    stderr: expect.stringContaining(`not restored: ${backup}-wal is there`),
+  });
+  rmSync(`${backup}-wal`);
+
+  const { stdout } = await runDocumented('Restore', links);
+  const [, away = ''] = /^restored; what was there before is in (.*)\n$/.exec(stdout) ?? [];
+  expect(readlinkSync(links.database)).toBe(database);
+  expect(readdirSync(dirname(links.database))).toEqual(['link.db']);
+  expect(files(away)).toEqual(before);
+  expect(readdirSync(dir).sort()).toEqual(['app.db', basename(away)].sort());
+  await (await openDatabase(`file:${links.database}`)).destroy();
   expect(contents(database)).toEqual(contents(backup));
 });
 

@@ -41,15 +41,19 @@ function places(gate: PageGate): number {
  * A slice that reads the contacts of a company, {@link PAGES} pages of them, with this budget.
  *
  * @param options.fault what comes of the second page
+ * @param options.endsAfter how many pages a token is good for by its time
  * @param options.begin is told of the run before its first page is asked for
  */
 async function readContacts(
   budget: StandingStill,
-  { fault, begin }: { fault?: object; begin?: (key: RunKey) => void } = {},
+  {
+    fault,
+    begin,
+    endsAfter = PAGES,
+  }: { fault?: object; begin?: (key: RunKey) => void; endsAfter?: number } = {},
 ) {
   const sandbox = await startSandbox();
   const company = await sandbox.company({ contacts: PAGES * 100 });
-  const { access_token: text } = await sandbox.install(company);
   const { apiUrl } = sandbox.sandbox;
   const clock = new ServiceClock();
   const transport = new Transport({ http, clock, budget });
@@ -62,7 +66,13 @@ async function readContacts(
       return super.listPage(...about);
     }
   })({ apiUrl, transport, clock, budget, origins, givesSecretAway: () => false });
-  const tokens = { heldToken: async () => ({ text, isDue: () => false }) };
+  const tokens = {
+    heldToken: async () => {
+      const { access_token: text } = await sandbox.install(company);
+      const from = asked;
+      return { text, isDue: () => asked - from >= endsAfter };
+    },
+  };
   const parts = { ...store, api, tokens, resources: RESOURCES } as unknown as SyncParts;
   const turns = new WriteTurns();
   const gate = new PageGate(turns, new AnswerMemory());
@@ -97,6 +107,13 @@ test('a permit that grew too old, whether asked for or brought by the page befor
   expect(budget.old.size).toBeGreaterThanOrEqual(PAGES);
   expect(flight).toEqual({});
   expect(places(gate)).toBe(places(new PageGate(new WriteTurns(), new AnswerMemory())));
+});
+
+test('a token that ends in the middle of a slice is replaced before the next page is asked for', async () => {
+  const fault = { revoke: 'access_token' };
+  const { run, statuses } = await readContacts(new StandingStill(redis), { fault, endsAfter: 2 });
+  expect(run).toMatchObject({ state: 'idle', stored: PAGES * 100, error: null });
+  expect(statuses).toEqual(Array(PAGES).fill(200));
 });
 
 test.each([

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { ServiceError } from '../../src/client/errors.ts';
+import { AllowedOrigins } from '../../src/client/next-address.ts';
+import { checkLength, MOST_PAGES } from '../../src/client/page-chain.ts';
 import { endSlice } from '../../src/sync/slice-failure.ts';
 import type { SliceContext, SyncParts } from '../../src/sync/slice-parts.ts';
+import { CREDENTIALS_REFUSED } from '../../src/tokens/token-errors.ts';
 import { NOW, openTestStore } from '../store/test-store.ts';
 import { testLogger } from '../support/test-logger.ts';
 
@@ -91,6 +94,36 @@ test('a page that comes ends that; what is not the page’s own trouble, never b
     waits: 1,
     stuck_since: null,
   });
+});
+
+test('credentials that the service refuses cost no place, however long, and say nothing of it', async () => {
+  const { claim, clock, failOnce, read } = await newRun();
+  await failOnce(trouble);
+  const { stuck_since } = await read();
+  while (clock.now < NOW + 120 * MINUTE_MS) {
+    const { attempt } = await failOnce(() => new ServiceError('give_up', CREDENTIALS_REFUSED), false);
+    expect(attempt).toBe(0);
+    expect(await read()).toMatchObject({ state: 'waiting', cursor: PLACE, pages: 1, stuck_since });
+  }
+  expect((await runs.find(claim))?.error).toBeNull();
+});
+
+test.each<[string, () => unknown]>([
+  [
+    'the address of its place may not be asked for any more',
+    () => new AllowedOrigins('https://a.example').check(PLACE),
+  ],
+  ['its list does not end', () => checkLength(MOST_PAGES)],
+])('a run begins anew where nothing else helps: %s', async (_what, work) => {
+  const { failOnce } = await newRun();
+  const error = () => {
+    try {
+      return work();
+    } catch (thrown) {
+      return thrown;
+    }
+  };
+  expect(await failOnce(error, false)).toMatchObject({ state: 'failed', cursor: null });
 });
 
 test('the first page has no place to lose', async () => {

@@ -62,6 +62,19 @@ test.each([
   },
 );
 
+test('a pause after what no waiting mends ends when it is asked to, and the next is as long as it would have been', async () => {
+  await pausesAfter(12, 0);
+  const pauses = new RefreshPauses(redis, () => 0);
+  await pauses.endGivenUp(id);
+  await expect(pauses.check('trouble', id)).rejects.toMatchObject({ remedy: 'wait' });
+  const refused = new ServiceError('give_up', 'The service does not accept the app.');
+  await pauses.begin('trouble', id, refused);
+  await pauses.endGivenUp(id);
+  await pauses.check('trouble', id);
+  await pauses.begin('trouble', id, refused);
+  expect(await redis.pttl(`tokens:{${id}}:trouble:pause`)).toBeGreaterThan(2 * 60_000);
+});
+
 test('during a pause everybody is told why, and afterwards nobody', async () => {
   const pauses = new RefreshPauses(redis, () => 0);
   await pauses.check('trouble', id);

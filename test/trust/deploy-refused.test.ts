@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { findFreePort } from '../../src/runtime/free-port.ts';
+import { startOldRedis } from '../support/old-redis.ts';
 import { type EntryProcess, spawnEntry } from '../support/spawn-entry.ts';
 import { startTestApp } from '../support/test-app.ts';
 import { newKey, tokenKeysValue } from './encrypted-tokens.ts';
@@ -14,6 +15,7 @@ vi.setConfig({ testTimeout: 60_000 });
 /** A deploy that goes wrong: a newer version, which has a migration, cannot start beside the one that runs. */
 const { config, env } = await startTestApp({ workers: false });
 const another = await startTestApp({ workers: false });
+const oldRedis = await startOldRedis();
 const next = makeNextVersion({ migrates: true });
 const unloadable = makeNextVersion({ migrates: true });
 for (const part of ['web-app', 'health-app']) {
@@ -51,6 +53,7 @@ test.each<[string, string, Record<string, string>, RegExp, string?]>([
   ['worker with a wrong key', 'src/worker.ts', { TOKEN_KEYS: WRONG_KEYS }, /another key under/],
   ['reencrypt before the app', 'src/reencrypt.ts', {}, /Start the app of this version first/],
   ['worker without Redis', 'src/worker.ts', { REDIS_URL: 'redis://127.0.0.1:9' }, /Redis .* not migrated/],
+  ['worker with a Redis too old', 'src/worker.ts', { REDIS_URL: oldRedis }, /not migrated.*Redis version/],
   [
     'worker with the Redis of another installation',
     'src/worker.ts',

@@ -1,7 +1,9 @@
 import { Redis } from 'ioredis';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { findFreePort } from '../../src/runtime/free-port.ts';
 import { install, isSynced, waitForStatus } from '../support/install.ts';
 import { isRealRedis, redisUrlAt, startRedisServer } from '../support/redis-server.ts';
+import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { startTestApp, type TestApp } from '../support/test-app.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -95,6 +97,71 @@ test.skipIf(!isRealRedis)(
         ['info', 'Redis lets the worker wait for jobs again', undefined],
       ]);
     }
+    await workers.close();
+    admin.disconnect();
+  },
+);
+
+test.skipIf(!isRealRedis)(
+  'a Redis, or a proxy, that does not know how to wait for jobs is told once a queue, readiness says so, and all goes on with one that does',
+  { timeout: 120_000 },
+  async () => {
+    const server = await startRedisServer({ 'rename-command': 'BZPOPMIN ""' });
+    const proxy = await startTcpProxy(server.port);
+    const testApp = await startTestApp({ workers: false, redisUrl: redisUrlAt(proxy.port) });
+    const from = testApp.log.lines.length;
+    const workers = testApp.app.startWorkers();
+    await notReady(testApp, "ERR unknown command 'bzpopmin'");
+    const inBetween = testApp.log.lines.length;
+    for (const queue of ['sync', 'upkeep']) {
+      expect(told(testApp, from, queue)).toEqual([
+        [
+          'error',
+          'Redis forbids what the queue needs',
+          expect.stringMatching(/^ERR unknown command 'bzpopmin'/),
+        ],
+      ]);
+    }
+
+    proxy.lead((await startRedisServer()).port);
+    proxy.breakOff();
+    await ready(testApp);
+    const goesOn = 'Redis lets the worker wait for jobs again';
+    const isOver = (queue: string) => told(testApp, inBetween, queue).some(([, msg]) => msg === goesOn);
+    await waitFor(() => isOver('sync') && isOver('upkeep'), { timeoutMs: 30_000 });
+    await workers.close();
+  },
+);
+
+test.skipIf(!isRealRedis)(
+  'a Redis in cluster mode is not taken for one that works: readiness and the alarm of the upkeep tell',
+  { timeout: 60_000 },
+  async () => {
+    const busPort = String(await findFreePort());
+    const server = await startRedisServer({ 'cluster-enabled': 'yes', 'cluster-port': busPort });
+    const admin = new Redis(redisUrlAt(server.port));
+    await admin.cluster('ADDSLOTSRANGE', 0, 16_383);
+    await waitFor(async () => /state:ok/.test(String(await admin.cluster('INFO'))));
+    const testApp = await startTestApp({ workers: false, redisUrl: redisUrlAt(server.port) });
+    const workers = testApp.app.startWorkers();
+    await waitFor(() =>
+      testApp.log.lines.some(({ msg }) => msg === 'the schedules could not be looked after'),
+    );
+    const late = async () =>
+      Number(/^sync_upkeep_late_seconds (\S+)$/m.exec((await testApp.session().get('/metrics')).body)?.[1]);
+    expect(await late()).toBe(0);
+    const now = performance.now();
+    vi.useFakeTimers({ toFake: ['performance'] });
+    try {
+      // Theirs begins at 0.
+      vi.advanceTimersByTime(now + 301_000);
+      expect(await late()).toBeGreaterThan(300);
+    } finally {
+      vi.useRealTimers();
+    }
+    const answer = await testApp.session().get('/readyz');
+    expect(answer.status).toBe(503);
+    expect(answer.body).toMatch(/"redis":"Redis runs in cluster mode, .*: CROSSSLOT /);
     await workers.close();
     admin.disconnect();
   },

@@ -30,9 +30,9 @@ if outcome ~= '' then
     -- window that starts now. Besides this request it may have counted the one that asked whose token it is. One that
     -- refuses without a word about the limit may be a proxy before it, and says nothing of the kind.
     local full = math.min(tonumber(ARGV[3]) or s.limit or most, most)
-    s.limit, s.remaining, s.limit_at = full, full - 2 - missed, now
-    s.reset, s['end'], s.since, s.told = nil, now + window, now, now
     s.ours, s.at_first, s.others = 2 + missed, 0, 0
+    s.limit, s.remaining, s.limit_at = full, full - s.ours, now
+    s.reset, s['end'], s.since, s.told = nil, now + window, now, now
   elseif held and outcome ~= 'unsent' then
     spend(permit, over_at)
   elseif held and known() then

@@ -74,7 +74,7 @@ export function addScrapedGauges(registry: Registry, sources: FigureSources): vo
     'figures_read',
     '1 if database, queue and files of workers could be read for this scrape.',
     async () => {
-      const read = await Promise.all([store(), jobs(), sources.workers()]);
+      const read = await Promise.all([store(), jobs(), upkeepLateMs(), sources.workers()]);
       return read.includes(undefined) ? 0 : 1;
     },
   );

@@ -32,6 +32,14 @@ const FAILED_ADVICE: Partial<Record<TroubleKind, string>> = {
 
 function failedWords(status: InstanceStatus, failed: NamedResource[], now: number): InstanceWords {
   const kinds = failed.map((resource) => troubleKind(resource.status.error));
+  if (kinds.includes('credentials')) {
+    return {
+      tone: 'bad',
+      label: 'Stands still',
+      headline: 'The service does not accept the credentials of the app itself.',
+      next: 'The people who run the app have to put them right. It goes on by itself then, where it stopped: there is nothing for you to do.',
+    };
+  }
   const kind = kinds.includes('forbidden') ? 'forbidden' : kinds.find((one) => FAILED_ADVICE[one]);
   const advice = kind && FAILED_ADVICE[kind];
   const ahead = formatAhead(status.next_sync_at, now);

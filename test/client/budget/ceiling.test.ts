@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { LEFT_TO_SYNC, RateBudget } from '../../../src/client/budget/rate-budget.ts';
 import { ROUTE, rate, startTestBudget } from './test-budget.ts';
+import { virtualBudget } from './virtual-budget.ts';
 
 const { redis, budget, newCompany, takeAll } = await startTestBudget(process.env.PATH);
 
@@ -60,3 +61,23 @@ test('so they do where nothing is told of the limit', async () => {
   expect((await takeAsTheSync(company, calls)).granted).toBe(120 - 14 - 2);
   expect((await takeAsTheSync(company)).granted).toBe(12);
 });
+
+test.each<[string, boolean]>([
+  ['is under way still', false],
+  ['was lost meanwhile', true],
+])(
+  'where nothing is told of the limit, a first request that %s counts, beside the one that was answered and the one that asked whose token it is',
+  async (_what, isLost) => {
+    const { budget, company, pass, acquire } = virtualBudget();
+    const first = await acquire();
+    // It may be dead: another one goes.
+    pass(2_001);
+    const second = await acquire();
+    pass(10);
+    if (isLost) await budget.settle(first, {});
+    await budget.settle(second, { answer: { rate: undefined } });
+    let granted = 0;
+    while ((await budget.acquire(company, ROUTE)).permit !== undefined) granted++;
+    expect(granted).toBe(120 - 3);
+  },
+);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { InstanceStatus, ResourceStatus } from '../../../src/sync/status-types.ts';
+import { CREDENTIALS_REFUSED } from '../../../src/tokens/token-errors.ts';
 import { dashboardValues } from '../../../src/web/view/dashboard-values.ts';
 import { at, instanceStatus, NOW, resourceStatus } from '../status-fixtures.ts';
 
@@ -89,6 +90,7 @@ it('offers a new authorization where the service forbids a list or refuses to re
     values({ resources: { contacts: resourceStatus(changes) } }).show['action.authorize'];
   expect(offered({ state: 'failed', error: 'The service refused the request (403: No).' })).toBe(true);
   expect(offered({ state: 'failed', error: 'The service refused the request (404).' })).toBe(false);
+  expect(offered({ state: 'failed', error: CREDENTIALS_REFUSED })).toBe(false);
   expect(offered({})).toBe(false);
   const error = "The service refuses to renew the app's access (403).";
   expect(offered({ state: 'failed', error })).toBe(true);

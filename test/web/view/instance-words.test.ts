@@ -5,7 +5,7 @@ import { callOwnLogic } from '../../../src/sync/own-logic-call.ts';
 import { atWorkText } from '../../../src/sync/own-logic-parking.ts';
 import type { SliceContext } from '../../../src/sync/slice-parts.ts';
 import type { InstanceStatus, ResourceStatus } from '../../../src/sync/status-types.ts';
-import { toRefreshError } from '../../../src/tokens/token-errors.ts';
+import { CREDENTIALS_REFUSED, toRefreshError } from '../../../src/tokens/token-errors.ts';
 import { instanceWords } from '../../../src/web/view/instance-words.ts';
 import { resourceWords } from '../../../src/web/view/resource-words.ts';
 import { at, instanceStatus, NOW, resourceStatus } from '../status-fixtures.ts';
@@ -114,6 +114,20 @@ describe('instanceWords', () => {
     expect(said.next).toMatch(/tries again by itself, in 23 s\..*hours.*[Aa]uthoriz/);
     expect(said.next).not.toContain('nothing to do');
     expect(withContacts({ state: 'failed', error: message }).next).toMatch(/hours.*[Aa]uthoriz/);
+  });
+
+  it('leaves the app’s credentials to the people who run it, whatever else a list has stopped for', () => {
+    const contacts = resourceStatus({ state: 'failed', error: CREDENTIALS_REFUSED });
+    const conversations = resourceStatus({
+      state: 'failed',
+      error: 'The service refused the request (403).',
+    });
+    for (const resources of [{ contacts }, { contacts, conversations }, { conversations, contacts }]) {
+      const said = words({ resources, next_sync_at: at(9 * 60_000) });
+      expect(said.headline).toBe('The service does not accept the credentials of the app itself.');
+      expect(said.next).toMatch(/people who run the app.*by itself.*nothing for you to do/);
+      expect(said.next).not.toMatch(/[Aa]uthoriz|Sync now/);
+    }
   });
 
   it('does not blame the service for the app’s own trouble', () => {

@@ -1,0 +1,46 @@
+import type { Database } from '../store/database.ts';
+import { failedWith } from '../store/failed-runs.ts';
+import type { RunKey } from '../store/runs.ts';
+import type { RefreshPauses } from '../tokens/refresh-pauses.ts';
+import { CREDENTIALS_REFUSED } from '../tokens/token-errors.ts';
+import { missingKeyMessages } from '../tokens/vault.ts';
+
+/** What tells that failed runs may go on. */
+interface OvercomeParts {
+  db: Database;
+  pauses: RefreshPauses;
+  /** The keys that are here. */
+  keyIds: readonly string[];
+  /** As it was applied to the errors that were kept. */
+  hideSecrets: (text: string) => string;
+}
+
+/**
+ * Finds failed runs that what they failed on may not hold up any more, to be asked again and again by one process:
+ *
+ * - The key of their tokens was missing, and is here.
+ * - The service refused CLIENT_ID and CLIENT_SECRET, and this process may have been started with the right ones. Only the
+ *   service can tell: they are found once, when it is asked for the first time, and no pause holds that try up.
+ */
+export function findOvercome({ db, pauses, keyIds, hideSecrets }: OvercomeParts): () => Promise<RunKey[]> {
+  let isFirst = true;
+  const findRefused = async () => {
+    const refused = await failedWith(db, [hideSecrets(CREDENTIALS_REFUSED)]);
+    for (const id of new Set(refused.map(({ instanceId }) => instanceId))) await pauses.endGivenUp(id);
+    return refused;
+  };
+  return async () => {
+    const unlocked = await failedWith(
+      db,
+      missingKeyMessages(keyIds).map((text) => hideSecrets(text)),
+    );
+    if (!isFirst) return unlocked;
+    // Two looks may come at once.
+    isFirst = false;
+    const refused = await findRefused().catch((error) => {
+      isFirst = true;
+      throw error;
+    });
+    return [...unlocked, ...refused];
+  };
+}
