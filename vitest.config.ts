@@ -1,15 +1,16 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { PATIENCE_MS } from './test/support/patience.ts';
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     // Many files wait most of the time: for a window's end, a process, a browser. By default, two cores would run one.
     maxWorkers: availableParallelism() + 1,
-    // Models of hours and processes take seconds, and several times that on a machine that has other work.
-    testTimeout: 60_000,
-    expect: { poll: { timeout: 10_000 } },
-    hookTimeout: 60_000,
+    // Ends for what hangs: a test waits several times, and its waits end first, with words.
+    testTimeout: 8 * PATIENCE_MS,
+    expect: { poll: { timeout: PATIENCE_MS } },
+    hookTimeout: PATIENCE_MS,
     teardownTimeout: 10_000,
   },
 });

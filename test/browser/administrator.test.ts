@@ -54,7 +54,7 @@ test('an administrator installs by clicking, watches the progress, searches, and
       seen.add((await records.textContent()) ?? '');
       return seen.has('1,200');
     },
-    { timeoutMs: 30_000, what: 'all contacts on the dashboard' },
+    { what: 'all contacts on the dashboard' },
   );
   expect(seen.size).toBeGreaterThan(2);
   await page.getByText('Up to date').first().waitFor();
@@ -91,7 +91,7 @@ test('everything but the live part works without JavaScript', async () => {
       await page.reload();
       return page.getByText('Up to date').first().isVisible();
     },
-    { timeoutMs: 20_000, intervalMs: 300 },
+    { intervalMs: 300 },
   );
   await page.getByRole('button', { name: 'Pause' }).click();
   await page.getByText('Paused').first().waitFor();
@@ -115,7 +115,7 @@ test('what was synced is inert: markup in a record is text', async () => {
   });
   const { page, complaints } = await openPage();
   await installByClicking(page, company.name, administratorOf(company));
-  await page.getByText('Up to date').first().waitFor({ timeout: 20_000 });
+  await page.getByText('Up to date').first().waitFor();
   await page.getByRole('link', { name: 'Browse and search' }).first().click();
   await page.getByText('document.title').first().waitFor();
   await page.locator('table.records a').first().click();
@@ -151,20 +151,17 @@ test('the button of the sandbox moves the clock to the refresh token’s last ho
   const { page, complaints } = await openPage();
   await installByClicking(page, company.name, administratorOf(company));
   const dashboard = page.url();
-  await page.getByText('Up to date').first().waitFor({ timeout: 20_000 });
+  await page.getByText('Up to date').first().waitFor();
   await page.goto(testApp.sandbox.origin);
   await page.getByRole('button', { name: /12 hours before/ }).click();
   await page.getByText('2027').first().waitFor();
   await page.goto(dashboard);
   await page.getByRole('button', { name: 'Sync now' }).click();
-  const status = await waitFor(
-    async () => {
-      const now = await page.evaluate('fetch(location.pathname + "/status").then((answer) => answer.json())');
-      const read = now as Parameters<typeof isSynced>[0];
-      return isSynced(read) && read.token.rotations === 1 ? read : undefined;
-    },
-    { timeoutMs: 20_000 },
-  );
+  const status = await waitFor(async () => {
+    const now = await page.evaluate('fetch(location.pathname + "/status").then((answer) => answer.json())');
+    const read = now as Parameters<typeof isSynced>[0];
+    return isSynced(read) && read.token.rotations === 1 ? read : undefined;
+  });
   expect(status.status).toBe('active');
   expect(complaints).toEqual([]);
 });

@@ -12,13 +12,11 @@ const browser = await openBrowser();
 
 async function startWorker() {
   const worker = spawnEntry('src/worker.ts', testApp.env);
-  await worker.waitForOutput(/the workers run/, 60_000);
+  await worker.waitForOutput(/the workers run/);
   return worker;
 }
 
-test('an open dashboard says that no worker runs, and that the app cannot reach its store, as long as it is so', {
-  timeout: 90_000,
-}, async () => {
+test('an open dashboard says that no worker runs, and that the app cannot reach its store, as long as it is so', async () => {
   // More than the test lasts.
   const company = await control.addCompany({
     name: 'In trouble',

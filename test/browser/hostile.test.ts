@@ -81,10 +81,8 @@ async function installHostile(page: Page): Promise<string> {
   await page.locator(`input[value="${teammate}"]`).check();
   await page.getByRole('button', { name: 'Approve' }).click();
   await page.waitForURL('**/instances/*');
-  await waitFor(async () => (await page.locator('[data-text="contacts.stored"]').textContent()) === '1', {
-    timeoutMs: 20_000,
-  });
-  await page.getByText('It failed:').first().waitFor({ timeout: 20_000 });
+  await waitFor(async () => (await page.locator('[data-text="contacts.stored"]').textContent()) === '1');
+  await page.getByText('It failed:').first().waitFor();
   return page.url();
 }
 

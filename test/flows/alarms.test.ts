@@ -23,18 +23,18 @@ test('while Redis is away, what the database and the files of the workers tell i
   const { control, session } = await startTestApp({ redisUrl: redis.href });
   const browser = session();
   await waitForStatus(browser, await install(browser, await control.addCompany(COMPANY)), isSynced);
-  await expect.poll(() => gauge(browser, 'figures_read'), { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => gauge(browser, 'figures_read')).toBe(1);
 
   await proxy.refuse();
-  await expect.poll(() => gauge(browser, 'figures_read'), { timeout: 20_000 }).toBe(0);
+  await expect.poll(() => gauge(browser, 'figures_read')).toBe(0);
   expect(await gauge(browser, 'sync_oldest_run_age_seconds')).toBe(0);
   expect(await gauge(browser, 'sync_workers')).toBe(1);
   expect(await gauge(browser, 'refresh_tokens_overdue')).toBe(0);
   expect(await gauge(browser, 'refresh_token_first_end_seconds')).toBeGreaterThan(0);
 
   await proxy.pass();
-  await expect.poll(() => gauge(browser, 'figures_read'), { timeout: 20_000 }).toBe(1);
-}, 90_000);
+  await expect.poll(() => gauge(browser, 'figures_read')).toBe(1);
+});
 
 test('a copy whose runs always fail stands still, however often they begin anew', async () => {
   const { control, session, config } = await startTestApp();
@@ -81,4 +81,4 @@ test('a copy whose runs always fail stands still, however often they begin anew'
   await press('sync');
   await waitForStatus(browser, id, isSynced);
   expect(await gauge(browser, 'sync_oldest_run_age_seconds')).toBe(0);
-}, 90_000);
+});

@@ -18,6 +18,8 @@ async function startProxy() {
       outward.writeHead(answer.statusCode ?? 502, answer.rawHeaders);
       answer.pipe(outward);
     });
+    // The sandbox ends before the worker does.
+    onward.on('error', () => outward.destroy());
     inward.pipe(onward);
   });
   // Who wants a tunnel asks in it: by http, as here, so that it can be read.

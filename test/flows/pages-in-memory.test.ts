@@ -26,12 +26,12 @@ test('pages are counted as in memory while own logic holds them up, and not when
   const ids = [];
   for (const company of companies) ids.push(await install(browser, company));
   // Of two lists each, the page that is told and the one behind it.
-  await expect.poll(inMemory, { timeout: 10_000 }).toBeGreaterThan(12 * LESS_THAN_A_PAGE);
+  await expect.poll(inMemory).toBeGreaterThan(12 * LESS_THAN_A_PAGE);
   const [first, ...others] = ids;
   const dashboard = await browser.get(`/instances/${first}`);
   await browser.submit(dashboard.form(`/instances/${first}/pause`));
   await control.fault({ match: { path: '/contacts' }, fault: { status: 500 }, times: 2 });
   goOn.resolve();
   for (const id of others) await waitForStatus(browser, id, isSynced);
-  await expect.poll(inMemory, { timeout: 10_000 }).toBe(0);
+  await expect.poll(inMemory).toBe(0);
 });

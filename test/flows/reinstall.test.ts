@@ -21,7 +21,7 @@ test('installing again while the sync waits for the limit stays within it, and t
   const second = session();
   expect(await install(second, company)).toBe(id);
   expect(isSynced(await readStatus(second, id))).toBe(false);
-  await waitForStatus(second, id, isSynced, 30_000);
+  await waitForStatus(second, id, isSynced);
 
   const calls = (await control.requests()).filter(
     ({ company_id, path }) => company_id === company.id && !path.startsWith('/oauth'),

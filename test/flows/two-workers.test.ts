@@ -55,7 +55,7 @@ test('two worker processes keep the limit together and bring everything in once'
   await Promise.all(workers.map((worker) => worker.waitForOutput(/the workers run/)));
   const browser = testApp.session();
   const id = await install(browser, company);
-  await waitForStatus(browser, id, isSynced, 40_000);
+  await waitForStatus(browser, id, isSynced);
 
   await expectWholeCopyWithinLimit(testApp, browser, id, company);
   const ends = await Promise.all(workers.map((worker) => worker.stop('SIGTERM')));
@@ -74,7 +74,7 @@ test('a worker that is killed in the middle of a sync costs nothing', async () =
   expect(isSynced(before)).toBe(false);
 
   testApp.worker();
-  await waitForStatus(browser, id, isSynced, 60_000);
+  await waitForStatus(browser, id, isSynced);
   const api = await expectWholeCopyWithinLimit(testApp, browser, id, company);
   // Progress was kept: nothing was fetched again but what was under way when the worker died.
   const pages = Math.ceil(GIANT.contacts / 100) + Math.ceil(GIANT.conversations / 100);
@@ -96,7 +96,7 @@ test('a Redis that loses everything in the middle of a sync costs nothing', asyn
   // The session is gone as well: the administrator installs again, and finds the same instance.
   const again = testApp.session();
   expect(await install(again, company)).toBe(id);
-  await waitForStatus(again, id, isSynced, 60_000);
+  await waitForStatus(again, id, isSynced);
   await expectWholeCopyWithinLimit(testApp, again, id, company);
   expect((await readStatus(again, id)).status).toBe('active');
 });

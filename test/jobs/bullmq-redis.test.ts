@@ -23,7 +23,7 @@ test('a Redis that stands still as a process starts costs it nothing for good: i
   proxy.silence();
   await expect(redis.ping()).rejects.toThrow('Command timed out');
   await proxy.pass();
-  await waitFor(async () => (await redis.ping().catch(() => '')) === 'PONG', { timeoutMs: 15_000 });
+  await waitFor(async () => (await redis.ping().catch(() => '')) === 'PONG');
   await queues.enqueue([RUN]);
   expect(await queues.syncCounts()).toMatchObject({ waiting: 1 });
   await queues.close();

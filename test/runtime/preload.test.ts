@@ -31,7 +31,7 @@ function isAlive(pid: number): boolean {
 test('a process that npm started ends when the shell in between is gone', async () => {
   const { shell, pid } = await startBelowShell({ npm_lifecycle_event: 'start' });
   shell.kill('SIGKILL');
-  await waitFor(() => !isAlive(pid), { timeoutMs: 5_000, what: 'the process to end' });
+  await waitFor(() => !isAlive(pid), { what: 'the process to end' });
 });
 
 test('a process that was started otherwise does not care who its parent is', async () => {
@@ -39,7 +39,7 @@ test('a process that was started otherwise does not care who its parent is', asy
   const watched = await startBelowShell({ npm_lifecycle_event: 'start' });
   shell.kill('SIGKILL');
   watched.shell.kill('SIGKILL');
-  await waitFor(() => !isAlive(watched.pid), { timeoutMs: 5_000, what: 'the watched process to end' });
+  await waitFor(() => !isAlive(watched.pid), { what: 'the watched process to end' });
   expect(isAlive(pid)).toBe(true);
   process.kill(pid, 'SIGKILL');
 });

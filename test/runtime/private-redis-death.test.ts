@@ -12,21 +12,19 @@ test('web and worker outlive their private Redis, and end it when they end toget
   const cwd = tempDir();
   const port = await findFreePort();
   const web = spawnEntry('src/web.ts', { PORT: String(port) }, { cwd });
-  await web.waitForOutput(/the web app listens/, 60_000);
+  await web.waitForOutput(/the web app listens/);
   const worker = spawnEntry('src/worker.ts', {}, { cwd });
-  await worker.waitForOutput(/the workers run/, 60_000);
+  await worker.waitForOutput(/the workers run/);
   const redisPid = (): number => JSON.parse(readFileSync(join(cwd, '.data/redis/address.json'), 'utf8')).pid;
 
   /** It says so for each of its four connections, and each time. */
   const workerIsBack = (times: number) =>
-    waitFor(() => (worker.output().match(/Redis is reachable again/g)?.length ?? 0) >= times, {
-      timeoutMs: 30_000,
-    });
+    waitFor(() => (worker.output().match(/Redis is reachable again/g)?.length ?? 0) >= times);
 
   const first = redisPid();
   process.kill(first, 'SIGKILL');
   const machine = createHttpSession(`http://127.0.0.1:${port}`);
-  await web.waitForOutput(/Redis is reachable again/, 30_000);
+  await web.waitForOutput(/Redis is reachable again/);
   await workerIsBack(4);
   await waitFor(async () => (await machine.get('/readyz')).status === 200);
   const second = redisPid();
@@ -42,7 +40,7 @@ test('web and worker outlive their private Redis, and end it when they end toget
     checks: { redis: expect.stringMatching(/^Redis cannot be reached: it is the app's own one/) },
   });
   process.kill(second, 'SIGKILL');
-  await waitFor(async () => (await machine.get('/readyz')).status === 200, { timeoutMs: 30_000 });
+  await waitFor(async () => (await machine.get('/readyz')).status === 200);
 
   // A worker ends in order only when it has its Redis.
   await workerIsBack(8);

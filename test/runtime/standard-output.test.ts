@@ -106,13 +106,11 @@ test.each(['pipe', 'socket'] as const)(
     onTestFinished(() => void web.kill('SIGKILL'));
     const ended = once(web, 'exit');
     const ask = (path: string) => fetch(`http://127.0.0.1:${port}${path}`);
-    await waitFor(
-      () =>
-        ask('/healthz').then(
-          ({ ok }) => ok,
-          () => false,
-        ),
-      { timeoutMs: 30_000 },
+    await waitFor(() =>
+      ask('/healthz').then(
+        ({ ok }) => ok,
+        () => false,
+      ),
     );
     // Each leaves a line, and together they are more than is taken.
     const path = `/${'x'.repeat(400)}`;

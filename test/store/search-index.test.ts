@@ -230,7 +230,7 @@ test('more matches than are counted are said to be more', async () => {
   });
   expect(found).toMatchObject({ total: 10_000, hasMore: true });
   expect(found.records.map(({ id }) => id)).toEqual(['99.90', '99.91', '99.92', '99.93', '99.94']);
-}, 20_000);
+});
 
 test('a copy that is removed is gone from the index, and what is copied after is not touched', async () => {
   const { claim } = await store.claimRun();

@@ -1,5 +1,6 @@
 import type { InstanceStatus } from '../../src/sync/status-types.ts';
 import type { HttpPage, HttpSession } from './http-session.ts';
+import { PATIENCE_MS } from './patience.ts';
 import type { SandboxCompany } from './sandbox-control.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -33,7 +34,7 @@ export function waitForStatus(
   session: HttpSession,
   id: string,
   condition: (status: InstanceStatus) => boolean,
-  timeoutMs = 20_000,
+  timeoutMs = PATIENCE_MS,
 ): Promise<InstanceStatus> {
   let last: InstanceStatus | undefined;
   return waitFor(

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 import { withFileLock } from '../../src/runtime/file-lock.ts';
+import { PATIENCE_MS } from './patience.ts';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
-const UNPACK_LIMIT_MS = 60_000;
 const FLAGS = [
   // Its sandbox does not work for root, nor in most containers; the tests open nothing but our own pages.
   '--no-sandbox',
@@ -19,7 +19,9 @@ const FLAGS = [
 
 /** Starts Chromium, that of the PATH or else the one that npm brought; the caller closes it. */
 export async function launchBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: onPath() ?? (await unpacked()), args: FLAGS });
+  const executablePath = onPath() ?? (await unpacked());
+  const browser = await chromium.launch({ executablePath, args: FLAGS, timeout: PATIENCE_MS });
+  return browser.on('context', (context) => context.setDefaultTimeout(PATIENCE_MS));
 }
 
 function onPath(): string | undefined {
@@ -37,7 +39,7 @@ function onPath(): string | undefined {
 async function unpacked(): Promise<string> {
   const { default: packed } = await import('@sparticuz/chromium');
   // It takes a file that another test file has not finished unpacking for the whole.
-  return withFileLock(join(tmpdir(), 'partner-app-test-chromium.lock'), UNPACK_LIMIT_MS, () =>
+  return withFileLock(join(tmpdir(), 'partner-app-test-chromium.lock'), PATIENCE_MS, () =>
     packed.executablePath(),
   );
 }

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
+import { PATIENCE_MS } from './patience.ts';
 import { tempDir } from './temp-dir.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -74,7 +75,7 @@ export function spawnEntry(
   const entryProcess: EntryProcess = {
     pid: child.pid,
     output: () => output,
-    waitForOutput: async (pattern, timeoutMs = 15_000) => {
+    waitForOutput: async (pattern, timeoutMs = PATIENCE_MS) => {
       const found = await waitFor(() => pattern.exec(output) ?? end, {
         timeoutMs,
         what: `${entry} to write ${pattern}`,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { PATIENCE_MS } from './patience.ts';
 
-const DEFAULT_TIMEOUT_MS = 10_000;
 const DEFAULT_INTERVAL_MS = 20;
 
 /**
@@ -14,11 +14,7 @@ export async function waitFor<Value>(
   condition: () => Value | Promise<Value>,
   options: { timeoutMs?: number; intervalMs?: number; what?: string } = {},
 ): Promise<Exclude<Awaited<Value>, false | null | undefined | 0 | ''>> {
-  const {
-    timeoutMs = DEFAULT_TIMEOUT_MS,
-    intervalMs = DEFAULT_INTERVAL_MS,
-    what = 'the condition',
-  } = options;
+  const { timeoutMs = PATIENCE_MS, intervalMs = DEFAULT_INTERVAL_MS, what = 'the condition' } = options;
   const deadline = performance.now() + timeoutMs;
   for (;;) {
     let last: unknown;

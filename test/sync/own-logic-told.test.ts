@@ -211,9 +211,7 @@ const examples = TROUBLES.flatMap((trouble): [Step[]][] => {
   ];
 }).concat(parked);
 
-test('whatever comes between its work and the store, and whatever the list does meanwhile, the own logic ends with what the service has', {
-  timeout: 120_000,
-}, async () => {
+test('whatever comes between its work and the store, and whatever the list does meanwhile, the own logic ends with what the service has', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
       const { key, service, known, unknownChanges, step: take, calmDown } = await newWorld();

@@ -77,7 +77,7 @@ beforeAll(async () => {
   );
   const workers = app.startWorkers();
   afterAll(() => workers.close());
-}, 30_000);
+});
 
 const told = () =>
   log.lines.filter(({ msg }) => msg === MESSAGE).map(({ queue, name }) => `${queue} ${name}`);

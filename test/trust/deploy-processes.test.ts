@@ -44,8 +44,7 @@ test.concurrent('a migration ends the processes of the version before, which han
   await testApp.control.fault({ match: { path: '/contacts' }, fault: { delay_ms: 400 }, times: 1_000 });
   const id = await install(testApp.session(), company);
   const records = company.counts.contacts ?? 0;
-  const pagesBeyond = (count: number) =>
-    waitFor(() => (runOf(id, 'contacts')?.pages ?? 0) > count, { timeoutMs: 20_000 });
+  const pagesBeyond = (count: number) => waitFor(() => (runOf(id, 'contacts')?.pages ?? 0) > count);
   await pagesBeyond(1);
 
   // Killed within its migration, the next version leaves everything as it was: who runs goes on.
@@ -73,7 +72,6 @@ test.concurrent('a migration ends the processes of the version before, which han
   // So that the new resource does not wait for the sweep’s next round.
   await testApp.app.queues.upkeep.add(UPKEEP.startRuns, {});
   await waitFor(() => ['contacts', 'conversations', 'tags'].every((name) => runOf(id, name)?.finished_at), {
-    timeoutMs: 60_000,
     what: 'every run of the newer version to end',
   });
   const run = runOf(id, 'contacts');
@@ -98,7 +96,7 @@ test.concurrent('a migration ends the processes of the version before, which han
   expect(late.output()).toMatch(/newer version of this app \(9000-next\).*Start the newer version/);
   expect(reader.pragma('schema_version')).toEqual(version);
   expect((await Promise.all(newer.map((one) => one.stop()))).map(({ code }) => code)).toEqual([0, 0]);
-}, 120_000);
+});
 
 test.concurrent('processes that start while another one migrates for long wait, say so, and can be ended', async () => {
   const file = `${tempDir()}/app.db`;
@@ -111,11 +109,11 @@ test.concurrent('processes that start while another one migrates for long wait, 
   const waiting = [0, 1, 2].map(() => worker({ DATABASE_URL: `file:${file}`, REDIS_URL: url }));
   // Longer than SQLite’s own patience for a lock.
   const waited = (output: string) => Math.max(0, ...[...output.matchAll(WAITS)].map(([, ms]) => Number(ms)));
-  await waitFor(() => waiting.every((one) => waited(one.output()) > 5_000), { timeoutMs: 30_000 });
+  await waitFor(() => waiting.every((one) => waited(one.output()) > 5_000));
   expect(await waiting[2]?.stop('SIGTERM')).toEqual({ code: 0, signal: null });
 
   holder.exec('rollback');
   await Promise.all(waiting.slice(0, 2).map((one) => one.waitForOutput(READY)));
   expect(migrations(holder).length).toBeGreaterThan(3);
   holder.close();
-}, 60_000);
+});

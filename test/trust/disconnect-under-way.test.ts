@@ -21,7 +21,7 @@ const notesFile = join(tempDir(), 'notes');
 const testApp = await startTestApp({ workers: false });
 const { control, sandbox } = testApp;
 const worker = spawnEntry('test/trust/watched-worker.ts', { ...testApp.env, NOTES: notesFile });
-await worker.waitForOutput(/the workers run/, 60_000);
+await worker.waitForOutput(/the workers run/);
 
 async function faultsUsed(): Promise<number> {
   const answer = await request(`${sandbox.origin}/_sandbox/faults`);

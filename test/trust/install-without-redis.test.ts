@@ -49,7 +49,7 @@ test.each([
     expect(asked).toBe(1);
     meanwhile = () => undefined;
     await begin();
-    await waitFor(() => install(session(), company), { timeoutMs: 20_000 });
+    await waitFor(() => install(session(), company));
   },
   60_000,
 );
@@ -90,9 +90,7 @@ test('an install at whose end Redis is away stands: a page says so, and its sync
 
   await server.start();
   const workers = app.startWorkers();
-  await waitFor(async () => isSynced((await app.control.status(id)) ?? expect.unreachable()), {
-    timeoutMs: 30_000,
-  });
+  await waitFor(async () => isSynced((await app.control.status(id)) ?? expect.unreachable()));
   expect(await install(browser, acme)).toBe(id);
   await workers.close();
-}, 60_000);
+});

@@ -21,9 +21,7 @@ const PAGES = Math.ceil(RECORDS.contacts / 100) + Math.ceil(RECORDS.conversation
 /** `KILL_SEED=…` draws the same kills again; what they meet depends on the machine as well. */
 const SEED = Number(process.env.KILL_SEED ?? randomInt(2 ** 31));
 
-test('workers that are killed at random, fifty times over one sync, lose and double nothing and keep the limit', {
-  timeout: 240_000,
-}, async () => {
+test('workers that are killed at random, fifty times over one sync, lose and double nothing and keep the limit', async () => {
   onTestFailed(() => {
     process.stderr.write(`The kills were drawn from KILL_SEED=${SEED}.\n`);
   });
@@ -35,7 +33,7 @@ test('workers that are killed at random, fifty times over one sync, lose and dou
 
   const isUp = (worker: EntryProcess) => /the workers run/.test(worker.output());
   const workers = Array.from({ length: AT_ONCE }, spawnWorker);
-  await Promise.all(workers.map((worker) => worker.waitForOutput(/the workers run/, 60_000)));
+  await Promise.all(workers.map((worker) => worker.waitForOutput(/the workers run/)));
   const company = await control.addCompany({ name: 'Often killed', plan: 'enterprise', ...RECORDS });
   const browser = testApp.session();
   const id = await install(browser, company);
@@ -52,7 +50,7 @@ test('workers that are killed at random, fifty times over one sync, lose and dou
   for (const moment of moments) {
     const victims = await waitFor(
       async () => (await readCalls()).length >= moment && workers.some(isUp) && workers.filter(isUp),
-      { what: `page ${moment}`, timeoutMs: 60_000 },
+      { what: `page ${moment}` },
     );
     await sleep(random() * 50);
     const victim = victims[Math.floor(random() * victims.length)];
@@ -60,7 +58,7 @@ test('workers that are killed at random, fifty times over one sync, lose and dou
     expect(await victim.stop('SIGKILL')).toEqual({ code: null, signal: 'SIGKILL' });
     workers.splice(workers.indexOf(victim), 1, spawnWorker());
   }
-  const status = await waitForStatus(browser, id, isSynced, 120_000);
+  const status = await waitForStatus(browser, id, isSynced);
   expect(status.resources).toMatchObject({ contacts: { deleted: 0 }, conversations: { deleted: 0 } });
 
   const seen = new Set(readFileSync(notes, 'utf8').trimEnd().split('\n'));

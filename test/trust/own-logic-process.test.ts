@@ -2,18 +2,16 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { install, isSynced, waitForStatus } from '../support/install.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { startTestApp } from '../support/test-app.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** Of a process, where many others run beside it. */
-const START_LIMIT_MS = 60_000;
-
 const { control, env, session } = await startTestApp({ workers: false });
 
 /** Five tries of it, each of which another worker takes over when its lock has run out. */
-const FIVE_BLOCKED_MS = 120_000;
+const FIVE_BLOCKED_MS = 3 * PATIENCE_MS;
 
 const TAKEN_OVER = /"level":"warn".*"another worker has taken the run over/g;
 
@@ -24,12 +22,12 @@ async function oddCompany(contacts: number) {
   const browser = session();
   return {
     install: () => install(browser, company),
-    synced: (id: string, limitMs = START_LIMIT_MS) => waitForStatus(browser, id, isSynced, limitMs),
+    synced: (id: string, limitMs?: number) => waitForStatus(browser, id, isSynced, limitMs),
     startWorker: async (DOES: string) => {
       const worker = spawnEntry('test/trust/odd-worker.ts', { ...env, NOTES, COMPANY: company.id, DOES });
       // A test that fails leaves no worker behind that would take the next one's jobs.
       onTestFinished(() => void worker.stop('SIGKILL'));
-      await worker.waitForOutput(/the workers run/, START_LIMIT_MS);
+      await worker.waitForOutput(/the workers run/);
       return worker;
     },
     /** The ids of each batch that was told. */
@@ -41,9 +39,7 @@ async function oddCompany(contacts: number) {
   };
 }
 
-test('own logic whose calls fail while it awaits another one fails on its batch, and ends no process', {
-  timeout: 120_000,
-}, async () => {
+test('own logic whose calls fail while it awaits another one fails on its batch, and ends no process', async () => {
   const { startWorker, install, synced, told } = await oddCompany(5);
   const worker = await startWorker('floats');
   const { resources } = await synced(await install());
@@ -53,9 +49,7 @@ test('own logic whose calls fail while it awaits another one fails on its batch,
   expect(await worker.stop()).toEqual({ code: 0, signal: null });
 });
 
-test('own logic that keeps its process for so long that another worker takes its run over is tried a few times, then parked and shown', {
-  timeout: 240_000,
-}, async () => {
+test('own logic that keeps its process for so long that another worker takes its run over is tried a few times, then parked and shown', async () => {
   const { startWorker, install, synced, told } = await oddCompany(5);
   // While one is blocked, and one is still on its way out of it, a third has time to see what was lost.
   const workers = await Promise.all([1, 2, 3].map(() => startWorker('blocks')));
@@ -73,9 +67,7 @@ test('own logic that keeps its process for so long that another worker takes its
   for (const worker of workers) expect(await worker.stop()).toEqual({ code: 0, signal: null });
 });
 
-test('a batch that ends its process each time it is told is parked, too, and the sync goes on', {
-  timeout: 150_000,
-}, async () => {
+test('a batch that ends its process each time it is told is parked, too, and the sync goes on', async () => {
   const { startWorker, install, synced, told } = await oddCompany(5);
   let id: string | undefined;
   for (let tries = 0; tries < 5; tries++) {
@@ -92,9 +84,7 @@ test('a batch that ends its process each time it is told is parked, too, and the
   expect(await next.stop()).toEqual({ code: 0, signal: null });
 });
 
-test('SIGTERM ends a worker in order whose own logic does not heed its signal: its batch is told again, and nothing is used up', {
-  timeout: 120_000,
-}, async () => {
+test('SIGTERM ends a worker in order whose own logic does not heed its signal: its batch is told again, and nothing is used up', async () => {
   const { startWorker, install, synced, told } = await oddCompany(5);
   const worker = await startWorker('sleeps');
   const id = await install();
@@ -110,9 +100,7 @@ test('SIGTERM ends a worker in order whose own logic does not heed its signal: i
   expect(await next.stop()).toEqual({ code: 0, signal: null });
 });
 
-test('SIGTERM leaves own logic that heeds its signal the time to end: its batch is written then', {
-  timeout: 120_000,
-}, async () => {
+test('SIGTERM leaves own logic that heeds its signal the time to end: its batch is written then', async () => {
   const { startWorker, install, synced, told } = await oddCompany(5);
   const worker = await startWorker('heeds');
   const id = await install();

@@ -30,7 +30,7 @@ async function start(name: string, logic: OwnLogic, contacts = 3): Promise<Insta
 }
 
 const contactsOf = (status: InstanceStatus) => status.resources.contacts;
-const synced = ({ id }: Installed) => waitForStatus(browser, id, isSynced, 25_000);
+const synced = ({ id }: Installed) => waitForStatus(browser, id, isSynced);
 const parkedOf = async (one: Installed) => contactsOf(await synced(one))?.set_aside;
 
 /** Refuses what the own logic asks for: the sync itself asks for no tags. */
@@ -127,7 +127,7 @@ beforeAll(async () => {
   // Their pauses between tries pass at the same time.
   const all = [ownWait, trouble, guarded, later, ...hostile.values()];
   await Promise.allSettled([showing, ...all.map(synced)]);
-}, 60_000);
+});
 
 test('a call that the service answers with trouble and a wait is shown, tried a few times, then parked, and the sync goes on', async () => {
   expect(shown?.resources.contacts).toMatchObject({ state: 'waiting', waiting_for: 'retry', pages: 0 });

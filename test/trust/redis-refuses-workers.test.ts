@@ -33,25 +33,20 @@ async function begin() {
   const company = await testApp.control.addCompany({ name: 'Refused', plan: 'enterprise', ...size });
   const browser = testApp.session();
   const id = await install(browser, company);
-  return { admin, testApp, isCopied: () => waitForStatus(browser, id, isSynced, 60_000) };
+  return { admin, testApp, isCopied: () => waitForStatus(browser, id, isSynced) };
 }
 
 /** Resolves when readiness names both queues with the reason. */
 const notReady = (testApp: TestApp, reason: string) =>
-  waitFor(
-    async () => {
-      const { status, jobs } = await readiness(testApp);
-      const told = (queue: string) => new RegExp(`“${queue}” are waited for cannot be used\\. (?:${reason})`);
-      return status === 503 && ['sync', 'upkeep'].every((queue) => told(queue).test(jobs));
-    },
-    { timeoutMs: 30_000 },
-  );
-const ready = (testApp: TestApp) =>
-  waitFor(async () => (await readiness(testApp)).status === 200, { timeoutMs: 30_000 });
+  waitFor(async () => {
+    const { status, jobs } = await readiness(testApp);
+    const told = (queue: string) => new RegExp(`“${queue}” are waited for cannot be used\\. (?:${reason})`);
+    return status === 503 && ['sync', 'upkeep'].every((queue) => told(queue).test(jobs));
+  });
+const ready = (testApp: TestApp) => waitFor(async () => (await readiness(testApp)).status === 200);
 
 test.skipIf(!isRealRedis)(
   'connections on which jobs are waited for that find no place in Redis are told once, with their queues, readiness names them, and all goes on when there is room',
-  { timeout: 120_000 },
   async () => {
     const { admin, testApp, isCopied } = await begin();
     const usual = ((await admin.config('GET', 'maxclients')) as string[])[1] ?? '';
@@ -81,7 +76,6 @@ test.skipIf(!isRealRedis)(
 
 test.skipIf(!isRealRedis)(
   'a Redis that forbids waiting for jobs is told once a queue, in its words, readiness says so, and all goes on when it is allowed',
-  { timeout: 120_000 },
   async () => {
     const { admin, testApp, isCopied } = await begin();
     await admin.acl('SETUSER', 'app', '-@blocking');
@@ -104,7 +98,6 @@ test.skipIf(!isRealRedis)(
 
 test.skipIf(!isRealRedis)(
   'a Redis, or a proxy, that does not know how to wait for jobs is told once a queue, readiness says so, and all goes on with one that does',
-  { timeout: 120_000 },
   async () => {
     const server = await startRedisServer({ 'rename-command': 'BZPOPMIN ""' });
     const proxy = await startTcpProxy(server.port);
@@ -128,14 +121,13 @@ test.skipIf(!isRealRedis)(
     await ready(testApp);
     const goesOn = 'Redis lets the worker wait for jobs again';
     const isOver = (queue: string) => told(testApp, inBetween, queue).some(([, msg]) => msg === goesOn);
-    await waitFor(() => isOver('sync') && isOver('upkeep'), { timeoutMs: 30_000 });
+    await waitFor(() => isOver('sync') && isOver('upkeep'));
     await workers.close();
   },
 );
 
 test.skipIf(!isRealRedis)(
   'a Redis in cluster mode is not taken for one that works: readiness and the alarm of the upkeep tell',
-  { timeout: 60_000 },
   async () => {
     const busPort = String(await findFreePort());
     const server = await startRedisServer({ 'cluster-enabled': 'yes', 'cluster-port': busPort });

@@ -27,4 +27,4 @@ test('a Redis that is too old for the queues is told by readiness of every proce
     expect(await readiness.text()).toMatch(REASON);
   }
   expect(await worker.stop()).toEqual({ code: 0, signal: null });
-}, 60_000);
+});

@@ -92,7 +92,7 @@ test.each(RECOVERING.map(({ step }) => step))(
   'a process that is killed in a refresh (%s) costs no grant: the sync goes on, with a new refresh token',
   async (step) => {
     const { browser, id, company, asked, diedAt } = victims.find((one) => one.step === step) ?? expect.fail();
-    const status = await waitForStatus(browser, id, isSynced, 30_000);
+    const status = await waitForStatus(browser, id, isSynced);
     expect(status).toMatchObject({ status: 'active', notice: null, token: { rotations: 1, refreshes: 1 } });
     expect(await tokenRequests(company, diedAt)).toEqual(asked);
   },
@@ -103,7 +103,7 @@ test.each(LOST.map(({ step }) => step))(
   async (step) => {
     const { browser, id, company, asked, diedAt } =
       victims.findLast((one) => one.step === step) ?? expect.fail();
-    const status = await waitForStatus(browser, id, (now) => now.status === 'needs_reauthorization', 30_000);
+    const status = await waitForStatus(browser, id, (now) => now.status === 'needs_reauthorization');
     expect(status.notice).toMatch(/does not accept the refresh token any more\. Authorize the app again/);
     const dashboard = await browser.get(`/instances/${id}`);
     expect(dashboard.body).toContain('Authorize again');

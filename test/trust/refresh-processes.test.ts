@@ -22,7 +22,7 @@ const id = await install(browser, company);
 const processes = CALLERS.map((_, index) =>
   spawnEntry('test/trust/refresh-caller.ts', env, { args: [`p${index}`] }),
 );
-await Promise.all(processes.map((started) => started.waitForOutput(/ready/, 45_000)));
+await Promise.all(processes.map((started) => started.waitForOutput(/ready/)));
 // The first of them waits for results, and keeps all that is asked behind that waiting.
 const [redis, keys] = [new Redis(redisUrl), new Redis(redisUrl)];
 afterAll(() => {

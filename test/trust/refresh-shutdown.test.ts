@@ -78,7 +78,7 @@ test('a worker that could not write what a refresh has brought writes it when it
   const other = new Sqlite(path);
   other.exec('begin immediate');
   answer();
-  await worker.waitForOutput(/tokens could not be renewed/, 20_000);
+  await worker.waitForOutput(/tokens could not be renewed/);
   other.close();
   expect(await worker.stop('SIGTERM')).toEqual({ code: 0, signal: null });
   expect(await stored()).toBe('rt-1');
@@ -89,7 +89,7 @@ test('a worker whose database is locked when it ends tries on for seconds to wri
   const other = new Sqlite(path);
   other.exec('begin immediate');
   answer();
-  await worker.waitForOutput(/tokens could not be renewed/, 20_000);
+  await worker.waitForOutput(/tokens could not be renewed/);
   const end = worker.stop('SIGTERM');
   await worker.waitForOutput(/shutting down/);
   setTimeout(() => other.close(), LOCKED_MS);
@@ -102,7 +102,7 @@ test('a worker whose database stays locked when it ends says whose new grant is 
   const other = new Sqlite(path);
   other.exec('begin immediate');
   answer();
-  await worker.waitForOutput(/tokens could not be renewed/, 20_000);
+  await worker.waitForOutput(/tokens could not be renewed/);
   expect(await worker.stop('SIGTERM')).toEqual({ code: 1, signal: null });
   other.close();
   expect(worker.output()).toMatch(

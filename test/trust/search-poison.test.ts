@@ -39,9 +39,7 @@ const searched = async (id: string, word: string) =>
 
 /** The ids of the records that a search finds, once all can be found. */
 async function found(id: string, word: string): Promise<string[]> {
-  await waitFor(async () => !(await searched(id, word)).includes('not searchable yet'), {
-    timeoutMs: 20_000,
-  });
+  await waitFor(async () => !(await searched(id, word)).includes('not searchable yet'));
   return [...(await searched(id, word)).matchAll(/<td class="id"><code>([^<]*)/g)].map(([, of = '']) => of);
 }
 

@@ -28,7 +28,7 @@ test('a record whose id is the access token is set aside, and nothing of it stan
     return { ...body, _results: [{ ...first, id: sent }, ...others] };
   });
   const worker = spawnEntry('src/worker.ts', { ...app.env, LOG_LEVEL: 'trace' });
-  const status = await waitForStatus(browser, id, isSynced, 60_000);
+  const status = await waitForStatus(browser, id, isSynced);
 
   const { contacts } = status.resources;
   expect(contacts).toMatchObject({ records: 2, set_aside: { quarantined: 1 } });

@@ -36,7 +36,7 @@ test('a worker that a signal or an error ends leaves nothing half done, and the 
 
   for (const [signal, exit, line] of ENDS) {
     const before = await pages();
-    await waitFor(async () => (await pages()) > before + 2, { timeoutMs: 20_000 });
+    await waitFor(async () => (await pages()) > before + 2);
     expect(await next.stop(signal)).toEqual(exit);
     expect(next.output()).toMatch(line);
     expect(next.output()).toContain('"msg":"shut down"');
@@ -47,7 +47,7 @@ test('a worker that a signal or an error ends leaves nothing half done, and the 
     next = await worker();
   }
   await testApp.control.clearFaults();
-  await waitForStatus(browser, id, isSynced, 40_000);
+  await waitForStatus(browser, id, isSynced);
   await next.stop();
 
   const ids = await downloadIds(browser, id, 'contacts');
@@ -57,7 +57,7 @@ test('a worker that a signal or an error ends leaves nothing half done, and the 
   // Each end costs a page that was read and not written, and the request that was under way, and no more.
   const written = (await readStatus(browser, id)).resources.contacts?.pages ?? 0;
   expect(asked.length).toBeLessThanOrEqual(written + 2 * ENDS.length);
-}, 90_000);
+});
 
 test('a web process whose thread has searched ends in order', async () => {
   const testApp = await startTestApp({ workers: false });
@@ -123,12 +123,12 @@ async function startAndEnd(
   onTestFinished(() => {
     if (!isOver) process.kill(group, 'SIGKILL');
   });
-  await waitFor(() => /The partner app runs/.test(output), { what: 'npm start', timeoutMs: 20_000 });
+  await waitFor(() => /The partner app runs/.test(output), { what: 'npm start' });
   const redis = Number(/"port":(\d+),"msg":"private Redis is up"/.exec(output)?.[1]);
   expect(await isListening(redis)).toBe(true);
 
   end(npm, group);
-  await waitFor(() => isOver, { what: 'npm and all below it to end', timeoutMs: 20_000 });
+  await waitFor(() => isOver, { what: 'npm and all below it to end' });
   expect(output).toContain('"msg":"shut down"');
   expect(output).not.toContain('a second signal');
   for (const one of [port, sandboxPort]) expect(await isListening(one)).toBe(false);
@@ -137,12 +137,9 @@ async function startAndEnd(
 
 test.concurrent.for(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   'npm start under a supervisor, which sends %s to npm alone, ends everything in order',
-  { timeout: 60_000 },
   (signal, { onTestFinished }) => startAndEnd((npm) => npm.kill(signal), onTestFinished),
 );
 
-test.concurrent(
-  'npm start at a terminal that is closed, which sends SIGHUP to npm and all below it, ends everything in order',
-  { timeout: 60_000 },
-  ({ onTestFinished }) => startAndEnd((_npm, group) => process.kill(group, 'SIGHUP'), onTestFinished),
-);
+test.concurrent('npm start at a terminal that is closed, which sends SIGHUP to npm and all below it, ends everything in order', ({
+  onTestFinished,
+}) => startAndEnd((_npm, group) => process.kill(group, 'SIGHUP'), onTestFinished));

@@ -68,7 +68,7 @@ async function hurry(id: string, before: { stuck_since?: number }): Promise<void
         .executeTakeFirst();
       return hurried.numUpdatedRows > 0n || undefined;
     },
-    { timeoutMs: 60_000, intervalMs: 20, what: 'a page that has failed' },
+    { intervalMs: 20, what: 'a page that has failed' },
   );
 }
 
@@ -102,7 +102,7 @@ test.concurrent.each(STALE)(
     expect(told.length).toBe(1);
     expect(listings()).toBe(1);
     await runOf(id).set({ finished_at: hourAgo }).execute();
-    await waitForStatus(browser, id, isSynced, 60_000);
+    await waitForStatus(browser, id, isSynced);
     expect(listings()).toBe(2);
     expect(await downloadIds(browser, id, 'contacts')).toEqual(everyId);
   },

@@ -57,9 +57,9 @@ describe.each(EVERY_REDIS)('a service that refuses, on $what', async ({ searchPa
     for (const bucketOnly of [false, true]) {
       const company = await newCompany(rate(100));
       const permits = await Promise.all(Array.from({ length: 12 }, () => acquire(company)));
-      const block = { forMs: 300, bucketOnly };
+      const block = { forMs: 20_000, bucketOnly };
       for (const permit of permits) await budget.settle(permit, { answer: { rate: rate(50) }, block });
-      expect((await refusal(company)).waitMs).toBeLessThanOrEqual(300);
+      expect((await refusal(company)).waitMs).toBeLessThanOrEqual(20_000);
     }
   });
 
@@ -81,6 +81,6 @@ describe.each(EVERY_REDIS)('a service that refuses, on $what', async ({ searchPa
     const [good, bad] = permits.slice(12);
     if (good !== undefined) await budget.settle(good, { answer: { rate: rate(49) } });
     if (bad !== undefined) await budget.settle(bad, { answer: { rate: rate(48) }, block });
-    expect((await refusal(company)).waitMs).toBeLessThanOrEqual(50);
+    expect((await stateOf(company)).blocked).toBeLessThanOrEqual(Date.now() + 50);
   });
 });
