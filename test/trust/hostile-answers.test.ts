@@ -4,6 +4,7 @@ import { afterAll, expect, test } from 'vitest';
 import { findFreePort } from '../../src/runtime/free-port.ts';
 import { createHttpSession } from '../support/http-session.ts';
 import { downloadIds, install, isSynced, waitForStatus } from '../support/install.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { startTestApp } from '../support/test-app.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -183,7 +184,8 @@ test('large answers that come slowly, many at once, are read a few at a time, an
   await Promise.all(
     all.map(async ({ browser, company }) => {
       const id = await install(browser, company);
-      const { resources } = await waitForStatus(browser, id, isSynced);
+      // A gigabyte is read in all.
+      const { resources } = await waitForStatus(browser, id, isSynced, 4 * PATIENCE_MS);
       expect(resources.contacts).toMatchObject({ pages: 1, stored: 1, error: null });
     }),
   );
