@@ -1,9 +1,17 @@
 import { expect, test } from 'vitest';
 import { LEFT_TO_SYNC, RateBudget } from '../../../src/client/budget/rate-budget.ts';
-import { ROUTE, rate, startTestBudget } from './test-budget.ts';
+import { modelBudget } from './model/model-budget.ts';
+import { RESET, ROUTE, rate, startTestBudget } from './test-budget.ts';
 import { virtualBudget } from './virtual-budget.ts';
 
 const { redis, budget, newCompany, takeAll } = await startTestBudget(process.env.PATH);
+
+/** A company whose window ends so long after an answer that leaves so many, in a time that stands still. */
+async function whileNothingPasses(remaining: number, endsInMs: number) {
+  const { connection, budget: sync } = modelBudget(RESET - endsInMs);
+  await sync.observe('company', rate(remaining, { endsInMs }));
+  return { sync, calls: new RateBudget(connection, undefined, 'calls', LEFT_TO_SYNC), company: 'company' };
+}
 
 /** How many permits the sync gets, with as many kept for people as in the app, and what it is told then. */
 async function takeAsTheSync(company: string, sync = new RateBudget(redis)) {
@@ -24,15 +32,17 @@ test('a service that allows less is believed', async () => {
 });
 
 test('the sync leaves two of 120 for people, until shortly before the end of the window', async () => {
-  const company = await newCompany(rate(20, { endsInMs: 30_000 }));
-  const { granted, waitMs } = await takeAsTheSync(company);
+  const { sync, company } = await whileNothingPasses(20, 30_000);
+  const { granted, waitMs } = await takeAsTheSync(company, sync);
   expect(granted).toBe(18);
+  // An answer's Date, in whole seconds, tells the end to a second.
   expect(waitMs).toBeGreaterThan(26_000);
   expect(waitMs).toBeLessThanOrEqual(28_000);
 });
 
 test('near its end the sync takes them too', async () => {
-  expect((await takeAsTheSync(await newCompany(rate(20, { endsInMs: 1_900 })))).granted).toBe(20);
+  const { sync, company } = await whileNothingPasses(20, 1_900);
+  expect((await takeAsTheSync(company, sync)).granted).toBe(20);
 });
 
 test('of a small limit nothing is kept', async () => {
@@ -40,15 +50,15 @@ test('of a small limit nothing is kept', async () => {
 });
 
 test('calls of the own logic leave a tenth of a window to the sync, until shortly before its end', async () => {
-  const calls = new RateBudget(redis, undefined, 'calls', LEFT_TO_SYNC);
-  const company = await newCompany(rate(60, { endsInMs: 30_000 }));
+  const { sync, calls, company } = await whileNothingPasses(60, 30_000);
   const { granted, waitMs } = await takeAsTheSync(company, calls);
   expect(granted).toBe(46);
+  // An answer's Date, in whole seconds, tells the end to a second.
   expect(waitMs).toBeGreaterThan(26_000);
   expect(waitMs).toBeLessThanOrEqual(28_000);
-  expect((await takeAsTheSync(company)).granted).toBe(12);
-  const ending = await newCompany(rate(60, { endsInMs: 1_900 }));
-  expect((await takeAsTheSync(ending, calls)).granted).toBe(60);
+  expect((await takeAsTheSync(company, sync)).granted).toBe(12);
+  const ending = await whileNothingPasses(60, 1_900);
+  expect((await takeAsTheSync(company, ending.calls)).granted).toBe(60);
 });
 
 test('so they do where nothing is told of the limit', async () => {
