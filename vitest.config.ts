@@ -1,6 +1,10 @@
 import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { PATIENCE_MS } from './test/support/patience.ts';
+
+// Every file of tests has a process of its own, which would compile the libraries anew: a tenth of the suite's CPU time.
+process.env.NODE_COMPILE_CACHE = fileURLToPath(new URL('./node_modules/.cache/compiled', import.meta.url));
 
 export default defineConfig({
   test: {

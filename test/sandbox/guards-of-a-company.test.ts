@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { at, startFrozen } from './test-sandbox.ts';
+import { at, START_MS, startFrozen } from './test-sandbox.ts';
 
 async function start() {
   const service = await startFrozen();
@@ -36,6 +36,9 @@ test('a message is seen ten times an hour, by whichever of its names', async () 
   for (let times = 0; times < 10; times++) expect(await seen(times % 2 === 0 ? id : message_uid)).toBe(200);
   expect(await seen(id)).toBe(429);
   expect(await seen(message_uid)).toBe(429);
+  // A window that begins in a time to come is none.
+  await service.done('clock', { set: START_MS - 1_000 });
+  expect(await seen(id)).toBe(200);
 });
 
 test('inbound messages without a conversation’s reference count by who sent them', async () => {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { ServiceError } from '../../src/client/errors.ts';
 import { AllowedOrigins } from '../../src/client/next-address.ts';
 import { checkLength, MOST_PAGES } from '../../src/client/page-chain.ts';
+import { NewerSchemaError } from '../../src/store/newer-schema.ts';
 import { endSlice } from '../../src/sync/slice-failure.ts';
 import type { SliceContext, SyncParts } from '../../src/sync/slice-parts.ts';
 import { CREDENTIALS_REFUSED } from '../../src/tokens/token-errors.ts';
@@ -209,3 +210,36 @@ test('a page for which the app had no room is asked for again and again, at the 
     expect(clock.now - before).toBeLessThanOrEqual(5_000);
   }
 });
+
+test.each<[string, unknown, AbortSignal, object]>([
+  ['the process that read it ends', new Error('aborted'), AbortSignal.abort(), { kind: 'yield', pages: 1 }],
+  [
+    'a newer version has migrated the database',
+    new NewerSchemaError(['0099']),
+    context.signal,
+    { kind: 'wait', until: NOW + 3_000, pages: 1 },
+  ],
+  [
+    'the app has to be authorized again',
+    new ServiceError('reauthorize', 'The grant is over.'),
+    context.signal,
+    { kind: 'ended' },
+  ],
+])(
+  'a run keeps its place for the next worker, at the cost of no try, when %s',
+  async (_when, error, signal, outcome) => {
+    const { claim, read } = await newRun();
+    const { fence } = (await runs.claim(claim)) ?? expect.unreachable();
+    const parts = { ...store, now: () => NOW } as unknown as SyncParts;
+    const held = { ...claim, fence };
+    expect(await endSlice(parts, held, await read(), error, { ...context, signal }, true)).toEqual(outcome);
+    expect(await read()).toMatchObject({
+      state: 'waiting',
+      waiting_for: 'turn',
+      waiting_until: null,
+      attempt: 0,
+      cursor: PLACE,
+      error: null,
+    });
+  },
+);

@@ -257,7 +257,7 @@ test('a new grant that cannot be written yet at the end of its process is tried 
   server.answerRefreshes({ rotating: true });
   const { disk, filling } = fillingStore();
   const lost: unknown[] = [];
-  const process = newProcess({ store: filling, onLost: ({ instanceId }) => lost.push(instanceId) });
+  const process = newProcess({ store: filling, onLost: (told) => lost.push(told) });
   await expect(process.rotate(id)).rejects.toThrow('disk full');
   const { refused } = disk;
   const closing = process.close();
@@ -270,8 +270,20 @@ test('a new grant that cannot be written yet at the end of its process is tried 
   disk.isFull = true;
   await expect(process.rotate(id)).rejects.toThrow('disk full');
   await expect(process.close()).rejects.toThrow(/could not be written/);
-  expect(lost).toEqual([id]);
+  expect(lost).toEqual([{ instanceId: id, error: expect.objectContaining({ message: 'disk full' }) }]);
   expect(await stored()).toMatchObject({ access: 'at-1', refresh: 'rt-1' });
+});
+
+test('a new grant that could not be written before an install is not told as lost at the end', async () => {
+  server.answerRefreshes({ rotating: true });
+  const lost: unknown[] = [];
+  const process = newProcess({ store: fillingStore().filling, onLost: (told) => lost.push(told) });
+  await expect(process.rotate(id)).rejects.toThrow('disk full');
+  const company = { id, companyId: `cmp_${count}`, name: 'Acme', installedAt: now };
+  await newProcess().install(company, grant('at-installed', 'rt-installed'));
+  await process.close();
+  expect(lost).toEqual([]);
+  expect(await stored()).toMatchObject({ access: 'at-installed', refresh: 'rt-installed' });
 });
 
 test('while the database cannot be written, no refresh token is spent: its successor could not be kept', async () => {

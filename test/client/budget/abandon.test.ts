@@ -4,11 +4,11 @@ import { RateBudget } from '../../../src/client/budget/rate-budget.ts';
 import { EVERY_REDIS, rate, startTestBudget } from './test-budget.ts';
 
 describe.each(EVERY_REDIS)('permits of a dead process on $what', async ({ searchPath }) => {
-  const { redis, budget, newCompany, acquire, refusal, flightOf } = await startTestBudget(searchPath);
+  const { frozen, budget, newCompany, acquire, refusal, flightOf } = await startTestBudget(searchPath);
 
   function ofProcess() {
     const processId = randomUUID();
-    return { processId, dead: new RateBudget(redis, 0, processId) };
+    return { processId, dead: new RateBudget(frozen, 0, processId) };
   }
 
   it('counts what a dead process had in flight as sent, once, and leaves the permits of others alone', async () => {

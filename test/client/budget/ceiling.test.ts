@@ -4,7 +4,7 @@ import { modelBudget } from './model/model-budget.ts';
 import { RESET, ROUTE, rate, startTestBudget } from './test-budget.ts';
 import { virtualBudget } from './virtual-budget.ts';
 
-const { redis, budget, newCompany, takeAll } = await startTestBudget(process.env.PATH);
+const { frozen, budget, newCompany, takeAll } = await startTestBudget(process.env.PATH);
 
 /** A company whose window ends so long after an answer that leaves so many, in a time that stands still. */
 async function whileNothingPasses(remaining: number, endsInMs: number) {
@@ -14,7 +14,7 @@ async function whileNothingPasses(remaining: number, endsInMs: number) {
 }
 
 /** How many permits the sync gets, with as many kept for people as in the app, and what it is told then. */
-async function takeAsTheSync(company: string, sync = new RateBudget(redis)) {
+async function takeAsTheSync(company: string, sync = new RateBudget(frozen)) {
   for (let granted = 0; ; granted++) {
     const admission = await sync.acquire(company, ROUTE);
     if (admission.permit === undefined) return { granted, waitMs: admission.waitMs };
@@ -62,7 +62,7 @@ test('calls of the own logic leave a tenth of a window to the sync, until shortl
 });
 
 test('so they do where nothing is told of the limit', async () => {
-  const calls = new RateBudget(redis, undefined, 'more calls', LEFT_TO_SYNC);
+  const calls = new RateBudget(frozen, undefined, 'more calls', LEFT_TO_SYNC);
   const company = await newCompany();
   const { permit } = await calls.acquire(company, ROUTE);
   if (permit === undefined) throw new Error('no permit for the first request');

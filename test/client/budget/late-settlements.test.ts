@@ -106,7 +106,7 @@ describe.each(EVERY_REDIS)('a budget on $what', async ({ searchPath }) => {
       const company = await newCompany();
       const probe = await acquire(company);
       expect(probe.isProbe).toBe(true);
-      await pass(200);
+      pass(200);
       await budget.settle(probe, { answer: { rate: rate(100) }, lateByMs });
       expect((await acquire(company)).isProbe).toBeUndefined();
       ends.push((await stateOf(company)).end);

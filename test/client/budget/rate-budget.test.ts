@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { EVERY_REDIS, RESET, ROUTE, rate, startTestBudget, WINDOW_MS } from './test-budget.ts';
 
 describe.each(EVERY_REDIS)('the budget on $what', async ({ searchPath }) => {
-  const { redis, budget, sibling, newCompany, acquire, refusal, pass, takeAll, expire } =
+  const { redis, budget, sibling, newCompany, acquire, refusal, now, pass, takeAll, expire } =
     await startTestBudget(searchPath);
 
   describe('in a window that is known', () => {
@@ -95,7 +95,7 @@ describe.each(EVERY_REDIS)('the budget on $what', async ({ searchPath }) => {
 
     it('has no idea of it any more when its time is over, and the wait for that is not too short', async () => {
       const company = await newCompany(rate(0, { endsInMs: 250 }));
-      await pass((await refusal(company)).waitMs);
+      pass((await refusal(company)).waitMs);
       await acquire(company);
       expect(await budget.read(company)).toMatchObject({
         limit: 120,
@@ -108,7 +108,7 @@ describe.each(EVERY_REDIS)('the budget on $what', async ({ searchPath }) => {
   describe('when a window has just ended', () => {
     it('lets a sixtieth of its limit go into the new one, until that tells of itself', async () => {
       const company = await newCompany(rate(0, { endsInMs: 250 }));
-      await pass((await refusal(company)).waitMs);
+      pass((await refusal(company)).waitMs);
       const permits = await takeAll(company);
       expect(permits.length).toBe(2);
       expect((await refusal(company)).why).toBe('probe');
@@ -120,7 +120,7 @@ describe.each(EVERY_REDIS)('the budget on $what', async ({ searchPath }) => {
 
     it('asks with one request alone where the limit is small', async () => {
       const company = await newCompany(rate(0, { limit: 119, endsInMs: 250 }));
-      await pass((await refusal(company)).waitMs);
+      pass((await refusal(company)).waitMs);
       expect((await takeAll(company)).length).toBe(1);
     });
   });
@@ -165,7 +165,7 @@ describe.each(EVERY_REDIS)('the budget on $what', async ({ searchPath }) => {
       expect((await takeAll(company)).length).toBe(118);
       const { why, waitMs } = await refusal(company);
       expect(why).toBe('limit');
-      expect(waitMs).toBeGreaterThan(55_000);
+      expect(waitMs).toBeGreaterThan(59_000);
       expect(waitMs).toBeLessThanOrEqual(60_000);
     });
 
@@ -193,7 +193,7 @@ describe.each(EVERY_REDIS)('the budget on $what', async ({ searchPath }) => {
       const company = await newCompany(rate(5, { endsInMs: 250 }));
       const straggler = await acquire(company);
       await takeAll(company);
-      await pass((await refusal(company)).waitMs);
+      pass((await refusal(company)).waitMs);
       const probe = await acquire(company);
       await budget.settle(straggler, {});
       // The probe was counted first, so its answer does not know of the straggler.
@@ -205,9 +205,9 @@ describe.each(EVERY_REDIS)('the budget on $what', async ({ searchPath }) => {
     it('does not count a request that was lost before the one that tells of the window was sent', async () => {
       const company = await newCompany(rate(1, { endsInMs: 250 }));
       const lost = await acquire(company);
-      await pass((await refusal(company)).waitMs);
+      pass((await refusal(company)).waitMs);
       await budget.settle(lost, {});
-      await pass(1);
+      pass(1);
       const probe = await acquire(company);
       await budget.settle(probe, { answer: { rate: rate(10, { resetMs: RESET + WINDOW_MS }) } });
       expect((await takeAll(company)).length).toBe(10);
@@ -245,7 +245,7 @@ describe.each(EVERY_REDIS)('the budget on $what', async ({ searchPath }) => {
     await budget.observe(company, rate(77, { limit: 100, burstRemaining: 50 }));
     const state = await budget.read(company);
     expect(state).toMatchObject({ limit: 100, remaining: 77, burstRemaining: 50, blockedUntil: undefined });
-    expect(Math.abs((state.resetAt ?? 0) - Date.now() - 30_000)).toBeLessThan(2_000);
+    expect(state.resetAt).toBe(now() + 30_000);
   });
 
   it('never shows less than nothing', async () => {

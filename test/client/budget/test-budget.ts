@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll } from 'vitest';
 import { type Permit, RateBudget } from '../../../src/client/budget/rate-budget.ts';
@@ -8,6 +7,7 @@ import { openRedis } from '../../../src/runtime/private-redis.ts';
 import { readBudgetState, writeBudgetState } from '../../support/budget-state.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { testLogger } from '../../support/test-logger.ts';
+import { frozenRedis } from './frozen-redis.ts';
 import { ROUTE } from './rate.ts';
 
 export { OTHER_ROUTE, RESET, ROUTE, rate } from './rate.ts';
@@ -20,14 +20,16 @@ export const EVERY_REDIS = [
 
 export const WINDOW_MS = 60_000;
 
-/** Two budgets on one Redis, as of two processes; it ends with the suite that called. */
+/** Two budgets on one Redis, as of two processes, in a time that passes when the test says so; it ends with the suite that called. */
 export async function startTestBudget(searchPath: string | undefined) {
   const lease = await openRedis({ dir: tempDir(), logger: testLogger().logger, searchPath });
   const connections = [new Redis(lease.url), new Redis(lease.url)] as const;
   const [redis] = connections;
+  let nowMs = Date.now();
+  const [own, others] = [frozenRedis(connections[0], () => nowMs), frozenRedis(connections[1], () => nowMs)];
   // Nothing is kept for people where a test counts permits.
-  const budget = new RateBudget(connections[0], 0);
-  const sibling = new RateBudget(connections[1], 0);
+  const budget = new RateBudget(own, 0);
+  const sibling = new RateBudget(others, 0);
   afterAll(async () => {
     for (const connection of connections) connection.disconnect();
     await lease.release();
@@ -53,9 +55,8 @@ export async function startTestBudget(searchPath: string | undefined) {
     return admission;
   }
 
-  /** Waits; a timer of Node may ring a millisecond early. */
-  async function pass(ms: number): Promise<void> {
-    await sleep(ms + 1);
+  function pass(ms: number): void {
+    nowMs += ms;
   }
 
   /** Takes permits until none is left. */
@@ -83,5 +84,20 @@ export async function startTestBudget(searchPath: string | undefined) {
     return Object.keys((await stateOf(company)).flight).sort();
   }
 
-  return { redis, budget, sibling, newCompany, acquire, refusal, pass, takeAll, expire, stateOf, flightOf };
+  return {
+    redis,
+    /** By which further budgets are told the same time. */
+    frozen: own,
+    budget,
+    sibling,
+    newCompany,
+    acquire,
+    refusal,
+    now: () => nowMs,
+    pass,
+    takeAll,
+    expire,
+    stateOf,
+    flightOf,
+  };
 }
