@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { boot, runWorkers } from './boot.ts';
 import type { Config } from './config.ts';
 import { CALLBACK_PATH } from './contract/routes.ts';
+import { giveToOwnerOfDir } from './runtime/owner.ts';
 import { createSandbox, type Sandbox } from './sandbox/sandbox.ts';
 import { takePort } from './web/listen.ts';
 // Loaded here, as app.ts asks for it only behind the migration: one that does not load must not come so far.
@@ -25,6 +26,7 @@ async function startSandbox(config: Config): Promise<Sandbox> {
       ...config.sandbox,
       redirectUris: [config.publicUrl + CALLBACK_PATH],
       tokensFile: join(config.dataDir, 'sandbox-tokens.json'),
+      onTokensFile: giveToOwnerOfDir,
     });
   } catch (error) {
     throw new Error(

@@ -18,12 +18,13 @@ function refuseOutOfReach({ reach = 'shared', method }: RouteContract, { scopes 
 
 /** The body as the contract has it. Throws a {@link Problem}: 400 for no JSON object, 422 for one that is wrong. */
 function checkBody(schema: z.ZodType | undefined, body: RequestBody | undefined): unknown {
-  if (schema === undefined || body === undefined) return undefined;
+  if (body === undefined) return undefined;
   if ('problem' in body) throw body.problem;
   const { value } = body;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new Problem(400, 'The body must be a JSON object.');
   }
+  if (schema === undefined) return undefined;
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const issues = result.error.issues.map(({ path, message }) =>

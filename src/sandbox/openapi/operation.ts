@@ -42,14 +42,15 @@ function pageOf(item: JsonSchema): JsonSchema {
 }
 
 function errorStatuses({ path, list, body, method }: RouteContract): ErrorStatus[] {
-  const hasBody = body !== undefined;
+  // Also where nothing of it is wanted.
+  const takesBody = method !== 'GET';
   return [
-    ...(hasBody || list === true ? [400 as const] : []),
+    ...(takesBody || list === true ? [400 as const] : []),
     401,
     403,
     ...(path.includes(':') ? [404 as const] : []),
-    ...(hasBody ? [413 as const] : []),
-    ...(hasBody && method !== 'GET' ? [422 as const] : []),
+    ...(takesBody ? [413 as const] : []),
+    ...(takesBody && body !== undefined ? [422 as const] : []),
     429,
   ];
 }
