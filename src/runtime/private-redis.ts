@@ -51,7 +51,7 @@ export async function openRedis(options: Options): Promise<RedisLease> {
   logger.info({ kind, port }, 'private Redis is up');
   if (kind === 'js-redis-server') {
     logger.warn(
-      'No redis-server or valkey-server was found: a small Redis in JavaScript stands in. It is for trying out only: slower, and it forgets everything when the app ends.',
+      'No redis-server (6.2 or newer) or valkey-server was found: a small Redis in JavaScript stands in. It is for trying out only: slower, and it forgets everything when the app ends.',
     );
   }
   return { url: urlOf(server.address), kind, release: () => server.release() };

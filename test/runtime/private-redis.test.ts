@@ -319,6 +319,19 @@ it('is found under the name of Valkey too', () => {
   });
 });
 
+it.each([
+  ['Redis server v=4.0.14 sha=00000000:0 malloc=libc bits=64 build=0', 'js-redis-server'],
+  ['Redis server v=6.0.16 sha=00000000:0 malloc=libc bits=64 build=0', 'js-redis-server'],
+  ['Redis server v=6.2.0 sha=00000000:0 malloc=libc bits=64 build=0', 'redis-server'],
+  ['Redis server v=7.0.15 sha=00000000:0 malloc=libc bits=64 build=0', 'redis-server'],
+  ['Redis server v=10.0.0 sha=00000000:0 malloc=libc bits=64 build=0', 'redis-server'],
+  ['no word of it', 'redis-server'],
+])('is not one that is too old: with a redis-server that says "%s", %s', (words, kind) => {
+  const dir = tempDir();
+  writeFileSync(join(dir, 'redis-server'), `#!/bin/sh\necho '${words}'\n`, { mode: 0o755 });
+  expect(findServerProgram(dir).kind).toBe(kind);
+});
+
 it('says plainly that the JavaScript one is for trying out', async () => {
   const { logger, lines } = testLogger();
   await open(tempDir(), nowhere, logger);
