@@ -1,16 +1,16 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
-import { joinDatabase } from './database.ts';
-import { type FoundRecords, Search, type WantedSearch } from './search.ts';
+import { type Database, joinDatabase } from './database.ts';
+import { Search, type WantedSearch } from './search.ts';
+import { END, type SearchAnswer, type SearchMessage } from './search-thread-messages.ts';
 
-/** What the thread of the searches answers to a {@link WantedSearch}: what it has found, or what SQLite said instead. */
-export type SearchAnswer = { found: FoundRecords } | { message: string; code: string };
-
+let db: Database | undefined;
 let search: Search | undefined;
 
 async function answer(wanted: WantedSearch): Promise<SearchAnswer> {
   try {
-    search ??= new Search(await joinDatabase(workerData.databaseUrl));
+    db ??= await joinDatabase(workerData.databaseUrl);
+    search ??= new Search(db);
     return { found: await search.find(wanted) };
   } catch (error) {
     // It would arrive as an object of no class, without a message.
@@ -19,5 +19,14 @@ async function answer(wanted: WantedSearch): Promise<SearchAnswer> {
   }
 }
 
-// One at a time: the next one comes when this one is answered.
-parentPort?.on('message', async (wanted: WantedSearch) => parentPort?.postMessage(await answer(wanted)));
+async function heed(message: SearchMessage): Promise<void> {
+  if (message !== END) return parentPort?.postMessage(await answer(message));
+  await db?.destroy();
+  parentPort?.close();
+}
+
+// One search at a time: the next one comes when this one is answered. The end may come before.
+let heeded: Promise<void> = Promise.resolve();
+parentPort?.on('message', (message: SearchMessage) => {
+  heeded = heeded.then(() => heed(message));
+});

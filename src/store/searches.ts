@@ -3,7 +3,7 @@ import Sqlite from 'better-sqlite3';
 import type { Database } from './database.ts';
 import { SearchRefusedError } from './record-types.ts';
 import type { FoundRecords, WantedSearch } from './search.ts';
-import type { SearchAnswer } from './search-thread.ts';
+import { END, type SearchAnswer } from './search-thread-messages.ts';
 
 /** So many searches of an instance are under way at a time, with those that wait for their turn. */
 const MOST_OF_INSTANCE = 8;
@@ -71,12 +71,21 @@ export class Searches {
     return promise.finally(() => clearTimeout(timer));
   }
 
-  /** Ends the thread, and whatever waits for it; what SQLite is about, it ends first. */
+  /**
+   * Ends the thread, and whatever waits for it; what SQLite is about, it ends first. The thread closes its database itself:
+   * a thread that is terminated around an open one may take its process along.
+   */
   async close(): Promise<void> {
     const waiting = [...this.#waiting.values()].flat();
     this.#waiting.clear();
     for (const { reject } of waiting) reject(new Error(ENDED));
-    await this.#thread?.terminate();
+    this.#done(({ reject }) => reject(new Error(ENDED)));
+    const thread = this.#thread;
+    if (thread === undefined) return;
+    const ended = new Promise((resolve) => void thread.once('exit', resolve));
+    thread.ref();
+    thread.postMessage(END);
+    await ended;
   }
 
   #leave(asked: Asked): void {
