@@ -25,19 +25,15 @@ import { SharedRedis } from './runtime/shared-redis.ts';
 import { DeletionStore } from './store/deletions.ts';
 import { dirBeside, pathOf } from './store/existing-file.ts';
 import { InDoubtStore } from './store/in-doubt.ts';
-import { InstanceStore } from './store/instances.ts';
 import { PageStore } from './store/pages.ts';
-import { ParkedStore } from './store/parked-batches.ts';
-import { QuarantineStore } from './store/quarantine.ts';
-import { RecordStore } from './store/records.ts';
-import { RunStore } from './store/runs.ts';
-import { TokenStore } from './store/tokens.ts';
+import { openStores } from './store/stores.ts';
 import { watchStore } from './store/watch-store.ts';
 import { abandonPermits } from './sync/abandoned-permits.ts';
+import { checkResources } from './sync/check-resources.ts';
 import { SyncControl } from './sync/control.ts';
 import { collectFigures } from './sync/figures.ts';
 import { findOvercome } from './sync/overcome.ts';
-import { type OwnLogic, onRecords } from './sync/own-logic.ts';
+import type { OwnLogic } from './sync/own-logic.ts';
 import { RESOURCES } from './sync/resources.ts';
 import type { SyncParts } from './sync/slice-parts.ts';
 import { StatusReader } from './sync/status.ts';
@@ -72,16 +68,17 @@ export interface App {
  * processes of that one: whatever may keep this one from working is looked at before, here or by the caller.
  *
  * @param redisUrl of the Redis that all processes share
- * @param options.ownLogic instead of the integrator's function
- * @throws when the database cannot be opened, a key is not the one that its tokens are under, or it is to be migrated
- *   and Redis is away
+ * @param options.ownLogic the integrator's function; without it, nothing is told
+ * @throws when a resource cannot be synced as it is described, the database cannot be opened, a key is not the one that
+ *   its tokens are under, or it is to be migrated and Redis is away
  */
 export async function createApp(
   config: Config,
   redisUrl: string,
   logger: Logger,
-  options: { ownLogic?: OwnLogic } = {},
+  options: { ownLogic?: OwnLogic | undefined } = {},
 ): Promise<App> {
+  checkResources(RESOURCES);
   for (const secret of configuredSecrets(config, redisUrl)) rememberSecret(secret, { forGood: true });
   const redis = createRedis(redisUrl, 'general', logger);
   const processId = randomUUID();
@@ -106,7 +103,7 @@ export async function createApp(
   });
   const store = watchStore(() => db.check(), logger);
   const memory = new AnswerMemory();
-  const http = new HttpClient(REQUEST_TIMEOUT_MS, memory, config.usesProxy);
+  const http = new HttpClient(REQUEST_TIMEOUT_MS, memory, config.wayOut);
   const newClock = () => new ServiceClock(Date.now, () => performance.now());
   // The hosts of the API and of the token route may differ in their time: neither tells the other's clock.
   const [clock, apiClock] = [newClock(), newClock()];
@@ -123,14 +120,7 @@ export async function createApp(
   const budget = new RateBudget(redis, undefined, processId);
   const callBudget = new RateBudget(redis, undefined, processId, LEFT_TO_SYNC);
 
-  const stores = {
-    instances: new InstanceStore(db),
-    tokens: new TokenStore(db),
-    runs: new RunStore(db),
-    records: new RecordStore(db),
-    parked: new ParkedStore(db),
-    quarantine: new QuarantineStore(db),
-  };
+  const stores = openStores(db);
   const transport = new Transport({
     http,
     clock: apiClock,
@@ -146,7 +136,13 @@ export async function createApp(
   const origins = new AllowedOrigins(apiUrl, nextOrigins);
   const api = new ServiceApi({ apiUrl, transport, clock: apiClock, budget, origins, givesSecretAway });
   const redirectUri = config.publicUrl + CALLBACK_PATH;
-  const oauth = new OAuthClient({ ...config.service, redirectUri, clock, onSecret: rememberSecret });
+  const oauth = new OAuthClient({
+    ...config.service,
+    redirectUri,
+    clock,
+    wayOut: config.wayOut,
+    onSecret: rememberSecret,
+  });
   const pauses = new RefreshPauses(redis);
   const tokens = new Tokens({
     oauth,
@@ -174,7 +170,7 @@ export async function createApp(
     pages: new PageStore(db, hideSecrets),
     deletions: new DeletionStore(db),
     inDoubt: new InDoubtStore(db),
-    ownLogic: options.ownLogic ?? onRecords,
+    ownLogic: options.ownLogic,
     ownLogicTimeoutMs: config.ownLogicTimeoutMs,
     hideSecrets,
     serviceFor: (whose) =>

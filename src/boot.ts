@@ -39,7 +39,9 @@ export async function boot(run: (boot: Boot) => Promise<void>): Promise<void> {
       };
       const redis = await openRedis({ redisUrl: config.redisUrl, dir: config.dataDir, logger, onLost });
       shutdown.add('redis', () => redis.release());
-      const app = await createApp(config, redis.url, logger);
+      // Not before: what stands around the function may read the environment, and so the `.env` file.
+      const { onRecords } = await import('./sync/own-logic.ts');
+      const app = await createApp(config, redis.url, logger, { ownLogic: onRecords });
       shutdown.add('app', () => app.close());
       await app.enterRedis();
       app.onNewerSchema((error) => {

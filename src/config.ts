@@ -43,8 +43,8 @@ export interface Config {
   service: ServiceConfig;
   /** Where browsers reach the app: an origin, without a slash at its end. */
   publicUrl: string;
-  /** Whether requests to the service go by the proxy that HTTPS_PROXY names, as Node itself was told. */
-  usesProxy: boolean;
+  /** How requests to the service go out, as Node itself was told: by a proxy, and whether certificates are checked. */
+  wayOut: { usesProxy: boolean; checksCertificates: boolean };
   /** Proxies in front of the app that are ours: so many entries of X-Forwarded-For, from its end, are believed. */
   proxyHops: number;
   host: string;
@@ -91,7 +91,10 @@ export function loadConfig(env: NodeJS.ProcessEnv, options: { dataDir?: string }
     production,
     service: serviceConfig(given),
     publicUrl: given.PUBLIC_URL ?? `http://localhost:${port}`,
-    usesProxy: env.NODE_USE_ENV_PROXY === '1' || /--use-env-proxy\b/.test(env.NODE_OPTIONS ?? ''),
+    wayOut: {
+      usesProxy: env.NODE_USE_ENV_PROXY === '1' || /--use-env-proxy\b/.test(env.NODE_OPTIONS ?? ''),
+      checksCertificates: env.NODE_TLS_REJECT_UNAUTHORIZED !== '0',
+    },
     proxyHops: given.PROXY_HOPS ?? (given.PUBLIC_URL?.startsWith('https:') ? 1 : 0),
     host: given.HOST ?? (production ? '0.0.0.0' : '127.0.0.1'),
     port,

@@ -309,6 +309,8 @@ describe('production', () => {
     );
     expect(problemsOf({ ...PRODUCTION, NODE_TLS_REJECT_UNAUTHORIZED: '1' })).toEqual({});
     expect(problemsOf(unchecked)).toEqual({});
+    expect(load(unchecked).wayOut.checksCertificates).toBe(false);
+    expect(load({}).wayOut.checksCertificates).toBe(true);
   });
 
   it.each([

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Agent, type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { Method } from '../contract/api/route.ts';
+import { STRAIGHT, serviceAgent } from './agent.ts';
 import { AnswerMemory } from './answer-memory.ts';
 import { AnswerReader } from './answer-reader.ts';
 import { ServiceError } from './errors.ts';
@@ -30,27 +31,11 @@ export interface HttpRequest {
 /** How long a request may take from start to end, in milliseconds; well under a window. */
 export const REQUEST_TIMEOUT_MS = 20_000;
 
-/** How long a connection may take to come about, in milliseconds. */
-const CONNECT_TIMEOUT_MS = 10_000;
+/** How long a connection is kept for a further request, in milliseconds. */
+const KEPT_MS = 30_000;
 
 /** How long {@link HttpClient.close} waits, in milliseconds. */
 const CLOSE_LIMIT_MS = 1_000;
-
-const AGENT_OPTIONS = {
-  // To ask for HTTP/2, all requests would wait for the first connection, however long that takes.
-  allowH2: false,
-  keepAliveTimeout: 30_000,
-  // Limits of time for an answer are off: one timer a request covers all of it.
-  headersTimeout: 0,
-  bodyTimeout: 0,
-  connect: { timeout: CONNECT_TIMEOUT_MS },
-} satisfies Agent.Options;
-
-/** A tunnel through a proxy is a connection, too. */
-const PROXY_OPTIONS = {
-  ...AGENT_OPTIONS,
-  clientFactory: (proxy, options) => new Pool(proxy, { ...options, headersTimeout: CONNECT_TIMEOUT_MS }),
-} satisfies EnvHttpProxyAgent.Options;
 
 /**
  * Sends requests to the service, never follows a redirect (the token would go along), and reads answers
@@ -63,12 +48,11 @@ export class HttpClient {
 
   /**
    * @param memory where answers are counted while they are read
-   * @param usesProxy whether a proxy that the environment names leads out (HTTPS_PROXY, HTTP_PROXY, NO_PROXY)
    */
-  constructor(timeoutMs = REQUEST_TIMEOUT_MS, memory = new AnswerMemory(), usesProxy = false) {
+  constructor(timeoutMs = REQUEST_TIMEOUT_MS, memory = new AnswerMemory(), wayOut = STRAIGHT) {
     this.#timeoutMs = timeoutMs;
     this.#memory = memory;
-    this.#agent = usesProxy ? new EnvHttpProxyAgent(PROXY_OPTIONS) : new Agent(AGENT_OPTIONS);
+    this.#agent = serviceAgent(wayOut, KEPT_MS);
   }
 
   /**

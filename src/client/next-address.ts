@@ -30,7 +30,7 @@ export class AllowedOrigins {
     if (!this.#allows(url)) {
       throw refused(
         `The service names ${placeOf(url)} as the place of the next page`,
-        ' If that is right, add its origin to SERVICE_NEXT_ORIGINS.',
+        ' If that is right, add its origin to SERVICE_NEXT_ORIGINS; if the service has moved away from there, nothing is to be done: the list is read again from its first page.',
       );
     }
     if (url.username !== '' || url.password !== '')

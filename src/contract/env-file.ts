@@ -6,6 +6,14 @@ const BYTE_ORDER_MARK = '\uFEFF';
 /** What Node itself heeds: most of it at its start alone, so that it would be left out, by Node or a part of it. */
 const IS_READ_BEFORE = /^(?:NODE_(?!ENV$)|(?:https?|no)_proxy$)/i;
 
+/** A name, as shells and `parseEnv` take it, and what stands behind its sign. */
+const VARIABLE = /^\s*(?:export\s+)?([\w.-]+)\s*=[^\S\n]*(.*)/;
+
+/** Blank lines, comments, and what npm writes first at `npm run keys >> .env`. */
+const SETS_NOTHING = /^\s*(?:#|> |$)/;
+
+const QUOTES = ['"', "'", '`'] as const;
+
 /** A `.env` file that is there and cannot be used; the message says what to do. */
 export class EnvFileError extends Error {
   constructor(path: string, problem: string) {
@@ -15,8 +23,8 @@ export class EnvFileError extends Error {
 }
 
 /**
- * Puts the variables of a `.env` file into the environment, if there is such a file; what is set already wins.
- * Entry points call it before they load the configuration.
+ * Puts the variables of a `.env` file into the environment, if there is such a file; what is set already wins, unless it
+ * is empty, which counts as unset. Entry points call it before they load the configuration.
  *
  * @param path of the file, from the current directory
  * @throws EnvFileError
@@ -27,16 +35,48 @@ export function loadEnvFile(env: NodeJS.ProcessEnv, path = '.env'): void {
   // would be missing without a word; and some write two bytes a character.
   if (text.includes('\0'))
     throw new EnvFileError(path, 'is not UTF-8 text: save it anew with that encoding.');
-  const variables = parseEnv(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text);
-  for (const [name, value] of Object.entries(variables)) {
-    if (value !== '' && IS_READ_BEFORE.test(name) && env[name] === undefined) {
+  const marked = text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
+  const problem = findProblem(marked);
+  if (problem !== undefined) throw new EnvFileError(path, problem);
+  for (const [name, value] of Object.entries(parseEnv(marked))) {
+    if (value !== '' && IS_READ_BEFORE.test(name) && (env[name] ?? '') === '') {
       throw new EnvFileError(
         path,
         `sets ${name}, which Node reads before it: set it where the process is started, and take it out of the file.`,
       );
     }
-    env[name] ??= value;
+    env[name] ||= value;
   }
+}
+
+/**
+ * What `parseEnv` would pass over without a word: a line that sets nothing, and the rest of a value behind a `#`.
+ *
+ * @returns the end of a sentence, which names no value: it may be a secret
+ */
+function findProblem(text: string): string | undefined {
+  const lines = text.split('\n');
+  for (let at = 0; at < lines.length; at++) {
+    const line = lines[at] ?? '';
+    const where = `has in line ${at + 1} `;
+    if (SETS_NOTHING.test(line)) continue;
+    const [, name, value = ''] = VARIABLE.exec(line) ?? [];
+    if (name === undefined) {
+      return `${where}neither NAME=value nor a comment, which begins with #: put it right, or take it out.`;
+    }
+    const quote = QUOTES.find((mark) => value.startsWith(mark));
+    if (quote === undefined) {
+      if (/\S#/.test(value))
+        return `${where}a # in the value of ${name}, behind which all would be cut off: put the value into quotes; or a space before the #, if a comment begins there.`;
+      continue;
+    }
+    // A value in quotes may go on for lines.
+    for (let rest = value.slice(1); !rest.includes(quote); rest = lines[at] ?? '') {
+      if (++at >= lines.length)
+        return `${where}a value of ${name} that begins with ${quote} and does not end with it: put it right.`;
+    }
+  }
+  return undefined;
 }
 
 function read(path: string): string {

@@ -51,6 +51,7 @@ export async function startParts(): Promise<DemoParts> {
     },
     { dataDir: dir },
   );
+  // Without the integrator's own logic: what it does with made-up records may be real.
   const app = await createApp(config, redis.url, logger);
   shutdown.add('app', () => app.close());
   const workers = app.startWorkers();

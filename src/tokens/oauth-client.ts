@@ -1,4 +1,6 @@
 import * as oauth from 'openid-client';
+import { fetch, type RequestInit } from 'undici';
+import { STRAIGHT, serviceAgent, type WayOut } from '../client/agent.ts';
 import type { ServiceClock } from '../client/service-clock.ts';
 import { LONGEST_SETTLING_MS, settleTime } from '../client/service-time.ts';
 import { OAUTH_ROUTE } from '../contract/routes.ts';
@@ -10,6 +12,9 @@ const TOKEN_TIMEOUT_S = 30;
 
 /** How long a token request takes at the most, in milliseconds, with the questions about the time that its answer may raise. */
 export const LONGEST_TOKEN_REQUEST_MS = TOKEN_TIMEOUT_S * 1_000 + LONGEST_SETTLING_MS;
+
+/** How long a connection is kept for a further request, in milliseconds: less than servers keep it, who end it. */
+const KEPT_MS = 4_000;
 
 /** What a token can be made of (RFC 6749, appendix A.12), without a space, as it stands in a header. */
 const TOKEN = /^[\x21-\x7e]+$/;
@@ -37,6 +42,7 @@ export interface OAuthClientOptions {
   clock: ServiceClock;
   /** Instead of {@link TOKEN_TIMEOUT_S}. */
   timeoutSeconds?: number;
+  wayOut?: WayOut;
   /** Told of every token that is granted; not of codes, which any visitor may make up. */
   onSecret?: (secret: string) => void;
 }
@@ -67,10 +73,12 @@ export class OAuthClient {
       basicAuthentication(clientId, clientSecret),
     );
     this.#configuration.timeout = options.timeoutSeconds ?? TOKEN_TIMEOUT_S;
+    const dispatcher = serviceAgent(options.wayOut ?? STRAIGHT, KEPT_MS);
     this.#configuration[oauth.customFetch] = async (url, init) => {
       const { signal } = init;
       const signals = [this.#broken.signal, ...(signal === undefined ? [] : [signal])];
-      const response = await fetch(url, { ...(init as RequestInit), signal: AbortSignal.any(signals) });
+      const request = { ...(init as RequestInit), signal: AbortSignal.any(signals), dispatcher };
+      const response = asGlobal(await fetch(url, request));
       // What is granted here counts from now, and what is refused may be over by now: when that is, is worth a question
       // or two more if it is hard to believe.
       const isDoubted = clock.observe(response.headers.get('date'));
@@ -142,6 +150,11 @@ export class OAuthClient {
       accessExpiresAt: accessExpiry(response.expires_at, grantedAt),
     };
   }
+}
+
+/** The library looks for the class that Node itself has. */
+function asGlobal({ body, status, statusText, headers }: Awaited<ReturnType<typeof fetch>>): Response {
+  return new Response(body as ReadableStream | null, { status, statusText, headers: [...headers] });
 }
 
 /**

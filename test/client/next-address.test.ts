@@ -44,7 +44,7 @@ test.each([
 ])('the token does not go to %s', (_what, next) => {
   const error = refusal(new AllowedOrigins(API), next);
   expect(error.remedy).toBe('give_up');
-  expect(error.message).toContain('SERVICE_NEXT_ORIGINS');
+  expect(error.message).toContain('SERVICE_NEXT_ORIGINS; if the service has moved');
   expect(error.message).not.toContain('page_token');
   expect(error.message).not.toContain('null');
   expect(error.message.length).toBeLessThan(400);

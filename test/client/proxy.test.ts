@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Socket } from 'node:net';
 import { afterAll, beforeEach, expect, test, vi } from 'vitest';
+import { STRAIGHT } from '../../src/client/agent.ts';
 import { HttpClient } from '../../src/client/http.ts';
 
 const REQUEST = { method: 'GET', url: new URL('https://service.invalid/contacts') } as const;
@@ -23,7 +24,7 @@ afterAll(() => {
 });
 
 test('a proxy that once does not answer holds up its own request alone', async () => {
-  const client = new HttpClient(300, undefined, true);
+  const client = new HttpClient(300, undefined, { ...STRAIGHT, usesProxy: true });
   await expect(client.send(REQUEST)).rejects.toThrow(/did not answer/);
   await expect(client.send(REQUEST)).rejects.toThrow(/did not answer/);
   expect(wanted).toHaveLength(2);
@@ -31,7 +32,7 @@ test('a proxy that once does not answer holds up its own request alone', async (
 });
 
 test('nor does it hold up the end', async () => {
-  const client = new HttpClient(300, undefined, true);
+  const client = new HttpClient(300, undefined, { ...STRAIGHT, usesProxy: true });
   await expect(client.send(REQUEST)).rejects.toThrow(/did not answer/);
   await expect(client.close()).resolves.toBeUndefined();
 });

@@ -9,7 +9,62 @@ it('fills in what is not set yet', () => {
   writeFileSync(path, 'A=file\nB="from the file"\nC=file\n');
   const env = { A: 'real', C: '' };
   loadEnvFile(env, path);
-  expect(env).toEqual({ A: 'real', B: 'from the file', C: '' });
+  expect(env).toEqual({ A: 'real', B: 'from the file', C: 'file' });
+});
+
+it.each([
+  [
+    'SECRET=Zk3jf93#2kd',
+    /line 1 a # in the value of SECRET, behind which all would be cut off: put the value into quotes/,
+  ],
+  ['A=1\nPORT: 4000\n', /line 2 neither NAME=value nor a comment/],
+  ['A=1\n\nB="two\nlines\n', /line 3 a value of B that begins with " and does not end with it/],
+])('refuses a file of which something would be passed over without a word: %j', (text, message) => {
+  const path = join(tempDir(), '.env');
+  writeFileSync(path, text);
+  const env = {};
+  expect(() => loadEnvFile(env, path)).toThrow(message);
+  expect(env).toEqual({});
+});
+
+it('takes what is usual in such files', () => {
+  const path = join(tempDir(), '.env');
+  const lines = [
+    '# comment',
+    '> partner-app@0.1.0 keys',
+    '> node --import ./src/runtime/preload.js src/keys.ts',
+    '  # another # one',
+    '\t',
+    'PLAIN=a value',
+    'export EXPORTED=1 # why',
+    ' SPACED = two ',
+    'EMPTY=',
+    'LATER= # nothing yet',
+    'KEY=abc/def+ghi==',
+    'QUOTED="with # and = in it"',
+    "SINGLE='a#b' # why",
+    'TICKS=`a#b`',
+    'LONG="first #1',
+    'not: a name',
+    'last"',
+    'AFTER=1\r',
+  ];
+  writeFileSync(path, lines.join('\n'));
+  const env = {};
+  loadEnvFile(env, path);
+  expect(env).toEqual({
+    PLAIN: 'a value',
+    EXPORTED: '1',
+    SPACED: 'two',
+    EMPTY: '',
+    LATER: '',
+    KEY: 'abc/def+ghi==',
+    QUOTED: 'with # and = in it',
+    SINGLE: 'a#b',
+    TICKS: 'a#b',
+    LONG: 'first #1\nnot: a name\nlast',
+    AFTER: '1',
+  });
 });
 
 it('does without a file, but not with one that it cannot read', () => {
@@ -34,6 +89,7 @@ it('refuses a file with what Node has read before it, unless the environment has
   expect(() => loadEnvFile({}, path)).toThrow(
     /NODE_EXTRA_CA_CERTS, which Node reads before it: set it where/,
   );
+  expect(() => loadEnvFile({ NODE_EXTRA_CA_CERTS: '' }, path)).toThrow(/NODE_EXTRA_CA_CERTS/);
   const env: NodeJS.ProcessEnv = { NODE_EXTRA_CA_CERTS: '/ca.pem' };
   loadEnvFile(env, path);
   expect(env).toEqual({ NODE_EXTRA_CA_CERTS: '/ca.pem', NODE_ENV: 'test' });

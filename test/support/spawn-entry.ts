@@ -7,6 +7,7 @@ import { waitFor } from './wait-for.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const PRELOAD = 'src/runtime/preload.js';
+const WITHOUT_OWN_LOGIC = join(import.meta.dirname, 'without-own-logic.js');
 
 /** How a process ended. */
 export interface Exit {
@@ -34,23 +35,32 @@ afterAll(async () => {
 });
 
 /**
- * Starts an entry point as a process of its own, as the npm scripts do; what still runs when the test file is through
- * is killed.
+ * Starts an entry point as a process of its own, as the npm scripts do, but without the integrator's own logic: a fork's
+ * is not to be told what tests make up. What still runs when the test file is through is killed.
  *
  * @param entry path from the root of the repository, such as `src/worker.ts`
  * @param env all of its environment, besides PATH and HOME
  * @param options.cwd its current directory, where it keeps `.data`; by default an empty one
  * @param options.root of another version of the repository
+ * @param options.hasOwnLogic whether it has the integrator's own logic after all
  * @param options.through a command that becomes the one that its arguments end with
  */
 export function spawnEntry(
   entry: string,
   env: Record<string, string> = {},
-  options: { cwd?: string; args?: string[]; root?: string; through?: readonly string[] } = {},
+  options: {
+    cwd?: string;
+    args?: string[];
+    root?: string;
+    through?: readonly string[];
+    hasOwnLogic?: boolean;
+  } = {},
 ): EntryProcess {
   const { PATH = '', HOME = '' } = process.env;
   const { root = ROOT, args = [] } = options;
-  const node = [process.execPath, '--import', join(root, PRELOAD), join(root, entry), ...args];
+  const imports = [join(root, PRELOAD), ...(options.hasOwnLogic ? [] : [WITHOUT_OWN_LOGIC])];
+  const flags = imports.flatMap((path) => ['--import', path]);
+  const node = [process.execPath, ...flags, join(root, entry), ...args];
   const [command = '', ...rest] = [...(options.through ?? []), ...node];
   const child = spawn(command, rest, {
     cwd: options.cwd ?? tempDir(),

@@ -74,7 +74,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const log = testLogger();
   const join = async () => {
     const { ownLogic } = options;
-    const app = await createApp(config, redisUrl, log.logger, ownLogic === undefined ? {} : { ownLogic });
+    const app = await createApp(config, redisUrl, log.logger, { ownLogic });
     closers.push(() => app.close());
     return app;
   };

@@ -21,6 +21,11 @@ const unloadable = makeNextVersion({ migrates: true });
 for (const part of ['web-app', 'health-app']) {
   appendFileSync(join(unloadable, `src/web/${part}.ts`), "\nthrow new Error('a part is missing');\n");
 }
+const misnamed = makeNextVersion({ migrates: true });
+appendFileSync(
+  join(misnamed, 'src/sync/resources.ts'),
+  "\n(RESOURCES as Resource[]).push({ name: 'crm:teammates', title: 'Teammates', route: '/teammates' });\n",
+);
 
 const [webPort, workerPort, freePort] = [await findFreePort(), await findFreePort(), await findFreePort()];
 const WRONG_KEYS = tokenKeysValue([newKey(config.tokenKeys[0]?.id ?? '')]);
@@ -61,6 +66,7 @@ test.each<[string, string, Record<string, string>, RegExp, string?]>([
     /works on the same Redis with the database/,
   ],
   ['worker with a wrong variable', 'src/worker.ts', { PUBLIC_URL: 'app.example' }, /PUBLIC_URL/],
+  ['worker with a resource that cannot be', 'src/worker.ts', {}, /"crm:teammates" has to begin/, misnamed],
   ['web that does not load', 'src/web.ts', { PORT: `${freePort}` }, /a part is missing/, unloadable],
   ['start that does not load', 'src/start.ts', { PORT: `${freePort}` }, /a part is missing/, unloadable],
   [

@@ -206,6 +206,12 @@ describe('guessing the password of /ops', () => {
     expect(await guess('2001:db8:1:2::4', 1)).toEqual([429]);
     expect(await guess('2001:db8:1:3::1', 1)).toEqual([401]);
   });
+
+  it('counts an IPv4 address as itself, also as one who listens for IPv6 sees it', async () => {
+    expect(await guess('::ffff:203.0.113.1', 4)).toEqual([401, 401, 401, 429]);
+    expect(await guess('203.0.113.1', 1)).toEqual([429]);
+    expect(await guess('::ffff:203.0.113.2', 1)).toEqual([401]);
+  });
 });
 
 describe('for machines', () => {

@@ -1,0 +1,41 @@
+import { Agent, type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
+
+/** How long a connection may take to come about, in milliseconds. */
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** The way out to the service. */
+export interface WayOut {
+  /** Whether a proxy that the environment names leads there (HTTPS_PROXY, HTTP_PROXY, NO_PROXY). */
+  usesProxy: boolean;
+  /** Whether who answers has to have a certificate that somebody vouches for. */
+  checksCertificates: boolean;
+}
+
+/** Where nothing is said. */
+export const STRAIGHT: WayOut = { usesProxy: false, checksCertificates: true };
+
+/**
+ * Makes the connections to the service. Own logic may set for all requests of the process how they are sent, or that no
+ * certificate is checked, for a host of its own: requests with the secrets of the app heed none of that.
+ *
+ * @param keptMs how long a connection is kept for a further request, in milliseconds
+ */
+export function serviceAgent({ usesProxy, checksCertificates }: WayOut, keptMs: number): Dispatcher {
+  const tls = { rejectUnauthorized: checksCertificates };
+  const options = {
+    // To ask for HTTP/2, all requests would wait for the first connection, however long that takes.
+    allowH2: false,
+    keepAliveTimeout: keptMs,
+    // Limits of time for an answer are off: one timer a request covers all of it.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: CONNECT_TIMEOUT_MS, ...tls },
+  } satisfies Agent.Options;
+  if (!usesProxy) return new Agent(options);
+  return new EnvHttpProxyAgent({
+    ...options,
+    requestTls: tls,
+    // A tunnel through a proxy is a connection, too.
+    clientFactory: (proxy, more) => new Pool(proxy, { ...more, headersTimeout: CONNECT_TIMEOUT_MS }),
+  });
+}

@@ -1,0 +1,35 @@
+import type { Resource } from './resources.ts';
+
+/** It stands in addresses, in ids of jobs, in the database and in metrics. */
+const NAME = /^[a-z][a-z0-9_-]{0,62}$/i;
+
+/** What addresses below an instance's lead to already. */
+const TAKEN = ['live', 'status'];
+
+/** It stands behind `{base_url}`, and `?limit=` behind it. */
+const ROUTE = /^\/[^\s?#]+$/;
+
+/**
+ * Looks at the list of what is synced, before anything is done with it: one wrong entry would keep the others from their
+ * jobs, too, or send a token elsewhere.
+ *
+ * @throws Error that lists every problem, ready to print
+ */
+export function checkResources(resources: readonly Resource[]): void {
+  const names = resources.map(({ name }) => name);
+  const problems = resources.flatMap(({ name, title, route }, at) => [
+    ...(NAME.test(name)
+      ? []
+      : [`the name "${name}" has to begin with a letter, and to hold letters, digits, "-" and "_" alone`]),
+    ...(TAKEN.includes(name) ? [`the name "${name}" is taken by a page of the app: choose another`] : []),
+    ...(names.indexOf(name) < at ? [`the name "${name}" stands there twice`] : []),
+    ...(title.trim() === '' ? [`"${name}" needs a title`] : []),
+    ...(ROUTE.test(route)
+      ? []
+      : [`the route "${route}" of "${name}" has to begin with "/", without blanks, "?" and "#"`]),
+  ]);
+  if (problems.length === 0) return;
+  throw new Error(
+    `What is to be synced cannot be used (src/sync/resources.ts):\n${problems.map((problem) => `  ${problem}`).join('\n')}`,
+  );
+}

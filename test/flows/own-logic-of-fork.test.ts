@@ -1,0 +1,43 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { spawnEntry } from '../support/spawn-entry.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { copyApp } from '../trust/next-version.ts';
+
+/** A fork whose own logic has something around the function, and tells what it is told. */
+function makeFork(): string {
+  const root = copyApp();
+  const path = join(root, 'src/sync/own-logic.ts');
+  const source = readFileSync(path, 'utf8').replace(
+    /^export const onRecords[\s\S]*/m,
+    `const CRM_URL = process.env.CRM_URL;
+process.stdout.write(\`the CRM is at \${CRM_URL}\\n\`);
+export const onRecords: OwnLogic = async ({ resource }) => {
+  process.stdout.write(\`told of \${resource}\\n\`);
+};
+`,
+  );
+  writeFileSync(path, source);
+  return root;
+}
+
+test('own logic finds what the .env file sets, also outside of its function', async () => {
+  const cwd = tempDir();
+  writeFileSync(join(cwd, '.env'), 'CRM_URL=https://crm.example\n');
+  const worker = spawnEntry('src/worker.ts', {}, { root: makeFork(), cwd, hasOwnLogic: true });
+  await worker.waitForOutput(/the CRM is at https:\/\/crm\.example/);
+});
+
+test('the demo tells own logic nothing of the records that it makes up', async () => {
+  const demo = spawnEntry('src/demo.ts', {}, { root: makeFork(), hasOwnLogic: true });
+  await demo.waitForOutput(/nothing is missing, nothing is double/);
+  expect(await demo.exited).toEqual({ code: 0, signal: null });
+  expect(demo.output()).not.toMatch(/the CRM is at|told of/);
+});
+
+test('nor do processes that tests start', async () => {
+  const worker = spawnEntry('src/worker.ts', {}, { root: makeFork() });
+  await worker.waitForOutput(/the workers run/);
+  expect(worker.output()).not.toMatch(/the CRM is at/);
+});

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { checkResources } from '../../src/sync/check-resources.ts';
+import { RESOURCES } from '../../src/sync/resources.ts';
+
+const teammates = { name: 'teammates', title: 'Teammates', route: '/teammates' };
+const check = (...further: (typeof teammates)[]) => checkResources([...RESOURCES, ...further]);
+
+test('what is synced, and what README adds, can be used', () => {
+  expect(() =>
+    check(teammates, { name: 'sub-Tags_2', title: 'Tags', route: '/tags/tag_1/children' }),
+  ).not.toThrow();
+});
+
+test.each([
+  [{ name: 'crm:teammates' }, 'the name "crm:teammates" has to begin with a letter'],
+  [{ name: '__proto__' }, 'the name "__proto__" has to begin with a letter'],
+  [{ name: 'a/b' }, 'the name "a/b" has to begin with a letter'],
+  [{ name: '' }, 'the name "" has to begin with a letter'],
+  [{ name: 'status' }, 'the name "status" is taken'],
+  [{ name: 'contacts' }, 'the name "contacts" stands there twice'],
+  [{ title: ' ' }, '"teammates" needs a title'],
+  [{ route: 'teammates' }, 'the route "teammates" of "teammates" has to begin with "/"'],
+  [{ route: '.crm.example/x' }, 'the route ".crm.example/x" of "teammates" has to begin with "/"'],
+  [{ route: '@crm.example/x' }, 'the route "@crm.example/x" of "teammates" has to begin with "/"'],
+  [{ route: '/teammates?sort=name' }, 'the route "/teammates?sort=name" of "teammates"'],
+])('an entry with %j is refused, and it is said why', (part, problem) => {
+  expect(() => check({ ...teammates, ...part })).toThrow(problem);
+});
+
+test('all problems are told together', () => {
+  expect(() => check({ name: 'a b', title: '', route: 'x' })).toThrow(
+    /a b.*letter[\s\S]*title[\s\S]*route "x"/,
+  );
+});
