@@ -5,6 +5,9 @@ import { giveToOwnerOfDir } from './owner.ts';
 
 const POLL_MS = 20;
 
+/** Of the locks that are held or waited for: one that nothing refers to would be closed as garbage, which frees its lock. */
+const open = new Set<Database.Database>();
+
 /** The lock was not free within the time allowed. */
 export class FileLockTimeoutError extends Error {
   constructor(path: string, timeoutMs: number) {
@@ -32,6 +35,7 @@ export async function withFileLock<Result>(
   const deadline = performance.now() + timeoutMs;
   const isNew = !existsSync(path);
   const database = new Database(path, { timeout: 0, fileMustExist: mustExist });
+  open.add(database);
   try {
     if (isNew) giveToOwnerOfDir(path);
     while (!tryLock(database)) {
@@ -42,6 +46,7 @@ export async function withFileLock<Result>(
     return await action();
   } finally {
     database.close();
+    open.delete(database);
   }
 }
 

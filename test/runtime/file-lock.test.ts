@@ -1,4 +1,7 @@
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
 import { FileLockTimeoutError, withFileLock } from '../../src/runtime/file-lock.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
@@ -37,3 +40,25 @@ it('holds between processes, and ends with one that is killed', async () => {
   await holder.stop('SIGKILL');
   await expect(withFileLock(path, 1_000, async () => 'in')).resolves.toBe('in');
 });
+
+it('holds while nothing refers to it but its holder, whatever the garbage collector takes', async () => {
+  const path = join(tempDir(), 'lock');
+  await new Promise<void>((resolve) => {
+    void withFileLock(path, 0, () => {
+      resolve();
+      return new Promise(() => undefined);
+    });
+  });
+  await collectGarbage();
+  await expect(withFileLock(path, 0, async () => 'in')).rejects.toThrow(FileLockTimeoutError);
+});
+
+/** Databases are closed in a later turn than they are collected. */
+async function collectGarbage(): Promise<void> {
+  setFlagsFromString('--expose-gc');
+  const collect: () => void = runInNewContext('gc');
+  for (let turn = 0; turn < 5; turn++) {
+    collect();
+    await nextTurn();
+  }
+}
