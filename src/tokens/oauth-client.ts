@@ -152,9 +152,9 @@ export class OAuthClient {
   }
 }
 
-/** The library looks for the class that Node itself has. */
-function asGlobal({ body, status, statusText, headers }: Awaited<ReturnType<typeof fetch>>): Response {
-  return new Response(body as ReadableStream | null, { status, statusText, headers: [...headers] });
+/** The library looks for the class that Node itself has. That takes no status text in other than plain letters. */
+function asGlobal({ body, status, headers }: Awaited<ReturnType<typeof fetch>>): Response {
+  return new Response(body as ReadableStream | null, { status, headers: [...headers] });
 }
 
 /**

@@ -75,5 +75,5 @@ function asJson(answer: object, response: Response, status: number): Response {
   const headers = new Headers(response.headers);
   headers.set('content-type', 'application/json');
   headers.delete('www-authenticate');
-  return new Response(JSON.stringify(answer), { status, statusText: response.statusText, headers });
+  return new Response(JSON.stringify(answer), { status, headers });
 }

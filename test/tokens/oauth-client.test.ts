@@ -218,6 +218,15 @@ test.each([201, 202, 203, 226])(
   },
 );
 
+test('a grant whose status is told in other than plain letters is one', async () => {
+  server.answer = (response) => {
+    response
+      .writeHead(200, 'Accept\xe9', { 'content-type': 'application/json' })
+      .end(JSON.stringify(GRANTED));
+  };
+  expect(await client.refresh('rt-0')).toMatchObject({ accessToken: 'at-1', refreshToken: 'rt-1' });
+});
+
 test('a redirect is not followed with the credentials', async () => {
   server.answer = (response) => response.writeHead(307, { location: `${server.url}/stolen` }).end();
   await expect(client.refresh('rt-0')).rejects.toThrow();
