@@ -199,7 +199,7 @@ export async function createApp(
     queues: await queues.counts(),
     workers: workersWatch.count(),
   });
-  const time = new ServiceTime(clock, config.service.authUrl);
+  const time = new ServiceTime(clock, config.service.authUrl, undefined, config.wayOut);
 
   const health = {
     readiness: () => checkReadiness({ database: () => db.check(), redis: isRedisWell, ...workers?.checks }),

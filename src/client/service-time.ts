@@ -1,10 +1,14 @@
-import { request } from 'undici';
+import { type Dispatcher, request } from 'undici';
+import { STRAIGHT, serviceAgent } from './agent.ts';
 import type { ServiceClock } from './service-clock.ts';
 
 /** Tokens are judged right after this was asked: only an answer of just now spares the question, in milliseconds. */
 const FRESH_MS = 1_000;
 
 const TIMEOUT_MS = 3_000;
+
+/** How long a connection is kept for a further question, in milliseconds. */
+const KEPT_MS = 1_000;
 
 /** How often {@link ServiceTime.keep} asks, in milliseconds. */
 const EVERY_MS = 30_000;
@@ -26,15 +30,17 @@ export class ServiceTime {
   readonly #clock: ServiceClock;
   readonly #authUrl: string;
   readonly #freshMs: number;
+  readonly #dispatcher: Dispatcher;
 
   /**
    * @param authUrl `{auth_url}`: its answers count against nobody's limit
    * @param freshMs an answer not older than this tells the time well enough
    */
-  constructor(clock: ServiceClock, authUrl: string, freshMs = FRESH_MS) {
+  constructor(clock: ServiceClock, authUrl: string, freshMs = FRESH_MS, wayOut = STRAIGHT) {
     this.#clock = clock;
     this.#authUrl = authUrl;
     this.#freshMs = freshMs;
+    this.#dispatcher = serviceAgent(wayOut, KEPT_MS);
   }
 
   /** Asks from time to time, for a process that may have nothing else to ask for a while. @param signal ends it */
@@ -52,8 +58,8 @@ export class ServiceTime {
   async refresh(signal?: AbortSignal): Promise<void> {
     if (this.#clock.age() < this.#freshMs) return;
     try {
-      const isDoubted = this.#clock.observe(await askDate(this.#authUrl, signal));
-      if (isDoubted) await settleTime(this.#clock, this.#authUrl, signal);
+      const isDoubted = this.#clock.observe(await askDate(this.#authUrl, this.#dispatcher, signal));
+      if (isDoubted) await settleTime(this.#clock, this.#authUrl, this.#dispatcher, signal);
     } catch {
       // The service cannot be reached: whoever has to do with it next will say so.
     }
@@ -66,12 +72,18 @@ export class ServiceTime {
  *
  * @param clock that has observed the answer
  * @param authUrl `{auth_url}`
+ * @param dispatcher makes the connections
  * @param signal ends the asking
  */
-export async function settleTime(clock: ServiceClock, authUrl: string, signal?: AbortSignal): Promise<void> {
+export async function settleTime(
+  clock: ServiceClock,
+  authUrl: string,
+  dispatcher: Dispatcher,
+  signal?: AbortSignal,
+): Promise<void> {
   try {
     for (let question = 0; question < MOST_QUESTIONS; question++) {
-      if (!clock.observe(await askDate(authUrl, signal))) return;
+      if (!clock.observe(await askDate(authUrl, dispatcher, signal))) return;
     }
   } catch {
     // The next answer is compared with this one.
@@ -84,9 +96,10 @@ export async function settleTime(clock: ServiceClock, authUrl: string, signal?: 
  *
  * @throws Error when there is no answer
  */
-async function askDate(authUrl: string, signal?: AbortSignal): Promise<string> {
+async function askDate(authUrl: string, dispatcher: Dispatcher, signal?: AbortSignal): Promise<string> {
   const timeout = AbortSignal.timeout(TIMEOUT_MS);
   const answer = await request(authUrl, {
+    dispatcher,
     method: 'HEAD',
     headers: { 'cache-control': 'no-cache' },
     signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),

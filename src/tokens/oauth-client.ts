@@ -83,7 +83,7 @@ export class OAuthClient {
       // or two more if it is hard to believe.
       const isDoubted = clock.observe(response.headers.get('date'));
       const answer = await readTokenAnswer(response);
-      if (isDoubted) await settleTime(clock, authUrl, this.#broken.signal);
+      if (isDoubted) await settleTime(clock, authUrl, dispatcher, this.#broken.signal);
       return answer;
     };
     // Which addresses may be plain http is the configuration's to decide, and it has.

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, expect, test } from 'vitest';
+import { Agent, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { ServiceClock } from '../../src/client/service-clock.ts';
 import { ServiceTime, settleTime } from '../../src/client/service-time.ts';
 import { findFreePort } from '../../src/runtime/free-port.ts';
@@ -43,13 +44,22 @@ test('no cache is to answer in the place of the host', async () => {
   expect(seen.at(-1)?.headers['cache-control']).toBe('no-cache');
 });
 
+test('who sets how all requests of the process are sent does not keep the time away', async () => {
+  const before = getGlobalDispatcher();
+  onTestFinished(() => setGlobalDispatcher(before));
+  setGlobalDispatcher(new Agent({ connect: (_options, done) => done(new Error('no way out'), null) }));
+  const clock = new ServiceClock(() => THERE - 50_000);
+  await new ServiceTime(clock, authUrl).refresh();
+  expect(clock.now()).toBeGreaterThanOrEqual(THERE);
+});
+
 test.each(['1', '3600', 'old', '0, 60'])(
   'an answer that a cache has kept (age: %s) tells no time: it was written when that one was asked',
   async (said) => {
     const clock = new ServiceClock(() => THERE + 600_000);
     age = said;
     await new ServiceTime(clock, authUrl).refresh();
-    await settleTime(clock, authUrl);
+    await settleTime(clock, authUrl, getGlobalDispatcher());
     age = undefined;
     expect(clock.now()).toBe(THERE + 600_000);
     expect(clock.age()).toBe(Number.POSITIVE_INFINITY);
