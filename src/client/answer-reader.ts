@@ -1,4 +1,4 @@
-import type { Dispatcher } from 'undici';
+import { type Dispatcher, errors } from 'undici';
 import { HEADER } from '../contract/headers.ts';
 import { type AnswerMemory, type LargeAnswer, SMALL_BYTES } from './answer-memory.ts';
 import { ServiceError } from './errors.ts';
@@ -8,6 +8,8 @@ const MEGABYTE = 1024 * 1024;
 
 /** The largest body that is read, in bytes. A page of 100 records is far below. */
 const LARGEST_BODY_BYTES = 32 * MEGABYTE;
+
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /** As much is read of an answer that refuses, in bytes: its status and headers count, and a few words. */
 const LARGEST_REFUSAL_BYTES = 64 * 1024;
@@ -127,8 +129,12 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
 
   #resolve(): void {
     const [only] = this.#chunks;
-    const bytes =
+    const whole =
       this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks, this.#bytes);
+    // It is no JSON, and may be passed over (RFC 8259, section 8.1).
+    const bytes = whole.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
+      ? whole.subarray(BYTE_ORDER_MARK.length)
+      : whole;
     this.#parts.resolve({
       status: this.#status,
       headers: this.#headers,
@@ -185,8 +191,9 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
 
 /** What trouble with the connection means for its request. */
 function connectionFailure(error: Error): ServiceError {
-  const code = 'code' in error ? String(error.code) : undefined;
-  const message = `The connection to the service failed${code === undefined ? '' : ` (${code})`}.`;
+  const code = 'code' in error && error.code !== undefined ? String(error.code) : undefined;
+  const why = error instanceof errors.HTTPParserError ? error.message : code;
+  const message = `The connection to the service failed${why === undefined ? '' : ` (${why})`}.`;
   return new ServiceError('wait', message, { cause: error, unsent: code !== undefined && UNSENT.has(code) });
 }
 

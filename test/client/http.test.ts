@@ -90,6 +90,17 @@ test('a character that is split between two chunks comes whole', async () => {
   expect((await http.send({ method: 'GET', url: new URL(origin) })).body).toBe('€'.repeat(50_000));
 });
 
+test.each([
+  ['one piece', '\ufeff{"ok":1}'],
+  ['two', '\ufeff', '{"ok":1}'],
+])('a byte order mark is no part of the answer, in %s', async (_what, ...pieces) => {
+  handle = (_request, response) => {
+    for (const piece of pieces) response.write(piece);
+    response.end();
+  };
+  expect((await http.send({ method: 'GET', url: new URL(origin) })).body).toBe('{"ok":1}');
+});
+
 test('of a header that comes several times the first counts', async () => {
   handle = (_request, response) => {
     response.setHeader('x-ratelimit-remaining', ['5', '9']).end('{}');
@@ -329,6 +340,14 @@ test('a request that came whole before its connection was reset may have been ca
   expect(await came.promise).toBe(body);
   expect(error).toMatchObject({ remedy: 'wait', unsent: false });
   expect(error.message).toContain('ECONNRESET');
+});
+
+test('an answer that is no HTTP is trouble that may pass, and says what is wrong with it', async () => {
+  handle = (request) => request.socket.end('HTTP/1.1 200 OK\nsecret: 1\n\n');
+  const error = await failure(http.send({ method: 'GET', url: new URL(origin) }));
+  expect(error).toMatchObject({ remedy: 'wait', unsent: false });
+  expect(error.message).toContain('does not match the HTTP/1.1 protocol');
+  expect(error.message).not.toContain('secret');
 });
 
 test('a service that is not there is trouble that may pass, says why, and has got nothing', async () => {
