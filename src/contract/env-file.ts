@@ -6,11 +6,14 @@ const BYTE_ORDER_MARK = '\uFEFF';
 /** What Node itself heeds: most of it at its start alone, so that it would be left out, by Node or a part of it. */
 const IS_READ_BEFORE = /^(?:NODE_(?!ENV$)|(?:https?|no)_proxy$)/i;
 
-/** A name, as shells and `parseEnv` take it, and what stands behind its sign. */
-const VARIABLE = /^\s*(?:export\s+)?([\w.-]+)\s*=[^\S\n]*(.*)/;
+/** A name, as shells and `parseEnv` take it; the blanks behind its sign, and the value. */
+const VARIABLE = /^\s*(?:export\s+)?([\w.-]+)\s*=(\s*)(.*)/;
 
 /** Blank lines, comments, and what npm writes first at `npm run keys >> .env`. */
 const SETS_NOTHING = /^\s*(?:#|> |$)/;
+
+/** What may stand behind a value in quotes. */
+const END_OF_LINE = /^\s*(?:#|$)/;
 
 const QUOTES = ['"', "'", '`'] as const;
 
@@ -60,21 +63,24 @@ function findProblem(text: string): string | undefined {
     const line = lines[at] ?? '';
     const where = `has in line ${at + 1} `;
     if (SETS_NOTHING.test(line)) continue;
-    const [, name, value = ''] = VARIABLE.exec(line) ?? [];
+    const [, name, gap = '', value = ''] = VARIABLE.exec(line) ?? [];
     if (name === undefined) {
       return `${where}neither NAME=value nor a comment, which begins with #: put it right, or take it out.`;
     }
     const quote = QUOTES.find((mark) => value.startsWith(mark));
     if (quote === undefined) {
-      if (/\S#/.test(value))
+      if (/\S#/.test(`=${gap}${value}`))
         return `${where}a # in the value of ${name}, behind which all would be cut off: put the value into quotes; or a space before the #, if a comment begins there.`;
       continue;
     }
     // A value in quotes may go on for lines.
-    for (let rest = value.slice(1); !rest.includes(quote); rest = lines[at] ?? '') {
+    let rest = value.slice(1);
+    for (; !rest.includes(quote); rest = lines[at] ?? '') {
       if (++at >= lines.length)
         return `${where}a value of ${name} that begins with ${quote} and does not end with it: put it right.`;
     }
+    if (!END_OF_LINE.test(rest.slice(rest.indexOf(quote) + 1)))
+      return `${where}more of ${name} behind the ${quote} that ends its value, which would be cut off: put all of it into quotes that it does not hold.`;
   }
   return undefined;
 }
