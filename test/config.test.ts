@@ -314,6 +314,15 @@ describe('production', () => {
   });
 
   it.each([
+    [{ NODE_USE_ENV_PROXY: '1' }, true],
+    [{ NODE_OPTIONS: '--no-warnings --use-env-proxy' }, true],
+    [{ NODE_USE_ENV_PROXY: '0', HTTPS_PROXY: 'http://proxy.example.com' }, false],
+    [{}, false],
+  ])('goes out by a proxy where Node does: %j', (env, usesProxy) => {
+    expect(load(env).wayOut.usesProxy).toBe(usesProxy);
+  });
+
+  it.each([
     ['file:data/app.db', 'the next release'],
     ['file:./app.db', 'the next release'],
     ['file:~/app.db', 'no shell puts anything in the place of "~" here'],
