@@ -39,9 +39,10 @@ export function loadEnvFile(env: NodeJS.ProcessEnv, path = '.env'): void {
   if (text.includes('\0'))
     throw new EnvFileError(path, 'is not UTF-8 text: save it anew with that encoding.');
   const marked = text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
-  const problem = findProblem(marked);
+  const variables = parseEnv(marked);
+  const problem = findProblem(marked, variables);
   if (problem !== undefined) throw new EnvFileError(path, problem);
-  for (const [name, value] of Object.entries(parseEnv(marked))) {
+  for (const [name, value] of Object.entries(variables)) {
     if (value !== '' && IS_READ_BEFORE.test(name) && (env[name] ?? '') === '') {
       throw new EnvFileError(
         path,
@@ -53,11 +54,13 @@ export function loadEnvFile(env: NodeJS.ProcessEnv, path = '.env'): void {
 }
 
 /**
- * What `parseEnv` would pass over without a word: a line that sets nothing, and the rest of a value behind a `#`.
+ * What `parseEnv` would pass over without a word: a line that sets nothing, and what stands behind the end that it sees of
+ * a value.
  *
+ * @param variables what it has found
  * @returns the end of a sentence, which names no value: it may be a secret
  */
-function findProblem(text: string): string | undefined {
+function findProblem(text: string, variables: Readonly<Record<string, unknown>>): string | undefined {
   const lines = text.split('\n');
   for (let at = 0; at < lines.length; at++) {
     const line = lines[at] ?? '';
@@ -66,6 +69,9 @@ function findProblem(text: string): string | undefined {
     const [, name, gap = '', value = ''] = VARIABLE.exec(line) ?? [];
     if (name === undefined) {
       return `${where}neither NAME=value nor a comment, which begins with #: put it right, or take it out.`;
+    }
+    if (!Object.hasOwn(variables, name)) {
+      return `${where}a blank around the name ${name} that is none to Node: write ${name}=value, with nothing else before it.`;
     }
     const quote = QUOTES.find((mark) => value.startsWith(mark));
     if (quote === undefined) {

@@ -3,6 +3,17 @@ import { join } from 'node:path';
 import { withFileLock } from './file-lock.ts';
 import { makeDirBeside } from './owner.ts';
 
+/** The directory of locks cannot be written; the message says what to do. */
+export class FileLocksError extends Error {
+  constructor(dir: string, cause: unknown) {
+    super(
+      `The locks in ${dir} cannot be written: see that its disk works and has room, and that the app’s user owns it.`,
+      { cause },
+    );
+    this.name = 'FileLocksError';
+  }
+}
+
 /**
  * Locks among the processes of one machine, by name, each the lock of a file in a directory. The operating system frees
  * one when its holder dies, however it dies, and not before: neither time nor a Redis that forgets takes it away.
@@ -22,7 +33,7 @@ export class FileLocks {
    * Runs the work while holding the lock of this name; waits for it first.
    *
    * @param signal ends the waiting, not the work
-   * @throws the signal's reason, what the work throws, or Error that says what to do when the directory cannot be written
+   * @throws the signal's reason, what the work throws, or FileLocksError when the directory cannot be written
    */
   async hold<T>(name: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     // Names may hold what no file's name can.
@@ -37,10 +48,7 @@ export class FileLocks {
       return await withFileLock(path, Number.POSITIVE_INFINITY, begin, { signal });
     } catch (error) {
       if (isHeld || (signal.aborted && error === signal.reason)) throw error;
-      throw new Error(
-        `The locks in ${this.#dir} cannot be written: see that its disk works and has room, and that the app’s user owns it.`,
-        { cause: error },
-      );
+      throw new FileLocksError(this.#dir, error);
     }
   }
 }

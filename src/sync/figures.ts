@@ -1,10 +1,19 @@
 import type { ServiceClock } from '../client/service-clock.ts';
 import type { Database } from '../store/database.ts';
 import { readFigures } from '../store/figures.ts';
+import type { InstanceState } from '../store/states.ts';
 import { refreshExpiry } from '../tokens/expiry.ts';
 
 /** A rotation that was to be tried so long ago, and no refresh has gone well with since, is in trouble, in milliseconds. */
 const OVERDUE_AFTER_MS = 2 * 60 * 60_000;
+
+/** An alarm on none needs the number, too. */
+const NO_INSTANCES: Record<InstanceState, number> = {
+  active: 0,
+  paused: 0,
+  needs_reauthorization: 0,
+  disconnected: 0,
+};
 
 /**
  * Reads what only the store knows, for the metrics.
@@ -22,7 +31,7 @@ export async function collectFigures(parts: {
   const store = await readFigures(parts.db, now, OVERDUE_AFTER_MS, names);
   const { instances, runs, behindSince, oldestRefreshToken } = store;
   return {
-    instances,
+    instances: { ...NO_INSTANCES, ...instances },
     runs,
     oldestRunAgeMs: behindSince === null ? 0 : Math.max(0, Date.now() - behindSince),
     refreshTokenEndsInMs: oldestRefreshToken === null ? undefined : refreshExpiry(oldestRefreshToken) - now,

@@ -23,6 +23,8 @@ it.each([
     /line 2 more of SECRET behind the " that ends its value, which would be cut off/,
   ],
   ['SECRET="two\nlines\\"3"\nA=1', /line 1 more of SECRET behind/],
+  ['export\tSECRET=Zk3jf93', /line 1 a blank around the name SECRET/],
+  ['A=1\nSECRET\u00a0=Zk3jf93', /line 2 a blank around the name SECRET/],
   ["NAME='it's'", /line 1 more of NAME behind the ' that ends/],
   ['A=1\nPORT: 4000\n', /line 2 neither NAME=value nor a comment/],
   ['A=1\n\nB="two\nlines\n', /line 3 a value of B that begins with " and does not end with it/],

@@ -38,6 +38,7 @@ test('what a run did, waited and was refused stands in the metrics', async () =>
   expect(value('service_limit_left_ratio_count')).toBeGreaterThanOrEqual(4);
   expect(value('sync_job_wait_seconds_count')).toBe(2);
   expect(value('app_instances{status="active"}')).toBe(1);
+  expect(value('app_instances{status="needs_reauthorization"}')).toBe(0);
   expect(value('sync_runs_now{state="idle"}')).toBe(2);
   expect(value('sync_oldest_run_age_seconds')).toBe(0);
   expect(value('refresh_tokens_overdue')).toBe(0);

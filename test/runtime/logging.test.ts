@@ -124,7 +124,11 @@ describe('errors', () => {
       named('MaxRetriesPerRequestError', 'Reached the max retries per request limit'),
       new Error("Socket timeout. Expecting data, but didn't receive any in 6000ms."),
       named('ReplyError', 'LOADING Redis is loading the dataset in memory'),
+      named('ReplyError', 'BUSY Redis is busy running a script.'),
       named('SqliteError', 'database is locked', { code: 'SQLITE_BUSY' }),
+      named('FileLocksError', 'The locks cannot be written', {
+        cause: named('Error', 'EACCES: permission denied, mkdir', { code: 'EACCES' }),
+      }),
     ];
     for (const err of trade) logger.warn({ err }, 'expected');
     expect(text()).not.toContain('"stack"');

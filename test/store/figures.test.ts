@@ -119,6 +119,8 @@ test('a rotation that is due is overdue only if no refresh has gone well for lon
   await add('tried', NOW - 5 * HOUR_MS, NOW - HOUR_MS / 2);
   await add('overdue', NOW - 4 * HOUR_MS, NOW - 3 * HOUR_MS);
   await add('gone', NOW - 99 * HOUR_MS, NOW - 99 * HOUR_MS);
+  // Its token ends all the same.
+  await store.instances.setStatus('overdue', 'paused', { from: ['active'] });
   await store.instances.setStatus('gone', 'needs_reauthorization', { from: ['active'] });
   expect(await readFigures(store.db, NOW, HOUR_MS, RESOURCES)).toMatchObject({
     due: 3,

@@ -6,6 +6,7 @@ const EXPECTED_NAMES = new Set([
   'InstallError',
   'StoreUnavailableError',
   'FileLockTimeoutError',
+  'FileLocksError',
   'NewerSchemaError',
   'LostFileError',
   'WrongKeyError',
@@ -24,7 +25,10 @@ const DATABASE_OUTAGE = /^SQLITE_(?:BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|COR
 
 /** What Redis and its client say of an outage, where they have no code for it. */
 const REDIS_OUTAGE =
-  /^(?:Command timed out|Connection is closed|Socket timeout\.|LOADING|READONLY|OOM|MISCONF|MASTERDOWN|NOREPLICAS|NOAUTH|WRONGPASS|ERR max number of clients)/;
+  /^(?:Command timed out|Connection is closed|Socket timeout\.|LOADING|READONLY|OOM|MISCONF|MASTERDOWN|NOREPLICAS|BUSY|NOAUTH|WRONGPASS|ERR max number of clients)/;
+
+/** What a disk, or its rights, does to a file. */
+const FILE_OUTAGE = /^(?:EACCES|EDQUOT|EIO|ENOSPC|ENOTDIR|EPERM|EROFS)$/;
 
 /** Its cause says what was wrong. */
 const FETCH_FAILED = 'fetch failed';
@@ -48,7 +52,8 @@ export function isExpected(error: ErrorWords, outer: readonly ErrorWords[]): boo
   // Whatever else the own logic threw is the integrator's to find.
   if (isIntegrators) return false;
   const { code } = error;
-  if (typeof code === 'string' && (EXPECTED_CODE.test(code) || DATABASE_OUTAGE.test(code))) return true;
+  const codes = [EXPECTED_CODE, DATABASE_OUTAGE, FILE_OUTAGE];
+  if (typeof code === 'string' && codes.some((known) => known.test(code))) return true;
   if (REDIS_OUTAGE.test(error.message) || error.message === FETCH_FAILED) return true;
   // An answer that is no JSON.
   const around = outer.at(-1);
