@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis, RedisOptions } from 'ioredis';
 import { tellEviction } from './eviction.ts';
 import type { Logger } from './logging.ts';
+import { OutageLog } from './outage-log.ts';
 import { openAtNumber } from './redis-number.ts';
 
 /**
@@ -43,7 +44,7 @@ const MARK_MS = 60_000;
 const CHECK_LIMIT_MS = 1_500;
 
 /**
- * Opens a connection to Redis that comes back by itself after an outage, and logs an outage once, not per attempt.
+ * Opens a connection to Redis that comes back by itself after an outage, and logs each reason of an outage once, not per attempt.
  * One that leads to a server that takes no writes (READONLY) leaves it, and sends the command once more; whoever waits
  * for it is told when it is refused then, too.
  *
@@ -71,13 +72,8 @@ export function createRedis(
     retryStrategy: (attempt: number) => Math.min(attempt * RECONNECT_STEP_MS, MAX_RECONNECT_PAUSE_MS),
   });
   const leavesFor = onceEach();
-  let isDown = false;
+  const outage = new OutageLog(role, logger);
   let takesNoWrites = false;
-  const noteOutage = (error?: Error) => {
-    if (isDown) return;
-    isDown = true;
-    logger.error({ err: error, role }, 'Redis cannot be reached, trying on');
-  };
   const lookAtSettings = () => {
     if (role === 'general') void tellEviction(redis, logger);
   };
@@ -94,14 +90,14 @@ export function createRedis(
     logger.info({ role }, 'Redis takes writes again');
     lookAtSettings();
   };
-  redis.on('error', noteOutage);
+  redis.on('error', (error) => outage.tell(error));
   // A proxy before Redis may take connections and end them in order: then there is no error. Nor is there when we leave.
   redis.on('reconnecting', () => {
-    if (!takesNoWrites) noteOutage();
+    if (!takesNoWrites) outage.tellSoon();
   });
+  redis.on('end', () => outage.forget());
   redis.on('ready', () => {
-    if (isDown) logger.info({ role }, 'Redis is reachable again');
-    isDown = false;
+    outage.end();
     // Each time: after a failover it may be another server, with settings of its own.
     if (!takesNoWrites) lookAtSettings();
   });

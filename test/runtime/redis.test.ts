@@ -12,8 +12,11 @@ import { waitFor } from '../support/wait-for.ts';
 const { url } = await startTestRedis();
 
 /** A way to Redis that can be cut. */
-async function openGate(port = 0): Promise<{ url: string; port: number; cut: () => Promise<void> }> {
-  const target = new URL(url);
+async function openGate(
+  port = 0,
+  to = url,
+): Promise<{ url: string; port: number; cut: () => Promise<void> }> {
+  const target = new URL(to);
   const sockets = new Set<Socket>();
   const server = createServer((inward) => {
     const outward = connect(Number(target.port), target.hostname);
@@ -57,6 +60,51 @@ it('logs an outage once, comes back by itself, and says so', async () => {
   expect(text()).not.toContain(new URL(url).password);
   redis.disconnect();
   await again.cut();
+});
+
+it('tells what Redis itself refuses, also after an outage that had another reason', async () => {
+  const own = await startTestRedis();
+  const gate = await openGate();
+  const { logger, lines } = testLogger();
+  const through = new URL(own.url);
+  through.port = String(gate.port);
+  through.password = 'of-before';
+  await gate.cut();
+  const redis = createRedis(through.href, 'general', logger);
+  const reasons = () => lines.map(({ err }) => (err as { message: string }).message.split(' ')[0]);
+  await waitFor(() => lines.length === 1);
+  const again = await openGate(gate.port, own.url);
+  let attempts = 0;
+  redis.on('reconnecting', () => {
+    attempts++;
+  });
+  await waitFor(() => attempts > 3);
+  expect(reasons()).toEqual(['connect', 'WRONGPASS']);
+  redis.disconnect();
+  await again.cut();
+});
+
+it('tells of connections that are ended in order, and of none where the next one is good', async () => {
+  const own = await startTestRedis();
+  const admin = new Redis(own.url);
+  const { logger, lines } = testLogger();
+  const redis = createRedis(own.url, 'general', logger);
+  await once(redis, 'ready');
+  await admin.client('KILL', 'ID', await redis.client('ID'));
+  await once(redis, 'ready');
+  await expect.poll(() => redis.get('a')).toBeNull();
+
+  const ender = createServer((socket) => socket.end()).listen(0, '127.0.0.1');
+  await once(ender, 'listening');
+  const { port } = ender.address() as AddressInfo;
+  const shut = createRedis(`redis://127.0.0.1:${port}`, 'worker', logger);
+  await waitFor(() => lines.length > 0);
+  expect(lines).toMatchObject([
+    { level: 'error', role: 'worker', msg: 'Redis cannot be reached, trying on' },
+  ]);
+  expect(lines[0]).not.toHaveProperty('err');
+  for (const connection of [redis, admin, shut]) connection.disconnect();
+  ender.close();
 });
 
 it.each(['general', 'worker'] as const)(

@@ -1,0 +1,58 @@
+import type { Logger } from './logging.ts';
+
+/** A reason mostly follows at the next try: so long an outage without one is not told, in milliseconds. */
+const REASON_LIMIT_MS = 1_000;
+
+/** The kind of reasons that Redis has not given. */
+const NO_REPLY = '';
+
+/**
+ * Tells of the outages of a connection to Redis, each once, with its reason if there is one: a connection may be ended in
+ * order. What Redis itself says why is told each thing once, also after another reason: one that restarts may refuse the
+ * password then.
+ */
+export class OutageLog {
+  readonly #role: string;
+  readonly #logger: Logger;
+  readonly #told = new Set<string>();
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param role what the connection is for */
+  constructor(role: string, logger: Logger) {
+    this.#role = role;
+    this.#logger = logger;
+  }
+
+  /** @param error the reason; without one, none has come */
+  tell(error?: Error): void {
+    this.forget();
+    const kind = kindOf(error);
+    if (this.#told.has(kind) || (kind === NO_REPLY && this.#told.size > 0)) return;
+    this.#told.add(kind);
+    this.#logger.error({ err: error, role: this.#role }, 'Redis cannot be reached, trying on');
+  }
+
+  /** Unless a reason comes, or the end, or somebody was told already. */
+  tellSoon(): void {
+    if (this.#told.size > 0) return;
+    this.#timer ??= setTimeout(() => this.tell(), REASON_LIMIT_MS).unref();
+  }
+
+  /** It is not to be told any more what was to be told soon. */
+  forget(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Redis can be reached. */
+  end(): void {
+    this.forget();
+    if (this.#told.size > 0) this.#logger.info({ role: this.#role }, 'Redis is reachable again');
+    this.#told.clear();
+  }
+}
+
+/** The first word of what Redis says: the rest may differ with each try. */
+function kindOf(error: Error | undefined): string {
+  return error?.name === 'ReplyError' ? (error.message.split(' ')[0] ?? '') : NO_REPLY;
+}
