@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -107,6 +108,17 @@ describe.each(variants)('on $kind', ({ kind, searchPath }) => {
     expect(await starter.stop('SIGINT')).toEqual({ code: 0, signal: null });
     expect(starter.output()).toContain('still there: PONG');
     expect(isRunning(pid)).toBe(false);
+  });
+
+  it('can be reached at the address of this machine for itself alone', async () => {
+    const { url } = await open(tempDir(), searchPath);
+    expect(await ping(url)).toBe('PONG');
+    // Another address that a server for all of them would have.
+    const elsewhere = connect({ host: '127.0.0.2', port: Number(new URL(url).port), timeout: 1_000 });
+    const found = once(elsewhere, 'connect').then(() => 'reached');
+    const none = once(elsewhere, 'timeout').then(() => 'nobody');
+    expect(await Promise.race([found, none]).catch(() => 'nobody')).toBe('nobody');
+    elsewhere.destroy();
   });
 
   it('lets nobody in without its password', async () => {
