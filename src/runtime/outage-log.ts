@@ -1,6 +1,6 @@
 import type { Logger } from './logging.ts';
 
-/** A reason mostly follows at the next try: so long an outage without one is not told, in milliseconds. */
+/** A reason mostly follows at the next try: so long an outage without one is not told of as trouble, in milliseconds. */
 const REASON_LIMIT_MS = 1_000;
 
 /** The kind of reasons that Redis has not given. */
@@ -44,10 +44,11 @@ export class OutageLog {
     this.#timer = undefined;
   }
 
-  /** Redis can be reached. */
+  /** Redis can be reached: that is told of outages which nobody was told of, too. */
   end(): void {
+    const wasDown = this.#told.size > 0 || this.#timer !== undefined;
     this.forget();
-    if (this.#told.size > 0) this.#logger.info({ role: this.#role }, 'Redis is reachable again');
+    if (wasDown) this.#logger.info({ role: this.#role }, 'Redis is reachable again');
     this.#told.clear();
   }
 }
