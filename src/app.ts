@@ -144,13 +144,14 @@ export async function createApp(
     onSecret: rememberSecret,
   });
   const pauses = new RefreshPauses(redis);
+  const hostLocks = new FileLocks(dirBeside(config.databaseUrl, 'refreshes'));
   const tokens = new Tokens({
     oauth,
     store: stores.tokens,
     instances: stores.instances,
     vault,
     lock: new RedisLock(redis),
-    hostLocks: new FileLocks(dirBeside(config.databaseUrl, 'refreshes')),
+    hostLocks,
     pauses,
     clock,
     ...logRefreshes(logger, (outcome) => metrics.tokenRefreshes.inc({ outcome })),
@@ -202,7 +203,13 @@ export async function createApp(
   const time = new ServiceTime(clock, config.service.authUrl, undefined, config.wayOut);
 
   const health = {
-    readiness: () => checkReadiness({ database: () => db.check(), redis: isRedisWell, ...workers?.checks }),
+    readiness: () =>
+      checkReadiness({
+        database: () => db.check(),
+        refreshes: () => hostLocks.check(),
+        redis: isRedisWell,
+        ...workers?.checks,
+      }),
     metrics: async () => ({
       contentType: metrics.registry.contentType,
       body: await metrics.registry.metrics(),

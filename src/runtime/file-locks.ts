@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 import { withFileLock } from './file-lock.ts';
 import { makeDirBeside } from './owner.ts';
@@ -27,6 +28,20 @@ export class FileLocks {
   /** @param dir made when missing, for this user alone, see {@link makeDirBeside} */
   constructor(dir: string) {
     this.#dir = dir;
+  }
+
+  /**
+   * Looks whether locks can be made.
+   *
+   * @throws FileLocksError when the directory cannot be written
+   */
+  async check(): Promise<void> {
+    try {
+      makeDirBeside(this.#dir);
+      accessSync(this.#dir, constants.W_OK | constants.X_OK);
+    } catch (error) {
+      throw new FileLocksError(this.#dir, error);
+    }
   }
 
   /**

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { statSync } from 'node:fs';
+import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { FileLocks } from '../../src/runtime/file-locks.ts';
@@ -50,6 +50,15 @@ it('ends waiting by its signal, and is not waited for once its holder is killed'
   const next = locks.hold('one', async () => ++entered, never);
   await holder.stop('SIGKILL');
   expect(await next).toBe(1);
+});
+
+it('can be looked at beforehand', async () => {
+  const dir = join(tempDir(), 'locks');
+  writeFileSync(dir, '');
+  await expect(new FileLocks(dir).check()).rejects.toThrow(`The locks in ${dir} cannot be written`);
+  rmSync(dir);
+  await new FileLocks(dir).check();
+  expect(await new FileLocks(dir).hold('one', async () => 'held', never)).toBe('held');
 });
 
 it('passes on what the work throws, and says what to do where the directory cannot be made', async () => {
