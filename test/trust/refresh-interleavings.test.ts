@@ -84,6 +84,12 @@ const OVERTAKEN: Step[][] = (['rotated', 'refused'] as const).flatMap((how) => [
   ],
 ]);
 
+/** One that has to be among them, too: the newest grant itself is refused. */
+const REFUSED: Step[] = [
+  { do: 'refresh', process: 0 },
+  { do: 'answer', which: 0, how: 'refused' },
+];
+
 /** One instance on its way through the steps. A refresh token reads `<number of the install>.<number of the refresh>`. */
 class Play {
   readonly #id: string;
@@ -198,7 +204,7 @@ test('of installs and refreshes at once, in any order, with locks that get lost,
       if (newest !== '1') seen.overtaken++;
       if (wasRefused) seen.refused++;
     }),
-    { numRuns: RUNS, examples: OVERTAKEN.map((order) => [order]) },
+    { numRuns: RUNS, examples: [...OVERTAKEN, REFUSED].map((order) => [order]) },
   );
   // The steps did lead to what they are about.
   expect(seen.overtaken).toBeGreaterThan(RUNS / 10);
