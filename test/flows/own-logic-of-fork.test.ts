@@ -27,6 +27,9 @@ test('own logic finds what the .env file sets, also outside of its function', as
   writeFileSync(join(cwd, '.env'), 'CRM_URL=https://crm.example\n');
   const worker = spawnEntry('src/worker.ts', {}, { root: makeFork(), cwd, hasOwnLogic: true });
   await worker.waitForOutput(/the CRM is at https:\/\/crm\.example/);
+  // Killed, it would leave its private Redis running.
+  await worker.waitForOutput(/the workers run/);
+  expect(await worker.stop()).toEqual({ code: 0, signal: null });
 });
 
 test('the demo tells own logic nothing of the records that it makes up', async () => {
@@ -40,4 +43,5 @@ test('nor do processes that tests start', async () => {
   const worker = spawnEntry('src/worker.ts', {}, { root: makeFork() });
   await worker.waitForOutput(/the workers run/);
   expect(worker.output()).not.toMatch(/the CRM is at/);
+  expect(await worker.stop()).toEqual({ code: 0, signal: null });
 });
