@@ -77,6 +77,20 @@ test('an administrator installs by clicking, watches the progress, searches, and
   expect(complaints).toEqual([]);
 });
 
+test('an install that failed leaves no code in the address, and a reload of it says how to go on', async () => {
+  const company = await control.addCompany({ name: 'Out of luck', plan: 'starter' });
+  const { page } = await openPage();
+  await page.goto(`${config.publicUrl}/install`);
+  await control.fault({ match: { path: '/oauth/token' }, fault: { status: 500 }, times: 1 });
+  await page.getByRole('group', { name: company.name }).getByRole('radio').first().check();
+  await page.getByRole('button', { name: 'Approve' }).click();
+  await page.getByRole('heading', { name: 'The service did not answer as it should' }).waitFor();
+  await page.waitForURL(`${config.publicUrl}/oauth/callback`);
+  await page.reload();
+  await page.getByRole('link', { name: 'Start again' }).click();
+  await page.getByRole('button', { name: 'Approve' }).waitFor();
+});
+
 test('everything but the live part works without JavaScript', async () => {
   const company = await control.addCompany({
     name: 'No script',
