@@ -53,8 +53,8 @@ function largeDatabases(dir: string): Map<string, bigint> {
 /** Backs up, and kills it as soon as more than a megabyte has been written into a database. */
 async function killUnderWay(dir: string, files: { database: string; backup: string }): Promise<void> {
   const before = largeDatabases(dir);
-  const { args, cwd } = documented('Back up', files);
-  const backUp = spawn('sh', args, { cwd, detached: true, stdio: 'pipe' });
+  const { args, cwd, env } = documented('Back up', files);
+  const backUp = spawn('sh', args, { cwd, env, detached: true, stdio: 'pipe' });
   const closed = once(backUp, 'close');
   for (const stream of [backUp.stdout, backUp.stderr]) stream.resume();
   const isUnderWay = () => [...largeDatabases(dir)].some(([name, written]) => before.get(name) !== written);
