@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createQueues, type Queues } from '../jobs/queues.ts';
 import { startWorkers, type Workers } from '../jobs/workers.ts';
 import { AnswerMemory } from './client/answer-memory.ts';
-import { LEFT_TO_SYNC, RateBudget } from './client/budget/rate-budget.ts';
+import { openBudgets } from './client/budget/process-budgets.ts';
 import { createServiceClient } from './client/calls/service-client.ts';
 import { HttpClient, REQUEST_TIMEOUT_MS } from './client/http.ts';
 import { AllowedOrigins } from './client/next-address.ts';
@@ -117,8 +117,7 @@ export async function createApp(
     answers: () => memory.bytes,
     unusableConnections: () => workers?.unusableConnections() ?? 0,
   });
-  const budget = new RateBudget(redis, undefined, processId);
-  const callBudget = new RateBudget(redis, undefined, processId, LEFT_TO_SYNC);
+  const { budget, callBudget } = openBudgets(redis, processId);
 
   const stores = openStores(db);
   const transport = new Transport({

@@ -38,12 +38,14 @@
 --   `went <route>`, `floor <route>`   the distance that this one kept; a distance that was too short, and more
 -- KEYS[5] sorted set: the requests of the contract's window that ended, like KEYS[3] for the others; they decide, with
 --         those in flight, while nothing that is told tells of our limit
+-- KEYS[6] string, one for all companies: since when the buckets of guards are counted without a gap, in ms of Redis' clock
 --
 -- ARGV: settle permit, outcome ('' | answered | bare | refused | lost | unsent), limit, remaining, reset, ends in,
 --       burst remaining, block for, what is blocked ('' | company | bucket), how long ago the answer came,
 --       acquire permit (empty: none), lease, window and limit of the contract, permits kept for people,
 --       the bucket's limit (empty: there is no bucket) and window, '1' if that limit is a share of the rate limit, route,
---       the share of the limit that is left to the sync, what the bucket's block is named by
+--       the share of the limit that is left to the sync, what the bucket's block is named by,
+--       how long ago the asking process last had to do with what may leave a gap in what is counted
 --
 -- Times and waits are whole milliseconds, waits rounded up: a number that Lua returns is cut.
 
@@ -51,7 +53,7 @@ local KEEP_MS = 30 * 60 * 1000 -- how long an idle company's budget is kept: no 
 local OF_CALLS = ':calls:' -- stands in the names of permits for calls of the own logic
 local CLEAR_MS = 60 * 1000 -- how often our own count is cleared of what is over
 
-local state, unheard, bucket, paces, counted = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local state, unheard, bucket, paces, counted, counting = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local lease, window, most = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
 local guarded, route, block_name = ARGV[16] ~= '', ARGV[19], ARGV[21]
 local guard_window = guarded and tonumber(ARGV[17])
@@ -63,7 +65,8 @@ local flight, in_flight = s.flight, 0
 for _ in pairs(flight) do in_flight = in_flight + 1 end
 
 local time = redis.call('TIME')
-local now, ahead = timing.clock(time[1] * 1000 + math.ceil(time[2] / 1000), s.ahead or 0, s.seen)
+local redis_now = time[1] * 1000 + math.ceil(time[2] / 1000)
+local now, ahead = timing.clock(redis_now, s.ahead or 0, s.seen)
 s.seen, s.ahead = now, ahead > 0 and ahead or nil
 
 local function land(permit)
@@ -135,6 +138,15 @@ local function leave_bucket(set, permit, outcome)
   elseif outcome ~= 'lost' then
     redis.call('ZADD', set, 'XX', now, permit)
   end
+end
+
+-- How long the buckets of guards have been counted without a gap. A Redis that was emptied says nothing of it.
+local function counted_for()
+  local since, gap = tonumber(redis.call('GET', counting) or ''), redis_now - tonumber(ARGV[22])
+  if since and since >= gap and since <= redis_now then return redis_now - since end
+  since = since and since < gap and gap or redis_now
+  redis.call('SET', counting, string.format('%.0f', since))
+  return redis_now - since
 end
 
 local function wait_for_place(set, allowed, span)

@@ -67,9 +67,16 @@ end
 
 local granted, wait, why = 0, 0, ''
 
--- How long until one more request fits into the guard's bucket.
+-- How long until one more request fits into the guard's bucket. One that has not been counted for a whole window may
+-- hold requests that nobody here knows of: so each finds out for the next one, and no more than one is refused.
 local function wait_for_guard()
-  return wait_for_place(bucket, timing.guard_allows(tonumber(ARGV[16]), ARGV[18] == '1', s.limit or most), guard_window)
+  local wait =
+    wait_for_place(bucket, timing.guard_allows(tonumber(ARGV[16]), ARGV[18] == '1', s.limit or most), guard_window)
+  if wait > 0 or counted_for() > lease + guard_window then return wait end
+  -- One that is on its way, or got no answer, stands there with the end of its lease.
+  local latest = redis.call('ZRANGE', bucket, -1, -1, 'WITHSCORES')[2]
+  if not latest or tonumber(latest) <= now then return 0 end
+  return timing.guard_asking_pause(now - (tonumber(latest) - lease))
 end
 
 -- How long until the contract's window holds one fewer, by our own count.
@@ -138,4 +145,4 @@ if ARGV[11] ~= '' then
 end
 
 redis.call('SET', state, cjson.encode(s), 'PX', KEEP_MS)
-return { granted, math.max(0, math.ceil(wait)), why }
+return { granted, math.max(0, math.ceil(wait)), why, redis_now }

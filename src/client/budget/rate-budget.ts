@@ -5,7 +5,9 @@ import { PARTNER_LIMIT, WINDOW_MS } from '../../contract/limits.ts';
 import { REQUEST_TIMEOUT_MS } from '../http.ts';
 import type { RateHeaders } from '../rate-headers.ts';
 import type { Bucket } from './bucket.ts';
+import { CountWatch } from './count-watch.ts';
 import { LateSettlements } from './late-settlements.ts';
+import { NO_SETTLEMENT, settlementArguments } from './settlement-arguments.ts';
 
 /** How long a request may begin under a permit, in milliseconds: a process may stand still before it sends it. */
 const GOOD_FOR_MS = 5_000;
@@ -25,6 +27,9 @@ const KEPT_FOR_PEOPLE = 2;
  * hundreds of them may wait for the next window, and would have all of it before a page is asked for.
  */
 export const LEFT_TO_SYNC = 0.1;
+
+/** How soon to ask again where what was granted is not used, as it rests on a count with a gap, in milliseconds. */
+const GAP_PAUSE_MS = 50;
 
 /** The right to send one request now. It must be settled, whatever becomes of the request. */
 export interface Permit {
@@ -91,7 +96,9 @@ const SCRIPT = ['./timing.lua', './pacing.lua', './budget.lua', './routes.lua', 
   .join('\n');
 
 interface BudgetCommand {
-  rateBudget(...args: (string | number)[]): Promise<[granted: number, waitMs: number, why: WaitReason | '']>;
+  rateBudget(
+    ...args: (string | number)[]
+  ): Promise<[granted: number, waitMs: number, why: WaitReason | '', clockMs: number]>;
 }
 
 /**
@@ -108,23 +115,27 @@ export class RateBudget {
   readonly #names: string;
   readonly #leftToSync: number;
   readonly #late: LateSettlements;
+  readonly #watch: CountWatch;
   #granted = 0;
 
   /**
    * @param processId unlike that of any other process before or after: its permits are told by it
    * @param leftToSync the share of the limit that is not for those who ask here: {@link LEFT_TO_SYNC} for calls of the own
    *   logic, of which a process has one budget
+   * @param watch of the same connection, for all that ask by it
    */
   constructor(
     redis: Redis,
     keptForPeople = KEPT_FOR_PEOPLE,
     processId: string = randomUUID(),
     leftToSync = 0,
+    watch = new CountWatch(redis),
   ) {
+    this.#watch = watch;
     this.#keptForPeople = keptForPeople;
     this.#names = leftToSync > 0 ? `${processId}:calls` : processId;
     this.#leftToSync = leftToSync;
-    redis.defineCommand('rateBudget', { numberOfKeys: 5, lua: SCRIPT });
+    redis.defineCommand('rateBudget', { numberOfKeys: 6, lua: SCRIPT });
     this.#redis = redis as Redis & BudgetCommand;
     this.#late = new LateSettlements((permit, settlement) => {
       this.settle(permit, settlement).catch(() => undefined);
@@ -216,20 +227,26 @@ export class RateBudget {
   }
 
   async #admit(permit: Permit, settlement: (string | number)[]): Promise<Admission> {
-    const [granted, waitMs, why] = await this.#run(permit, settlement, permit.id);
-    if (granted !== 1) return { permit: undefined, waitMs, why: why || 'limit' };
+    const { granted, waitMs, why, isUnbroken } = await this.#run(permit, settlement, permit.id);
+    if (granted && permit.bucket !== undefined && !isUnbroken) {
+      await this.settle(permit, { unsent: true });
+      return { permit: undefined, waitMs: GAP_PAUSE_MS, why: 'guard' };
+    }
+    if (!granted) return { permit: undefined, waitMs, why: why || 'limit' };
     return { permit: why === 'probe' ? { ...permit, isProbe: true } : permit };
   }
 
-  #run({ company, route, bucket }: Permit, settlement: (string | number)[], acquire: string) {
+  async #run({ company, route, bucket }: Permit, settlement: (string | number)[], acquire: string) {
     const key = keyOf(company);
     const counts = bucket?.name ?? route;
-    return this.#redis.rateBudget(
+    const begun = this.#watch.begin();
+    const [granted, waitMs, why, clockMs] = await this.#redis.rateBudget(
       `${key}:state`,
       `${key}:unheard`,
       `${key}:bucket:${counts}`,
       `${key}:pace`,
       `${key}:counted`,
+      COUNTING_KEY,
       ...settlement,
       acquire,
       LEASE_MS,
@@ -242,38 +259,14 @@ export class RateBudget {
       route,
       this.#leftToSync,
       counts,
+      this.#watch.gapAgoMs,
     );
+    return { granted: granted === 1, waitMs, why, isUnbroken: this.#watch.isUnbroken(begun, clockMs) };
   }
 }
 
-const NO_SETTLEMENT = ['', '', '', '', '', '', '', 0, '', 0];
-
-function outcomeOf(rate: RateHeaders | undefined, isRefusal = false): 'answered' | 'refused' | 'bare' {
-  if (rate !== undefined) return 'answered';
-  return isRefusal ? 'refused' : 'bare';
-}
-
-function settlementArguments(
-  permit: Permit,
-  { answer, unsent, block, lateByMs = 0 }: Settlement,
-): (string | number)[] {
-  // An answer that was read after the lease, by a process that stood still, may tell of a window that is long over:
-  // nobody could say when.
-  const isOld = performance.now() > permit.goodUntil + REQUEST_TIMEOUT_MS;
-  const rate = isOld ? undefined : answer?.rate;
-  return [
-    permit.id,
-    answer === undefined ? (unsent ? 'unsent' : 'lost') : outcomeOf(rate, answer.isRefusal),
-    rate?.limit ?? answer?.toldLimit ?? '',
-    rate?.remaining ?? '',
-    rate?.resetMs ?? '',
-    rate?.endsInMs ?? '',
-    rate?.burstRemaining ?? '',
-    block?.forMs ?? 0,
-    block?.bucketOnly ? 'bucket' : 'company',
-    lateByMs,
-  ];
-}
+/** Since when what guards let through is counted without a gap, for all companies. */
+const COUNTING_KEY = 'budget:counting';
 
 // The braces keep all keys of a company on one node of a Redis cluster.
 function keyOf(company: string): string {

@@ -153,6 +153,11 @@ function timing.asking_pause(under_way_for)
   return math.min(math.max(SHORTEST_PAUSE_MS, math.ceil(under_way_for / 4)), LONGEST_ASKING_MS)
 end
 
+-- Likewise for a guard's bucket, where dozens may wait for many windows' worth of answers.
+function timing.guard_asking_pause(under_way_for)
+  return math.max(timing.asking_pause(under_way_for), LONGEST_ASKING_MS)
+end
+
 -- How many requests may be under way while nothing is known of the window: one, which finds out. Where a window that
 -- the service told of has just ended, the new one's limit is hardly a small part of its: so many begin it together.
 function timing.unknown_allows(limit, ended_for, window)

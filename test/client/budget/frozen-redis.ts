@@ -21,6 +21,7 @@ export function frozenRedis(redis: Redis, nowMs: () => number): Redis {
     },
     get: (key: string) => redis.get(key),
     time: async () => time(),
+    on: redis.on.bind(redis),
   };
   return client as unknown as Redis;
 }

@@ -1,17 +1,30 @@
+import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import type { Bucket } from '../../../src/client/budget/bucket.ts';
-import type { RateBudget } from '../../../src/client/budget/rate-budget.ts';
-import { EVERY_REDIS, OTHER_ROUTE, ROUTE, rate, startTestBudget, WINDOW_MS } from './test-budget.ts';
+import { CountWatch } from '../../../src/client/budget/count-watch.ts';
+import { RateBudget } from '../../../src/client/budget/rate-budget.ts';
+import type { RateHeaders } from '../../../src/client/rate-headers.ts';
+import { EVERY_REDIS, OTHER_ROUTE, RESET, ROUTE, rate, startTestBudget, WINDOW_MS } from './test-budget.ts';
 
 const REFUSED = { answer: { rate: rate(90) }, block: { forMs: 7_000, bucketOnly: true } };
+
+const COUNTING = 'budget:counting';
+const DAY_MS = 24 * 60 * 60_000;
 
 function bucket(facts: Partial<Bucket> = {}): Bucket {
   return { name: 'one', tier: '2', limit: 3, windowMs: WINDOW_MS, ...facts };
 }
 
 describe.each(EVERY_REDIS)('the buckets of guards on $what', async ({ searchPath }) => {
-  const { redis, budget, sibling, newCompany, acquire, refusal, now, pass, expire } =
-    await startTestBudget(searchPath);
+  const test = await startTestBudget(searchPath);
+  const { redis, budget, sibling, acquire, refusal, now, pass, step, expire, stateOf } = test;
+
+  /** Redis has counted without a gap for a day, or lost what it had of that. */
+  async function newCompany(known: RateHeaders, isCounted = true): Promise<string> {
+    if (isCounted) await redis.set(COUNTING, now() - DAY_MS);
+    else await redis.del(COUNTING);
+    return test.newCompany(known);
+  }
 
   async function take(company: string, from: Bucket, by: RateBudget = budget) {
     const admission = await by.acquire(company, ROUTE, from);
@@ -27,6 +40,24 @@ describe.each(EVERY_REDIS)('the buckets of guards on $what', async ({ searchPath
   }
 
   const answered = { answer: { rate: rate(90) } };
+
+  async function fill(company: string): Promise<void> {
+    for (let request = 0; request < 3; request++)
+      await budget.settle(await take(company, bucket()), answered);
+  }
+
+  /** What several ask for at once is granted before the first of them is answered: nobody gets it. */
+  async function expectNoneOfSeveral(company: string, by: RateBudget): Promise<void> {
+    const several = [1, 2, 3].map(() => by.acquire(company, ROUTE, bucket()));
+    for (const one of await Promise.all(several)) expect(one.permit).toBeUndefined();
+  }
+
+  /** One goes, and no other beside it. */
+  async function expectOneAtATime(company: string, first: RateBudget = budget): Promise<void> {
+    await take(company, bucket(), first);
+    for (const by of [first, sibling, budget])
+      expect(await refused(company, bucket(), by)).toMatchObject({ why: 'guard', waitMs: 50 });
+  }
 
   it('hold so many requests on their way as the guard allows, whoever sends them', async () => {
     const company = await newCompany(rate(100));
@@ -152,6 +183,121 @@ describe.each(EVERY_REDIS)('the buckets of guards on $what', async ({ searchPath
     await budget.settle(first, REFUSED);
     await budget.settle(second, { ...REFUSED, block: { forMs: 200, bucketOnly: true } });
     expect((await refused(company, bucket())).waitMs).toBeGreaterThan(5_000);
+  });
+
+  it('that may hold what nobody counted take one request at a time, which finds out for the next', async () => {
+    const company = await newCompany(rate(100), false);
+    const first = await take(company, bucket());
+    expect(await refused(company, bucket(), sibling)).toMatchObject({ why: 'guard', waitMs: 50 });
+    await take(company, bucket({ name: 'two' }));
+    await acquire(company);
+    pass(100);
+    await budget.settle(first, answered);
+    const second = await take(company, bucket(), sibling);
+    await refused(company, bucket());
+    await sibling.settle(second, REFUSED);
+    expect((await refused(company, bucket())).why).toBe('blocked');
+  });
+
+  it('wait then for one that got no answer until its lease ends', async () => {
+    const company = await newCompany(rate(100), false);
+    const first = await take(company, bucket());
+    pass(10_000);
+    await budget.settle(first, {});
+    pass(14_999);
+    await refused(company, bucket());
+    pass(1);
+    await take(company, bucket());
+  });
+
+  it('are counted without a gap when a window has passed, and all requests that were on their way before it', async () => {
+    const company = await newCompany(rate(100), false);
+    await budget.settle(await take(company, bucket()), { unsent: true });
+    pass(25_000 + WINDOW_MS);
+    await budget.observe(company, rate(100, { resetMs: RESET + 2 * WINDOW_MS }));
+    await take(company, bucket());
+    await refused(company, bucket());
+    pass(1);
+    await take(company, bucket());
+    await take(company, bucket());
+    const other = await newCompany(rate(100));
+    for (let request = 0; request < 3; request++) await take(other, bucket());
+  });
+
+  it('take one request at a time when Redis has lost what it had counted, whoever asks', async () => {
+    const company = await newCompany(rate(100));
+    await fill(company);
+    await redis.flushall();
+    await budget.observe(company, rate(90));
+    await expectOneAtATime(company, sibling);
+  });
+
+  it('take one request at a time when a connection is new: Redis may have gone back to what it had some time ago', async () => {
+    const company = await newCompany(rate(100));
+    await fill(company);
+    await redis.del(`budget:{${company}}:bucket:one`);
+    redis.disconnect(true);
+    await expectNoneOfSeveral(company, budget);
+    await expectOneAtATime(company);
+    expect(Object.keys((await stateOf(company)).flight)).toHaveLength(1);
+  });
+
+  it('take one request at a time for a process that has just begun: all may have been started again', async () => {
+    const company = await newCompany(rate(100));
+    await expectOneAtATime(company, new RateBudget(test.frozen, 0));
+  });
+
+  it('are counted from the gap on, not from when somebody asks next', async () => {
+    const company = await newCompany(rate(100));
+    await budget.settle(await take(company, bucket()), answered);
+    redis.disconnect(true);
+    await once(redis, 'ready');
+    pass(25_000 + WINDOW_MS);
+    await budget.observe(company, rate(100, { resetMs: RESET + 2 * WINDOW_MS }));
+    await take(company, bucket());
+    await refused(company, bucket());
+    pass(2);
+    await take(company, bucket());
+  });
+
+  it('take one request at a time when Redis’ clock was set forward: what was counted is not over', async () => {
+    const company = await newCompany(rate(100));
+    await fill(company);
+    step(WINDOW_MS + 10_000);
+    await expectNoneOfSeveral(company, budget);
+    await expectOneAtATime(company);
+    expect(Object.keys((await stateOf(company)).flight)).toHaveLength(1);
+  });
+
+  it('take one request at a time then for a process, too, that has asked for nothing yet', async () => {
+    const company = await newCompany(rate(100));
+    const idle = new RateBudget(test.frozen, 0, undefined, 0, new CountWatch(test.frozen, test.steadyNow));
+    await redis.ping();
+    pass(DAY_MS);
+    await budget.observe(company, rate(100, { resetMs: RESET + DAY_MS }));
+    await fill(company);
+    step(WINDOW_MS + 10_000);
+    await expectNoneOfSeveral(company, idle);
+  });
+
+  it('take as many as ever when Redis’ clock was set back, a window later at the most', async () => {
+    const company = await newCompany(rate(100));
+    step(-2 * DAY_MS);
+    const first = await take(company, bucket());
+    await refused(company, bucket());
+    await budget.settle(first, answered);
+    pass(25_000 + 2 * WINDOW_MS);
+    await budget.observe(company, rate(100, { resetMs: RESET + 10 * WINDOW_MS }));
+    for (let request = 0; request < 3; request++) await take(company, bucket());
+  });
+
+  it('take as many as ever while time passes as usual, however long nobody asks', async () => {
+    const company = await newCompany(rate(100));
+    await budget.settle(await take(company, bucket()), answered);
+    pass(100 * WINDOW_MS);
+    await budget.observe(company, rate(100, { resetMs: RESET + 100 * WINDOW_MS }));
+    for (let request = 0; request < 3; request++) await take(company, bucket());
+    await refused(company, bucket());
   });
 
   it('are forgotten when they cannot matter any more', async () => {

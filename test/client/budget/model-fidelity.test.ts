@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
+import { CountWatch } from '../../../src/client/budget/count-watch.ts';
 import { type Permit, RateBudget, type Settlement } from '../../../src/client/budget/rate-budget.ts';
 import { startTestRedis } from '../../support/test-redis.ts';
 import { frozenRedis } from './frozen-redis.ts';
@@ -89,14 +90,14 @@ async function play(
 test('the model of Redis answers as Redis does, whatever is asked', async () => {
   let companies = 0;
   let now = START_MS;
-  const real = new RateBudget(
-    frozenRedis(redis, () => now),
-    2,
-  );
+  const frozen = frozenRedis(redis, () => now);
   await fc.assert(
     fc.asyncProperty(steps, async (sequence) => {
       const company = `company-${companies++}`;
       now = START_MS;
+      // It knows of no run before.
+      await redis.flushall();
+      const real = new RateBudget(frozen, 2, undefined, 0, new CountWatch(frozen, () => now));
       const onRedis = await play(real, company, sequence, (ms) => {
         now += ms;
       });

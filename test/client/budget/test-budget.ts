@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll } from 'vitest';
+import { CountWatch } from '../../../src/client/budget/count-watch.ts';
 import { type Permit, RateBudget } from '../../../src/client/budget/rate-budget.ts';
 import type { RateHeaders } from '../../../src/client/rate-headers.ts';
 import { openRedis } from '../../../src/runtime/private-redis.ts';
@@ -20,16 +21,23 @@ export const EVERY_REDIS = [
 
 export const WINDOW_MS = 60_000;
 
+/** How long both processes have been connected without a gap. */
+const UP_FOR_MS = 10 * 24 * 60 * 60_000;
+
 /** Two budgets on one Redis, as of two processes, in a time that passes when the test says so; it ends with the suite that called. */
 export async function startTestBudget(searchPath: string | undefined) {
   const lease = await openRedis({ dir: tempDir(), logger: testLogger().logger, searchPath });
   const connections = [new Redis(lease.url), new Redis(lease.url)] as const;
   const [redis] = connections;
-  let nowMs = Date.now();
+  let nowMs = Date.now() - UP_FOR_MS;
+  let steadyMs = 0;
+  const steadyNow = () => steadyMs;
   const [own, others] = [frozenRedis(connections[0], () => nowMs), frozenRedis(connections[1], () => nowMs)];
   // Nothing is kept for people where a test counts permits.
-  const budget = new RateBudget(own, 0);
-  const sibling = new RateBudget(others, 0);
+  const budget = new RateBudget(own, 0, undefined, 0, new CountWatch(own, steadyNow));
+  const sibling = new RateBudget(others, 0, undefined, 0, new CountWatch(others, steadyNow));
+  await Promise.all(connections.map((connection) => connection.ping()));
+  pass(UP_FOR_MS);
   afterAll(async () => {
     for (const connection of connections) connection.disconnect();
     await lease.release();
@@ -56,6 +64,12 @@ export async function startTestBudget(searchPath: string | undefined) {
   }
 
   function pass(ms: number): void {
+    nowMs += ms;
+    steadyMs += ms;
+  }
+
+  /** Sets Redis' clock. */
+  function step(ms: number): void {
     nowMs += ms;
   }
 
@@ -88,6 +102,7 @@ export async function startTestBudget(searchPath: string | undefined) {
     redis,
     /** By which further budgets are told the same time. */
     frozen: own,
+    steadyNow,
     budget,
     sibling,
     newCompany,
@@ -95,6 +110,7 @@ export async function startTestBudget(searchPath: string | undefined) {
     refusal,
     now: () => nowMs,
     pass,
+    step,
     takeAll,
     expire,
     stateOf,

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { LuaWasmEngine } from 'lua-redis-wasm';
+import { CountWatch } from '../../../../src/client/budget/count-watch.ts';
 import { RateBudget } from '../../../../src/client/budget/rate-budget.ts';
 import { RedisModel } from './redis-model.ts';
 
@@ -35,6 +36,7 @@ export function modelBudget(nowMs: number, keptForPeople?: number) {
       script.keys = numberOfKeys;
       script.lua = withoutComments(lua);
     },
+    on: () => undefined,
     async get(key: string) {
       return redis.call('GET', [key]);
     },
@@ -51,7 +53,9 @@ export function modelBudget(nowMs: number, keptForPeople?: number) {
     },
   };
   const connection = client as unknown as Redis;
-  return { redis, connection, budget: new RateBudget(connection, keptForPeople), calls: () => calls };
+  const watch = new CountWatch(connection, () => Math.floor(redis.nowUs / 1_000));
+  const budget = new RateBudget(connection, keptForPeople, undefined, 0, watch);
+  return { redis, connection, budget, calls: () => calls };
 }
 
 /** The VM compiles the script at every call: what it need not read is left out. */

@@ -34,9 +34,10 @@ export class RedisModel {
         return this.#get(key, 'string')?.value ?? null;
       case 'SET': {
         const [value = '', px, ms] = rest;
-        if (px !== 'PX') throw new Error('SET is modelled with PX only');
+        if (px !== undefined && px !== 'PX') throw new Error('SET is modelled with PX or nothing');
         this.#entries.set(key, { kind: 'string', value });
-        this.#expiresAtMs.set(key, nowMs + integer(ms));
+        if (px === undefined) this.#expiresAtMs.delete(key);
+        else this.#expiresAtMs.set(key, nowMs + integer(ms));
         return 'OK';
       }
       default:
