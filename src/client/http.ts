@@ -23,6 +23,8 @@ export interface HttpAnswer {
 export interface HttpRequest {
   method: Method;
   url: URL;
+  /** Path and query, where they are not to be sent as the URL writes them. */
+  target?: string;
   headers?: Record<string, string>;
   /** JSON text. */
   body?: string;
@@ -59,12 +61,12 @@ export class HttpClient {
    * @param signal ends the request early
    * @throws ServiceError to wait on, when there is no whole answer; `unsent` when the service has not got the request
    */
-  send({ method, url, headers, body }: HttpRequest, signal?: AbortSignal): Promise<HttpAnswer> {
+  send({ method, url, target, headers, body }: HttpRequest, signal?: AbortSignal): Promise<HttpAnswer> {
     if (signal?.aborted) return Promise.reject(brokenOff(signal));
     return new Promise((resolve, reject) => {
       const options = {
         origin: url.origin,
-        path: url.pathname + url.search,
+        path: target ?? url.pathname + url.search,
         method,
         headers: {
           accept: 'application/json',

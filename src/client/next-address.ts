@@ -1,5 +1,9 @@
 import { ServiceError } from './errors.ts';
+import type { HttpRequest } from './http.ts';
 import { repeatsToken } from './repeated-token.ts';
+
+/** Where a page is, and what to ask for there. */
+export type PageAddress = Pick<HttpRequest, 'url' | 'target'>;
 
 /**
  * Decides where `_pagination.next` may lead, as the access token goes along: to the origin of the API, and to the
@@ -24,7 +28,7 @@ export class AllowedOrigins {
    * @param next what the answer carries
    * @throws ServiceError to give up on, when the token must not go there
    */
-  check(next: string): URL {
+  check(next: string): PageAddress {
     const url = next.length > LONGEST_ADDRESS || DROPPED.test(next) ? null : URL.parse(next);
     if (url === null) throw refused('The service names something that is no address as the next page');
     if (!this.#allows(url)) {
@@ -37,7 +41,7 @@ export class AllowedOrigins {
       throw refused('The service names an address with a user in it as the next page');
     if (DOT_SEGMENT.test(next))
       throw refused('The service names an address that leads elsewhere by way of .. as the next page');
-    return url;
+    return { url, target: targetOf(next, url) };
   }
 
   #allows({ origin, protocol }: URL): boolean {
@@ -65,6 +69,15 @@ export function refuseSecrets(
     'give_up',
     `The service names an address that holds ${what} as the next page. Addresses are kept and logged along the way, where no secret may be.`,
   );
+}
+
+/** A query of which nothing has to be written otherwise, so that it can be sent: visible ASCII, without quotes and brackets. */
+const SENDABLE = /^[!$-;=?-~]*$/;
+
+/** Path and query as given: of the query, URL would write an apostrophe as %27, and leave out an empty one. */
+function targetOf(next: string, { pathname, search }: URL): string {
+  const [, query] = /^[^?#]*\?([^#]*)/.exec(next) ?? [];
+  return pathname + (query !== undefined && SENDABLE.test(query) ? `?${query}` : search);
 }
 
 /**

@@ -5,7 +5,7 @@ import { ServiceError } from './errors.ts';
 import type { HttpAnswer } from './http.ts';
 import { type Identity, readIdentity } from './identity.ts';
 import { type PageItems, readListPage } from './list-page.ts';
-import { type AllowedOrigins, refuseSecrets } from './next-address.ts';
+import { type AllowedOrigins, type PageAddress, refuseSecrets } from './next-address.ts';
 import { readRateHeaders } from './rate-headers.ts';
 import { refusalOf } from './refusal.ts';
 import { secretIds } from './secret-ids.ts';
@@ -59,9 +59,9 @@ export class ServiceApi {
    * @param cursor the `next` of the page before, or null for the first page
    * @throws ServiceError to give up on, when the token must not go there
    */
-  pageAddress(route: string, cursor: string | null): URL {
+  pageAddress(route: string, cursor: string | null): PageAddress {
     if (cursor !== null) return this.#parts.origins.check(cursor);
-    return new URL(`${this.#parts.apiUrl}${route}?limit=${PAGE_LIMIT_MAX}`);
+    return { url: new URL(`${this.#parts.apiUrl}${route}?limit=${PAGE_LIMIT_MAX}`) };
   }
 
   /** Gives a permit back whose request is not sent after all. */
@@ -85,13 +85,10 @@ export class ServiceApi {
    * @throws ServiceError; or what `accept` throws
    */
   async listPage(
-    url: URL,
+    at: PageAddress,
     permit: Permit,
     accessToken: string,
-    {
-      wantsMore,
-      accept,
-    }: { wantsMore: () => boolean; accept?: (next: string | null, bytes: number) => void },
+    { wantsMore, accept }: { wantsMore: () => boolean; accept?: (page: AnsweredPage, bytes: number) => void },
     signal?: AbortSignal,
   ): Promise<{ page: AnsweredPage; admission: Admission | undefined }> {
     const { transport, givesSecretAway } = this.#parts;
@@ -105,10 +102,10 @@ export class ServiceApi {
           return { next, items, texts, refuseId: secretIds({ items, bytes }, accessToken, givesSecretAway) };
         },
       };
-      accept?.(next, keptBytes);
+      accept?.(page, keptBytes);
       return { read: page, leadsOn: next !== null };
     };
-    const request = { method: 'GET', url } as const;
+    const request = { method: 'GET', ...at } as const;
     const got = await transport.exchange(request, permit, accessToken, { wantsMore, read }, signal);
     return { page: got.read, admission: got.admission };
   }

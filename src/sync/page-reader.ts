@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admission, Permit } from '../client/budget/rate-budget.ts';
 import { rejectedAgain, ServiceError } from '../client/errors.ts';
+import type { PageAddress } from '../client/next-address.ts';
 import { PageChain } from '../client/page-chain.ts';
 import type { AnsweredPage, ReadPage } from '../client/service-api.ts';
+import { NewerSchemaError } from '../store/newer-schema.ts';
 import type { Run } from '../store/runs.ts';
 import type { HeldToken } from '../tokens/tokens-types.ts';
+import { RepeatedPage } from './repeated-page.ts';
 import type { SliceContext, SliceWork, SyncParts } from './slice-parts.ts';
 
 /** Waits up to this long are sat out, in milliseconds; longer ones free the worker's place. */
@@ -142,10 +145,14 @@ export class PageReader {
     const { api } = this.#parts;
     this.#begun++;
     let pending = admission;
+    const repeated = new RepeatedPage();
     try {
-      const url = api.pageAddress(this.#work.resource.route, cursor);
-      const accept = (next: string | null, bytes: number) => {
-        this.#chain.follow(cursor ?? url.href, next);
+      const at = api.pageAddress(this.#work.resource.route, cursor);
+      const address = cursor ?? at.url.href;
+      let isAskedAgain = false;
+      const accept = (page: AnsweredPage, bytes: number) => {
+        isAskedAgain = repeated.check(address, page);
+        this.#chain.follow(address, page.next);
         this.#kept.push(bytes);
         this.#context.gate.keep(bytes);
       };
@@ -155,14 +162,21 @@ export class PageReader {
         const first = pending;
         pending = undefined;
         const permit = await this.#admit(first);
-        if ('until' in permit) return permit;
+        if ('until' in permit) {
+          repeated.end();
+          return permit;
+        }
         // Nothing is sent for an instance that was disconnected meanwhile; nor told or written, as the store sees to.
         if (!(await this.#isOurs(permit))) return { isLost: true };
         try {
-          return await this.#ask(url, permit, text, accept);
+          return await this.#ask(at, permit, text, accept);
         } catch (error) {
           // The process stood still in between: another one, with another place in the gate.
           if (error instanceof ServiceError && error.permitOver) continue;
+          if (isAskedAgain) {
+            isAskedAgain = false;
+            continue;
+          }
           const isRejected = error instanceof ServiceError && error.remedy === 'refresh';
           this.#pageError = isRejected ? rejectedAgain(error) : error;
           if (!isRejected || rejected !== undefined) throw this.#pageError;
@@ -171,6 +185,8 @@ export class PageReader {
       }
     } catch (error) {
       if (pending !== undefined) await this.#decline(pending);
+      // A process that ends, or whose place a newer version takes, cannot write how a run ends.
+      if (!this.#broken.signal.aborted && !(error instanceof NewerSchemaError)) repeated.end(error);
       throw error;
     }
   }
@@ -194,10 +210,10 @@ export class PageReader {
 
   /** Sends the request under a permit and a place in the gate; both are kept for the next page if that is wanted. */
   async #ask(
-    url: URL,
+    at: PageAddress,
     permit: Permit,
     accessToken: string,
-    accept: (next: string | null, bytes: number) => void,
+    accept: (page: AnsweredPage, bytes: number) => void,
   ): Promise<Fetched> {
     const { gate } = this.#context;
     const { api } = this.#parts;
@@ -209,7 +225,7 @@ export class PageReader {
       return isInside;
     };
     try {
-      const got = await api.listPage(url, permit, accessToken, { wantsMore, accept }, this.#broken.signal);
+      const got = await api.listPage(at, permit, accessToken, { wantsMore, accept }, this.#broken.signal);
       if (got.admission !== undefined) isInside = false;
       return got;
     } finally {

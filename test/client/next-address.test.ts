@@ -19,13 +19,32 @@ test.each([
   'https://api.service.example:443/v1/contacts',
   'https://API.service.example/elsewhere',
 ])('the origin of the API: %s', (next) => {
-  const url = new AllowedOrigins(API).check(next);
+  const { url } = new AllowedOrigins(API).check(next);
   expect(url.href).toBe(new URL(next).href);
 });
 
-test('the address is not touched: order, case and escapes of its query stay', () => {
-  const next = 'https://api.service.example/v1/contacts?b=2&a=%7e%2B+x&page_token=AbC==';
-  expect(new AllowedOrigins(API).check(next).href).toBe(next);
+test.each([
+  '?b=2&a=%7e%2B+x&page_token=AbC==',
+  "?page_token='a%27b'",
+  "?page_token=~!$&'()*+,;=:@/?-._%2f%2F[]|{}^`\\",
+  '?',
+])(
+  'what is asked for is the address as given: order, case, signs and escapes of its query stay: %s',
+  (query) => {
+    const next = `https://api.service.example/v1/contacts${query}`;
+    expect(new AllowedOrigins(API).check(next).target).toBe(`/v1/contacts${query}`);
+    expect(new AllowedOrigins(API).check(`${next}#part`).target).toBe(`/v1/contacts${query}`);
+  },
+);
+
+test.each([
+  ['', ''],
+  ['?a=b c', '?a=b%20c'],
+  ['?a="<b>"', '?a=%22%3Cb%3E%22'],
+  ['?a=ü', '?a=%C3%BC'],
+])('what cannot be sent is written as addresses have it: %j', (query, sent) => {
+  const { target } = new AllowedOrigins(API).check(`https://api.service.example/v1/contacts${query}`);
+  expect(target).toBe(`/v1/contacts${sent}`);
 });
 
 test.each([
@@ -103,7 +122,7 @@ test.each([
   '/v1/...',
 ])('dots that lead nowhere are no harm: %s', (path) => {
   const next = `https://api.service.example${path}`;
-  expect(new AllowedOrigins(API).check(next).href).toBe(next);
+  expect(new AllowedOrigins(API).check(next).url.href).toBe(next);
 });
 
 const TOKEN = 'at_+/secret-of-the-tests=';
@@ -137,13 +156,13 @@ test('what gives another secret of the app away is no address either', () => {
 
 test('origins of the configuration are allowed, to the port', () => {
   const origins = new AllowedOrigins(API, ['https://pages.service.example:8443']);
-  expect(origins.check('https://pages.service.example:8443/a').pathname).toBe('/a');
+  expect(origins.check('https://pages.service.example:8443/a').target).toBe('/a');
   expect(refusal(origins, 'https://pages.service.example/a').remedy).toBe('give_up');
 });
 
 test('a star stands for one leading label, no more and no less', () => {
   const origins = new AllowedOrigins(API, ['https://*.pages.example']);
-  expect(origins.check('https://acme-1.pages.example/x').host).toBe('acme-1.pages.example');
+  expect(origins.check('https://acme-1.pages.example/x').url.host).toBe('acme-1.pages.example');
   for (const next of [
     'https://pages.example/x',
     'https://.pages.example/x',

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { MOST_PAGES } from '../../src/client/page-chain.ts';
+import { HEADER } from '../../src/contract/headers.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { downloadIds, install, isSynced, readStatus, waitForStatus } from '../support/install.ts';
 import { startTestApp } from '../support/test-app.ts';
@@ -138,6 +139,62 @@ test('a page that names itself is asked for again, not taken, until it leads on'
   await waitForStatus(browser, id, isSynced);
   expect((await downloadIds(browser, id, 'contacts')).length).toBe(CONTACTS);
 });
+
+test('the next page is asked for as the page before gave it, sign by sign', async () => {
+  const { company, browser } = await newCompany();
+  const target = "/api/contacts?page_token='a%27b'&Order=~%2f%2F";
+  hostile.answer(company.id, ({ count, response }) =>
+    sendPage(response, idsOf(count), count % 2 === 1 ? hostile.origin + target : null),
+  );
+  const id = await install(browser, company);
+  await waitForStatus(browser, id, isSynced);
+  expect(hostile.asked(company.id)).toEqual(['/api/contacts?limit=100', target]);
+});
+
+test.each([2, 5])(
+  'a list whose %d pages have all one address is not taken, with or without what its first answers held',
+  async (pages) => {
+    const { company, failureWith, recover } = await newCompany();
+    const { id, error, status } = await failureWith(({ count, url, response }) => {
+      const page = ((count - 1) % pages) + 1;
+      sendPage(response, idsOf(page), page === pages ? null : url.href);
+    });
+    expect(error).toContain('A list whose pages have all one address cannot be copied');
+    expect(hostile.asked(company.id).length).toBe(2);
+    expect(status.resources.contacts).toMatchObject({ deleted: 0, stored: 0 });
+    await recover(id);
+  },
+);
+
+test.each<[string, (turn: HostileTurn) => void]>([
+  ['trouble', ({ response }) => response.writeHead(503, goodHeaders()).end('{}')],
+  ['a connection that is broken off', ({ response }) => response.destroy()],
+  [
+    'a refusal by the limit',
+    ({ response }) => response.writeHead(429, goodHeaders({ 'retry-after': '2' })).end('{}'),
+  ],
+  ...[302, 403, 409, 423].map((status): [string, (turn: HostileTurn) => void] => [
+    `a refusal that is to pass (${status})`,
+    ({ response }) => response.writeHead(status, goodHeaders({ 'retry-after': '1' })).end('{}'),
+  ]),
+  ['nothing, as the limit is used up', ({ response }) => sendPage(response, idsOf(2), null)],
+])(
+  'nor is one of which the second asking brings %s: what comes later may be the page after it',
+  async (what, respond) => {
+    const { company, failureWith, recover } = await newCompany();
+    const isUsedUp = what.startsWith('nothing');
+    const { id, error, status } = await failureWith((turn) => {
+      const { count, url, response } = turn;
+      if (count === 2) return respond(turn);
+      const used = { [HEADER.remaining]: '0', [HEADER.reset]: String(Math.ceil(Date.now() / 1_000) + 5) };
+      sendPage(response, idsOf(count), count === 1 ? url.href : null, isUsedUp ? used : {});
+    });
+    expect(error).toContain('it could not be asked for again at once');
+    expect(hostile.asked(company.id).length).toBe(isUsedUp ? 1 : 2);
+    expect(status.resources.contacts).toMatchObject({ deleted: 0, stored: 0 });
+    await recover(id);
+  },
+);
 
 test('two pages that lead to each other end the run within a few requests, and nothing is taken for deleted', async () => {
   const { company, failureWith, recover } = await newCompany();

@@ -30,7 +30,7 @@ export interface HostileService {
   answer(companyId: string, respond: (turn: HostileTurn) => void): void;
   /** Hands a company's requests on again. */
   relent(companyId: string): void;
-  /** Addresses of contacts that a company was asked for, while they were not handed on. */
+  /** Paths and queries that a company's contacts were asked for by, as they came, while they were not handed on. */
   asked(companyId: string): string[];
 }
 
@@ -46,9 +46,14 @@ export function goodHeaders(further: OutgoingHttpHeaders = {}): OutgoingHttpHead
 }
 
 /** Sends a page of contacts. */
-export function sendPage(response: ServerResponse, ids: readonly string[], next: unknown): void {
+export function sendPage(
+  response: ServerResponse,
+  ids: readonly string[],
+  next: unknown,
+  further: OutgoingHttpHeaders = {},
+): void {
   const page = { _pagination: { next }, _results: ids.map((id) => ({ id, name: `Contact ${id}` })) };
-  response.writeHead(200, goodHeaders()).end(JSON.stringify(page));
+  response.writeHead(200, goodHeaders(further)).end(JSON.stringify(page));
 }
 
 /** Starts a hostile service; it ends when the test file is through. */
@@ -66,7 +71,7 @@ export async function startHostileService(): Promise<HostileService> {
     if (respond === undefined) return handOn(incoming, response, url);
     const addresses = asked.get(companyId) ?? [];
     asked.set(companyId, addresses);
-    addresses.push(url.href);
+    addresses.push(incoming.url ?? '');
     response.on('error', () => undefined);
     respond({ count: addresses.length, url, response });
   });

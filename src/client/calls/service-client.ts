@@ -1,7 +1,7 @@
 import { type Page, ROUTES } from '../../contract/api/api.ts';
 import type { RouteContract } from '../../contract/api/route.ts';
 import { GUARDS, type GuardRules } from '../../contract/guards.ts';
-import type { AllowedOrigins } from '../next-address.ts';
+import type { AllowedOrigins, PageAddress } from '../next-address.ts';
 import { PageChain } from '../page-chain.ts';
 import type { ServiceClient } from './call-types.ts';
 import { type PreparedCall, prepareCall } from './prepare-call.ts';
@@ -89,14 +89,14 @@ async function* pagesOf(
   const call = first();
   const chain = new PageChain();
   let address = call.request.url.href;
-  for (let { url } = call.request; ; ) {
-    const page = (await send({ ...call, request: { ...call.request, url } })) as Page<unknown>;
+  for (let at: PageAddress = { url: call.request.url }; ; ) {
+    const page = (await send({ ...call, request: { ...call.request, ...at } })) as Page<unknown>;
     yield page;
     const { next } = page._pagination;
     if (next === null) return;
     chain.follow(address, next);
     address = next;
-    url = parts.origins.check(next);
+    at = parts.origins.check(next);
   }
 }
 
