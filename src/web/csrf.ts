@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { csrfSync } from 'csrf-sync';
 import express, { type Request, type RequestHandler } from 'express';
 import type { Redis } from 'ioredis';
@@ -17,6 +18,9 @@ const protection = csrfSync({
 
 /** What {@link checkedForm} throws for a form that comes without the session's token, as from before another tab's install. */
 export const formTooOld: Error = protection.invalidCsrfTokenError;
+
+/** Characters of a mark: nobody finds a token for one, nor do two tokens have the same. */
+const MARK_LENGTH = 16;
 
 /** Larger than any form of this app, in bytes. */
 const MAX_FORM_BYTES = 10 * 1_024;
@@ -45,4 +49,14 @@ export async function csrfToken(redis: Redis, req: Request): Promise<string> {
     await changeSession(redis, req, () => protection.generateToken(req));
   }
   return protection.generateToken(req);
+}
+
+/**
+ * What tells the session's token from another one without being of use to anybody: a page that carries another mark than
+ * its browser's session has forms that are refused.
+ */
+export function formMark(req: Request): string {
+  const token = protection.getTokenFromState(req);
+  if (typeof token !== 'string') return 'none';
+  return createHash('sha256').update(`form mark ${token}`).digest('base64url').slice(0, MARK_LENGTH);
 }

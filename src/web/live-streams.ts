@@ -1,7 +1,8 @@
 import type { Request, Response } from 'express';
 import type { InstanceControl, InstanceStatus } from '../sync/status-types.ts';
+import { formMark } from './csrf.ts';
 import { EventStream } from './event-stream.ts';
-import { mayAccess } from './instance-access.ts';
+import { generationSeen, mayAccess } from './instance-access.ts';
 import { InstanceFeed, type Presented } from './instance-feed.ts';
 import { WebError } from './web-error.ts';
 
@@ -32,6 +33,13 @@ export type WatchedInstances = Pick<InstanceControl, 'status' | 'accessGeneratio
 /** Makes one feed's way from a status to what is sent. */
 export type MakePresenter = () => (status: InstanceStatus) => Presented;
 
+/** Whose stream it is: a session, and the instance with the access generation in which that sees it. */
+interface Owner {
+  sessionId: string;
+  instanceId: string;
+  generation: number | undefined;
+}
+
 /**
  * Server-sent events for open pages. Watchers of one instance share one feed, which looks at it about once a
  * second while anybody watches and sends what changed.
@@ -43,8 +51,7 @@ export class LiveStreams {
   readonly #trouble: Presented;
   readonly #feeds = new Map<string, InstanceFeed>();
   readonly #perSession = new Map<string, number>();
-  /** Open streams, with the session and the instance that each belongs to. */
-  readonly #open = new Map<EventStream, { sessionId: string; instanceId: string }>();
+  readonly #open = new Map<EventStream, Owner>();
   #closed = false;
 
   /** @param trouble what watchers get while their instance cannot be read */
@@ -61,7 +68,8 @@ export class LiveStreams {
   }
 
   /**
-   * Answers a request with the instance's stream, until the browser goes, the instance is gone or the app ends.
+   * Answers a request with the instance's stream, until the browser goes, the session or its access ends, the instance is
+   * gone or the app ends. It begins with the mark of the forms that the session takes.
    *
    * @throws WebError 429 when this session, 503 when the process has too many streams
    */
@@ -71,6 +79,7 @@ export class LiveStreams {
     const sessionId = req.sessionID;
     this.#admit(sessionId);
     const stream = new EventStream(res, {
+      beginning: `event: form\ndata: ${formMark(req)}\n\n`,
       endMs: this.#options.endMs,
       onOver: () => {
         clearInterval(keepAlive);
@@ -91,7 +100,8 @@ export class LiveStreams {
       });
     }, this.#options.keepAliveMs);
     this.#perSession.set(sessionId, (this.#perSession.get(sessionId) ?? 0) + 1);
-    this.#open.set(stream, { sessionId, instanceId });
+    const generation = generationSeen(req.session, instanceId);
+    this.#open.set(stream, { sessionId, instanceId, generation });
     this.#feedOf(instanceId, res).add(stream);
   }
 
@@ -101,14 +111,9 @@ export class LiveStreams {
     for (const stream of this.#open.keys()) stream.end();
   }
 
-  /** Ends the streams of a session that is over; those at other processes end at their next sign of life. */
+  /** Ends the streams of a session that is over or was replaced; those at other processes end at their next sign of life. */
   endSession(sessionId: string): void {
     for (const [stream, owner] of this.#open) if (owner.sessionId === sessionId) stream.end();
-  }
-
-  /** Ends the streams of an instance whose access has ended: browsers that still may see it come back. */
-  endInstance(instanceId: string): void {
-    for (const [stream, owner] of this.#open) if (owner.instanceId === instanceId) stream.end();
   }
 
   #admit(sessionId: string): void {
@@ -133,7 +138,7 @@ export class LiveStreams {
     const known = this.#feeds.get(instanceId);
     if (known) return known;
     const feed = new InstanceFeed({
-      read: () => this.#control.status(instanceId),
+      read: () => this.#read(instanceId),
       present: this.#makePresenter(),
       trouble: this.#trouble,
       intervalMs: this.#options.intervalMs,
@@ -141,6 +146,21 @@ export class LiveStreams {
     });
     this.#feeds.set(instanceId, feed);
     return feed;
+  }
+
+  /**
+   * Reads an instance for those who see it still. The streams of all others end first, so that nothing goes to them that
+   * came after their access ended, at whichever process that was: browsers that were let into the next generation come back.
+   */
+  async #read(instanceId: string): Promise<InstanceStatus | undefined> {
+    const status = await this.#control.status(instanceId);
+    if (!status) return undefined;
+    // Asked for after the status, which may be from after the end otherwise.
+    const generation = await this.#control.accessGeneration(instanceId);
+    for (const [stream, owner] of this.#open) {
+      if (owner.instanceId === instanceId && owner.generation !== generation) stream.end();
+    }
+    return status;
   }
 
   #release(stream: EventStream, sessionId: string, instanceId: string): void {

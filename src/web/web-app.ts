@@ -58,7 +58,7 @@ export function createWebApp(deps: WebDependencies): Express {
   app.use(browserSessions({ redis: deps.redis, secret: deps.sessionSecret, https }));
   app.use(landingRoutes(deps, renderPage, now));
   app.use(logoutRoutes(live, https));
-  app.use(installRoutes(deps));
+  app.use(installRoutes(deps, live));
   app.use(exportRoutes(deps));
   app.use(instanceRoutes(deps, renderPage, live, now));
   app.use(recordRoutes(deps, renderPage));

@@ -1,7 +1,11 @@
-import { beforeEach, expect, it } from 'vitest';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { SESSION_COOKIE } from '../../src/web/session.ts';
 import type { HttpSession } from '../support/http-session.ts';
 import { connectThroughGate, type RedisGate } from '../support/redis-gate.ts';
 import { startTestRedis } from '../support/test-redis.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { install, type StartedWeb, startWeb } from './start-web.ts';
 
 let gate: RedisGate;
@@ -14,6 +18,24 @@ beforeEach(async () => {
   browser = web.browser();
   await install(browser);
 });
+
+const leave: (() => void)[] = [];
+afterEach(() => {
+  for (const one of leave.splice(0)) one();
+});
+
+async function watch(url: string, session: HttpSession) {
+  const cookie = `${SESSION_COOKIE}=${session.cookies.get(new URL(web.url), SESSION_COOKIE)}`;
+  const stream = request(`${url}/instances/ins_1/live`, { headers: { cookie } }).end();
+  leave.push(() => stream.destroy());
+  const [answer] = await once(stream, 'response');
+  let text = '';
+  answer.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  await waitFor(() => text.includes('Riverside Dental'));
+  return { text: () => text, ended: () => answer.complete as boolean };
+}
 
 async function formToDisconnect() {
   return (await browser.get('/instances/ins_1')).form('/instances/ins_1/disconnect');
@@ -56,3 +78,34 @@ it('a disconnect that comes to nothing, for want of the database, says so', asyn
   expect(page.status).toBe(503);
   expect(page.body).toContain('nothing was done');
 });
+
+it.each([
+  ['keeps', {}],
+  ['deletes', { delete_data: 'yes' }],
+])(
+  'a disconnect that %s the copy ends the live streams of others, here and at other processes, before anything of what comes then',
+  async (_what, fields: Record<string, string>) => {
+    const live = { intervalMs: 20, keepAliveMs: 3_600_000 };
+    web = await startWeb({ redis: gate.redis, live });
+    const { control, installer } = web.domain;
+    const elsewhere = await startWeb({ redis: gate.redis, live, control, installer });
+    browser = web.browser();
+    const other = web.browser();
+    for (const session of [browser, other]) await install(session);
+    const theirs = [await watch(web.url, other), await watch(elsewhere.url, other)];
+    const { disconnect } = control;
+    const deleted = Promise.withResolvers<void>();
+    control.disconnect = async (...args) => {
+      await disconnect(...args);
+      // The deletion of a large copy may take minutes, and another browser install the app meanwhile.
+      const status = web.domain.instances.get('ins_1');
+      if (status) web.domain.instances.set('ins_1', { ...status, status: 'active', name: 'Installed anew' });
+      await deleted.promise;
+    };
+    const pressed = browser.submit(await formToDisconnect(), fields, { follow: false });
+    await waitFor(() => theirs.every(({ ended }) => ended()));
+    deleted.resolve();
+    expect((await pressed).status).toBe(303);
+    for (const { text } of theirs) expect(text()).not.toContain('Installed anew');
+  },
+);

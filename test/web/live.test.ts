@@ -10,6 +10,7 @@ import { instanceStatus, resourceStatus } from './status-fixtures.ts';
 interface Stream {
   answer: IncomingMessage;
   text(): string;
+  /** What it has brought after the mark of the forms. */
   events(): Record<string, unknown>[];
   ended(): boolean;
   leave(): void;
@@ -37,16 +38,16 @@ afterEach(() => {
   for (const stream of open.splice(0)) stream.destroy();
 });
 
-function ask(session: HttpSession): ClientRequest {
+function ask(session: HttpSession, path = LIVE): ClientRequest {
   const cookie = `${SESSION_COOKIE}=${session.cookies.get(new URL(web.url), SESSION_COOKIE)}`;
-  const stream = request(`${web.url}${LIVE}`, { headers: { cookie } }).end();
+  const stream = request(`${web.url}${path}`, { headers: { cookie } }).end();
   stream.on('error', () => {});
   open.push(stream);
   return stream;
 }
 
-async function watch(session = browser): Promise<Stream> {
-  const stream = ask(session);
+async function watch(session = browser, path = LIVE): Promise<Stream> {
+  const stream = ask(session, path);
   const [answer]: IncomingMessage[] = await once(stream, 'response');
   if (!answer) throw new Error('no answer');
   let text = '';
@@ -60,7 +61,7 @@ async function watch(session = browser): Promise<Stream> {
   return {
     answer,
     text: () => text,
-    events: () => [...text.matchAll(/^data: (.*)$/gm)].map(([, data = '']) => JSON.parse(data)),
+    events: () => [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data = '']) => JSON.parse(data)),
     ended: () => ended,
     leave: () => stream.destroy(),
   };
@@ -85,6 +86,51 @@ describe('the live stream', () => {
     web.domain.instances.set('ins_1', instanceStatus({ resources: { contacts } }));
     await waitFor(() => stream.events().length >= 2);
     expect(stream.events()[1]).toMatchObject({ resources: { contacts: { records: 5 } } });
+  });
+
+  it('begins with a mark of the forms that its session takes, which is not their token', async () => {
+    const page = await browser.get('/instances/ins_1');
+    const token = page.form('/instances/ins_1/sync').fields.get('_csrf') ?? '';
+    const mark = /data-form="([\w-]{16})"/.exec(page.body)?.[1] ?? '';
+    expect(page.body.split(token).join('')).toContain(mark);
+    const stream = await watch();
+    await waitFor(() => stream.events().length === 1);
+    expect(stream.text()).toMatch(new RegExp(`^retry: \\d+\n\nevent: form\ndata: ${mark}\n\ndata: {`));
+    expect(stream.text()).not.toContain(token);
+    // The new session has no form yet, and then other ones.
+    const begun = await browser.get('/install', { follow: false });
+    const state = begun.location?.searchParams.get('state');
+    await browser.get(`/oauth/callback?state=${state}&code=ins_2`, { follow: false });
+    const later = await watch();
+    await waitFor(() => later.text().includes('\nevent: form\ndata: none\n\n'));
+    const next = /data-form="([\w-]+)"/.exec((await browser.get('/instances/ins_1')).body)?.[1] ?? '';
+    expect(next).not.toBe(mark);
+    const last = await watch();
+    await waitFor(() => last.text().includes(`\nevent: form\ndata: ${next}\n\n`));
+  });
+
+  it.each([
+    ['an install', 'ins_1', () => install(browser, 'ins_2')],
+    [
+      '“Log out everywhere else” of another company',
+      'ins_2',
+      async () => {
+        const form = (await browser.get('/instances/ins_1')).form('/instances/ins_1/logout-others');
+        await browser.submit(form, {}, { follow: false });
+      },
+    ],
+  ])('ends at once when %s gives its browser another session', async (_what, id, replace) => {
+    web = await startWeb({ redis: web.redis, live: { keepAliveMs: 3_600_000 } });
+    browser = web.browser();
+    await install(browser, 'ins_2');
+    await install(browser, 'ins_1');
+    const other = web.browser();
+    await install(other, id);
+    const path = `/instances/${id}/live`;
+    const [mine, theirs] = [await watch(browser, path), await watch(other, path)];
+    await replace();
+    await waitFor(() => mine.ended());
+    expect(theirs.ended()).toBe(false);
   });
 
   it('ends when the instance is gone', async () => {

@@ -52,6 +52,7 @@ function follow(root) {
   const mark = root.querySelector('[data-live-mark]');
   let source;
   let retry;
+  let asking;
   let retryMs = FIRST_RETRY_MS;
 
   function say(state, text) {
@@ -62,6 +63,7 @@ function follow(root) {
 
   function disconnect() {
     clearTimeout(retry);
+    asking?.abort();
     source?.close();
     source = undefined;
   }
@@ -71,6 +73,13 @@ function follow(root) {
     if (isSending()) return;
     disconnect();
     location.reload();
+  }
+
+  /** A stream does not say with which status it was refused: where this browser sees nothing any more, the page has to say so. */
+  async function leaveIfGone(signal) {
+    const address = new URL('status', new URL(root.dataset.live, location.href));
+    const answer = await fetch(address, { headers: { Accept: 'application/json' }, signal });
+    if (answer.status === 404 && !signal.aborted) loadAnew();
   }
 
   function connect() {
@@ -84,6 +93,10 @@ function follow(root) {
       say('live', 'Live');
       apply(root, status.view);
     };
+    // Another tab has given the browser a new session, which refuses the forms of this page.
+    source.addEventListener('form', (event) => {
+      if (root.dataset.form && event.data !== root.dataset.form) loadAnew();
+    });
     source.addEventListener('gone', loadAnew);
     source.addEventListener('trouble', (event) => {
       say('reconnecting', 'Not live');
@@ -96,6 +109,9 @@ function follow(root) {
       disconnect();
       retry = setTimeout(connect, retryMs);
       retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS);
+      asking = new AbortController();
+      // What cannot be told now is asked again when the next connection fails.
+      leaveIfGone(asking.signal).catch(() => {});
     };
   }
 

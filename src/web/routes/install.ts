@@ -3,6 +3,7 @@ import { CALLBACK_PATH } from '../../contract/routes.ts';
 import { readCallbackQuery } from '../callback-query.ts';
 import { clientAddress } from '../client-address.ts';
 import { InstallCallback } from '../install-callback.ts';
+import type { LiveStreams } from '../live-streams.ts';
 import { RateLimit } from '../rate-limit.ts';
 import { noStore } from '../security.ts';
 import { addressToAskAgain } from '../session-changes.ts';
@@ -33,7 +34,7 @@ const getOnly: RequestHandler = (req, res, next) => {
 };
 
 /** The start of the authorization code flow and its way back (Authentication, 4). */
-export function installRoutes(deps: WebDependencies): Router {
+export function installRoutes(deps: WebDependencies, live: LiveStreams): Router {
   const router = Router();
   const callback = new InstallCallback(deps);
   const max = deps.limits?.installs ?? WEB_LIMITS.installs;
@@ -51,7 +52,10 @@ export function installRoutes(deps: WebDependencies): Router {
 
   router.get(CALLBACK_PATH, getOnly, noStore, limited, async (req, res) => {
     const query = readCallbackQuery(req.originalUrl);
+    const { sessionID } = req;
     const outcome = await callback.finish(req, res, query);
+    // Other tabs come back with the new cookie, and get forms that are good with it.
+    if (req.sessionID !== sessionID) live.endSession(sessionID);
     if (outcome === 'ask again') {
       res.redirect(303, addressToAskAgain(req, CALLBACK_PATH, query));
       return;

@@ -1,5 +1,5 @@
 import { type Request, Router } from 'express';
-import { checkedForm, csrfToken } from '../csrf.ts';
+import { checkedForm, csrfToken, formMark } from '../csrf.ts';
 import { disconnect } from '../disconnect.ts';
 import { mayAccess } from '../instance-access.ts';
 import type { LiveStreams } from '../live-streams.ts';
@@ -85,6 +85,7 @@ export function instanceRoutes(
       formatInstant,
       flash: await takeFlash(deps.redis, req),
       csrf: await csrfToken(deps.redis, req),
+      formMark: formMark(req),
     };
     renderPage(res, 200, 'instance', data);
   });
@@ -112,8 +113,9 @@ export function instanceRoutes(
       const id = await ownInstanceId(req, deps.control);
       const action = pathValue(req, 'action');
       if (!isAction(action)) throw notFound();
+      const { sessionID } = req;
       const flash = await act(deps, req, id, action);
-      if (action === 'logout-others') live.endInstance(id);
+      if (req.sessionID !== sessionID) live.endSession(sessionID);
       await changeSession(deps.redis, req, (session) => {
         session.flash = flash;
       });
