@@ -109,14 +109,18 @@ export async function createApp(
   const [clock, apiClock] = [newClock(), newClock()];
   let workers: Workers | undefined;
   const workersWatch = watchWorkers(dirBeside(config.databaseUrl, 'workers'));
-  const metrics = createMetrics({
-    store: () => collectFigures({ db, clock, resources: RESOURCES }),
-    jobs: queues.syncCounts,
-    upkeepLateMs: async () => workers?.schedulesLateMs() || queues.upkeepLateMs(),
-    workers: workersWatch.count,
-    answers: () => memory.bytes,
-    unusableConnections: () => workers?.unusableConnections() ?? 0,
-  });
+  const metrics = createMetrics(
+    RESOURCES.map(({ route }) => route),
+    {
+      store: () => collectFigures({ db, clock, resources: RESOURCES }),
+      jobs: queues.syncCounts,
+      upkeepLateMs: async () => workers?.schedulesLateMs() || queues.upkeepLateMs(),
+      workers: workersWatch.count,
+      answers: () => memory.bytes,
+      unusableConnections: () => workers?.unusableConnections() ?? 0,
+      isReady: () => health.readiness().then(({ ok }) => ok),
+    },
+  );
   const { budget, callBudget } = openBudgets(redis, processId);
 
   const stores = openStores(db);
@@ -209,10 +213,7 @@ export async function createApp(
         redis: isRedisWell,
         ...workers?.checks,
       }),
-    metrics: async () => ({
-      contentType: metrics.registry.contentType,
-      body: await metrics.registry.metrics(),
-    }),
+    metrics: metrics.scrape,
   };
 
   const endWatches: (() => void)[] = [];

@@ -11,21 +11,26 @@ const WAIT_BUCKETS_S = [0.01, 0.05, 0.25, 1, 2.5, 5, 10, 20, 30, 45, 60, 90, 120
 /** Parts of a limit; the first is "used up". */
 const PART_BUCKETS = [0, 0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 1];
 
+const REFUSED_BY = ['limit', 'guard'] as const;
+const REFRESH_OUTCOMES = ['refreshed', 'rotated', 'failed', 'cut_off', 'rejected'] as const;
+
 /**
  * Creates the metrics of one process in a registry of their own: nothing is global.
  * Labels take few values, never an id of an instance, a company or a record.
  *
+ * @param syncedRoutes what this app asks the service for by itself; other routes come with the own logic's calls
  * @param figures where is read what is told when somebody scrapes
- * @returns the registry (`registry.metrics()` is the text for Prometheus, `registry.contentType` its type), the metrics,
- *   and `close`, which ends what measures by itself
+ * @returns the registry, `scrape`, which brings the text for Prometheus and its type, the metrics, and `close`, which ends
+ *   what measures by itself
  */
-export function createMetrics(figures: FigureSources) {
+export function createMetrics(syncedRoutes: readonly string[], figures: FigureSources) {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
   addScrapedGauges(registry, figures);
-  return {
+  const metrics = {
     registry,
+    scrape: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
     close: measureEventLoopDelay(registry),
     /** Requests to the service; outcome: the status (`200`, `429`), or `no_answer`. */
     serviceRequests: new Counter({
@@ -91,7 +96,7 @@ export function createMetrics(figures: FigureSources) {
       labelNames: ['resource', 'outcome'] as const,
       registers,
     }),
-    /** Requests for new tokens; outcome: `refreshed`, `rotated`, `failed`, or `rejected` when the grant is over. */
+    /** Requests for new tokens; outcome: one of {@link REFRESH_OUTCOMES}, `rejected` when the grant is over. */
     tokenRefreshes: new Counter({
       name: 'token_refreshes_total',
       help: 'Token refreshes, by outcome.',
@@ -107,4 +112,9 @@ export function createMetrics(figures: FigureSources) {
       registers,
     }),
   };
+  // A counter that is born with its first event is 1 at once, in which Prometheus sees no increase: trouble is told by these.
+  for (const route of syncedRoutes)
+    for (const by of REFUSED_BY) metrics.serviceRefusals.inc({ route, by }, 0);
+  for (const outcome of REFRESH_OUTCOMES) metrics.tokenRefreshes.inc({ outcome }, 0);
+  return metrics;
 }

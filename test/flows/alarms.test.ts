@@ -1,5 +1,8 @@
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { openDatabase } from '../../src/store/database.ts';
+import { dirBeside, pathOf } from '../../src/store/existing-file.ts';
 import type { HttpSession } from '../support/http-session.ts';
 import { install, isSynced, waitForStatus } from '../support/install.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
@@ -81,4 +84,29 @@ test('a copy whose runs always fail stands still, however often they begin anew'
   await press('sync');
   await waitForStatus(browser, id, isSynced);
   expect(await gauge(browser, 'sync_oldest_run_age_seconds')).toBe(0);
+});
+
+test('a database that is locked, or locks of refreshes that cannot be made, leave no process ready, though all figures can be read', async () => {
+  const { session, config } = await startTestApp();
+  const browser = session();
+  const expectReady = async (ready: 0 | 1) => {
+    await expect.poll(() => gauge(browser, 'app_ready')).toBe(ready);
+    expect((await browser.get('/readyz')).status).toBe(ready === 1 ? 200 : 503);
+    expect(await gauge(browser, 'figures_read')).toBe(1);
+  };
+  await expectReady(1);
+
+  const other = new Sqlite(pathOf(config.databaseUrl));
+  other.exec('begin immediate');
+  await expectReady(0);
+  other.exec('rollback');
+  other.close();
+  await expectReady(1);
+
+  const locks = dirBeside(config.databaseUrl, 'refreshes');
+  renameSync(locks, `${locks}-away`);
+  writeFileSync(locks, 'a file in the place of the directory');
+  await expectReady(0);
+  rmSync(locks);
+  await expectReady(1);
 });

@@ -31,6 +31,7 @@ test('what a run did, waited and was refused stands in the metrics', async () =>
   };
   expect(value('service_refusals_total{route="/contacts",by="limit"}')).toBe(1);
   expect(value('service_refusals_total{route="/contacts",by="guard"}')).toBe(1);
+  expect(value('service_refusals_total{route="/conversations",by="limit"}')).toBe(0);
   expect(value('service_requests_total{route="/contacts",outcome="429"}')).toBe(2);
   expect(value('service_requests_total{route="/contacts",outcome="200"}')).toBe(3);
   expect(body).not.toContain('a-tier-of-no-known-name');

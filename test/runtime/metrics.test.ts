@@ -17,6 +17,7 @@ const SOURCES = {
   workers: (): number | undefined => 2,
   answers: (): number => 70_000,
   unusableConnections: (): number => 2,
+  isReady: async (): Promise<boolean> => true,
 };
 
 type Metrics = ReturnType<typeof createMetrics>;
@@ -27,8 +28,8 @@ afterEach(() => {
   for (const metrics of made.splice(0)) metrics.close();
 });
 
-function create(sources: Partial<Parameters<typeof createMetrics>[0]> = {}): Metrics {
-  const metrics = createMetrics({ ...SOURCES, ...sources });
+function create(sources: Partial<Parameters<typeof createMetrics>[1]> = {}): Metrics {
+  const metrics = createMetrics(['/contacts'], { ...SOURCES, ...sources });
   made.push(metrics);
   return metrics;
 }
@@ -71,6 +72,20 @@ it('writes what was counted as text for Prometheus', async () => {
   expect(text).toContain('process_cpu_seconds_total');
 });
 
+it('tells refusals and refreshes from 0, so that the first of it is seen as an increase', async () => {
+  const text = await create().registry.metrics();
+  const series = (name: string) => text.split('\n').filter((line) => line.startsWith(`${name}{`));
+  expect(series('service_refusals_total')).toEqual([
+    'service_refusals_total{route="/contacts",by="limit"} 0',
+    'service_refusals_total{route="/contacts",by="guard"} 0',
+  ]);
+  expect(series('token_refreshes_total')).toEqual(
+    ['refreshed', 'rotated', 'failed', 'cut_off', 'rejected'].map(
+      (outcome) => `token_refreshes_total{outcome="${outcome}"} 0`,
+    ),
+  );
+});
+
 it('shares nothing between two of them', async () => {
   const one = create();
   const other = create();
@@ -93,6 +108,7 @@ it('reads figures once a scrape, and forgets what is no more', async () => {
     'sync_upkeep_late_seconds 61.5',
     'sync_unusable_connections 2',
     'service_answer_bytes 70000',
+    'app_ready 1',
     'sync_oldest_run_age_seconds 90.5',
     'refresh_token_first_end_seconds 3600',
     'refresh_tokens_due 2',
@@ -148,12 +164,31 @@ describe.each([
     expectLines(text, ['figures_read 0', 'sync_jobs{state="waiting"} 4', 'sync_workers 2']);
     expect(text).not.toMatch(/^sync_upkeep_late_seconds /m);
   });
+
+  it('of readiness counts as not ready, and leaves all else', async () => {
+    const text = await create({ isReady: fail }).registry.metrics();
+    expectLines(text, ['app_ready 0', 'figures_read 1', 'sync_workers 2']);
+  });
 });
 
 it('says so when the workers cannot be counted', async () => {
   const text = await create({ workers: () => undefined }).registry.metrics();
   expectLines(text, ['figures_read 0', 'sync_oldest_run_age_seconds 90.5', 'sync_jobs{state="waiting"} 4']);
   expect(text).not.toMatch(/^sync_workers /m);
+});
+
+it('says that the process is not ready, after one look for all who ask meanwhile', async () => {
+  const looks: ((isReady: boolean) => void)[] = [];
+  const metrics = create({ isReady: () => new Promise((resolve) => looks.push(resolve)) });
+  const scrapes = [metrics.registry.metrics(), metrics.registry.metrics()];
+  await expect.poll(() => looks.length).toBe(1);
+  looks[0]?.(false);
+  for (const text of await Promise.all(scrapes)) expectLines(text, ['app_ready 0']);
+  expect(looks.length).toBe(1);
+  const later = metrics.registry.metrics();
+  await expect.poll(() => looks.length).toBe(2);
+  looks[1]?.(true);
+  expectLines(await later, ['app_ready 1']);
 });
 
 it('sees that the event loop was blocked', async () => {

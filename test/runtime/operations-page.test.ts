@@ -11,13 +11,14 @@ function named(text: string): Set<string> {
 }
 
 test('the page on operations names every metric of the app, and none that there is not', async () => {
-  const metrics = createMetrics({
+  const metrics = createMetrics([], {
     store: () => Promise.reject(new Error('not read here')),
     jobs: () => Promise.reject(new Error('not read here')),
     upkeepLateMs: () => Promise.reject(new Error('not read here')),
     workers: () => undefined,
     answers: () => 0,
     unusableConnections: () => 0,
+    isReady: () => Promise.reject(new Error('not read here')),
   });
   metrics.close();
   // Its types call the type a number; it is the word.

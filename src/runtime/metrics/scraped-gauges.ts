@@ -28,6 +28,8 @@ export interface FigureSources {
   unusableConnections: () => number;
   /** How many bytes of answers this process has in memory. */
   answers: () => number;
+  /** Whether this process can do its work, by the checks of `/readyz`. */
+  isReady: () => Promise<boolean>;
 }
 
 /** A gauge's value, or its values by the label; undefined: the gauge is empty. */
@@ -43,6 +45,7 @@ export function addScrapedGauges(registry: Registry, sources: FigureSources): vo
   const store = sharedReading(sources.store);
   const jobs = sharedReading(sources.jobs);
   const upkeepLateMs = sharedReading(sources.upkeepLateMs);
+  const isReady = sharedReading(sources.isReady);
   const add = (name: string, help: string, read: () => Reading | Promise<Reading>, label?: string) =>
     new Gauge({
       name,
@@ -77,6 +80,10 @@ export function addScrapedGauges(registry: Registry, sources: FigureSources): vo
       const read = await Promise.all([store(), jobs(), upkeepLateMs(), sources.workers()]);
       return read.includes(undefined) ? 0 : 1;
     },
+  );
+  // One that takes too long counts as not ready: a locked database is waited for longer than a scrape waits.
+  add('app_ready', '1 if /readyz of this process would say that it is ready.', async () =>
+    (await isReady()) ? 1 : 0,
   );
   addOfStore('app_instances', 'Instances by status.', ({ instances }) => instances, 'status');
   addOfStore('sync_runs_now', 'Runs of active instances by state.', ({ runs }) => runs, 'state');
