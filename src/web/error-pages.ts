@@ -2,7 +2,7 @@ import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'exp
 import { explainError } from './error-explain.ts';
 import { InstallFailedError } from './install-failure-pages.ts';
 import type { RenderPage } from './render.ts';
-import { notFound, type WebError } from './web-error.ts';
+import { notFound, WebError } from './web-error.ts';
 
 /** Addresses that programs read: their errors are JSON whatever the program says that it accepts. */
 const MACHINE_PATHS = /\/(?:status|live|[^/]+\.ndjson)$/;
@@ -32,7 +32,9 @@ export function errorPages(renderPage: RenderPage): ErrorRequestHandler {
   return (thrown: unknown, req, res, _next) => {
     const error = explainError(thrown);
     const log = res.locals.log;
-    if (error.status >= 500) log.error({ err: thrown }, error.title);
+    // Who only chose the words for the person adds nothing to what the log has to say.
+    const err = thrown instanceof WebError ? (thrown.cause ?? thrown) : thrown;
+    if (error.status >= 500) log.error({ err }, error.title);
     else log.debug({ title: error.title, reason: error.message }, 'request refused');
     if (res.headersSent) {
       // Half an answer is out: breaking the connection is the only way left to say that it is not the whole.

@@ -4,6 +4,7 @@ import type { SessionData } from 'express-session';
 import { InstallError } from '../install/install-types.ts';
 import { BegunInstalls } from './begun-install.ts';
 import { explainError } from './error-explain.ts';
+import { InstallFailedError } from './install-failure-pages.ts';
 import { grantAccess, type InstanceAccess, mayAccess } from './instance-access.ts';
 import { claimOnce, within } from './redis-session-client.ts';
 import { SESSION_PREFIX, sessionCookie } from './session.ts';
@@ -105,12 +106,14 @@ export class InstallCallback {
     try {
       instanceId = await this.#deps.installer.finish(req.session, query);
     } catch (error) {
-      await this.#change(req, async () => {
+      const spending = this.#change(req, async () => {
         if (!(await refreshSession(req))) return disownSession(req);
         spend(req.session, state);
         await saveSession(req);
       });
-      throw error;
+      // Where Redis is away for that, too, the claim of the state keeps it spent.
+      await spending.catch(() => undefined);
+      throw explainSpent(error);
     }
     const entered = this.#change(req, async () => {
       // What other tabs did meanwhile is kept, and what was ended meanwhile stays so: somebody has logged out.
@@ -208,6 +211,19 @@ export class InstallCallback {
     disownSession(req);
     return true;
   }
+}
+
+/** Where a store is away in the middle of an install a reload would not help: the state is spent, and the code may be. */
+function explainSpent(error: unknown): unknown {
+  const explained = explainError(error);
+  if (explained instanceof InstallFailedError) return error;
+  const { status, title, message, retryAfterSeconds } = explained;
+  return new InstallFailedError(status, title, message, {
+    advice:
+      'Wait a minute, then start again. If it stays, tell the people who run the app the request id below.',
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    cause: error,
+  });
 }
 
 /** Where a store is away after the install the page says what became of that, and what a reload may lead to. */

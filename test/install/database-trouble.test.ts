@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { renameSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
+import type { HttpPage } from '../support/http-session.ts';
 import { consent, install } from '../support/install.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { startTestApp } from '../support/test-app.ts';
@@ -26,6 +27,12 @@ async function start() {
   return { ...testApp, proxy, path, company, browser, id, exchanges, comeBack };
 }
 
+/** The way back is good for nothing any more: the page takes it out of the address, and leads to a new one. */
+function expectSpent(page: HttpPage) {
+  expect(page.body).toContain('src="/assets/spent-address.js"');
+  expect(page.body).toContain('>Start again</a>');
+}
+
 /** What the page says, and that the install has cost nothing that is still to be had. */
 async function expectRefused({ comeBack, exchanges }: Awaited<ReturnType<typeof start>>) {
   const before = await exchanges();
@@ -33,6 +40,7 @@ async function expectRefused({ comeBack, exchanges }: Awaited<ReturnType<typeof 
   const page = await comeBack();
   expect(page.status).toBe(503);
   expect(page.body).toContain('The app cannot use its database at the moment, so nothing was done.');
+  expectSpent(page);
   expect(await exchanges()).toBe(before);
 }
 
@@ -69,4 +77,5 @@ test('a grant that comes when the database file is gone meanwhile is not said to
   const page = await coming;
   expect(page.status).toBe(503);
   expect(page.body).toContain('The app cannot use its database at the moment, so nothing was done.');
+  expectSpent(page);
 });

@@ -46,6 +46,9 @@ test.each([
     const page = await consent(browser, consentPage, company);
     expect(page.status).toBe(503);
     expect(page.body).toContain('Not available right now');
+    // A reload would be told that the state is spent.
+    expect(page.body).toContain('src="/assets/spent-address.js"');
+    expect(page.body).not.toContain('reload');
     expect(asked).toBe(1);
     meanwhile = () => undefined;
     await begin();
