@@ -8,7 +8,7 @@ try {
   const next =
     olderIds.length === 0
       ? 'This is a first key. Keep a copy of it away from the database: without it, every company has to install again.'
-      : `Give this value to every process and restart them: "${id}" encrypts from then on, ${olderIds.map((older) => `"${older}"`).join(', ')} still decrypt. Then run: npm run reencrypt`;
+      : `Give this value to every process and restart them: "${id}" encrypts from then on, and what is encrypted under ${olderIds.map((older) => `"${older}"`).join(', ')} can still be read. Then run: npm run reencrypt`;
   process.stderr.write(`\n${next}\n`);
 } catch (error) {
   if (!(error instanceof ConfigError || error instanceof EnvFileError)) throw error;

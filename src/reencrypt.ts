@@ -27,7 +27,8 @@ await boot(async ({ config, shutdown }) => {
     { store, vault },
     {
       signal: stopping.signal,
-      onBatch: (seen) => process.stdout.write(`  ${seen} instances looked at\n`),
+      onBatch: (seen, round) =>
+        process.stdout.write(`  ${seen} instances looked at${round === 1 ? '' : ' once more'}\n`),
     },
   );
   shutdown.add('work', async () => {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError } from './config-error.ts';
+import { ConfigError, type ConfigProblem } from './config-error.ts';
 import { TOKEN_KEYS_FILE, withDevelopmentSecrets } from './development-secrets.ts';
 import { readVariables } from './read-variables.ts';
 import { TOKEN_KEY_BYTES, type TokenKey } from './token-keys.ts';
@@ -36,8 +36,15 @@ export function withNewTokenKey(
 function keysInUse(env: NodeJS.ProcessEnv, dataDir: string): TokenKey[] {
   const { TOKEN_KEYS, NODE_ENV } = env;
   const { given, problems } = readVariables({ TOKEN_KEYS, NODE_ENV });
-  if (problems.length > 0) throw new ConfigError(problems);
+  if (problems.length > 0) throw new ConfigError(problems.map(aboutKeysInUse));
   if (given.TOKEN_KEYS !== undefined) return given.TOKEN_KEYS;
   if (given.NODE_ENV === 'production' || !existsSync(join(dataDir, TOKEN_KEYS_FILE))) return [];
   return withDevelopmentSecrets(dataDir, { sessionSecret: '', tokenKeys: undefined }).tokenKeys;
+}
+
+/** Elsewhere an error about keys leads to the command that this is part of: here it would lead back to itself. */
+function aboutKeysInUse(given: ConfigProblem): ConfigProblem {
+  if (given.variable !== 'TOKEN_KEYS') return given;
+  const problem = `${given.problem}. No key was made: put the keys in use right, or leave it empty if there are none yet`;
+  return { ...given, problem, example: '<the keys in use, or nothing>' };
 }

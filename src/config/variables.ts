@@ -116,7 +116,7 @@ export const VARIABLES = {
     }),
     example: '<output of: openssl rand -base64 48>',
   }),
-  TOKEN_KEYS: variable({ schema: tokenKeys, example: '<output of: npm run keys>' }),
+  TOKEN_KEYS: variable({ schema: tokenKeys, example: '<what npm run keys prints behind TOKEN_KEYS=>' }),
   OPERATOR_PASSWORD: variable({ schema: z.string(), example: '<output of: openssl rand -base64 24>' }),
   SYNC_INTERVAL_MINUTES: variable({
     schema: numberBetween(

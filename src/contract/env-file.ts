@@ -6,8 +6,11 @@ const BYTE_ORDER_MARK = '\uFEFF';
 /** What Node itself heeds: most of it at its start alone, so that it would be left out, by Node or a part of it. */
 const IS_READ_BEFORE = /^(?:NODE_(?!ENV$)|(?:https?|no)_proxy$)/i;
 
-/** A name, as shells and `parseEnv` take it; the blanks behind its sign, and the value. */
-const VARIABLE = /^\s*(?:export\s+)?([\w.-]+)\s*=(\s*)(.*)/;
+/** A name, as shells and `parseEnv` take it; the blanks behind its sign, as `parseEnv` knows them, and the value. */
+const VARIABLE = /^\s*(?:export\s+)?([\w.-]+)\s*=([ \t]*)(.*)/s;
+
+/** A first # that `parseEnv` takes for the begin of a comment, and people for a part of the value before it. */
+const CUTS_OFF = /^[^#]*[^\s#]#/;
 
 /** Blank lines, comments, and what npm writes first at `npm run keys >> .env`. */
 const SETS_NOTHING = /^\s*(?:#|> |$)/;
@@ -70,12 +73,15 @@ function findProblem(text: string, variables: Readonly<Record<string, unknown>>)
     if (name === undefined) {
       return `${where}neither NAME=value nor a comment, which begins with #: put it right, or take it out.`;
     }
+    if (gap !== '' && value.trim() === '' && setsSomething(lines.slice(at + 1))) {
+      return `${where}blanks behind the = of ${name} and no value, for which Node would take the next line: take the blanks out.`;
+    }
     if (!Object.hasOwn(variables, name)) {
       return `${where}a blank around the name ${name} that is none to Node: write ${name}=value, with nothing else before it.`;
     }
     const quote = QUOTES.find((mark) => value.startsWith(mark));
     if (quote === undefined) {
-      if (/\S#/.test(`=${gap}${value}`))
+      if (CUTS_OFF.test(`=${gap}${value}`))
         return `${where}a # in the value of ${name}, behind which all would be cut off: put the value into quotes; or a space before the #, if a comment begins there.`;
       continue;
     }
@@ -89,6 +95,12 @@ function findProblem(text: string, variables: Readonly<Record<string, unknown>>)
       return `${where}more of ${name} behind the ${quote} that ends its value, which would be cut off: put all of it into quotes that it does not hold.`;
   }
   return undefined;
+}
+
+/** Whether the first of these lines that is not blank sets a variable. */
+function setsSomething(lines: readonly string[]): boolean {
+  const next = lines.find((line) => line.trim() !== '');
+  return next !== undefined && !SETS_NOTHING.test(next);
 }
 
 function read(path: string): string {

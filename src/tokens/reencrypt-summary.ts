@@ -10,8 +10,11 @@ export function reencryptSummary(
     return "The database holds no tokens. If companies have installed the app, it is not the app's: set DATABASE_URL to that of the app's other processes.";
   }
   const older = keys.olderKeyIds.map((id) => `"${id}"`).join(', ');
+  const foundNothing = isDone && renewed === 0 && unreadable.length === 0;
   const lines = [
-    `Encrypted anew under "${keys.sealingKeyId}": the tokens of ${renewed} instances; ${current} had been before.`,
+    foundNothing
+      ? `Found nothing to do: the tokens of ${current} instances are under "${keys.sealingKeyId}".`
+      : `Encrypted anew under "${keys.sealingKeyId}": the tokens of ${renewed} instances; ${current} had been before.`,
   ];
   if (unreadable.length > 0) {
     lines.push(
@@ -23,6 +26,10 @@ export function reencryptSummary(
     lines.push('Not done: it was ended early, or a process still encrypts under an older key. Run it again.');
   } else if (older === '') {
     lines.push('There are no older keys.');
+  } else if (foundNothing) {
+    lines.push(
+      `No token that can be opened needs ${older}: drop ${older} if every process has been restarted with the new TOKEN_KEYS. Backups of the database need the key of their day.`,
+    );
   } else {
     lines.push(
       `No token that can be opened needs ${older} any more. A process that has not been restarted with the new TOKEN_KEYS still encrypts under an older key: restart them all, run this once more, and when it finds nothing to do, drop ${older}. Backups of the database need the key of their day.`,

@@ -25,15 +25,15 @@ export interface ReencryptReport {
  * comes in meanwhile stays. What the app wrote under an older key while the pass went by is met by the next round.
  *
  * @param options.signal ends the work between two batches
- * @param options.onBatch told how many instances have been looked at so far, in all rounds
+ * @param options.onBatch told how many instances this round, counted from 1, has looked at so far
  */
 export async function reencryptTokens(
   { store, vault }: { store: TokenStore; vault: Vault },
-  options: { signal?: AbortSignal; onBatch?: (seen: number) => void } = {},
+  options: { signal?: AbortSignal; onBatch?: (seen: number, round: number) => void } = {},
 ): Promise<ReencryptReport> {
   let renewed = 0;
-  let seen = 0;
   for (let rounds = 1; ; rounds++) {
+    let seen = 0;
     const round = { stale: 0, current: 0, unreadable: [] as ReencryptReport['unreadable'] };
     for await (const rows of sealedBatches(store)) {
       // SQLite answers without one: signals would not come through before the end.
@@ -51,7 +51,7 @@ export async function reencryptTokens(
       renewed += await store.reseal(changes);
       round.stale += changes.length;
       seen += rows.length;
-      options.onBatch?.(seen);
+      options.onBatch?.(seen, rounds);
     }
     const isDone = round.stale === 0 && options.signal?.aborted !== true;
     if (isDone || rounds === MOST_ROUNDS || options.signal?.aborted) {

@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { VARIABLES } from '../../src/config/variables.ts';
 import { ConfigError, loadConfig, withNewTokenKey } from '../../src/config.ts';
+import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const NOW = Date.UTC(2026, 2, 1);
@@ -36,5 +38,17 @@ test('in development the keys in use are those that the app has made for itself;
 });
 
 test('keys in use that are wrong are not passed over', () => {
-  expect(() => withNewTokenKey({ TOKEN_KEYS: 'a:short' }, tempDir(), NOW)).toThrow(ConfigError);
+  const make = () => withNewTokenKey({ TOKEN_KEYS: 'a:short' }, tempDir(), NOW);
+  expect(make).toThrow(ConfigError);
+  // Nor is whoever reads that sent back to the same command.
+  expect(make).toThrow(/put the keys in use right, or leave it empty if there are none yet/);
+  expect(make).not.toThrow(/npm run keys/);
+});
+
+test('the example of an error about keys is the rest of the line that npm run keys prints', async () => {
+  const [, before = 'nothing'] =
+    /^<what npm run keys prints behind (.*)>$/.exec(VARIABLES.TOKEN_KEYS.example) ?? [];
+  const command = spawnEntry('src/keys.ts', { NODE_ENV: 'production' });
+  const [, value = ''] = await command.waitForOutput(new RegExp(`^${before}(.*)$`, 'm'));
+  expect(loadConfig({ TOKEN_KEYS: value }, { dataDir: tempDir() }).tokenKeys).toHaveLength(1);
 });

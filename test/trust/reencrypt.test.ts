@@ -35,11 +35,16 @@ test('every token goes under the first key, the old one may go, and a second tim
   expect((await first.exited).code, first.output()).toBe(0);
   expect(first.output()).toMatch(/the tokens of 250 instances; 0 had been before/);
   expect(first.output()).toMatch(/drop "old"/);
+  // What the first round wrote is looked at by a second one, which begins to count anew.
+  expect(first.output()).toMatch(
+    /\n {2}250 instances looked at\n {2}100 instances looked at once more\n {2}200 instances looked at once more\n/,
+  );
   expect(await openAll(store, new Vault([NEW]))).toEqual(originals(250));
 
   const second = spawnReencrypt(url);
   expect((await second.exited).code).toBe(0);
-  expect(second.output()).toMatch(/the tokens of 0 instances; 250 had been before/);
+  expect(second.output()).toMatch(/Found nothing to do: the tokens of 250 instances are under "new"/);
+  expect(second.output()).toMatch(/drop "old" if every process has been restarted/);
   const third = spawnReencrypt(url, [NEW]);
   expect((await third.exited).code).toBe(0);
   expect(third.output()).toContain('There are no older keys.');
@@ -203,6 +208,10 @@ test('tokens that cannot be opened are left as they are and named, with what to 
     /ins_00001: .*the key "lost", which TOKEN_KEYS does not hold and this database does not know/,
   );
   expect(running.output()).toMatch(/ins_00003: .*is damaged/);
+  const again = spawnReencrypt(url);
+  expect((await again.exited).code).toBe(1);
+  expect(again.output()).toMatch(/cannot be opened: 2\./);
+  expect(again.output()).not.toContain('Found nothing to do');
   for (const [id, access_token] of Object.entries(strange)) {
     expect((await store.find(id))?.access_token).toBe(access_token);
   }
