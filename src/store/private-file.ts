@@ -1,5 +1,5 @@
 import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { refuseLinkedFile } from './linked-file.ts';
 import { refuseMountedFile } from './mounted-file.ts';
 import { BESIDE, besideDatabase } from './own-file.ts';
@@ -9,13 +9,23 @@ const OTHERS = 0o077;
 /**
  * Makes a database file and its directory where there are none, and keeps both private.
  *
- * @throws Error that says what to do when the file cannot be shared with other processes; it is left as it is then
+ * @throws Error that says what to do when the path is a directory's, or the file cannot be shared with other processes: it
+ *   is left as it is then
  */
 export function prepareFile(path: string): void {
+  refuseDirectory(path);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   refuseMountedFile(path);
   refuseLinkedFile(path);
   keepPrivate(path);
+}
+
+/** Before anything else: a volume's directory would be taken for a file that is mounted by itself. */
+function refuseDirectory(path: string): void {
+  if (!path.endsWith('/') && !statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+  throw new Error(
+    `DATABASE_URL leads to a directory, not to a file: put the file’s name behind it, as in file:${join(path, 'app.db')}, and start again.`,
+  );
 }
 
 /**

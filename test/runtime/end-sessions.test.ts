@@ -42,10 +42,18 @@ test.each<[string, (right: URL) => void]>([
       address.port = '1';
     },
   ],
+  [
+    'a number that this Redis does not have, in whose place there may be sessions of others',
+    (address) => {
+      address.pathname = '/99';
+    },
+  ],
 ])('it fails where it ends none: %s', async (_what, spoil) => {
   const address = new URL(url);
   spoil(address);
+  await redis.set('session:kept', '{}');
   await expect(endSessions(address.href)).rejects.toMatchObject({ code: 1, stdout: '' });
+  expect(await redis.exists('session:kept')).toBe(1);
 });
 
 test('it fails where REDIS_URL is not set, and asks no other Redis', async () => {

@@ -41,9 +41,15 @@ export function documented(section: Section, { database, backup }: Files) {
 /**
  * Runs that.
  *
+ * @param path of a directory with commands in the place of the machine's own
  * @throws when it fails, with what it wrote
  */
-export async function runDocumented(section: Section, files: Files): Promise<{ stdout: string }> {
+export async function runDocumented(
+  section: Section,
+  files: Files,
+  path?: string,
+): Promise<{ stdout: string }> {
   const { args, cwd, env } = documented(section, files);
+  if (path !== undefined) env.PATH = [path, env.PATH].join(delimiter);
   return promisify(execFile)('sh', args, { cwd, env, timeout: 30_000 });
 }

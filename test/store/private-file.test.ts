@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterAll, expect, test } from 'vitest';
@@ -74,4 +74,21 @@ test('a backup by the command of the operations page is its owner’s alone, and
   const db = await openDatabase(`file:${copy}`);
   expect(await db.selectFrom('instances').selectAll().execute()).toEqual([]);
   await db.destroy();
+});
+
+test.each(['', '/'])(
+  'a directory is no database file: “%s” at its end, the error says what to do',
+  async (end) => {
+    const dir = tempDir();
+    await expect(openDatabase(`file:${dir}${end}`)).rejects.toThrow(
+      `DATABASE_URL leads to a directory, not to a file: put the file’s name behind it, as in file:${dir}/app.db, and start again.`,
+    );
+    expect(readdirSync(dir)).toEqual([]);
+  },
+);
+
+test('nor is one made of a path that ends like that of a directory', async () => {
+  const dir = join(tempDir(), 'new');
+  await expect(openDatabase(`file:${dir}/`)).rejects.toThrow(`as in file:${dir}/app.db,`);
+  expect(existsSync(dir)).toBe(false);
 });

@@ -1,10 +1,12 @@
 import {
+  chmodSync,
   readdirSync,
   readFileSync,
   readlinkSync,
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -57,6 +59,19 @@ const files = (dir: string) =>
     .filter((entry) => entry.isFile())
     .map(({ name }) => [name, readFileSync(join(dir, name))]);
 
+/** All of a directory, those below it too, and each file's bytes. */
+const contentsOf = (dir: string) =>
+  readdirSync(dir, { recursive: true, encoding: 'utf8' })
+    .sort()
+    .map((name) => [name, statSync(join(dir, name)).isFile() && readFileSync(join(dir, name))]);
+
+/** The directory of an `mv` that runs this before it moves anything. */
+function withMove(before: string): string {
+  const dir = tempDir();
+  writeFileSync(join(dir, 'mv'), `#!/bin/sh\n${before}\ncommand -p mv "$@"\n`, { mode: 0o755 });
+  return dir;
+}
+
 test('a backup restored by the command of the operations page, after a process that was killed, is exactly what the app begins with', async () => {
   const { dir, database, backup } = await killedWithLog();
   const before = files(dir);
@@ -106,27 +121,52 @@ test.each([
   ['a file that is not there', undefined],
   ['an empty file', ''],
   ['a file that is no database', 'not a database'],
-])('a restore of %s fails, and moves nothing', async (_what, text) => {
+])('a restore of %s fails, moves nothing, and leaves nothing', async (_what, text) => {
   const { dir, database } = await killedWithLog();
-  const before = files(dir);
+  const before = contentsOf(dir);
   const backup = join(tempDir(), 'wrong.db');
   if (text !== undefined) writeFileSync(backup, text);
   await expect(runDocumented('Restore', { database, backup })).rejects.toMatchObject({ stdout: '' });
-  expect(files(dir)).toEqual(before);
+  expect(contentsOf(dir)).toEqual(before);
 });
 
-test('a restore of a mix of two backups fails, and moves nothing', async () => {
+test('a restore of a backup that is cut short fails, moves nothing, and leaves no copy of its tokens', async () => {
+  const { dir, database, backup } = await killedWithLog();
+  const before = contentsOf(dir);
+  truncateSync(backup, statSync(backup).size - 4_096);
+  chmodSync(backup, 0o400);
+  await expect(runDocumented('Restore', { database, backup })).rejects.toMatchObject({ stdout: '' });
+  expect(contentsOf(dir)).toEqual(before);
+});
+
+test.each(['app.db', 'app.db-wal', 'new'])(
+  'a restore whose move of “%s” fails keeps all that there was, and the new one',
+  async (stuck) => {
+    const { dir, database, backup } = await killedWithLog();
+    const before = files(dir);
+    const path = withMove(`case "$1" in */${stuck}) echo 'no room' >&2; exit 1; esac`);
+    await expect(runDocumented('Restore', { database, backup }, path)).rejects.toMatchObject({
+      stdout: '',
+      stderr: expect.stringContaining('no room'),
+    });
+    const away = readdirSync(dir).find((name) => name.startsWith('app.db-away-')) ?? 'none';
+    const kept = [...files(dir), ...files(join(dir, away))];
+    expect(Object.fromEntries(kept)).toEqual(Object.fromEntries([...before, ['new', readFileSync(backup)]]));
+  },
+);
+
+test('a restore of a mix of two backups fails, moves nothing, and leaves nothing', async () => {
   const { dir, database, backup } = await killedWithLog();
   const later = join(tempDir(), 'later.db');
   await runDocumented('Back up', { database, backup: later });
-  const before = files(dir);
+  const before = contentsOf(dir);
   // As where one has been copied over the other, and not to its end.
   const mix = readFileSync(later);
   const first = mix.readUInt16BE(16);
   readFileSync(backup).copy(mix, first, first);
   writeFileSync(backup, mix);
   await expect(runDocumented('Restore', { database, backup })).rejects.toMatchObject({ stdout: '' });
-  expect(files(dir)).toEqual(before);
+  expect(contentsOf(dir)).toEqual(before);
 });
 
 test.each(['-wal', '-journal'])(
