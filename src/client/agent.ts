@@ -35,6 +35,8 @@ export function serviceAgent({ usesProxy, checksCertificates }: WayOut, keptMs: 
   return new EnvHttpProxyAgent({
     ...options,
     requestTls: tls,
+    // To a proxy by https go its own credentials, and whatever is for an address by http.
+    proxyTls: tls,
     // A tunnel through a proxy is a connection, too.
     clientFactory: (proxy, more) => new Pool(proxy, { ...more, headersTimeout: CONNECT_TIMEOUT_MS }),
   });

@@ -3,7 +3,7 @@ import type { Resource } from './resources.ts';
 /** It stands in addresses, in ids of jobs, in the database and in metrics. */
 const NAME = /^[a-z][a-z0-9_-]{0,62}$/i;
 
-/** What addresses below an instance's lead to already. */
+/** What addresses below an instance's lead to already, in capitals, too. */
 const TAKEN = ['live', 'status'];
 
 /** It stands behind `{base_url}`, and `?limit=` behind it. */
@@ -21,7 +21,9 @@ export function checkResources(resources: readonly Resource[]): void {
     ...(NAME.test(name)
       ? []
       : [`the name "${name}" has to begin with a letter, and to hold letters, digits, "-" and "_" alone`]),
-    ...(TAKEN.includes(name) ? [`the name "${name}" is taken by a page of the app: choose another`] : []),
+    ...(TAKEN.includes(name.toLowerCase())
+      ? [`the name "${name}" is taken by a page of the app: choose another`]
+      : []),
     ...(names.indexOf(name) < at ? [`the name "${name}" stands there twice`] : []),
     ...(title.trim() === '' ? [`"${name}" needs a title`] : []),
     ...(ROUTE.test(route)

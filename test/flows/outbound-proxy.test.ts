@@ -38,7 +38,7 @@ async function startProxy() {
   return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, asked, proxy };
 }
 
-test('where a proxy leads out, and Node is told so, tokens and pages go by it', async () => {
+test('where a proxy leads out, and Node is told so, tokens, pages and the question for the time go by it', async () => {
   const { env, control, session } = await startTestApp({ workers: false });
   const company = await control.addCompany({ name: 'Behind', plan: 'starter', contacts: 150 });
   const browser = session();
@@ -51,6 +51,7 @@ test('where a proxy leads out, and Node is told so, tokens and pages go by it', 
   await waitForStatus(browser, id, isSynced);
   const { pathname } = new URL(`${env.SERVICE_API_URL}/contacts`);
   const token = new URL(`${env.SERVICE_AUTH_URL}/oauth/token`).pathname;
-  expect([...asked]).toEqual(expect.arrayContaining([`POST ${token}`, `GET ${pathname}`]));
+  const { pathname: time } = new URL(env.SERVICE_AUTH_URL ?? '');
+  expect([...asked]).toEqual(expect.arrayContaining([`POST ${token}`, `GET ${pathname}`, `HEAD ${time}`]));
   proxy.close();
 });

@@ -1,8 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { install } from '../support/install.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { startTestApp } from '../support/test-app.ts';
 import { copyApp } from '../trust/next-version.ts';
 
 /** A fork whose own logic has something around the function, and tells what it is told. */
@@ -22,13 +24,16 @@ export const onRecords: OwnLogic = async ({ resource }) => {
   return root;
 }
 
-test('own logic finds what the .env file sets, also outside of its function', async () => {
+test('own logic finds what the .env file sets, also outside of its function, and is told of what is synced', async () => {
+  const { env, control, session } = await startTestApp({ workers: false });
+  const company = await control.addCompany({ name: 'Acme', plan: 'starter', contacts: 1, conversations: 1 });
+  await install(session(), company);
   const cwd = tempDir();
   writeFileSync(join(cwd, '.env'), 'CRM_URL=https://crm.example\n');
-  const worker = spawnEntry('src/worker.ts', {}, { root: makeFork(), cwd, hasOwnLogic: true });
+  const worker = spawnEntry('src/worker.ts', env, { root: makeFork(), cwd, hasOwnLogic: true });
   await worker.waitForOutput(/the CRM is at https:\/\/crm\.example/);
-  // Killed, it would leave its private Redis running.
-  await worker.waitForOutput(/the workers run/);
+  await worker.waitForOutput(/told of contacts/);
+  await worker.waitForOutput(/told of conversations/);
   expect(await worker.stop()).toEqual({ code: 0, signal: null });
 });
 
@@ -41,6 +46,7 @@ test('the demo tells own logic nothing of the records that it makes up', async (
 
 test('nor do processes that tests start', async () => {
   const worker = spawnEntry('src/worker.ts', {}, { root: makeFork() });
+  // Killed, it would leave its private Redis running.
   await worker.waitForOutput(/the workers run/);
   expect(worker.output()).not.toMatch(/the CRM is at/);
   expect(await worker.stop()).toEqual({ code: 0, signal: null });

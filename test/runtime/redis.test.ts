@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Redis } from 'ioredis';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { findFreePort } from '../../src/runtime/free-port.ts';
 import { checkRedis, createRedis } from '../../src/runtime/redis.ts';
 import { isRealRedis, redisUrlAt, startRedisServer } from '../support/redis-server.ts';
@@ -60,6 +60,23 @@ it('logs an outage once, comes back by itself, and says so', async () => {
   expect(text()).not.toContain(new URL(url).password);
   redis.disconnect();
   await again.cut();
+});
+
+it('tells of no outage where a connection is given up before one has come to its reason', async () => {
+  const gate = await openGate();
+  const { logger, lines } = testLogger();
+  const redis = createRedis(gate.url, 'general', logger);
+  await redis.set('a', '1');
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const ended = once(redis, 'end');
+  // As where a proxy ends the connection in order.
+  redis.emit('reconnecting');
+  redis.disconnect();
+  await ended;
+  vi.advanceTimersByTime(10_000);
+  expect(lines).toEqual([]);
+  await gate.cut();
 });
 
 it('tells what Redis itself refuses, also after an outage that had another reason', async () => {

@@ -23,10 +23,20 @@ const proxy = createProxy().on('connect', (_request, socket) => {
     socket.pipe(onward).pipe(socket);
   });
 });
+const strangeProxy = createServer(SELF_SIGNED).on('connect', (request, socket) => {
+  asked.push(`${request.headers['proxy-authorization']}`);
+  socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n');
+});
 const port = (server: Server) => (server.address() as AddressInfo).port;
-for (const server of [stranger, proxy]) await once(server.listen(0), 'listening');
+for (const server of [stranger, proxy, strangeProxy]) await once(server.listen(0), 'listening');
 const origin = `https://localhost:${port(stranger)}`;
-vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${port(proxy)}`);
+
+/** The ways to the stranger: straight, by a proxy, and by one that is a stranger itself. */
+const PROXIES = [
+  undefined,
+  `http://127.0.0.1:${port(proxy)}`,
+  `https://user:password@localhost:${port(strangeProxy)}`,
+];
 
 const before = getGlobalDispatcher();
 
@@ -37,7 +47,7 @@ afterEach(() => {
 
 afterAll(() => {
   vi.unstubAllEnvs();
-  for (const server of [stranger, proxy]) server.close();
+  for (const server of [stranger, proxy, strangeProxy]) server.close();
 });
 
 test.each<[string, () => void]>([
@@ -55,8 +65,9 @@ test.each<[string, () => void]>([
 ])(
   'neither tokens nor the secret go to who has no good certificate, when own logic sets %s',
   async (_what, set) => {
-    for (const usesProxy of [false, true]) {
-      const wayOut = { ...STRAIGHT, usesProxy };
+    for (const by of PROXIES) {
+      vi.stubEnv('HTTPS_PROXY', by);
+      const wayOut = { ...STRAIGHT, usesProxy: by !== undefined };
       const oauth = new OAuthClient({
         authUrl: origin,
         clientId: 'app',
