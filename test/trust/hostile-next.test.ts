@@ -1,18 +1,23 @@
 import diagnostics from 'node:diagnostics_channel';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
+import { Redis } from 'ioredis';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { MOST_PAGES } from '../../src/client/page-chain.ts';
 import { HEADER } from '../../src/contract/headers.ts';
 import { openDatabase } from '../../src/store/database.ts';
+import { writeBudgetState } from '../support/budget-state.ts';
 import { downloadIds, install, isSynced, readStatus, waitForStatus } from '../support/install.ts';
 import { startTestApp } from '../support/test-app.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { goodHeaders, type HostileTurn, sendPage, startHostileService } from './hostile-service.ts';
 
 const CONTACTS = 30;
 
+const NOT_AGAIN = 'it could not be asked for again at once';
+
 const hostile = await startHostileService();
-const { config, control, sandbox, session } = await startTestApp({
+const { config, control, redisUrl, sandbox, session } = await startTestApp({
   env: { SERVICE_API_URL: `${hostile.origin}/api` },
 });
 hostile.lead(sandbox.origin);
@@ -177,24 +182,42 @@ test.each<[string, (turn: HostileTurn) => void]>([
     `a refusal that is to pass (${status})`,
     ({ response }) => response.writeHead(status, goodHeaders({ 'retry-after': '1' })).end('{}'),
   ]),
-  ['nothing, as the limit is used up', ({ response }) => sendPage(response, idsOf(2), null)],
 ])(
   'nor is one of which the second asking brings %s: what comes later may be the page after it',
-  async (what, respond) => {
+  async (_what, respond) => {
     const { company, failureWith, recover } = await newCompany();
-    const isUsedUp = what.startsWith('nothing');
     const { id, error, status } = await failureWith((turn) => {
       const { count, url, response } = turn;
       if (count === 2) return respond(turn);
-      const used = { [HEADER.remaining]: '0', [HEADER.reset]: String(Math.ceil(Date.now() / 1_000) + 5) };
-      sendPage(response, idsOf(count), count === 1 ? url.href : null, isUsedUp ? used : {});
+      sendPage(response, idsOf(count), count === 1 ? url.href : null);
     });
-    expect(error).toContain('it could not be asked for again at once');
-    expect(hostile.asked(company.id).length).toBe(isUsedUp ? 1 : 2);
+    expect(error).toContain(NOT_AGAIN);
+    expect(hostile.asked(company.id).length).toBe(2);
     expect(status.resources.contacts).toMatchObject({ deleted: 0, stored: 0 });
     await recover(id);
   },
 );
+
+test('nor is one that the limit leaves no second asking for', async () => {
+  const { company, failureWith, recover } = await newCompany();
+  const { id, error, status } = await failureWith(async ({ count, url, response }) => {
+    // What is told with the other list would be newer word of the limit.
+    await waitFor(async () =>
+      (await control.requests()).some(
+        (row) => row.company_id === company.id && row.path.endsWith('/conversations'),
+      ),
+    );
+    const usedUp = { [HEADER.remaining]: '0', [HEADER.reset]: String(Math.ceil(Date.now() / 1_000) + 65) };
+    sendPage(response, idsOf(count), url.href, usedUp);
+  });
+  expect(error).toContain(NOT_AGAIN);
+  expect(hostile.asked(company.id).length).toBe(1);
+  expect(status.resources.contacts).toMatchObject({ deleted: 0, stored: 0 });
+  const redis = new Redis(redisUrl);
+  await writeBudgetState(redis, company.id, { flight: {} });
+  redis.disconnect();
+  await recover(id);
+});
 
 test('two pages that lead to each other end the run within a few requests, and nothing is taken for deleted', async () => {
   const { company, failureWith, recover } = await newCompany();
