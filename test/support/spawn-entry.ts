@@ -39,7 +39,7 @@ afterAll(async () => {
  * is not to be told what tests make up. What still runs when the test file is through is killed.
  *
  * @param entry path from the root of the repository, such as `src/worker.ts`
- * @param env all of its environment, besides PATH and HOME
+ * @param env all of its environment, besides PATH, HOME and where Node keeps what it has compiled
  * @param options.cwd its current directory, where it keeps `.data`; by default an empty one
  * @param options.root of another version of the repository
  * @param options.hasOwnLogic whether it has the integrator's own logic after all
@@ -56,7 +56,7 @@ export function spawnEntry(
     hasOwnLogic?: boolean;
   } = {},
 ): EntryProcess {
-  const { PATH = '', HOME = '' } = process.env;
+  const { PATH = '', HOME = '', NODE_COMPILE_CACHE = '' } = process.env;
   const { root = ROOT, args = [] } = options;
   const imports = [join(root, PRELOAD), ...(options.hasOwnLogic ? [] : [WITHOUT_OWN_LOGIC])];
   const flags = imports.flatMap((path) => ['--import', path]);
@@ -64,7 +64,7 @@ export function spawnEntry(
   const [command = '', ...rest] = [...(options.through ?? []), ...node];
   const child = spawn(command, rest, {
     cwd: options.cwd ?? tempDir(),
-    env: { PATH, HOME, ...env },
+    env: { PATH, HOME, NODE_COMPILE_CACHE, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   if (child.pid === undefined) throw new Error(`${entry} could not be started`);
