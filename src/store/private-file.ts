@@ -9,33 +9,53 @@ const OTHERS = 0o077;
 /**
  * Makes a database file and its directory where there are none, and keeps both private.
  *
- * @throws Error that says what to do when the path is a directory's, or the file cannot be shared with other processes: it
- *   is left as it is then
+ * @throws Error that says what to do when the path is a directory's, the file can be neither opened nor made, or it cannot
+ *   be shared with other processes: it is left as it is then
  */
 export function prepareFile(path: string): void {
   refuseDirectory(path);
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  orExplain(path, () => mkdirSync(dirname(path), { recursive: true, mode: 0o700 }));
   refuseMountedFile(path);
   refuseLinkedFile(path);
+  orExplain(path, () => closeSync(openSync(path, 'a', 0o600)));
   keepPrivate(path);
+}
+
+function orExplain(path: string, make: () => void): void {
+  try {
+    make();
+  } catch (error) {
+    throw new Error(
+      `The database file ${path} can be neither opened nor made: ${error instanceof Error ? error.message : error}. See to it that the app’s user may write there, or set DATABASE_URL to another file, and start again.`,
+      { cause: error },
+    );
+  }
 }
 
 /** Before anything else: a volume's directory would be taken for a file that is mounted by itself. */
 function refuseDirectory(path: string): void {
-  if (!path.endsWith('/') && !statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+  if (!path.endsWith('/') && !isDirectory(path)) return;
   throw new Error(
     `DATABASE_URL leads to a directory, not to a file: put the file’s name behind it, as in file:${join(path, 'app.db')}, and start again.`,
   );
 }
 
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    // There is nothing yet, or nothing that this user may look at.
+    return false;
+  }
+}
+
 /**
- * Sees to it that a database file, which is made if there is none, and those that SQLite keeps beside it are their
+ * Sees to it that a database file, and those that SQLite keeps beside it are their
  * owner's alone: a backup that was put in its place may have come with the rights that any file gets.
  *
  * Files of another owner are left as they are, and those on a file system that knows no such rights.
  */
 function keepPrivate(path: string): void {
-  closeSync(openSync(path, 'a', 0o600));
   // SQLite makes new ones with the rights of the first. By their names: closing one would end this process's locks on it.
   for (const file of [path, ...BESIDE.map((suffix) => besideDatabase(path, suffix))]) {
     const stats = statSync(file, { throwIfNoEntry: false });

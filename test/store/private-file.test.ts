@@ -92,3 +92,11 @@ test('nor is one made of a path that ends like that of a directory', async () =>
   await expect(openDatabase(`file:${dir}/`)).rejects.toThrow(`as in file:${dir}/app.db,`);
   expect(existsSync(dir)).toBe(false);
 });
+
+test('a path that leads through a file says so, and what to do', async () => {
+  const file = join(tempDir(), 'a file');
+  writeFileSync(file, '');
+  await expect(openDatabase(`file:${file}/app.db`)).rejects.toThrow(
+    /^The database file .*a file\/app\.db can be neither opened nor made: .*set DATABASE_URL to another file, and start again\.$/,
+  );
+});
