@@ -14,6 +14,8 @@ const OURS = `
   select (select count(*) from sqlite_master where type = 'table'
     and name in ('kysely_migration', 'instances', 'tokens', 'runs', 'records')) = 5`;
 const FIRST_MIGRATION = "select count(*) from kysely_migration where name = '0001-initial'";
+const TABLES = "select count(*) from sqlite_master where type = 'table' and name not like 'sqlite_%'";
+const TABLES_OF_MIGRATIONS = "select count(*) from sqlite_master where name = 'kysely_migration'";
 
 const ADVICE = "set DATABASE_URL to that of the app's other processes. Nothing was done.";
 
@@ -37,17 +39,35 @@ export function dirBeside(url: string, what: 'processes' | 'refreshes' | 'worker
  * @throws Error that says what to do, when it is none
  */
 export function checkOwnDatabase(path: string): void {
+  if (!isFilled(path)) throw new Error(`There is no database in ${path}: ${ADVICE}`);
+  if (!isSqlite(path)) throw new Error(`What is in ${path} is no SQLite database: ${ADVICE}`);
+  if (!ask(path, (has) => has(OURS) && has(FIRST_MIGRATION))) throw anotherPrograms(path, ADVICE);
+}
+
+/**
+ * Makes sure that a file is not the database of another program, before the app's tables are made in it.
+ *
+ * @throws Error that says what to do
+ */
+export function refuseAnotherPrograms(path: string): void {
+  if (!isFilled(path) || !isSqlite(path)) return;
+  const mayBeOurs = ask(path, (has) => !has(TABLES) || (has(TABLES_OF_MIGRATIONS) && has(FIRST_MIGRATION)));
+  if (!mayBeOurs)
+    throw anotherPrograms(path, 'set DATABASE_URL to a file of the app’s own. Nothing was done.');
+}
+
+function anotherPrograms(path: string, advice: string): Error {
+  return new Error(`The database in ${path} is another program's, not one of this app: ${advice}`);
+}
+
+function isFilled(path: string): boolean {
   const stats = statSync(path, { throwIfNoEntry: false });
-  if (!stats?.isFile() || stats.size === 0) throw new Error(`There is no database in ${path}: ${ADVICE}`);
-  const header = headerOf(path);
-  if (header.toString('latin1', 0, MAGIC.length) !== MAGIC) {
-    throw new Error(`What is in ${path} is no SQLite database: ${ADVICE}`);
-  }
-  // Who only reads a file with a log that nobody has open leaves an empty log there; who might write takes it away again.
-  const leavesLog = header[READ_VERSION_AT] === WITH_LOG && !existsSync(besideDatabase(path, '-wal'));
-  if (!isOurs(path, !leavesLog)) {
-    throw new Error(`The database in ${path} is another program's, not one of this app: ${ADVICE}`);
-  }
+  return stats?.isFile() === true && stats.size > 0;
+}
+
+/** Whether a file is a database of SQLite's, by its beginning. */
+export function isSqlite(path: string): boolean {
+  return headerOf(path).toString('latin1', 0, MAGIC.length) === MAGIC;
 }
 
 function headerOf(path: string): Buffer {
@@ -61,12 +81,15 @@ function headerOf(path: string): Buffer {
   return header;
 }
 
-function isOurs(path: string, readonly: boolean): boolean {
+/** Reads in a database, and changes nothing. */
+function ask(path: string, about: (has: (count: string) => boolean) => boolean): boolean {
+  // Who might write copies a log into the file at the end, as the last one to close it. Who only reads leaves an empty log
+  // where there was none, and fails where a journal is to be rolled back.
+  const readonly = headerOf(path)[READ_VERSION_AT] === WITH_LOG && existsSync(besideDatabase(path, '-wal'));
   try {
     const sqlite = new Sqlite(path, { readonly, fileMustExist: true });
     try {
-      const has = (question: string) => Number(sqlite.prepare(question).pluck().get()) > 0;
-      return has(OURS) && has(FIRST_MIGRATION);
+      return about((count) => Number(sqlite.prepare(count).pluck().get()) > 0);
     } finally {
       sqlite.close();
     }

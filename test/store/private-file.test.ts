@@ -1,4 +1,14 @@
-import { chmodSync, chownSync, existsSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterAll, expect, test } from 'vitest';
@@ -91,6 +101,50 @@ test('nor is one made of a path that ends like that of a directory', async () =>
   const dir = join(tempDir(), 'new');
   await expect(openDatabase(`file:${dir}/`)).rejects.toThrow(`as in file:${dir}/app.db,`);
   expect(existsSync(dir)).toBe(false);
+});
+
+test('nor is a pipe, which is left as it is', async () => {
+  const path = join(tempDir(), 'pipe');
+  execFileSync('mkfifo', ['-m', '666', path]);
+  const mode = modeOf(path);
+  await expect(openDatabase(`file:${path}`)).rejects.toThrow(
+    `DATABASE_URL leads to ${path}, which is a device, a pipe or a socket, not a file: set it to a file of the app’s own, and start again.`,
+  );
+  expect(modeOf(path)).toBe(mode);
+});
+
+test('a file that is no database keeps its rights', async () => {
+  const path = join(tempDir(), 'hostname');
+  writeFileSync(path, 'app-7.internal.example, with other things than a database\n');
+  chmodSync(path, 0o644);
+  await expect(openDatabase(`file:${path}`)).rejects.toThrow('file is not a database');
+  expect(modeOf(path)).toBe(0o644);
+});
+
+test.each(['delete', 'wal'])('nor is anything done to the database of another program (%s)', async (mode) => {
+  const dir = tempDir();
+  const path = join(dir, 'shop.sqlite');
+  const shop = new Sqlite(path);
+  shop.exec(`pragma journal_mode = ${mode}; create table orders (id integer)`);
+  shop.close();
+  chmodSync(path, 0o644);
+  const before = readFileSync(path);
+  await expect(openDatabase(`file:${path}`)).rejects.toThrow(
+    `The database in ${path} is another program's, not one of this app: set DATABASE_URL to a file of the app’s own. Nothing was done.`,
+  );
+  expect(readFileSync(path).equals(before)).toBe(true);
+  expect(readdirSync(dir)).toEqual(['shop.sqlite']);
+  expect(modeOf(path)).toBe(0o644);
+});
+
+test('one whose making was broken off before it had tables is the app’s', async () => {
+  const path = join(tempDir(), 'app.db');
+  const begun = new Sqlite(path);
+  begun.exec('pragma journal_mode = wal; create table kysely_migration (name); drop table kysely_migration');
+  begun.close();
+  const db = await openDatabase(`file:${path}`);
+  expect(await db.selectFrom('instances').selectAll().execute()).toEqual([]);
+  await db.destroy();
 });
 
 test('a path that leads through a file says so, and what to do', async () => {
