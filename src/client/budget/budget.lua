@@ -7,6 +7,7 @@
 --   remaining the limit less the most that this window's answers said is used, and less what was lost since
 --   limit, burst   as last said; limit_at: since when
 --   since, told    when this window came into sight; when the last answer about it came
+--   answered  when the latest request went of those that were answered
 --   ours, at_first, others   how many requests of ours this window may count; how many that are not ours it had counted
 --             when it came into sight; how many more since
 --   turned    how often of late a window came into sight while another one was to last on; turned_at: the last time
@@ -50,6 +51,7 @@
 -- Times and waits are whole milliseconds, waits rounded up: a number that Lua returns is cut.
 
 local KEEP_MS = 30 * 60 * 1000 -- how long an idle company's budget is kept: no block lasts as long
+local UNASKED = 'none' -- the permit of a request for which nobody asked
 local OF_CALLS = ':calls:' -- stands in the names of permits for calls of the own logic
 local CLEAR_MS = 60 * 1000 -- how often our own count is cleared of what is over
 
@@ -82,6 +84,12 @@ local function take_turns() return timing.take_turns(s.turned, s.turned_at, now)
 -- A window without a name is one that we took for begun, as nothing was told.
 local function is_on_our_own() return s.apart ~= nil or take_turns() or (s['end'] ~= nil and s.reset == nil) end
 
+-- Redis may have gone back to an older state since, or its clock may have been set.
+local gap_at = now - tonumber(ARGV[22])
+
+-- Whether no request that went since then was answered: what is known of the window may be too good.
+local function is_stale() return (s.answered or 0) < gap_at end
+
 -- Whether what is told to be used rises with our requests: `used` after one more of them.
 local function tally(used, which)
   if not timing.tally_goes_on(s.tally_at, now, window) then s.short, s.tally_at = -in_flight, now end
@@ -95,8 +103,10 @@ local function tally(used, which)
   end
 end
 
+-- Also what lies further ahead than any lease ends: Redis' clock was set back since, and longer ago than we know of.
 local function clear_bucket(set, span)
   redis.call('ZREMRANGEBYSCORE', set, '-inf', now - span - 1)
+  return redis.call('ZREMRANGEBYSCORE', set, now + lease + 1, '+inf')
 end
 
 -- Out of our own count goes what is over; what is left is forgotten with the rest.
@@ -150,7 +160,7 @@ local function counted_for()
 end
 
 local function wait_for_place(set, allowed, span)
-  clear_bucket(set, span)
+  if clear_bucket(set, span) > 0 then redis.call('DEL', counting) end
   local over = redis.call('ZCARD', set) - allowed
   if over < 0 then return 0 end
   local leaves = redis.call('ZRANGE', set, over, over, 'WITHSCORES')[2]

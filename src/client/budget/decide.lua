@@ -41,7 +41,11 @@ if outcome ~= '' then
 
   if guarded then leave_bucket(bucket, permit, outcome) end
   local has_answer = outcome ~= 'lost' and outcome ~= 'unsent'
-  if has_answer then count(permit, now) end
+  if has_answer then
+    count(permit, now)
+    local went = held and sent or permit == UNASKED and now - tonumber(ARGV[10]) or 0
+    s.answered = math.max(s.answered or 0, went)
+  end
 
   local block = tonumber(ARGV[8])
   if block > 0 then
@@ -105,6 +109,16 @@ local function free_permits()
   return 0, timing.wait_for_limit(free, left), held_back > 0 and 'shared' or 'limit'
 end
 
+-- Whether one request is to go first, and find out about this window.
+local function is_unsure() return not known() or is_stale() end
+
+-- How many may be under way until then.
+local function allowed_unsure()
+  if is_stale() then return 1 end
+  local limit = s.reset and not s.doubted_at and not take_turns() and s.limit
+  return timing.unknown_allows(limit, s['end'] and now - s['end'], window)
+end
+
 if ARGV[11] ~= '' then
   local permit, free = ARGV[11], 1
   local blocked = math.max(s.blocked or 0, s.blocks[block_name] or 0)
@@ -116,21 +130,19 @@ if ARGV[11] ~= '' then
     wait, why = guard_wait, 'guard'
   elseif own_wait > 0 then
     wait, why = own_wait, 'limit'
-  elseif known() then
-    free, wait, why = free_permits()
-  elseif s.probe and in_flight
-    >= timing.unknown_allows(s.reset and not s.doubted_at and not take_turns() and s.limit, s['end'] and now - s['end'], window) then
-    wait, why = timing.asking_pause(now - s.probe_at), 'probe'
+  else
+    if known() then free, wait, why = free_permits() end
+    if wait <= 0 and is_unsure() and s.probe and in_flight >= allowed_unsure() then
+      wait, why = timing.asking_pause(now - s.probe_at), 'probe'
+    end
   end
   local paced, gap = false, 0
   if wait <= 0 and s.paced and not guarded then paced, gap = wait_for_pace(free) end
   if paced and paced > 0 then wait, why = paced, 'pace' end
   if wait <= 0 then
     granted = 1
-    if known() then
-      s.ours = s.ours + 1
-    else
-      -- Nothing is known about this window: one request goes and finds out.
+    if known() then s.ours = s.ours + 1 end
+    if is_unsure() then
       why = 'probe'
       if not s.probe then s.probe, s.probe_at = permit, now end
     end

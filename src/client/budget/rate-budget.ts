@@ -228,9 +228,9 @@ export class RateBudget {
 
   async #admit(permit: Permit, settlement: (string | number)[]): Promise<Admission> {
     const { granted, waitMs, why, isUnbroken } = await this.#run(permit, settlement, permit.id);
-    if (granted && permit.bucket !== undefined && !isUnbroken) {
+    if (granted && !isUnbroken) {
       await this.settle(permit, { unsent: true });
-      return { permit: undefined, waitMs: GAP_PAUSE_MS, why: 'guard' };
+      return { permit: undefined, waitMs: GAP_PAUSE_MS, why: permit.bucket === undefined ? 'probe' : 'guard' };
     }
     if (!granted) return { permit: undefined, waitMs, why: why || 'limit' };
     return { permit: why === 'probe' ? { ...permit, isProbe: true } : permit };

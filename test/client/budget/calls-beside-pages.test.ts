@@ -19,8 +19,8 @@ type Told = (used: number, openForMs: number) => Settlement;
 
 /** One list, a page after the other, and so many calls of the own logic at once, each followed by another one. */
 async function grantsAMinute(callers: number, told: Told) {
-  const { redis, connection, budget } = modelBudget(START_MS, 2);
-  const calls = new RateBudget(connection, 2, undefined, LEFT_TO_SYNC);
+  const { redis, connection, watch, budget } = modelBudget(START_MS, 2);
+  const calls = new RateBudget(connection, 2, undefined, LEFT_TO_SYNC, watch);
   const granted = { pages: Array<number>(MINUTES).fill(0), calls: Array<number>(MINUTES).fill(0) };
   const due: { at: number; go: () => Promise<void> }[] = [];
   let now = 0;

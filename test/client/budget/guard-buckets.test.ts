@@ -291,6 +291,21 @@ describe.each(EVERY_REDIS)('the buckets of guards on $what', async ({ searchPath
     for (let request = 0; request < 3; request++) await take(company, bucket());
   });
 
+  it('keep nobody out who comes long after Redis’ clock was set back, when nothing else of it is known any more', async () => {
+    pass(10 * DAY_MS);
+    const company = await newCompany(rate(100));
+    await redis.set(COUNTING, now() - 5 * DAY_MS);
+    await fill(company);
+    pass(31 * WINDOW_MS);
+    // Redis' own clock, by which it forgets, does not pass here; nor was the bucket's time over before it was set back.
+    await redis.del(`budget:{${company}}:state`);
+    await redis.persist(`budget:{${company}}:bucket:one`);
+    step(-2 * DAY_MS);
+    await budget.observe(company, rate(100));
+    await expectOneAtATime(company);
+    expect(await redis.zcard(`budget:{${company}}:bucket:one`)).toBe(1);
+  });
+
   it('take as many as ever while time passes as usual, however long nobody asks', async () => {
     const company = await newCompany(rate(100));
     await budget.settle(await take(company, bucket()), answered);

@@ -55,7 +55,7 @@ export function modelBudget(nowMs: number, keptForPeople?: number) {
   const connection = client as unknown as Redis;
   const watch = new CountWatch(connection, () => Math.floor(redis.nowUs / 1_000));
   const budget = new RateBudget(connection, keptForPeople, undefined, 0, watch);
-  return { redis, connection, budget, calls: () => calls };
+  return { redis, connection, watch, budget, calls: () => calls };
 }
 
 /** The VM compiles the script at every call: what it need not read is left out. */
