@@ -15,6 +15,9 @@ const CUTS_OFF = /^[^#]*[^\s#]#/;
 /** Blank lines, comments, and what npm writes first at `npm run keys >> .env`. */
 const SETS_NOTHING = /^\s*(?:#|> |$)/;
 
+/** Lines in which `parseEnv` looks in vain for a value of the name before them: to it, what npm writes is one. */
+const BEGINS_NO_VALUE = /^[ \t\r\n]*(?:#|$)/;
+
 /** What may stand behind a value in quotes. */
 const END_OF_LINE = /^\s*(?:#|$)/;
 
@@ -73,7 +76,7 @@ function findProblem(text: string, variables: Readonly<Record<string, unknown>>)
     if (name === undefined) {
       return `${where}neither NAME=value nor a comment, which begins with #: put it right, or take it out.`;
     }
-    if (gap !== '' && value.trim() === '' && setsSomething(lines.slice(at + 1))) {
+    if (gap !== '' && value.trim() === '' && !BEGINS_NO_VALUE.test(lines.slice(at + 1).join('\n'))) {
       return `${where}blanks behind the = of ${name} and no value, for which Node would take the next line: take the blanks out.`;
     }
     if (!Object.hasOwn(variables, name)) {
@@ -95,12 +98,6 @@ function findProblem(text: string, variables: Readonly<Record<string, unknown>>)
       return `${where}more of ${name} behind the ${quote} that ends its value, which would be cut off: put all of it into quotes that it does not hold.`;
   }
   return undefined;
-}
-
-/** Whether the first of these lines that is not blank sets a variable. */
-function setsSomething(lines: readonly string[]): boolean {
-  const next = lines.find((line) => line.trim() !== '');
-  return next !== undefined && !SETS_NOTHING.test(next);
 }
 
 function read(path: string): string {
