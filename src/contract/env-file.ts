@@ -18,6 +18,9 @@ const SETS_NOTHING = /^\s*(?:#|> |$)/;
 /** Lines in which `parseEnv` looks in vain for a value of the name before them: to it, what npm writes is one. */
 const BEGINS_NO_VALUE = /^[ \t\r\n]*(?:#|$)/;
 
+/** What ends a line for some editors, and is left out by `parseEnv`, which joins what stands before and behind it. */
+const HIDDEN_END = /\r[^\r]/;
+
 /** What may stand behind a value in quotes. */
 const END_OF_LINE = /^\s*(?:#|$)/;
 
@@ -68,6 +71,10 @@ export function loadEnvFile(env: NodeJS.ProcessEnv, path = '.env'): void {
  */
 function findProblem(text: string, variables: Readonly<Record<string, unknown>>): string | undefined {
   const lines = text.split('\n');
+  const broken = lines.findIndex((line) => HIDDEN_END.test(line));
+  if (broken !== -1) {
+    return `has in line ${broken + 1} a carriage return (CR) without a line feed (LF), at which no line ends for Node: save the file anew with LF or CR LF at the end of each line.`;
+  }
   for (let at = 0; at < lines.length; at++) {
     const line = lines[at] ?? '';
     const where = `has in line ${at + 1} `;

@@ -31,6 +31,8 @@ it.each([
   ['B=1\nSECRET=\t\nB=2', /line 2 blanks behind the = of SECRET/],
   ['SECRET= \n> partner-app@0.1.0 keys\nB=2', /line 1 blanks behind the = of SECRET.*take the blanks out/],
   ['SECRET= \r\n\r\n> partner-app@0.1.0 keys\r\n', /line 1 blanks behind the = of SECRET/],
+  ['A=1\rB=2\r', /line 1 a carriage return .* without a line feed .*save the file anew with LF or CR LF/],
+  ['A=1\r\n# why\rB=2\r\n', /line 2 a carriage return/],
   ['SECRET=\u00a0"Zk3jf93#2kd"', /line 1 a # in the value of SECRET/],
   ['SECRET=Zk3\u2028jf93#2kd', /line 1 a # in the value of SECRET/],
   ['A=1\n\nB="two\nlines\n', /line 3 a value of B that begins with " and does not end with it/],
