@@ -9,6 +9,9 @@ const IS_READ_BEFORE = /^(?:NODE_(?!ENV$)|(?:https?|no)_proxy$)/i;
 /** A name, as shells and `parseEnv` take it; the blanks behind its sign, as `parseEnv` knows them, and the value. */
 const VARIABLE = /^\s*(?:export\s+)?([\w.-]+)\s*=([ \t]*)(.*)/s;
 
+/** White space that is no blank to `parseEnv`, as of text copied from a page. */
+const STRANGE_BLANK = /^[^\S\r]/;
+
 /** A first # that `parseEnv` takes for the begin of a comment, and people for a part of the value before it. */
 const CUTS_OFF = /^[^#]*[^\s#]#/;
 
@@ -82,6 +85,9 @@ function findProblem(text: string, variables: Readonly<Record<string, unknown>>)
     const [, name, gap = '', value = ''] = VARIABLE.exec(line) ?? [];
     if (name === undefined) {
       return `${where}neither NAME=value nor a comment, which begins with #: put it right, or take it out.`;
+    }
+    if (STRANGE_BLANK.test(value)) {
+      return `${where}white space behind the = of ${name} that would be a part of its value, as a no-break space is: take it out; or put the value into quotes, if it belongs to it.`;
     }
     if (gap !== '' && value.trim() === '' && !BEGINS_NO_VALUE.test(lines.slice(at + 1).join('\n'))) {
       return `${where}blanks behind the = of ${name} and no value, for which Node would take the next line: take the blanks out.`;

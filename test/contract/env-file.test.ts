@@ -33,7 +33,13 @@ it.each([
   ['SECRET= \r\n\r\n> partner-app@0.1.0 keys\r\n', /line 1 blanks behind the = of SECRET/],
   ['A=1\rB=2\r', /line 1 a carriage return .* without a line feed .*save the file anew with LF or CR LF/],
   ['A=1\r\n# why\rB=2\r\n', /line 2 a carriage return/],
-  ['SECRET=\u00a0"Zk3jf93#2kd"', /line 1 a # in the value of SECRET/],
+  [
+    'A=1\nSECRET=\u00a0Zk3jf93',
+    /line 2 white space behind the = of SECRET that would be a part.*take it out/,
+  ],
+  ['SECRET= \u3000\nB=2', /line 1 white space behind the = of SECRET/],
+  ['SECRET=\u00a0"Zk3jf93#2kd"', /line 1 white space behind the = of SECRET/],
+  ['SECRET=Zk3\u00a0"jf93#2kd"', /line 1 a # in the value of SECRET/],
   ['SECRET=Zk3\u2028jf93#2kd', /line 1 a # in the value of SECRET/],
   ['A=1\n\nB="two\nlines\n', /line 3 a value of B that begins with " and does not end with it/],
 ])('refuses a file of which something would be passed over without a word: %j', (text, message) => {
@@ -72,6 +78,8 @@ it('takes what is usual in such files', () => {
     'CLOSE="a"# why',
     'NONE="" ',
     'TICKS=`a#b`',
+    'PADDED="\u00a0a"',
+    'INNER=a\u00a0b',
     'LONG="first #1',
     'not: a name',
     'last"',
@@ -96,6 +104,8 @@ it('takes what is usual in such files', () => {
     CLOSE: 'a',
     NONE: '',
     TICKS: 'a#b',
+    PADDED: '\u00a0a',
+    INNER: 'a\u00a0b',
     LONG: 'first #1\nnot: a name\nlast',
     AFTER: '1',
   });
