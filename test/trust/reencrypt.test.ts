@@ -208,14 +208,35 @@ test('tokens that cannot be opened are left as they are and named, with what to 
     /ins_00001: .*the key "lost", which TOKEN_KEYS does not hold and this database does not know/,
   );
   expect(running.output()).toMatch(/ins_00003: .*is damaged/);
+  expect(running.output()).toMatch(
+    /run this once more, and when it encrypts none anew, drop "old"\. What cannot/,
+  );
   const again = spawnReencrypt(url);
   expect((await again.exited).code).toBe(1);
   expect(again.output()).toMatch(/cannot be opened: 2\./);
   expect(again.output()).not.toContain('Found nothing to do');
+  // A third time would find no less.
+  expect(again.output()).not.toContain('once more, and');
+  expect(again.output()).toMatch(
+    /needs "old": drop "old" if every process .*What cannot be opened stays so, with "old" or without\./,
+  );
+  const without = spawnReencrypt(url, [NEW]);
+  expect((await without.exited).code).toBe(1);
+  const named = (output: string) => output.match(/^ {2}ins_.*/gm);
+  expect(named(without.output())).toEqual(named(again.output()));
   for (const [id, access_token] of Object.entries(strange)) {
     expect((await store.find(id))?.access_token).toBe(access_token);
   }
   expect(await renewed(store)).toBe(3);
+});
+
+test('where no token can be opened no key is said to be unneeded, as the keys may be those of others', async () => {
+  const { url } = await openEncrypted(2, newKey('lost'));
+  const started = spawnReencrypt(url);
+  expect((await started.exited).code, started.output()).toBe(1);
+  expect(started.output()).toMatch(/cannot be opened: 2\./);
+  expect(started.output()).toMatch(/If TOKEN_KEYS and DATABASE_URL are those of the app's other processes/);
+  expect(started.output()).not.toMatch(/drop/);
 });
 
 test('both tokens are looked at, also where the key is the new one already: whoever drops the old one relies on it', async () => {
