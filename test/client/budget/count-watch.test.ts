@@ -78,6 +78,16 @@ test('small steps add up within a minute', () => {
   expect(ask()).toBe(true);
 });
 
+test('a clock that drifts for hours, by less than a step in any minute, is no gap', () => {
+  const { watch, pass, ask, step } = begin();
+  for (let asked = 0; asked < 3 * 60 * 6; asked++) {
+    expect(ask()).toBe(true);
+    pass(10_000);
+    step(8);
+  }
+  expect(watch.gapAgoMs).toBeGreaterThan(3 * 60 * 60_000);
+});
+
 test.each([
   ['it begins', () => undefined],
   [
