@@ -40,7 +40,8 @@ function places(gate: PageGate): number {
 /**
  * A slice that reads the contacts of a company, {@link PAGES} pages of them, with this budget.
  *
- * @param options.fault what comes of the second page
+ * @param options.fault what comes of a page, by its address
+ * @param options.faultAt of which one, from 1
  * @param options.endsAfter how many pages a token is good for by its time
  * @param options.begin is told of the run before its first page is asked for
  */
@@ -48,9 +49,15 @@ async function readContacts(
   budget: StandingStill,
   {
     fault,
+    faultAt = 2,
     begin,
     endsAfter = PAGES,
-  }: { fault?: object; begin?: (key: RunKey) => void; endsAfter?: number } = {},
+  }: {
+    fault?: (address: string) => object;
+    faultAt?: number;
+    begin?: (key: RunKey) => void;
+    endsAfter?: number;
+  } = {},
 ) {
   const sandbox = await startSandbox();
   const company = await sandbox.company({ contacts: PAGES * 100 });
@@ -61,8 +68,9 @@ async function readContacts(
   let asked = 0;
   const api = new (class extends ServiceApi {
     override async listPage(...about: Parameters<ServiceApi['listPage']>) {
-      const isSecond = ++asked === 2 && fault !== undefined;
-      if (isSecond) await sandbox.done('faults', { match: { path: '/contacts' }, fault, times: 1 });
+      const ordered = ++asked === faultAt ? fault?.(about[0].url.href) : undefined;
+      if (ordered !== undefined)
+        await sandbox.done('faults', { match: { path: '/contacts' }, fault: ordered, times: 1 });
       return super.listPage(...about);
     }
   })({ apiUrl, transport, clock, budget, origins, givesSecretAway: () => false });
@@ -110,7 +118,7 @@ test('a permit that grew too old, whether asked for or brought by the page befor
 });
 
 test('a token that ends in the middle of a slice is replaced before the next page is asked for', async () => {
-  const fault = { revoke: 'access_token' };
+  const fault = () => ({ revoke: 'access_token' });
   const { run, statuses } = await readContacts(new StandingStill(redis), { fault, endsAfter: 2 });
   expect(run).toMatchObject({ state: 'idle', stored: PAGES * 100, error: null });
   expect(statuses).toEqual(Array(PAGES).fill(200));
@@ -125,7 +133,9 @@ test.each([
 ])(
   'a slice whose second page %s leaves no place in the gate taken, nor free twice',
   async (_what, pages, fault) => {
-    const { run, statuses, flight, gate } = await readContacts(new StandingStill(redis), { fault });
+    const { run, statuses, flight, gate } = await readContacts(new StandingStill(redis), {
+      fault: () => fault,
+    });
     expect(run).toMatchObject({ pages });
     expect(statuses.length).toBeGreaterThan(1);
     expect(flight).toEqual({});
@@ -159,6 +169,27 @@ test.each(
     expect(statuses).toEqual(Array(sent).fill(200));
     expect(run).toMatchObject({ pages: 0, records: 0, error: null });
     expect(budget.granted.size).toBe(sent + 1);
+    expect(flight).toEqual({});
+    expect(places(gate)).toBe(places(new PageGate(new WriteTurns(), new AnswerMemory())));
+  },
+);
+
+test.each(LOSSES)(
+  'a run %s between the two askings for a page that names itself sends nothing more',
+  async (_what, lose) => {
+    const budget = new StandingStill(redis);
+    const begin = (key: RunKey) => {
+      // The second one came with the first answer, for the page after it, and is given back.
+      budget.meanwhile = async (place) => place === 3 && lose(key);
+    };
+    const fault = (address: string) => ({
+      body: JSON.stringify({ _pagination: { next: address }, _results: [{ id: 'crd_1' }] }),
+    });
+    const { run, asked, statuses, flight, gate } = await readContacts(budget, { begin, fault, faultAt: 1 });
+    expect(asked).toBe(1);
+    expect(statuses).toEqual([200]);
+    expect(budget.granted.size).toBe(3);
+    expect(run).toMatchObject({ pages: 0, records: 0, error: null });
     expect(flight).toEqual({});
     expect(places(gate)).toBe(places(new PageGate(new WriteTurns(), new AnswerMemory())));
   },
