@@ -27,8 +27,9 @@ async function start() {
   return { ...testApp, proxy, path, company, browser, id, exchanges, comeBack };
 }
 
-/** The way back is good for nothing any more: the page takes it out of the address, and leads to a new one. */
+/** The way back is good for nothing any more: the page takes it out of the address, and leads to a new one later on. */
 function expectSpent(page: HttpPage) {
+  expect(page.headers.get('retry-after')).toBe('5');
   expect(page.body).toContain('src="/assets/spent-address.js"');
   expect(page.body).toContain('>Start again</a>');
 }

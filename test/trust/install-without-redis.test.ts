@@ -46,6 +46,7 @@ test.each([
     const page = await consent(browser, consentPage, company);
     expect(page.status).toBe(503);
     expect(page.body).toContain('Not available right now');
+    expect(page.headers.get('retry-after')).toBe('5');
     // A reload would be told that the state is spent.
     expect(page.body).toContain('src="/assets/spent-address.js"');
     expect(page.body).not.toContain('reload');
