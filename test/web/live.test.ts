@@ -140,6 +140,20 @@ describe('the live stream', () => {
     expect(stream.text()).toContain('event: gone\n');
   });
 
+  it('brings nothing of a look in whose course, before it read, its access ended', async () => {
+    const stream = await watch();
+    await waitFor(() => stream.events().length === 1);
+    const { status, endAccess } = web.domain.control;
+    web.domain.control.status = async (id) => {
+      // Somebody is quicker than the look that has begun.
+      await endAccess(id, 1);
+      web.domain.instances.set(id, instanceStatus({ name: 'Installed anew' }));
+      return status(id);
+    };
+    await waitFor(() => stream.ended());
+    expect(stream.text()).not.toContain('Installed anew');
+  });
+
   it('ends when the app ends', async () => {
     const stream = await watch();
     shutdown.abort();
