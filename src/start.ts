@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { boot, runWorkers } from './boot.ts';
 import type { Config } from './config.ts';
+import { listenError } from './contract/listen-error.ts';
 import { CALLBACK_PATH } from './contract/routes.ts';
+import { SANDBOX_DEFAULTS } from './contract/sandbox.ts';
 import { giveToOwnerOfDir } from './runtime/owner.ts';
 import { createSandbox, type Sandbox } from './sandbox/sandbox.ts';
 import { takePort } from './web/listen.ts';
@@ -29,10 +31,9 @@ async function startSandbox(config: Config): Promise<Sandbox> {
       onTokensFile: giveToOwnerOfDir,
     });
   } catch (error) {
-    throw new Error(
-      `The sandbox cannot listen on port ${config.sandbox.port}: end what listens there, or set SANDBOX_PORT to another one.`,
-      { cause: error },
-    );
+    const address = { host: SANDBOX_DEFAULTS.host, port: config.sandbox.port };
+    const variables = { hostVariable: 'SANDBOX_HOST', portVariable: 'SANDBOX_PORT' };
+    throw listenError(error, { ...address, ...variables }) ?? error;
   }
 }
 

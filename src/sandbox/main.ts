@@ -1,4 +1,6 @@
 import { EnvFileError, loadEnvFile } from '../contract/env-file.ts';
+import { listenError } from '../contract/listen-error.ts';
+import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
 import { optionsFromEnvironment } from './environment.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts';
 
@@ -29,15 +31,11 @@ async function start(options: SandboxOptions): Promise<Sandbox> {
   try {
     return await createSandbox(options);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (error instanceof RangeError) fail(error.message);
-    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-      fail(`${options.host} is no address of this machine: set SANDBOX_HOST to one that is.`);
-    }
-    if (code === 'EADDRINUSE') {
-      fail(`port ${options.port} is in use: end what runs there, or set SANDBOX_PORT to another one.`);
-    }
-    if (code === 'EACCES') fail(`port ${options.port} is not allowed: set SANDBOX_PORT to one above 1023.`);
+    const { host = SANDBOX_DEFAULTS.host, port = SANDBOX_DEFAULTS.port } = options;
+    const variables = { hostVariable: 'SANDBOX_HOST', portVariable: 'SANDBOX_PORT' };
+    const explained = listenError(error, { host, port, ...variables });
+    if (explained !== undefined) fail(explained.message);
     throw error;
   }
 }

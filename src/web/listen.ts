@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Express } from 'express';
+import { listenError } from '../contract/listen-error.ts';
 
 /** How long requests under way may take to end when the server closes, in milliseconds. */
 const CLOSE_LIMIT_MS = 3_000;
@@ -52,7 +53,7 @@ export interface TakenPort {
  * @param address.port 0 takes a free one
  * @param address.variable where the port was set
  * @param patience with slow clients, where it is not the usual one
- * @throws Error with the variable to change when another process has the port
+ * @throws Error with the variable to change when another process has the port, or it cannot be had at that host
  */
 export async function takePort(
   address: { host: string; port: number; variable: 'PORT' | 'WORKER_PORT' },
@@ -71,7 +72,8 @@ export async function takePort(
   try {
     await once(server, 'listening');
   } catch (error) {
-    throw explain(error, address);
+    const variables = { hostVariable: 'HOST', portVariable: address.variable };
+    throw listenError(error, { ...address, ...variables }) ?? error;
   }
   return {
     port: (server.address() as AddressInfo).port,
@@ -105,12 +107,4 @@ async function closeServer(server: Server): Promise<void> {
   await closed;
   clearInterval(idle);
   clearTimeout(limit);
-}
-
-function explain(error: unknown, { port, variable }: { port: number; variable: string }): unknown {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (code !== 'EADDRINUSE') return error;
-  return new Error(`Port ${port} is in use: end what listens there, or set ${variable} to another one.`, {
-    cause: error,
-  });
 }

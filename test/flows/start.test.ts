@@ -65,7 +65,7 @@ test('a port that is taken is named, with the variable that changes it', async (
   await first.waitForOutput(/The partner app runs/);
   const second = spawnEntry('src/start.ts', env);
   expect((await second.exited).code).toBe(1);
-  expect(second.output()).toMatch(new RegExp(`port ${sandboxPort}.*SANDBOX_PORT`));
+  expect(second.output()).toMatch(new RegExp(`Port ${sandboxPort} is in use.*SANDBOX_PORT`));
   const third = spawnEntry('src/start.ts', { ...env, SANDBOX_PORT: String(await findFreePort()) });
   expect((await third.exited).code).toBe(1);
   expect(third.output()).toMatch(new RegExp(`Port ${port} is in use.*PORT`));

@@ -110,7 +110,7 @@ test('a port in use is one clear line', async () => {
   const entry = spawnEntry(ENTRY, { SANDBOX_PORT: String(port) });
   expect((await entry.exited).code).toBe(1);
   expect(entry.output()).toBe(
-    `sandbox: port ${port} is in use: end what runs there, or set SANDBOX_PORT to another one.\n`,
+    `sandbox: Port ${port} is in use: end what listens there, or set SANDBOX_PORT to another one.\n`,
   );
   holder.close();
 });

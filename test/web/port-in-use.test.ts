@@ -30,3 +30,11 @@ test.each(['PORT', 'WORKER_PORT'] as const)(
     );
   },
 );
+
+test.each(['192.0.2.1', 'nowhere.invalid'])(
+  'a host that this machine does not have is told with where it was set: %s',
+  async (host) => {
+    const taking = takePort({ host, port: 0, variable: 'WORKER_PORT' });
+    await expect(taking).rejects.toThrow(`${host} is no address of this machine: set HOST to one that is.`);
+  },
+);

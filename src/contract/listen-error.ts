@@ -1,0 +1,48 @@
+/** An address that a server is to listen at, and the variables that it was set by. */
+interface ListenAddress {
+  host: string;
+  port: number;
+  hostVariable: string;
+  portVariable: string;
+}
+
+/** What the system says of a host that this machine does not have, or of a name that leads to none. */
+const NO_HOST_HERE: readonly unknown[] = [
+  'EADDRNOTAVAIL',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EAFNOSUPPORT',
+  'EINVAL',
+];
+
+/** What listening fails in; a file that cannot be read may have the same code. */
+const CALLS: readonly unknown[] = ['listen', 'getaddrinfo'];
+
+/**
+ * Says why nobody can listen at an address, and which variable to change.
+ *
+ * @param error of Node's server
+ * @returns an error in plain words, or undefined for one that has another cause
+ */
+export function listenError(error: unknown, address: ListenAddress): Error | undefined {
+  if (!(error instanceof Error && 'code' in error && 'syscall' in error)) return undefined;
+  if (!CALLS.includes(error.syscall)) return undefined;
+  const sentence = explain(error.code, address);
+  return sentence === undefined ? undefined : new Error(sentence, { cause: error });
+}
+
+function explain(
+  code: unknown,
+  { host, port, hostVariable, portVariable }: ListenAddress,
+): string | undefined {
+  if (NO_HOST_HERE.includes(code)) {
+    return `${host} is no address of this machine: set ${hostVariable} to one that is.`;
+  }
+  if (code === 'EADDRINUSE') {
+    return `Port ${port} is in use: end what listens there, or set ${portVariable} to another one.`;
+  }
+  if (code === 'EACCES') {
+    return `Port ${port} is not allowed to this user: set ${portVariable} to one above 1023.`;
+  }
+  return undefined;
+}
