@@ -1,5 +1,14 @@
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -196,6 +205,32 @@ describe.each(variants)('on $kind', ({ kind, searchPath }) => {
       await Promise.all(users.map((user) => user.release()));
       expect(isRunning(pid)).toBe(false);
     }
+  });
+
+  it('ends with its last user also where its directory was deleted, which is not made anew', async () => {
+    const dir = tempDir();
+    const { logger, lines } = testLogger();
+    const [one, other] = [await open(dir, searchPath, logger), await open(dir, searchPath, logger)];
+    const { pid } = addressIn(dir);
+    rmSync(join(dir, 'redis'), { recursive: true });
+    await one.release();
+    expect(await ping(other.url)).toBe('PONG');
+    await other.release();
+    expect(isRunning(pid)).toBe(false);
+    expect(existsSync(join(dir, 'redis'))).toBe(false);
+    expect(lines.map(({ msg }) => msg)).not.toContain('the private Redis may have been left running');
+  });
+
+  it('ends with its last user also where another one has taken the place of its deleted directory', async () => {
+    const dir = tempDir();
+    const first = await open(dir, searchPath);
+    const { pid } = addressIn(dir);
+    rmSync(join(dir, 'redis'), { recursive: true });
+    const second = await open(dir, searchPath);
+    await first.release();
+    expect(isRunning(pid)).toBe(false);
+    expect(await ping(second.url)).toBe('PONG');
+    expect((await open(dir, searchPath)).url).toBe(second.url);
   });
 
   it('is started again at the same address when it dies, by one that is left, and then ends with it', async () => {

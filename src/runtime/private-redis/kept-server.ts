@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join as joinPath } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FileLockTimeoutError, withFileLock } from '../file-lock.ts';
@@ -29,16 +30,17 @@ export interface KeptServerParts {
 export class KeptServer {
   readonly #parts: KeptServerParts;
   readonly #leaving = new AbortController();
-  #member: Membership;
+  /** The server that this process is a user of by now. */
+  #joined: Joined;
   #released: Promise<void> | undefined;
   /** What this process's connections know: port and password stay; another one may start it again. */
   readonly address: Address;
 
-  private constructor(parts: KeptServerParts, { address, member }: Joined) {
+  private constructor(parts: KeptServerParts, joined: Joined) {
     this.#parts = parts;
-    this.address = address;
-    this.#member = member;
-    this.#watch(member);
+    this.address = joined.address;
+    this.#joined = joined;
+    this.#watch(joined.member);
   }
 
   /** Joins the server of the directory, or starts one: where the last one ran, when that has died. */
@@ -60,13 +62,16 @@ export class KeptServer {
     const { dir, logger } = this.#parts;
     this.#leaving.abort();
     try {
-      await withFileLock(lockOf(dir), RELEASE_LOCK_LIMIT_MS, () => this.#leave());
+      // Nobody can join by a directory that was deleted, nor lock it.
+      if (!existsSync(dir)) await this.#leave();
+      else await withFileLock(lockOf(dir), RELEASE_LOCK_LIMIT_MS, () => this.#leave());
     } catch (error) {
       // A lock that is taken means somebody is starting or joining: that one, not we, is the last user.
       if (error instanceof FileLockTimeoutError) return;
-      logger.warn({ err: error, pid: this.address.pid }, 'the private Redis may have been left running');
+      const { pid } = this.#joined.address;
+      logger.warn({ err: error, pid }, 'the private Redis may have been left running');
     } finally {
-      this.#member.close();
+      this.#joined.member.close();
     }
   }
 
@@ -74,20 +79,22 @@ export class KeptServer {
   async #leave(): Promise<void> {
     const { dir } = this.#parts;
     const current = readAddress(dir);
-    // After a crash of ours somebody may have started another since.
-    if (current?.password !== this.address.password) return;
+    // After a crash of ours, or when the address was deleted, somebody may have started another since.
+    const isOurs = current?.password === this.address.password;
     // It may have died, and have been started again by somebody else since: that one counts, too.
-    if (this.#member.isGone) {
+    if (this.#joined.member.isGone) {
+      if (!isOurs) return;
       const joined = await joinKept(current);
       if (joined === undefined) {
         removeAddress(dir);
         return;
       }
-      this.#member = joined.member;
+      this.#joined = joined;
     }
-    if ((await this.#member.leaveAndCount()) > 0) return;
-    await endProcess(current.pid);
-    removeAddress(dir);
+    // One without an address has those users alone that know it already.
+    if ((await this.#joined.member.leaveAndCount()) > 0) return;
+    await endProcess(this.#joined.address.pid);
+    if (isOurs) removeAddress(dir);
   }
 
   #watch(member: Membership): void {
@@ -132,7 +139,7 @@ export class KeptServer {
       }
       logger.warn({ pid: joined.address.pid, port }, 'the private Redis has died: it is started again');
     }
-    this.#member = joined.member;
+    this.#joined = joined;
     this.#watch(joined.member);
   }
 }
