@@ -137,8 +137,10 @@ it('refuses a file with what Node has read before it, unless the environment has
   const env: NodeJS.ProcessEnv = { NODE_EXTRA_CA_CERTS: '/ca.pem' };
   loadEnvFile(env, path);
   expect(env).toEqual({ NODE_EXTRA_CA_CERTS: '/ca.pem', NODE_ENV: 'test' });
-  writeFileSync(path, 'HTTPS_PROXY=http://proxy.example.com\n');
-  expect(() => loadEnvFile({}, path)).toThrow(/HTTPS_PROXY, which Node reads before it/);
+  for (const proxy of ['HTTPS_PROXY', 'http_proxy', 'NO_PROXY', 'no_proxy']) {
+    writeFileSync(path, `${proxy}=proxy.example.com\n`);
+    expect(() => loadEnvFile({}, path)).toThrow(`${proxy}, which Node reads before it`);
+  }
   writeFileSync(path, 'NODE_OPTIONS=\nNO_PROXY=\n');
   expect(() => loadEnvFile({}, path)).not.toThrow();
 });
