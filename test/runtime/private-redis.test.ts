@@ -20,6 +20,7 @@ import { openRedis, type RedisLease } from '../../src/runtime/private-redis.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { testLogger } from '../support/test-logger.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const installed = findServerProgram(process.env.PATH ?? '');
 const nowhere = tempDir();
@@ -255,6 +256,23 @@ describe.each(variants)('on $kind', ({ kind, searchPath }) => {
     const { pid } = addressIn(dir);
     await other.release();
     expect(isRunning(pid)).toBe(false);
+  });
+
+  it('is not started again by one that was about to do so, and has left meanwhile', async () => {
+    const dir = tempDir();
+    const user = await startHolder(dir, searchPath);
+    const { pid, port } = addressIn(dir);
+    await withFileLock(join(dir, 'redis/lock'), 1_000, async () => {
+      process.kill(pid, 'SIGKILL');
+      await user.waitForOutput(/gone/);
+      process.kill(user.pid, 'SIGTERM');
+      await user.waitForOutput(/released/);
+    });
+    const exits: unknown[] = [];
+    void user.exited.then((exit) => exits.push(exit));
+    const outcome = await waitFor(() => exits[0] ?? (addressIn(dir).pid !== pid && 'it is started again'));
+    expect(outcome).toEqual({ code: 0, signal: null });
+    expect(await isListening(port)).toBe(false);
   });
 
   it('is started where the last one ran, for users that outlived it', async () => {
