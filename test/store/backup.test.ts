@@ -76,6 +76,16 @@ test('a backup that is known by a link, of a database that is, takes the place o
   expect(rows(backup)).toBe(rows(database));
 });
 
+test('a first backup lands where the link leads that it is known by', async () => {
+  const database = join(tempDir(), 'app.db');
+  const [backup, link] = [join(tempDir(), 'first.db'), join(tempDir(), 'backup.db')];
+  await (await openDatabase(`file:${database}`)).destroy();
+  symlinkSync(backup, link);
+  await runDocumented('Back up', { database, backup: link });
+  expect(readlinkSync(link)).toBe(backup);
+  expect(statSync(backup).size).toBeGreaterThan(0);
+});
+
 test('a backup that is killed on its way leaves the one from before as it was, and the next one goes well', async () => {
   const { dir, database, backup } = await backedUp();
   await grow(database);
