@@ -148,7 +148,9 @@ test('the pages fit a phone: nothing has to be scrolled sideways', async () => {
   const { page } = await openPage({ viewport: { width: 360, height: 740 } });
   await installByClicking(page, company.name, administratorOf(company));
   const dashboard = page.url();
-  for (const address of [config.publicUrl, dashboard, `${dashboard}/contacts`, `${dashboard}/nothing`]) {
+  const search = `${dashboard}/contacts?q=${'w'.repeat(199)}`;
+  const addresses = [config.publicUrl, dashboard, `${dashboard}/contacts`, search, `${dashboard}/nothing`];
+  for (const address of addresses) {
     await page.goto(address);
     const overflow = await page.evaluate('document.documentElement.scrollWidth - window.innerWidth');
     expect(overflow, address).toBeLessThanOrEqual(0);
