@@ -166,6 +166,7 @@ describe('values', () => {
     ['REDIS_URL', 'redis://redis/prod', 'nothing but the number of a database'],
     ['REDIS_URL', 'redis://redis/1/2', 'nothing but the number of a database'],
     ['REDIS_URL', 'redis://redis?db=prod', 'nothing but the number of a database'],
+    ['REDIS_URL', 'redis://redis/1?keyPrefix=app:', 'may have no keyPrefix'],
     ['REDIS_URL', 'redis://:a%b@redis', 'has to stand there as "%25"'],
     ['REDIS_URL', 'redis://a%b:c@redis', 'has to stand there as "%25"'],
     ['SESSION_SECRET', 'short', 'at least 32'],

@@ -55,6 +55,12 @@ const redisUrl = z.string().transform((text, context) => {
     context.addIssue('may have nothing but the number of a database behind its host: redis://…:6379/1');
     return z.NEVER;
   }
+  if (url.searchParams.has('keyPrefix')) {
+    context.addIssue(
+      'may have no keyPrefix, which the queues do not heed: give the app the number of a database of its own, redis://…:6379/1, or another Redis',
+    );
+    return z.NEVER;
+  }
   try {
     for (const encoded of [url.username, url.password]) decodeURIComponent(encoded);
     return text;
