@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import * as openid from 'openid-client';
 import { beforeEach, expect, test } from 'vitest';
 import { ServiceClock } from '../../src/client/service-clock.ts';
-import { OAuthClient } from '../../src/tokens/oauth-client.ts';
+import { OAuthClient, type OAuthClientOptions } from '../../src/tokens/oauth-client.ts';
 import { startTokenServer } from './token-server.ts';
 
 const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
@@ -28,13 +28,9 @@ beforeEach(() => {
   client = newClient();
 });
 
-function newClient(
-  credentials: { clientId: string; clientSecret: string } = {
-    clientId: CLIENT_ID,
-    clientSecret: CLIENT_SECRET,
-  },
-) {
-  return new OAuthClient({ authUrl: server.url, redirectUri: REDIRECT_URI, clock, ...credentials });
+function newClient(facts: Partial<OAuthClientOptions> = {}) {
+  const application = { clientId: CLIENT_ID, clientSecret: CLIENT_SECRET };
+  return new OAuthClient({ authUrl: server.url, redirectUri: REDIRECT_URI, clock, ...application, ...facts });
 }
 
 /** The last token request: our clock is wrong by hours, so that the time is asked for after it. */
@@ -259,3 +255,56 @@ test('an answer that is far too large is not read to its end', async () => {
   };
   await expect(client.refresh('rt-0')).rejects.toThrow();
 });
+
+/** Begins an answer, which does not end: its connection breaks, or stays open until the client ends it. */
+function sendUnended(text: string, breaks: boolean, headers: Record<string, string> = {}, status = 200) {
+  const isClosed = Promise.withResolvers<void>();
+  server.answer = (response) => {
+    response.once('close', isClosed.resolve);
+    response.writeHead(status, {
+      'content-type': 'application/json',
+      date: new Date(NOW).toUTCString(),
+      ...headers,
+    });
+    response.write(text, () => breaks && response.destroy());
+  };
+  return isClosed.promise;
+}
+
+const WHOLE = JSON.stringify(GRANTED);
+const UNENDED = [
+  ['breaks before the end of the message', true, {}],
+  ['breaks before the length that was told', true, { 'content-length': '5000' }],
+  ['stays open until the time is over', false, {}],
+] as const;
+
+test.each(UNENDED)(
+  'a grant that came whole is taken, to exchange and to refresh, where its connection %s',
+  async (_how, breaks, headers) => {
+    // No question about the time, which would stay open as well.
+    clock = new ServiceClock(() => NOW);
+    const unended = newClient({ timeoutSeconds: 2 });
+    const isClosed = sendUnended(`${WHOLE}\n`, breaks, headers);
+    const granted = await Promise.all([unended.refresh('rt-0'), unended.exchange('code-1', 'state-1')]);
+    for (const grant of granted) expect(grant).toMatchObject({ accessToken: 'at-1', refreshToken: 'rt-1' });
+    await isClosed;
+  },
+);
+
+test.each(UNENDED)(
+  'one that did not come whole is none, where its connection %s',
+  async (_how, breaks, headers) => {
+    for (const text of [
+      '',
+      WHOLE.slice(0, -1),
+      `{"answer":${WHOLE}`,
+      '{"token_type":"Bearer"}',
+      `[${WHOLE}]`,
+    ]) {
+      void sendUnended(text, breaks, headers);
+      await expect(newClient({ timeoutSeconds: 0.3 }).refresh('rt-0')).rejects.toThrow();
+    }
+    void sendUnended(WHOLE, breaks, headers, 500);
+    await expect(newClient({ timeoutSeconds: 0.3 }).refresh('rt-0')).rejects.toThrow();
+  },
+);
