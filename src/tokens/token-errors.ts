@@ -14,10 +14,15 @@ export function oauthErrorOf(error: unknown): { code: string; description: strin
     const description: unknown = error.error_description;
     return { code: error.error, description: typeof description === 'string' ? description : undefined };
   }
-  // A 401 with a challenge: the client's own credentials were refused.
-  if (error instanceof WWWAuthenticateChallengeError)
+  if (error instanceof WWWAuthenticateChallengeError && isOfCredentials(error)) {
     return { code: 'invalid_client', description: undefined };
+  }
   return undefined;
+}
+
+/** The client shows its credentials by Basic, and is challenged to by that (RFC 6749, section 5.2). Bearer is about a token. */
+function isOfCredentials({ cause }: WWWAuthenticateChallengeError): boolean {
+  return cause.some(({ scheme }) => scheme === 'basic');
 }
 
 /**

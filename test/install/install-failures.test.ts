@@ -86,12 +86,15 @@ test.each([
   },
 );
 
-test('a challenge at the token route is about the app’s credentials', () => {
+test.each([
+  ['for the app’s credentials is about those', 'basic', 'credentials'],
+  ['for a token is none of the app’s credentials', 'bearer', 'trouble'],
+] as const)('a challenge at the token route %s', (_what, scheme, failure) => {
   const error = new WWWAuthenticateChallengeError('challenged', {
-    cause: [{ scheme: 'basic', parameters: {} }],
+    cause: [{ scheme, parameters: {} }],
     response: new Response(null, { status: 401 }),
   });
-  expect(exchangeFailure(error).failure).toBe('credentials');
+  expect(exchangeFailure(error).failure).toBe(failure);
 });
 
 test.each([new TypeError('fetch failed'), new Error('went wrong', { cause: new TypeError('terminated') })])(

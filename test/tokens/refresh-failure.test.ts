@@ -56,13 +56,14 @@ const answers = (status: number, body: unknown, headers: Record<string, string> 
   };
 
 const error = (status: number) => ({ _error: { status, title: 'No', message: 'No such refresh token.' } });
-const CHALLENGE = { 'www-authenticate': 'Bearer realm="service"' };
+const challenge = (scheme: string) => ({ 'www-authenticate': `${scheme} realm="service"` });
 
 test.each<[string, (response: ServerResponse) => void]>([
   ['the service’s common error, 400', answers(400, error(400))],
   ['the service’s common error, 401', answers(401, error(401))],
   ['the service’s common error, 403', answers(403, error(403))],
-  ['a challenge', answers(401, error(401), CHALLENGE)],
+  ['a challenge for a token', answers(401, error(401), challenge('Bearer'))],
+  ['a challenge for the credentials', answers(401, error(401), challenge('Basic'))],
   ['an error of its own', answers(400, { error: 'token_expired' })],
   ['success without a grant', answers(200, { ok: false, error: 'invalid_refresh_token' })],
   ['410 and nothing else', answers(410, undefined)],

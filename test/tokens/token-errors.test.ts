@@ -50,6 +50,24 @@ test.each<[string, (response: ServerResponse) => void, object]>([
     (response) => response.writeHead(401, CHALLENGE).end(),
     { remedy: 'give_up' },
   ],
+  [
+    'challenges, of which one is for the credentials',
+    (response) =>
+      response.writeHead(401, { 'www-authenticate': ['Bearer realm="api"', 'BASIC realm="token"'] }).end(),
+    { remedy: 'give_up' },
+  ],
+  [
+    'a challenge for a token that was revoked',
+    json(401, SERVICE_ERROR, {
+      'www-authenticate': 'Bearer error="invalid_token", error_description="Basic"',
+    }),
+    { remedy: 'wait', status: 401, message: "The service refuses to renew the app's access (401)." },
+  ],
+  [
+    'a bare 401 with a challenge of another scheme',
+    (response) => response.writeHead(401, { 'www-authenticate': 'Bearer error=invalid_grant, DPoP' }).end(),
+    { remedy: 'wait', status: 401 },
+  ],
   ['unauthorized_client', json(400, { error: 'unauthorized_client' }), { remedy: 'give_up' }],
   [
     'a framework’s own words, and a challenge',

@@ -143,6 +143,38 @@ test('tokens that the service rejects although they should be good: one refresh,
   expect(repaired.resources.contacts).toMatchObject({ records: 250, error: null });
 });
 
+/** The dashboard of an instance, once it says that a new authorization may help. */
+function offered(browser: HttpSession, id: string): Promise<string> {
+  return waitFor(async () => {
+    const { body } = await browser.get(`/instances/${id}`);
+    return body.includes('If it stays like this for hours, authorize the app again') && body;
+  });
+}
+
+test('a token route that refuses with a challenge for a token: a new authorization may help, and does', async () => {
+  const { company, browser, id } = await newCompany();
+  const error = { status: 401, title: 'Unauthorized', message: 'The refresh token was revoked.' };
+  await control.fault({
+    match: { path: '/oauth/token' },
+    fault: {
+      status: 401,
+      headers: { 'www-authenticate': 'Bearer error="invalid_token", error_description="It was revoked"' },
+      body: { _error: error },
+    },
+    times: 1_000,
+  });
+  await control.clock({ advance_ms: 2 * 60 * MINUTE_MS });
+  await press(browser, id, 'sync');
+  const body = await offered(browser, id);
+  expect(body).toMatch(/data-show="action.authorize">Authorize again/);
+  expect(body).not.toContain('does not accept the credentials of the app itself');
+  expect(body).not.toMatch(/nothing (?:for you )?to do/i);
+
+  await control.clearFaults();
+  await consent(browser, await browser.get('/install'), company);
+  expect(await waitForStatus(browser, id, isSynced)).toMatchObject({ status: 'active', notice: null });
+});
+
 test('a token route that refuses in the form of the service’s other errors: a new authorization may help, and is asked for when the six months are over', async () => {
   const { company, browser, id } = await newCompany();
   const error = { status: 401, title: 'Unauthorized', message: 'The refresh token has expired.' };
@@ -155,10 +187,7 @@ test('a token route that refuses in the form of the service’s other errors: a 
   await press(browser, id, 'sync');
   const { status } = await waitForStatus(browser, id, ({ resources }) => Boolean(resources.contacts?.error));
   expect(status).toBe('active');
-  const body = await waitFor(async () => {
-    const page = await browser.get(`/instances/${id}`);
-    return page.body.includes('If it stays like this for hours, authorize the app again') && page.body;
-  });
+  const body = await offered(browser, id);
   expect(body).toMatch(/data-show="action.authorize">Authorize again/);
   expect(body).not.toContain('There is nothing to do');
 
