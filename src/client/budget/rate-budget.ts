@@ -230,7 +230,11 @@ export class RateBudget {
     const { granted, waitMs, why, isUnbroken } = await this.#run(permit, settlement, permit.id);
     if (granted && !isUnbroken) {
       await this.settle(permit, { unsent: true });
-      return { permit: undefined, waitMs: GAP_PAUSE_MS, why: permit.bucket === undefined ? 'probe' : 'guard' };
+      return {
+        permit: undefined,
+        waitMs: GAP_PAUSE_MS,
+        why: permit.bucket === undefined ? 'probe' : 'guard',
+      };
     }
     if (!granted) return { permit: undefined, waitMs, why: why || 'limit' };
     return { permit: why === 'probe' ? { ...permit, isProbe: true } : permit };
