@@ -143,12 +143,12 @@ export class Database extends Kysely<Schema> {
   }
 
   /**
-   * Tries whether the database can be written: by a number in the file that stays as it is, and is written all the same.
+   * Whether the database has room, and can be written: by a number in the file that stays as it is, and is written anyway.
    *
    * @throws Error that says what is wrong and what to do, for whoever is on call
    */
   async check(): Promise<void> {
-    this.#file.check();
+    await this.#file.check();
     await this.writeAtOnce(() => {
       const version: unknown = this.#sqlite.pragma('user_version', { simple: true });
       this.#sqlite.pragma(`user_version = ${Number(version)}`);

@@ -1,5 +1,6 @@
 import { type BigIntStats, realpathSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { Room } from './room.ts';
 import { explainTrouble, isDamage } from './trouble.ts';
 
 const ADVICE =
@@ -39,6 +40,7 @@ export class OwnFile {
   readonly #paths: ReadonlyMap<string, string>;
   /** By their suffixes, too; those beside the database as they were found first, as they are made with the first access. */
   readonly #opened = new Map<string, BigIntStats>();
+  readonly #room: Room;
   #loss: LostFileError | undefined;
   /** An error that said that the file is damaged, wherever in it: it stays so. */
   #damage: unknown;
@@ -46,6 +48,7 @@ export class OwnFile {
   /** To be made when the file is open: opening it for writing may make another one of it, in the layers of a container. */
   constructor(path: string) {
     const from = resolve(path);
+    this.#room = new Room(from);
     // Where a link leads is noted once: the database of its path may become another one, which is told then.
     const beside = BESIDE.map((suffix): [string, string] => [suffix, besideDatabase(from, suffix)]);
     this.#paths = new Map([['', from], ...beside]);
@@ -58,10 +61,14 @@ export class OwnFile {
     return explainTrouble(error);
   }
 
-  /** @throws Error that says what is wrong with the file for as long as it is open, and what to do */
-  check(): void {
+  /**
+   * @throws Error that says what is wrong with the file, for as long as it is open, or that it has no room to grow, and
+   *   what to do
+   */
+  async check(): Promise<void> {
     if (this.#damage !== undefined) throw this.#damage;
     this.checkPlace();
+    await this.#room.check();
   }
 
   /**

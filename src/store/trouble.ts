@@ -25,6 +25,11 @@ const ADVICE = [
   },
 ];
 
+/** How errors begin that say what is wrong with the database, where that may pass. */
+export const PASSING_TROUBLE = ADVICE.filter(({ codes }) => !codes.test('SQLITE_CORRUPT')).map(
+  ({ advice }) => advice,
+);
+
 /** Whether an error says that the file is damaged, which does not pass. */
 export function isDamage(error: unknown): boolean {
   return error instanceof Sqlite.SqliteError && /^SQLITE_(?:CORRUPT|NOTADB)/.test(error.code);

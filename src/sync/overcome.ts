@@ -1,6 +1,7 @@
 import type { Database } from '../store/database.ts';
 import { failedWith } from '../store/failed-runs.ts';
 import type { RunKey } from '../store/runs.ts';
+import { PASSING_TROUBLE } from '../store/trouble.ts';
 import type { RefreshPauses } from '../tokens/refresh-pauses.ts';
 import { CREDENTIALS_REFUSED } from '../tokens/token-errors.ts';
 import { missingKeyMessages } from '../tokens/vault.ts';
@@ -19,6 +20,7 @@ interface OvercomeParts {
  * Finds failed runs that what they failed on may not hold up any more, to be asked again and again by one process:
  *
  * - The key of their tokens was missing, and is here.
+ * - The database could not be written, and can be now.
  * - The service refused CLIENT_ID and CLIENT_SECRET, and this process may have been started with the right ones. Only the
  *   service can tell: they are found once, when it is asked for the first time, and no pause holds that try up.
  */
@@ -34,13 +36,21 @@ export function findOvercome({ db, pauses, keyIds, hideSecrets }: OvercomeParts)
       db,
       missingKeyMessages(keyIds).map((text) => hideSecrets(text)),
     );
-    if (!isFirst) return unlocked;
+    const unwritten = await failedWith(db, PASSING_TROUBLE);
+    const canWrite =
+      unwritten.length > 0 &&
+      (await db.check().then(
+        () => true,
+        () => false,
+      ));
+    const found = canWrite ? [...unlocked, ...unwritten] : unlocked;
+    if (!isFirst) return found;
     // Two looks may come at once.
     isFirst = false;
     const refused = await findRefused().catch((error) => {
       isFirst = true;
       throw error;
     });
-    return [...unlocked, ...refused];
+    return [...found, ...refused];
   };
 }

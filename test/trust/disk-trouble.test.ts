@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 /** The whole app in a process of its own, its database in this directory, in the middle of a company's first sync. */
-async function begin(dir: string, through: readonly string[] = []) {
+async function begin(dir: string, through: readonly string[] = [], intervalMinutes = '0.1') {
   const port = await findFreePort();
   const url = `http://127.0.0.1:${port}`;
   const redirectUris = [`${url}/oauth/callback`];
@@ -45,7 +45,7 @@ async function begin(dir: string, through: readonly string[] = []) {
     PORT: String(port),
     DATABASE_URL: `file:${database}`,
     REDIS_URL: (await startTestRedis()).url,
-    SYNC_INTERVAL_MINUTES: '0.1',
+    SYNC_INTERVAL_MINUTES: intervalMinutes,
   };
   const cwd = tempDir();
   const spawnApp = () => spawnEntry('src/start.ts', env, { through, cwd });
@@ -130,6 +130,13 @@ function damage(path: string): void {
   other.close();
 }
 
+/** As it comes to some time after a sync: all of the log is copied, and has places for what is small. */
+function beginLogAnew(path: string): void {
+  const other = new Sqlite(path);
+  other.pragma('wal_checkpoint(RESTART)');
+  other.close();
+}
+
 describe.concurrent('a database in trouble is told clearly, and all goes on when that is over', {
   timeout: 150_000,
 }, () => {
@@ -149,11 +156,33 @@ describe.concurrent('a database in trouble is told clearly, and all goes on when
     const begun = await begin(disk.dir, disk.through);
     disk.fill(begun.app.pid);
     await expectTold(begun, /The database cannot grow/);
+    // What is small has its place in the log for a while.
+    await begun.app.waitForOutput(/a job failed/, 60_000);
     await expectFormsRefused(begun);
     await expectInstallRefused(begun);
     expect(begun.app.output()).not.toContain('cannot rollback');
     disk.free(begun.app.pid);
     await expectBack(begun);
+  });
+
+  test('its disk fills while nothing is synced', async () => {
+    const disk = makeSmallDisk();
+    const begun = await begin(disk.dir, disk.through, '60');
+    const { app, browser, id, control, addCompany } = begun;
+    await waitForStatus(browser, id, isSynced);
+    beginLogAnew(`/proc/${app.pid}/root${begun.database}`);
+    disk.fill(app.pid);
+    await expectTold(begun, /The database cannot grow/);
+    const exchanges = async () =>
+      (await control.requests()).filter(({ path }) => path.endsWith('/token')).length;
+    const before = await exchanges();
+    await expectInstallRefused(begun);
+    expect(await exchanges()).toBe(before);
+    disk.free(app.pid);
+    await app.waitForOutput(BACK, BACK_WITHIN_MS);
+    const later = createHttpSession(begun.url);
+    const laterId = await install(later, await addCompany('When there is room'));
+    await expectBack({ ...begun, browser: later, id: laterId });
   });
 
   test('its files are moved away beneath it, until they are back and it is started again', async () => {
