@@ -86,6 +86,7 @@ describe('whatever windows the service names', () => {
   it.each([
     { what: 'one by one, half as fast as we', everyMs: 42, burst: 1 },
     { what: 'now and then many at once', everyMs: 420, burst: 10 },
+    { what: 'as fast as we, a few at once', everyMs: 84, burst: 5 },
   ])(
     'those of a limit of the customer’s own, which others use $what: no more than ours in a minute',
     async ({ everyMs, burst }) => {
