@@ -98,3 +98,22 @@ test('a guard that is other than we think teaches by its refusals, and every cal
   expect(refused(journal).length).toBeGreaterThan(0);
   expect(refused(journal).length).toBeLessThanOrEqual(4);
 });
+
+test('a guard that refuses is left alone for as long as it says, and no other route waits for it', async () => {
+  const { client, fault, journal } = await usual.newCompany();
+  const headers = { 'retry-after': '30', 'x-service-tier': 'dynamic-object' };
+  await fault({ status: 429, headers }, 1, { path: '/links' });
+  const options = { maxWaitMs: 10_000 };
+  for (let call = 0; call < 2; call++) {
+    const error = await failureOf(client.createLink({ name: 'Order' }, options));
+    expect(error).toMatchObject({ remedy: 'wait' });
+    expect(error.retryAfterMs).toBeGreaterThan(options.maxWaitMs);
+  }
+  await client.listTags(options);
+  await client.createReport({}, options);
+  expect((await journal()).map(({ path, status }) => `${path} ${status}`)).toEqual([
+    '/links 429',
+    '/tags 200',
+    '/analytics/reports 201',
+  ]);
+});
