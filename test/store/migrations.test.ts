@@ -61,7 +61,7 @@ test('migrating again changes nothing, and keeps what is there', async () => {
 test('a database that cannot be migrated is left as it was, and says so', async () => {
   const url = `file:${tempDir()}/app.db`;
   const db = await openDatabase(url);
-  await sql`delete from kysely_migration`.execute(db);
+  await sql`delete from kysely_migration where name > '0002'`.execute(db);
   const before = await describe(db);
   await expect(openDatabase(url)).rejects.toThrow(/already exists/);
   expect(await describe(db)).toEqual(before);
