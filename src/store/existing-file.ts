@@ -14,8 +14,8 @@ const OURS = `
   select (select count(*) from sqlite_master where type = 'table'
     and name in ('kysely_migration', 'instances', 'tokens', 'runs', 'records')) = 5`;
 const FIRST_MIGRATION = "select count(*) from kysely_migration where name = '0001-initial'";
-const TABLES = "select count(*) from sqlite_master where type = 'table' and name not like 'sqlite_%'";
-const TABLES_OF_MIGRATIONS = "select count(*) from sqlite_master where name = 'kysely_migration'";
+const TABLES = `
+  select count(*) from sqlite_master where type = 'table' and name not like 'sqlite_%' and name not like 'kysely_%'`;
 
 const ADVICE = "set DATABASE_URL to that of the app's other processes. Nothing was done.";
 
@@ -51,7 +51,7 @@ export function checkOwnDatabase(path: string): void {
  */
 export function refuseAnotherPrograms(path: string): void {
   if (!isFilled(path) || !isSqlite(path)) return;
-  const mayBeOurs = ask(path, (has) => !has(TABLES) || (has(TABLES_OF_MIGRATIONS) && has(FIRST_MIGRATION)));
+  const mayBeOurs = ask(path, (has) => !has(TABLES) || (has(OURS) && has(FIRST_MIGRATION)));
   if (!mayBeOurs)
     throw anotherPrograms(path, 'set DATABASE_URL to a file of the app’s own. Nothing was done.');
 }

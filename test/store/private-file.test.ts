@@ -121,11 +121,15 @@ test('a file that is no database keeps its rights', async () => {
   expect(modeOf(path)).toBe(0o644);
 });
 
-test.each(['delete', 'wal'])('nor is anything done to the database of another program (%s)', async (mode) => {
+test.each([
+  ['delete', ''],
+  ['wal', ''],
+  ['delete', "create table kysely_migration (name); insert into kysely_migration values ('0001-initial')"],
+])('nor is anything done to the database of another program (%s) %s', async (mode, more) => {
   const dir = tempDir();
   const path = join(dir, 'shop.sqlite');
   const shop = new Sqlite(path);
-  shop.exec(`pragma journal_mode = ${mode}; create table orders (id integer)`);
+  shop.exec(`pragma journal_mode = ${mode}; create table orders (id integer); ${more}`);
   shop.close();
   chmodSync(path, 0o644);
   const before = readFileSync(path);

@@ -205,6 +205,8 @@ local function hear(sent, missed, held)
   if not is_over then ends_in = timing.lasts(ends_in, s.overrun, window) end
   if held then s.trip = timing.usual_trip(s.trip, heard_at - sent) end
   if held and tonumber(ARGV[8]) == 0 and (which ~= 'old' or names_known) then tally(used, which) end
+  -- A window that comes into sight by somebody else's answer begins anew, too.
+  if not held and which == 'new' then s.said = math.min(s.said or 0, used) end
   if which == 'old' then
     -- Should the service's clock have been set back, it may be the new window's after all.
     if held then

@@ -202,6 +202,16 @@ describe('whatever windows the service names', () => {
   });
 });
 
+describe('a window that the answer to a request without a permit tells of first', () => {
+  it('is not taken for another limit’s', async () => {
+    const { budget, company, pass, request, answer } = virtualBudget();
+    for (let left = 119; left >= 10; left--) await request(answer(left));
+    pass(30_000);
+    await budget.observe(company, rate(119, { resetMs: RESET + WINDOW_MS, endsInMs: WINDOW_MS }));
+    for (let left = 118; left >= 0; left--) await request(answer(left, 50_000, RESET + WINDOW_MS));
+  });
+});
+
 describe('a window that the service still names after the end that it told', () => {
   const SKEW_MS = 25_000;
   const reset = (window: number) => RESET + window * WINDOW_MS;
