@@ -25,9 +25,9 @@ const ADVICE = [
   },
 ];
 
-/** How errors begin that say what is wrong with the database, where that may pass. */
-export const PASSING_TROUBLE = ADVICE.filter(({ codes }) => !codes.test('SQLITE_CORRUPT')).map(
-  ({ advice }) => advice,
+/** How errors begin that say what is wrong with the database, where that is over when it can be written. */
+export const PASSING_TROUBLE = ADVICE.map(({ advice }) => advice).filter((advice) =>
+  advice.endsWith('The app goes on by itself then.'),
 );
 
 /** Whether an error says that the file is damaged, which does not pass. */

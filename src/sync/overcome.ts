@@ -1,3 +1,4 @@
+import { toServiceError } from '../client/errors.ts';
 import type { Database } from '../store/database.ts';
 import { failedWith } from '../store/failed-runs.ts';
 import type { RunKey } from '../store/runs.ts';
@@ -36,7 +37,11 @@ export function findOvercome({ db, pauses, keyIds, hideSecrets }: OvercomeParts)
       db,
       missingKeyMessages(keyIds).map((text) => hideSecrets(text)),
     );
-    const unwritten = await failedWith(db, PASSING_TROUBLE);
+    const unwritten = await failedWith(
+      db,
+      // As a run that fails of it says it.
+      PASSING_TROUBLE.map((advice) => hideSecrets(toServiceError(new Error(advice)).message)),
+    );
     const canWrite =
       unwritten.length > 0 &&
       (await db.check().then(

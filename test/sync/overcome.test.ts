@@ -2,12 +2,14 @@ import Sqlite from 'better-sqlite3';
 import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
 import { pathOf } from '../../src/store/existing-file.ts';
-import { explainTrouble } from '../../src/store/trouble.ts';
 import { findOvercome } from '../../src/sync/overcome.ts';
+import { endSlice } from '../../src/sync/slice-failure.ts';
+import type { SliceContext, SyncParts } from '../../src/sync/slice-parts.ts';
 import { RefreshPauses } from '../../src/tokens/refresh-pauses.ts';
 import { CREDENTIALS_REFUSED } from '../../src/tokens/token-errors.ts';
 import { missingKeyMessages } from '../../src/tokens/vault.ts';
 import { NOW, openTestStore } from '../store/test-store.ts';
+import { testLogger } from '../support/test-logger.ts';
 import { startTestRedis } from '../support/test-redis.ts';
 
 const store = await openTestStore();
@@ -21,24 +23,47 @@ async function failedWith(error: string) {
 }
 
 test('runs that failed as the database could not be written are found when it can be, and no others', async () => {
-  const { db } = store;
+  const { db, runs, claimRun, addInstance } = await openTestStore();
   const look = findOvercome({
     db,
     pauses: new RefreshPauses(redis),
     keyIds: [],
     hideSecrets: (text) => text,
   });
-  const full = new Sqlite.SqliteError('database or disk is full', 'SQLITE_FULL');
-  const damaged = new Sqlite.SqliteError('database disk image is malformed', 'SQLITE_CORRUPT');
-  const [unwritten] = await Promise.all(
-    [full, damaged].map((error) => failedWith(String(Object(explainTrouble(error)).message))),
-  );
+  const { logger } = testLogger();
+  const context = { logger, signal: new AbortController().signal } as SliceContext;
+  /** Fails a run as its last try does. */
+  const fail = async (error: unknown) => {
+    const { run, claim } = await claimRun();
+    await endSlice({ runs } as SyncParts, claim, { ...run, attempt: 6 }, error, context);
+    return { instanceId: claim.instanceId, resource: claim.resource };
+  };
+  const caught = (work: Promise<unknown>) =>
+    work.then(
+      () => expect.unreachable(),
+      (error: unknown) => error,
+    );
+
+  const pages = db.prepare<[], number>('pragma page_count').pluck().get();
+  db.prepare(`pragma max_page_count = ${pages}`).get();
+  const grow = async () => {
+    for (;;) await addInstance();
+  };
+  const full = await caught(grow());
+  db.prepare('pragma max_page_count = 1000000').get();
   const other = new Sqlite(pathOf(db.url));
+  other.exec('begin immediate');
+  const locked = await caught(db.check());
+  other.exec('rollback');
+  expect([full, locked]).toMatchObject([{ code: 'SQLITE_FULL' }, { code: 'SQLITE_BUSY' }]);
+  const held = [await fail(full), await fail(locked)];
+  await fail(new Error('The database is not to blame'));
+
   other.exec('begin immediate');
   expect(await look()).toEqual([]);
   other.close();
-  expect(await look()).toEqual([unwritten]);
-  await db.deleteFrom('runs').execute();
+  expect(await look()).toEqual(expect.arrayContaining(held));
+  expect((await look()).length).toBe(held.length);
 });
 
 test('runs that a key was missing for are found at every look, those that credentials were refused for at the first that comes to its end', async () => {
