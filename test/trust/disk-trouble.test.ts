@@ -1,4 +1,4 @@
-import { closeSync, openSync, renameSync, statSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, renameSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -130,11 +130,19 @@ function damage(path: string): void {
   other.close();
 }
 
-/** As it comes to some time after a sync: all of the log is copied, and has places for what is small. */
-function beginLogAnew(path: string): void {
-  const other = new Sqlite(path);
-  other.pragma('wal_checkpoint(RESTART)');
-  other.close();
+/** What tells the log that is there from the one before it: it is another one each time that it begins anew. */
+const readSalt = (log: string) => readFileSync(log).readBigUInt64BE(16);
+
+/** Waits until nothing is left to do: the log, all of it copied, has begun anew, and has places for what is small. */
+async function waitForIdle({ app, browser, id, database }: Begun) {
+  await waitForStatus(browser, id, isSynced);
+  for (const list of Object.keys(RECORDS)) {
+    const search = `/instances/${id}/${list}?q=nobody`;
+    await waitFor(async () => !(await browser.get(search)).body.includes('not searchable yet'));
+  }
+  const log = `/proc/${app.pid}/root${database}-wal`;
+  const before = readSalt(log);
+  await waitFor(() => readSalt(log) !== before);
 }
 
 describe.concurrent('a database in trouble is told clearly, and all goes on when that is over', {
@@ -168,9 +176,8 @@ describe.concurrent('a database in trouble is told clearly, and all goes on when
   test('its disk fills while nothing is synced', async () => {
     const disk = makeSmallDisk();
     const begun = await begin(disk.dir, disk.through, '60');
-    const { app, browser, id, control, addCompany } = begun;
-    await waitForStatus(browser, id, isSynced);
-    beginLogAnew(`/proc/${app.pid}/root${begun.database}`);
+    const { app, control, addCompany } = begun;
+    await waitForIdle(begun);
     disk.fill(app.pid);
     await expectTold(begun, /The database cannot grow/);
     const exchanges = async () =>
