@@ -143,16 +143,16 @@ export class Database extends Kysely<Schema> {
   }
 
   /**
-   * Whether the database has room, and can be written: by a number in the file that stays as it is, and is written anyway.
+   * Whether the database can be written, by a number in the file that stays as it is, and has room for more than that.
    *
    * @throws Error that says what is wrong and what to do, for whoever is on call
    */
   async check(): Promise<void> {
-    await this.#file.check();
+    this.#file.check();
     await this.writeAtOnce(() => {
-      const version: unknown = this.#sqlite.pragma('user_version', { simple: true });
-      this.#sqlite.pragma(`user_version = ${Number(version)}`);
+      this.#sqlite.pragma(`user_version = ${this.#sqlite.pragma('user_version', { simple: true })}`);
     }, CHECK_MS);
+    await this.#file.checkRoom();
   }
 
   async #between<T>(work: () => T): Promise<T> {

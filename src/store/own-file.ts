@@ -61,14 +61,15 @@ export class OwnFile {
     return explainTrouble(error);
   }
 
-  /**
-   * @throws Error that says what is wrong with the file, for as long as it is open, or that it has no room to grow, and
-   *   what to do
-   */
-  async check(): Promise<void> {
+  /** @throws Error that says what is wrong with the file for as long as it is open, and what to do */
+  check(): void {
     if (this.#damage !== undefined) throw this.#damage;
     this.checkPlace();
-    await this.#room.check();
+  }
+
+  /** As {@link Room.check} does. */
+  checkRoom(): Promise<void> {
+    return this.#room.check();
   }
 
   /**
