@@ -272,7 +272,7 @@ export class RateBudget {
 /** Since when what guards let through is counted without a gap, for all companies. */
 const COUNTING_KEY = 'budget:counting';
 
-// The braces keep all keys of a company on one node of a Redis cluster.
+// The braces say where the id ends, in which there may be a colon.
 function keyOf(company: string): string {
   return `budget:{${company}}`;
 }
