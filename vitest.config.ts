@@ -9,8 +9,8 @@ process.env.NODE_COMPILE_CACHE = fileURLToPath(new URL('./node_modules/.cache/co
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    // Many files wait most of the time: for a window's end, a process, a browser. By default, two cores would run one.
-    maxWorkers: availableParallelism() + 1,
+    // Many files wait most of the time: for a window's end, a process, a browser. Two workers a core keep it busy.
+    maxWorkers: 2 * availableParallelism() + 1,
     // Ends for what hangs: a test waits several times, and its waits end first, with words.
     testTimeout: 8 * PATIENCE_MS,
     expect: { poll: { timeout: PATIENCE_MS } },
