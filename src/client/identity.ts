@@ -1,3 +1,4 @@
+import { numberText } from '../contract/number-text.ts';
 import { readJson, unreadable } from './read-json.ts';
 import { repeatsToken } from './repeated-token.ts';
 
@@ -36,18 +37,24 @@ export function readIdentity(
   }
   const { id, name } = identity as { id?: unknown; name?: unknown };
   if (id === undefined || id === null) return undefined;
-  const text = readId(id);
+  const text = readId(typeof id === 'number' ? integerText(body, id) : id);
   if (repeatsToken(text, accessToken)) throw unreadable(WHAT, 'its id holds the access token');
   if (givesSecretAway(text)) throw unreadable(WHAT, 'its id holds a secret of the app');
   return { id: text, name: readName(name) };
 }
 
-function readId(id: unknown): string {
+/** @returns its digits; of another number nothing */
+function integerText(body: string, id: number): string | undefined {
   if (Number.isSafeInteger(id)) return String(id);
+  const text = numberText(body, id);
+  return text !== undefined && /^-?\d+$/.test(text) ? text : undefined;
+}
+
+function readId(id: unknown): string {
   if (typeof id !== 'string' || id === '') throw unreadable(WHAT, 'its id is neither a text nor an integer');
   if (id.length > LONGEST_ID) throw unreadable(WHAT, `its id is longer than ${LONGEST_ID} characters`);
-  // Two that are no Unicode would become the same instance.
-  if (!id.isWellFormed()) throw unreadable(WHAT, 'its id is no Unicode text');
+  // Two that are no Unicode would become the same instance: bytes that are no UTF-8 are read as U+FFFD.
+  if (!id.isWellFormed() || id.includes('\ufffd')) throw unreadable(WHAT, 'its id is no Unicode text');
   return id;
 }
 

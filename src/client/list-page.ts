@@ -15,6 +15,8 @@ export interface ListPage {
   next: string | null;
   /** How much of memory it keeps until it is read, in bytes. */
   keptBytes: number;
+  /** Whether it came in UTF-8. What is none of it is read as U+FFFD: two ids with that may have been different. */
+  isUtf8: boolean;
   /** @throws ServiceError to wait on, when the body is no such page after all */
   read(): PageItems;
 }
@@ -39,15 +41,16 @@ export interface PageItems {
  * @throws ServiceError to wait on, when that is no page
  */
 export function readListPage(body: Buffer): ListPage {
-  const bytes = isUtf8(body) ? body : Buffer.from(body.toString());
+  const isText = isUtf8(body);
+  const bytes = isText ? body : Buffer.from(body.toString());
   const outline = outlineOf(bytes, MOST_RESULTS);
   // Where that is undefined: it is no JSON, or at its top no object.
   if (outline === undefined) readJson(bytes.toString(), 'a page');
   checkCount(outline?.count);
   const { next } = fieldsOf(outline?.pagination && readJson(outline.pagination, 'a page'));
   checkNext(next);
-  const keptBytes = bytes === body ? body.length : body.length + bytes.length;
-  return { next, keptBytes, read: () => readItems(bytes, outline?.texts() ?? []) };
+  const keptBytes = isText ? body.length : body.length + bytes.length;
+  return { next, keptBytes, isUtf8: isText, read: () => readItems(bytes, outline?.texts() ?? []) };
 }
 
 /**

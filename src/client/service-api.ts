@@ -12,6 +12,9 @@ import { secretIds } from './secret-ids.ts';
 import type { ServiceClock } from './service-clock.ts';
 import type { Transport } from './transport.ts';
 
+/** Stands for bytes that are no UTF-8. */
+const NO_UTF8 = '\ufffd';
+
 /** What the sync and the install talk to the API with. */
 export interface ServiceApiParts {
   /** `{base_url}`, without a slash at its end. */
@@ -35,7 +38,7 @@ export interface AnsweredPage {
 /** A page that was read. */
 export interface ReadPage extends PageItems {
   next: string | null;
-  /** Tells why an id can be none for the sake of the app's secrets, in a sentence; to be asked for one after the other. */
+  /** Tells why an id can be none in a sentence; to be asked for one after the other. */
   refuseId?: (id: string) => string | undefined;
 }
 
@@ -93,13 +96,16 @@ export class ServiceApi {
   ): Promise<{ page: AnsweredPage; admission: Admission | undefined }> {
     const { transport, givesSecretAway } = this.#parts;
     const read = ({ bytes }: HttpAnswer) => {
-      const { next, keptBytes, read: readItems } = readListPage(bytes);
+      const { next, keptBytes, isUtf8, read: readItems } = readListPage(bytes);
       if (next !== null) refuseSecrets(next, accessToken, givesSecretAway);
       const page: AnsweredPage = {
         next,
         read: () => {
           const { items, texts } = readItems();
-          return { next, items, texts, refuseId: secretIds({ items, bytes }, accessToken, givesSecretAway) };
+          const refuseSecret = secretIds({ items, bytes }, accessToken, givesSecretAway);
+          const refuseId = (id: string) =>
+            isUtf8 || !id.includes(NO_UTF8) ? refuseSecret(id) : 'Its id is no text in UTF-8.';
+          return { next, items, texts, refuseId };
         },
       };
       accept?.(page, keptBytes);

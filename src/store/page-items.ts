@@ -1,3 +1,4 @@
+import { numberText } from '../contract/number-text.ts';
 import { documentHash } from './document-hash.ts';
 
 /** A page as it came from the service. */
@@ -6,7 +7,7 @@ export interface PageTexts {
   items: readonly unknown[];
   /** The text of each of them in UTF-8, as the service sent it, on one line. */
   texts: readonly Buffer[];
-  /** Tells why an id can be none for the sake of the app's secrets, in a sentence; asked for one after the other. */
+  /** Tells why an id can be none by what the store does not know of, in a sentence; asked for one after the other. */
   refuseId?: (id: string) => string | undefined;
 }
 
@@ -91,19 +92,4 @@ function readNumber(text: Buffer, id: number): string | { reason: string } {
   return digits.length > LONGEST_ID
     ? { reason: `Its id is longer than ${LONGEST_ID} digits.` }
     : MARK + digits;
-}
-
-/** The text of the number that is the document's own `id`, wherever it stands in it. */
-function numberText(document: string, id: number): string | undefined {
-  const texts = new Map<unknown, string | undefined>();
-  try {
-    const root = JSON.parse(document, function (this: unknown, name, value, context?: { source?: string }) {
-      if (name === 'id') texts.set(this, context?.source);
-      return value;
-    });
-    return texts.get(root);
-  } catch {
-    // With a function it calls itself at every level, and cannot get to the ground of any document.
-    return Number.isSafeInteger(id) ? String(id) : undefined;
-  }
 }

@@ -92,6 +92,13 @@ function readIdentity(body: string, token: string) {
 test.each([
   ['{"id":"cmp_1","name":"Acme"}', { id: 'cmp_1', name: 'Acme' }],
   ['{"id":17,"name":"  Åkesson "}', { id: '17', name: 'Åkesson' }],
+  ['{"id":17.0}', { id: '17', name: undefined }],
+  ['{"id":1,"id":12345678901234567890}', { id: '12345678901234567890', name: undefined }],
+  [
+    '{"_links":{"id":7.5},"id":-90071992547409931,"of":{"id":1}}',
+    { id: '-90071992547409931', name: undefined },
+  ],
+  ['{"id":"cmp_1","name":"Caf\ufffd"}', { id: 'cmp_1', name: 'Caf\ufffd' }],
   ['{"id":"cmp_1"}', { id: 'cmp_1', name: undefined }],
   ['{"id":"cmp_1","name":"  "}', { id: 'cmp_1', name: undefined }],
   ['{"id":"cmp_1","name":7}', { id: 'cmp_1', name: undefined }],
@@ -106,9 +113,10 @@ test.each(['{}', '{"name":"Acme"}', '{"id":null}'])('a whole answer that does no
 test.each([
   ['{"id":""}', 'neither a text nor an integer'],
   ['{"id":1.5}', 'neither a text nor an integer'],
-  ['{"id":12345678901234567890}', 'neither a text nor an integer'],
+  ['{"id":1e30}', 'neither a text nor an integer'],
   ['{"id":{"id":"cmp_1"}}', 'neither a text nor an integer'],
   [String.raw`{"id":"cmp_\ud800"}`, 'no Unicode text'],
+  ['{"id":"caf\ufffd"}', 'no Unicode text'],
   [`{"id":"cmp_${TOKEN}"}`, 'holds the access token'],
   [`{"id":"cmp_${encodeURIComponent(TOKEN)}"}`, 'holds the access token'],
   [`{"id":"cmp_${OTHER_SECRET}"}`, 'holds a secret of the app'],

@@ -142,6 +142,21 @@ test('a second run over the same changes nothing; what the service has mended is
   expect((await browser.get(`/instances/${id}`)).body).toMatch(/class="card set-aside"[^>]* hidden/);
 });
 
+test('ids in bytes that are no UTF-8 are set aside, as two of them could not be told apart; such bytes elsewhere are not', async () => {
+  const company = await control.addCompany({ name: 'Latin', plan: 'starter' });
+  const latin = ['Ren\xe9', 'Ren\xe8'].map((id) => `{"id":"${id}"}`);
+  const named = '{"id":"cut","text":"caf\xc3"}';
+  const page = `{"_results":[${[...latin, named].join(',')}],"_pagination":{"next":null}}`;
+  service.answer(company.id, ({ response }) =>
+    response.writeHead(200, goodHeaders()).end(Buffer.from(page, 'latin1')),
+  );
+  const id = await install(browser, company);
+  const { resources } = await waitForStatus(browser, id, isSynced);
+  expect(resources.contacts).toMatchObject({ stored: 1, skipped: 2, set_aside: { quarantined: 1 } });
+  expect(resources.contacts?.set_aside.quarantined_records[0]?.reason).toContain('UTF-8');
+  expect(await download(id)).toEqual(['{"id":"cut","text":"caf\ufffd"}']);
+});
+
 test('7 and "7" are two records, on one page or on two, in one run or in two', async () => {
   const company = await control.addCompany({ name: 'Sevens', plan: 'starter' });
   const [number, text] = ['{"id":7,"of":"number"}', '{"id":"7","of":"text"}'];
