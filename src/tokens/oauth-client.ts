@@ -16,8 +16,11 @@ export const LONGEST_TOKEN_REQUEST_MS = TOKEN_TIMEOUT_S * 1_000 + LONGEST_SETTLI
 /** How long a connection is kept for a further request, in milliseconds: less than servers keep it, who end it. */
 const KEPT_MS = 4_000;
 
-/** What a token can be made of (RFC 6749, appendix A.12), without a space, as it stands in a header. */
-const TOKEN = /^[\x21-\x7e]+$/;
+/** What an access token can be made of (RFC 6749, appendix A.12), without a space, as it stands in a header. */
+const ACCESS_TOKEN = /^[\x21-\x7e]+$/;
+
+/** And a refresh token (appendix A.17), which stands in a form. */
+const REFRESH_TOKEN = /^[\x20-\x7e]+$/;
 
 /** What a token response grants. */
 export interface Grant {
@@ -135,17 +138,19 @@ export class OAuthClient {
   }
 
   #read(response: oauth.TokenEndpointResponse): Grant {
-    for (const token of [response.access_token, response.refresh_token]) {
-      if (token !== undefined && !TOKEN.test(token)) {
-        throw new TypeError('The token response holds a token that cannot be one.');
-      }
+    const { access_token: accessToken, refresh_token: refreshToken } = response;
+    if (
+      !ACCESS_TOKEN.test(accessToken) ||
+      (refreshToken !== undefined && !REFRESH_TOKEN.test(refreshToken))
+    ) {
+      throw new TypeError('The token response holds a token that cannot be one.');
     }
     const grantedAt = this.#clock.now();
-    this.#onSecret(response.access_token);
-    if (response.refresh_token !== undefined) this.#onSecret(response.refresh_token);
+    this.#onSecret(accessToken);
+    if (refreshToken !== undefined) this.#onSecret(refreshToken);
     return {
-      accessToken: response.access_token,
-      refreshToken: response.refresh_token,
+      accessToken,
+      refreshToken,
       grantedAt,
       accessExpiresAt: accessExpiry(response.expires_at, grantedAt),
     };

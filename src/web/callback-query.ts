@@ -1,13 +1,13 @@
 import { InstallError } from '../install/install-types.ts';
 
-/** Longer than any code or state that a service hands out. */
-const MAX_PARAMETER_BYTES = 2_048;
+/** A code may be as long as the service likes (RFC 6749, section 4.1.2): one that is a signed or sealed document has some KB. */
+const MAX_PARAMETER_BYTES = 8 * 1_024;
 
 /**
  * Reads the query of the callback from the address as it came.
  *
  * @throws InstallError `malformed` when a parameter stands there twice (which one counts would be a guess,
- * RFC 6749 section 3.1 forbids it) or is over 2 KB
+ * RFC 6749 section 3.1 forbids it) or is over 8 KB
  */
 export function readCallbackQuery(address: string): URLSearchParams {
   const start = address.indexOf('?');

@@ -27,6 +27,12 @@ export const unknownAddress: RequestHandler = () => {
   throw notFound();
 };
 
+/** Goes before the sessions, which pass over what is no path, as `*`: nobody behind them would find one. */
+export const refusePathless: RequestHandler = (req, _res, next) => {
+  if (!req.path.startsWith('/')) throw notFound();
+  next();
+};
+
 /** The last handler: one clear page (or `_error` as JSON) with the request's id; the details go to the log alone. */
 export function errorPages(renderPage: RenderPage): ErrorRequestHandler {
   return (thrown: unknown, req, res, _next) => {

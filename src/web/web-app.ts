@@ -1,7 +1,7 @@
 import express, { type Express } from 'express';
 import { assets } from './assets.ts';
 import { refuseCrossSite } from './cross-site.ts';
-import { errorPages, unknownAddress } from './error-pages.ts';
+import { errorPages, refusePathless, unknownAddress } from './error-pages.ts';
 import { livePresenter, troubleEvent } from './live-presenter.ts';
 import { LiveStreams } from './live-streams.ts';
 import { pageRenderer } from './render.ts';
@@ -55,6 +55,7 @@ export function createWebApp(deps: WebDependencies): Express {
   app.use(healthRoutes(deps));
   app.use('/assets', assets());
   app.use(operationsRoutes(deps, renderPage));
+  app.use(refusePathless);
   app.use(browserSessions({ redis: deps.redis, secret: deps.sessionSecret, https }));
   app.use(landingRoutes(deps, renderPage, now));
   app.use(logoutRoutes(live, https));

@@ -1,3 +1,4 @@
+import { request } from 'node:http';
 import type { Router } from 'express';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { HttpSession } from '../support/http-session.ts';
@@ -133,6 +134,16 @@ describe('every route of the app', () => {
     const own = { origin: 'null', 'sec-fetch-site': 'same-origin' };
     expect((await owner.post('/instances/ins_1/sync', fields, { headers: own })).status).toBe(200);
     expect(web.domain.calls).toContain('sync ins_1');
+  });
+
+  it('is a path: what is none is unknown, with the page for that', async () => {
+    for (const path of ['*', '*a']) {
+      const status = await new Promise((resolve, reject) => {
+        const sent = request(web.url, { path }, (answer) => resolve(answer.resume().statusCode));
+        sent.on('error', reject).end();
+      });
+      expect(status, path).toBe(404);
+    }
   });
 
   it('that changes something takes what its own pages send, by PUBLIC_URL or the name they were asked by', async () => {

@@ -341,12 +341,18 @@ describe('the callback', () => {
     expect(again.status, 'the state is spent').toBe(400);
   });
 
+  it('takes a code of 8 KB', async () => {
+    const code = `ins_1.${'x'.repeat(8 * 1_024 - 6)}`;
+    await browser.get(`/oauth/callback?code=${code}&state=${await begin()}`, { follow: false });
+    expect(web.domain.calls).toEqual([`exchange ${code}`]);
+  });
+
   it.each([
     ['a state twice', (state: string) => `code=x&state=${state}&state=${state}`],
     ['a code twice', (state: string) => `code=x&code=y&state=${state}`],
     ['a code of 10 KB', (state: string) => `code=${'x'.repeat(10 * 1_024)}&state=${state}`],
     ['anything of 10 KB', (state: string) => `code=x&z=${'x'.repeat(10 * 1_024)}&state=${state}`],
-    ['a code over 2 KB', (state: string) => `code=${'x'.repeat(2_049)}&state=${state}`],
+    ['a code over 8 KB', (state: string) => `code=${'x'.repeat(8 * 1_024 + 1)}&state=${state}`],
     ['anything twice', (state: string) => `code=x&state=${state}&z=1&%7a=2`],
   ])('refuses %s before anything else', async (_what, query) => {
     const state = await begin();
