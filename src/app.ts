@@ -191,12 +191,12 @@ export async function createApp(
     api,
     tokens,
     hideSecrets,
-    onInstalled: async (instanceId) => {
-      // The install stands even if Redis is away just now: the next sweep starts what could not be started here.
-      await control
+    instances: stores.instances,
+    // The install stands even if Redis is away just now: the next sweep starts what could not be started here.
+    onInstalled: (instanceId) =>
+      control
         .syncNow(instanceId)
-        .catch((error) => logger.warn({ instanceId, err: error }, 'sync not started'));
-    },
+        .catch((error) => logger.warn({ instanceId, err: error }, 'sync not started')),
   });
   const overview = async (page: number) => ({
     ...(await status.readPage(page)),

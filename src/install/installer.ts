@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ServiceApi } from '../client/service-api.ts';
+import type { InstanceStore } from '../store/instances.ts';
 import type { OAuthClient } from '../tokens/oauth-client.ts';
 import type { Tokens } from '../tokens/tokens.ts';
 import { companyOf } from './company.ts';
@@ -12,6 +13,7 @@ export interface OAuthInstallerParts {
   oauth: OAuthClient;
   api: ServiceApi;
   tokens: Tokens;
+  instances: InstanceStore;
   /** Starts the syncs of a new or returning instance. */
   onInstalled: (instanceId: string) => Promise<void>;
   /** Leaves secrets out of what the service said, before it is kept or a person sees it; the install's code, too. */
@@ -70,7 +72,8 @@ export class OAuthInstaller implements Installer {
     });
     // Of two installs at once, the later grant stays, whichever company's question takes longer.
     const installedAt = this.#now();
-    const company = await companyOf(this.#parts.api, grant.accessToken);
+    const { api, instances } = this.#parts;
+    const company = await companyOf(api, grant.accessToken, () => instances.knowsCompanies());
     const name = company?.name === undefined ? undefined : this.#hidden(company.name, query);
     const day = new Date(installedAt).toISOString().slice(0, 10);
     const id = instanceIdOf(company?.id);

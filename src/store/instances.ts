@@ -18,6 +18,12 @@ export class InstanceStore {
     return this.#db.selectFrom('instances').selectAll().where('id', '=', id).executeTakeFirst();
   }
 
+  /** Whether the service has told of any of them which company it is. */
+  async knowsCompanies(): Promise<boolean> {
+    const known = this.#db.selectFrom('instances').select('id').where('company_id', 'is not', null);
+    return (await known.limit(1).executeTakeFirst()) !== undefined;
+  }
+
   /** In which generation browsers see an instance; undefined when there is none. */
   async accessGeneration(id: string): Promise<number | undefined> {
     const found = this.#db.selectFrom('instances').select('access_generation').where('id', '=', id);

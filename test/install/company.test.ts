@@ -14,7 +14,12 @@ async function askSlowly(answerMs: number) {
     now += answerMs;
     throw new ServiceError('wait', 'It has trouble.', { status: 503, retryAfterMs: 0 });
   };
-  const error = await companyOf({ identity }, 'a token', () => now).catch((thrown: unknown) => thrown);
+  const error = await companyOf(
+    { identity },
+    'a token',
+    async () => true,
+    () => now,
+  ).catch((thrown: unknown) => thrown);
   return { error: error as InstallError, asked, tookMs: now - startedAt };
 }
 
@@ -28,4 +33,21 @@ test.concurrent('a service that is slow is not asked again where the answer coul
 
 test.concurrent('one that is quick is asked as often as ever', async () => {
   expect((await askSlowly(10)).asked).toBe(4);
+});
+
+test.concurrent.each([
+  ['a service that does not tell is asked once', { isOwn: false, others: false, times: 1 }],
+  ['so is one that says so itself, though it has told of others', { isOwn: true, others: true, times: 1 }],
+  [
+    'what may be of something before a service that has told of others, a few times',
+    { isOwn: false, others: true, times: 4 },
+  ],
+])('%s', async (_what, { isOwn, others, times }) => {
+  let asked = 0;
+  const identity = async () => {
+    asked++;
+    return { company: undefined, isOwn };
+  };
+  expect(await companyOf({ identity }, 'a token', async () => others)).toBeUndefined();
+  expect(asked).toBe(times);
 });

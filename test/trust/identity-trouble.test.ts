@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { HEADER } from '../../src/contract/headers.ts';
 import { consent, install, readStatus } from '../support/install.ts';
 import type { SandboxCompany } from '../support/sandbox-control.ts';
 import { startTestApp } from '../support/test-app.ts';
@@ -6,6 +7,9 @@ import { startTestApp } from '../support/test-app.ts';
 const { control, session } = await startTestApp({ workers: false });
 
 const HTML = { 'content-type': 'text/html' };
+
+/** Takes away what tells an answer of the API from others: then it is that of a gateway or a firewall. */
+const BARE = Object.fromEntries(Object.values(HEADER).map((name) => [name, null]));
 
 /** What may come in place of the answer about the company, without saying that the service does not tell. */
 const TROUBLES = [
@@ -17,7 +21,9 @@ const TROUBLES = [
   ['410', { status: 410, body: '' }],
   ['JSON that is cut short', { status: 200, body: '{"id":"cm' }],
   ['a list', { status: 200, body: [] }],
-  ['an id that is none', { status: 200, body: { id: '' } }],
+  ['404 of something before it', { status: 404, headers: { ...HTML, ...BARE }, body: '<h1>No route</h1>' }],
+  ['403 of something before it', { status: 403, headers: { ...HTML, ...BARE }, body: '<h1>Forbidden</h1>' }],
+  ['an object of something before it', { status: 200, headers: BARE, body: {} }],
 ] as const;
 
 async function questionsAbout({ id }: SandboxCompany) {
