@@ -157,7 +157,7 @@ export class PageReader {
         this.#context.gate.keep(bytes);
       };
       for (let rejected: string | undefined; ; ) {
-        const { text } = await this.#accessToken(rejected);
+        const token = await this.#accessToken(rejected);
         // Its place is given back there from now on, whatever comes.
         const first = pending;
         pending = undefined;
@@ -169,7 +169,9 @@ export class PageReader {
         // Nothing is sent for an instance that was disconnected meanwhile; nor told or written, as the store sees to.
         if (!(await this.#isOurs(permit))) return { isLost: true };
         try {
-          return await this.#ask(at, permit, text, accept);
+          const fetched = await this.#ask(at, permit, token.text, accept);
+          token.accepted();
+          return fetched;
         } catch (error) {
           // The process stood still in between: another one, with another place in the gate.
           if (error instanceof ServiceError && error.permitOver) continue;
@@ -180,7 +182,7 @@ export class PageReader {
           const isRejected = error instanceof ServiceError && error.remedy === 'refresh';
           this.#pageError = isRejected ? rejectedAgain(error) : error;
           if (!isRejected || rejected !== undefined) throw this.#pageError;
-          rejected = text;
+          rejected = token.text;
         }
       }
     } catch (error) {

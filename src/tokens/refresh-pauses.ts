@@ -9,7 +9,7 @@ type PauseKind = keyof typeof PAUSES | 'unwritten';
  * Pauses grow with each failure that follows another within `forgetMs`; all in milliseconds.
  * - `trouble`: the token route does not answer as it should
  * - `rejection`: the API has rejected an access token that was good by its time. A renewal helps or does not: a further
- *   one right away would not, either.
+ *   one right away would not, either. One that has helped for a while may help again after as long.
  */
 const PAUSES = {
   trouble: { firstMs: 500, longestMs: 5 * 60_000, forgetMs: 60 * 60_000 },
@@ -54,9 +54,19 @@ export class RefreshPauses {
     throw new ServiceError(remedy, message, { status, retryAfterMs: leftMs });
   }
 
-  /** Begins a pause: longer than the one before, and as long as the service wants at the least. */
-  async begin(kind: keyof typeof PAUSES, instanceId: string, failure: ServiceError): Promise<void> {
-    const { forgetMs, ...steps } = PAUSES[kind];
+  /**
+   * Begins a pause: longer than the one before, and as long as the service wants at the least.
+   *
+   * @param usefulMs for how long what the refresh before has brought was of use: no longer than that, but for a first pause
+   */
+  async begin(
+    kind: keyof typeof PAUSES,
+    instanceId: string,
+    failure: ServiceError,
+    usefulMs = Number.POSITIVE_INFINITY,
+  ): Promise<void> {
+    const { forgetMs, firstMs, longestMs } = PAUSES[kind];
+    const steps = { firstMs, longestMs: Math.max(firstMs, Math.min(longestMs, usefulMs)) };
     const { remedy, message, status, retryAfterMs } = failure;
     const askedMs = retryAfterMs === undefined ? 0 : longerBy(this.#random() * JITTER, retryAfterMs);
     const counter = countKey(kind, instanceId);

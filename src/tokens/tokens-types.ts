@@ -32,6 +32,8 @@ export interface TokensParts {
 export interface HeldToken {
   text: string;
   isDue(): boolean;
+  /** Is told that the service has not rejected it. */
+  accepted(): void;
 }
 
 /** An instance as an install makes it, or finds it again. */

@@ -1,5 +1,6 @@
 import { rejectedAgain, ServiceError } from '../client/errors.ts';
 import type { ReadTokens, TokenRow } from '../store/tokens.ts';
+import { AcceptedTokens } from './accepted-tokens.ts';
 import { EarlyRefreshes } from './early-refreshes.ts';
 import { endNotice, refusalNotice } from './ended-grants.ts';
 import { needsRefresh } from './expiry.ts';
@@ -66,6 +67,7 @@ export class Tokens {
   readonly #lock: RefreshLock;
   readonly #received: ReceivedGrants;
   readonly #early: EarlyRefreshes;
+  readonly #accepted: AcceptedTokens;
   readonly #ending = new AbortController();
   #isCutOff = false;
   /** By {@link WRITING}, on the clock that only goes forward. */
@@ -76,6 +78,7 @@ export class Tokens {
     this.#lock = new RefreshLock(parts);
     this.#received = new ReceivedGrants(parts);
     this.#early = new EarlyRefreshes(() => parts.clock.steady());
+    this.#accepted = new AcceptedTokens(() => parts.clock.steady());
   }
 
   /**
@@ -128,11 +131,14 @@ export class Tokens {
     const isDue = () =>
       needsRefresh(row.access_expires_at, row.refreshed_at, this.#parts.clock.now()) &&
       !this.#early.isHeld(instanceId);
+    const held = (text: string, isDueThen: () => boolean): HeldToken => {
+      return { text, isDue: isDueThen, accepted: () => this.#accepted.note(instanceId, text) };
+    };
     const text = (await this.#open(row)).accessToken;
-    if (text !== rejected && !isDue()) return { text, isDue };
+    if (text !== rejected && !isDue()) return held(text, isDue);
     const renewed = await this.#refreshOnce(instanceId, row.version, isDue() ? 'due' : 'rejected');
     // When the renewed one ends stands in the store: whoever sends a second request reads it there.
-    return { text: renewed, isDue: () => true };
+    return held(renewed, () => true);
   }
 
   /** The instances whose refresh token is due for rotation, earliest first (Authentication, 8). */
@@ -203,7 +209,8 @@ export class Tokens {
     if (reason === 'due') this.#early.note(instanceId, accessExpiresAt - grantedAt);
     // The answer tells the time: a token that had come to its end was rejected with good reason.
     if (reason === 'rejected' && grantedAt < row.access_expires_at) {
-      await this.#parts.pauses.begin('rejection', instanceId, rejectedAgain()).catch(() => undefined);
+      const lasted = this.#accepted.lasted(instanceId, current.accessToken);
+      await this.#parts.pauses.begin('rejection', instanceId, rejectedAgain(), lasted).catch(() => undefined);
     }
     return isNewest ? accessToken : (await this.#open(await this.#find(instanceId))).accessToken;
   }

@@ -78,7 +78,7 @@ async function readContacts(
     heldToken: async () => {
       const { access_token: text } = await sandbox.install(company);
       const from = asked;
-      return { text, isDue: () => asked - from >= endsAfter };
+      return { text, isDue: () => asked - from >= endsAfter, accepted: () => undefined };
     },
   };
   const parts = { ...store, api, tokens, resources: RESOURCES } as unknown as SyncParts;

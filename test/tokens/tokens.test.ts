@@ -579,6 +579,36 @@ test('a token that is rejected again and again is not renewed again and again', 
   expect(await tokens.accessToken(id, 'at-installed')).toBe('at-3');
 });
 
+test('tokens that end sooner than told, and are of use until then, are renewed as often as that takes', async () => {
+  const pauseKey = () => `tokens:{${id}}:rejection:pause`;
+  /** The pauses after tokens in a row that are rejected after so many milliseconds. */
+  const pausesOf = async (usedForMs: number | undefined) => {
+    const pauses: number[] = [];
+    for (let tries = 0; tries < 10; tries++) {
+      const token = await tokens.heldToken(id);
+      if (usedForMs !== undefined) {
+        token.accepted();
+        now += usedForMs;
+        token.accepted();
+      }
+      await tokens.heldToken(id, token.text);
+      pauses.push(await redis.pttl(pauseKey()));
+      await redis.del(pauseKey());
+    }
+    return pauses;
+  };
+  const minute = 60_000;
+  server.answerRefreshes();
+  for (const usedForMs of [30 * minute, 2 * minute]) {
+    const pauses = await pausesOf(usedForMs);
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(usedForMs);
+    // They grow all the same: half of each is certain.
+    expect(pauses.at(-1)).toBeGreaterThan(usedForMs / 2 - minute / 2);
+  }
+  expect(Math.max(...(await pausesOf(20)))).toBeLessThanOrEqual(minute / 2);
+  expect((await pausesOf(undefined)).at(-1)).toBeGreaterThan(29 * minute);
+});
+
 test('a token that was over by the service’s time was rejected with good reason: its successor may be renewed, too', async () => {
   const clock = new ServiceClock(() => now);
   const process = newProcess({ clock, oauth: newOAuthClient(clock) });

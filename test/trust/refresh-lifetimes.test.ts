@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { rotateTokens } from '../../jobs/rotate-tokens.ts';
 import { ServiceTime } from '../../src/client/service-time.ts';
@@ -10,7 +11,7 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-const { app, control, session, sandbox, log } = await startTestApp();
+const { app, control, session, sandbox, log, redisUrl } = await startTestApp();
 const time = new ServiceTime(app.clock, sandbox.authUrl, 0);
 
 interface Installed {
@@ -86,6 +87,24 @@ test('an access token a second after its end, when nobody has told the app the t
   // Contacts and conversations; none of them twice.
   expect(rejected).toBeLessThanOrEqual(2);
   await control.clock({ frozen: false });
+});
+
+test('an access token that pages came with, and that ends before its time, is renewed; the next one may be soon, too', async () => {
+  const installed = await newCompany();
+  const { company, id } = installed;
+  const redis = new Redis(redisUrl);
+  // As after many tokens that were of no use at all: the next pause would be an hour.
+  await redis.set(`tokens:{${id}}:rejection:failures`, 10);
+  await control.fault({
+    match: { path: '/contacts', company_id: company.id },
+    fault: { status: 401 },
+    times: 1,
+  });
+  expect(await during(installed, () => syncNow(installed))).toEqual({ tokenRoute: [200], rejected: 1 });
+  const pauseMs = await redis.pttl(`tokens:{${id}}:rejection:pause`);
+  redis.disconnect();
+  expect(pauseMs).toBeGreaterThan(0);
+  expect(pauseMs).toBeLessThanOrEqual(MINUTE_MS);
 });
 
 test.each([
