@@ -12,19 +12,25 @@ export type AwakeReason =
 const ASKED_AS = ' (For whoever runs this app: the service was asked with CLIENT_ID ';
 
 /** What is told of tokens that their key does not open. */
-const UNOPENED = CHANGED_MESSAGES.map(endNotice);
+const UNOPENED = CHANGED_MESSAGES.flatMap((reason) => [endNotice(reason, null), endNotice(reason, 'known')]);
 
-/** What an administrator is told of the end of a grant. */
-export function endNotice(reason: string): string {
-  return `${reason} Authorize the app again to go on; everything copied so far is kept.`;
+/**
+ * What an administrator is told of the end of a grant.
+ *
+ * @param companyId null where the service does not tell: then nobody knows that a new authorization is for the same one
+ */
+export function endNotice(reason: string, companyId: string | null): string {
+  return companyId === null
+    ? `${reason} The service does not say whose an authorization is, so a new one begins a copy of its own; what is copied here is kept until it is disconnected.`
+    : `${reason} Authorize the app again to go on; everything copied so far is kept.`;
 }
 
 /**
  * What is told of the end of a grant that the service has refused. It says to whom: the service refuses a refresh token
  * in the same way when it is another application's, or another environment's (RFC 6749, section 5.2).
  */
-export function refusalNotice(reason: string, application: Application): string {
-  return endNotice(reason) + askedAs(application);
+export function refusalNotice(reason: string, companyId: string | null, application: Application): string {
+  return endNotice(reason, companyId) + askedAs(application);
 }
 
 function askedAs({ clientId, authUrl }: Application): string {

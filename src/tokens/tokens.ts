@@ -249,7 +249,8 @@ export class Tokens {
     if (newest !== undefined && newest.version !== row.version) {
       return (await this.#open(newest)).accessToken;
     }
-    return this.#end(row, error, refusalNotice(error.message, this.#parts.oauth.application));
+    const { application } = this.#parts.oauth;
+    return this.#end(row, error, (companyId) => refusalNotice(error.message, companyId, application));
   }
 
   async #find(instanceId: string): Promise<TokenRow> {
@@ -277,13 +278,18 @@ export class Tokens {
       if (newest !== undefined && newest.version !== row.version) return this.#open(newest);
       await checkTriedKey({ store, vault }, error);
       const end = new ServiceError('reauthorize', error.message, { cause: error });
-      return this.#end(row, end, endNotice(error.message));
+      return this.#end(row, end, (companyId) => endNotice(error.message, companyId));
     }
   }
 
   /** Ends a grant: the jobs stop, the dashboard says why and what to do, nothing is deleted. It is told once. */
-  async #end(row: TokenRow, error: ServiceError, notice: string): Promise<never> {
+  async #end(
+    row: TokenRow,
+    error: ServiceError,
+    noticeFor: (companyId: string | null) => string,
+  ): Promise<never> {
     const instanceId = row.instance_id;
+    const notice = noticeFor((await this.#parts.instances.find(instanceId))?.company_id ?? null);
     const isNew = await this.#parts.store.reject(instanceId, row.version, notice);
     if (isNew) this.#parts.onRefresh?.({ instanceId, outcome: 'rejected' });
     throw error;

@@ -158,14 +158,25 @@ test('an end whose notice names no application stays', async () => {
   expect(await read()).toEqual(ended);
 });
 
-test('an end that the service has no part in names no application, and no other one takes it back', async () => {
-  const moved = vault.seal('at-0', { instanceId: 'elsewhere', purpose: 'access_token' });
-  database.prepare('update tokens set access_token = ? where instance_id = ?').run(moved, id);
-  database.prepare('insert or ignore into key_checks values (?, ?)').run(KEY.id, vault.checkValue(KEY.id));
-  await expect(askAs(PRESENT)).rejects.toMatchObject(OVER);
-  expect((await read()).notice).toMatch(/was changed, or belongs elsewhere\. .* is kept\.$/);
-  expect(await startAs({ ...PRESENT, clientId: 'staging' })).toEqual([]);
-  const restored = vault.seal('at-0', { instanceId: id, purpose: 'access_token' });
-  database.prepare('update tokens set access_token = ? where instance_id = ?').run(restored, id);
-  expect(await startAs(PRESENT)).toEqual(['the tokens open again: the grant goes on']);
-});
+test.each([
+  ['a company', true],
+  ['a company that the service does not tell', false],
+])(
+  'an end that the service has no part in names no application, and no other one takes it back: for %s',
+  async (_whose, isTold) => {
+    if (!isTold) database.prepare('update instances set company_id = null where id = ?').run(id);
+    const moved = vault.seal('at-0', { instanceId: 'elsewhere', purpose: 'access_token' });
+    database.prepare('update tokens set access_token = ? where instance_id = ?').run(moved, id);
+    database.prepare('insert or ignore into key_checks values (?, ?)').run(KEY.id, vault.checkValue(KEY.id));
+    await expect(askAs(PRESENT)).rejects.toMatchObject(OVER);
+    expect((await read()).notice).toMatch(
+      isTold
+        ? /was changed, or belongs elsewhere\. .* is kept\.$/
+        : /was changed, or belongs elsewhere\. .* is kept until it is disconnected\.$/,
+    );
+    expect(await startAs({ ...PRESENT, clientId: 'staging' })).toEqual([]);
+    const restored = vault.seal('at-0', { instanceId: id, purpose: 'access_token' });
+    database.prepare('update tokens set access_token = ? where instance_id = ?').run(restored, id);
+    expect(await startAs(PRESENT)).toEqual(['the tokens open again: the grant goes on']);
+  },
+);

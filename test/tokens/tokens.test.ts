@@ -477,6 +477,17 @@ test('of two that are refused, as the lock of one ran out, one tells it', async 
   expect(events).toEqual(['rejected']);
 });
 
+test('where the service does not say whose a grant is, its end promises no repair by a new authorization', async () => {
+  const unknown = { id: `${id}_unknown`, companyId: null, name: 'Installed today', installedAt: now };
+  await tokens.install(unknown, grant('at-u', 'rt-u'));
+  server.answerJson(400, { error: 'invalid_grant' });
+  for (const one of [id, unknown.id]) await expect(tokens.rotate(one)).rejects.toThrow();
+  expect((await instances.find(id))?.notice).toContain('Authorize the app again to go on');
+  const notice = (await instances.find(unknown.id))?.notice;
+  expect(notice).toContain('a new one begins a copy of its own');
+  expect(notice).not.toContain('to go on');
+});
+
 test('a refusal of a grant that an install has replaced meanwhile ends nothing', async () => {
   const racing = new (class extends TokenStore {
     override async reject(...args: Parameters<TokenStore['reject']>): Promise<boolean> {

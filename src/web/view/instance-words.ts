@@ -119,12 +119,16 @@ function activeWords(status: InstanceStatus, resources: NamedResource[], now: nu
   return finishedWords(status, resources, now);
 }
 
+/** Where the service does not say which company it is, there may be more of it under other installations. */
+const BEGINS_ANEW = 'A new authorization begins a copy of its own.';
+
 /**
  * Says how an instance is and what to do.
  *
  * @param now milliseconds since 1970 on the local clock, which runs and schedules go by
  */
 export function instanceWords(status: InstanceStatus, resources: WebResource[], now: number): InstanceWords {
+  const isKnown = status.company_id !== null;
   switch (status.status) {
     case 'paused':
       return {
@@ -141,17 +145,22 @@ export function instanceWords(status: InstanceStatus, resources: WebResource[], 
         // The notice, where there is one, says why and what to do.
         next: status.notice
           ? ''
-          : 'Nothing was deleted. Authorize again, and the sync goes on where it stopped.',
+          : `Nothing was deleted. ${isKnown ? 'Authorize again, and the sync goes on where it stopped.' : BEGINS_ANEW}`,
       };
-    case 'disconnected':
+    case 'disconnected': {
+      const kept = status.has_copy ? 'What was copied is kept.' : 'Nothing is kept of its records.';
+      const again = status.has_copy
+        ? 'Install again to bring the copy up to date.'
+        : 'Install again to copy them anew.';
       return {
         tone: 'off',
         label: 'Disconnected',
-        headline: 'The app has no access to this company any more.',
-        next: status.has_copy
-          ? 'What was copied is kept. Install again to bring the copy up to date.'
-          : 'Nothing is kept of its records. Install again to copy them anew.',
+        headline: isKnown
+          ? 'The app has no access to this company any more.'
+          : 'This installation has ended.',
+        next: `${kept} ${isKnown ? again : BEGINS_ANEW}`,
       };
+    }
     case 'active': {
       const named = resources.flatMap(({ name, title }) => {
         const resource = status.resources[name];

@@ -218,6 +218,17 @@ describe('instanceWords', () => {
     expect(words({ status: 'needs_reauthorization', notice }).next).toBe('');
   });
 
+  it('promises no repair where nobody knows that a new authorization is for the same company', () => {
+    const ended = { company_id: null, status: 'needs_reauthorization' } as const;
+    expect(words(ended).next).toBe('Nothing was deleted. A new authorization begins a copy of its own.');
+    const gone = { company_id: null, status: 'disconnected' } as const;
+    expect(words(gone)).toMatchObject({
+      headline: 'This installation has ended.',
+      next: 'What was copied is kept. A new authorization begins a copy of its own.',
+    });
+    expect(words({ ...gone, has_copy: false }).next).toMatch(/^Nothing is kept of .* a copy of its own\.$/);
+  });
+
   it('promises a disconnected company only what there is', () => {
     expect(words({ status: 'disconnected' }).next).toContain('bring the copy up to date');
     expect(words({ status: 'disconnected', has_copy: false }).next).toContain('Nothing is kept');
