@@ -3,6 +3,7 @@ import { type Config, ConfigError, EnvFileError, loadConfig, loadEnvFile } from 
 import { createLogger, type Logger } from './runtime/logging.ts';
 import { openRedis } from './runtime/private-redis.ts';
 import { installShutdown, type Shutdown } from './runtime/shutdown.ts';
+import type { OwnLogic } from './sync/own-logic.ts';
 
 /** A process with everything that it needs, before it begins to work. */
 export interface Boot {
@@ -23,6 +24,25 @@ export function runWorkers(app: App, shutdown: Shutdown): void {
 }
 
 /**
+ * Loads the integrator's function. Not before the configuration: what stands around it may read the environment, and so
+ * the `.env` file.
+ *
+ * @throws Error that says where it is that something is wrong with it
+ */
+async function loadOwnLogic(): Promise<OwnLogic | undefined> {
+  const module: { onRecords?: OwnLogic | undefined } = await import('./sync/own-logic.ts').catch(
+    (cause: unknown) => {
+      const where = cause instanceof Error ? cause.stack : String(cause);
+      throw new Error(`Your own logic, src/sync/own-logic.ts, does not load:\n\n${where}`, { cause });
+    },
+  );
+  if ('onRecords' in module) return module.onRecords;
+  throw new Error(
+    'Your own logic, src/sync/own-logic.ts, exports no onRecords: export the function under this name, or undefined.',
+  );
+}
+
+/**
  * Runs an entry point: reads the configuration, then hands over. Whatever goes wrong before the work has begun ends
  * the process with a plain sentence.
  */
@@ -39,9 +59,7 @@ export async function boot(run: (boot: Boot) => Promise<void>): Promise<void> {
       };
       const redis = await openRedis({ redisUrl: config.redisUrl, dir: config.dataDir, logger, onLost });
       shutdown.add('redis', () => redis.release());
-      // Not before: what stands around the function may read the environment, and so the `.env` file.
-      const { onRecords } = await import('./sync/own-logic.ts');
-      const app = await createApp(config, redis.url, logger, { ownLogic: onRecords });
+      const app = await createApp(config, redis.url, logger, { ownLogic: await loadOwnLogic() });
       shutdown.add('app', () => app.close());
       await app.enterRedis();
       app.onNewerSchema((error) => {

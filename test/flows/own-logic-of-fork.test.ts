@@ -7,20 +7,22 @@ import { tempDir } from '../support/temp-dir.ts';
 import { startTestApp } from '../support/test-app.ts';
 import { copyApp } from '../trust/next-version.ts';
 
-/** A fork whose own logic has something around the function, and tells what it is told. */
-function makeFork(): string {
-  const root = copyApp();
-  const path = join(root, 'src/sync/own-logic.ts');
-  const source = readFileSync(path, 'utf8').replace(
-    /^export const onRecords[\s\S]*/m,
-    `const CRM_URL = process.env.CRM_URL;
+/** Has something around the function, and tells what it is told. */
+const TELLING = `const CRM_URL = process.env.CRM_URL;
 process.stdout.write(\`the CRM is at \${CRM_URL}\\n\`);
 export const onRecords: OwnLogic = async ({ resource }) => {
   process.stdout.write(\`told of \${resource}\\n\`);
 };
-`,
+`;
+
+/** A fork with own logic. */
+function makeFork(ownLogic = TELLING): string {
+  const root = copyApp();
+  const path = join(root, 'src/sync/own-logic.ts');
+  writeFileSync(
+    path,
+    readFileSync(path, 'utf8').replace(/^export const onRecords[\s\S]*/m, () => ownLogic),
   );
-  writeFileSync(path, source);
   return root;
 }
 
@@ -50,4 +52,16 @@ test('nor do processes that tests start', async () => {
   await worker.waitForOutput(/the workers run/);
   expect(worker.output()).not.toMatch(/the CRM is at/);
   expect(await worker.stop()).toEqual({ code: 0, signal: null });
+});
+
+test.each([
+  ['a slip', 'const ready = 1;\nif (ready {\n', [/own-logic\.ts:\d+\n.*\nif \(ready \{\n/, /Expected '\)'/]],
+  ['an error at its top', "throw new Error('no CRM');\n", [/no CRM/, /own-logic\.ts:\d+/]],
+  ['a file that is not there', "import './crm.ts';\n", [/crm\.ts' imported from \S+own-logic\.ts/]],
+  ['another name', 'export const onRecord: OwnLogic = async () => undefined;\n', [/exports no onRecords/]],
+])('own logic with %s ends the start, which says where it is', async (_what, ownLogic, said) => {
+  const worker = spawnEntry('src/worker.ts', {}, { root: makeFork(ownLogic), hasOwnLogic: true });
+  expect(await worker.exited).toEqual({ code: 1, signal: null });
+  for (const words of [/Your own logic, src\/sync\/own-logic\.ts/, ...said])
+    expect(worker.output()).toMatch(words);
 });
