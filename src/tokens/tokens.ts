@@ -4,12 +4,13 @@ import { AcceptedTokens } from './accepted-tokens.ts';
 import { EarlyRefreshes } from './early-refreshes.ts';
 import { endNotice, refusalNotice } from './ended-grants.ts';
 import { needsRefresh } from './expiry.ts';
+import { installedRows } from './installed-rows.ts';
 import { checkTriedKey, explainMissingKey } from './key-checks.ts';
 import { type Grant, LONGEST_TOKEN_REQUEST_MS } from './oauth-client.ts';
-import { type Received, ReceivedGrants, sealedTokens } from './received-grants.ts';
+import { type Received, ReceivedGrants } from './received-grants.ts';
 import { refreshFailure } from './refresh-failure.ts';
 import { lockKey, RefreshLock } from './refresh-lock.ts';
-import { newStamps } from './rotation-stamps.ts';
+import { RefreshPlaces } from './refresh-places.ts';
 import type { HeldToken, NewInstance, TokensParts } from './tokens-types.ts';
 import { VaultError } from './vault.ts';
 
@@ -65,6 +66,7 @@ export class Tokens {
   readonly #parts: TokensParts;
   readonly #running = new Map<string, Promise<string>>();
   readonly #lock: RefreshLock;
+  readonly #places = new RefreshPlaces();
   readonly #received: ReceivedGrants;
   readonly #early: EarlyRefreshes;
   readonly #accepted: AcceptedTokens;
@@ -93,23 +95,17 @@ export class Tokens {
   /** Stores the grant of an install, in place of an older one, and makes the instance active; a newer one stays. */
   async install(instance: NewInstance, grant: Grant & { refreshToken: string }): Promise<void> {
     const { lock, store, vault, pauses } = this.#parts;
-    const { grantedAt } = grant;
-    const isStored = await lock.hold(lockKey(instance.id), LOCK_MS, () =>
-      store.install(
-        {
-          id: instance.id,
-          company_id: instance.companyId,
-          name: instance.name,
-          installed_at: instance.installedAt,
-        },
-        {
-          ...sealedTokens(vault, instance.id, grant),
-          access_expires_at: grant.accessExpiresAt,
-          ...newStamps(instance.id, grantedAt),
-          refreshed_at: grantedAt,
-        },
-      ),
-    );
+    const rows = installedRows(vault, instance, grant);
+    let isTried = false;
+    const keep = () => {
+      isTried = true;
+      return store.install(...rows);
+    };
+    const isStored = await lock.hold(lockKey(instance.id), LOCK_MS, keep).catch((error: unknown) => {
+      if (isTried) throw error;
+      // Redis is away: the lock only spares a refresh, and this grant may have ended the one before.
+      return keep();
+    });
     if (!isStored) return;
     // They were about the grant before. What Redis does not forget now, ends by itself.
     await pauses.end(['trouble', 'rejection', 'unwritten'], instance.id).catch(() => undefined);
@@ -189,8 +185,10 @@ export class Tokens {
     const running = this.#running.get(instanceId);
     if (running !== undefined) return running;
     const { signal } = this.#ending;
-    const refresh = this.#lock
-      .hold(instanceId, LOCK_MS, () => this.#refresh(instanceId, readVersion, reason), signal)
+    const renew = () => this.#refresh(instanceId, readVersion, reason);
+    // The place first: whoever has the lock is not to wait for anything but the service and the database.
+    const refresh = this.#places
+      .within(() => this.#lock.hold(instanceId, LOCK_MS, renew, signal), signal)
       .finally(() => this.#running.delete(instanceId));
     this.#running.set(instanceId, refresh);
     return refresh;
