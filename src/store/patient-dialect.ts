@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as othersTurn, setTimeout as sleep } from 'node:timers/promises';
 import type Sqlite from 'better-sqlite3';
 import { type CompiledQuery, type DatabaseConnection, SqliteDialect, SqliteDriver } from 'kysely';
 import { isBusy } from './busy.ts';
@@ -7,6 +7,9 @@ import type { Patience } from './patience.ts';
 
 /** How soon a query that found another process's write under way is tried again, in milliseconds. */
 const PAUSE_MS = 5;
+
+/** How long queries may keep the event loop that follow each other, in milliseconds. */
+const MOST_IN_A_ROW_MS = 20;
 
 /** Readers get through beside a writer: that they did says nothing of the lock. */
 const WRITES: ReadonlySet<string> = new Set(['InsertQueryNode', 'UpdateQueryNode', 'DeleteQueryNode']);
@@ -25,12 +28,15 @@ interface PatientOptions {
 }
 
 /**
- * SQLite for Kysely, but for two things. While another process writes, a query is tried again, and the event loop does
+ * SQLite for Kysely, but for three things. While another process writes, a query is tried again, and the event loop does
  * other things. SQLite's own way of waiting would keep it, and with it the health checks and the locks of all jobs. A
  * transaction of the app begins with its first write, so that nothing is lost when that one is tried again.
  *
  * And where SQLite has rolled back by itself, as when the disk is full at a commit, rolling back is done already: it
  * would fail, and its error would stand in the place of the one that says what is wrong.
+ *
+ * And SQLite answers at once: of thousands of queries that wait for the connection, each would go on to the next without
+ * anything else having a turn, not even the answer of the service that one of them is to write.
  */
 export class PatientDialect extends SqliteDialect {
   readonly #sqlite: Sqlite.Database;
@@ -51,6 +57,8 @@ class PatientDriver extends SqliteDriver {
   readonly #sqlite: Sqlite.Database;
   readonly #options: PatientOptions;
   #connection: DatabaseConnection | undefined;
+  /** When the queries of this turn of the event loop began. */
+  #turnSince: number | undefined;
 
   constructor(sqlite: Sqlite.Database, options: PatientOptions) {
     super({ database: sqlite });
@@ -60,6 +68,13 @@ class PatientDriver extends SqliteDriver {
 
   override async acquireConnection(): Promise<DatabaseConnection> {
     this.#connection ??= patient(await super.acquireConnection(), this.#sqlite, this.#options);
+    const now = performance.now();
+    if (this.#turnSince === undefined) {
+      this.#turnSince = now;
+      setImmediate(() => {
+        this.#turnSince = undefined;
+      });
+    } else if (now - this.#turnSince > MOST_IN_A_ROW_MS) await othersTurn();
     return this.#connection;
   }
 }

@@ -76,3 +76,24 @@ test('a check that was in vain makes the next write give up soon, and one that g
   await store.db.check();
   await whileLocked(() => store.instances.setStatus(id, 'paused', { from: ['active'] }));
 });
+
+test('thousands of transactions that wait for each other leave the event loop its turns', async () => {
+  const id = await store.addInstance();
+  let turns = 0;
+  const timer = setInterval(() => turns++, 1);
+  await Promise.all(
+    Array.from({ length: 3_000 }, (_, at) =>
+      store.db.transact((transaction) =>
+        transaction
+          .updateTable('instances')
+          .set({ name: `Name ${at}` })
+          .where('id', '=', id)
+          .execute(),
+      ),
+    ),
+  );
+  clearInterval(timer);
+  expect((await store.instances.find(id))?.name).toBe('Name 2999');
+  // Without that there is none before the last of them is over.
+  expect(turns).toBeGreaterThan(5);
+});
