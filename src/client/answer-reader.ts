@@ -23,6 +23,8 @@ const UNSENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNE
 /** Limits and the two ends of one answer. */
 export interface AnswerParts {
   timeoutMs: number;
+  /** Until when there has to be a connection, on the clock of `performance.now()`. */
+  connectedBy: number | undefined;
   /** Where it is counted while it is read. */
   memory: AnswerMemory;
   signal: AbortSignal | undefined;
@@ -65,6 +67,8 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
     if (this.#ended) controller.abort(new Error('nobody waits for it any more'));
     // Where the event loop stood still, the connection may be told of before the timer rings.
     else if (performance.now() > this.#endsAt) this.#fail(tooLateToSend());
+    // Thrown, as undici ends the connection of what is aborted: it is good for the request that comes instead.
+    else if (performance.now() > (this.#parts.connectedBy ?? Infinity)) throw connectedLate();
   }
 
   onResponseStart(
@@ -146,7 +150,7 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    this.#failInTime(connectionFailure(error));
+    this.#failInTime(error instanceof ServiceError ? error : connectionFailure(error));
   }
 
   readonly #onAbort = (): void => {
@@ -200,6 +204,11 @@ function connectionFailure(error: Error): ServiceError {
 function tooLateToSend(): ServiceError {
   const message = 'The request was not sent: its time was over before there was a connection.';
   return new ServiceError('wait', message, { unsent: true });
+}
+
+function connectedLate(): ServiceError {
+  const message = 'The request was not sent: it had to wait for its connection for too long.';
+  return new ServiceError('wait', message, { unsent: true, permitOver: true });
 }
 
 function tooLarge(): ServiceError {

@@ -22,7 +22,10 @@ export interface ServiceErrorFacts extends ErrorOptions {
   tier?: string | undefined;
   /** The request has surely not come to the service. */
   unsent?: boolean;
-  /** Nothing was sent, as the permit for it was too old by then: another one is wanted, and nothing else is wrong. */
+  /**
+   * Nothing was sent, as the permit for it was too old by then, or a connection took its time: another permit is wanted,
+   * with another look whether the request is wanted still, and nothing else is wrong.
+   */
   permitOver?: boolean;
   /** The request may have taken effect, although there is no answer that says so. */
   mayHaveTakenEffect?: boolean;

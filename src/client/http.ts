@@ -28,6 +28,11 @@ export interface HttpRequest {
   headers?: Record<string, string>;
   /** JSON text. */
   body?: string;
+  /**
+   * Until when there has to be a connection for it, on the clock of `performance.now()`: it is not sent on one that comes
+   * later, which is kept for others.
+   */
+  connectedBy?: number;
 }
 
 /** How long a request may take from start to end, in milliseconds; well under a window. */
@@ -59,9 +64,13 @@ export class HttpClient {
 
   /**
    * @param signal ends the request early
-   * @throws ServiceError to wait on, when there is no whole answer; `unsent` when the service has not got the request
+   * @throws ServiceError to wait on, when there is no whole answer; `unsent` when the service has not got the request, and
+   *   `permitOver` when that was for the time its connection took
    */
-  send({ method, url, target, headers, body }: HttpRequest, signal?: AbortSignal): Promise<HttpAnswer> {
+  send(
+    { method, url, target, headers, body, connectedBy }: HttpRequest,
+    signal?: AbortSignal,
+  ): Promise<HttpAnswer> {
     if (signal?.aborted) return Promise.reject(brokenOff(signal));
     return new Promise((resolve, reject) => {
       const options = {
@@ -79,7 +88,8 @@ export class HttpClient {
         ...(body === undefined ? {} : { body }),
       };
       const memory = this.#memory;
-      const reader = new AnswerReader({ timeoutMs: this.#timeoutMs, memory, signal, resolve, reject });
+      const timeoutMs = this.#timeoutMs;
+      const reader = new AnswerReader({ timeoutMs, connectedBy, memory, signal, resolve, reject });
       try {
         this.#agent.dispatch(options, reader);
       } catch (error) {

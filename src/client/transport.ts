@@ -6,6 +6,12 @@ import { readRateHeaders, readToldLimit } from './rate-headers.ts';
 import { refusalOf } from './refusal.ts';
 import type { ServiceClock } from './service-clock.ts';
 
+/**
+ * How long a request may wait for a new connection, in milliseconds. What it is sent for may be over by then, as a company
+ * was disconnected: who sends it looks again, and the connection stands.
+ */
+const CONNECTION_MS = 250;
+
 /** What requests are sent with. */
 export interface TransportParts {
   http: HttpClient;
@@ -87,20 +93,22 @@ export class Transport {
     signal: AbortSignal | undefined,
   ): Promise<{ answer: HttpAnswer; settlement: Settlement }> {
     // The process may have stood still since the permit was asked for. Nothing is awaited from here to the connection.
-    if (performance.now() > permit.goodUntil) {
+    const now = performance.now();
+    if (now > permit.goodUntil) {
       await this.#settle(permit, { unsent: true });
       throw permitOver();
     }
     let answer: HttpAnswer;
     try {
-      answer = await this.sendBare(request, permit.route, accessToken, signal);
+      const connectedBy = now + CONNECTION_MS;
+      answer = await this.sendBare({ ...request, connectedBy }, permit.route, accessToken, signal);
     } catch (error) {
       await this.#settle(permit, { unsent: error instanceof ServiceError && error.unsent });
       throw error;
     }
-    const now = this.#parts.clock.now();
-    const failure = refusalOf(answer, now);
-    const rate = readRateHeaders(answer.headers, now);
+    const answeredAt = this.#parts.clock.now();
+    const failure = refusalOf(answer, answeredAt);
+    const rate = readRateHeaders(answer.headers, answeredAt);
     if (rate !== undefined) this.#parts.onRate?.(rate);
     const settlement = {
       answer: {
@@ -130,6 +138,7 @@ export class Transport {
     const startedAt = performance.now();
     let status = 0;
     let refused = {};
+    let isOutcome = true;
     try {
       const headers = { ...request.headers, authorization: `Bearer ${accessToken}` };
       const answer = await this.#parts.http.send({ ...request, headers }, signal);
@@ -137,8 +146,13 @@ export class Transport {
       if (status === 429) refused = { refusedBy: isGuards(answer.headers) ? 'guard' : 'limit' };
       this.#parts.clock.observe(answer.headers.date);
       return answer;
+    } catch (error) {
+      // It is sent under another permit.
+      isOutcome = !(error instanceof ServiceError && error.permitOver);
+      throw error;
     } finally {
-      this.#parts.onOutcome?.({ route, status, durationMs: performance.now() - startedAt, ...refused });
+      const durationMs = performance.now() - startedAt;
+      if (isOutcome) this.#parts.onOutcome?.({ route, status, durationMs, ...refused });
     }
   }
 

@@ -387,6 +387,29 @@ test.each([
   },
 );
 
+test('a request whose connection comes later than it may is not sent, and the connection is kept for the next', async () => {
+  handle = (_request, response) => response.end('{}');
+  const before = seen.length;
+  let connections = 0;
+  const count = () => connections++;
+  server.on('connection', count);
+  const connected = 'undici:client:connected';
+  const standStill = () => {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60);
+  };
+  const client = new HttpClient();
+  const url = new URL(origin);
+  subscribe(connected, standStill);
+  const sending = client.send({ method: 'POST', url, body: '{}', connectedBy: performance.now() + 50 });
+  expect(await failure(sending)).toMatchObject({ remedy: 'wait', unsent: true, permitOver: true });
+  unsubscribe(connected, standStill);
+  await client.send({ method: 'GET', url, connectedBy: performance.now() + 50 });
+  await client.close();
+  server.off('connection', count);
+  expect(seen.slice(before).map(({ method }) => method)).toEqual(['GET']);
+  expect(connections).toBe(1);
+});
+
 test('of a header that comes twice the first counts, but of retry-after the longer', async () => {
   handle = (_request, response) => {
     response.setHeader('retry-after', ['1', '58']);
