@@ -5,6 +5,13 @@ import { forBullmq } from './bullmq-redis.ts';
 /** After so long, in milliseconds, a connection that cannot be used is told: Redis may just have been restarted. */
 const PATIENCE_MS = 5_000;
 
+/**
+ * How often Redis is asked whether it is there when the process ends, in milliseconds, and after how many askings without
+ * an answer it is given up on: jobs are given back in a fraction of that time, and what cannot be given back goes on like
+ * a killed worker's.
+ */
+const LAST_ASKINGS = { everyMs: 250, most: 8 } as const;
+
 /** Opens a connection for blocking commands, which tells the logger when it cannot be used, and when it can be again. */
 export type Connect = (logger: Logger, options?: Pick<RedisOptions, 'connectionName'>) => Redis;
 
@@ -18,7 +25,7 @@ export class WorkerConnections {
   readonly #logger: Logger;
   readonly #shared: Redis;
   readonly #closing = new AbortController();
-  #watched: Watched[] = [];
+  readonly #watched: Watched[] = [];
 
   constructor(connect: Connect, logger: Logger) {
     this.#connect = connect;
@@ -46,10 +53,33 @@ export class WorkerConnections {
     return this.#watched.flatMap((watched) => watched.trouble() ?? []);
   }
 
+  /**
+   * Cuts all connections when Redis has said nothing for some seconds: BullMQ would wait for it for ever when it closes.
+   *
+   * @returns a function that ends that
+   */
+  cutWhenSilent(): () => void {
+    // Counted, not timed: while the process stands still, no answer is read either.
+    let unanswered = 0;
+    const hear = () => {
+      unanswered = 0;
+    };
+    const timer = setInterval(() => {
+      if (unanswered === LAST_ASKINGS.most) {
+        clearInterval(timer);
+        this.#logger.warn('Redis does not answer: jobs of this worker are not given back');
+        return this.close();
+      }
+      unanswered++;
+      // A refusal is an answer, too.
+      this.#shared.ping().then(hear, (error) => error.name === 'ReplyError' && hear());
+    }, LAST_ASKINGS.everyMs);
+    return () => clearInterval(timer);
+  }
+
   close(): void {
     this.#closing.abort();
-    this.#watched = [];
-    this.#shared.disconnect();
+    for (const watched of this.#watched.splice(0)) watched.cut();
   }
 }
 
@@ -83,11 +113,13 @@ function waitingOn(redis: Redis, watched: Watched, logger: Logger) {
 
 /** One connection, and since when it cannot be used. */
 class Watched {
+  readonly #redis: Redis;
   readonly #what: string;
   #failingSince: number | undefined = performance.now();
   #reason: Error | undefined;
 
   constructor(redis: Redis, what: string) {
+    this.#redis = redis;
     this.#what = what;
     redis.on('ready', () => this.works());
     redis.on('error', (error) => this.fails(error));
@@ -104,6 +136,13 @@ class Watched {
     // Of a connection that Redis refuses, its words may get lost on the way, now and then: once they came they stay.
     if (this.#reason?.name !== 'ReplyError' || error?.name === 'ReplyError')
       this.#reason = error ?? this.#reason;
+  }
+
+  /** Ends it; what waits for an answer fails. */
+  cut(): void {
+    // Between two tries to connect, ioredis would only not begin another one: neither its end nor what waits were told.
+    if (this.#redis.status === 'reconnecting') this.#redis.connect().catch(() => undefined);
+    this.#redis.disconnect();
   }
 
   trouble(): string | undefined {

@@ -134,7 +134,8 @@ export function startWorkers(parts: WorkerParts): Workers {
       endWatch();
       stopping.abort(hasCrashed ? new ProcessFailure() : undefined);
       for (const end of endPauses) end();
-      await Promise.all([sync.close(), upkeep.close(), endIndex()]);
+      const endCut = connections.cutWhenSilent();
+      await Promise.all([Promise.all([sync.close(), upkeep.close()]).finally(endCut), endIndex()]);
       await endTakeOver();
       connections.close();
     },
