@@ -46,6 +46,7 @@ export function readListPage(body: Buffer): ListPage {
   const outline = outlineOf(bytes, MOST_RESULTS);
   // Where that is undefined: it is no JSON, or at its top no object.
   if (outline === undefined) readJson(bytes.toString(), 'a page');
+  checkError(outline?.hasError === true);
   checkCount(outline?.count);
   const { next } = fieldsOf(outline?.pagination && readJson(outline.pagination, 'a page'));
   checkNext(next);
@@ -74,10 +75,16 @@ function readItems(bytes: Buffer, texts: readonly Buffer[]): PageItems {
  * @throws ServiceError to wait on, when it is no such page
  */
 export function checkListPage(page: unknown): void {
-  const { _results: results, _pagination: pagination } = fieldsOf(page);
+  const { _results: results, _pagination: pagination, _error: error } = fieldsOf(page);
   const { next } = fieldsOf(pagination);
+  checkError(error !== undefined && error !== null);
   checkCount(Array.isArray(results) ? results.length : undefined);
   checkNext(next);
+}
+
+/** What says itself that it is an error (Common response members) is no page, whatever its status. */
+function checkError(hasError: boolean): void {
+  if (hasError) throw malformed('it says that there was an error');
 }
 
 function checkCount(results: number | undefined): void {

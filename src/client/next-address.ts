@@ -81,11 +81,12 @@ function targetOf(next: string, { pathname, search }: URL): string {
 }
 
 /**
- * A part of a path that is one dot or two, also encoded, once or several times over. Whoever reads it next, a proxy or the
+ * A part of a path that is one dot or two, also encoded, once or several times over, or with what is cut off before the
+ * dots are read: parameters behind a semicolon, spaces, a zero. Whoever reads it next, a proxy or the
  * service, may take it away together with the part before it: then the token is not where the address seemed to lead.
  */
 const DOT_SEGMENT =
-  /^[^?#]*(?:[/\\]|%(?:25)*(?:2f|5c))(?:\.|%(?:25)*2e){1,2}(?:$|[/\\?#]|%(?:25)*(?:2f|5c))/i;
+  /^[^?#]*(?:[/\\]|%(?:25)*(?:2f|5c))(?:\.|%(?:25)*2e){1,2}(?:$|[/\\?#;]|%(?:25)*(?:2f|5c|3b|3f|23|20|0[0-9a-f]))/i;
 
 /**
  * What reading an address drops, so that it leads elsewhere than its text seems to: tabs and line breaks anywhere, other

@@ -20,6 +20,8 @@ interface Span {
 interface PageOutline {
   /** The text of `_pagination`; undefined where there is none. */
   pagination: string | undefined;
+  /** Whether there is an `_error` that is not null. */
+  hasError: boolean;
   /** How many items are in `_results`; undefined where that is no list. */
   count: number | undefined;
   /**
@@ -43,7 +45,7 @@ interface PageOutline {
  */
 export function outlineOf(body: Buffer, mostItems: number): PageOutline | undefined {
   const walk = new Walk(body);
-  const outline: Omit<PageOutline, 'texts'> = { pagination: undefined, count: undefined };
+  const outline: Omit<PageOutline, 'texts'> = { pagination: undefined, hasError: false, count: undefined };
   let places: number[] = [];
   if (!walk.enter()) return undefined;
   for (; !walk.isAt(CLOSE_OBJECT); walk.skip(COMMA)) {
@@ -59,6 +61,7 @@ export function outlineOf(body: Buffer, mostItems: number): PageOutline | undefi
       outline.count = isList ? places.length / 3 : undefined;
       if (outline.count !== undefined && outline.count > mostItems) break;
     } else if (name === '_pagination') outline.pagination = walk.value();
+    else if (name === '_error') outline.hasError = walk.value() !== 'null';
     else walk.pass();
     if (walk.isBeyondEnd) return undefined;
   }

@@ -20,7 +20,8 @@ const LONGEST_QUOTE = 200;
  */
 export function refusalOf(answer: HttpAnswer, now: number): ServiceError | undefined {
   const { status, headers } = answer;
-  if (status >= 200 && status < 300) return undefined;
+  // A part of a list (206) is not all that is there.
+  if (status >= 200 && status < 300 && status !== 206) return undefined;
   const waitMs = retryAfterMs(headers[HEADER.retryAfter], parseHttpDate(headers.date) || now);
   const facts = { status, ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }) };
   if (status === 401) {
@@ -36,6 +37,9 @@ export function refusalOf(answer: HttpAnswer, now: number): ServiceError | undef
   }
   if (status >= 500 || status === 408 || status === 425) {
     return new ServiceError('wait', `The service has trouble (${status}${quote(answer.body)}).`, facts);
+  }
+  if (status === 206) {
+    return new ServiceError('wait', 'The service sent only a part of its answer (206).', facts);
   }
   if (status >= 300 && status < 400) {
     return new ServiceError(

@@ -109,6 +109,7 @@ test.each([
   '/v1%252f..',
   '/v1/..?page_token=x',
   '/v1/contacts/..#x',
+  ...[';/', '%3b', '%20', '%09', '%00', '%23', '%3f', '%253b'].map((cut) => `/v1/..${cut}/admin`),
 ])('nor out of the path that it seems to have: %s', (path) => {
   const error = refusal(new AllowedOrigins(API), `https://api.service.example${path}`);
   expect(error.remedy).toBe('give_up');
@@ -120,6 +121,8 @@ test.each([
   '/v1/contacts?after=/../x',
   '/v1/a..b/.well-known/x..',
   '/v1/...',
+  '/v1/contacts;page=..;x',
+  '/v1/a%20../contacts',
 ])('dots that lead nowhere are no harm: %s', (path) => {
   const next = `https://api.service.example${path}`;
   expect(new AllowedOrigins(API).check(next).url.href).toBe(next);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ServiceError, toServiceError } from '../../src/client/errors.ts';
 import { readIdentity as readWith } from '../../src/client/identity.ts';
-import { readListPage } from '../../src/client/list-page.ts';
+import { checkListPage, readListPage } from '../../src/client/list-page.ts';
 
 test('a page: its records, with the text of each, and what comes next', () => {
   const body = '{ "_pagination": {"next": "https://x.example/p2"}, "_results": [{"id": "1"}, {"id": 2}] }';
@@ -71,6 +71,8 @@ test.each([
   ['without a next', '{"_pagination":{},"_results":[]}'],
   ['with an empty next', '{"_pagination":{"next":""},"_results":[]}'],
   ['with a next that is false', '{"_pagination":{"next":false},"_results":[]}'],
+  ['an error as well', '{"_error":{"status":500},"_pagination":{"next":null},"_results":[]}'],
+  ['an error as well, behind all else', '{"_pagination":{"next":null},"_results":[],"_error":"oops"}'],
   ['followed by something', '{"_pagination":{"next":null},"_results":[]} x'],
   ['led by a mark of its byte order', '\ufeff{"_pagination":{"next":null},"_results":[]}'],
   ['with an item that is no JSON', '{"_pagination":{"next":null},"_results":[{"id":01}]}'],
@@ -79,6 +81,14 @@ test.each([
   const read = () => readListPage(Buffer.from(body)).read();
   expect(read).toThrow(ServiceError);
   expect(read).toThrow(expect.objectContaining({ remedy: 'wait' }));
+});
+
+test('a page of which an error is null is one', () => {
+  const page = '{"_error":null,"_pagination":{"next":null},"_results":[{"id":"crd_1"}]}';
+  expect(readListPage(Buffer.from(page)).read().items).toEqual([{ id: 'crd_1' }]);
+  expect(() => checkListPage(JSON.parse(page))).not.toThrow();
+  const bad = JSON.parse(page.replace('null', '{"status":500}'));
+  expect(() => checkListPage(bad)).toThrow(expect.objectContaining({ remedy: 'wait' }));
 });
 
 /** What the answer about the company was asked with. */

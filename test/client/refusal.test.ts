@@ -13,6 +13,7 @@ test.each([200, 201, 204, 299])('%d refuses nothing', (status) => {
 });
 
 test.each([
+  [206, 'wait'],
   [301, 'give_up'],
   [307, 'give_up'],
   [400, 'give_up'],
