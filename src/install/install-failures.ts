@@ -16,6 +16,8 @@ const WANTS_ADMINISTRATOR = [
   /\bonly\b[^.]*\badmin/i,
   /\b(?:must|needs? to|ha(?:s|ve) to) be\b[^.]*\badmin/i,
   /\b(?:needs?|requires?|lacks?) (?!to\b)(?:\w+ ){0,3}admin/i,
+  /\b(?:restricted|reserved|limited) (?:to|for) (?:\w+ ){0,3}admin/i,
+  /\badmin(?:istrator)?s? only\b/i,
   /\badmin[^.]*\b(?:needed|required|necessary)\b/i,
   /(?:\bnot|n['’]t|\bnon)[ -](?:\w+ ){0,2}admin/i,
 ];
@@ -43,7 +45,8 @@ export function authorizeFailure(error: string, description: string | null): Ins
     return administratorNeeded();
   }
   if (error === 'access_denied') {
-    return new InstallError('denied', 'The authorization was declined at the service.');
+    const why = description ? ` It says: ${cutText(description, LONGEST_QUOTE)}` : '';
+    return new InstallError('denied', `The authorization was declined at the service.${why}`);
   }
   const words = description === null ? error : `${error}: ${description}`;
   return new InstallError('refused', `The service answered with an error: ${cutText(words, LONGEST_QUOTE)}`);

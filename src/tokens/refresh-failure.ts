@@ -1,4 +1,3 @@
-import { ResponseBodyError } from 'openid-client';
 import { ServiceError } from '../client/errors.ts';
 import type { TokenRow } from '../store/tokens.ts';
 import { refreshExpiry } from './expiry.ts';
@@ -22,7 +21,7 @@ export function refreshFailure(
 ): ServiceError {
   const failure = toRefreshError(error);
   // What is wrong with the app itself says nothing about the grant.
-  const isOfTheApp = failure.remedy === 'give_up' && error instanceof ResponseBodyError;
+  const isOfTheApp = failure.remedy === 'give_up';
   const status = responseOf(error)?.status;
   if (failure.remedy === 'reauthorize' || isOfTheApp || !isRefused(status) || !isOver(tokens, now)) {
     return failure;

@@ -26,6 +26,8 @@ export async function readTokenAnswer(response: Response): Promise<Response> {
   if (answer !== undefined && isRefusal(response.status, answer)) {
     return asJson(answer, response, Math.max(response.status, 400));
   }
+  const own = answer === undefined ? undefined : ownRefusal(response.status, answer);
+  if (own !== undefined) return asJson(own, response, response.status);
   if (answer !== undefined && response.ok) {
     // Also with 201 or 203: the refresh token before it may have ended with this answer.
     if (typeof answer.access_token === 'string') return asJson(specifiedMembers(answer), response, 200);
@@ -80,6 +82,17 @@ function specifiedMembers({ access_token, refresh_token, expires_at }: Record<st
 function isRefusal(status: number, { error, access_token }: Record<string, unknown>): boolean {
   const mayRefuse = (status >= 400 && status < 500) || (status < 300 && access_token === undefined);
   return mayRefuse && REFUSALS.has(error);
+}
+
+/**
+ * A refusal in the form of the service's other errors (Errors), which is how it may refuse here, too: its words may say
+ * that an administrator is wanted. Statuses that want credentials, or the same request later, speak for themselves.
+ */
+function ownRefusal(status: number, { error, _error: own }: Record<string, unknown>) {
+  if (status < 400 || status >= 500 || [401, 408, 429].includes(status) || error !== undefined)
+    return undefined;
+  if (typeof own !== 'object' || own === null) return undefined;
+  return { error: String(status), error_description: 'message' in own ? own.message : undefined };
 }
 
 function asJson(answer: object, response: Response, status: number): Response {

@@ -30,7 +30,8 @@ function isOfCredentials({ cause }: WWWAuthenticateChallengeError): boolean {
  * goes wrong, the grant is kept, unless it is over by its age: see `refresh-failure.ts`.
  */
 export function toRefreshError(error: unknown): ServiceError {
-  const refusal = oauthErrorOf(error);
+  // A challenge alone may be the answer to any request that is refused: also to a refresh token that is over.
+  const refusal = error instanceof WWWAuthenticateChallengeError ? undefined : oauthErrorOf(error);
   if (refusal?.code === 'invalid_grant') {
     return new ServiceError('reauthorize', 'The service does not accept the refresh token any more.', {
       cause: error,

@@ -15,6 +15,9 @@ test.each([
   ['access_denied', 'You need to be an admin of this account', 'not_administrator'],
   ['access_denied', 'Authorizing apps requires the admin role', 'not_administrator'],
   ['access_denied', 'Declined: you aren’t a company administrator', 'not_administrator'],
+  ['access_denied', 'This action is restricted to administrators', 'not_administrator'],
+  ['access_denied', 'insufficient permissions: admin only', 'not_administrator'],
+  ['access_denied', 'Your role does not permit this', 'denied'],
   ['access_denied', 'The administrator declined the request', 'denied'],
   ['access_denied', 'Declined. If you need help, contact your administrator.', 'denied'],
   ['access_denied', 'The user badministered it', 'denied'],
@@ -37,6 +40,11 @@ test('of words without an end the first ones are read', () => {
 test('the service’s own words go along, and not too many of them', () => {
   expect(authorizeFailure('server_error', 'try later').message).toContain('server_error: try later');
   expect(authorizeFailure('server_error', 'x'.repeat(5_000)).message.length).toBeLessThan(400);
+  const denied = authorizeFailure('access_denied', 'Your role does not permit this').message;
+  expect(denied).toBe(
+    'The authorization was declined at the service. It says: Your role does not permit this',
+  );
+  expect(authorizeFailure('access_denied', 'x'.repeat(5_000)).message.length).toBeLessThan(400);
 });
 
 function responseBodyError(error: string, description: unknown = 'secret-code'): ResponseBodyError {

@@ -180,6 +180,21 @@ describe('a token route that answers the exchange with', () => {
     },
   );
 
+  test.each([
+    [403, 'The user must be an administrator.', 403, 'An administrator is needed'],
+    [400, 'Only administrators may authorize.', 403, 'An administrator is needed'],
+    [422, 'The code is malformed; ask the administrator of the app.', 400, 'The service refused the install'],
+  ])(
+    'a refusal in the form of the service’s other errors is told as what it says: %i, %s',
+    async (status, message, shown, title) => {
+      answerWith(answers(status, () => ({ _error: { status, title: 'Refused', message } })));
+      const page = await comeBack(testApp.session(), company);
+      expect(page.status).toBe(shown);
+      expect(page.body).toContain(title);
+      expect(page.body).toContain('Nothing was stored');
+    },
+  );
+
   test('any of these leaves an older grant of the company as it was, and it goes on working', async () => {
     const browser = testApp.session();
     await comeBack(browser, company);

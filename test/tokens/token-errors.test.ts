@@ -46,15 +46,16 @@ test.each<[string, (response: ServerResponse) => void, object]>([
     { remedy: 'give_up' },
   ],
   [
+    // As likely an answer to a refresh token that is over, by whoever challenges at each 401.
     'a bare 401 with a challenge',
     (response) => response.writeHead(401, CHALLENGE).end(),
-    { remedy: 'give_up' },
+    { remedy: 'wait', status: 401, message: "The service refuses to renew the app's access (401)." },
   ],
   [
     'challenges, of which one is for the credentials',
     (response) =>
       response.writeHead(401, { 'www-authenticate': ['Bearer realm="api"', 'BASIC realm="token"'] }).end(),
-    { remedy: 'give_up' },
+    { remedy: 'wait', status: 401 },
   ],
   [
     'a challenge for a token that was revoked',
@@ -70,9 +71,15 @@ test.each<[string, (response: ServerResponse) => void, object]>([
   ],
   ['unauthorized_client', json(400, { error: 'unauthorized_client' }), { remedy: 'give_up' }],
   [
+    'the service’s own words, and a challenge',
+    json(401, SERVICE_ERROR, CHALLENGE),
+    { remedy: 'wait', status: 401 },
+  ],
+  ['the service’s own words', json(400, SERVICE_ERROR), { remedy: 'wait', status: 400 }],
+  [
     'a framework’s own words, and a challenge',
     json(401, { error: 'Unauthorized' }, CHALLENGE),
-    { remedy: 'give_up' },
+    { remedy: 'wait', status: 401 },
   ],
   ['another OAuth error', json(400, { error: 'temporarily_unavailable' }), { remedy: 'wait' }],
   ['500', json(500, SERVICE_ERROR), { remedy: 'wait', status: 500, retryAfterMs: undefined }],
