@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Request } from 'express';
 import type { SessionData } from 'express-session';
 import type { Redis } from 'ioredis';
@@ -23,8 +24,14 @@ const TURN_MS = LONGEST_INSTALL_MS + ENTER_MS;
 /** How long a request may take that waits for its turn, in milliseconds: as long as the lock waits, then its own turn. */
 export const LONGEST_REQUEST_MS = 3 * TURN_MS;
 
-/** The parameter of an address that a browser has been sent to again: which session's cookie it came with before. */
+/** The parameter of an address that a browser has been sent to again: how often, and which session's cookie it came with. */
 const AGAIN = 'again';
+
+/**
+ * How long a browser waits before it is sent again, by how often it was with this cookie, in milliseconds: another tab's
+ * answer with the newer one may still be on its way. After these it counts as one that has no other.
+ */
+const AGAIN_AFTER_MS = [0, 250, 500, 1_000];
 
 function digest(text: string): string {
   return createHash('sha256').update(text).digest('base64url');
@@ -86,20 +93,30 @@ export async function takeFlash(redis: Redis, req: Request): Promise<Flash | und
 /**
  * Whether the browser has sent the cookie of a session that has ended since, in the last twenty minutes. It may have
  * a newer one by now, or is about to be given it: whoever is at ending the session is waited for. A browser that was
- * sent to `addressToAskAgain` and still has that cookie has no other: it counts as new, or it would be sent for ever.
+ * sent to `addressToAskAgain` a few times and still has that cookie has no other: it counts as new, or it would be sent
+ * for ever.
  *
  * @throws StoreUnavailableError
  */
 export async function sentEndedSession(redis: Redis, req: Request): Promise<boolean> {
   const id = sentSessionId(req);
-  if (id === undefined || id === req.sessionID || req.query[AGAIN] === digest(`again ${id}`)) return false;
-  if (!(await hasEnded(redis, SESSION_PREFIX + id))) return false;
+  if (id === undefined || id === req.sessionID) return false;
+  const waitMs = AGAIN_AFTER_MS[timesSent(req, id)];
+  if (waitMs === undefined || !(await hasEnded(redis, SESSION_PREFIX + id))) return false;
   await inChangeTurn(redis, id, async () => {});
+  await sleep(waitMs);
   return true;
+}
+
+/** How often the browser was sent to where it is with the cookie of this session. */
+function timesSent(req: Request, id: string): number {
+  const [, times, mark] = /^(\d)\.(.*)$/.exec(String(req.query[AGAIN])) ?? [];
+  return mark === digest(`again ${id}`) ? Number(times) : 0;
 }
 
 /** Where a browser asks the same again, with the cookie that it has by then. */
 export function addressToAskAgain(req: Request, path: string, query = new URLSearchParams()): string {
-  query.set(AGAIN, digest(`again ${sentSessionId(req)}`));
+  const id = sentSessionId(req) ?? '';
+  query.set(AGAIN, `${timesSent(req, id) + 1}.${digest(`again ${id}`)}`);
   return `${path}?${query}`;
 }
