@@ -1,6 +1,5 @@
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import type { Database } from './database.ts';
-import { PORTION_LENGTH } from './portion.ts';
 import { CopyRemovedError, type RecordPage, type RecordReader, type StoredRecord } from './record-types.ts';
 import { RemovalStore } from './removals.ts';
 import { LIST_OF } from './runs.ts';
@@ -12,8 +11,9 @@ import { Searches } from './searches.ts';
  * its turn comes. So a portion is bounded, and those of usual sizes need not be measured one by one, which would take
  * half as long as reading them.
  */
-const STREAM_CHUNK = 500;
-const READ_AHEAD = PORTION_LENGTH / STREAM_CHUNK;
+const STREAM_LENGTH = 1_024 * 1_024;
+const STREAM_CHUNK = 125;
+const READ_AHEAD = STREAM_LENGTH / STREAM_CHUNK;
 
 /** So much of a document is read for a page, in characters; the rest is in the download. */
 const MOST_SHOWN = 100_000;

@@ -1,36 +1,56 @@
+import { Counts } from './counts.ts';
 import { WebError } from './web-error.ts';
 
 /** Downloads of one session at a time: each holds a portion of the copy in memory for as long as its client is slow. */
 const MOST_PER_SESSION = 2;
 
+/** Of one company, whose administrators may have any number of sessions, and of this process. */
+const MOST = { ofInstance: 8, inAll: 40 } as const;
+
 /** When to try again at the earliest, in seconds: nobody knows when a download ends. */
 const RETRY_AFTER_SECONDS = 30;
 
-/** The downloads that are under way in this process, by session. */
+const TRY_LATER = 'Wait until one of them has ended, or break one off; then begin this one again.';
+
+/** The downloads that are under way in this process. */
 export class Downloads {
-  readonly #perSession = new Map<string, number>();
+  readonly #perSession = new Counts();
+  readonly #perInstance = new Counts();
+  #inAll = 0;
 
   /**
    * Takes a place.
    *
    * @returns a function that gives it back, to be called once
-   * @throws WebError 429 when this session has none left
+   * @throws WebError 429 when this session or this company has none left, 503 when the process has none
    */
-  begin(sessionId: string): () => void {
-    const taken = this.#perSession.get(sessionId) ?? 0;
-    if (taken >= MOST_PER_SESSION) {
-      throw new WebError(
+  begin(sessionId: string, instanceId: string): () => void {
+    if (this.#perSession.of(sessionId) >= MOST_PER_SESSION) {
+      throw tooMany(429, `This browser has ${MOST_PER_SESSION} downloads under way. ${TRY_LATER}`);
+    }
+    if (this.#perInstance.of(instanceId) >= MOST.ofInstance) {
+      throw tooMany(
         429,
-        'Too many downloads',
-        `This browser has ${MOST_PER_SESSION} downloads under way. Wait until one of them has ended, or break one off; then begin this one again.`,
-        { retryAfterSeconds: RETRY_AFTER_SECONDS },
+        `This company has ${MOST.ofInstance} downloads under way, in other browsers. ${TRY_LATER}`,
       );
     }
-    this.#perSession.set(sessionId, taken + 1);
+    if (this.#inAll >= MOST.inAll) {
+      throw tooMany(
+        503,
+        'The app has as many downloads under way as it takes. Begin this one again in a while.',
+      );
+    }
+    this.#perSession.add(sessionId);
+    this.#perInstance.add(instanceId);
+    this.#inAll++;
     return () => {
-      const left = (this.#perSession.get(sessionId) ?? 1) - 1;
-      if (left > 0) this.#perSession.set(sessionId, left);
-      else this.#perSession.delete(sessionId);
+      this.#perSession.remove(sessionId);
+      this.#perInstance.remove(instanceId);
+      this.#inAll--;
     };
   }
+}
+
+function tooMany(status: 429 | 503, message: string): WebError {
+  return new WebError(status, 'Too many downloads', message, { retryAfterSeconds: RETRY_AFTER_SECONDS });
 }

@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express';
 import type { InstanceControl, InstanceStatus } from '../sync/status-types.ts';
+import { Counts } from './counts.ts';
 import { formMark } from './csrf.ts';
 import { EventStream } from './event-stream.ts';
 import { generationSeen, mayAccess } from './instance-access.ts';
@@ -18,6 +19,8 @@ export interface LiveOptions {
   maxStreams: number;
   /** Streams of one session: a browser opens six connections to a host and no more. */
   maxStreamsPerSession: number;
+  /** Streams of one instance, whose administrators may have any number of sessions. */
+  maxStreamsPerInstance: number;
 }
 
 const DEFAULTS: LiveOptions = {
@@ -26,6 +29,7 @@ const DEFAULTS: LiveOptions = {
   endMs: 2_000,
   maxStreams: 200,
   maxStreamsPerSession: 6,
+  maxStreamsPerInstance: 50,
 };
 
 /** What reads an instance, and who may see it. */
@@ -50,7 +54,8 @@ export class LiveStreams {
   readonly #makePresenter: MakePresenter;
   readonly #trouble: Presented;
   readonly #feeds = new Map<string, InstanceFeed>();
-  readonly #perSession = new Map<string, number>();
+  readonly #perSession = new Counts();
+  readonly #perInstance = new Counts();
   readonly #open = new Map<EventStream, Owner>();
   #closed = false;
 
@@ -71,13 +76,13 @@ export class LiveStreams {
    * Answers a request with the instance's stream, until the browser goes, the session or its access ends, the instance is
    * gone or the app ends. It begins with the mark of the forms that the session takes.
    *
-   * @throws WebError 429 when this session, 503 when the process has too many streams
+   * @throws WebError 429 when this session or this instance, 503 when the process has too many streams
    */
   watch(req: Request, res: Response, instanceId: string): void {
     // Someone who has left while the app looked up the instance would never be missed.
     if (res.closed || res.destroyed) return;
     const sessionId = req.sessionID;
-    this.#admit(sessionId);
+    this.#admit(sessionId, instanceId);
     const stream = new EventStream(res, {
       beginning: `event: form\ndata: ${formMark(req)}\n\n`,
       endMs: this.#options.endMs,
@@ -99,7 +104,8 @@ export class LiveStreams {
         );
       });
     }, this.#options.keepAliveMs);
-    this.#perSession.set(sessionId, (this.#perSession.get(sessionId) ?? 0) + 1);
+    this.#perSession.add(sessionId);
+    this.#perInstance.add(instanceId);
     const generation = generationSeen(req.session, instanceId);
     this.#open.set(stream, { sessionId, instanceId, generation });
     this.#feedOf(instanceId, res).add(stream);
@@ -116,21 +122,16 @@ export class LiveStreams {
     for (const [stream, owner] of this.#open) if (owner.sessionId === sessionId) stream.end();
   }
 
-  #admit(sessionId: string): void {
-    if (this.#closed || this.#open.size >= this.#options.maxStreams) {
-      throw new WebError(
-        503,
-        'Too many live pages',
-        'Too many pages are open; this one shows no live changes.',
-        {
-          retryAfterSeconds: 30,
-        },
-      );
+  #admit(sessionId: string, instanceId: string): void {
+    const { maxStreams, maxStreamsPerSession, maxStreamsPerInstance } = this.#options;
+    if (this.#closed || this.#open.size >= maxStreams) {
+      throw tooMany(503, 'Too many pages are open; this one shows no live changes.');
     }
-    if ((this.#perSession.get(sessionId) ?? 0) >= this.#options.maxStreamsPerSession) {
-      throw new WebError(429, 'Too many live pages', 'This browser has too many live pages open.', {
-        retryAfterSeconds: 30,
-      });
+    if (this.#perSession.of(sessionId) >= maxStreamsPerSession) {
+      throw tooMany(429, 'This browser has too many live pages open.');
+    }
+    if (this.#perInstance.of(instanceId) >= maxStreamsPerInstance) {
+      throw tooMany(429, 'Too many live pages of this company are open.');
     }
   }
 
@@ -165,10 +166,13 @@ export class LiveStreams {
 
   #release(stream: EventStream, sessionId: string, instanceId: string): void {
     this.#open.delete(stream);
-    const left = (this.#perSession.get(sessionId) ?? 1) - 1;
-    if (left > 0) this.#perSession.set(sessionId, left);
-    else this.#perSession.delete(sessionId);
+    this.#perSession.remove(sessionId);
+    this.#perInstance.remove(instanceId);
     const feed = this.#feeds.get(instanceId);
     if (feed?.remove(stream)) this.#feeds.delete(instanceId);
   }
+}
+
+function tooMany(status: 429 | 503, message: string): WebError {
+  return new WebError(status, 'Too many live pages', message, { retryAfterSeconds: 30 });
 }

@@ -28,7 +28,13 @@ beforeEach(async () => {
   web = await startWeb({
     ...(web ? { redis: web.redis } : {}),
     shutdown: shutdown.signal,
-    live: { intervalMs: 20, keepAliveMs: 50, maxStreams: 5, maxStreamsPerSession: 3 },
+    live: {
+      intervalMs: 20,
+      keepAliveMs: 50,
+      maxStreams: 5,
+      maxStreamsPerSession: 3,
+      maxStreamsPerInstance: 4,
+    },
   });
   browser = web.browser();
   await install(browser);
@@ -202,14 +208,28 @@ describe('the live stream', () => {
     await waitFor(async () => (await watch()).answer.statusCode === 200);
   });
 
-  it('is limited in all', async () => {
+  it('is limited an instance, whoever watches it, and others are not held up', async () => {
     const other = web.browser();
     await install(other);
+    await install(other, 'ins_2');
     const streams: Stream[] = [];
-    for (const session of [browser, browser, browser, other, other]) streams.push(await watch(session));
-    expect((await watch(other)).answer.statusCode).toBe(503);
-    streams[0]?.leave();
+    for (const session of [browser, browser, browser, other]) streams.push(await watch(session));
+    expect((await watch(other)).answer.statusCode).toBe(429);
+    expect((await watch(other, LIVE.replace('ins_1', 'ins_2'))).answer.statusCode).toBe(200);
+    for (const stream of streams.slice(0, 2)) stream.leave();
     await waitFor(async () => (await watch(other)).answer.statusCode === 200);
+  });
+
+  it('is limited in all', async () => {
+    const other = web.browser();
+    await install(other, 'ins_2');
+    const path = LIVE.replace('ins_1', 'ins_2');
+    const streams: Stream[] = [];
+    for (let times = 0; times < 3; times++) streams.push(await watch());
+    for (let times = 0; times < 2; times++) streams.push(await watch(other, path));
+    expect((await watch(other, path)).answer.statusCode).toBe(503);
+    streams[0]?.leave();
+    await waitFor(async () => (await watch(other, path)).answer.statusCode === 200);
   });
 
   it('keeps no place for who leaves while the instance is looked up', async () => {

@@ -193,9 +193,9 @@ describe('the download', () => {
   const path = '/instances/ins_1/contacts.ndjson';
 
   /** Begins a download in a browser that takes nothing of its answer. */
-  async function begin(from: HttpSession) {
+  async function begin(from: HttpSession, of = path) {
     const cookie = `${SESSION_COOKIE}=${from.cookies.get(new URL(web.url), SESSION_COOKIE)}`;
-    const download = request(`${web.url}${path}`, { headers: { cookie } }).end();
+    const download = request(`${web.url}${of}`, { headers: { cookie } }).end();
     const [answer] = await once(download, 'response');
     answer.pause();
     return { status: answer.statusCode, download };
@@ -357,6 +357,41 @@ describe('the download', () => {
     expect((await browser.get(path)).status).toBe(200);
     second.download.destroy();
     elsewhere.download.destroy();
+  });
+
+  it('comes eight at a time of a company, and forty in all, however many browsers ask; each leaves its place', async () => {
+    web.domain.stream = async function* () {
+      for (;;) yield 'x'.repeat(100_000);
+    };
+    const under: Awaited<ReturnType<typeof begin>>[] = [];
+    const ask = async (company: string) => {
+      const one = web.browser();
+      await install(one, company);
+      return { one, of: `/instances/${company}/contacts.ndjson` };
+    };
+    for (let company = 1; company <= 5; company++) {
+      for (let times = 0; times < 8; times++) {
+        const { one, of } = await ask(`ins_${company}`);
+        under.push(await begin(one, of));
+      }
+    }
+    expect(under.map(({ status }) => status)).toEqual(Array(40).fill(200));
+    const seventh = await ask('ins_1');
+    const refused = await seventh.one.get(seventh.of);
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '30']);
+    expect((refused.json() as { _error: { message: string } })._error.message).toContain(
+      'This company has 8',
+    );
+    const other = await ask('ins_6');
+    expect((await other.one.get(other.of)).status).toBe(503);
+    for (const { download } of under.splice(0, 1)) download.destroy();
+    await waitFor(() => web.log.lines.some((line) => line.aborted === true));
+    web.domain.stream = async function* () {
+      yield 'x';
+    };
+    expect((await other.one.get(other.of)).status).toBe(200);
+    expect((await seventh.one.get(seventh.of)).status).toBe(200);
+    for (const { download } of under) download.destroy();
   });
 
   it('that fails leaves its place', async () => {

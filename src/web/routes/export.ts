@@ -86,7 +86,7 @@ export function exportRoutes(deps: WebDependencies): Router {
       res.set(headers(name)).end();
       return;
     }
-    const end = downloads.begin(req.sessionID);
+    const end = downloads.begin(req.sessionID, status.id);
     try {
       const chunks = lines(deps.records.stream(status.id, resource.name));
       // A store that fails at once gets its error page: nothing has been sent before the first chunk is there.
