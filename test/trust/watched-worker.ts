@@ -22,12 +22,20 @@ function block(): void {
   while (existsSync(HOLD)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_EVERY_MS);
 }
 
-/** Blocks the event loop as soon as Redis was asked for so many permits of calls. */
+/**
+ * Blocks the event loop as soon as Redis was asked for so many permits of calls. Until then no time goes by, or the database
+ * would leave the event loop its turns, and the first calls would go out before the last has asked.
+ */
 function blockWhenAsked(calls: number): void {
   let asked = 0;
+  const { now } = performance;
+  const since = now.call(performance);
+  performance.now = () => since;
   subscribe('tracing:ioredis:command:start', (context) => {
     const { args } = context as { args: string[] };
-    if (args.some((arg) => arg.includes(':calls:')) && ++asked === calls) block();
+    if (!args.some((arg) => arg.includes(':calls:')) || ++asked !== calls) return;
+    block();
+    performance.now = now;
   });
 }
 

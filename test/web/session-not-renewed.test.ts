@@ -13,7 +13,8 @@ test('where Redis takes no writes, an answer is whole, its connection is good fo
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const known = web.log.lines.length;
   // What a Redis says that is a copy of another, or full.
-  web.redis.expire = () => Promise.reject(new Error('READONLY You can not write against a read only replica.'));
+  web.redis.expire = () =>
+    Promise.reject(new Error('READONLY You can not write against a read only replica.'));
   const answers: [number | undefined, boolean][] = [];
   for (const path of ['/nowhere', '/instances/ins_1', '/nowhere', '/instances/ins_1']) {
     const asked = request(`${web.url}${path}`, { agent, headers: { cookie } }).end();
