@@ -52,9 +52,11 @@ export class BenchApp {
   readonly databasePath: string;
   readonly #workers = new Set<WorkerProcess>();
   readonly #redis: Redis;
+  readonly #budget: RateBudget;
 
   private constructor(app: App, env: Record<string, string>, databasePath: string, redisUrl: string) {
     this.#redis = createRedis(redisUrl, 'general', SILENT);
+    this.#budget = new RateBudget(this.#redis);
     this.app = app;
     this.env = env;
     this.databasePath = databasePath;
@@ -96,7 +98,7 @@ export class BenchApp {
     await response.arrayBuffer();
     const rate = readRateHeaders(Object.fromEntries(response.headers), Date.now());
     if (rate === undefined) throw new Error(`/me: ${response.status}, without the limit's headers`);
-    await new RateBudget(this.#redis).observe(company.id, rate);
+    await this.#budget.observe(company.id, rate);
   }
 
   /** What the button does. */
