@@ -5,13 +5,6 @@ import { forBullmq } from './bullmq-redis.ts';
 /** After so long, in milliseconds, a connection that cannot be used is told: Redis may just have been restarted. */
 const PATIENCE_MS = 5_000;
 
-/**
- * How often Redis is asked whether it is there when the process ends, in milliseconds, and after how many askings without
- * an answer it is given up on: jobs are given back in a fraction of that time, and what cannot be given back goes on like
- * a killed worker's.
- */
-const LAST_ASKINGS = { everyMs: 250, most: 8 } as const;
-
 /** Opens a connection for blocking commands, which tells the logger when it cannot be used, and when it can be again. */
 export type Connect = (logger: Logger, options?: Pick<RedisOptions, 'connectionName'>) => Redis;
 
@@ -53,30 +46,14 @@ export class WorkerConnections {
     return this.#watched.flatMap((watched) => watched.trouble() ?? []);
   }
 
-  /**
-   * Cuts all connections when Redis has said nothing for some seconds: BullMQ would wait for it for ever when it closes.
-   *
-   * @returns a function that ends that
-   */
-  cutWhenSilent(): () => void {
-    // Counted, not timed: while the process stands still, no answer is read either.
-    let unanswered = 0;
-    const hear = () => {
-      unanswered = 0;
-    };
-    const timer = setInterval(() => {
-      if (unanswered === LAST_ASKINGS.most) {
-        clearInterval(timer);
-        this.#logger.warn('Redis does not answer: jobs of this worker are not given back');
-        return this.close();
-      }
-      unanswered++;
-      // A refusal is an answer, too.
-      this.#shared.ping().then(hear, (error) => error.name === 'ReplyError' && hear());
-    }, LAST_ASKINGS.everyMs);
-    return () => clearInterval(timer);
+  /** Asks Redis whether it is there, which a refusal tells, too. @throws Error of the connection */
+  async ask(): Promise<void> {
+    await this.#shared.ping().catch((error) => {
+      if (error.name !== 'ReplyError') throw error;
+    });
   }
 
+  /** Ends all connections, whether they can be used or not. */
   close(): void {
     this.#closing.abort();
     for (const watched of this.#watched.splice(0)) watched.cut();

@@ -1,4 +1,4 @@
-import { Worker } from 'bullmq';
+import { type Job, Worker } from 'bullmq';
 import type { AnswerMemory } from '../src/client/answer-memory.ts';
 import type { ServiceTime } from '../src/client/service-time.ts';
 import type { Logger } from '../src/runtime/logging.ts';
@@ -9,6 +9,7 @@ import { type ScheduleParts, startDueRuns } from '../src/sync/schedule.ts';
 import type { SyncParts } from '../src/sync/slice-parts.ts';
 import { SlotWaits } from '../src/sync/slot-waits.ts';
 import { WriteTurns } from '../src/sync/write-turns.ts';
+import { closeWorkers } from './close-workers.ts';
 import { pauseOnErrors } from './error-pauses.ts';
 import { ForeignJobs } from './foreign-jobs.ts';
 import { type IndexParts, keepIndex } from './keep-index.ts';
@@ -91,18 +92,18 @@ export function startWorkers(parts: WorkerParts): Workers {
       ...RECOVERY,
     },
   );
+  let caring = 0;
+  const takeCare = async (job: Job, token: string | undefined) => {
+    if (job.name === UPKEEP.startRuns) return queues.enqueue(await startDueRuns(parts.schedule));
+    if (job.name !== UPKEEP.rotateTokens) return foreign.leaveAlone(job, token);
+    const { tokens } = parts.sync;
+    await rotateTokens({ tokens, time: parts.time }, logger.child({ job: job.id }), stopping.signal);
+  };
   const upkeep = new Worker(
     QUEUE.upkeep,
     async (job, token) => {
-      if (job.name === UPKEEP.startRuns) await queues.enqueue(await startDueRuns(parts.schedule));
-      else if (job.name !== UPKEEP.rotateTokens) await foreign.leaveAlone(job, token);
-      else {
-        await rotateTokens(
-          { tokens: parts.sync.tokens, time: parts.time },
-          logger.child({ job: job.id }),
-          stopping.signal,
-        );
-      }
+      caring++;
+      await takeCare(job, token).finally(() => caring--);
     },
     { connection: connections.of(QUEUE.upkeep), concurrency: 2, ...RECOVERY },
   );
@@ -134,8 +135,10 @@ export function startWorkers(parts: WorkerParts): Workers {
       endWatch();
       stopping.abort(hasCrashed ? new ProcessFailure() : undefined);
       for (const end of endPauses) end();
-      const endCut = connections.cutWhenSilent();
-      await Promise.all([Promise.all([sync.close(), upkeep.close()]).finally(endCut), endIndex()]);
+      await Promise.all([
+        closeWorkers([sync, upkeep], connections, () => running + caring === 0, logger),
+        endIndex(),
+      ]);
       await endTakeOver();
       connections.close();
     },

@@ -6,11 +6,12 @@ import { startTestApp } from '../support/test-app.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 test.each([
-  ['dead', true],
-  ['frozen', false],
+  ['is dead', 'dead'],
+  ['is frozen', 'frozen'],
+  ['comes back just then', 'back'],
 ])(
-  'a worker whose Redis is %s ends in order on a signal, and the next goes on where it stopped',
-  async (_how, isDead) => {
+  'a worker whose Redis %s ends in order on a signal, and the next goes on where it stopped',
+  async (_what, how) => {
     const server = await startRedisServer();
     const testApp = await startTestApp({ workers: false, redisUrl: redisUrlAt(server.port) });
     const worker = async () => {
@@ -26,15 +27,20 @@ test.each([
     const id = await install(browser, company);
     await waitFor(async () => ((await readStatus(browser, id)).resources.contacts?.pages ?? 0) > 1);
 
-    if (isDead) await server.kill();
-    else server.freeze();
-    expect(await first.stop('SIGTERM'), first.output()).toEqual({ code: 0, signal: null });
-    expect(first.output()).toContain('"msg":"Redis does not answer: jobs of this worker are not given back"');
+    if (how === 'frozen') server.freeze();
+    else await server.kill();
+    // The connections are between two tries then.
+    if (how === 'back') await first.waitForOutput(/Redis cannot be reached/);
+    const ended = first.stop('SIGTERM');
+    await first.waitForOutput(/shutting down/);
+    if (how === 'back') await server.start();
+    expect(await ended, first.output()).toEqual({ code: 0, signal: null });
+    expect(first.output()).toContain('"msg":"the connections to Redis are cut');
     expect(first.output()).toContain('"msg":"shut down"');
     expect(first.output()).not.toContain('"level":"fatal"');
 
     await testApp.control.clearFaults();
-    if (isDead) await server.start();
+    if (how === 'dead') await server.start();
     else server.unfreeze();
     const next = await worker();
     await waitForStatus(browser, id, isSynced);
