@@ -1,5 +1,11 @@
-/** Refreshes that one process has under way at the same time. */
+/** Refreshes that one process has under way at the same time, but for slow ones. */
 const MOST_AT_ONCE = 12;
+
+/**
+ * After how long a refresh leaves its place to another, in milliseconds: the token route may hang for some companies, or
+ * another process stand still that has their locks, and that is to hold up nobody else.
+ */
+const SLOW_MS = 2_000;
 
 /**
  * Bounds how many refreshes a process has under way, first come, first served. What it was granted, and has not written
@@ -25,10 +31,17 @@ export class RefreshPlaces {
     signal.throwIfAborted();
     if (this.#taken < this.#most) this.#taken++;
     else await this.#queue(signal);
+    let isIn = true;
+    const leave = () => {
+      if (isIn) this.#leave();
+      isIn = false;
+    };
+    const timer = setTimeout(leave, SLOW_MS);
     try {
       return await work();
     } finally {
-      this.#leave();
+      clearTimeout(timer);
+      leave();
     }
   }
 

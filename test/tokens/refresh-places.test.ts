@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { Redis } from 'ioredis';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import { ServiceClock } from '../../src/client/service-clock.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { RefreshPlaces } from '../../src/tokens/refresh-places.ts';
@@ -39,6 +39,10 @@ async function stored(): Promise<number> {
   return rows.reduce((sum, row) => sum + (row?.refreshes ?? 0), 0);
 }
 
+afterEach(() => {
+  vi.useRealTimers();
+});
+
 const ids = Array.from({ length: COMPANIES }, (_, at) => `ins_${at}`);
 
 test('of many companies whose access tokens have ended together, a process has a dozen grants under way that it could lose', async () => {
@@ -51,6 +55,8 @@ test('of many companies whose access tokens have ended together, a process has a
     };
     await tokens.install({ id, companyId: `cmp_${id}`, name: id, installedAt: NOW }, grant);
   }
+  // However slow the machine is, none is slow.
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
   const asked: ServerResponse[] = [];
   server.answer = (response) => {
     response.sendDate = false;
@@ -91,4 +97,30 @@ test('whoever waits for a place is let go by a signal, and its place is nobodyâ€
   await expect(places.within(() => Promise.reject(new Error('wrong')), never)).rejects.toThrow('wrong');
   await places.within(note('last'), never);
   expect(done).toEqual(['next', 'last']);
+});
+
+test('what takes long leaves its place to others, once, and goes on', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  const places = new RefreshPlaces(1);
+  const never = new AbortController().signal;
+  const slow = [Promise.withResolvers<string>(), Promise.withResolvers<string>()] as const;
+  const begun: string[] = [];
+  const working = slow.map(({ promise }, at) =>
+    places.within(() => {
+      begun.push(`slow ${at}`);
+      return promise;
+    }, never),
+  );
+  const last = places.within(async () => begun.push('last'), never);
+  await vi.advanceTimersByTimeAsync(1_999);
+  expect(begun).toEqual(['slow 0']);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(begun).toEqual(['slow 0', 'slow 1']);
+  // It has no place any more that it could give back.
+  slow[0].resolve('0');
+  expect(await working[0]).toBe('0');
+  expect(begun).toEqual(['slow 0', 'slow 1']);
+  slow[1].resolve('1');
+  await last;
+  expect(begun).toEqual(['slow 0', 'slow 1', 'last']);
 });
