@@ -12,6 +12,12 @@ import type { ServiceClock } from './service-clock.ts';
  */
 const CONNECTION_MS = 250;
 
+/**
+ * How often in a row a request asks for another permit, see {@link ServiceError.permitOver}, before that counts as trouble:
+ * connections that come about late may be closed before they are of use.
+ */
+export const MOST_PERMITS = 20;
+
 /** What requests are sent with. */
 export interface TransportParts {
   http: HttpClient;

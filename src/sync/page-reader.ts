@@ -4,6 +4,7 @@ import { rejectedAgain, ServiceError } from '../client/errors.ts';
 import type { PageAddress } from '../client/next-address.ts';
 import { PageChain } from '../client/page-chain.ts';
 import type { AnsweredPage, ReadPage } from '../client/service-api.ts';
+import { MOST_PERMITS } from '../client/transport.ts';
 import { NewerSchemaError } from '../store/newer-schema.ts';
 import type { Run } from '../store/runs.ts';
 import type { HeldToken } from '../tokens/tokens-types.ts';
@@ -156,6 +157,7 @@ export class PageReader {
         this.#kept.push(bytes);
         this.#context.gate.keep(bytes);
       };
+      let unsent = 0;
       for (let rejected: string | undefined; ; ) {
         const token = await this.#accessToken(rejected);
         // Its place is given back there from now on, whatever comes.
@@ -174,7 +176,7 @@ export class PageReader {
           return fetched;
         } catch (error) {
           // The process stood still in between: another one, with another place in the gate.
-          if (error instanceof ServiceError && error.permitOver) continue;
+          if (error instanceof ServiceError && error.permitOver && ++unsent < MOST_PERMITS) continue;
           if (isAskedAgain) {
             isAskedAgain = false;
             continue;

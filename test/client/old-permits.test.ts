@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ServiceClient } from '../../src/client/calls/call-types.ts';
 import { REQUEST_TIMEOUT_MS } from '../../src/client/http.ts';
+import { MOST_PERMITS } from '../../src/client/transport.ts';
 import { startTestClient } from './test-client.ts';
 
 const ROUTE = '/tags';
@@ -31,6 +32,16 @@ describe('a permit that is so old that its lease may end before its request does
       expect(await flightOf(company)).toEqual({});
     },
   );
+
+  test('is trouble when it comes to that again and again', async () => {
+    const { company, newClient, journal } = await newCompany();
+    const budget = standingStill();
+    budget.growsOld = () => true;
+    await expect(newClient({ budget }).listTags()).rejects.toMatchObject({ remedy: 'wait', unsent: true });
+    expect(budget.granted.size).toBeLessThan(MOST_PERMITS + TIMES);
+    expect(await journal()).toEqual([]);
+    expect(await flightOf(company)).toEqual({});
+  });
 
   test('is given back, and its request counts nowhere', async () => {
     const { company, client, journal } = await newCompany();

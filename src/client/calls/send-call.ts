@@ -1,7 +1,7 @@
 import type { RateBudget, WaitReason } from '../budget/rate-budget.ts';
 import { rejectedAgain, ServiceError, toServiceError } from '../errors.ts';
 import { backoffMs } from '../retry-timing.ts';
-import type { Transport } from '../transport.ts';
+import { MOST_PERMITS, type Transport } from '../transport.ts';
 import { Patience } from './patience.ts';
 import type { PreparedCall } from './prepare-call.ts';
 import { readAnswer } from './read-answer.ts';
@@ -78,6 +78,7 @@ async function persist(
   const { method } = call.request;
   const repeatable = call.options.repeatable ?? method !== 'POST';
   let rejected: string | undefined;
+  let unsent = 0;
   for (let tries = 1; ; ) {
     if ((await isWanted?.()) === false) {
       throw new ServiceError('give_up', 'The request is not sent: what it was to be sent for is over.');
@@ -94,7 +95,7 @@ async function persist(
       return readAnswer(call.contract, answer);
     } catch (error) {
       const failure = toServiceError(error);
-      if (failure.permitOver) continue;
+      if (failure.permitOver && ++unsent < MOST_PERMITS) continue;
       if (failure.remedy === 'refresh') {
         if (rejected !== undefined) throw rejectedAgain(failure);
         rejected = accessToken;
