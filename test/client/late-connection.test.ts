@@ -54,6 +54,8 @@ async function callLate() {
     },
   });
   proxy.breakOff();
+  // Only the call's own connection is held back then.
+  await waitFor(() => proxy.open === 0);
   proxy.silence();
   outcomes.length = 0;
   const held = once(proxy.events, 'held');
