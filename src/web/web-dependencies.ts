@@ -61,7 +61,5 @@ export interface WebDependencies {
   /** Milliseconds since 1970, local clock. */
   now?: () => number;
   live?: Partial<LiveOptions>;
-  /** How long a client may take for a chunk of a download, in milliseconds. */
-  downloadChunkMs?: number;
   limits?: Partial<WebLimits>;
 }

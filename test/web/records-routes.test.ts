@@ -394,24 +394,6 @@ describe('the download', () => {
     for (const { download } of under) download.destroy();
   });
 
-  it('of which a client takes next to nothing is broken off', async () => {
-    const hasty = await startWeb({ redis: web.redis, downloadChunkMs: 300 });
-    hasty.domain.stream = async function* () {
-      for (;;) yield 'x'.repeat(100);
-    };
-    const reader = hasty.browser();
-    await install(reader);
-    const cookie = `${SESSION_COOKIE}=${reader.cookies.get(new URL(hasty.url), SESSION_COOKIE)}`;
-    const download = request(`${hasty.url}${path}`, { headers: { cookie } }).end();
-    const [answer] = await once(download, 'response');
-    const known = hasty.log.lines.length;
-    answer.on('error', () => undefined).pause();
-    const left = new Promise((resolve) => answer.once('close', resolve));
-    await waitFor(() => hasty.log.lines.slice(known).some(({ msg }) => msg === 'download ended early'));
-    answer.resume();
-    await left;
-  });
-
   it('that fails leaves its place', async () => {
     web.domain.stream = async function* () {
       yield* [];

@@ -36,32 +36,10 @@ function fileName(company: string, resource: string): string {
   return `${plain || 'company'}-${resource}.ndjson`;
 }
 
-/** How long a client may take for a chunk, in milliseconds: about 1 KB a second. For a longer one as much longer. */
-const CHUNK_MS = 60_000;
-
-/**
- * What was read ahead, then the rest. A client that takes next to nothing does not keep its place from others.
- *
- * @param onSlow called when a chunk was not taken in time
- */
-async function* resume(
-  first: string,
-  rest: AsyncIterable<string>,
-  chunkMs: number,
-  onSlow: () => void,
-): AsyncGenerator<string> {
-  let timer: NodeJS.Timeout | undefined;
-  const inTime = (chunk: string) => {
-    clearTimeout(timer);
-    timer = setTimeout(onSlow, chunkMs * Math.max(1, chunk.length / CHUNK_LENGTH));
-    return chunk;
-  };
-  try {
-    yield inTime(first);
-    for await (const chunk of rest) yield inTime(chunk);
-  } finally {
-    clearTimeout(timer);
-  }
+/** What was read ahead, then the rest. */
+async function* resume(first: string, rest: AsyncIterable<string>): AsyncGenerator<string> {
+  yield first;
+  yield* rest;
 }
 
 /** What a stream says of a client that goes away in the middle of a download, and of one that has before it. */
@@ -115,10 +93,7 @@ export function exportRoutes(deps: WebDependencies): Router {
       const first = await chunks.next();
       res.set(headers(name));
       if (first.done) res.end();
-      else {
-        const all = resume(first.value, chunks, deps.downloadChunkMs ?? CHUNK_MS, () => res.destroy());
-        await pipeline(Readable.from(all, { highWaterMark: 1 }), res);
-      }
+      else await pipeline(Readable.from(resume(first.value, chunks), { highWaterMark: 1 }), res);
     } catch (error) {
       if (!isEndedEarly(error)) throw error;
       // Where nothing had been sent yet, nothing has broken the connection either.
