@@ -175,7 +175,7 @@ export class PageReader {
           token.accepted();
           return fetched;
         } catch (error) {
-          // The process stood still in between: another one, with another place in the gate.
+          // The process stood still in between, or the connection took its time: another one, with another place in the gate.
           if (error instanceof ServiceError && error.permitOver && ++unsent < MOST_PERMITS) continue;
           if (isAskedAgain) {
             isAskedAgain = false;
