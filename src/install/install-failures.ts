@@ -1,4 +1,5 @@
 import { cutText } from '../client/cut-text.ts';
+import { NoTokenAnswerError } from '../tokens/token-answer.ts';
 import { oauthErrorOf, responseOf } from '../tokens/token-errors.ts';
 import { InstallError, type InstallFailure } from './install-types.ts';
 
@@ -72,12 +73,9 @@ const BY_CODE: Record<string, { failure: InstallFailure; message: string }> = {
 /** What is wrong with the app's own request, whoever it is made for (RFC 6749, section 5.2). */
 const OF_THE_APP = new Set(['invalid_client', 'invalid_request', 'unsupported_grant_type', 'invalid_scope']);
 
-/** What the client says of a connection that was not made, broke, or took too long. */
-const NO_ANSWER = /^(?:fetch failed|terminated|operation timed out|operation aborted)$/;
-
 function isUnanswered(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (NO_ANSWER.test(cause.message)) return true;
+    if (cause instanceof NoTokenAnswerError) return true;
   }
   return false;
 }

@@ -1,11 +1,11 @@
 import * as oauth from 'openid-client';
-import { fetch, type RequestInit } from 'undici';
+import { type Dispatcher, request } from 'undici';
 import { STRAIGHT, serviceAgent, type WayOut } from '../client/agent.ts';
 import type { ServiceClock } from '../client/service-clock.ts';
 import { LONGEST_SETTLING_MS, settleTime } from '../client/service-time.ts';
 import { OAUTH_ROUTE } from '../contract/routes.ts';
 import { accessExpiry } from './expiry.ts';
-import { readTokenAnswer } from './token-answer.ts';
+import { NoTokenAnswerError, readTokenAnswer } from './token-answer.ts';
 
 /** How long a token request may take, in seconds. */
 const TOKEN_TIMEOUT_S = 30;
@@ -53,6 +53,14 @@ export interface OAuthClientOptions {
 /** Who the app is at the service, and where it is asked for grants. */
 export type Application = Pick<OAuthClientOptions, 'clientId' | 'authUrl'>;
 
+/** What the library asks to have sent. */
+interface TokenRequestInit {
+  method: Dispatcher.HttpMethod;
+  headers: Record<string, string>;
+  body: URLSearchParams;
+  signal: AbortSignal | undefined;
+}
+
 /** The OAuth authorization code flow and refresh of the specification, spoken by openid-client. */
 export class OAuthClient {
   readonly application: Application;
@@ -78,14 +86,23 @@ export class OAuthClient {
     this.#configuration.timeout = options.timeoutSeconds ?? TOKEN_TIMEOUT_S;
     const dispatcher = serviceAgent(options.wayOut ?? STRAIGHT, KEPT_MS);
     this.#configuration[oauth.customFetch] = async (url, init) => {
-      const { signal } = init;
+      const { method, body, signal, headers } = init as TokenRequestInit;
       const signals = [this.#broken.signal, ...(signal === undefined ? [] : [signal])];
-      const request = { ...(init as RequestInit), signal: AbortSignal.any(signals), dispatcher };
-      const response = asGlobal(await fetch(url, request));
+      // Redirects are not followed: the secret would go along.
+      const data = await request(url, {
+        method,
+        // Nothing said would mean that any is welcome (RFC 9110, section 12.5.3).
+        headers: { ...headers, 'accept-encoding': 'identity' },
+        body: body.toString(),
+        signal: AbortSignal.any(signals),
+        dispatcher,
+      }).catch((error) => {
+        throw new NoTokenAnswerError(error);
+      });
       // What is granted here counts from now, and what is refused may be over by now: when that is, is worth a question
       // or two more if it is hard to believe.
-      const isDoubted = clock.observe(response.headers.get('date'));
-      const answer = await readTokenAnswer(response);
+      const isDoubted = clock.observe(String(data.headers.date ?? ''));
+      const answer = await readTokenAnswer(data);
       if (isDoubted) await settleTime(clock, authUrl, dispatcher, this.#broken.signal);
       return answer;
     };
@@ -155,11 +172,6 @@ export class OAuthClient {
       accessExpiresAt: accessExpiry(response.expires_at, grantedAt),
     };
   }
-}
-
-/** The library looks for the class that Node itself has. That takes no status text in other than plain letters. */
-function asGlobal({ body, status, headers }: Awaited<ReturnType<typeof fetch>>): Response {
-  return new Response(body as ReadableStream | null, { status, headers: [...headers] });
 }
 
 /**

@@ -1,5 +1,5 @@
-/** The largest answer that is read, in bytes: a token response is a few hundred. */
-const LARGEST_ANSWER_BYTES = 256 * 1024;
+import type { Dispatcher } from 'undici';
+import { readTokenBody } from './token-body.ts';
 
 /** What a token request is refused for (RFC 6749, section 5.2). */
 const REFUSALS: ReadonlySet<unknown> = new Set([
@@ -11,17 +11,29 @@ const REFUSALS: ReadonlySet<unknown> = new Set([
   'invalid_scope',
 ]);
 
+/** The token route could not be reached, or its answer did not come whole: the cause says why. */
+export class NoTokenAnswerError extends TypeError {
+  constructor(cause: unknown) {
+    super('The token route did not answer.', { cause });
+    this.name = 'NoTokenAnswerError';
+  }
+}
+
+/** Statuses with which the platform's own class of answers takes no body. */
+const NO_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
+
 /**
  * Reads an answer of the token route, and hands it on so that the library understands it: to the library the type of an
  * answer, which success its status is, its challenge, and members that nobody has specified weigh more than what the
  * answer says. The specification shows the members of a token response (Endpoints, "Token response"); of a refusal it
  * shows nothing (Errors).
  *
- * @throws TypeError when the answer is larger than any token response, or a whole one that holds no access token; or
- *   what it broke off with
+ * @throws TypeError when the answer is larger than any token response, or a whole one that holds no access token
+ * @throws NoTokenAnswerError
  */
-export async function readTokenAnswer(response: Response): Promise<Response> {
-  const text = await readText(response);
+export async function readTokenAnswer(data: Dispatcher.ResponseData): Promise<Response> {
+  const response = new Response(null, { status: data.statusCode, headers: headersOf(data) });
+  const text = await readText(data, response);
   const answer = readObject(text);
   if (answer !== undefined && isRefusal(response.status, answer)) {
     return asJson(answer, response, Math.max(response.status, 400));
@@ -33,29 +45,22 @@ export async function readTokenAnswer(response: Response): Promise<Response> {
     if (typeof answer.access_token === 'string') return asJson(specifiedMembers(answer), response, 200);
     throw new TypeError('The answer of the token route holds no access token.', { cause: response });
   }
-  return new Response(text || null, response);
+  return new Response(NO_BODY.has(response.status) ? null : text, response);
 }
 
-async function readText(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = '';
-  let bytes = 0;
-  try {
-    for await (const chunk of response.body ?? []) {
-      bytes += chunk.byteLength;
-      if (bytes > LARGEST_ANSWER_BYTES) {
-        throw new TypeError('The answer of the token route is far too large.');
-      }
-      text += decoder.decode(chunk, { stream: true });
-    }
-  } catch (error) {
-    // The refresh token before it may have ended with this answer: a grant that came whole counts, as its JSON says where
-    // it ends, though the connection broke before the end of the message, or stayed open until the time was over.
-    const isWhole = bytes <= LARGEST_ANSWER_BYTES && typeof readObject(text)?.access_token === 'string';
-    if (!response.ok || !isWhole) throw error;
-    return text;
-  }
-  return text + decoder.decode();
+async function readText({ body }: Dispatcher.ResponseData, { headers, ok }: Response): Promise<string> {
+  const { text, brokenBy } = await readTokenBody(body, headers.get('content-encoding') ?? '');
+  // The refresh token before it may have ended with this answer: a grant that came whole counts, as its JSON says where
+  // it ends, though the connection broke before the end of the message, or stayed open until the time was over.
+  const isWhole = ok && typeof readObject(text)?.access_token === 'string';
+  if (brokenBy !== undefined && !isWhole) throw new NoTokenAnswerError(brokenBy.error);
+  return text;
+}
+
+function headersOf({ headers }: Dispatcher.ResponseData): [string, string][] {
+  return Object.entries(headers).flatMap(([name, values = []]) =>
+    [values].flat().map((value): [string, string] => [name, value]),
+  );
 }
 
 function readObject(text: string): Record<string, unknown> | undefined {

@@ -2,6 +2,7 @@ import { ResponseBodyError, WWWAuthenticateChallengeError } from 'openid-client'
 import { expect, test } from 'vitest';
 import { authorizeFailure, exchangeFailure } from '../../src/install/install-failures.ts';
 import { InstallError } from '../../src/install/install-types.ts';
+import { NoTokenAnswerError } from '../../src/tokens/token-answer.ts';
 
 test.each([
   ['access_denied', null, 'denied'],
@@ -105,12 +106,12 @@ test.each([
   expect(exchangeFailure(error).failure).toBe(failure);
 });
 
-test.each([new TypeError('fetch failed'), new Error('went wrong', { cause: new TypeError('terminated') })])(
-  'without an answer from there: it cannot be reached (%s)',
-  (error) => {
-    expect(exchangeFailure(error)).toMatchObject({ failure: 'unreachable', cause: error });
-  },
-);
+test.each([
+  new NoTokenAnswerError('reset'),
+  new Error('went wrong', { cause: new NoTokenAnswerError('reset') }),
+])('without an answer from there: it cannot be reached (%s)', (error) => {
+  expect(exchangeFailure(error)).toMatchObject({ failure: 'unreachable', cause: error });
+});
 
 test.each([
   [503, /answered that it has trouble \(503\)/],

@@ -1,8 +1,10 @@
 import type { ServerResponse } from 'node:http';
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import * as openid from 'openid-client';
 import { beforeEach, expect, test } from 'vitest';
 import { ServiceClock } from '../../src/client/service-clock.ts';
 import { OAuthClient, type OAuthClientOptions } from '../../src/tokens/oauth-client.ts';
+import { toRefreshError } from '../../src/tokens/token-errors.ts';
 import { startTokenServer } from './token-server.ts';
 
 const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
@@ -265,7 +267,12 @@ test('an answer that is far too large is not read to its end', async () => {
 });
 
 /** Begins an answer, which does not end: its connection breaks, or stays open until the client ends it. */
-function sendUnended(text: string, breaks: boolean, headers: Record<string, string> = {}, status = 200) {
+function sendUnended(
+  text: string | Buffer,
+  breaks: boolean,
+  headers: Record<string, string> = {},
+  status = 200,
+) {
   const isClosed = Promise.withResolvers<void>();
   server.answer = (response) => {
     response.once('close', isClosed.resolve);
@@ -298,6 +305,52 @@ test.each(UNENDED)(
     await isClosed;
   },
 );
+
+const PACKED = [
+  ['gzip', gzipSync(WHOLE)],
+  ['X-GZIP', gzipSync(WHOLE)],
+  ['deflate', deflateSync(WHOLE)],
+  ['deflate', deflateRawSync(WHOLE)],
+  ['br', brotliCompressSync(WHOLE)],
+] as const;
+
+test.each(UNENDED)(
+  'so is one that a proxy has packed, though that is not asked for, where its connection %s',
+  async (_how, breaks, headers) => {
+    clock = new ServiceClock(() => NOW);
+    for (const [coding, packed] of PACKED) {
+      const isClosed = sendUnended(packed, breaks, { ...headers, 'content-encoding': coding });
+      await expect(newClient({ timeoutSeconds: 0.3 }).refresh('rt-0'), coding).resolves.toMatchObject({
+        accessToken: 'at-1',
+        refreshToken: 'rt-1',
+      });
+      await isClosed;
+      expect(server.requests.at(-1)?.headers['accept-encoding']).toBe('identity');
+      void sendUnended(packed.subarray(0, packed.length / 2), breaks, {
+        ...headers,
+        'content-encoding': coding,
+      });
+      await expect(newClient({ timeoutSeconds: 0.3 }).refresh('rt-0'), coding).rejects.toThrow();
+    }
+  },
+);
+
+test.each([
+  ['a few bytes that unpack to gigabytes', gzipSync(Buffer.alloc(8 * 1_024 * 1_024, ' '))],
+  ['what is not packed as it says', Buffer.from(WHOLE)],
+])('%s: no grant, and the status counts', async (_what, body) => {
+  const answerWith = (status: number) => {
+    server.answer = (response) =>
+      response
+        .writeHead(status, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
+        .end(body);
+  };
+  answerWith(200);
+  await expect(client.refresh('rt-0')).rejects.toThrow();
+  answerWith(503);
+  const refused = await client.refresh('rt-0').catch((error: unknown) => error);
+  expect(toRefreshError(refused)).toMatchObject({ remedy: 'wait', status: 503 });
+});
 
 test.each(UNENDED)(
   'one that did not come whole is none, where its connection %s',

@@ -4,6 +4,7 @@ const EXPECTED_NAMES = new Set([
   'OwnLogicError',
   'OwnLogicTimeout',
   'InstallError',
+  'NoTokenAnswerError',
   'StoreUnavailableError',
   'FileLockTimeoutError',
   'FileLocksError',
@@ -30,9 +31,6 @@ const REDIS_OUTAGE =
 /** What a disk, or its rights, does to a file. */
 const FILE_OUTAGE = /^(?:EACCES|EDQUOT|EIO|ENOSPC|ENOTDIR|EPERM|EROFS)$/;
 
-/** Its cause says what was wrong. */
-const FETCH_FAILED = 'fetch failed';
-
 /** What tells them, as texts. */
 export interface ErrorWords {
   name: string;
@@ -54,7 +52,7 @@ export function isExpected(error: ErrorWords, outer: readonly ErrorWords[]): boo
   const { code } = error;
   const codes = [EXPECTED_CODE, DATABASE_OUTAGE, FILE_OUTAGE];
   if (typeof code === 'string' && codes.some((known) => known.test(code))) return true;
-  if (REDIS_OUTAGE.test(error.message) || error.message === FETCH_FAILED) return true;
+  if (REDIS_OUTAGE.test(error.message)) return true;
   // An answer that is no JSON.
   const around = outer.at(-1);
   return (

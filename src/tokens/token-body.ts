@@ -1,0 +1,66 @@
+import { brotliDecompressSync, constants, gunzipSync, inflateRawSync, inflateSync } from 'node:zlib';
+
+/** The largest answer that is read, in bytes, packed and unpacked: a token response is a few hundred. */
+const LARGEST_ANSWER_BYTES = 256 * 1024;
+
+/** How RFC 1950 names its one method. */
+const DEFLATED = 8;
+
+/** What came of an answer's body. */
+interface TokenBody {
+  text: string;
+  /** What its connection broke with before the end of the message, if it did. */
+  brokenBy: { error: unknown } | undefined;
+}
+
+/**
+ * Reads a body as far as it comes. It is asked for unpacked, but a proxy may pack it all the same: what came of such a
+ * one is unpacked here, and not while it comes, as that is given up with its connection.
+ *
+ * @param coding what `content-encoding` says; an empty text where it is absent
+ * @throws TypeError when it is larger than any token response
+ */
+export async function readTokenBody(body: AsyncIterable<Buffer>, coding: string): Promise<TokenBody> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  let brokenBy: TokenBody['brokenBy'];
+  try {
+    for await (const chunk of body) {
+      bytes += chunk.length;
+      if (bytes > LARGEST_ANSWER_BYTES) break;
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    brokenBy = { error };
+  }
+  if (bytes > LARGEST_ANSWER_BYTES) throw new TypeError('The answer of the token route is far too large.');
+  return { text: new TextDecoder().decode(unpack(Buffer.concat(chunks), coding)), brokenBy };
+}
+
+/** As much as can be unpacked of what may have been cut off; nothing where that is nothing, or far too much. */
+function unpack(bytes: Buffer, coding: string): Buffer {
+  const limits = { maxOutputLength: LARGEST_ANSWER_BYTES };
+  const options = { ...limits, finishFlush: constants.Z_SYNC_FLUSH };
+  try {
+    // Names of codings know no case (RFC 9110, section 8.4.1).
+    switch (coding.trim().toLowerCase()) {
+      case 'gzip':
+      case 'x-gzip':
+        return gunzipSync(bytes, options);
+      case 'deflate':
+        // Some leave out what is to stand around it (section 8.4.1.2).
+        return isZlib(bytes) ? inflateSync(bytes, options) : inflateRawSync(bytes, options);
+      case 'br':
+        return brotliDecompressSync(bytes, { ...limits, finishFlush: constants.BROTLI_OPERATION_FLUSH });
+      default:
+        return bytes;
+    }
+  } catch {
+    return Buffer.alloc(0);
+  }
+}
+
+/** Whether it begins as RFC 1950 has it. */
+function isZlib(bytes: Buffer): boolean {
+  return ((bytes[0] ?? 0) & 0x0f) === DEFLATED;
+}
