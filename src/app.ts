@@ -27,7 +27,6 @@ import { dirBeside, pathOf } from './store/existing-file.ts';
 import { InDoubtStore } from './store/in-doubt.ts';
 import { PageStore } from './store/pages.ts';
 import { openStores } from './store/stores.ts';
-import { watchStore } from './store/watch-store.ts';
 import { abandonPermits } from './sync/abandoned-permits.ts';
 import { checkResources } from './sync/check-resources.ts';
 import { SyncControl } from './sync/control.ts';
@@ -37,6 +36,7 @@ import type { OwnLogic } from './sync/own-logic.ts';
 import { RESOURCES } from './sync/resources.ts';
 import type { SyncParts } from './sync/slice-parts.ts';
 import { StatusReader } from './sync/status.ts';
+import { watchApp } from './sync/watch-app.ts';
 import { RedisLock } from './tokens/lock.ts';
 import { OAuthClient } from './tokens/oauth-client.ts';
 import { openVault } from './tokens/open-vault.ts';
@@ -101,7 +101,7 @@ export async function createApp(
     redis.disconnect();
     throw error;
   });
-  const store = watchStore(() => db.check(), logger);
+  const watch = watchApp({ database: () => db.check(), redis: isRedisWell }, logger);
   const memory = new AnswerMemory();
   const http = new HttpClient(REQUEST_TIMEOUT_MS, memory, config.wayOut);
   const newClock = () => new ServiceClock(Date.now, () => performance.now());
@@ -163,7 +163,7 @@ export async function createApp(
   const status = new StatusReader({ ...shared, budget, clock, workers: workersWatch });
   const control = new SyncControl({
     ...shared,
-    store,
+    watch,
     status,
     enqueue: (runs) => queues.enqueue(runs, { hurry: true }),
   });
@@ -285,7 +285,7 @@ export async function createApp(
       try {
         await tokens.close();
       } finally {
-        store.close();
+        watch.close();
         workersWatch.close();
         metrics.close();
         await queues.close();

@@ -19,14 +19,10 @@ export interface ControlParts {
   status: StatusReader;
   /** Sees to it that these runs have a job, now. */
   enqueue: (runs: readonly RunKey[]) => Promise<void>;
-  /** Whether the database takes what is written; without it, it does. */
-  store?: { readonly isWell: boolean };
+  /** What keeps the whole app from copying; without it, nothing does. */
+  watch?: { readonly notice: string | undefined };
   now?: () => number;
 }
-
-/** Shown to administrators, who cannot do anything about it: why is for the log, and for who is on call. */
-const STORE_NOTICE =
-  'The app cannot write to its own database at the moment, so nothing new is copied. Those who run the app find the reason in its log, and what to do; mostly it goes on by itself when that is over.';
 
 /** What an administrator does to an instance. */
 export class SyncControl implements InstanceControl {
@@ -38,8 +34,8 @@ export class SyncControl implements InstanceControl {
 
   async status(instanceId: string): Promise<InstanceStatus | undefined> {
     const status = await this.#parts.status.read(instanceId);
-    if (status === undefined || this.#parts.store?.isWell !== false) return status;
-    return { ...status, notice: STORE_NOTICE };
+    const notice = this.#parts.watch?.notice;
+    return status === undefined || notice === undefined ? status : { ...status, notice };
   }
 
   /** Starts what is not under way; what waits to be tried again is tried at once, and what is stuck begins anew. */

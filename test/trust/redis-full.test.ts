@@ -31,7 +31,7 @@ test.skipIf(!isRealRedis).each([
   ],
   ['it is a replica itself', 'READONLY', 'REPLICAOF 127.0.0.1 1', 'REPLICAOF NO ONE'],
 ])(
-  'a Redis that refuses, as %s, is asked a few times a second, told once a second, and the sync goes on when it refuses no more',
+  'a Redis that refuses, as %s, is asked a few times a second, told once a second, also on the dashboard, and the sync goes on when it refuses no more',
   async (_why, error, refuse, goOn) => {
     const { app, control, log, redisUrl, session } = await startTestApp({ workers: false });
     const workers = app.startWorkers();
@@ -62,12 +62,15 @@ test.skipIf(!isRealRedis).each([
     expect(messages).toContain('the queue has trouble with Redis');
     // What may pass is nothing that it forbids.
     expect(messages).not.toContain('Redis forbids what the queue needs');
+    const { notice } = await waitForStatus(browser, id, (status) => status.notice !== null);
+    expect(notice).toContain('cannot work with its own queue (Redis)');
 
     await run(goOn);
     await app.control.syncNow(id);
     const isSyncedAgain = (status: InstanceStatus) =>
       isSynced(status) && status.resources.contacts?.finished_at !== resources.contacts?.finished_at;
     await waitForStatus(browser, id, isSyncedAgain);
+    await waitForStatus(browser, id, (status) => status.notice === null);
     await queues.close();
     await redis.quit();
     await workers.close();

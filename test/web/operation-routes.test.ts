@@ -60,6 +60,19 @@ describe('/ops', () => {
     expect(page.body).toMatch(/Stopped <time datetime="[^"]+">10 Jun 2025, 11:55 UTC</);
   });
 
+  it('says what the process is not ready for, and why', async () => {
+    const readiness = async () => ({ ok: false, checks: { redis: 'ok', database: 'It is <locked>.' } });
+    const troubled = await startWeb({
+      redis: web.redis,
+      readiness,
+      operations: { password: PASSWORD, overview },
+    });
+    const page = await troubled.browser().get('/ops', { headers: basic(PASSWORD) });
+    expect(page.body).toContain('Not ready: database. It is &lt;locked&gt;.');
+    expect(page.body).not.toContain('Not ready: redis');
+    expect((await web.browser().get('/ops', { headers: basic(PASSWORD) })).body).not.toContain('Not ready');
+  });
+
   it('shows a hundred instances a page, with ways on and back, and sums of all', async () => {
     const show = async (query: string) =>
       (await web.browser().get(`/ops${query}`, { headers: basic(PASSWORD) })).body;

@@ -22,6 +22,7 @@ export function operationsRoutes(deps: WebDependencies, renderPage: RenderPage):
   if (!operations) return router;
   const gate = operatorGate(operations.password, deps.redis, deps.limits);
   router.get('/ops', noStore, gate, async (req, res) => {
+    const { checks } = await deps.readiness();
     const overview = await operations.overview(readListQuery(req.query).page);
     const { instances, page, total, states, runs, queues, workers } = overview;
     renderPage(res, 200, 'operations', {
@@ -32,6 +33,7 @@ export function operationsRoutes(deps: WebDependencies, renderPage: RenderPage):
       pages: pageLinks('/ops', { search: '', page }, lastPage(total, INSTANCES_PER_PAGE)),
       queues,
       workers,
+      troubles: Object.entries(checks).filter(([, outcome]) => outcome !== 'ok'),
       resources: deps.resources,
       formatInstant,
       formatNumber,
