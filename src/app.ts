@@ -262,7 +262,7 @@ export async function createApp(
         onFirstTurn: ({ waitMs }) => metrics.jobWaitSeconds.observe(waitMs / 1_000),
         schedule: {
           ...shared,
-          overcome: findOvercome({ db, pauses, keyIds: vault.keyIds, hideSecrets }),
+          overcome: findOvercome({ db, checkRedis: isRedisWell, pauses, keyIds: vault.keyIds, hideSecrets }),
         },
         index: { databaseUrl: config.databaseUrl },
         takeOver: {

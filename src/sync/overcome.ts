@@ -6,10 +6,13 @@ import { PASSING_TROUBLE } from '../store/trouble.ts';
 import type { RefreshPauses } from '../tokens/refresh-pauses.ts';
 import { CREDENTIALS_REFUSED } from '../tokens/token-errors.ts';
 import { missingKeyMessages } from '../tokens/vault.ts';
+import { isOfRedis, OWN_TROUBLE } from './status-error.ts';
 
 /** What tells that failed runs may go on. */
 interface OvercomeParts {
   db: Database;
+  /** Throws while Redis cannot be worked with. */
+  checkRedis: () => Promise<void>;
   pauses: RefreshPauses;
   /** The keys that are here. */
   keyIds: readonly string[];
@@ -22,10 +25,17 @@ interface OvercomeParts {
  *
  * - The key of their tokens was missing, and is here.
  * - The database could not be written, and can be now.
+ * - Redis could not be reached, or took no writes, and can be worked with now.
  * - The service refused CLIENT_ID and CLIENT_SECRET, and this process may have been started with the right ones. Only the
  *   service can tell: they are found once, when it is asked for the first time, and no pause holds that try up.
  */
-export function findOvercome({ db, pauses, keyIds, hideSecrets }: OvercomeParts): () => Promise<RunKey[]> {
+export function findOvercome({
+  db,
+  checkRedis,
+  pauses,
+  keyIds,
+  hideSecrets,
+}: OvercomeParts): () => Promise<RunKey[]> {
   let isFirst = true;
   const findRefused = async () => {
     const refused = await failedWith(db, [hideSecrets(CREDENTIALS_REFUSED)]);
@@ -42,13 +52,12 @@ export function findOvercome({ db, pauses, keyIds, hideSecrets }: OvercomeParts)
       // As a run that fails of it says it.
       PASSING_TROUBLE.map((advice) => hideSecrets(toServiceError(new Error(advice)).message)),
     );
-    const canWrite =
-      unwritten.length > 0 &&
-      (await db.check().then(
-        () => true,
-        () => false,
-      ));
-    const found = canWrite ? [...unlocked, ...unwritten] : unlocked;
+    const unqueued = await failedWith(db, [OWN_TROUBLE], isOfRedis);
+    const found = [
+      ...unlocked,
+      ...(await passing(unwritten, () => db.check())),
+      ...(await passing(unqueued, checkRedis)),
+    ];
     if (!isFirst) return found;
     // Two looks may come at once.
     isFirst = false;
@@ -58,4 +67,13 @@ export function findOvercome({ db, pauses, keyIds, hideSecrets }: OvercomeParts)
     });
     return [...found, ...refused];
   };
+}
+
+/** These runs, if what held them up is over: it is looked at only where there are any. */
+async function passing(runs: readonly RunKey[], check: () => Promise<void>): Promise<readonly RunKey[]> {
+  if (runs.length === 0) return [];
+  return check().then(
+    () => runs,
+    () => [],
+  );
 }

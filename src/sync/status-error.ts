@@ -1,5 +1,5 @@
 /** How an error begins that is not the service's (src/client/errors.ts). */
-const OWN_TROUBLE = 'The app itself had trouble: ';
+export const OWN_TROUBLE = 'The app itself had trouble: ';
 
 /** What is said behind an error when its tries are used up (src/sync/slice-failure.ts). */
 const TRIED = / Tried \d+ times; .*$/s;
@@ -12,6 +12,11 @@ const PLAIN: readonly [RegExp, string][] = [
   ],
   [/^(?:OOM|MISCONF|READONLY|NOREPLICAS)\b/, 'Redis takes no writes.'],
 ];
+
+/** Whether a run's error says that it met a Redis that could not be worked with. */
+export function isOfRedis(error: string): boolean {
+  return plainError(error) !== error;
+}
 
 /** A run's error as it is shown: what is Redis's in plain words; its own words are in the log. */
 export function plainError(error: string | null): string | null {

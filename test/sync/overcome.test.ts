@@ -26,6 +26,7 @@ test('runs that failed as the database could not be written are found when it ca
   const { db, runs, claimRun, addInstance } = await openTestStore();
   const look = findOvercome({
     db,
+    checkRedis: async () => {},
     pauses: new RefreshPauses(redis),
     keyIds: [],
     hideSecrets: (text) => text,
@@ -66,9 +67,47 @@ test('runs that failed as the database could not be written are found when it ca
   expect((await look()).length).toBe(held.length);
 });
 
+test('runs that failed as Redis took no writes, or could not be reached, are found when it can be worked with, and no others', async () => {
+  const { db, runs, claimRun } = await openTestStore();
+  const { logger } = testLogger();
+  const context = { logger, signal: new AbortController().signal } as SliceContext;
+  let trouble: Error | undefined;
+  const look = findOvercome({
+    db,
+    checkRedis: async () => {
+      if (trouble) throw trouble;
+    },
+    pauses: new RefreshPauses(redis),
+    keyIds: [],
+    hideSecrets: (text) => text,
+  });
+  const fail = async (error: Error) => {
+    const { run, claim } = await claimRun();
+    await endSlice({ runs } as SyncParts, claim, { ...run, attempt: 6 }, error, context);
+    return { instanceId: claim.instanceId, resource: claim.resource };
+  };
+  const closed = new Redis({ lazyConnect: true });
+  closed.disconnect();
+  const away = await closed.get('a').then(
+    () => expect.unreachable(),
+    (error: Error) => error,
+  );
+  const full = new Error("OOM command not allowed when used memory > 'maxmemory'.");
+  const held = [await fail(full), await fail(away)];
+  await fail(new Error('Redis is not to blame'));
+
+  trouble = new Error('still full');
+  expect(await look()).toEqual([]);
+  trouble = undefined;
+  const found = await look();
+  expect(found).toEqual(expect.arrayContaining(held));
+  expect(found.length).toBe(held.length);
+});
+
 test('runs that a key was missing for are found at every look, those that credentials were refused for at the first that comes to its end', async () => {
   const look = findOvercome({
     db: store.db,
+    checkRedis: async () => {},
     pauses: new RefreshPauses(redis),
     keyIds: ['k1'],
     hideSecrets: (text) => text,
