@@ -76,7 +76,8 @@ test('every migration is in its place, under a name that no fork’s can have', 
   }
 });
 
-const FORK_MIGRATION = 'fork-0001-remarks';
+/** Behind those that this fork may have. */
+const FORK_MIGRATION = 'fork-9999-remarks';
 
 /** Adds a migration to a copy of the app, and a program that opens a database with it. */
 function fork(root: string): string {

@@ -8,6 +8,7 @@ import { waitFor } from './wait-for.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const PRELOAD = 'src/runtime/preload.js';
 const WITHOUT_OWN_LOGIC = join(import.meta.dirname, 'without-own-logic.js');
+const WITH_USUAL_RESOURCES = join(import.meta.dirname, 'with-usual-resources.js');
 
 /** How a process ended. */
 export interface Exit {
@@ -35,8 +36,8 @@ afterAll(async () => {
 });
 
 /**
- * Starts an entry point as a process of its own, as the npm scripts do, but without the integrator's own logic: a fork's
- * is not to be told what tests make up. What still runs when the test file is through is killed.
+ * Starts an entry point as a process of its own, as the npm scripts do, but without what an integrator has put in:
+ * a fork's own logic is not to be told what tests make up. What still runs when the test file is through is killed.
  *
  * @param entry path from the root of the repository, such as `src/worker.ts`
  * @param env all of its environment, besides PATH, HOME and where Node keeps what it has compiled
@@ -58,7 +59,11 @@ export function spawnEntry(
 ): EntryProcess {
   const { PATH = '', HOME = '', NODE_COMPILE_CACHE = '' } = process.env;
   const { root = ROOT, args = [] } = options;
-  const imports = [join(root, PRELOAD), ...(options.hasOwnLogic ? [] : [WITHOUT_OWN_LOGIC])];
+  const imports = [
+    join(root, PRELOAD),
+    WITH_USUAL_RESOURCES,
+    ...(options.hasOwnLogic ? [] : [WITHOUT_OWN_LOGIC]),
+  ];
   const flags = imports.flatMap((path) => ['--import', path]);
   const node = [process.execPath, ...flags, join(root, entry), ...args];
   const [command = '', ...rest] = [...(options.through ?? []), ...node];

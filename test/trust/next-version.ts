@@ -17,7 +17,7 @@ export async function up(db) {
 `;
 
 /**
- * Copies the app as it is, without its tests; what it keeps under `.data` lies in the copy.
+ * Copies the app as it is, without its tests and what a fork syncs besides; what it keeps under `.data` lies in the copy.
  *
  * @returns the copy's root
  */
@@ -26,6 +26,7 @@ export function copyApp(): string {
   for (const path of ['src', 'jobs', 'views', 'package.json']) {
     cpSync(join(ROOT, path), join(root, path), { recursive: true });
   }
+  cpSync(join(ROOT, 'test/support/usual-resources.ts'), join(root, 'src/sync/resources.ts'));
   symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));
   return root;
 }
