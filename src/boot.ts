@@ -36,9 +36,10 @@ async function loadOwnLogic(): Promise<OwnLogic | undefined> {
       throw new Error(`Your own logic, src/sync/own-logic.ts, does not load:\n\n${where}`, { cause });
     },
   );
-  if ('onRecords' in module) return module.onRecords;
+  const { onRecords } = module;
+  if ('onRecords' in module && (onRecords === undefined || typeof onRecords === 'function')) return onRecords;
   throw new Error(
-    'Your own logic, src/sync/own-logic.ts, exports no onRecords: export the function under this name, or undefined.',
+    'Your own logic, src/sync/own-logic.ts, exports no function onRecords: export it under this name, or undefined.',
   );
 }
 

@@ -20,6 +20,19 @@ test('every direct dependency is reviewed in the docs, and nothing that is gone'
   );
 });
 
+test('the review counts the packages that run in production, and their licences', () => {
+  const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { dev?: boolean; license: string }>;
+  };
+  const installed = Object.entries(packages).filter(([path, { dev }]) => path !== '' && dev !== true);
+  const counts = Map.groupBy(installed, ([, { license }]) => license);
+  const licences = [...counts]
+    .toSorted(([, one], [, other]) => other.length - one.length)
+    .map(([licence, those]) => `${licence} (${those.length})`);
+  expect(REVIEW).toContain(`${installed.length} packages`);
+  for (const licence of licences) expect(REVIEW).toContain(licence);
+});
+
 test('versions are exact, so that an update is somebody’s decision', () => {
   const loose = Object.entries({ ...dependencies, ...devDependencies }).filter(
     ([, version]) => !/^\d+\.\d+\.\d+$/.test(version),

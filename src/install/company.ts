@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, toServiceError } from '../client/errors.ts';
 import { REQUEST_TIMEOUT_MS } from '../client/http.ts';
 import type { Identity } from '../client/identity.ts';
-import { backoffMs } from '../client/retry-timing.ts';
+import { backoffMs, LONGEST_RETRY_AFTER_MS } from '../client/retry-timing.ts';
 import type { ServiceApi } from '../client/service-api.ts';
 import { InstallError, type InstallFailure } from './install-types.ts';
 
@@ -59,5 +59,10 @@ function failureOf({ unsent, status }: ServiceError): InstallFailure {
 }
 
 function waitWords({ retryAfterMs }: ServiceError): string {
-  return retryAfterMs ? ` It asks to wait ${Math.ceil(retryAfterMs / 1_000)} s.` : '';
+  if (!retryAfterMs) return '';
+  // No longer one is believed: how long it asks for is not known here.
+  if (retryAfterMs >= LONGEST_RETRY_AFTER_MS) {
+    return ` It asks to wait ${LONGEST_RETRY_AFTER_MS / 60_000} minutes or longer.`;
+  }
+  return ` It asks to wait ${Math.ceil(retryAfterMs / 1_000)} s.`;
 }

@@ -108,8 +108,13 @@ async function migrateToLatest(db: Kysely<Schema>): Promise<void> {
     // Else a fork with migrations of its own could take over none of ours that came later.
     allowUnorderedMigrations: true,
   });
-  const { error } = await migrator.migrateToLatest();
-  if (error !== undefined) throw error;
+  const { error, results = [] } = await migrator.migrateToLatest();
+  if (error === undefined) return;
+  const failed = results.find(({ status }) => status === 'Error')?.migrationName;
+  if (failed !== undefined && error instanceof Error) {
+    error.message = `The migration ${failed} failed: ${error.message}`;
+  }
+  throw error;
 }
 
 /** Takes the write lock. In between the event loop does other things, so that a signal can end the wait. */

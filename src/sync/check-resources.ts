@@ -16,8 +16,14 @@ const ROUTE = /^\/[^\s?#]+$/;
  * @throws Error that lists every problem, ready to print
  */
 export function checkResources(resources: readonly Resource[]): void {
-  const names = resources.map(({ name }) => name);
-  const problems = resources.flatMap(({ name, title, route }, at) => [
+  // What Node runs was not looked at by a compiler: a member may be missing.
+  const entries = resources.map(({ name, title, route }) => ({
+    name: textOf(name),
+    title: textOf(title),
+    route: textOf(route),
+  }));
+  const names = entries.map(({ name }) => name);
+  const problems = entries.flatMap(({ name, title, route }, at) => [
     ...(NAME.test(name)
       ? []
       : [`the name "${name}" has to begin with a letter, and to hold letters, digits, "-" and "_" alone`]),
@@ -34,4 +40,8 @@ export function checkResources(resources: readonly Resource[]): void {
   throw new Error(
     `What is to be synced cannot be used (src/sync/resources.ts):\n${problems.map((problem) => `  ${problem}`).join('\n')}`,
   );
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }

@@ -58,7 +58,16 @@ test.each([
   ['a slip', 'const ready = 1;\nif (ready {\n', [/own-logic\.ts:\d+\n.*\nif \(ready \{\n/, /Expected '\)'/]],
   ['an error at its top', "throw new Error('no CRM');\n", [/no CRM/, /own-logic\.ts:\d+/]],
   ['a file that is not there', "import './crm.ts';\n", [/crm\.ts' imported from \S+own-logic\.ts/]],
-  ['another name', 'export const onRecord: OwnLogic = async () => undefined;\n', [/exports no onRecords/]],
+  [
+    'another name',
+    'export const onRecord: OwnLogic = async () => undefined;\n',
+    [/exports no function onRecords/],
+  ],
+  [
+    'what is no function',
+    'export const onRecords = { contacts: () => {} };\n',
+    [/exports no function onRecords/],
+  ],
 ])('own logic with %s ends the start, which says where it is', async (_what, ownLogic, said) => {
   const worker = spawnEntry('src/worker.ts', {}, { root: makeFork(ownLogic), hasOwnLogic: true });
   expect(await worker.exited).toEqual({ code: 1, signal: null });

@@ -28,6 +28,11 @@ test.each([
   expect(() => check({ ...teammates, ...part })).toThrow(problem);
 });
 
+test.each(['name', 'title', 'route'])('an entry without a %s is refused, too', (member) => {
+  const { [member as 'name']: _, ...entry } = teammates;
+  expect(() => check(entry as typeof teammates)).toThrow('What is to be synced cannot be used');
+});
+
 test('all problems are told together', () => {
   expect(() => check({ name: 'a b', title: '', route: 'x' })).toThrow(
     /a b.*letter[\s\S]*title[\s\S]*route "x"/,
