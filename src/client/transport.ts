@@ -176,9 +176,10 @@ function permitOver(): ServiceError {
 }
 
 /** "Avoids further requests to the same guard bucket" (Errors): a guard blocks its bucket, the limit the company. */
-function blockOf(failure: ServiceError | undefined, headers: Headers) {
+function blockOf(failure: ServiceError | undefined, headers: Headers): Pick<Settlement, 'block'> {
   if (failure?.retryAfterMs === undefined) return {};
-  return { block: { forMs: failure.retryAfterMs, bucketOnly: isGuards(headers) } };
+  const ofCompany = failure.status === 429 ? 'company' : 'trouble';
+  return { block: { forMs: failure.retryAfterMs, of: isGuards(headers) ? 'bucket' : ofCompany } };
 }
 
 /** "Only for routes with an additional guard, naming the exceeded limit" (Errors). */

@@ -4,6 +4,9 @@ import { startTestApp } from '../support/test-app.ts';
 
 const CONTACTS = 150;
 
+/** Twenty pages. */
+const CONVERSATIONS = 2_000;
+
 /** No wait is believed to be longer. */
 const LONGEST_WAIT_MS = 15 * 60_000;
 
@@ -23,12 +26,12 @@ async function headerOf(said: string): Promise<string> {
 }
 
 /** A company whose first requests for contacts are refused so; installed. */
-async function refusedCompany(status: number, said: string | undefined, times: number) {
+async function refusedCompany(status: number, said: string | undefined, times: number, conversations = 0) {
   const company = await control.addCompany({
     name: 'Patient',
     plan: 'starter',
     contacts: CONTACTS,
-    conversations: 0,
+    conversations,
   });
   const header = said === undefined ? undefined : await headerOf(said);
   const headers = header === undefined ? {} : { 'retry-after': header };
@@ -127,6 +130,17 @@ test.concurrent.each([
   expect((await askedFor(company.id)).length).toBe(1);
   expect(failuresOf(id)).toEqual([]);
 });
+
+test.concurrent.each([403, 503])(
+  'a list that is refused (%d) with retry-after again and again does not hold up the other one of its company',
+  async (status) => {
+    const { browser, company, id } = await refusedCompany(status, '2', 1_000, CONVERSATIONS);
+    await waitForStatus(browser, id, ({ resources }) => Boolean(resources.conversations?.finished_at));
+    // One a second or more would be no wait; a page between two refusals no way to get on.
+    expect((await askedFor(company.id)).length).toBeLessThan(CONVERSATIONS / 100 / 2);
+    expect((await downloadIds(browser, id, 'conversations')).length).toBe(CONVERSATIONS);
+  },
+);
 
 test.concurrent('a service that asks for waits without an end is shown as in trouble, not as the limit', async () => {
   const { browser, company, id } = await refusedCompany(503, '0.3', 1_000);

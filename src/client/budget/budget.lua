@@ -20,6 +20,7 @@
 --   blocked   until when the service wants no request of the company
 --   blocks    until when it wants none of a bucket (of a route, where we know of no guard)
 --   refused   refusals in a row
+--   well      when an answer came last that wants no wait; troubles: of each bucket (route), when trouble there came last
 --   first, last    of the busy stretch: when its first and its latest request went (that no known guard counts)
 --   passed    of each route: the stretch that its count belongs to, and how many of its requests passed
 --   paced     when a guard refused that we know nothing of, if one did
@@ -42,7 +43,7 @@
 -- KEYS[6] string, one for all companies: since when the buckets of guards are counted without a gap, in ms of Redis' clock
 --
 -- ARGV: settle permit, outcome ('' | answered | bare | refused | lost | unsent), limit, remaining, reset, ends in,
---       burst remaining, block for, what is blocked ('' | company | bucket), how long ago the answer came,
+--       burst remaining, block for, what for ('' | company | bucket | trouble), how long ago the answer came,
 --       acquire permit (empty: none), lease, window and limit of the contract, permits kept for people,
 --       the bucket's limit (empty: there is no bucket) and window, '1' if that limit is a share of the rate limit, route,
 --       the share of the limit that is left to the sync, what the bucket's block is named by,
@@ -53,6 +54,7 @@
 local KEEP_MS = 30 * 60 * 1000 -- how long an idle company's budget is kept: no block lasts as long
 local UNASKED = 'none' -- the permit of a request for which nobody asked
 local OF_CALLS = ':calls:' -- stands in the names of permits for calls of the own logic
+local TROUBLE_MS = 60 * 1000 -- how long the company waits at the most for what may be the trouble of one route
 local CLEAR_MS = 60 * 1000 -- how often our own count is cleared of what is over
 
 local state, unheard, bucket, paces, counted, counting = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -62,7 +64,7 @@ local guard_window = guarded and tonumber(ARGV[17])
 
 -- One value: it is read and written whole at every call. What another version of the app keeps in it stays.
 local s = cjson.decode(redis.call('GET', state) or '{}')
-s.flight, s.blocks, s.passed = s.flight or {}, s.blocks or {}, s.passed or {}
+s.flight, s.blocks, s.passed, s.troubles = s.flight or {}, s.blocks or {}, s.passed or {}, s.troubles or {}
 local flight, in_flight = s.flight, 0
 for _ in pairs(flight) do in_flight = in_flight + 1 end
 
@@ -182,6 +184,26 @@ local function wait_for_own_place(allowed, whose)
   local over = #ended + flying - allowed
   if over < 0 then return 0 end
   return timing.guard_wait(ended[over + 1] or now, window, now)
+end
+
+-- Whether trouble is this bucket's (route's) alone: since it was there before, others were answered well.
+local function is_of_bucket()
+  local before = s.troubles[block_name]
+  for name, at in pairs(s.troubles) do
+    if now - at > KEEP_MS then s.troubles[name] = nil end
+  end
+  s.troubles[block_name] = now
+  return before ~= nil and s.well ~= nil and s.well > before
+end
+
+-- The company is to wait until then; or the bucket, where there is one, and else the route.
+local function block_company(until_at) s.blocked = math.max(s.blocked or 0, until_at) end
+
+local function block_bucket(until_at)
+  for name, over_at in pairs(s.blocks) do
+    if over_at <= now then s.blocks[name] = nil end
+  end
+  s.blocks[block_name] = math.max(s.blocks[block_name] or 0, until_at)
 end
 
 -- What an answer says about the window; `missed` requests may have been counted after it.

@@ -49,22 +49,17 @@ if outcome ~= '' then
 
   local block = tonumber(ARGV[8])
   if block > 0 then
-    local whole = ARGV[9] == 'company'
-    local blocked = whole and (s.blocked or 0) or s.blocks[block_name] or 0
+    local kind = ARGV[9]
+    local holds_all = kind == 'company' or kind == 'trouble' and not is_of_bucket()
     -- Requests that were on their way together are refused together: that is one refusal.
+    local blocked = holds_all and (s.blocked or 0) or s.blocks[block_name] or 0
     if blocked <= now then s.refused = (s.refused or 0) + 1 end
-    local until_at = now + timing.block(block, s.refused or 1)
-    if whole then
-      s.blocked = math.max(blocked, until_at)
-    else
-      for name, over_at in pairs(s.blocks) do
-        if over_at <= now then s.blocks[name] = nil end
-      end
-      s.blocks[block_name] = math.max(blocked, until_at)
-    end
-    if not whole and not guarded then learn_pace(sent, block) end
+    local length = timing.block(block, s.refused or 1)
+    if holds_all then block_company(now + (kind == 'company' and length or math.min(length, TROUBLE_MS))) end
+    if kind ~= 'company' then block_bucket(now + length) end
+    if kind == 'bucket' and not guarded then learn_pace(sent, block) end
   elseif has_answer then
-    s.refused = nil
+    s.refused, s.well = nil, now
     if held and not guarded then count_passed(sent) end
   end
 end

@@ -48,6 +48,12 @@ export interface Permit {
   goodUntil: number;
 }
 
+/**
+ * What a service that wants no requests means: none of the company; none in this bucket (on this route); or whatever
+ * is in trouble, which may be this route or all of it.
+ */
+export type BlockKind = 'company' | 'bucket' | 'trouble';
+
 /** What became of a request. */
 export interface Settlement {
   /**
@@ -57,8 +63,8 @@ export interface Settlement {
   answer?: { rate: RateHeaders | undefined; toldLimit?: number | undefined; isRefusal?: boolean };
   /** There was none, and the request has surely not come to the service: it counts nowhere. */
   unsent?: boolean;
-  /** The service wants no requests for so many milliseconds: of the company, or in this bucket (on this route) alone. */
-  block?: { forMs: number; bucketOnly: boolean };
+  /** The service wants no requests for so many milliseconds. */
+  block?: { forMs: number; of: BlockKind };
   /** How long ago the answer came, in milliseconds. */
   lateByMs?: number;
 }

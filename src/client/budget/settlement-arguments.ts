@@ -28,7 +28,7 @@ export function settlementArguments(
     rate?.endsInMs ?? '',
     rate?.burstRemaining ?? '',
     block?.forMs ?? 0,
-    block?.bucketOnly ? 'bucket' : 'company',
+    block?.of ?? '',
     lateByMs,
   ];
 }

@@ -19,7 +19,7 @@ describe('when Redis’ clock is set', () => {
 
   it('back, a block lasts no longer than it would have', async () => {
     const { pass, acquire, refusal, request, answer } = virtualBudget();
-    await request({ ...answer(50), block: { forMs: 4_000, bucketOnly: false } });
+    await request({ ...answer(50), block: { forMs: 4_000, of: 'company' } });
     pass(-3_600_000);
     expect((await refusal()).waitMs).toBe(4_000);
     pass(4_000);

@@ -34,7 +34,7 @@ test.each([
 
 test('the block of a route is forgotten with the next one after its end, and puts none of another route off', async () => {
   const { request, refusal, pass, answer, blocks } = virtualBudget();
-  const blocked = (forMs: number) => ({ ...answer(99), block: { forMs, bucketOnly: true } });
+  const blocked = (forMs: number) => ({ ...answer(99), block: { forMs, of: 'bucket' as const } });
   await request(blocked(1_000));
   await request(blocked(5_000), '/tags');
   expect((await refusal()).waitMs).toBe(990);

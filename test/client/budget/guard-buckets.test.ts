@@ -6,7 +6,7 @@ import { RateBudget } from '../../../src/client/budget/rate-budget.ts';
 import type { RateHeaders } from '../../../src/client/rate-headers.ts';
 import { EVERY_REDIS, OTHER_ROUTE, RESET, ROUTE, rate, startTestBudget, WINDOW_MS } from './test-budget.ts';
 
-const REFUSED = { answer: { rate: rate(90) }, block: { forMs: 7_000, bucketOnly: true } };
+const REFUSED = { answer: { rate: rate(90) }, block: { forMs: 7_000, of: 'bucket' as const } };
 
 const COUNTING = 'budget:counting';
 const DAY_MS = 24 * 60 * 60_000;
@@ -181,7 +181,7 @@ describe.each(EVERY_REDIS)('the buckets of guards on $what', async ({ searchPath
     const company = await newCompany(rate(100));
     const [first, second] = [await take(company, bucket()), await take(company, bucket())];
     await budget.settle(first, REFUSED);
-    await budget.settle(second, { ...REFUSED, block: { forMs: 200, bucketOnly: true } });
+    await budget.settle(second, { ...REFUSED, block: { forMs: 200, of: 'bucket' as const } });
     expect((await refused(company, bucket())).waitMs).toBeGreaterThan(5_000);
   });
 

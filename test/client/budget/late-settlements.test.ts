@@ -53,7 +53,7 @@ describe('a settlement that nobody waits for', () => {
     { what: 'an answer without the limit', settlement: { answer: { rate: undefined } } },
     { what: 'no answer', settlement: {} },
     { what: 'a request that was not sent', settlement: { unsent: true } },
-    { what: 'a refusal', settlement: { ...ANSWERED, block: { forMs: 1_000, bucketOnly: false } } },
+    { what: 'a refusal', settlement: { ...ANSWERED, block: { forMs: 1_000, of: 'company' } } },
     { what: 'fewer than a tenth of the permits left', settlement: { answer: { rate: rate(11) } } },
     { what: 'a window that ends soon', settlement: { answer: { rate: rate(100, { endsInMs: 2_999 }) } } },
   ])('is none where others may wait for it: $what', ({ permit, settlement }) => {

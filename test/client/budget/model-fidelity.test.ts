@@ -34,7 +34,10 @@ const settlement: fc.Arbitrary<Settlement> = fc.oneof(
   fc.constantFrom<Settlement>({}, { unsent: true }, { answer: { rate: undefined } }),
   fc.record({
     answer: fc.record({ rate }),
-    block: fc.record({ forMs: fc.integer({ min: 50, max: 3_000 }), bucketOnly: fc.boolean() }),
+    block: fc.record({
+      forMs: fc.integer({ min: 50, max: 3_000 }),
+      of: fc.constantFrom('company', 'bucket', 'trouble'),
+    }),
   }),
 );
 const steps: fc.Arbitrary<Step[]> = fc.array(

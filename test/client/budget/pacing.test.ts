@@ -11,7 +11,7 @@ async function refusedAtTheFifth() {
   const parts = virtualBudget();
   const { request, answer } = parts;
   for (let index = 0; index < 4; index++) await request(answer(118 - index));
-  await request({ ...answer(114), block: { forMs: 60, bucketOnly: true } });
+  await request({ ...answer(114), block: { forMs: 60, of: 'bucket' } });
   return parts;
 }
 const GAP_MS = (1.25 * (40 + 60)) / 4;
@@ -30,7 +30,7 @@ describe('a route that a guard refused which we know nothing of', () => {
   it('is never slower than the limit wants: what is left of the window, by the permits left', async () => {
     const { pass, acquire, refusal, request, answer } = virtualBudget();
     await request(answer(100));
-    await request({ ...answer(100), block: { forMs: 9_000, bucketOnly: true } });
+    await request({ ...answer(100), block: { forMs: 9_000, of: 'bucket' } });
     pass(9_000);
     await acquire();
     const { why, waitMs } = await refusal();
@@ -42,7 +42,7 @@ describe('a route that a guard refused which we know nothing of', () => {
   it('does not hurry in what is left of the window in which it was refused, however many permits are left', async () => {
     const { pass, acquire, refusal, request, answer } = virtualBudget();
     for (let index = 0; index < 4; index++) await request(answer(118 - index, 2_000));
-    await request({ ...answer(114, 2_000), block: { forMs: 1_000, bucketOnly: true } });
+    await request({ ...answer(114, 2_000), block: { forMs: 1_000, of: 'bucket' } });
     pass(1_000);
     await acquire();
     expect((await refusal()).waitMs).toBe(Math.ceil(500 / 14));
@@ -51,7 +51,7 @@ describe('a route that a guard refused which we know nothing of', () => {
   it('finds out about a new window at its start', async () => {
     const { pass, acquire, request, answer } = virtualBudget();
     for (let index = 0; index < 4; index++) await request(answer(118 - index, 4_000));
-    await request({ ...answer(114, 4_000), block: { forMs: 1_000, bucketOnly: true } });
+    await request({ ...answer(114, 4_000), block: { forMs: 1_000, of: 'bucket' } });
     pass(1_000);
     await request(answer(113, 100));
     pass(100);
@@ -62,7 +62,7 @@ describe('a route that a guard refused which we know nothing of', () => {
     const { pass, acquire, refusal, request, answer } = virtualBudget();
     for (let index = 0; index < 4; index++)
       await request(answer(118 - index), index % 2 ? OTHER_ROUTE : ROUTE);
-    await request({ ...answer(114), block: { forMs: 60, bucketOnly: true } });
+    await request({ ...answer(114), block: { forMs: 60, of: 'bucket' } });
     await acquire('/teammates');
     await acquire('/teammates');
     expect((await refusal(OTHER_ROUTE)).why).toBe('pace');
@@ -77,7 +77,7 @@ describe('a route that a guard refused which we know nothing of', () => {
     const together = [await acquire(), await acquire(), await acquire()];
     pass(10);
     for (const permit of together)
-      await budget.settle(permit, { ...answer(114), block: { forMs: 60, bucketOnly: true } });
+      await budget.settle(permit, { ...answer(114), block: { forMs: 60, of: 'bucket' } });
     pass(60);
     await acquire();
     expect((await refusal()).waitMs).toBe(Math.ceil(GAP_MS));
@@ -86,7 +86,7 @@ describe('a route that a guard refused which we know nothing of', () => {
   it('goes half as fast when it is refused again', async () => {
     const { pass, request, answer, acquire, refusal } = await refusedAtTheFifth();
     pass(60);
-    await request({ ...answer(114), block: { forMs: 60, bucketOnly: true } });
+    await request({ ...answer(114), block: { forMs: 60, of: 'bucket' } });
     // The second block in a row is longer.
     pass(100);
     await acquire();
@@ -97,9 +97,9 @@ describe('a route that a guard refused which we know nothing of', () => {
     const { pass, acquire, refusal, request, answer } = virtualBudget();
     for (let index = 0; index < 8; index++)
       await request(answer(118 - index), index % 2 ? OTHER_ROUTE : ROUTE);
-    await request({ ...answer(110), block: { forMs: 1_000, bucketOnly: true } });
+    await request({ ...answer(110), block: { forMs: 1_000, of: 'bucket' } });
     pass(500);
-    await request({ ...answer(110), block: { forMs: 490, bucketOnly: true } }, OTHER_ROUTE);
+    await request({ ...answer(110), block: { forMs: 490, of: 'bucket' } }, OTHER_ROUTE);
     pass(490);
     await acquire(OTHER_ROUTE);
     pass(1_000);
@@ -111,7 +111,7 @@ describe('a route that a guard refused which we know nothing of', () => {
     const { pass, acquire, refusal, request, answer } = virtualBudget();
     for (let index = 0; index < 4; index++)
       await request(answer(118 - index), index % 2 ? OTHER_ROUTE : ROUTE);
-    await request({ ...answer(114), block: { forMs: 60, bucketOnly: true } });
+    await request({ ...answer(114), block: { forMs: 60, of: 'bucket' } });
     pass(60);
     await acquire();
     expect((await refusal(OTHER_ROUTE)).waitMs).toBe(Math.ceil((1.25 * 100) / 2 / 4));

@@ -10,7 +10,10 @@ describe.each(EVERY_REDIS)('a service that refuses, on $what', async ({ searchPa
   it('blocks the company for as long as it says', async () => {
     const company = await newCompany(rate(50));
     const permit = await acquire(company);
-    await budget.settle(permit, { answer: { rate: rate(49) }, block: { forMs: 7_000, bucketOnly: false } });
+    await budget.settle(permit, {
+      answer: { rate: rate(49) },
+      block: { forMs: 7_000, of: 'company' as const },
+    });
     for (const route of [ROUTE, OTHER_ROUTE]) {
       const { why, waitMs } = await refusal(company, route);
       expect(why).toBe('blocked');
@@ -22,24 +25,64 @@ describe.each(EVERY_REDIS)('a service that refuses, on $what', async ({ searchPa
   it('blocks one route alone when a guard refuses', async () => {
     const company = await newCompany(rate(50));
     const permit = await acquire(company);
-    await budget.settle(permit, { answer: { rate: rate(49) }, block: { forMs: 7_000, bucketOnly: true } });
+    await budget.settle(permit, {
+      answer: { rate: rate(49) },
+      block: { forMs: 7_000, of: 'bucket' as const },
+    });
     expect((await refusal(company, ROUTE)).why).toBe('blocked');
     await acquire(company, OTHER_ROUTE);
     expect((await budget.read(company)).blockedUntil).toBeUndefined();
   });
 
+  it('in trouble holds the company for a minute at the most, the route for as long as it says', async () => {
+    const company = await newCompany(rate(50));
+    const block = { forMs: 300_000, of: 'trouble' } as const;
+    await budget.settle(await acquire(company), { answer: { rate: rate(49) }, block });
+    expect(await refusal(company, OTHER_ROUTE)).toMatchObject({ why: 'blocked', waitMs: 60_000 });
+    expect(await refusal(company, ROUTE)).toMatchObject({ why: 'blocked', waitMs: 300_000 });
+    pass(60_000);
+    await acquire(company, OTHER_ROUTE);
+    expect(await refusal(company, ROUTE)).toMatchObject({ why: 'blocked', waitMs: 240_000 });
+  });
+
+  it('in trouble on one route again and again, while another is well, holds that route alone', async () => {
+    const company = await newCompany(rate(50));
+    const block = { forMs: 7_000, of: 'trouble' } as const;
+    const meetTrouble = async () =>
+      budget.settle(await acquire(company), { answer: { rate: rate(45), isRefusal: true }, block });
+    await meetTrouble();
+    pass(7_000);
+    // Nothing says that another one is well: it may be all of the service.
+    await meetTrouble();
+    expect((await refusal(company, OTHER_ROUTE)).why).toBe('blocked');
+    pass(7_000);
+    await budget.settle(await acquire(company, OTHER_ROUTE), { answer: { rate: rate(44) } });
+    await meetTrouble();
+    expect(await refusal(company, ROUTE)).toMatchObject({ why: 'blocked', waitMs: 7_000 });
+    await budget.settle(await acquire(company, OTHER_ROUTE), { answer: { rate: rate(43) } });
+    // It learns no pace from that: nothing was too fast.
+    pass(7_000);
+    await Promise.all([acquire(company), acquire(company)]);
+  });
+
   it('does not let a shorter block end a longer one', async () => {
     const company = await newCompany(rate(50));
     const [first, second] = [await acquire(company), await acquire(company)];
-    await budget.settle(first, { answer: { rate: rate(49) }, block: { forMs: 20_000, bucketOnly: false } });
-    await budget.settle(second, { answer: { rate: rate(48) }, block: { forMs: 1_000, bucketOnly: false } });
+    await budget.settle(first, {
+      answer: { rate: rate(49) },
+      block: { forMs: 20_000, of: 'company' as const },
+    });
+    await budget.settle(second, {
+      answer: { rate: rate(48) },
+      block: { forMs: 1_000, of: 'company' as const },
+    });
     expect((await refusal(company)).waitMs).toBeGreaterThan(15_000);
   });
 
   it('is not forgotten before the longest wait that it may ask for is over', async () => {
     const company = await newCompany(rate(50));
     const permit = await acquire(company);
-    await budget.settle(permit, { block: { forMs: LONGEST_RETRY_AFTER_MS, bucketOnly: false } });
+    await budget.settle(permit, { block: { forMs: LONGEST_RETRY_AFTER_MS, of: 'company' as const } });
     const keptForMs = await redis.pttl(`budget:{${company}}:state`);
     expect(keptForMs).toBeGreaterThan((await refusal(company)).waitMs);
   });
@@ -47,16 +90,19 @@ describe.each(EVERY_REDIS)('a service that refuses, on $what', async ({ searchPa
   it('goes on when the block is over', async () => {
     const company = await newCompany(rate(50));
     const permit = await acquire(company);
-    await budget.settle(permit, { answer: { rate: rate(49) }, block: { forMs: 250, bucketOnly: false } });
+    await budget.settle(permit, {
+      answer: { rate: rate(49) },
+      block: { forMs: 250, of: 'company' as const },
+    });
     pass((await refusal(company)).waitMs);
     await acquire(company);
   });
 
   it('takes refusals of requests that were on their way together for one', async () => {
-    for (const bucketOnly of [false, true]) {
+    for (const of of ['company', 'bucket', 'trouble'] as const) {
       const company = await newCompany(rate(100));
       const permits = await Promise.all(Array.from({ length: 12 }, () => acquire(company)));
-      const block = { forMs: 300, bucketOnly };
+      const block = { forMs: 300, of };
       for (const permit of permits) await budget.settle(permit, { answer: { rate: rate(50) }, block });
       expect((await refusal(company)).waitMs).toBeLessThanOrEqual(300);
     }
@@ -64,7 +110,7 @@ describe.each(EVERY_REDIS)('a service that refuses, on $what', async ({ searchPa
 
   it('waits longer with every refusal in a row, and not any more after an answer', async () => {
     const company = await newCompany(rate(100));
-    const block = { forMs: 1, bucketOnly: false };
+    const block = { forMs: 1, of: 'company' as const };
     const permits = [];
     for (let index = 0; index < 14; index++) permits.push(await acquire(company));
     const pauses = [50, 100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000];

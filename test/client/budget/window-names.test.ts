@@ -228,7 +228,7 @@ describe('a window that the service still names after the end that it told', () 
 
   const refused = ({ answer }: ReturnType<typeof virtualBudget>, window: number, forMs: number) => ({
     ...answer(0, 0, reset(window)),
-    block: { forMs, bucketOnly: false },
+    block: { forMs, of: 'company' as const },
   });
 
   it('costs a refusal in two windows; from then on its end is where it is', async () => {

@@ -80,7 +80,8 @@ export async function simulate(scenario: Scenario): Promise<Observed> {
   function settlementOf(headers: Parameters<typeof readRateHeaders>[0], outcome: Outcome): Settlement {
     const rate = readRateHeaders(headers, truth());
     const forMs = retryAfterMs(headers['retry-after'], truth());
-    const block = forMs === undefined ? undefined : { forMs, bucketOnly: outcome === 'guard' };
+    const block =
+      forMs === undefined ? undefined : ({ forMs, of: outcome === 'guard' ? 'bucket' : 'company' } as const);
     return { answer: { rate }, ...(block && { block }) };
   }
 
