@@ -31,6 +31,7 @@ const FORMS: [RegExp, string][] = [
   [/^budget:\{[^}]+\}:counted$/, 'zset'],
   [/^budget:\{[^}]+\}:pace$/, 'hash'],
   [/^session:/, 'string'],
+  [/^readiness$/, 'string'],
   [
     /^(limit|lock|operator-known|ended-session|install-handover|install-session|install-claim|session-cookie):/,
     'string',

@@ -101,7 +101,10 @@ describe.concurrent('runs and schedules go on by themselves', { timeout: 150_000
     const next = await startRedisServer();
     begun.server.freeze();
     begun.proxy.lead(next.port);
+    await waitFor(async () => (await schedulesIn(next.port)) === 2, {
+      timeoutMs: BACK_WITHIN_MS,
+      what: 'the schedules to be back',
+    });
     await expectBack(begun);
-    expect(await schedulesIn(next.port)).toBe(2);
   });
 });
