@@ -132,6 +132,7 @@ export class Tokens {
     };
     const text = (await this.#open(row)).accessToken;
     if (text !== rejected && !isDue()) return held(text, isDue);
+    if (text === rejected) this.#accepted.noteRejected(instanceId, text);
     const renewed = await this.#refreshOnce(instanceId, row.version, isDue() ? 'due' : 'rejected');
     // When the renewed one ends stands in the store: whoever sends a second request reads it there.
     return held(renewed, () => true);
