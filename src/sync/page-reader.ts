@@ -239,7 +239,11 @@ export class PageReader {
 
   async #accessToken(rejected: string | undefined): Promise<HeldToken> {
     if (this.#token === undefined || this.#token.isDue() || this.#token.text === rejected) {
-      this.#token = await this.#parts.tokens.heldToken(this.#work.instance.id, rejected);
+      this.#token = await this.#parts.tokens.heldToken(
+        this.#work.instance.id,
+        rejected,
+        this.#work.resource.name,
+      );
     }
     return this.#token;
   }

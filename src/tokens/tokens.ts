@@ -40,9 +40,9 @@ export const LONGEST_STORING_MS = 3 * LOCK_MS;
 
 /**
  * Why a refresh is wanted: the access token ends by its time, or was rejected although it should be good; or the refresh
- * token is to be replaced.
+ * token is to be replaced. And for how long the access token was of use to who asks, in milliseconds, as far as is known.
  */
-type RefreshReason = 'due' | 'rejected' | 'rotation';
+type Renewal = { reason: 'due' | 'rejected' | 'rotation'; usefulMs?: number | undefined };
 
 /**
  * The tokens of every instance (States, "Token lifecycle").
@@ -121,19 +121,20 @@ export class Tokens {
     return (await this.heldToken(instanceId, rejected)).text;
   }
 
-  /** Like {@link accessToken}, for several requests in a row: it says itself when it is to be asked for anew. */
-  async heldToken(instanceId: string, rejected?: string): Promise<HeldToken> {
+  /** Like {@link accessToken}, for several requests for pages of a list: it says itself when it is to be asked for anew. */
+  async heldToken(instanceId: string, rejected?: string, list?: string): Promise<HeldToken> {
     const row = await this.#find(instanceId);
     const isDue = () =>
       needsRefresh(row.access_expires_at, row.refreshed_at, this.#parts.clock.now()) &&
       !this.#early.isHeld(instanceId);
     const held = (text: string, isDueThen: () => boolean): HeldToken => {
-      return { text, isDue: isDueThen, accepted: () => this.#accepted.note(instanceId, text) };
+      return { text, isDue: isDueThen, accepted: () => this.#accepted.note(instanceId, text, list ?? '') };
     };
     const text = (await this.#open(row)).accessToken;
     if (text !== rejected && !isDue()) return held(text, isDue);
-    if (text === rejected) this.#accepted.noteRejected(instanceId, text);
-    const renewed = await this.#refreshOnce(instanceId, row.version, isDue() ? 'due' : 'rejected');
+    const usefulMs = this.#accepted.lasted(instanceId, text, list);
+    const why: Renewal = { reason: isDue() ? 'due' : 'rejected', usefulMs };
+    const renewed = await this.#refreshOnce(instanceId, row.version, why);
     // When the renewed one ends stands in the store: whoever sends a second request reads it there.
     return held(renewed, () => true);
   }
@@ -153,7 +154,7 @@ export class Tokens {
    */
   async rotate(instanceId: string, readVersion?: number): Promise<void> {
     const version = readVersion ?? (await this.#find(instanceId)).version;
-    await this.#refreshOnce(instanceId, version, 'rotation');
+    await this.#refreshOnce(instanceId, version, { reason: 'rotation' });
   }
 
   /**
@@ -182,11 +183,11 @@ export class Tokens {
     return this.#received.close(Math.max(until - now, WRITING.leastMs));
   }
 
-  #refreshOnce(instanceId: string, readVersion: number, reason: RefreshReason): Promise<string> {
+  #refreshOnce(instanceId: string, readVersion: number, why: Renewal): Promise<string> {
     const running = this.#running.get(instanceId);
     if (running !== undefined) return running;
     const { signal } = this.#ending;
-    const renew = () => this.#refresh(instanceId, readVersion, reason);
+    const renew = () => this.#refresh(instanceId, readVersion, why);
     // The place first: whoever has the lock is not to wait for anything but the service and the database.
     const refresh = this.#places
       .within(() => this.#lock.hold(instanceId, LOCK_MS, renew, signal), signal)
@@ -195,27 +196,28 @@ export class Tokens {
     return refresh;
   }
 
-  async #refresh(instanceId: string, readVersion: number, reason: RefreshReason): Promise<string> {
+  async #refresh(instanceId: string, readVersion: number, why: Renewal): Promise<string> {
     const row = await this.#find(instanceId);
     const current = await this.#open(row);
     if (row.version !== readVersion) return current.accessToken;
 
     const received =
-      this.#received.find(instanceId, row.version) ?? (await this.#ask(row, current.refreshToken, reason));
+      this.#received.find(instanceId, row.version) ?? (await this.#ask(row, current.refreshToken, why));
     if (typeof received === 'string') return received;
     const isNewest = await this.#received.write(row, received);
     const { accessToken, accessExpiresAt, grantedAt } = received.grant;
-    if (reason === 'due') this.#early.note(instanceId, accessExpiresAt - grantedAt);
+    if (why.reason === 'due') this.#early.note(instanceId, accessExpiresAt - grantedAt);
     // The answer tells the time: a token that had come to its end was rejected with good reason.
-    if (reason === 'rejected' && grantedAt < row.access_expires_at) {
-      const lasted = this.#accepted.lasted(instanceId, current.accessToken);
-      await this.#parts.pauses.begin('rejection', instanceId, rejectedAgain(), lasted).catch(() => undefined);
+    if (why.reason === 'rejected' && grantedAt < row.access_expires_at) {
+      await this.#parts.pauses
+        .begin('rejection', instanceId, rejectedAgain(), why.usefulMs)
+        .catch(() => undefined);
     }
     return isNewest ? accessToken : (await this.#open(await this.#find(instanceId))).accessToken;
   }
 
   /** Asks the service. @returns what it has granted; or the access token that a sibling has stored meanwhile */
-  async #ask(row: TokenRow, refreshToken: string, reason: RefreshReason): Promise<Received | string> {
+  async #ask(row: TokenRow, refreshToken: string, { reason }: Renewal): Promise<Received | string> {
     const { instances, oauth, pauses, store, onRefresh } = this.#parts;
     const instanceId = row.instance_id;
     if ((await instances.find(instanceId))?.status === 'needs_reauthorization') {
