@@ -1,5 +1,5 @@
 import { HEADER } from '../contract/headers.ts';
-import type { Admission, Permit, RateBudget, Settlement } from './budget/rate-budget.ts';
+import type { Admission, BlockKind, Permit, RateBudget, Settlement } from './budget/rate-budget.ts';
 import { ServiceError } from './errors.ts';
 import type { Headers, HttpAnswer, HttpClient, HttpRequest } from './http.ts';
 import { readRateHeaders, readToldLimit } from './rate-headers.ts';
@@ -175,11 +175,16 @@ function permitOver(): ServiceError {
   return new ServiceError('wait', message, { unsent: true, permitOver: true });
 }
 
-/** "Avoids further requests to the same guard bucket" (Errors): a guard blocks its bucket, the limit the company. */
 function blockOf(failure: ServiceError | undefined, headers: Headers): Pick<Settlement, 'block'> {
   if (failure?.retryAfterMs === undefined) return {};
-  const ofCompany = failure.status === 429 ? 'company' : 'trouble';
-  return { block: { forMs: failure.retryAfterMs, of: isGuards(headers) ? 'bucket' : ofCompany } };
+  return { block: { forMs: failure.retryAfterMs, of: blockKind(failure, headers) } };
+}
+
+/** "Avoids further requests to the same guard bucket" (Errors): a guard blocks its bucket, the limit the company. */
+function blockKind({ status, remedy }: ServiceError, headers: Headers): BlockKind {
+  if (isGuards(headers)) return 'bucket';
+  if (status === 429) return 'company';
+  return remedy === 'wait' ? 'trouble' : 'request';
 }
 
 /** "Only for routes with an additional guard, naming the exceeded limit" (Errors). */

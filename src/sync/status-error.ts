@@ -7,10 +7,11 @@ const TRIED = / Tried \d+ times; .*$/s;
 /** What the client of Redis says, and Redis itself, in words that mean nothing to an administrator. */
 const PLAIN: readonly [RegExp, string][] = [
   [
-    /max retries per request|connection is closed|command timed out|socket timeout|stream isn't writeable|\bE(?:CONN|PIPE|TIMEDOUT|HOST|NOTFOUND|AI_AGAIN)|^(?:LOADING|MASTERDOWN|CLUSTERDOWN)\b/i,
+    /max retries per request|connection is closed|command timed out|socket timeout|stream isn't writeable|\bE(?:CONN|PIPE|TIMEDOUT|HOST|NOTFOUND|AI_AGAIN)|^(?:LOADING|MASTERDOWN|CLUSTERDOWN|BUSY)\b/i,
     'Redis could not be reached.',
   ],
   [/^(?:OOM|MISCONF|READONLY|NOREPLICAS)\b/, 'Redis takes no writes.'],
+  [/^(?:NOPERM|NOAUTH|WRONGPASS)\b|user executing the script can't/, 'Redis forbids what the app needs.'],
 ];
 
 /** Whether a run's error says that it met a Redis that could not be worked with. */

@@ -126,6 +126,11 @@ test.each([
   ['Connection is closed.', 'Redis could not be reached.'],
   ['connect ECONNREFUSED 127.0.0.1:6379', 'Redis could not be reached.'],
   ['OOM command not allowed when used memory > maxmemory.', 'Redis takes no writes.'],
+  ['BUSY Redis is busy running a script. You can only call SCRIPT KILL.', 'Redis could not be reached.'],
+  [
+    "ERR The user executing the script can't run this command script: 7c63, on @user_script:78.",
+    'Redis forbids what the app needs.',
+  ],
   ['no such table: runs', 'no such table: runs'],
 ])('trouble of our own is told in plain words: %s', async (reason, told) => {
   const { claim } = await store.claimRun();

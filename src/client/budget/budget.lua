@@ -18,9 +18,9 @@
 --   trip      the usual time from permit to answer, in ms
 --   flight    permits in flight: when the lease of each ends
 --   blocked   until when the service wants no request of the company
---   blocks    until when it wants none of a bucket (of a route, where we know of no guard)
+--   blocks    until when it wants none of a bucket, or of a route
 --   refused   refusals in a row
---   well      when an answer came last that wants no wait; troubles: of each bucket (route), when trouble there came last
+--   well      when an answer came last that wants no wait; troubles: of each route, when trouble there came last
 --   first, last    of the busy stretch: when its first and its latest request went (that no known guard counts)
 --   passed    of each route: the stretch that its count belongs to, and how many of its requests passed
 --   paced     when a guard refused that we know nothing of, if one did
@@ -43,7 +43,7 @@
 -- KEYS[6] string, one for all companies: since when the buckets of guards are counted without a gap, in ms of Redis' clock
 --
 -- ARGV: settle permit, outcome ('' | answered | bare | refused | lost | unsent), limit, remaining, reset, ends in,
---       burst remaining, block for, what for ('' | company | bucket | trouble), how long ago the answer came,
+--       burst remaining, block for, what for ('' | company | bucket | request | trouble), how long ago the answer came,
 --       acquire permit (empty: none), lease, window and limit of the contract, permits kept for people,
 --       the bucket's limit (empty: there is no bucket) and window, '1' if that limit is a share of the rate limit, route,
 --       the share of the limit that is left to the sync, what the bucket's block is named by,
@@ -186,24 +186,24 @@ local function wait_for_own_place(allowed, whose)
   return timing.guard_wait(ended[over + 1] or now, window, now)
 end
 
--- Whether trouble is this bucket's (route's) alone: since it was there before, others were answered well.
-local function is_of_bucket()
-  local before = s.troubles[block_name]
+-- Whether trouble is this route's alone: since it was there before, others were answered well.
+local function is_of_route()
+  local before = s.troubles[route]
   for name, at in pairs(s.troubles) do
     if now - at > KEEP_MS then s.troubles[name] = nil end
   end
-  s.troubles[block_name] = now
+  s.troubles[route] = now
   return before ~= nil and s.well ~= nil and s.well > before
 end
 
--- The company is to wait until then; or the bucket, where there is one, and else the route.
+-- The company is to wait until then; or a bucket or route.
 local function block_company(until_at) s.blocked = math.max(s.blocked or 0, until_at) end
 
-local function block_bucket(until_at)
-  for name, over_at in pairs(s.blocks) do
-    if over_at <= now then s.blocks[name] = nil end
+local function block_only(name, until_at)
+  for other, over_at in pairs(s.blocks) do
+    if over_at <= now then s.blocks[other] = nil end
   end
-  s.blocks[block_name] = math.max(s.blocks[block_name] or 0, until_at)
+  s.blocks[name] = math.max(s.blocks[name] or 0, until_at)
 end
 
 -- What an answer says about the window; `missed` requests may have been counted after it.

@@ -50,13 +50,14 @@ if outcome ~= '' then
   local block = tonumber(ARGV[8])
   if block > 0 then
     local kind = ARGV[9]
-    local holds_all = kind == 'company' or kind == 'trouble' and not is_of_bucket()
+    local holds_all = kind == 'company' or kind == 'trouble' and not is_of_route()
+    local name = kind == 'trouble' and route or block_name
     -- Requests that were on their way together are refused together: that is one refusal.
-    local blocked = holds_all and (s.blocked or 0) or s.blocks[block_name] or 0
+    local blocked = holds_all and (s.blocked or 0) or s.blocks[name] or 0
     if blocked <= now then s.refused = (s.refused or 0) + 1 end
     local length = timing.block(block, s.refused or 1)
     if holds_all then block_company(now + (kind == 'company' and length or math.min(length, TROUBLE_MS))) end
-    if kind ~= 'company' then block_bucket(now + length) end
+    if kind ~= 'company' then block_only(name, now + length) end
     if kind == 'bucket' and not guarded then learn_pace(sent, block) end
   elseif has_answer then
     s.refused, s.well = nil, now
@@ -116,7 +117,7 @@ end
 
 if ARGV[11] ~= '' then
   local permit, free = ARGV[11], 1
-  local blocked = math.max(s.blocked or 0, s.blocks[block_name] or 0)
+  local blocked = math.max(s.blocked or 0, s.blocks[block_name] or 0, s.blocks[route] or 0)
   local guard_wait = guarded and wait_for_guard() or 0
   local own_wait = is_on_our_own() and wait_for_own_count() or 0
   if blocked > now then

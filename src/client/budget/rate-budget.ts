@@ -49,10 +49,10 @@ export interface Permit {
 }
 
 /**
- * What a service that wants no requests means: none of the company; none in this bucket (on this route); or whatever
- * is in trouble, which may be this route or all of it.
+ * What a service that wants no requests means: none of the company; none in this bucket (on this route), as its guard
+ * refused, or for what was asked; or none of whatever is in trouble, which may be this route or all of the service.
  */
-export type BlockKind = 'company' | 'bucket' | 'trouble';
+export type BlockKind = 'company' | 'bucket' | 'request' | 'trouble';
 
 /** What became of a request. */
 export interface Settlement {

@@ -59,6 +59,30 @@ describe.each(EVERY_REDIS)('the buckets of guards on $what', async ({ searchPath
       expect(await refused(company, bucket(), by)).toMatchObject({ why: 'guard', waitMs: 50 });
   }
 
+  it('of one route in trouble wait with it, and hold the company once, however many there are', async () => {
+    const company = await newCompany(rate(90));
+    const block = { forMs: 300_000, of: 'trouble' } as const;
+    const meetTrouble = async (name: string) =>
+      budget.settle(await take(company, bucket({ name })), { answer: { rate: rate(90) }, block });
+    await meetTrouble('one');
+    expect(await refusal(company, OTHER_ROUTE)).toMatchObject({ why: 'blocked', waitMs: 60_000 });
+    pass(300_000);
+    await budget.settle(await acquire(company, OTHER_ROUTE), { answer: { rate: rate(90) } });
+    await meetTrouble('another');
+    for (const name of ['one', 'another', 'a third'])
+      expect(await refused(company, bucket({ name }))).toMatchObject({ why: 'blocked', waitMs: 300_000 });
+    await acquire(company, OTHER_ROUTE);
+  });
+
+  it('that a request is refused in, for what it asks, wait alone', async () => {
+    const company = await newCompany(rate(90));
+    const block = { forMs: 300_000, of: 'request' } as const;
+    await budget.settle(await take(company, bucket()), { answer: { rate: rate(90) }, block });
+    expect(await refused(company, bucket())).toMatchObject({ why: 'blocked', waitMs: 300_000 });
+    await take(company, bucket({ name: 'another' }));
+    await acquire(company, OTHER_ROUTE);
+  });
+
   it('hold so many requests on their way as the guard allows, whoever sends them', async () => {
     const company = await newCompany(rate(100));
     for (const by of [budget, sibling, budget]) await take(company, bucket(), by);

@@ -36,7 +36,7 @@ const settlement: fc.Arbitrary<Settlement> = fc.oneof(
     answer: fc.record({ rate }),
     block: fc.record({
       forMs: fc.integer({ min: 50, max: 3_000 }),
-      of: fc.constantFrom('company', 'bucket', 'trouble'),
+      of: fc.constantFrom('company', 'bucket', 'request', 'trouble'),
     }),
   }),
 );

@@ -99,7 +99,7 @@ describe.each(EVERY_REDIS)('a service that refuses, on $what', async ({ searchPa
   });
 
   it('takes refusals of requests that were on their way together for one', async () => {
-    for (const of of ['company', 'bucket', 'trouble'] as const) {
+    for (const of of ['company', 'bucket', 'request', 'trouble'] as const) {
       const company = await newCompany(rate(100));
       const permits = await Promise.all(Array.from({ length: 12 }, () => acquire(company)));
       const block = { forMs: 300, of };
