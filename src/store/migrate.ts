@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import Sqlite from 'better-sqlite3';
 import { type Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { isBusy } from './busy.ts';
@@ -109,12 +110,15 @@ async function migrateToLatest(db: Kysely<Schema>): Promise<void> {
     allowUnorderedMigrations: true,
   });
   const { error, results = [] } = await migrator.migrateToLatest();
-  if (error === undefined) return;
   const failed = results.find(({ status }) => status === 'Error')?.migrationName;
-  if (failed !== undefined && error instanceof Error) {
-    error.message = `The migration ${failed} failed: ${error.message}`;
-  }
-  throw error;
+  if (error === undefined && failed === undefined) return;
+  if (failed === undefined) throw error;
+  const reason = error instanceof Error ? error.message : String(error);
+  const message = `The migration ${failed} failed: ${reason}`;
+  // What SQLite's own errors mean is told by their kind.
+  throw error instanceof Sqlite.SqliteError
+    ? Object.assign(error, { message })
+    : new Error(message, { cause: error });
 }
 
 /** Takes the write lock. In between the event loop does other things, so that a signal can end the wait. */

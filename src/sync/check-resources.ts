@@ -17,10 +17,10 @@ const ROUTE = /^\/[^\s?#]+$/;
  */
 export function checkResources(resources: readonly Resource[]): void {
   // What Node runs was not looked at by a compiler: a member may be missing.
-  const entries = resources.map(({ name, title, route }) => ({
-    name: textOf(name),
-    title: textOf(title),
-    route: textOf(route),
+  const entries = Array.from(resources, (entry: Partial<Resource> | undefined) => ({
+    name: textOf(entry?.name),
+    title: textOf(entry?.title),
+    route: textOf(entry?.route),
   }));
   const names = entries.map(({ name }) => name);
   const problems = entries.flatMap(({ name, title, route }, at) => [

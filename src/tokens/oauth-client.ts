@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import * as oauth from 'openid-client';
 import { type Dispatcher, request } from 'undici';
 import { STRAIGHT, serviceAgent, type WayOut } from '../client/agent.ts';
@@ -89,14 +90,16 @@ export class OAuthClient {
       const { method, body, signal, headers } = init as TokenRequestInit;
       const signals = [this.#broken.signal, ...(signal === undefined ? [] : [signal])];
       // Redirects are not followed: the secret would go along.
-      const data = await request(url, {
+      const ended = AbortSignal.any(signals);
+      const sent = request(url, {
         method,
         // Nothing said would mean that any is welcome (RFC 9110, section 12.5.3).
         headers: { ...headers, 'accept-encoding': 'identity' },
         body: body.toString(),
-        signal: AbortSignal.any(signals),
+        signal: ended,
         dispatcher,
-      }).catch((error) => {
+      });
+      const data = await unlessAborted(ended, sent).catch((error) => {
         throw new NoTokenAnswerError(error);
       });
       // What is granted here counts from now, and what is refused may be over by now: when that is, is worth a question
@@ -184,4 +187,11 @@ function basicAuthentication(clientId: string, clientSecret: string): oauth.Clie
   return (_server, _client, _body, headers) => {
     headers.set('authorization', `Basic ${credentials}`);
   };
+}
+
+/** The HTTP client heeds a signal only when there is a connection, which may take its time. */
+function unlessAborted<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
+  const aborted = Promise.withResolvers<never>();
+  const listener = addAbortListener(signal, () => aborted.reject(signal.reason));
+  return Promise.race([work, aborted.promise]).finally(() => listener[Symbol.dispose]());
 }

@@ -19,7 +19,10 @@ export class NoTokenAnswerError extends TypeError {
   }
 }
 
-/** Statuses with which the platform's own class of answers takes no body. */
+/** The platform's own class of answers knows no further ones; those are trouble of the service, too (RFC 9110, section 15). */
+const LAST_STATUS = 599;
+
+/** Statuses with which it takes no body. */
 const NO_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /**
@@ -32,7 +35,10 @@ const NO_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
  * @throws NoTokenAnswerError
  */
 export async function readTokenAnswer(data: Dispatcher.ResponseData): Promise<Response> {
-  const response = new Response(null, { status: data.statusCode, headers: headersOf(data) });
+  const response = new Response(null, {
+    status: Math.min(data.statusCode, LAST_STATUS),
+    headers: headersOf(data),
+  });
   const text = await readText(data, response);
   const answer = readObject(text);
   if (answer !== undefined && isRefusal(response.status, answer)) {
@@ -45,7 +51,9 @@ export async function readTokenAnswer(data: Dispatcher.ResponseData): Promise<Re
     if (typeof answer.access_token === 'string') return asJson(specifiedMembers(answer), response, 200);
     throw new TypeError('The answer of the token route holds no access token.', { cause: response });
   }
-  return new Response(NO_BODY.has(response.status) ? null : text, response);
+  // What is said of a text that is no JSON would quote it, and there may be a token in it.
+  const isKept = answer !== undefined && !NO_BODY.has(response.status);
+  return new Response(isKept ? text : null, response);
 }
 
 async function readText({ body }: Dispatcher.ResponseData, { headers, ok }: Response): Promise<string> {

@@ -1,4 +1,11 @@
-import { brotliDecompressSync, constants, gunzipSync, inflateRawSync, inflateSync } from 'node:zlib';
+import {
+  brotliDecompressSync,
+  constants,
+  gunzipSync,
+  inflateRawSync,
+  inflateSync,
+  zstdDecompressSync,
+} from 'node:zlib';
 
 /** The largest answer that is read, in bytes, packed and unpacked: a token response is a few hundred. */
 const LARGEST_ANSWER_BYTES = 256 * 1024;
@@ -17,10 +24,10 @@ interface TokenBody {
  * Reads a body as far as it comes. It is asked for unpacked, but a proxy may pack it all the same: what came of such a
  * one is unpacked here, and not while it comes, as that is given up with its connection.
  *
- * @param coding what `content-encoding` says; an empty text where it is absent
+ * @param codings what `content-encoding` says; an empty text where it is absent
  * @throws TypeError when it is larger than any token response
  */
-export async function readTokenBody(body: AsyncIterable<Buffer>, coding: string): Promise<TokenBody> {
+export async function readTokenBody(body: AsyncIterable<Buffer>, codings: string): Promise<TokenBody> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   let brokenBy: TokenBody['brokenBy'];
@@ -34,29 +41,36 @@ export async function readTokenBody(body: AsyncIterable<Buffer>, coding: string)
     brokenBy = { error };
   }
   if (bytes > LARGEST_ANSWER_BYTES) throw new TypeError('The answer of the token route is far too large.');
-  return { text: new TextDecoder().decode(unpack(Buffer.concat(chunks), coding)), brokenBy };
+  return { text: new TextDecoder().decode(unpack(Buffer.concat(chunks), codings)), brokenBy };
 }
 
 /** As much as can be unpacked of what may have been cut off; nothing where that is nothing, or far too much. */
-function unpack(bytes: Buffer, coding: string): Buffer {
-  const limits = { maxOutputLength: LARGEST_ANSWER_BYTES };
-  const options = { ...limits, finishFlush: constants.Z_SYNC_FLUSH };
+function unpack(bytes: Buffer, codings: string): Buffer {
   try {
-    // Names of codings know no case (RFC 9110, section 8.4.1).
-    switch (coding.trim().toLowerCase()) {
-      case 'gzip':
-      case 'x-gzip':
-        return gunzipSync(bytes, options);
-      case 'deflate':
-        // Some leave out what is to stand around it (section 8.4.1.2).
-        return isZlib(bytes) ? inflateSync(bytes, options) : inflateRawSync(bytes, options);
-      case 'br':
-        return brotliDecompressSync(bytes, { ...limits, finishFlush: constants.BROTLI_OPERATION_FLUSH });
-      default:
-        return bytes;
-    }
+    // In the order in which they were applied (RFC 9110, section 8.4): each on the way may have packed it once more.
+    return codings.split(',').reduceRight(unpackOne, bytes);
   } catch {
     return Buffer.alloc(0);
+  }
+}
+
+function unpackOne(bytes: Buffer, coding: string): Buffer {
+  const limits = { maxOutputLength: LARGEST_ANSWER_BYTES };
+  const options = { ...limits, finishFlush: constants.Z_SYNC_FLUSH };
+  // Names of codings know no case (section 8.4.1).
+  switch (coding.trim().toLowerCase()) {
+    case 'gzip':
+    case 'x-gzip':
+      return gunzipSync(bytes, options);
+    case 'deflate':
+      // Some leave out what is to stand around it (section 8.4.1.2).
+      return isZlib(bytes) ? inflateSync(bytes, options) : inflateRawSync(bytes, options);
+    case 'br':
+      return brotliDecompressSync(bytes, { ...limits, finishFlush: constants.BROTLI_OPERATION_FLUSH });
+    case 'zstd':
+      return zstdDecompressSync(bytes, { ...limits, finishFlush: constants.ZSTD_e_flush });
+    default:
+      return bytes;
   }
 }
 

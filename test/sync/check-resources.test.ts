@@ -33,6 +33,12 @@ test.each(['name', 'title', 'route'])('an entry without a %s is refused, too', (
   expect(() => check(entry as typeof teammates)).toThrow('What is to be synced cannot be used');
 });
 
+test('nor can a place in the list without an entry be used', () => {
+  const list = [teammates];
+  list.length = 2;
+  expect(() => checkResources(list)).toThrow('What is to be synced cannot be used');
+});
+
 test('all problems are told together', () => {
   expect(() => check({ name: 'a b', title: '', route: 'x' })).toThrow(
     /a b.*letter[\s\S]*title[\s\S]*route "x"/,

@@ -1,5 +1,9 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import { type AddressInfo, createServer } from 'node:net';
+import { inspect } from 'node:util';
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import * as openid from 'openid-client';
 import { beforeEach, expect, test } from 'vitest';
 import { ServiceClock } from '../../src/client/service-clock.ts';
@@ -312,6 +316,10 @@ const PACKED = [
   ['deflate', deflateSync(WHOLE)],
   ['deflate', deflateRawSync(WHOLE)],
   ['br', brotliCompressSync(WHOLE)],
+  ['zstd', zstdCompressSync(WHOLE)],
+  // By the service, and once more by a proxy.
+  ['gzip, gzip', gzipSync(gzipSync(WHOLE))],
+  ['deflate,, Identity, gzip', gzipSync(deflateSync(WHOLE))],
 ] as const;
 
 test.each(UNENDED)(
@@ -350,6 +358,40 @@ test.each([
   answerWith(503);
   const refused = await client.refresh('rt-0').catch((error: unknown) => error);
   expect(toRefreshError(refused)).toMatchObject({ remedy: 'wait', status: 503 });
+});
+
+test('a refresh is broken off, and is over in time, also while its connection comes about', async () => {
+  const silent = createServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const authUrl = `https://127.0.0.1:${(silent.address() as AddressInfo).port}/auth`;
+  const connectionFailed = Promise.withResolvers<string>();
+  const tell = () => connectionFailed.resolve('its connection has failed before');
+  subscribe('undici:client:connectError', tell);
+  for (const timeoutSeconds of [0.3, 30]) {
+    const connecting = newClient({ authUrl, timeoutSeconds });
+    const connected = once(silent, 'connection');
+    const refusal = connecting.refresh('rt-0').catch((error: unknown) => error);
+    await connected;
+    if (timeoutSeconds === 30) connecting.breakOff();
+    expect(await Promise.race([refusal, connectionFailed.promise])).toBeInstanceOf(Error);
+  }
+  unsubscribe('undici:client:connectError', tell);
+  silent.close();
+});
+
+test('what is said of an answer that is no JSON quotes nothing of it', async () => {
+  for (const text of ['{"access_token":"at-secret" "', '"at-secret"', 'at-secret']) {
+    server.answer = (response) => response.writeHead(200, { 'content-type': 'application/json' }).end(text);
+    const error = await client.refresh('rt-0').catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(Error);
+    expect(inspect(error, { depth: 10 })).not.toContain('secret');
+  }
+});
+
+test('a status that nobody knows is trouble of the service', async () => {
+  server.answerJson(750, {});
+  const error = await client.refresh('rt-0').catch((thrown: unknown) => thrown);
+  expect(toRefreshError(error)).toMatchObject({ remedy: 'wait', status: 599 });
 });
 
 test.each(UNENDED)(
