@@ -121,18 +121,18 @@ export class Tokens {
     return (await this.heldToken(instanceId, rejected)).text;
   }
 
-  /** Like {@link accessToken}, for several requests for pages of a list: it says itself when it is to be asked for anew. */
-  async heldToken(instanceId: string, rejected?: string, list?: string): Promise<HeldToken> {
+  /** Like {@link accessToken}, for one use, as a list or a route: it says itself when it is to be asked for anew. */
+  async heldToken(instanceId: string, rejected?: string, use = ''): Promise<HeldToken> {
     const row = await this.#find(instanceId);
     const isDue = () =>
       needsRefresh(row.access_expires_at, row.refreshed_at, this.#parts.clock.now()) &&
       !this.#early.isHeld(instanceId);
     const held = (text: string, isDueThen: () => boolean): HeldToken => {
-      return { text, isDue: isDueThen, accepted: () => this.#accepted.note(instanceId, text, list ?? '') };
+      return { text, isDue: isDueThen, accepted: () => this.#accepted.note(instanceId, text, use) };
     };
     const text = (await this.#open(row)).accessToken;
     if (text !== rejected && !isDue()) return held(text, isDue);
-    const usefulMs = this.#accepted.lasted(instanceId, text, list);
+    const usefulMs = this.#accepted.lasted(instanceId, text, use);
     const why: Renewal = { reason: isDue() ? 'due' : 'rejected', usefulMs };
     const renewed = await this.#refreshOnce(instanceId, row.version, why);
     // When the renewed one ends stands in the store: whoever sends a second request reads it there.

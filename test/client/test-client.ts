@@ -108,7 +108,7 @@ async function tokensOf(sandbox: TestSandbox, company: Company) {
   let { access_token: current, refresh_token: refresh } = await sandbox.install(company);
   let renewals = 0;
   const tokens: AccessTokens = {
-    async accessToken(_instanceId, rejected) {
+    async heldToken(_instanceId, rejected) {
       if (current === rejected) {
         renewals++;
         const response = await sandbox.refresh(refresh);
@@ -117,7 +117,7 @@ async function tokensOf(sandbox: TestSandbox, company: Company) {
           refresh_token: string;
         });
       }
-      return current;
+      return { text: current, accepted: () => {} };
     },
   };
   return { tokens, renewals: () => renewals };

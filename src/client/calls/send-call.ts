@@ -12,7 +12,11 @@ const MOST_TRIES = 4;
 /** Where access tokens come from. */
 export interface AccessTokens {
   /** @param rejected a token that the service has just answered with 401: another one is wanted */
-  accessToken(instanceId: string, rejected?: string): Promise<string>;
+  heldToken(
+    instanceId: string,
+    rejected: string | undefined,
+    use: string,
+  ): Promise<{ text: string; accepted(): void }>;
 }
 
 /** What calls are sent with. */
@@ -83,7 +87,7 @@ async function persist(
     if ((await isWanted?.()) === false) {
       throw new ServiceError('give_up', 'The request is not sent: what it was to be sent for is over.');
     }
-    const accessToken = await tokens.accessToken(instanceId, rejected);
+    const token = await tokens.heldToken(instanceId, rejected, call.route);
     const admission = await budget.acquire(company, call.route, call.bucket);
     if (admission.permit === undefined) {
       const { waitMs, why } = admission;
@@ -91,14 +95,15 @@ async function persist(
       continue;
     }
     try {
-      const answer = await transport.send(call.request, admission.permit, accessToken, signal);
+      const answer = await transport.send(call.request, admission.permit, token.text, signal);
+      token.accepted();
       return readAnswer(call.contract, answer);
     } catch (error) {
       const failure = toServiceError(error);
       if (failure.permitOver && ++unsent < MOST_PERMITS) continue;
       if (failure.remedy === 'refresh') {
         if (rejected !== undefined) throw rejectedAgain(failure);
-        rejected = accessToken;
+        rejected = token.text;
       } else if (failure.status === 429) {
         // The budget knows for how long nothing may go: the wait is there.
         patience.allow(failure.retryAfterMs ?? 0, () => failure);
