@@ -2,7 +2,7 @@
 const LOOK_EVERY_MS = 5_000;
 
 /** Whether something can be worked with, as this process saw it last. */
-export interface HealthWatch {
+interface HealthWatch {
   readonly isWell: boolean;
   close(): void;
 }
