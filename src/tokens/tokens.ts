@@ -112,17 +112,13 @@ export class Tokens {
   }
 
   /**
-   * An access token to send a request with: renewed first if it is about to end.
+   * An access token to send requests with: renewed first if it is about to end. It says itself when it is to be asked for anew.
    *
    * @param rejected a token that the service has just answered with 401: another one is wanted
+   * @param use what it is for, as a list or a route: for how long a token is good is kept by that
    * @throws ServiceError: to wait, to give up, or that the instance needs a new authorization
    */
-  async accessToken(instanceId: string, rejected?: string): Promise<string> {
-    return (await this.heldToken(instanceId, rejected)).text;
-  }
-
-  /** Like {@link accessToken}, for one use, as a list or a route: it says itself when it is to be asked for anew. */
-  async heldToken(instanceId: string, rejected?: string, use = ''): Promise<HeldToken> {
+  async heldToken(instanceId: string, rejected: string | undefined, use: string): Promise<HeldToken> {
     const row = await this.#find(instanceId);
     const isDue = () =>
       needsRefresh(row.access_expires_at, row.refreshed_at, this.#parts.clock.now()) &&

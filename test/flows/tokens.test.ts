@@ -6,6 +6,7 @@ import { takePort } from '../../src/web/listen.ts';
 import { consent, install, isSynced, readStatus, waitForStatus } from '../support/install.ts';
 import { startTestApp } from '../support/test-app.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { accessTokenFrom } from '../tokens/access-token.ts';
 
 const HOUR_MS = 60 * 60_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -93,7 +94,9 @@ test('many who need a token at once ask the service once, also from several proc
   for (const { clock } of [setup.app, setup.app, sibling, sibling]) clock.observe(now);
   const before = (await setup.control.requests()).length;
   const tokens = await Promise.all(
-    Array.from({ length: 50 }, (_, index) => (index % 2 ? setup.app : sibling).tokens.accessToken(setup.id)),
+    Array.from({ length: 50 }, (_, index) =>
+      accessTokenFrom((index % 2 ? setup.app : sibling).tokens, setup.id),
+    ),
   );
   expect(new Set(tokens).size).toBe(1);
   const asked = (await setup.control.requests(before)).filter(({ path }) => path === '/oauth/token');

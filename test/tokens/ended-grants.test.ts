@@ -10,6 +10,7 @@ import { Vault } from '../../src/tokens/vault.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { startTestRedis } from '../support/test-redis.ts';
 import { newKey } from '../trust/encrypted-tokens.ts';
+import { accessTokenFrom } from './access-token.ts';
 import { tokenProcess } from './token-process.ts';
 import { startTokenServer } from './token-server.ts';
 
@@ -110,7 +111,7 @@ test.each<[string, string, Partial<Application>, () => void]>([
     expect(await startAs(PRESENT)).toEqual([TRIED_AGAIN]);
     expect(await read()).toEqual({ status: 'active', notice: null });
     server.answerRefreshes();
-    expect(await present.accessToken(id, 'at-0')).toBe('at-1');
+    expect(await accessTokenFrom(present, id, 'at-0')).toBe('at-1');
     expect(await startAs(PRESENT)).toEqual([]);
   },
 );
@@ -122,7 +123,7 @@ test('a grant that is over is asked for once more as another application, then i
   const told: string[] = [];
   for (let start = 0; start < 5; start++) {
     told.push(...(await startAs(PRESENT)));
-    for (const ask of [() => present.accessToken(id, 'at-0'), () => askAs(PRESENT)]) {
+    for (const ask of [() => accessTokenFrom(present, id, 'at-0'), () => askAs(PRESENT)]) {
       await expect(ask()).rejects.toMatchObject(OVER);
     }
   }

@@ -8,6 +8,7 @@ import { Vault } from '../../src/tokens/vault.ts';
 import { redisUrlAt, startRedisServer } from '../support/redis-server.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { accessTokenFrom } from './access-token.ts';
 import { tokenProcess } from './token-process.ts';
 import { startTokenServer } from './token-server.ts';
 
@@ -48,7 +49,7 @@ async function storedRefreshToken() {
 
 test.each([
   ['before its access token ends', () => tokens.rotate(id)],
-  ['as its access token was rejected', () => tokens.accessToken(id, 'at-0')],
+  ['as its access token was rejected', () => accessTokenFrom(tokens, id, 'at-0')],
 ])(
   'a refresh %s is on the disk though Redis says nothing any more since it was asked for',
   async (_when, refresh) => {
@@ -75,6 +76,6 @@ test('a grant that could not be written is written as soon as it can be, though 
   other.close();
   await waitFor(async () => (await storedRefreshToken()) === 'rt-1');
   await redisServer.start();
-  expect(await tokens.accessToken(id)).toBe('at-1');
+  expect(await accessTokenFrom(tokens, id)).toBe('at-1');
   expect(server.requests.length).toBe(1);
 });

@@ -9,6 +9,7 @@ import { Vault } from '../../src/tokens/vault.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { startTestRedis } from '../support/test-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { accessTokenFrom } from './access-token.ts';
 import { tokenProcess } from './token-process.ts';
 import { startTokenServer } from './token-server.ts';
 
@@ -62,7 +63,7 @@ test('of many companies whose access tokens have ended together, a process has a
     response.sendDate = false;
     asked.push(response);
   };
-  const renewed = ids.map((id) => tokens.accessToken(id));
+  const renewed = ids.map((id) => accessTokenFrom(tokens, id));
   for (let answered = 0; answered < COMPANIES; answered++) {
     const most = Math.min(COMPANIES - answered, MOST);
     await waitFor(() => asked.length === most);

@@ -6,6 +6,7 @@ import { openDatabase } from '../../src/store/database.ts';
 import { Vault } from '../../src/tokens/vault.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { startTestRedis } from '../support/test-redis.ts';
+import { accessTokenFrom } from './access-token.ts';
 import { tokenProcess } from './token-process.ts';
 import { startTokenServer } from './token-server.ts';
 
@@ -51,7 +52,7 @@ test('a process that ends waits for no other one’s refresh, and begins none', 
   const refreshing = one.tokens.rotate(id);
   await held.asked;
   const other = newProcess();
-  const waiting = other.tokens.accessToken(id, 'at-0');
+  const waiting = accessTokenFrom(other.tokens, id, 'at-0');
   const isTold = expect(waiting).rejects.toMatchObject(STOPPED);
   other.tokens.end();
   // Before the other refresh has come to its end.
@@ -60,10 +61,10 @@ test('a process that ends waits for no other one’s refresh, and begins none', 
   await refreshing;
   expect(await stored()).toBe('rt-1');
   // The lock is free now, and the token is rejected once more.
-  await expect(other.tokens.accessToken(id, 'at-1')).rejects.toMatchObject(STOPPED);
+  await expect(accessTokenFrom(other.tokens, id, 'at-1')).rejects.toMatchObject(STOPPED);
   expect(server.requests.length).toBe(1);
   // What needs no refresh is as it was.
-  expect(await other.tokens.accessToken(id)).toBe('at-1');
+  expect(await accessTokenFrom(other.tokens, id)).toBe('at-1');
 });
 
 test('an answer that comes after the end has begun is kept', async () => {

@@ -19,6 +19,7 @@ import { migrateFurther } from '../store/migrate-further.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { startTestRedis } from '../support/test-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { accessTokenFrom } from './access-token.ts';
 import { startTokenServer, type TokenServer } from './token-server.ts';
 
 const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
@@ -111,27 +112,27 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 const ANSWERED = { access_token: 'at-late', refresh_token: 'rt-late', token_type: 'Bearer' };
 
 test('a token that is good is used as it is, and nothing is asked', async () => {
-  expect(await tokens.accessToken(id)).toBe('at-0');
+  expect(await accessTokenFrom(tokens, id)).toBe('at-0');
   now += HOUR_MS - 2 * 60_000 - 1;
-  expect(await tokens.accessToken(id)).toBe('at-0');
+  expect(await accessTokenFrom(tokens, id)).toBe('at-0');
   expect(server.requests).toEqual([]);
 });
 
 test('a token that is held for several requests says when it is to be asked for anew', async () => {
   server.answerRefreshes();
-  const held = await tokens.heldToken(id);
+  const held = await tokens.heldToken(id, undefined, 'contacts');
   expect(held.text).toBe('at-0');
   expect(held.isDue()).toBe(false);
   now += HOUR_MS - 2 * 60_000;
   expect(held.isDue()).toBe(true);
-  expect((await tokens.heldToken(id)).text).toBe('at-1');
-  expect((await tokens.heldToken(id)).isDue()).toBe(false);
+  expect((await tokens.heldToken(id, undefined, 'contacts')).text).toBe('at-1');
+  expect((await tokens.heldToken(id, undefined, 'contacts')).isDue()).toBe(false);
 });
 
 test('one that is about to end is renewed first; the refresh token stays', async () => {
   server.answerRefreshes();
   now += HOUR_MS - 2 * 60_000;
-  expect(await tokens.accessToken(id)).toBe('at-1');
+  expect(await accessTokenFrom(tokens, id)).toBe('at-1');
   expect(await stored()).toMatchObject({
     access: 'at-1',
     refresh: 'rt-0',
@@ -145,8 +146,8 @@ test('one that is about to end is renewed first; the refresh token stays', async
 
 test('one that was rejected is renewed once; whoever comes later with it gets the new one', async () => {
   server.answerRefreshes();
-  expect(await tokens.accessToken(id, 'at-0')).toBe('at-1');
-  expect(await tokens.accessToken(id, 'at-0')).toBe('at-1');
+  expect(await accessTokenFrom(tokens, id, 'at-0')).toBe('at-1');
+  expect(await accessTokenFrom(tokens, id, 'at-0')).toBe('at-1');
   expect(server.requests.length).toBe(1);
 });
 
@@ -169,7 +170,7 @@ test('a new refresh token starts a new period', async () => {
 test('a new refresh token is durable before anybody uses the new access token', async () => {
   server.answerRefreshes({ rotating: true });
   const elsewhere = await openDatabase(databaseUrl);
-  const accessToken = await tokens.accessToken(id, 'at-0');
+  const accessToken = await accessTokenFrom(tokens, id, 'at-0');
   const row = await new TokenStore(elsewhere).find(id);
   await elsewhere.destroy();
   expect(accessToken).toBe('at-1');
@@ -183,7 +184,7 @@ test('if the new grant cannot be written, nobody gets its access token', async (
       throw new Error('disk full');
     }
   })(db);
-  await expect(newProcess({ store: failing }).accessToken(id, 'at-0')).rejects.toThrow('disk full');
+  await expect(accessTokenFrom(newProcess({ store: failing }), id, 'at-0')).rejects.toThrow('disk full');
   expect((await stored()).access).toBe('at-0');
 });
 
@@ -191,11 +192,11 @@ test('a new grant that could not be written is written by the next who wants a t
   server.answerRefreshes({ rotating: true });
   const { disk, filling } = fillingStore();
   const process = newProcess({ store: filling });
-  await expect(process.accessToken(id, 'at-0')).rejects.toThrow('disk full');
+  await expect(accessTokenFrom(process, id, 'at-0')).rejects.toThrow('disk full');
   now += 10 * 60_000;
   await expect(process.rotate(id)).rejects.toThrow('disk full');
   disk.isFull = false;
-  expect(await process.accessToken(id, 'at-0')).toBe('at-1');
+  expect(await accessTokenFrom(process, id, 'at-0')).toBe('at-1');
   expect(server.requests.length).toBe(1);
   // Its lives count from when it was granted, not from when it was written.
   expect(await stored()).toMatchObject({
@@ -206,7 +207,7 @@ test('a new grant that could not be written is written by the next who wants a t
     refreshes: 1,
   });
   await process.rotate(id);
-  expect(await process.accessToken(id)).toBe('at-2');
+  expect(await accessTokenFrom(process, id)).toBe('at-2');
 });
 
 /** A store whose disk is full until it is told otherwise, and counts what it refuses until then. */
@@ -305,11 +306,11 @@ test('a grant that could not be written does not come back over an install', asy
     }
   })(db);
   const process = newProcess({ store: failing });
-  await expect(process.accessToken(id, 'at-0')).rejects.toThrow('disk full');
+  await expect(accessTokenFrom(process, id, 'at-0')).rejects.toThrow('disk full');
   const company = { id, companyId: `cmp_${count}`, name: 'Acme', installedAt: now };
   await newProcess().install(company, grant('at-installed', 'rt-installed'));
-  expect(await process.accessToken(id, 'at-0')).toBe('at-installed');
-  await expect(process.accessToken(id, 'at-installed')).rejects.toThrow('disk full');
+  expect(await accessTokenFrom(process, id, 'at-0')).toBe('at-installed');
+  await expect(accessTokenFrom(process, id, 'at-installed')).rejects.toThrow('disk full');
   const sent = server.requests.map(({ body }) => new URLSearchParams(body).get('refresh_token'));
   expect(sent).toEqual(['rt-0', 'rt-installed']);
 });
@@ -321,7 +322,7 @@ test('a refresh that is under way while a newer version migrates the database is
   const old = newProcess({ store: ownStore, instances: new InstanceStore(own) });
   await old.install({ id, companyId: 'cmp', name: 'Acme', installedAt: now }, grant('at-0', 'rt-0'));
   const held = server.holdAnswer();
-  const refreshing = old.accessToken(id, 'at-0');
+  const refreshing = accessTokenFrom(old, id, 'at-0');
   await held.asked;
   const newer = new Sqlite(path);
   migrateFurther(newer);
@@ -344,7 +345,7 @@ test('a refresh that is under way while a newer version migrates the database is
 
 test('an install that comes while a refresh is under way has the last word', async () => {
   const held = server.holdAnswer();
-  const refreshing = tokens.accessToken(id, 'at-0');
+  const refreshing = accessTokenFrom(tokens, id, 'at-0');
   await held.asked;
   const installing = newProcess().install(
     { id, companyId: `cmp_${count}`, name: 'Acme', installedAt: now },
@@ -391,7 +392,7 @@ test('an earlier grant is taken all the same where the later one is over', async
   const localNow = Date.now();
   await newProcess().install({ ...company, installedAt: localNow - 1_000 }, grant('at-b', 'rt-b'));
   server.answerJson(400, { error: 'invalid_grant' });
-  await expect(tokens.accessToken(id, 'at-b')).rejects.toMatchObject({ remedy: 'reauthorize' });
+  await expect(accessTokenFrom(tokens, id, 'at-b')).rejects.toMatchObject({ remedy: 'reauthorize' });
   await tokens.install({ ...company, installedAt: localNow - 2_000 }, grant('at-a', 'rt-a'));
   expect(await stored()).toMatchObject({ access: 'at-a', refresh: 'rt-a' });
   expect(await instances.find(id)).toMatchObject({ status: 'active', notice: null });
@@ -399,7 +400,7 @@ test('an earlier grant is taken all the same where the later one is over', async
 
 test('a late holder, whose lock ran out, does not overwrite a newer grant, and uses that', async () => {
   const held = server.holdAnswer();
-  const refreshing = tokens.accessToken(id, 'at-0');
+  const refreshing = accessTokenFrom(tokens, id, 'at-0');
   await held.asked;
   await redis.flushall();
   await newProcess().install(
@@ -414,7 +415,7 @@ test('a late holder, whose lock ran out, does not overwrite a newer grant, and u
 
 test('nor does it overwrite the grant of an install that came after a disconnect', async () => {
   const held = server.holdAnswer();
-  const refreshing = tokens.accessToken(id, 'at-0');
+  const refreshing = accessTokenFrom(tokens, id, 'at-0');
   await held.asked;
   await redis.flushall();
   await store.disconnect(id);
@@ -429,11 +430,11 @@ test('nor does it overwrite the grant of an install that came after a disconnect
 
 test('invalid_grant after somebody else has renewed the grant is no harm', async () => {
   const held = server.holdAnswer();
-  const refreshing = tokens.accessToken(id, 'at-0');
+  const refreshing = accessTokenFrom(tokens, id, 'at-0');
   await held.asked;
   const sibling = await newUnlocked();
   server.answerRefreshes({ rotating: true });
-  expect(await sibling.accessToken(id, 'at-0')).toBe('at-1');
+  expect(await accessTokenFrom(sibling, id, 'at-0')).toBe('at-1');
   held.answer(400, { error: 'invalid_grant' });
   expect(await refreshing).toBe('at-1');
   expect((await instances.find(id))?.status).toBe('active');
@@ -441,11 +442,11 @@ test('invalid_grant after somebody else has renewed the grant is no harm', async
 
 test('a late holder that brings a good grant after a sibling’s was refused: the instance is awake again', async () => {
   const held = server.holdAnswer();
-  const refreshing = tokens.accessToken(id, 'at-0');
+  const refreshing = accessTokenFrom(tokens, id, 'at-0');
   await held.asked;
   const sibling = await newUnlocked();
   server.answerJson(400, { error: 'invalid_grant' });
-  await expect(sibling.accessToken(id, 'at-0')).rejects.toMatchObject({ remedy: 'reauthorize' });
+  await expect(accessTokenFrom(sibling, id, 'at-0')).rejects.toMatchObject({ remedy: 'reauthorize' });
   expect((await instances.find(id))?.status).toBe('needs_reauthorization');
   held.answer(200, ANSWERED);
   expect(await refreshing).toBe('at-late');
@@ -456,21 +457,21 @@ test('a late holder that brings a good grant after a sibling’s was refused: th
 test('a grant that was refused is not asked for again, by nobody, and it is told once', async () => {
   server.answerJson(400, { error: 'invalid_grant' });
   const siblings = [tokens, newProcess(), newProcess()];
-  const asking = siblings.flatMap((one) => [one.accessToken(id, 'at-0'), one.rotate(id)]);
+  const asking = siblings.flatMap((one) => [accessTokenFrom(one, id, 'at-0'), one.rotate(id)]);
   const results = await Promise.allSettled(asking);
   expect(results.map(({ status }) => status)).toEqual(Array(6).fill('rejected'));
-  await expect(tokens.accessToken(id, 'at-0')).rejects.toMatchObject({ remedy: 'reauthorize' });
+  await expect(accessTokenFrom(tokens, id, 'at-0')).rejects.toMatchObject({ remedy: 'reauthorize' });
   expect(server.requests.length).toBe(1);
   expect(events).toEqual(['rejected']);
 });
 
 test('of two that are refused, as the lock of one ran out, one tells it', async () => {
   const held = server.holdAnswer();
-  const refreshing = tokens.accessToken(id, 'at-0');
+  const refreshing = accessTokenFrom(tokens, id, 'at-0');
   await held.asked;
   const sibling = await newUnlocked();
   server.answerJson(400, { error: 'invalid_grant' });
-  await expect(sibling.accessToken(id, 'at-0')).rejects.toMatchObject({ remedy: 'reauthorize' });
+  await expect(accessTokenFrom(sibling, id, 'at-0')).rejects.toMatchObject({ remedy: 'reauthorize' });
   expect(events).toEqual(['rejected']);
   held.answer(400, { error: 'invalid_grant' });
   await expect(refreshing).rejects.toMatchObject({ remedy: 'reauthorize' });
@@ -499,15 +500,15 @@ test('a refusal of a grant that an install has replaced meanwhile ends nothing',
     }
   })(db);
   server.answerJson(400, { error: 'invalid_grant' });
-  const refusing = newProcess({ store: racing }).accessToken(id, 'at-0');
+  const refusing = accessTokenFrom(newProcess({ store: racing }), id, 'at-0');
   await expect(refusing).rejects.toMatchObject({ remedy: 'reauthorize' });
   expect(await instances.find(id)).toMatchObject({ status: 'active', notice: null });
-  expect(await tokens.accessToken(id)).toBe('at-installed');
+  expect(await accessTokenFrom(tokens, id)).toBe('at-installed');
 });
 
 test('invalid_grant otherwise ends the grant: a new authorization is needed, the reason is noted', async () => {
   server.answerJson(400, { error: 'invalid_grant' });
-  await expect(tokens.accessToken(id, 'at-0')).rejects.toMatchObject({ remedy: 'reauthorize' });
+  await expect(accessTokenFrom(tokens, id, 'at-0')).rejects.toMatchObject({ remedy: 'reauthorize' });
   const instance = await instances.find(id);
   expect(instance?.status).toBe('needs_reauthorization');
   expect(instance?.notice).toMatch(/authorize/i);
@@ -518,12 +519,12 @@ test('invalid_grant otherwise ends the grant: a new authorization is needed, the
     grant('at-9', 'rt-9'),
   );
   expect(await instances.find(id)).toMatchObject({ status: 'active', notice: null });
-  expect(await tokens.accessToken(id)).toBe('at-9');
+  expect(await accessTokenFrom(tokens, id)).toBe('at-9');
 });
 
 test('invalid_grant after a disconnect does not wake the instance', async () => {
   const held = server.holdAnswer();
-  const refreshing = tokens.accessToken(id, 'at-0').catch((error: unknown) => error);
+  const refreshing = accessTokenFrom(tokens, id, 'at-0').catch((error: unknown) => error);
   await held.asked;
   await store.disconnect(id);
   held.answer(400, { error: 'invalid_grant' });
@@ -533,13 +534,13 @@ test('invalid_grant after a disconnect does not wake the instance', async () => 
 
 test('a refresh that ends after a disconnect stores nothing, and only a new authorization helps', async () => {
   const held = server.holdAnswer();
-  const refreshing = tokens.accessToken(id, 'at-0').catch((error: unknown) => error);
+  const refreshing = accessTokenFrom(tokens, id, 'at-0').catch((error: unknown) => error);
   await held.asked;
   await store.disconnect(id);
   held.answer(200, ANSWERED);
   expect(await refreshing).toMatchObject({ remedy: 'reauthorize' });
   expect(await store.find(id)).toBeUndefined();
-  await expect(tokens.accessToken(id)).rejects.toMatchObject({ remedy: 'reauthorize' });
+  await expect(accessTokenFrom(tokens, id)).rejects.toMatchObject({ remedy: 'reauthorize' });
 });
 
 test.each<[string, TokenServer['answer'], object]>([
@@ -563,20 +564,20 @@ test.each<[string, TokenServer['answer'], object]>([
     server.answer = answer;
     tokens = newProcess({ oauth: newOAuthClient(new ServiceClock(() => now), 0.2) });
     const before = await stored();
-    await expect(tokens.accessToken(id, 'at-0')).rejects.toMatchObject(expected);
+    await expect(accessTokenFrom(tokens, id, 'at-0')).rejects.toMatchObject(expected);
     expect(await stored()).toEqual(before);
     expect((await instances.find(id))?.status).toBe('active');
     expect(events).toEqual(['failed']);
     server.answerRefreshes();
-    expect(await waitFor(() => tokens.accessToken(id, 'at-0'))).toBe('at-1');
+    expect(await waitFor(() => accessTokenFrom(tokens, id, 'at-0'))).toBe('at-1');
   },
 );
 
 test('a token that is rejected again and again is not renewed again and again', async () => {
   server.answerRefreshes();
-  expect(await tokens.accessToken(id, 'at-0')).toBe('at-1');
+  expect(await accessTokenFrom(tokens, id, 'at-0')).toBe('at-1');
   for (const one of [tokens, newProcess()]) {
-    await expect(one.accessToken(id, 'at-1')).rejects.toMatchObject({
+    await expect(accessTokenFrom(one, id, 'at-1')).rejects.toMatchObject({
       remedy: 'wait',
       message: expect.stringMatching(/rejects even an access token that it has just renewed \(401\)/),
     });
@@ -584,10 +585,10 @@ test('a token that is rejected again and again is not renewed again and again', 
   expect(server.requests.length).toBe(1);
   // Its own end is another matter, and so is a new authorization.
   now += HOUR_MS;
-  expect(await tokens.accessToken(id, 'at-0')).toBe('at-2');
+  expect(await accessTokenFrom(tokens, id, 'at-0')).toBe('at-2');
   const company = { id, companyId: `cmp_${count}`, name: 'Acme', installedAt: now };
   await tokens.install(company, grant('at-installed', 'rt-installed'));
-  expect(await tokens.accessToken(id, 'at-installed')).toBe('at-3');
+  expect(await accessTokenFrom(tokens, id, 'at-installed')).toBe('at-3');
 });
 
 test('tokens that end sooner than told, and are of use until then, are renewed as often as that takes', async () => {
@@ -596,13 +597,13 @@ test('tokens that end sooner than told, and are of use until then, are renewed a
   const pausesOf = async (usedForMs: number | undefined) => {
     const pauses: number[] = [];
     for (let tries = 0; tries < 10; tries++) {
-      const token = await tokens.heldToken(id);
+      const token = await tokens.heldToken(id, undefined, 'contacts');
       if (usedForMs !== undefined) {
         token.accepted();
         now += usedForMs;
         token.accepted();
       }
-      await tokens.heldToken(id, token.text);
+      await tokens.heldToken(id, token.text, 'contacts');
       pauses.push(await redis.pttl(pauseKey()));
       await redis.del(pauseKey());
     }
@@ -650,15 +651,15 @@ test('a token that was over by the service’s time was rejected with good reaso
     else answer(response);
   };
   // By the local clock it has an hour to live.
-  expect(await process.accessToken(id, 'at-0')).toBe('at-1');
-  expect(await process.accessToken(id, 'at-1')).toBe('at-2');
-  await expect(process.accessToken(id, 'at-2')).rejects.toMatchObject({ remedy: 'wait' });
+  expect(await accessTokenFrom(process, id, 'at-0')).toBe('at-1');
+  expect(await accessTokenFrom(process, id, 'at-1')).toBe('at-2');
+  await expect(accessTokenFrom(process, id, 'at-2')).rejects.toMatchObject({ remedy: 'wait' });
 });
 
 test('callers in one process share a refresh, processes take turns and look first', async () => {
   const held = server.holdAnswer();
   const sibling = newProcess();
-  const asking = [tokens, tokens, sibling, sibling].map((one) => one.accessToken(id, 'at-0'));
+  const asking = [tokens, tokens, sibling, sibling].map((one) => accessTokenFrom(one, id, 'at-0'));
   await held.asked;
   await turn();
   held.answer(200, ANSWERED);
@@ -668,12 +669,12 @@ test('callers in one process share a refresh, processes take turns and look firs
 
 test('of two processes whose Redis is emptied in the middle of a refresh, one asks the service, and both have its token', async () => {
   const held = server.holdAnswer();
-  const first = tokens.accessToken(id, 'at-0');
+  const first = accessTokenFrom(tokens, id, 'at-0');
   await held.asked;
   server.answerRefreshes();
   await redis.flushall();
   const sibling = newProcess();
-  const second = sibling.accessToken(id, 'at-0');
+  const second = accessTokenFrom(sibling, id, 'at-0');
   // By the time that one has come through that was begun later, it would have asked, too.
   const other = { id: `${id}_other`, companyId: `cmp_${count}_other`, name: 'Other', installedAt: now };
   await sibling.install(other, grant('at-other', 'rt-other'));
@@ -691,7 +692,7 @@ test('a process that ends waits for no other one’s refresh, also where Redis h
   await held.asked;
   await redis.flushall();
   const sibling = newProcess();
-  const isTold = expect(sibling.accessToken(id, 'at-0')).rejects.toMatchObject({
+  const isTold = expect(accessTokenFrom(sibling, id, 'at-0')).rejects.toMatchObject({
     remedy: 'wait',
     message: expect.stringContaining('being stopped'),
   });
@@ -736,7 +737,7 @@ test('what is due, and has been renewed for another reason before the sweep come
   server.answerRefreshes({ rotating: true });
   now = (await stored()).refresh_due_at;
   const [due] = (await tokens.dueForRotation()).filter(({ instance_id }) => instance_id === id);
-  await newProcess().accessToken(id);
+  await accessTokenFrom(newProcess(), id);
   expect(server.requests.length).toBe(1);
   await tokens.rotate(id, due?.version);
   expect(server.requests.length).toBe(1);
@@ -809,10 +810,10 @@ test('an access token that was noted at a moment that cannot be is renewed befor
   const company = { id, companyId: `cmp_${count}`, name: 'Acme', installedAt: now };
   const noted = { grantedAt: future, accessExpiresAt: future + HOUR_MS };
   await tokens.install(company, { accessToken: 'at-9', refreshToken: 'rt-9', ...noted });
-  const held = await tokens.heldToken(id);
+  const held = await tokens.heldToken(id, undefined, 'contacts');
   expect(held.text).toBe('at-1');
   now += HOUR_MS / 2;
-  expect(await tokens.accessToken(id)).toBe('at-1');
+  expect(await accessTokenFrom(tokens, id)).toBe('at-1');
   expect(server.requests.length).toBe(1);
 });
 
@@ -840,7 +841,7 @@ test('clocks of the token route that do not agree cost a few refreshes, not one 
   // Another machine at the same address has another time, and answers twice in a row.
   const ask = (rejected?: string) => {
     for (let time = 0; time < 2; time++) clock.observe(told(now + 2 * HOUR_MS));
-    return process.heldToken(id, rejected);
+    return process.heldToken(id, rejected, 'contacts');
   };
   for (let request = 0; request < 60; request++) await ask();
   expect(refreshes).toBe(4);

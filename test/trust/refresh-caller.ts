@@ -4,6 +4,7 @@ import { createApp } from '../../src/app.ts';
 import { ServiceTime } from '../../src/client/service-time.ts';
 import { loadConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/runtime/logging.ts';
+import { accessTokenFrom } from '../tokens/access-token.ts';
 
 /** What the process is told to do. */
 export interface CallOrder {
@@ -36,7 +37,7 @@ for (;;) {
   const { instanceId, callers, rejectsLast } = JSON.parse(text) as CallOrder;
   const rejected = rejectsLast ? last : undefined;
   await time.refresh();
-  const asked = Array.from({ length: callers }, () => app.tokens.accessToken(instanceId, rejected));
+  const asked = Array.from({ length: callers }, () => accessTokenFrom(app.tokens, instanceId, rejected));
   const result: CallResult = { tokens: [], failures: [] };
   for (const answer of await Promise.allSettled(asked)) {
     if (answer.status === 'fulfilled') {
