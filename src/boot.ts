@@ -1,5 +1,6 @@
 import { type App, createApp } from './app.ts';
 import { type Config, ConfigError, EnvFileError, loadConfig, loadEnvFile } from './config.ts';
+import { commandArguments } from './contract/command-arguments.ts';
 import { createLogger, type Logger } from './runtime/logging.ts';
 import { openRedis } from './runtime/private-redis.ts';
 import { installShutdown, type Shutdown } from './runtime/shutdown.ts';
@@ -48,6 +49,7 @@ async function loadOwnLogic(): Promise<OwnLogic | undefined> {
  * the process with a plain sentence.
  */
 export async function boot(run: (boot: Boot) => Promise<void>): Promise<void> {
+  commandArguments();
   try {
     loadEnvFile(process.env);
     const config = loadConfig(process.env);

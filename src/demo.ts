@@ -1,3 +1,4 @@
+import { commandArguments } from './contract/command-arguments.ts';
 import { listCompanies, listRequests } from './demo/companies.ts';
 import { startParts } from './demo/parts.ts';
 import { labelOf, ProgressBars } from './demo/progress-bars.ts';
@@ -5,14 +6,8 @@ import { summarize, summaryTable } from './demo/summary.ts';
 import { DemoError, syncCompany } from './demo/sync-company.ts';
 import { RESOURCES } from './sync/resources.ts';
 
-const unknown = process.argv.slice(2).filter((argument) => argument !== '--all');
-if (unknown.length > 0) {
-  process.stderr.write(
-    `The demo does not know ${unknown.join(' ')}. It takes nothing, or --all: npm run demo -- --all\n`,
-  );
-  process.exit(2);
-}
-const all = process.argv.includes('--all');
+const ALL = '--all';
+const all = commandArguments(`The demo takes nothing, or ${ALL}: npm run demo -- ${ALL}`, [ALL]).has(ALL);
 const say = (text: string) => process.stdout.write(`${text}\n`);
 
 const { appUrl, sandboxUrl, shutdown } = await startParts();

@@ -1,5 +1,7 @@
 import { ConfigError, DEFAULT_DATA_DIR, EnvFileError, loadEnvFile, withNewTokenKey } from './config.ts';
+import { commandArguments } from './contract/command-arguments.ts';
 
+commandArguments();
 try {
   loadEnvFile(process.env);
   const { value, id, olderIds } = withNewTokenKey(process.env, DEFAULT_DATA_DIR, Date.now());

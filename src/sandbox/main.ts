@@ -1,3 +1,4 @@
+import { commandArguments } from '../contract/command-arguments.ts';
 import { EnvFileError, loadEnvFile } from '../contract/env-file.ts';
 import { listenError } from '../contract/listen-error.ts';
 import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
@@ -50,6 +51,7 @@ function readEnvFile(): void {
   }
 }
 
+commandArguments();
 readEnvFile();
 const options = optionsFromEnvironment(process.env);
 if (Array.isArray(options)) fail(...options);

@@ -92,6 +92,17 @@ test('a demo that is told what it does not know says what it takes', async () =>
   expect(demo.output()).toContain('--all');
 });
 
+test.each(['start', 'web', 'worker', 'keys', 'reencrypt', 'sandbox/main'])(
+  'what takes no arguments (%s) is told none: it does nothing, and says so',
+  async (entry) => {
+    const process = spawnEntry(`src/${entry}.ts`, {}, { args: ['--dry-run'] });
+    expect((await process.exited).code).toBe(2);
+    expect(process.output()).toMatch(
+      /^--dry-run is not understood, and nothing was done\. .+ \.env\.example\.\n$/,
+    );
+  },
+);
+
 test('wrong configuration ends the start with every problem', async () => {
   const app = spawnEntry('src/start.ts', { PORT: 'many', SYNC_INTERVAL_MINUTES: '-1', TOKEN_KEYS: 'short' });
   expect((await app.exited).code).toBe(1);

@@ -5,6 +5,11 @@ import { check, PROPERTIES } from './properties.ts';
 const BATCH = 20;
 
 const [most = '1000000', first = '1'] = process.argv.slice(2);
+for (const argument of [most, first]) {
+  if (/^[1-9]\d*$/.test(argument)) continue;
+  process.stderr.write(`${argument} is no number of steps, nor of a seed: npm run properties -- 1000000 1\n`);
+  process.exit(2);
+}
 const startedAt = performance.now();
 let steps = 0;
 let runs = 0;
