@@ -14,6 +14,9 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 /** As much is read of an answer that refuses, in bytes: its status and headers count, and a few words. */
 const LARGEST_REFUSAL_BYTES = 64 * 1024;
 
+/** How long these few words are waited for, in milliseconds: what was refused is known, and others must not run into it. */
+const REFUSAL_BODY_MS = 1_000;
+
 /**
  * What goes wrong before a request is on its way: the name is not known, or nobody takes the call. A host or network that
  * cannot be reached is not among it: a connection that is open already may end so, too.
@@ -39,7 +42,7 @@ export interface AnswerParts {
  */
 export class AnswerReader implements Dispatcher.DispatchHandler {
   readonly #parts: AnswerParts;
-  readonly #timer: NodeJS.Timeout;
+  #timer: NodeJS.Timeout;
   readonly #endsAt: number;
   readonly #chunks: Buffer[] = [];
   #controller: Dispatcher.DispatchController | undefined;
@@ -53,10 +56,7 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
 
   constructor(parts: AnswerParts) {
     this.#parts = parts;
-    this.#timer = setTimeout(() => {
-      const message = `The service did not answer within ${parts.timeoutMs / 1_000} seconds.`;
-      this.#failInTime(new ServiceError('wait', message));
-    }, parts.timeoutMs);
+    this.#timer = setTimeout(this.#onTimeout, parts.timeoutMs);
     this.#endsAt = performance.now() + parts.timeoutMs;
     parts.signal?.addEventListener('abort', this.#onAbort);
   }
@@ -80,7 +80,12 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.#status = status;
     this.#headers = oneOfEach(headers);
-    if (this.#isRefusal()) return;
+    if (this.#isRefusal()) {
+      clearTimeout(this.#timer);
+      const leftMs = Math.max(this.#endsAt - performance.now(), 0);
+      this.#timer = setTimeout(this.#onTimeout, Math.min(leftMs, REFUSAL_BODY_MS));
+      return;
+    }
     if (Number(this.#headers['content-length']) > LARGEST_BODY_BYTES) this.#fail(tooLarge());
     // Unpacked, a few bytes may be gigabytes.
     // Names of codings know no case (RFC 9110, section 8.4.1), and an empty header names none.
@@ -152,6 +157,11 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
     this.#failInTime(error instanceof ServiceError ? error : connectionFailure(error));
   }
+
+  readonly #onTimeout = (): void => {
+    const message = `The service did not answer within ${this.#parts.timeoutMs / 1_000} seconds.`;
+    this.#failInTime(new ServiceError('wait', message));
+  };
 
   readonly #onAbort = (): void => {
     this.#breakOff(

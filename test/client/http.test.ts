@@ -9,6 +9,7 @@ import { ServiceError } from '../../src/client/errors.ts';
 import { HttpClient } from '../../src/client/http.ts';
 import { refusalOf } from '../../src/client/refusal.ts';
 import { findFreePort } from '../../src/runtime/free-port.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 
 const MEGABYTE = 1024 * 1024;
@@ -21,6 +22,7 @@ const http = new HttpClient();
 const impatient = new HttpClient(100);
 /** For what has to succeed before something else fails. */
 const brisk = new HttpClient(700);
+const patient = new HttpClient(10 * PATIENCE_MS);
 
 beforeAll(async () => {
   server = createServer((request, response) => {
@@ -32,7 +34,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await Promise.all([http, impatient, brisk].map((client) => client.close()));
+  await Promise.all([http, impatient, brisk, patient].map((client) => client.close()));
   server.closeAllConnections();
   server.close();
 });
@@ -308,6 +310,16 @@ test.each([
   expect(answer.headers['retry-after']).toBe('7');
   expect(answer.body.length).toBeLessThan(100_000);
 });
+
+test(
+  'a refusal is known long before the time of its request is over, though its body does not end',
+  async () => {
+    handle = (_request, response) => response.writeHead(429, { 'retry-after': '7' }).write('{"_error');
+    const answer = await patient.send({ method: 'GET', url: new URL(origin) });
+    expect(answer).toMatchObject({ status: 429, headers: { 'retry-after': '7' }, body: '{"_error' });
+  },
+  PATIENCE_MS,
+);
 
 test.each([
   ['breaks off before the answer', (response: ServerResponse) => response.destroy()],
