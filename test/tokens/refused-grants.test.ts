@@ -21,13 +21,19 @@ test('invalid_grant after somebody else has renewed the grant is no harm', async
   expect((await instances.find(setup.id))?.status).toBe('active');
 });
 
-test('a late holder that brings a good grant after a sibling’s was refused: the instance is awake again', async () => {
+/** A refresh that waits for its answer, while that of a sibling, which does not see its lock, is refused. */
+async function refuseSibling() {
   const held = server.holdAnswer();
   const refreshing = setup.accessToken('at-0');
   await held.asked;
   const sibling = await setup.newUnlocked();
   server.answerJson(400, { error: 'invalid_grant' });
   await expect(accessTokenFrom(sibling, setup.id, 'at-0')).rejects.toMatchObject({ remedy: 'reauthorize' });
+  return { held, refreshing };
+}
+
+test('a late holder that brings a good grant after a sibling’s was refused: the instance is awake again', async () => {
+  const { held, refreshing } = await refuseSibling();
   expect((await instances.find(setup.id))?.status).toBe('needs_reauthorization');
   held.answer(200, ANSWERED);
   expect(await refreshing).toBe('at-late');
@@ -47,12 +53,7 @@ test('a grant that was refused is not asked for again, by nobody, and it is told
 });
 
 test('of two that are refused, as the lock of one ran out, one tells it', async () => {
-  const held = server.holdAnswer();
-  const refreshing = setup.accessToken('at-0');
-  await held.asked;
-  const sibling = await setup.newUnlocked();
-  server.answerJson(400, { error: 'invalid_grant' });
-  await expect(accessTokenFrom(sibling, setup.id, 'at-0')).rejects.toMatchObject({ remedy: 'reauthorize' });
+  const { held, refreshing } = await refuseSibling();
   expect(setup.events).toEqual(['rejected']);
   held.answer(400, { error: 'invalid_grant' });
   await expect(refreshing).rejects.toMatchObject({ remedy: 'reauthorize' });
