@@ -18,6 +18,7 @@ import { FileLocks } from './runtime/file-locks.ts';
 import { checkReadiness } from './runtime/health.ts';
 import { watchWorkers } from './runtime/living-workers.ts';
 import { givesSecretAway, hideSecrets, type Logger, rememberSecret } from './runtime/logging.ts';
+import { countRequests } from './runtime/metrics/count-requests.ts';
 import { createMetrics } from './runtime/metrics.ts';
 import { Presence } from './runtime/presence.ts';
 import { checkRedis, createRedis, tellThatNothingIsMigrated } from './runtime/redis.ts';
@@ -59,6 +60,8 @@ export interface App {
   enterRedis(): Promise<void>;
   /** Tells once when a newer version of the app has migrated the database: this process has to end then. */
   onNewerSchema(listener: (error: Error) => void): void;
+  /** Begins the end: no grant is asked for any more. */
+  end(): void;
   /** Closes what all parts share; the parts are closed before. */
   close(): Promise<void>;
 }
@@ -124,17 +127,7 @@ export async function createApp(
   const { budget, callBudget } = openBudgets(redis, processId);
 
   const stores = openStores(db);
-  const transport = new Transport({
-    http,
-    clock: apiClock,
-    budget,
-    onOutcome: ({ route, status, durationMs, refusedBy }) => {
-      metrics.serviceRequests.inc({ route, outcome: status === 0 ? 'no_answer' : String(status) });
-      metrics.serviceRequestSeconds.observe({ route }, durationMs / 1_000);
-      if (refusedBy !== undefined) metrics.serviceRefusals.inc({ route, by: refusedBy });
-    },
-    onRate: ({ limit, remaining }) => metrics.limitLeft.observe(remaining / limit),
-  });
+  const transport = new Transport({ http, clock: apiClock, budget, ...countRequests(metrics) });
   const { apiUrl, nextOrigins, guards } = config.service;
   const origins = new AllowedOrigins(apiUrl, nextOrigins);
   const api = new ServiceApi({ apiUrl, transport, clock: apiClock, budget, origins, givesSecretAway });
@@ -225,30 +218,33 @@ export async function createApp(
     // A worker starts a quarter sooner, and is 20 MB smaller, without the web app's modules.
     startWeb: async (at) => {
       const { createWebApp } = await import('./web/web-app.ts');
-      at.serve((shutdown) => {
-        time.keep(shutdown);
-        return createWebApp({
-          publicUrl: config.publicUrl,
-          proxyHops: config.proxyHops,
-          sessionSecret: config.sessionSecret,
-          production: config.production,
-          isSandbox: config.service.isSandbox,
-          ...(config.service.isSandbox ? { sandboxUrl: new URL(config.service.apiUrl).origin } : {}),
-          redis,
-          installer,
-          control,
-          records: stores.records,
-          resources: [...RESOURCES],
-          ...health,
-          onRequest: ({ method, route, status, durationMs }) =>
-            metrics.httpRequestSeconds.observe({ method, route, status }, durationMs / 1_000),
-          ...(config.operatorPassword === undefined
-            ? {}
-            : { operations: { password: config.operatorPassword, overview } }),
-          logger,
-          shutdown,
-        });
-      });
+      at.serve(
+        (shutdown) => {
+          time.keep(shutdown);
+          return createWebApp({
+            publicUrl: config.publicUrl,
+            proxyHops: config.proxyHops,
+            sessionSecret: config.sessionSecret,
+            production: config.production,
+            isSandbox: config.service.isSandbox,
+            ...(config.service.isSandbox ? { sandboxUrl: new URL(config.service.apiUrl).origin } : {}),
+            redis,
+            installer,
+            control,
+            records: stores.records,
+            resources: [...RESOURCES],
+            ...health,
+            onRequest: ({ method, route, status, durationMs }) =>
+              metrics.httpRequestSeconds.observe({ method, route, status }, durationMs / 1_000),
+            ...(config.operatorPassword === undefined
+              ? {}
+              : { operations: { password: config.operatorPassword, overview } }),
+            logger,
+            shutdown,
+          });
+        },
+        () => installer.settled(),
+      );
     },
     startHealth: async (at) => {
       const { createHealthApp } = await import('./web/health-app.ts');
@@ -279,6 +275,10 @@ export async function createApp(
     enterRedis: () => sharedRedis.enter(),
     onNewerSchema(listener) {
       endWatches.push(db.watchSchema(listener));
+    },
+    end() {
+      tokens.end();
+      installer.end();
     },
     async close() {
       for (const end of endWatches) end();

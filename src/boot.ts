@@ -18,10 +18,7 @@ export interface Boot {
 /** Runs the workers of this process until its shutdown, which ends them before what has been opened until now. */
 export function runWorkers(app: App, shutdown: Shutdown): void {
   const workers = app.startWorkers();
-  shutdown.add('workers', () => {
-    app.tokens.end();
-    return workers.close(shutdown);
-  });
+  shutdown.add('workers', () => workers.close(shutdown));
 }
 
 /**
@@ -63,7 +60,11 @@ export async function boot(run: (boot: Boot) => Promise<void>): Promise<void> {
       const redis = await openRedis({ redisUrl: config.redisUrl, dir: config.dataDir, logger, onLost });
       shutdown.add('redis', () => redis.release());
       const app = await createApp(config, redis.url, logger, { ownLogic: await loadOwnLogic() });
-      shutdown.add('app', () => app.close());
+      shutdown.add(
+        'app',
+        () => app.close(),
+        () => app.end(),
+      );
       await app.enterRedis();
       app.onNewerSchema((error) => {
         logger.fatal(

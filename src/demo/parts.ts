@@ -53,7 +53,11 @@ export async function startParts(): Promise<DemoParts> {
   );
   // Without the integrator's own logic: what it does with made-up records may be real.
   const app = await createApp(config, redis.url, logger);
-  shutdown.add('app', () => app.close());
+  shutdown.add(
+    'app',
+    () => app.close(),
+    () => app.end(),
+  );
   const workers = app.startWorkers();
   shutdown.add('workers', () => workers.close(shutdown));
   const web = await takePort({ ...config, variable: 'PORT' });

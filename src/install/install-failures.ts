@@ -1,4 +1,5 @@
 import { cutText } from '../client/cut-text.ts';
+import { LostFileError } from '../store/own-file.ts';
 import { NoTokenAnswerError } from '../tokens/token-answer.ts';
 import { oauthErrorOf, responseOf } from '../tokens/token-errors.ts';
 import { InstallError, type InstallFailure } from './install-types.ts';
@@ -111,5 +112,15 @@ export function exchangeFailure(error: unknown): InstallError {
     {
       cause: error,
     },
+  );
+}
+
+/** What has kept a grant from being stored: most of it passes, and the grant is kept until then. */
+export function notStored(cause: unknown): InstallError {
+  const failure = cause instanceof LostFileError ? 'unstored' : 'unwritten';
+  return new InstallError(
+    failure,
+    "The service has authorized the app, but the app's database takes nothing at the moment. Why is in its log.",
+    { cause },
   );
 }

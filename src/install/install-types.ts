@@ -31,7 +31,15 @@ export type InstallFailure =
   /** the service named another error at the authorize route */
   | 'refused'
   /** the request itself makes no sense (no code, parameters twice, far too long) */
-  | 'malformed';
+  | 'malformed'
+  /** the process ends: nothing was sent to the service */
+  | 'stopping'
+  /** the process had to end while the install was under way */
+  | 'cut_off'
+  /** the grant has come, and the database does not take it yet: it is kept, and tried on */
+  | 'unwritten'
+  /** the grant has come, and the database will not take it until the app is repaired */
+  | 'unstored';
 
 /** An install that failed; `failure` chooses the page, `message` is safe to show (plain text, escape it). */
 export class InstallError extends Error {

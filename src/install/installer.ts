@@ -4,8 +4,9 @@ import type { InstanceStore } from '../store/instances.ts';
 import type { OAuthClient } from '../tokens/oauth-client.ts';
 import type { Tokens } from '../tokens/tokens.ts';
 import { companyOf } from './company.ts';
-import { authorizeFailure, exchangeFailure } from './install-failures.ts';
+import { authorizeFailure, exchangeFailure, notStored } from './install-failures.ts';
 import { InstallError, type Installer, type InstallSession } from './install-types.ts';
+import { cutOff, InstallsUnderWay } from './installs-under-way.ts';
 import { issueState, spendState } from './state.ts';
 
 /** What an install works with. */
@@ -25,6 +26,7 @@ export interface OAuthInstallerParts {
 export class OAuthInstaller implements Installer {
   readonly #parts: OAuthInstallerParts;
   readonly #now: () => number;
+  readonly #underWay = new InstallsUnderWay();
 
   constructor(parts: OAuthInstallerParts) {
     this.#parts = parts;
@@ -67,27 +69,43 @@ export class OAuthInstaller implements Installer {
     if (!code) throw new InstallError('malformed', 'The service sent neither a code nor an error.');
 
     await this.#parts.tokens.checkWritable();
-    const grant = await this.#parts.oauth.exchange(code, state).catch((cause: unknown) => {
-      throw exchangeFailure(cause);
+    const id = await this.#underWay.run(() => this.#receive({ code, state }, query));
+    await this.#parts.onInstalled(id);
+    return id;
+  }
+
+  async #receive({ code, state }: { code: string; state: string }, query: URLSearchParams): Promise<string> {
+    const { api, instances, oauth, tokens } = this.#parts;
+    const grant = await oauth.exchange(code, state).catch((cause: unknown) => {
+      const failed = exchangeFailure(cause);
+      throw this.#underWay.isEnding && failed.failure === 'unreachable' ? cutOff(cause) : failed;
     });
     // Of two installs at once, the later grant stays, whichever company's question takes longer.
     const installedAt = this.#now();
-    const { api, instances } = this.#parts;
     const company = await companyOf(api, grant.accessToken, () => instances.knowsCompanies());
     const name = company?.name === undefined ? undefined : this.#hidden(company.name, query);
     const day = new Date(installedAt).toISOString().slice(0, 10);
     const id = instanceIdOf(company?.id);
-    await this.#parts.tokens.install(
-      {
-        id,
-        companyId: company?.id ?? null,
-        name: name ?? company?.id ?? `Company installed on ${day}`,
-        installedAt,
-      },
-      grant,
-    );
-    await this.#parts.onInstalled(id);
+    const instance = {
+      id,
+      companyId: company?.id ?? null,
+      name: name ?? company?.id ?? `Company installed on ${day}`,
+      installedAt,
+    };
+    await tokens.install(instance, grant).catch((cause: unknown) => {
+      throw notStored(cause);
+    });
     return id;
+  }
+
+  /** Begins the end: no install is begun any more, and those that may hold a grant have some seconds. */
+  end(): void {
+    this.#underWay.end();
+  }
+
+  /** Resolves when no install is under way any more. */
+  settled(): Promise<void> {
+    return this.#underWay.settled();
   }
 }
 

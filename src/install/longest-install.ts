@@ -1,5 +1,5 @@
 import { LONGEST_TOKEN_REQUEST_MS } from '../tokens/oauth-client.ts';
-import { LONGEST_STORING_MS } from '../tokens/tokens.ts';
+import { LONGEST_STORING_MS } from '../tokens/received-installs.ts';
 import { LONGEST_QUESTION_MS } from './company.ts';
 
 /** For the look whether a grant could be stored, in milliseconds: a read and a write, which wait for others. */

@@ -33,8 +33,12 @@ export interface Shutdown {
   readonly isStopping: boolean;
   /** Whether an error that nobody has caught was met. */
   readonly hasCrashed: boolean;
-  /** Registers what has to be closed, right after it was opened; the last one is closed first. */
-  add(name: string, close: () => unknown): void;
+  /**
+   * Registers what has to be closed, right after it was opened; the last one is closed first.
+   *
+   * @param begin is told before anything is closed
+   */
+  add(name: string, close: () => unknown, begin?: () => void): void;
   /**
    * Closes everything, one after the other, then exits; the same end for every later call. A closer that throws is
    * logged and does not stop the others.
@@ -53,7 +57,7 @@ export function installShutdown(options: ShutdownOptions): Shutdown {
   const source = options.source ?? process;
   const exit = options.exit ?? ((code) => process.exit(code));
   const now = options.now ?? (() => performance.now());
-  const closers: { name: string; close: () => unknown }[] = [];
+  const closers: { name: string; close: () => unknown; begin: (() => void) | undefined }[] = [];
   let code = 0;
   let closing: string | undefined;
   let ending: Promise<void> | undefined;
@@ -69,6 +73,7 @@ export function installShutdown(options: ShutdownOptions): Shutdown {
       logger.fatal({ hangs: closing, open, limitMs }, 'the shutdown takes too long');
       exit(1);
     }, limitMs);
+    for (const { begin } of closers) begin?.();
     for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) {
       closing = closer.name;
       try {
@@ -111,7 +116,7 @@ export function installShutdown(options: ShutdownOptions): Shutdown {
   source.on('unhandledRejection', onFatal('unhandled rejection'));
 
   return {
-    add: (name, close) => closers.push({ name, close }),
+    add: (name, close, begin) => closers.push({ name, close, begin }),
     stop,
     get isStopping() {
       return ending !== undefined;

@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
-import type { Selectable } from 'kysely';
+import type { Selectable, Transaction } from 'kysely';
 import type { Database } from './database.ts';
 import { countBehindFrom } from './run-start.ts';
-import type { TokenTable } from './schema.ts';
+import type { Schema, TokenTable } from './schema.ts';
 
 /**
  * So much later the grant that is stored may have come, in milliseconds, and be taken for newer than one that is stored
@@ -20,6 +20,9 @@ const FIRST_VERSIONS = 2 ** 40;
 function firstVersion(): number {
   return randomInt(1, FIRST_VERSIONS);
 }
+
+/** Generations begin above it: where there was no instance, one that is disconnected is so since. */
+const NO_GENERATION = -1;
 
 /** What is stored of a company with its grant. */
 export interface InstalledInstance {
@@ -41,14 +44,19 @@ export type InstalledTokens = Omit<
  * is never an instance without tokens, nor an active one with old tokens.
  *
  * Another install of the company may have begun later and been stored before: then its grant stays, as the service may
- * have ended this one by it.
+ * have ended this one by it. A newer version's schema gets it, too, if it takes it: the service may have ended the older
+ * grant by it.
  *
- * @returns whether it was stored; if not, the instance and its grant are as a newer install has left them
+ * @param since.generation the access generation of the instance when its grant had come, undefined when there was none:
+ *   where it is disconnected since, it stays so
+ * @param since.heldMs for how long the grant could not be stored, in milliseconds
+ * @returns whether it was stored; if not, the instance and its grant are as a newer install, or a disconnect, has left them
  */
 export function storeInstall(
   db: Database,
   instance: InstalledInstance,
   tokens: InstalledTokens,
+  since?: { generation: number | undefined; heldMs: number },
 ): Promise<boolean> {
   const { installed_at: cameAt } = instance;
   const awake = {
@@ -57,9 +65,10 @@ export function storeInstall(
     status: 'active',
     notice: null,
   } as const;
-  return db.durably(async (transaction) => {
+  const generation = since && (since.generation ?? NO_GENERATION);
+  const write = async (transaction: Transaction<Schema>) => {
     // A moment that is yet to come was noted by a wrong clock, and keeps nobody out.
-    const latest = Math.min(Date.now(), cameAt + OVERTAKEN_MS);
+    const latest = Math.min(Date.now(), cameAt + OVERTAKEN_MS + (since?.heldMs ?? 0));
     const result = await transaction
       .insertInto('instances')
       .values({ ...instance, ...awake })
@@ -82,6 +91,12 @@ export function storeInstall(
               where('instances.installed_at', '<=', cameAt),
               where('instances.installed_at', '>', latest),
             ]),
+          )
+          .where(({ or, eb, ref }) =>
+            or([
+              eb('instances.status', '!=', 'disconnected'),
+              eb('instances.access_generation', '=', generation ?? ref('instances.access_generation')),
+            ]),
           ),
       )
       .executeTakeFirst();
@@ -98,5 +113,6 @@ export function storeInstall(
     // While the grant was over nothing could be copied: the lists are not behind since before.
     await countBehindFrom(transaction, instance.id, cameAt);
     return true;
-  });
+  };
+  return db.durably(write, { inAnySchema: true });
 }

@@ -42,8 +42,12 @@ export class TokenStore {
   }
 
   /** Stores an install, as {@link storeInstall} does. */
-  install(instance: InstalledInstance, tokens: InstalledTokens): Promise<boolean> {
-    return storeInstall(this.#db, instance, tokens);
+  install(
+    instance: InstalledInstance,
+    tokens: InstalledTokens,
+    since?: { generation: number | undefined; heldMs: number },
+  ): Promise<boolean> {
+    return storeInstall(this.#db, instance, tokens, since);
   }
 
   /**

@@ -1,7 +1,7 @@
-import type { TokenStore } from '../store/tokens.ts';
+import type { InstalledInstance, InstalledTokens } from '../store/store-install.ts';
 import type { Grant } from './oauth-client.ts';
-import { sealedTokens } from './received-grants.ts';
 import { newStamps } from './rotation-stamps.ts';
+import { sealedTokens } from './sealed-tokens.ts';
 import type { NewInstance } from './tokens-types.ts';
 import type { Vault } from './vault.ts';
 
@@ -10,7 +10,7 @@ export function installedRows(
   vault: Vault,
   { id, companyId, name, installedAt }: NewInstance,
   grant: Grant & { refreshToken: string },
-): Parameters<TokenStore['install']> {
+): [InstalledInstance, InstalledTokens] {
   const { accessExpiresAt, grantedAt } = grant;
   return [
     { id, company_id: companyId, name, installed_at: installedAt },

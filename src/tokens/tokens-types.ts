@@ -1,6 +1,7 @@
 import type { ServiceClock } from '../client/service-clock.ts';
 import type { InstanceStore } from '../store/instances.ts';
 import type { TokenStore } from '../store/tokens.ts';
+import type { KeptWritesParts } from './kept-writes.ts';
 import type { RedisLock } from './lock.ts';
 import type { OAuthClient } from './oauth-client.ts';
 import type { HostLocks } from './refresh-lock.ts';
@@ -8,7 +9,7 @@ import type { RefreshPauses } from './refresh-pauses.ts';
 import type { Vault } from './vault.ts';
 
 /** What the tokens of all instances are kept with. */
-export interface TokensParts {
+export interface TokensParts extends Omit<KeptWritesParts, 'onFailure'> {
   oauth: OAuthClient;
   store: TokenStore;
   instances: InstanceStore;
@@ -24,8 +25,6 @@ export interface TokensParts {
     instanceId: string;
     outcome: 'refreshed' | 'rotated' | 'failed' | 'cut_off' | 'rejected';
   }) => void;
-  /** Told of every grant that came, and was not written when its process ended: what kept it from that. */
-  onLost?: (loss: { instanceId: string; error: unknown }) => void;
 }
 
 /** An access token, and whether it is to be renewed before the next request. */

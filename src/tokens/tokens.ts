@@ -4,18 +4,16 @@ import { AcceptedTokens } from './accepted-tokens.ts';
 import { EarlyRefreshes } from './early-refreshes.ts';
 import { endNotice, refusalNotice } from './ended-grants.ts';
 import { needsRefresh } from './expiry.ts';
-import { installedRows } from './installed-rows.ts';
+import { KeptWrites } from './kept-writes.ts';
 import { checkTriedKey, explainMissingKey } from './key-checks.ts';
-import { type Grant, LONGEST_TOKEN_REQUEST_MS } from './oauth-client.ts';
+import type { Grant } from './oauth-client.ts';
 import { type Received, ReceivedGrants } from './received-grants.ts';
+import { ReceivedInstalls } from './received-installs.ts';
 import { refreshFailure } from './refresh-failure.ts';
-import { lockKey, RefreshLock } from './refresh-lock.ts';
+import { LOCK_MS, RefreshLock } from './refresh-lock.ts';
 import { RefreshPlaces } from './refresh-places.ts';
 import type { HeldToken, NewInstance, TokensParts } from './tokens-types.ts';
 import { VaultError } from './vault.ts';
-
-/** How long a refresh may hold its lock, in milliseconds: a token request, and then a write that waits for the database. */
-const LOCK_MS = LONGEST_TOKEN_REQUEST_MS + 6_000;
 
 /**
  * How long an answer of the token route is waited for when the process ends, in milliseconds: it may bring a refresh token
@@ -30,13 +28,15 @@ const ENDING_MS = 5_000;
  */
 const WRITING = { sinceEndMs: 8_000, leastMs: 1_000, sinceCloseMs: 4_000 } as const;
 
+const NOT_WRITTEN = new ServiceError(
+  'wait',
+  'A new access token has come, but the app cannot write it yet: its database is in trouble. It tries on by itself.',
+);
+
 const ENDS = new ServiceError(
   'wait',
   'The app is being stopped: the access token is renewed when it runs again.',
 );
-
-/** How long a grant may take to be stored, in milliseconds: it waits for its lock as long as that waits, then holds it. */
-export const LONGEST_STORING_MS = 3 * LOCK_MS;
 
 /**
  * Why a refresh is wanted: the access token ends by its time, or was rejected although it should be good; or the refresh
@@ -67,7 +67,9 @@ export class Tokens {
   readonly #running = new Map<string, Promise<string>>();
   readonly #lock: RefreshLock;
   readonly #places = new RefreshPlaces();
+  readonly #writes: KeptWrites;
   readonly #received: ReceivedGrants;
+  readonly #installs: ReceivedInstalls;
   readonly #early: EarlyRefreshes;
   readonly #accepted: AcceptedTokens;
   readonly #ending = new AbortController();
@@ -78,7 +80,12 @@ export class Tokens {
   constructor(parts: TokensParts) {
     this.#parts = parts;
     this.#lock = new RefreshLock(parts);
-    this.#received = new ReceivedGrants(parts);
+    this.#writes = new KeptWrites({
+      ...parts,
+      onFailure: (instanceId) => parts.pauses.hold('unwritten', instanceId, NOT_WRITTEN),
+    });
+    this.#received = new ReceivedGrants(parts, this.#writes);
+    this.#installs = new ReceivedInstalls(parts, this.#writes);
     this.#early = new EarlyRefreshes(() => parts.clock.steady());
     this.#accepted = new AcceptedTokens(() => parts.clock.steady());
   }
@@ -92,23 +99,13 @@ export class Tokens {
     return this.#parts.store.checkWritable();
   }
 
-  /** Stores the grant of an install, in place of an older one, and makes the instance active; a newer one stays. */
-  async install(instance: NewInstance, grant: Grant & { refreshToken: string }): Promise<void> {
-    const { lock, store, vault, pauses } = this.#parts;
-    const rows = installedRows(vault, instance, grant);
-    let isTried = false;
-    const keep = () => {
-      isTried = true;
-      return store.install(...rows);
-    };
-    const isStored = await lock.hold(lockKey(instance.id), LOCK_MS, keep).catch((error: unknown) => {
-      if (isTried) throw error;
-      // Redis is away: the lock only spares a refresh, and this grant may have ended the one before.
-      return keep();
-    });
-    if (!isStored) return;
-    // They were about the grant before. What Redis does not forget now, ends by itself.
-    await pauses.end(['trouble', 'rejection', 'unwritten'], instance.id).catch(() => undefined);
+  /**
+   * Stores the grant of an install, as {@link ReceivedInstalls} does.
+   *
+   * @throws whatever keeps it from being written for seconds: this process tries on
+   */
+  install(instance: NewInstance, grant: Grant & { refreshToken: string }): Promise<void> {
+    return this.#installs.store(instance, grant);
   }
 
   /**
@@ -176,7 +173,7 @@ export class Tokens {
   close(): Promise<void> {
     const now = performance.now();
     const until = this.#writesUntil ?? now + WRITING.sinceCloseMs;
-    return this.#received.close(Math.max(until - now, WRITING.leastMs));
+    return this.#writes.close(Math.max(until - now, WRITING.leastMs));
   }
 
   #refreshOnce(instanceId: string, readVersion: number, why: Renewal): Promise<string> {
@@ -200,7 +197,7 @@ export class Tokens {
     const received =
       this.#received.find(instanceId, row.version) ?? (await this.#ask(row, current.refreshToken, why));
     if (typeof received === 'string') return received;
-    const isNewest = await this.#received.write(row, received);
+    const isNewest = await this.#received.write(instanceId, received);
     const { accessToken, accessExpiresAt, grantedAt } = received.grant;
     if (why.reason === 'due') this.#early.note(instanceId, accessExpiresAt - grantedAt);
     // The answer tells the time: a token that had come to its end was rejected with good reason.

@@ -19,7 +19,10 @@ function answer(req: Request, res: Response, error: WebError, renderPage: Render
     res.status(status).json({ _error: { status, title, message, request_id: res.locals.requestId } });
     return;
   }
-  renderPage(res, error.status, 'error', { error, installFailed: error instanceof InstallFailedError });
+  renderPage(res, error.status, 'error', {
+    error,
+    failedInstall: error instanceof InstallFailedError ? error : undefined,
+  });
 }
 
 /** Answers what no route knows. */

@@ -1,11 +1,15 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Express } from 'express';
 import { listenError } from '../contract/listen-error.ts';
 
 /** How long requests under way may take to end when the server closes, in milliseconds. */
 const CLOSE_LIMIT_MS = 3_000;
+
+/** How long their answers, where something of them had to be waited for, in milliseconds. */
+const ANSWER_MS = 500;
 
 /** How often connections without a request are closed meanwhile, in milliseconds. */
 const CLOSE_IDLE_EVERY_MS = 20;
@@ -41,9 +45,13 @@ const PATIENCE: ClientPatience = {
 /** A port that is this process's own, before there is a web app to answer at it. */
 export interface TakenPort {
   port: number;
-  /** Lets a web app answer from now on; the signal tells its streams to end. */
-  serve(create: (shutdown: AbortSignal) => Express): void;
-  /** Takes no new requests, ends live streams, waits a little for the others. */
+  /**
+   * Lets a web app answer from now on; the signal tells its streams to end.
+   *
+   * @param settled resolves when nothing is under way that its clients must not be cut off from, however long that takes
+   */
+  serve(create: (shutdown: AbortSignal) => Express, settled?: () => Promise<unknown>): void;
+  /** Takes no new requests, ends live streams, waits a little for the others, and for what must not be cut off. */
   close(): Promise<void>;
 }
 
@@ -62,6 +70,7 @@ export async function takePort(
   const { headersMs, requestMs, silentMs, idleMs, checkEveryMs } = { ...PATIENCE, ...patience };
   const shutdown = new AbortController();
   let answer: RequestListener = tellToTryAgain;
+  let isSettled = async (): Promise<unknown> => undefined;
   const server = createServer(
     { headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkEveryMs },
     (req, res) => answer(req, res),
@@ -77,12 +86,13 @@ export async function takePort(
   }
   return {
     port: (server.address() as AddressInfo).port,
-    serve: (create) => {
+    serve: (create, settled) => {
       answer = create(shutdown.signal);
+      isSettled = settled ?? isSettled;
     },
     close: () => {
       shutdown.abort();
-      return closeServer(server);
+      return closeServer(server, isSettled);
     },
   };
 }
@@ -98,13 +108,17 @@ const tellToTryAgain: RequestListener = (req, res) => {
   res.end(JSON.stringify({ status: isAlive ? 'alive' : 'starting' }));
 };
 
-async function closeServer(server: Server): Promise<void> {
+async function closeServer(server: Server, settled: () => Promise<unknown>): Promise<void> {
   const closed = once(server, 'close');
   server.close();
   // Again and again, or a client that keeps asking on an open connection would keep the server.
   const idle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
-  const limit = setTimeout(() => server.closeAllConnections(), CLOSE_LIMIT_MS);
+  const isOver = Promise.all([
+    sleep(CLOSE_LIMIT_MS, undefined, { ref: false }),
+    settled().then(() => sleep(ANSWER_MS, undefined, { ref: false })),
+  ]);
+  await Promise.race([closed, isOver]);
+  server.closeAllConnections();
   await closed;
   clearInterval(idle);
-  clearTimeout(limit);
 }

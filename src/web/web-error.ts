@@ -1,3 +1,11 @@
+/** What an error page says besides what happened. */
+export interface WebErrorOptions extends ErrorOptions {
+  advice?: string;
+  retryAfterSeconds?: number;
+  back?: { address: string; text: string };
+  headers?: Record<string, string>;
+}
+
 /** An answer that is an error page (or its JSON): texts are for the person who reads it. */
 export class WebError extends Error {
   readonly status: number;
@@ -11,17 +19,7 @@ export class WebError extends Error {
   /** Sent along with the answer. */
   readonly headers: Record<string, string>;
 
-  constructor(
-    status: number,
-    title: string,
-    message: string,
-    options: ErrorOptions & {
-      advice?: string;
-      retryAfterSeconds?: number;
-      back?: { address: string; text: string };
-      headers?: Record<string, string>;
-    } = {},
-  ) {
+  constructor(status: number, title: string, message: string, options: WebErrorOptions = {}) {
     super(message, options);
     this.name = 'WebError';
     this.status = status;

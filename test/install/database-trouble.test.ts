@@ -6,6 +6,7 @@ import type { HttpPage } from '../support/http-session.ts';
 import { consent, install } from '../support/install.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { startTestApp } from '../support/test-app.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 /** An app that has a company, and is asked by its administrator once more; its API is behind a proxy. */
 async function start() {
@@ -66,17 +67,54 @@ test('an install while the database file is gone exchanges no code, and a page s
   expect(JSON.stringify(lines)).not.toContain('"stack"');
 });
 
-test('a grant that comes when the database file is gone meanwhile is not said to be stored', async () => {
-  const { path, proxy, comeBack } = await start();
+/** Comes back from the consent page, and has its grant when the database is in trouble that was not there before. */
+async function comeBackInto(trouble: () => void, { proxy, comeBack }: Awaited<ReturnType<typeof start>>) {
   proxy.silence();
   const asked = once(proxy.events, 'held');
   const coming = comeBack();
   // The code is exchanged, and the API is asked whose grant it is.
   await asked;
-  renameSync(path, `${path}-away`);
+  trouble();
   await proxy.pass();
-  const page = await coming;
+  return coming;
+}
+
+test('a grant that comes when the database is locked for longer than anybody waits is kept, a page says so, and it is stored afterwards', async () => {
+  const started = await start();
+  const { path, log, id, app } = started;
+  const database = new Sqlite(path, { readonly: true });
+  const version = () => database.prepare('select version from tokens').pluck().get();
+  const before = version();
+  const other = new Sqlite(path);
+  const page = await comeBackInto(() => other.exec('begin immediate'), started);
   expect(page.status).toBe(503);
-  expect(page.body).toContain('The app cannot use its database at the moment, so nothing was done.');
-  expectSpent(page);
+  expect(page.body).toContain('Authorized, but not stored yet');
+  expect(page.body).toContain('The app keeps what the service has granted, and stores it as soon as it can');
+  expect(page.body).not.toContain('Nothing was stored');
+  expect(page.body).toContain('>Start again</a>');
+  expect(log.lines.filter(({ msg }) => String(msg).includes('cannot be written yet'))).toEqual([
+    expect.objectContaining({ level: 'warn', instanceId: id }),
+  ]);
+  expect(version()).toBe(before);
+  other.close();
+  await waitFor(() => version() !== before);
+  database.close();
+  // What was stored is good.
+  await app.tokens.rotate(id);
+});
+
+test('a grant that comes when the database file is gone meanwhile is not said to be stored, nor that all is as it was', async () => {
+  const started = await start();
+  const { path, log, id, app } = started;
+  const page = await comeBackInto(() => renameSync(path, `${path}-away`), started);
+  expect(page.status).toBe(503);
+  expect(page.body).toContain('Authorized, but not stored</h1>');
+  expect(page.body).toContain('Nothing was stored. If the service had authorized the app by then');
+  expect(page.body).toContain('>Start again</a>');
+  // Whose grant is lost is told when the process ends.
+  await expect(app.tokens.close()).rejects.toThrow(/could not be written/);
+  expect(log.lines.filter(({ level }) => level === 'error').at(-1)).toMatchObject({
+    instanceId: id,
+    msg: 'a new grant is lost: it could not be written before the end of the process',
+  });
 });

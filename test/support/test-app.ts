@@ -80,7 +80,10 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   };
   const app = await join();
   const web = await takePort({ ...config, variable: 'PORT' });
-  closers.push(() => web.close());
+  closers.push(() => {
+    app.end();
+    return web.close();
+  });
   await app.startWeb(web);
   if (options.workers !== false) {
     const workers = app.startWorkers();

@@ -48,7 +48,11 @@ const ownLogic: OwnLogic = async (batch, context) => {
 
 await boot(async ({ config, logger, shutdown }) => {
   const app = await createApp(config, config.redisUrl ?? '', logger, { ownLogic });
-  shutdown.add('app', () => app.close());
+  shutdown.add(
+    'app',
+    () => app.close(),
+    () => app.end(),
+  );
   runWorkers(app, shutdown);
   logger.info('the workers run');
 });

@@ -12,7 +12,11 @@ process.on('SIGUSR2', () => {
 
 await boot(async ({ config, logger, shutdown }) => {
   const app = await createApp(config, config.redisUrl ?? '', logger);
-  shutdown.add('app', () => app.close());
+  shutdown.add(
+    'app',
+    () => app.close(),
+    () => app.end(),
+  );
   runWorkers(app, shutdown);
   logger.info('the workers run');
 });

@@ -1,0 +1,72 @@
+import { InstallError } from './install-types.ts';
+
+/**
+ * How long installs that may hold a grant are waited for when the process ends, in milliseconds: the service may end the
+ * older grant of a company by the newer one. What remains of the ten seconds that a shutdown has is for their pages, and
+ * for closing all else.
+ */
+const ENDING_MS = 6_500;
+
+/** What an install ends with that the end of the process has overtaken. */
+export function cutOff(cause?: unknown): InstallError {
+  return new InstallError(
+    'cut_off',
+    'The app had to stop before the service, or its own database, had answered.',
+    {
+      cause,
+    },
+  );
+}
+
+/** The installs of a process that are at the service, or come from there with a grant. */
+export class InstallsUnderWay {
+  readonly #running = new Set<Promise<unknown>>();
+  readonly #cut = Promise.withResolvers<never>();
+  #isEnding = false;
+
+  constructor() {
+    // Nobody may be there to be cut off.
+    this.#cut.promise.catch(() => undefined);
+  }
+
+  /** Whether the process ends. */
+  get isEnding(): boolean {
+    return this.#isEnding;
+  }
+
+  /**
+   * Does what has an install ask the service.
+   *
+   * @throws InstallError `stopping` when the process ends: nothing has been done; `cut_off` when it has to end before
+   *   that is done
+   */
+  async run<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#isEnding) {
+      throw new InstallError(
+        'stopping',
+        'The app is being stopped: it has not asked the service for anything.',
+      );
+    }
+    const running = Promise.race([work(), this.#cut.promise]);
+    const ended = running.catch(() => undefined);
+    this.#running.add(ended);
+    try {
+      return await running;
+    } finally {
+      this.#running.delete(ended);
+    }
+  }
+
+  /** Begins the end: none is begun any more, and those under way have some seconds. */
+  end(): void {
+    this.#isEnding = true;
+    setTimeout(() => {
+      this.#cut.reject(cutOff());
+    }, ENDING_MS).unref();
+  }
+
+  /** Resolves when none is under way any more. */
+  async settled(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+}
