@@ -85,6 +85,28 @@ export async function setUpTokens() {
     newProcess,
     start: START,
 
+    /** A store whose disk takes no grants until it is told otherwise, and counts what it refuses until then. */
+    fillingStore() {
+      const disk = { isFull: true, refused: 0 };
+      const checkRoom = () => {
+        if (!disk.isFull) return;
+        disk.refused++;
+        throw new Error('disk full');
+      };
+      const filling = new (class extends TokenStore {
+        override async replace(...args: Parameters<TokenStore['replace']>): Promise<boolean> {
+          checkRoom();
+          return super.replace(...args);
+        }
+
+        override async install(...args: Parameters<TokenStore['install']>): Promise<boolean> {
+          checkRoom();
+          return super.install(...args);
+        }
+      })(db);
+      return { disk, filling };
+    },
+
     /** One that sees nobody's locks: those of Redis were lost, those of files are on a file system that keeps none. */
     async newUnlocked(): Promise<Tokens> {
       await redis.flushall();

@@ -11,34 +11,19 @@ import { accessTokenFrom } from './access-token.ts';
 import { ANSWERED, setUpTokens } from './tokens-setup.ts';
 
 const setup = await setUpTokens();
-const { db, databaseUrl, redis, server, vault } = setup;
-
-/** A store whose disk is full until it is told otherwise, and counts what it refuses until then. */
-function fillingStore() {
-  const disk = { isFull: true, refused: 0 };
-  const filling = new (class extends TokenStore {
-    override async replace(...args: Parameters<TokenStore['replace']>): Promise<boolean> {
-      if (disk.isFull) {
-        disk.refused++;
-        throw new Error('disk full');
-      }
-      return super.replace(...args);
-    }
-  })(db);
-  return { disk, filling };
-}
+const { databaseUrl, redis, server, vault } = setup;
 
 test('if the new grant cannot be written, nobody gets its access token', async () => {
   server.answerRefreshes({ rotating: true });
   await expect(
-    accessTokenFrom(setup.newProcess({ store: fillingStore().filling }), setup.id, 'at-0'),
+    accessTokenFrom(setup.newProcess({ store: setup.fillingStore().filling }), setup.id, 'at-0'),
   ).rejects.toThrow('disk full');
   expect((await setup.stored()).access).toBe('at-0');
 });
 
 test('a new grant that could not be written is written by the next who wants a token; the service is not asked again', async () => {
   server.answerRefreshes({ rotating: true });
-  const { disk, filling } = fillingStore();
+  const { disk, filling } = setup.fillingStore();
   const process = setup.newProcess({ store: filling });
   await expect(accessTokenFrom(process, setup.id, 'at-0')).rejects.toThrow('disk full');
   setup.now += 10 * 60_000;
@@ -60,7 +45,7 @@ test('a new grant that could not be written is written by the next who wants a t
 
 test('a new grant that could not be written is written by its process as soon as it can be; no other asks the service meanwhile', async () => {
   server.answerRefreshes({ rotating: true });
-  const { disk, filling } = fillingStore();
+  const { disk, filling } = setup.fillingStore();
   await expect(setup.newProcess({ store: filling }).rotate(setup.id)).rejects.toThrow('disk full');
   const sibling = setup.newProcess();
   await expect(sibling.rotate(setup.id)).rejects.toMatchObject({
@@ -82,7 +67,7 @@ test('a new grant that could not be written is written by its process as soon as
 
 test('a new grant that could not be written is written at the end of its process, if it can be by then', async () => {
   server.answerRefreshes({ rotating: true });
-  const { disk, filling } = fillingStore();
+  const { disk, filling } = setup.fillingStore();
   const process = setup.newProcess({ store: filling });
   await expect(process.rotate(setup.id)).rejects.toThrow('disk full');
   disk.isFull = false;
@@ -92,7 +77,7 @@ test('a new grant that could not be written is written at the end of its process
 
 test('a new grant that cannot be written yet at the end of its process is tried on, and told when it is lost', async () => {
   server.answerRefreshes({ rotating: true });
-  const { disk, filling } = fillingStore();
+  const { disk, filling } = setup.fillingStore();
   const lost: unknown[] = [];
   const process = setup.newProcess({ store: filling, onLost: (told) => lost.push(told) });
   await expect(process.rotate(setup.id)).rejects.toThrow('disk full');
@@ -114,7 +99,10 @@ test('a new grant that cannot be written yet at the end of its process is tried 
 test('a new grant that could not be written before an install is not told as lost at the end', async () => {
   server.answerRefreshes({ rotating: true });
   const lost: unknown[] = [];
-  const process = setup.newProcess({ store: fillingStore().filling, onLost: (told) => lost.push(told) });
+  const process = setup.newProcess({
+    store: setup.fillingStore().filling,
+    onLost: (told) => lost.push(told),
+  });
   await expect(process.rotate(setup.id)).rejects.toThrow('disk full');
   await setup.newProcess().install(setup.company(), setup.grant('at-installed', 'rt-installed'));
   await process.close();
@@ -135,7 +123,7 @@ test('while the database cannot be written, no refresh token is spent: its succe
 
 test('a grant that could not be written does not come back over an install', async () => {
   server.answerRefreshes({ rotating: true });
-  const process = setup.newProcess({ store: fillingStore().filling });
+  const process = setup.newProcess({ store: setup.fillingStore().filling });
   await expect(accessTokenFrom(process, setup.id, 'at-0')).rejects.toThrow('disk full');
   await setup.newProcess().install(setup.company(), setup.grant('at-installed', 'rt-installed'));
   expect(await accessTokenFrom(process, setup.id, 'at-0')).toBe('at-installed');

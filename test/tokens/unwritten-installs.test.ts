@@ -11,26 +11,11 @@ import { waitFor } from '../support/wait-for.ts';
 import { setUpTokens } from './tokens-setup.ts';
 
 const setup = await setUpTokens();
-const { db, instances, redis, server, store } = setup;
-
-/** A store whose disk takes no installs until it is told otherwise, and counts what it refuses until then. */
-function fillingStore() {
-  const disk = { isFull: true, refused: 0 };
-  const filling = new (class extends TokenStore {
-    override async install(...args: Parameters<TokenStore['install']>): Promise<boolean> {
-      if (disk.isFull) {
-        disk.refused++;
-        throw new Error('disk full');
-      }
-      return super.install(...args);
-    }
-  })(db);
-  return { disk, filling };
-}
+const { instances, redis, server, store } = setup;
 
 /** An install whose grant cannot be written yet. */
 async function installInTrouble() {
-  const { disk, filling } = fillingStore();
+  const { disk, filling } = setup.fillingStore();
   const told: unknown[] = [];
   const process = setup.newProcess({
     store: filling,
