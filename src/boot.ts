@@ -21,6 +21,11 @@ export function runWorkers(app: App, shutdown: Shutdown): void {
   shutdown.add('workers', () => workers.close(shutdown));
 }
 
+/** A class is a function, too, that cannot be called. */
+function isCallable(value: unknown): boolean {
+  return typeof value === 'function' && !/^class\b/.test(Function.prototype.toString.call(value));
+}
+
 /**
  * Loads the integrator's function. Not before the configuration: what stands around it may read the environment, and so
  * the `.env` file.
@@ -35,7 +40,7 @@ async function loadOwnLogic(): Promise<OwnLogic | undefined> {
     },
   );
   const { onRecords } = module;
-  if ('onRecords' in module && (onRecords === undefined || typeof onRecords === 'function')) return onRecords;
+  if ('onRecords' in module && (onRecords === undefined || isCallable(onRecords))) return onRecords;
   throw new Error(
     'Your own logic, src/sync/own-logic.ts, exports no function onRecords: export it under this name, or undefined.',
   );

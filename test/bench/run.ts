@@ -3,15 +3,24 @@ import { availableParallelism, cpus, loadavg, platform, release, totalmem } from
 /** A bench writes what it finds while it runs. @param rows the part of it that is asked for; all of it when empty */
 export type Bench = (write: (text: string) => void, rows: readonly string[]) => Promise<void>;
 
+/** How a bench is loaded, and which rows it knows; without a pattern it says so itself. */
+interface Entry {
+  load: () => Promise<Bench>;
+  rows?: RegExp;
+}
+
+const NO_ROWS = /^(?!)/;
+const A_COUNT = /^\d+$/;
+
 /** Every bench, by the name that the command line takes. Only what is asked for is loaded. */
-const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
-  limit: async () => (await import('./limit/limit.ts')).limitBench,
-  first: async () => (await import('./first.ts')).firstBench,
-  sandbox: async () => (await import('./sandbox-pages.ts')).sandboxPages,
-  cost: async () => (await import('./cost.ts')).cost,
-  scale: async () => (await import('./scale.ts')).scale,
-  'second-run': async () => (await import('./second-run.ts')).secondRun,
-  million: async () => (await import('./million.ts')).million,
+const BENCHES: Readonly<Record<string, Entry>> = {
+  limit: { load: async () => (await import('./limit/limit.ts')).limitBench },
+  first: { load: async () => (await import('./first.ts')).firstBench, rows: NO_ROWS },
+  sandbox: { load: async () => (await import('./sandbox-pages.ts')).sandboxPages, rows: NO_ROWS },
+  cost: { load: async () => (await import('./cost.ts')).cost, rows: /^(?:\d+|profile)$/ },
+  scale: { load: async () => (await import('./scale.ts')).scale, rows: /^(?:\d+|memory|latency\d+)$/ },
+  'second-run': { load: async () => (await import('./second-run.ts')).secondRun, rows: A_COUNT },
+  million: { load: async () => (await import('./million.ts')).million, rows: A_COUNT },
 };
 
 const GIB = 1024 ** 3;
@@ -28,11 +37,18 @@ if (unknown.length > 0) {
   );
   process.exit(1);
 }
+const strange = asked.flatMap(({ name, rows }) =>
+  rows.filter((row) => BENCHES[name]?.rows?.test(row) === false).map((row) => `${name}:${row}`),
+);
+if (strange.length > 0) {
+  process.stderr.write(`Not measured, as it makes no sense: ${strange.join(', ')}.\n`);
+  process.exit(1);
+}
 const write = (text: string) => void process.stdout.write(text);
 write(
   `${platform()} ${release()}, ${availableParallelism()} × ${cpus()[0]?.model ?? 'unknown'}, ${(totalmem() / GIB).toFixed(0)} GiB, Node ${process.versions.node}; load before: ${(loadavg()[0] ?? 0).toFixed(1)}\n`,
 );
-for (const [name, load] of Object.entries(BENCHES)) {
+for (const [name, { load }] of Object.entries(BENCHES)) {
   const named = asked.find((one) => one.name === name);
   if (asked.length > 0 && named === undefined) continue;
   write(`\n${name}: `);

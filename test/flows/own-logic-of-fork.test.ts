@@ -68,6 +68,7 @@ test.each([
     'export const onRecords = { contacts: () => {} };\n',
     [/exports no function onRecords/],
   ],
+  ['a class', 'export class onRecords {}\n', [/exports no function onRecords/]],
 ])('own logic with %s ends the start, which says where it is', async (_what, ownLogic, said) => {
   const worker = spawnEntry('src/worker.ts', {}, { root: makeFork(ownLogic), hasOwnLogic: true });
   expect(await worker.exited).toEqual({ code: 1, signal: null });
