@@ -6,7 +6,7 @@ import type { Tokens } from '../tokens/tokens.ts';
 import { companyOf } from './company.ts';
 import { authorizeFailure, exchangeFailure, notStored } from './install-failures.ts';
 import { InstallError, type Installer, type InstallSession } from './install-types.ts';
-import { cutOff, InstallsUnderWay } from './installs-under-way.ts';
+import { InstallsUnderWay } from './installs-under-way.ts';
 import { issueState, spendState } from './state.ts';
 
 /** What an install works with. */
@@ -76,9 +76,9 @@ export class OAuthInstaller implements Installer {
 
   async #receive({ code, state }: { code: string; state: string }, query: URLSearchParams): Promise<string> {
     const { api, instances, oauth, tokens } = this.#parts;
+    const askedAt = this.#now();
     const grant = await oauth.exchange(code, state).catch((cause: unknown) => {
-      const failed = exchangeFailure(cause);
-      throw this.#underWay.isEnding && failed.failure === 'unreachable' ? cutOff(cause) : failed;
+      throw exchangeFailure(cause);
     });
     // Of two installs at once, the later grant stays, whichever company's question takes longer.
     const installedAt = this.#now();
@@ -90,6 +90,7 @@ export class OAuthInstaller implements Installer {
       id,
       companyId: company?.id ?? null,
       name: name ?? company?.id ?? `Company installed on ${day}`,
+      askedAt,
       installedAt,
     };
     await tokens.install(instance, grant).catch((cause: unknown) => {

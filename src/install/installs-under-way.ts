@@ -7,17 +7,6 @@ import { InstallError } from './install-types.ts';
  */
 const ENDING_MS = 6_500;
 
-/** What an install ends with that the end of the process has overtaken. */
-export function cutOff(cause?: unknown): InstallError {
-  return new InstallError(
-    'cut_off',
-    'The app had to stop before the service, or its own database, had answered.',
-    {
-      cause,
-    },
-  );
-}
-
 /** The installs of a process that are at the service, or come from there with a grant. */
 export class InstallsUnderWay {
   readonly #running = new Set<Promise<unknown>>();
@@ -27,11 +16,6 @@ export class InstallsUnderWay {
   constructor() {
     // Nobody may be there to be cut off.
     this.#cut.promise.catch(() => undefined);
-  }
-
-  /** Whether the process ends. */
-  get isEnding(): boolean {
-    return this.#isEnding;
   }
 
   /**
@@ -61,7 +45,12 @@ export class InstallsUnderWay {
   end(): void {
     this.#isEnding = true;
     setTimeout(() => {
-      this.#cut.reject(cutOff());
+      this.#cut.reject(
+        new InstallError(
+          'cut_off',
+          'The app had to stop before the service, or its own database, had answered.',
+        ),
+      );
     }, ENDING_MS).unref();
   }
 

@@ -21,6 +21,9 @@ function firstVersion(): number {
   return randomInt(1, FIRST_VERSIONS);
 }
 
+/** Later than any moment. */
+const NEVER = Number.MAX_SAFE_INTEGER;
+
 /** Generations begin above it: where there was no instance, one that is disconnected is so since. */
 const NO_GENERATION = -1;
 
@@ -31,6 +34,13 @@ export interface InstalledInstance {
   name: string;
   /** When the grant came, local clock, milliseconds since 1970. */
   installed_at: number;
+}
+
+/** What was known before a grant could be stored. */
+export interface InstallSince {
+  askedAt: number;
+  generation: number | undefined;
+  heldMs: number;
 }
 
 /** What is stored of a grant that an install brought. */
@@ -47,6 +57,8 @@ export type InstalledTokens = Omit<
  * have ended this one by it. A newer version's schema gets it, too, if it takes it: the service may have ended the older
  * grant by it.
  *
+ * @param since.askedAt when the grant was asked for, local clock: of one that came since, nobody knows by that whether it
+ *   was granted before or after this one, so the one whose access token ends later stays
  * @param since.generation the access generation of the instance when its grant had come, undefined when there was none:
  *   where it is disconnected since, it stays so
  * @param since.heldMs for how long the grant could not be stored, in milliseconds
@@ -56,7 +68,7 @@ export function storeInstall(
   db: Database,
   instance: InstalledInstance,
   tokens: InstalledTokens,
-  since?: { generation: number | undefined; heldMs: number },
+  since?: InstallSince,
 ): Promise<boolean> {
   const { installed_at: cameAt } = instance;
   const awake = {
@@ -69,6 +81,11 @@ export function storeInstall(
   const write = async (transaction: Transaction<Schema>) => {
     // A moment that is yet to come was noted by a wrong clock, and keeps nobody out.
     const latest = Math.min(Date.now(), cameAt + OVERTAKEN_MS + (since?.heldMs ?? 0));
+    const endsLater = transaction
+      .selectFrom('tokens')
+      .select('instance_id')
+      .where('instance_id', '=', instance.id)
+      .where('access_expires_at', '>', tokens.access_expires_at);
     const result = await transaction
       .insertInto('instances')
       .values({ ...instance, ...awake })
@@ -88,7 +105,13 @@ export function storeInstall(
           .where((where) =>
             where.or([
               where('instances.status', 'not in', ['active', 'paused']),
-              where('instances.installed_at', '<=', cameAt),
+              where.and([
+                where('instances.installed_at', '<=', cameAt),
+                where.or([
+                  where('instances.installed_at', '<', since?.askedAt ?? NEVER),
+                  where.not(where.exists(endsLater)),
+                ]),
+              ]),
               where('instances.installed_at', '>', latest),
             ]),
           )

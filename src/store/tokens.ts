@@ -4,7 +4,12 @@ import { disconnectInstance } from './disconnect.ts';
 import { checkDurably } from './durable-check.ts';
 import { isToBeTried } from './rotation-due.ts';
 import type { Schema, TokenTable } from './schema.ts';
-import { type InstalledInstance, type InstalledTokens, storeInstall } from './store-install.ts';
+import {
+  type InstalledInstance,
+  type InstalledTokens,
+  type InstallSince,
+  storeInstall,
+} from './store-install.ts';
 import { hasTable } from './tables.ts';
 
 export type TokenRow = Selectable<TokenTable>;
@@ -42,11 +47,7 @@ export class TokenStore {
   }
 
   /** Stores an install, as {@link storeInstall} does. */
-  install(
-    instance: InstalledInstance,
-    tokens: InstalledTokens,
-    since?: { generation: number | undefined; heldMs: number },
-  ): Promise<boolean> {
+  install(instance: InstalledInstance, tokens: InstalledTokens, since?: InstallSince): Promise<boolean> {
     return storeInstall(this.#db, instance, tokens, since);
   }
 

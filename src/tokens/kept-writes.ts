@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { LostFileError } from '../store/own-file.ts';
 
 /** How soon what could not be written is tried again, in milliseconds. */
 const AGAIN_MS = 2_000;
@@ -32,6 +33,11 @@ export interface Writing {
   afterwards: () => Promise<void>;
 }
 
+/** Whether what keeps something from being written lasts as long as the process: others may write, and need not wait. */
+export function isForGood(error: unknown): boolean {
+  return error instanceof LostFileError;
+}
+
 /** What has come for an instance, and is kept until it is written. */
 export class KeptWrite {
   readonly instanceId: string;
@@ -40,6 +46,7 @@ export class KeptWrite {
   readonly #written = Promise.withResolvers<boolean>();
   #isWritten = false;
   #isEnding = false;
+  #isGivenUp = false;
   #running: Promise<boolean> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #failure: unknown;
@@ -90,18 +97,16 @@ export class KeptWrite {
     throw this.#failure;
   }
 
-  /** Tries on until the time is over, by `performance.now()`: for the end of the process. */
-  async end(giveUpAt: number): Promise<void> {
+  /** Has it tried at once, and again and again: the process ends, and nobody is told to wait any more. */
+  hurry(): void {
     this.#isEnding = true;
+    if (this.#failure !== undefined) void this.#tryOnce().catch(() => undefined);
+  }
+
+  /** Has it tried no more. */
+  giveUp(): void {
+    this.#isGivenUp = true;
     clearTimeout(this.#timer);
-    for (;;) {
-      const isWritten = await this.#tryOnce().then(
-        () => true,
-        () => false,
-      );
-      if (isWritten || performance.now() >= giveUpAt) return;
-      await sleep(AGAIN_AT_END_MS);
-    }
   }
 
   #tryOnce(): Promise<boolean> {
@@ -122,10 +127,11 @@ export class KeptWrite {
     } catch (error) {
       if (this.#failure === undefined) onUnwritten?.({ instanceId, error });
       this.#failure = error;
-      if (!this.#isEnding) {
-        this.#told = onFailure(instanceId).catch(() => undefined);
+      if (!this.#isGivenUp && !isForGood(error)) {
+        if (!this.#isEnding) this.#told = onFailure(instanceId).catch(() => undefined);
+        const againMs = this.#isEnding ? AGAIN_AT_END_MS : AGAIN_MS;
         // Whoever asked has been told why.
-        this.#timer = setTimeout(() => void this.#tryOnce().catch(() => undefined), AGAIN_MS).unref();
+        this.#timer = setTimeout(() => void this.#tryOnce().catch(() => undefined), againMs).unref();
       }
       throw error;
     }
@@ -144,6 +150,7 @@ export class KeptWrite {
 export class KeptWrites {
   readonly #parts: KeptWritesParts;
   readonly #unwritten = new Set<KeptWrite>();
+  #isEnding = false;
 
   constructor(parts: KeptWritesParts) {
     this.#parts = parts;
@@ -153,8 +160,15 @@ export class KeptWrites {
   keep(instanceId: string, writing: Writing): KeptWrite {
     const kept = new KeptWrite(instanceId, writing, this.#parts);
     this.#unwritten.add(kept);
+    if (this.#isEnding) kept.hurry();
     void kept.written.then(() => this.#unwritten.delete(kept));
     return kept;
+  }
+
+  /** Begins the end of the process: nobody is told to wait any more, as nobody else will write what is left. */
+  end(): void {
+    this.#isEnding = true;
+    for (const kept of this.#unwritten) kept.hurry();
   }
 
   /**
@@ -164,13 +178,16 @@ export class KeptWrites {
    * @throws Error when something is lost; `onLost` has been told whose it is
    */
   async close(patienceMs: number): Promise<void> {
-    const giveUpAt = performance.now() + patienceMs;
-    const tries = [...this.#unwritten].map((kept) => kept.end(giveUpAt));
-    // A single try may wait for the database, or Redis, for longer than there is time.
-    await Promise.race([Promise.all(tries), sleep(patienceMs, undefined, { ref: false })]);
+    this.end();
+    const tried = [...this.#unwritten].filter(({ failure }) => !isForGood(failure));
+    const areWritten = Promise.all(tried.map(({ written }) => written));
+    await Promise.race([areWritten, sleep(patienceMs, undefined, { ref: false })]);
     const lost = [...this.#unwritten];
     this.#unwritten.clear();
-    for (const { instanceId, failure } of lost) this.#parts.onLost?.({ instanceId, error: failure });
+    for (const kept of lost) {
+      kept.giveUp();
+      this.#parts.onLost?.({ instanceId: kept.instanceId, error: kept.failure });
+    }
     if (lost.length > 0) throw new Error('What the service has granted could not be written.');
   }
 }

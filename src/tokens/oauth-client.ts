@@ -88,7 +88,9 @@ export class OAuthClient {
     const dispatcher = serviceAgent(options.wayOut ?? STRAIGHT, KEPT_MS);
     this.#configuration[oauth.customFetch] = async (url, init) => {
       const { method, body, signal, headers } = init as TokenRequestInit;
-      const signals = [this.#broken.signal, ...(signal === undefined ? [] : [signal])];
+      // Whoever installs waits for the exchange, and says when that is over.
+      const broken = body.get('grant_type') === 'refresh_token' ? this.#broken.signal : undefined;
+      const signals = [broken, signal].filter((each) => each !== undefined);
       // Redirects are not followed: the secret would go along.
       const ended = AbortSignal.any(signals);
       const sent = request(url, {
@@ -152,7 +154,7 @@ export class OAuthClient {
     return this.#read(await oauth.refreshTokenGrant(this.#configuration, refreshToken));
   }
 
-  /** Breaks off every request under way; one that has its answer asks no more about the time, and goes on. */
+  /** Breaks off every refresh under way; whatever has its answer asks no more about the time, and goes on. */
   breakOff(): void {
     this.#broken.abort();
   }

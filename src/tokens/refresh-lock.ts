@@ -21,13 +21,13 @@ const NOT_FREE = new ServiceError(
   'Another process of the app has been renewing the access token for long, and has not come to its end.',
 );
 
-/** The key in Redis of the lock that refreshes and installs of an instance share. */
-export function lockKey(instanceId: string): string {
+/** The key in Redis of the lock of an instance's refreshes. */
+function lockKey(instanceId: string): string {
   return `tokens:{${instanceId}}:lock`;
 }
 
 /**
- * The lock of a refresh. The one in Redis is shared with installs, and is waited for without a look at any file; but a Redis
+ * The lock of a refresh. The one in Redis is waited for without a look at any file; but a Redis
  * that is emptied, restarted or replaced forgets it while the service is asked. Who would ask a second time with the same
  * refresh token then waits for the lock of this machine: a service may take that for theft, and end the grant. All
  * processes share one SQLite file, and so one machine.

@@ -43,4 +43,6 @@ export interface NewInstance {
   name: string;
   /** When the grant came: milliseconds since 1970, local clock. */
   installedAt: number;
+  /** When it was asked for, in the same time, if that was before. */
+  askedAt?: number;
 }

@@ -158,6 +158,7 @@ export class Tokens {
    */
   end(patienceMs = ENDING_MS): void {
     this.#ending.abort(ENDS);
+    this.#writes.end();
     this.#writesUntil = performance.now() + WRITING.sinceEndMs;
     setTimeout(() => {
       this.#isCutOff = true;

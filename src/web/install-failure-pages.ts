@@ -9,6 +9,8 @@ const OUTCOMES = {
   unchanged: 'Nothing was stored. Of a company that was installed before, the app has changed nothing.',
   grantMissed: `Nothing was stored. ${MAY_BE_ENDED}`,
   cutOff: MAY_BE_ENDED,
+  notThis:
+    'By this request nothing was stored or changed. If the way back was used before, by a second click or a reload, what came of that may have been stored: start again, and the page of the company shows how it stands.',
   kept: 'The app keeps what the service has granted, and stores it as soon as it can, unless it is stopped before.',
 } as const;
 
@@ -29,6 +31,7 @@ const EXPLANATIONS: Record<InstallFailure, Explanation> = {
     title: 'This install cannot be finished',
     advice:
       'The way back from the consent page is good for 10 minutes, once, in the browser where it began. Start again.',
+    outcome: 'notThis',
   },
   denied: {
     status: 403,

@@ -113,12 +113,14 @@ async function closeServer(server: Server, settled: () => Promise<unknown>): Pro
   server.close();
   // Again and again, or a client that keeps asking on an open connection would keep the server.
   const idle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
+  const isSettled = settled();
   const isOver = Promise.all([
     sleep(CLOSE_LIMIT_MS, undefined, { ref: false }),
-    settled().then(() => sleep(ANSWER_MS, undefined, { ref: false })),
+    isSettled.then(() => sleep(ANSWER_MS, undefined, { ref: false })),
   ]);
   await Promise.race([closed, isOver]);
   server.closeAllConnections();
-  await closed;
+  // Whose client has gone is not done by that.
+  await Promise.all([closed, isSettled]);
   clearInterval(idle);
 }

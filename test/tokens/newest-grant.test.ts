@@ -4,15 +4,39 @@ import { ANSWERED, setUpTokens } from './tokens-setup.ts';
 const setup = await setUpTokens();
 const { instances, redis, server, store } = setup;
 
-test('an install that comes while a refresh is under way has the last word', async () => {
+test('an install that comes while a refresh is under way is stored at once, and has the last word', async () => {
   const held = server.holdAnswer();
   const refreshing = setup.accessToken('at-0');
   await held.asked;
-  const installing = setup.newProcess().install(setup.company(), setup.grant('at-installed', 'rt-installed'));
+  await setup.newProcess().install(setup.company(), setup.grant('at-installed', 'rt-installed'));
+  expect(await setup.stored()).toMatchObject({ access: 'at-installed', refresh: 'rt-installed' });
   held.answer(200, ANSWERED);
-  await Promise.all([refreshing, installing]);
+  expect(await refreshing).toBe('at-installed');
   expect(await setup.stored()).toMatchObject({ access: 'at-installed', refresh: 'rt-installed' });
 });
+
+test.each([
+  ['that ends later', 5_000, 1_000, 'at-a'],
+  ['that comes later, where both end at the same time', 5_000, 5_000, 'at-b'],
+])(
+  'of two grants that are asked for at the same time, the one stays %s',
+  async (_what, endsA, endsB, kept) => {
+    const localNow = Date.now();
+    const grant = (text: string, endsMs: number) => {
+      const { accessExpiresAt, ...rest } = setup.grant(`at-${text}`, `rt-${text}`);
+      return { ...rest, accessExpiresAt: accessExpiresAt + endsMs };
+    };
+    // B is asked for first, granted first, and comes last.
+    await setup.newProcess().install(setup.company(localNow - 2_000), grant('a', endsA));
+    const b = { ...setup.company(localNow - 1_000), askedAt: localNow - 3_000 };
+    await setup.tokens.install(b, grant('b', endsB));
+    expect((await setup.stored()).access).toBe(kept);
+    // One that is asked for afterwards is newer, however soon it ends.
+    const c = { ...setup.company(localNow), askedAt: localNow - 500 };
+    await setup.tokens.install(c, grant('c', -60_000));
+    expect((await setup.stored()).access).toBe('at-c');
+  },
+);
 
 const MINUTE_MS = 60_000;
 

@@ -2,16 +2,16 @@ import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { openDatabase } from '../../src/store/database.ts';
 import { InstanceStore } from '../../src/store/instances.ts';
+import { LostFileError } from '../../src/store/own-file.ts';
 import { TokenStore } from '../../src/store/tokens.ts';
 import { installedRows } from '../../src/tokens/installed-rows.ts';
-import { lockKey } from '../../src/tokens/refresh-lock.ts';
 import { migrateFurther } from '../store/migrate-further.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { setUpTokens } from './tokens-setup.ts';
 
 const setup = await setUpTokens();
-const { instances, redis, server, store } = setup;
+const { db, instances, server, store } = setup;
 
 /** An install whose grant cannot be written yet. */
 async function installInTrouble() {
@@ -89,21 +89,11 @@ test('a company that is new, and disconnected before the first of two grants can
 test('a grant that was kept for long gives way to one that came meanwhile', async () => {
   const cameAt = Date.now() - 20 * 60_000;
   await setup.newProcess().install(setup.company(cameAt + 15 * 60_000), setup.grant('at-b', 'rt-b'));
-  const generation = await instances.accessGeneration(setup.id);
+  const since = { askedAt: cameAt, generation: await instances.accessGeneration(setup.id) };
   const rows = installedRows(setup.vault, setup.company(cameAt), setup.grant('at-a', 'rt-a'));
-  expect(await store.install(...rows, { generation, heldMs: 20 * 60_000 })).toBe(false);
+  expect(await store.install(...rows, { ...since, heldMs: 20 * 60_000 })).toBe(false);
   // What seems to have come later than one that has just come is the work of a clock that was set.
-  expect(await store.install(...rows, { generation, heldMs: 0 })).toBe(true);
-});
-
-test('a grant of an install that waits for a lock at the end of its process is written without it', async () => {
-  await redis.set(lockKey(setup.id), 'somebody', 'PX', 60_000);
-  const process = setup.newProcess();
-  const installing = process.install(setup.company(setup.start + 1_000), setup.grant('at-new', 'rt-new'));
-  await process.close();
-  expect(await setup.stored()).toMatchObject({ access: 'at-new', refresh: 'rt-new' });
-  await redis.del(lockKey(setup.id));
-  await installing;
+  expect(await store.install(...rows, { ...since, heldMs: 0 })).toBe(true);
 });
 
 test('a grant of an install that cannot be written until the end of its process is told as lost', async () => {
@@ -128,4 +118,21 @@ test('the grant of an install that comes when a newer version has just migrated 
   const whose = { instanceId: setup.id, purpose: 'refresh_token' } as const;
   expect(setup.vault.open(row?.refresh_token ?? '', whose)).toBe('rt-new');
   await own.destroy();
+});
+
+test('a grant that its process can write never again keeps nobody else from refreshing, and is told as lost at its end', async () => {
+  const lost: unknown[] = [];
+  const filling = new (class extends TokenStore {
+    override async install(): Promise<boolean> {
+      throw new LostFileError('has been removed');
+    }
+  })(db);
+  const process = setup.newProcess({ store: filling, onLost: ({ instanceId }) => lost.push(instanceId) });
+  const installing = process.install(setup.company(setup.start + 1_000), setup.grant('at-new', 'rt-new'));
+  await expect(installing).rejects.toThrow(LostFileError);
+  server.answerRefreshes();
+  await setup.newProcess().rotate(setup.id);
+  expect(await setup.stored()).toMatchObject({ access: 'at-1' });
+  await expect(process.close()).rejects.toThrow(/could not be written/);
+  expect(lost).toEqual([setup.id]);
 });

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import { get, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect, test, vi } from 'vitest';
@@ -12,8 +12,11 @@ import { startTokenServer } from '../tokens/token-server.ts';
 // A web process that starts, and takes most of its ten seconds to end.
 vi.setConfig({ testTimeout: 60_000 });
 
-/** How long after a signal the service answers: longer than clients have that only read slowly, in milliseconds. */
-const SLOW_MS = 4_000;
+/** How long after a signal the service answers, in milliseconds: longer than refreshes are waited for, or clients that read slowly. */
+const SLOW_MS = 5_500;
+
+/** How long after a signal, where nothing but the install keeps the process, in milliseconds. */
+const SOON_MS = 1_000;
 
 const GRANT = { access_token: 'at-1', refresh_token: 'rt-1', token_type: 'Bearer' };
 const COMPANY = { id: 'cmp_1', name: 'Acme' };
@@ -22,8 +25,18 @@ type Question = 'the exchange of the code' | 'the company of the grant';
 
 const server = await startTokenServer();
 
-/** A web process with an install under way, whose question waits for its answer. */
+/** A web process with an install of a browser under way, whose question waits for its answer. */
 async function startInstalling(waiting: Question) {
+  const { begun, ...process } = await startWeb(waiting);
+  const page = begun.browser.get(begun.address, { follow: false });
+  // Whoever looks at it does so later on.
+  page.catch(() => undefined);
+  await process.asked;
+  return { page, ...process };
+}
+
+/** A web process, and the way back of an install whose question will wait for its answer. */
+async function startWeb(waiting: Question) {
   const path = `${tempDir()}/app.db`;
   const port = await findFreePort();
   const redisServer = await startRedisServer();
@@ -53,10 +66,7 @@ async function startInstalling(waiting: Question) {
   const browser = createHttpSession(publicUrl);
   const { location } = await browser.get('/install', { follow: false });
   const state = location?.searchParams.get('state');
-  const page = browser.get(`/oauth/callback?code=c-1&state=${state}`, { follow: false });
-  // Whoever looks at it does so later on.
-  page.catch(() => undefined);
-  await asked.promise;
+  const address = `/oauth/callback?code=c-1&state=${state}`;
   const stored = () => {
     const database = new Sqlite(path, { readonly: true });
     const row = database
@@ -65,7 +75,8 @@ async function startInstalling(waiting: Question) {
     database.close();
     return row;
   };
-  return { path, web, page, answer: () => answered.resolve(), stored };
+  const begun = { browser, address, publicUrl };
+  return { path, web, begun, asked: asked.promise, answer: () => answered.resolve(), stored };
 }
 
 const INSTALLED = { company_id: 'cmp_1', status: 'active', has_token: 1 };
@@ -97,6 +108,25 @@ test.each<Question>(['the exchange of the code', 'the company of the grant'])(
     expect(web.output()).toMatch(/"level":"error".*"msg":"The app was stopped before the install was done"/);
     expect(web.output()).not.toContain('the shutdown takes too long');
     expect(stored()).toBeUndefined();
+  },
+);
+
+test.each<Question>(['the exchange of the code', 'the company of the grant'])(
+  'a web process that ends waits for %s also where the browser has gone away',
+  async (waiting) => {
+    const { web, begun, asked, answer, stored } = await startWeb(waiting);
+    const { browser, address, publicUrl } = begun;
+    const url = new URL(address, publicUrl);
+    const cookie = browser.cookies.header(url) ?? '';
+    const request = get(url, { headers: { cookie } }).on('error', () => undefined);
+    await asked;
+    request.destroy();
+    const end = web.stop('SIGTERM');
+    await web.waitForOutput(/shutting down/);
+    await sleep(SOON_MS);
+    answer();
+    expect(await end).toEqual({ code: 0, signal: null });
+    expect(stored()).toEqual(INSTALLED);
   },
 );
 

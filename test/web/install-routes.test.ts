@@ -27,6 +27,11 @@ function sessionId(): string | undefined {
   return browser.cookies.get(new URL(web.url), SESSION_COOKIE);
 }
 
+const UNCHANGED = 'Nothing was stored. Of a company that was installed before, the app has changed nothing.';
+const MAY_BE_ENDED =
+  'Nothing was stored. If the service had authorized the app by then, it may have ended an earlier';
+const NOT_THIS = 'By this request nothing was stored or changed. If the way back was used before';
+
 describe('the callback', () => {
   it('leads to the dashboard by 303, uncached, under a new session id', async () => {
     const state = await begin();
@@ -318,28 +323,36 @@ describe('the callback', () => {
   });
 
   it.each([
-    ['state', 400],
-    ['denied', 403],
-    ['not_administrator', 403],
-    ['code', 400],
-    ['credentials', 502],
-    ['unreachable', 502],
-    ['trouble', 502],
-    ['refused', 400],
-    ['malformed', 400],
-  ] as [InstallFailure, number][])('explains %s and offers to start again', async (failure, status) => {
-    web.domain.failure = failure;
-    const state = await begin();
-    const page = await browser.get(`/oauth/callback?code=ins_1&state=${state}`);
-    expect(page.status).toBe(status);
-    expect(page.body).toContain(`It failed: ${failure} &lt;b&gt;`);
-    expect(page.body).toContain('Nothing was stored');
-    expect(page.body).toContain(`href="${web.url}/install"`);
-    expect(page.body).not.toMatch(/at \w+.*\.ts:/);
-    web.domain.failure = undefined;
-    const again = await browser.get(`/oauth/callback?code=ins_1&state=${state}`);
-    expect(again.status, 'the state is spent').toBe(400);
-  });
+    ['state', 400, NOT_THIS],
+    ['denied', 403, UNCHANGED],
+    ['not_administrator', 403, UNCHANGED],
+    ['code', 400, UNCHANGED],
+    ['credentials', 502, UNCHANGED],
+    ['unreachable', 502, MAY_BE_ENDED],
+    ['trouble', 502, MAY_BE_ENDED],
+    ['refused', 400, UNCHANGED],
+    ['malformed', 400, UNCHANGED],
+    ['busy', 503, MAY_BE_ENDED],
+    ['stopping', 503, UNCHANGED],
+    ['cut_off', 503, 'If the service had authorized the app by then'],
+    ['unwritten', 503, 'The app keeps what the service has granted'],
+    ['unstored', 503, MAY_BE_ENDED],
+  ] as [InstallFailure, number, string][])(
+    'explains %s, says what may have changed, and offers to start again',
+    async (failure, status, outcome) => {
+      web.domain.failure = failure;
+      const state = await begin();
+      const page = await browser.get(`/oauth/callback?code=ins_1&state=${state}`);
+      expect(page.status).toBe(status);
+      expect(page.body).toContain(`It failed: ${failure} &lt;b&gt;`);
+      expect(page.body).toContain(outcome);
+      expect(page.body).toContain(`href="${web.url}/install"`);
+      expect(page.body).not.toMatch(/at \w+.*\.ts:/);
+      web.domain.failure = undefined;
+      const again = await browser.get(`/oauth/callback?code=ins_1&state=${state}`);
+      expect(again.status, 'the state is spent').toBe(400);
+    },
+  );
 
   it('takes a code of 8 KB', async () => {
     const code = `ins_1.${'x'.repeat(8 * 1_024 - 6)}`;
