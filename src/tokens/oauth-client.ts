@@ -2,6 +2,7 @@ import { addAbortListener } from 'node:events';
 import * as oauth from 'openid-client';
 import { type Dispatcher, request } from 'undici';
 import { STRAIGHT, serviceAgent, type WayOut } from '../client/agent.ts';
+import { runningTimeout } from '../client/running-time.ts';
 import type { ServiceClock } from '../client/service-clock.ts';
 import { LONGEST_SETTLING_MS, settleTime } from '../client/service-time.ts';
 import { OAUTH_ROUTE } from '../contract/routes.ts';
@@ -16,6 +17,9 @@ export const LONGEST_TOKEN_REQUEST_MS = TOKEN_TIMEOUT_S * 1_000 + LONGEST_SETTLI
 
 /** How long a connection is kept for a further request, in milliseconds: less than servers keep it, who end it. */
 const KEPT_MS = 4_000;
+
+/** The largest headers of an answer that are read, in bytes: a proxy may add some, and the grant is behind them. */
+const LARGEST_HEADERS_BYTES = 256 * 1_024;
 
 /** What an access token can be made of (RFC 6749, appendix A.12), without a space, as it stands in a header. */
 const ACCESS_TOKEN = /^[\x21-\x7e]+$/;
@@ -59,7 +63,6 @@ interface TokenRequestInit {
   method: Dispatcher.HttpMethod;
   headers: Record<string, string>;
   body: URLSearchParams;
-  signal: AbortSignal | undefined;
 }
 
 /** The OAuth authorization code flow and refresh of the specification, spoken by openid-client. */
@@ -84,30 +87,35 @@ export class OAuthClient {
       undefined,
       basicAuthentication(clientId, clientSecret),
     );
-    this.#configuration.timeout = options.timeoutSeconds ?? TOKEN_TIMEOUT_S;
-    const dispatcher = serviceAgent(options.wayOut ?? STRAIGHT, KEPT_MS);
-    this.#configuration[oauth.customFetch] = async (url, init) => {
-      const { method, body, signal, headers } = init as TokenRequestInit;
-      // Whoever installs waits for the exchange, and says when that is over.
-      const broken = body.get('grant_type') === 'refresh_token' ? this.#broken.signal : undefined;
-      const signals = [broken, signal].filter((each) => each !== undefined);
+    // The library's own limit of time would be over for an answer that has come while the process was stopped.
+    this.#configuration.timeout = undefined;
+    const timeoutMs = (options.timeoutSeconds ?? TOKEN_TIMEOUT_S) * 1_000;
+    const dispatcher = serviceAgent(options.wayOut ?? STRAIGHT, KEPT_MS, LARGEST_HEADERS_BYTES);
+    const ask = async (url: string, init: TokenRequestInit, signal: AbortSignal) => {
       // Redirects are not followed: the secret would go along.
-      const ended = AbortSignal.any(signals);
       const sent = request(url, {
-        method,
+        method: init.method,
         // Nothing said would mean that any is welcome (RFC 9110, section 12.5.3).
-        headers: { ...headers, 'accept-encoding': 'identity' },
-        body: body.toString(),
-        signal: ended,
+        headers: { ...init.headers, 'accept-encoding': 'identity' },
+        body: init.body.toString(),
+        signal,
         dispatcher,
       });
-      const data = await unlessAborted(ended, sent).catch((error) => {
+      const data = await unlessAborted(signal, sent).catch((error) => {
         throw new NoTokenAnswerError(error);
       });
       // What is granted here counts from now, and what is refused may be over by now: when that is, is worth a question
       // or two more if it is hard to believe.
       const isDoubted = clock.observe(String(data.headers.date ?? ''));
-      const answer = await readTokenAnswer(data);
+      return { answer: await readTokenAnswer(data), isDoubted };
+    };
+    this.#configuration[oauth.customFetch] = async (url, init) => {
+      const { body } = init as TokenRequestInit;
+      const timeout = runningTimeout(timeoutMs);
+      // Whoever installs waits for the exchange, and says when that is over.
+      const isRefresh = body.get('grant_type') === 'refresh_token';
+      const signal = isRefresh ? AbortSignal.any([timeout.signal, this.#broken.signal]) : timeout.signal;
+      const { answer, isDoubted } = await ask(url, init as TokenRequestInit, signal).finally(timeout.end);
       if (isDoubted) await settleTime(clock, authUrl, dispatcher, this.#broken.signal);
       return answer;
     };

@@ -50,7 +50,8 @@ export function toRefreshError(error: unknown): ServiceError {
     : "The service's token route has trouble";
   return new ServiceError('wait', `${what}${status}.`, {
     cause: error,
-    ...(response === undefined ? {} : { status: response.status }),
+    // That of a limit would be taken for the limit of the company's requests, which these do not count in.
+    ...(response === undefined || response.status === 429 ? {} : { status: response.status }),
     ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }),
   });
 }

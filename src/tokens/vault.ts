@@ -119,7 +119,7 @@ export class Vault {
     const sealed = Buffer.from(data, 'base64url');
     // Decoding passes over what does not belong there; an envelope is only what was written.
     if (sealed.length < IV_BYTES + TAG_BYTES || sealed.toString('base64url') !== data) {
-      throw new VaultError(`${what} is damaged.`, { isLost: true });
+      throw new VaultError(damaged(what), { isLost: true });
     }
     const key = this.#keys.get(keyId);
     if (key === undefined) {
@@ -163,6 +163,10 @@ function changed(what: string): string {
   return `${what} was changed, or belongs elsewhere.`;
 }
 
+function damaged(what: string): string {
+  return `${what} is damaged.`;
+}
+
 /** What is said of tokens whose key is missing, for each of these keys. */
 export function missingKeyMessages(keyIds: readonly string[]): string[] {
   return keyIds.flatMap((keyId) =>
@@ -173,5 +177,8 @@ export function missingKeyMessages(keyIds: readonly string[]): string[] {
   );
 }
 
-/** What is said of tokens that their key does not open. */
-export const CHANGED_MESSAGES: readonly string[] = PURPOSES.map((purpose) => changed(called(purpose)));
+/** What is said of tokens that their key does not open, or that are no envelopes. */
+export const CHANGED_MESSAGES: readonly string[] = PURPOSES.flatMap((purpose) => [
+  changed(called(purpose)),
+  damaged(called(purpose)),
+]);

@@ -79,9 +79,9 @@ export function changeSession(
   return within(changed, CHANGE_MS);
 }
 
-/** The message that waits for the next page, which takes it away. */
+/** The message that waits for the next page that somebody sees, which takes it away. */
 export async function takeFlash(redis: Redis, req: Request): Promise<Flash | undefined> {
-  if (!req.session.flash) return undefined;
+  if (!req.session.flash || req.method === 'HEAD') return undefined;
   let flash: Flash | undefined;
   await changeSession(redis, req, (session) => {
     flash = session.flash;

@@ -77,9 +77,15 @@ export async function endAtOnce(
 ): Promise<{ wasThere: boolean; newer: string | undefined }> {
   const name = endedName(key);
   const results = await redis.multi().get(name).set(name, FOR_GOOD, 'EX', ENDED_SECONDS).del(key).exec();
-  const mark = results?.[0]?.[1];
-  return {
-    wasThere: results?.[2]?.[1] === 1,
-    newer: typeof mark === 'string' && mark !== FOR_GOOD ? mark : undefined,
-  };
+  return { wasThere: results?.[2]?.[1] === 1, newer: newerOf(results?.[0]?.[1]) };
+}
+
+/** The key of the session that has taken the place of one in the last twenty minutes, and that is its browser's. */
+export async function newerKey(redis: Redis, key: string): Promise<string | undefined> {
+  return newerOf(await redis.get(endedName(key)));
+}
+
+/** @param mark of a session, if it has ended */
+function newerOf(mark: unknown): string | undefined {
+  return typeof mark === 'string' && mark !== FOR_GOOD ? mark : undefined;
 }

@@ -181,3 +181,14 @@ test.each([
     expect(await startAs(PRESENT)).toEqual(['the tokens open again: the grant goes on']);
   },
 );
+
+test('a grant whose refresh token was cut, and is whole again, goes on', async () => {
+  const column = (change: string) => `update tokens set refresh_token = ${change} where instance_id = ?`;
+  const whole = database.prepare('select refresh_token from tokens where instance_id = ?').pluck().get(id);
+  database.prepare(column('substr(refresh_token, 1, 12)')).run(id);
+  await expect(askAs(PRESENT)).rejects.toMatchObject(OVER);
+  expect((await read()).notice).toMatch(/^The stored refresh token is damaged\. /);
+  expect(await startAs(PRESENT)).toEqual([]);
+  database.prepare(column('?')).run(whole, id);
+  expect(await startAs(PRESENT)).toEqual(['the tokens open again: the grant goes on']);
+});

@@ -291,6 +291,12 @@ function sendUnended(
 }
 
 const WHOLE = JSON.stringify(GRANTED);
+test('a grant is taken behind headers that are larger than those that clients take', async () => {
+  const headers = { date: new Date(NOW).toUTCString(), 'x-of-a-proxy': 'x'.repeat(100_000) };
+  server.answerJson(200, GRANTED, headers);
+  expect(await client.refresh('rt-0')).toMatchObject({ accessToken: 'at-1', refreshToken: 'rt-1' });
+});
+
 const UNENDED = [
   ['breaks before the end of the message', true, {}],
   ['breaks before the length that was told', true, { 'content-length': '5000' }],

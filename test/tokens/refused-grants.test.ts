@@ -120,7 +120,7 @@ test.each<[string, TokenServer['answer'], object]>([
   [
     '429',
     (response) => response.writeHead(429, { 'retry-after': '0.3' }).end('{}'),
-    { remedy: 'wait', status: 429, retryAfterMs: 300 },
+    { remedy: 'wait', status: undefined, retryAfterMs: 300 },
   ],
   ['no answer', () => undefined, { remedy: 'wait', status: undefined }],
   ['an answer that does not end', (response) => response.writeHead(200).write('{'), { remedy: 'wait' }],

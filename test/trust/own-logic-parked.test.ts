@@ -123,7 +123,7 @@ test('each later run tries it once more, the button at once; what it takes is of
   expect(callsOf(company).length).toBe(9);
 
   logicOf.delete(company.id);
-  expect((await press(id, 'retry')).body).toContain('What was parked is tried again now.');
+  expect((await press(id, 'retry')).body).toContain('What is still parked is tried again now.');
   const status = await waitForStatus(browser, id, (now) => now.resources.contacts?.set_aside.parked === 0);
   expect(taken(company)).toEqual(new Set(await downloadIds(browser, id, 'contacts')));
   expect(callsOf(company).at(-1)?.batch).toMatchObject({ changed: [], deleted: [] });

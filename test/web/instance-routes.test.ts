@@ -111,6 +111,11 @@ describe('the buttons', () => {
     expect(answer.status).toBe(303);
     expect(answer.location?.pathname).toBe('/instances/ins_1');
     expect(web.domain.calls).toContain(call);
+    // Who asks for no page has not seen it.
+    const cookie = browser.cookies.header(new URL(web.url)) ?? '';
+    expect((await fetch(`${web.url}/instances/ins_1`, { method: 'HEAD', headers: { cookie } })).status).toBe(
+      200,
+    );
     expect((await browser.get('/instances/ins_1')).body).toContain('class="flash" data-tone="good"');
     expect((await browser.get('/instances/ins_1')).body).not.toContain('class="flash"');
   });

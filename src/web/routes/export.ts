@@ -3,12 +3,20 @@ import { pipeline } from 'node:stream/promises';
 import { type Request, Router } from 'express';
 import { CopyRemovedError } from '../../store/record-types.ts';
 import { Downloads } from '../downloads.ts';
+import { mayAccess } from '../instance-access.ts';
+import { laterSession } from '../later-session.ts';
 import { ownInstance, pathValue } from '../own-instance.ts';
 import type { WebDependencies } from '../web-dependencies.ts';
 import { notFound, WebError } from '../web-error.ts';
 
 /** Lines are sent together up to about this size (characters): few writes, flat memory. */
 const CHUNK_LENGTH = 64 * 1_024;
+
+/** How often it is looked whether the session still sees what it downloads, in milliseconds, at the most. */
+const LOOK_EVERY_MS = 1_000;
+
+/** Somebody has logged out, has logged this browser out, or has disconnected the instance, while it was downloaded. */
+class AccessEndedError extends Error {}
 
 /** Joins documents to chunks of whole lines. */
 async function* lines(documents: AsyncIterable<string>): AsyncGenerator<string> {
@@ -36,18 +44,29 @@ function fileName(company: string, resource: string): string {
   return `${plain || 'company'}-${resource}.ndjson`;
 }
 
-/** What was read ahead, then the rest. */
-async function* resume(first: string, rest: AsyncIterable<string>): AsyncGenerator<string> {
+/** What was read ahead, then the rest, for as long as the session that asked for it sees the instance. */
+async function* resume(
+  first: string,
+  rest: AsyncIterable<string>,
+  sees: () => Promise<boolean>,
+): AsyncGenerator<string> {
   yield first;
-  yield* rest;
+  let seenAt = performance.now();
+  for await (const chunk of rest) {
+    if (performance.now() - seenAt >= LOOK_EVERY_MS) {
+      if (!(await sees())) throw new AccessEndedError();
+      seenAt = performance.now();
+    }
+    yield chunk;
+  }
 }
 
 /** What a stream says of a client that goes away in the middle of a download, and of one that has before it. */
 const GONE_AWAY: readonly unknown[] = ['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE'];
 
-/** Who goes away, or deletes the copy meanwhile, has not met an error. */
+/** Who goes away, logs out, or deletes the copy meanwhile, has not met an error. */
 function isEndedEarly(error: unknown): boolean {
-  if (error instanceof CopyRemovedError) return true;
+  if (error instanceof CopyRemovedError || error instanceof AccessEndedError) return true;
   return error instanceof Error && 'code' in error && GONE_AWAY.includes(error.code);
 }
 
@@ -87,13 +106,19 @@ export function exportRoutes(deps: WebDependencies): Router {
       return;
     }
     const end = downloads.begin(req.sessionID, status.id);
+    // While Redis is away nobody knows; the next look tells.
+    const sees = () =>
+      laterSession(deps.redis, req.sessionID).then(
+        (session) => session !== undefined && mayAccess(session, status.id, deps.control),
+        () => true,
+      );
     try {
       const chunks = lines(deps.records.stream(status.id, resource.name));
       // A store that fails at once gets its error page: nothing has been sent before the first chunk is there.
       const first = await chunks.next();
       res.set(headers(name));
       if (first.done) res.end();
-      else await pipeline(Readable.from(resume(first.value, chunks), { highWaterMark: 1 }), res);
+      else await pipeline(Readable.from(resume(first.value, chunks, sees), { highWaterMark: 1 }), res);
     } catch (error) {
       if (!isEndedEarly(error)) throw error;
       // Where nothing had been sent yet, nothing has broken the connection either.

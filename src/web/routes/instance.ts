@@ -18,7 +18,7 @@ import { notFound } from '../web-error.ts';
 
 const DONE: Record<InstanceAction, string> = {
   sync: 'A sync has been started.',
-  retry: 'What was parked is tried again now.',
+  retry: 'What is still parked is tried again now.',
   pause: 'Paused. Nothing is copied until you resume, or somebody installs the app again.',
   resume: 'Resumed. The sync goes on where it stopped.',
   'logout-others': 'Every other browser is logged out of this company.',

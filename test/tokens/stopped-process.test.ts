@@ -1,0 +1,70 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { expect, test } from 'vitest';
+import { runningTimeout } from '../../src/client/running-time.ts';
+import { ServiceClock } from '../../src/client/service-clock.ts';
+import { OAuthClient } from '../../src/tokens/oauth-client.ts';
+
+/** How long a token request may take here, in milliseconds. */
+const TIMEOUT_MS = 500;
+
+/** For how long this process stands still, which is longer, in milliseconds. */
+const STOPPED_MS = 1_500;
+
+/** A token route that goes on while this thread does not: it answers when that surely stands still. */
+const SERVER = `
+const { createServer } = require('node:http');
+const { parentPort } = require('node:worker_threads');
+const server = createServer((request, response) => {
+  parentPort.postMessage('asked');
+  setTimeout(() => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end('{"access_token":"at-1","refresh_token":"rt-1","token_type":"Bearer"}');
+  }, ${TIMEOUT_MS / 2});
+}).listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));
+`;
+
+/** As SIGSTOP does, or a frozen container: nothing runs, and time goes on. */
+function standStill(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+test('an answer that comes while the process is stopped, for longer than it waits for one, is taken', async () => {
+  const worker = new Worker(SERVER, { eval: true });
+  const [port] = await once(worker, 'message');
+  const client = new OAuthClient({
+    authUrl: `http://127.0.0.1:${port}/auth`,
+    clientId: 'app',
+    clientSecret: 'secret',
+    redirectUri: 'https://app.example/oauth/callback',
+    clock: new ServiceClock(),
+    timeoutSeconds: TIMEOUT_MS / 1_000,
+  });
+  for (const ask of [() => client.refresh('rt-0'), () => client.exchange('code-1', 'state-1')]) {
+    const asked = once(worker, 'message');
+    const answer = ask();
+    answer.catch(() => undefined);
+    await asked;
+    standStill(STOPPED_MS);
+    expect(await answer).toMatchObject({ accessToken: 'at-1', refreshToken: 'rt-1' });
+  }
+  await worker.terminate();
+});
+
+test('a limit of time is over after the time in which the process ran, and not before it had a moment to read', async () => {
+  const { signal } = runningTimeout(TIMEOUT_MS);
+  standStill(STOPPED_MS);
+  // What was due meanwhile has had its turn.
+  await new Promise((resolve) => setTimeout(resolve, 1));
+  expect(signal.aborted).toBe(false);
+  await once(signal, 'abort');
+  expect(signal.reason).toMatchObject({ name: 'TimeoutError' });
+});
+
+test('a limit of time that is ended is never over', async () => {
+  const ended = runningTimeout(10);
+  ended.end();
+  const other = runningTimeout(50);
+  await once(other.signal, 'abort');
+  expect(ended.signal.aborted).toBe(false);
+});
