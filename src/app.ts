@@ -108,8 +108,7 @@ export async function createApp(
   const memory = new AnswerMemory();
   const http = new HttpClient(REQUEST_TIMEOUT_MS, memory, config.wayOut);
   const newClock = () => new ServiceClock(Date.now, () => performance.now());
-  // The hosts of the API and of the token route may differ in their time: neither tells the other's clock.
-  const [clock, apiClock] = [newClock(), newClock()];
+  const [clock, apiClock] = [newClock(), newClock()]; // Of hosts that may differ in their time: neither tells the other's.
   let workers: Workers | undefined;
   const workersWatch = watchWorkers(dirBeside(config.databaseUrl, 'workers'));
   const metrics = createMetrics(
@@ -185,6 +184,7 @@ export async function createApp(
     tokens,
     hideSecrets,
     instances: stores.instances,
+    onCutOff: () => logger.error('an install was cut off by the end of the process'),
     // The install stands even if Redis is away just now: the next sweep starts what could not be started here.
     onInstalled: (instanceId) =>
       control

@@ -39,7 +39,9 @@ export type InstallFailure =
   /** the grant has come, and the database does not take it yet: it is kept, and tried on */
   | 'unwritten'
   /** the grant has come, and the database will not take it until the app is repaired */
-  | 'unstored';
+  | 'unstored'
+  /** the company was disconnected before the grant was stored */
+  | 'disconnected';
 
 /** An install that failed; `failure` chooses the page, `message` is safe to show (plain text, escape it). */
 export class InstallError extends Error {

@@ -15,6 +15,8 @@ export interface OAuthInstallerParts {
   api: ServiceApi;
   tokens: Tokens;
   instances: InstanceStore;
+  /** Told of an install that the end of the process has overtaken. */
+  onCutOff: () => void;
   /** Starts the syncs of a new or returning instance. */
   onInstalled: (instanceId: string) => Promise<void>;
   /** Leaves secrets out of what the service said, before it is kept or a person sees it; the install's code, too. */
@@ -26,10 +28,11 @@ export interface OAuthInstallerParts {
 export class OAuthInstaller implements Installer {
   readonly #parts: OAuthInstallerParts;
   readonly #now: () => number;
-  readonly #underWay = new InstallsUnderWay();
+  readonly #underWay: InstallsUnderWay;
 
   constructor(parts: OAuthInstallerParts) {
     this.#parts = parts;
+    this.#underWay = new InstallsUnderWay(parts.onCutOff);
     this.#now = parts.now ?? Date.now;
   }
 
@@ -93,9 +96,15 @@ export class OAuthInstaller implements Installer {
       askedAt,
       installedAt,
     };
-    await tokens.install(instance, grant).catch((cause: unknown) => {
+    const isStored = await tokens.install(instance, grant).catch((cause: unknown) => {
       throw notStored(cause);
     });
+    if (!isStored && (await instances.find(id))?.status === 'disconnected') {
+      throw new InstallError(
+        'disconnected',
+        'Somebody has disconnected the company after the service had authorized the app: that stands.',
+      );
+    }
     return id;
   }
 

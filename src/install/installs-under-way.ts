@@ -11,9 +11,12 @@ const ENDING_MS = 6_500;
 export class InstallsUnderWay {
   readonly #running = new Set<Promise<unknown>>();
   readonly #cut = Promise.withResolvers<never>();
+  readonly #onCutOff: () => void;
   #isEnding = false;
 
-  constructor() {
+  /** @param onCutOff told of each that the end of the process has overtaken */
+  constructor(onCutOff: () => void) {
+    this.#onCutOff = onCutOff;
     // Nobody may be there to be cut off.
     this.#cut.promise.catch(() => undefined);
   }
@@ -45,6 +48,8 @@ export class InstallsUnderWay {
   end(): void {
     this.#isEnding = true;
     setTimeout(() => {
+      // Of one whose browser has gone nobody else would say it.
+      for (const _install of this.#running) this.#onCutOff();
       this.#cut.reject(
         new InstallError(
           'cut_off',

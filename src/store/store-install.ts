@@ -21,9 +21,6 @@ function firstVersion(): number {
   return randomInt(1, FIRST_VERSIONS);
 }
 
-/** Later than any moment. */
-const NEVER = Number.MAX_SAFE_INTEGER;
-
 /** Generations begin above it: where there was no instance, one that is disconnected is so since. */
 const NO_GENERATION = -1;
 
@@ -53,13 +50,13 @@ export type InstalledTokens = Omit<
  * Stores an install: the instance, new or known, with its tokens in place of older ones, and awake. One transaction: there
  * is never an instance without tokens, nor an active one with old tokens.
  *
- * Another install of the company may have begun later and been stored before: then its grant stays, as the service may
- * have ended this one by it. A newer version's schema gets it, too, if it takes it: the service may have ended the older
- * grant by it.
+ * Another install of the company may have been granted later and been stored before: then its grant stays, as the service
+ * may have ended this one by it. Which of two was granted later is told by when they came only where one had come before the
+ * other was asked for; else the one is newer whose access token ends later, as all live equally long. A newer version's schema
+ * gets it, too, if it takes it: the service may have ended the older grant by it.
  *
- * @param since.askedAt when the grant was asked for, local clock: of one that came since, nobody knows by that whether it
- *   was granted before or after this one, so the one whose access token ends later stays
- * @param since.generation the access generation of the instance when its grant had come, undefined when there was none:
+ * @param since.askedAt when the grant was asked for, local clock
+ * @param since.generation the access generation of the instance when its grant was to be stored first, undefined when there was none:
  *   where it is disconnected since, it stays so
  * @param since.heldMs for how long the grant could not be stored, in milliseconds
  * @returns whether it was stored; if not, the instance and its grant are as a newer install, or a disconnect, has left them
@@ -81,11 +78,13 @@ export function storeInstall(
   const write = async (transaction: Transaction<Schema>) => {
     // A moment that is yet to come was noted by a wrong clock, and keeps nobody out.
     const latest = Math.min(Date.now(), cameAt + OVERTAKEN_MS + (since?.heldMs ?? 0));
-    const endsLater = transaction
-      .selectFrom('tokens')
-      .select('instance_id')
-      .where('instance_id', '=', instance.id)
-      .where('access_expires_at', '>', tokens.access_expires_at);
+    /** The tokens that are stored, if their access token ends then, as seen from this one's end. */
+    const stored = (ends: '<' | '>') =>
+      transaction
+        .selectFrom('tokens')
+        .select('instance_id')
+        .where('instance_id', '=', instance.id)
+        .where('access_expires_at', ends, tokens.access_expires_at);
     const result = await transaction
       .insertInto('instances')
       .values({ ...instance, ...awake })
@@ -105,14 +104,12 @@ export function storeInstall(
           .where((where) =>
             where.or([
               where('instances.status', 'not in', ['active', 'paused']),
-              where.and([
-                where('instances.installed_at', '<=', cameAt),
-                where.or([
-                  where('instances.installed_at', '<', since?.askedAt ?? NEVER),
-                  where.not(where.exists(endsLater)),
-                ]),
-              ]),
               where('instances.installed_at', '>', latest),
+              where('instances.installed_at', '<', since?.askedAt ?? cameAt),
+              where.and([
+                where.not(where.exists(stored('>'))),
+                where.or([where('instances.installed_at', '<=', cameAt), where.exists(stored('<'))]),
+              ]),
             ]),
           )
           .where(({ or, eb, ref }) =>

@@ -7,6 +7,9 @@ const AGAIN_MS = 2_000;
 /** How soon at the end of the process, in milliseconds. */
 const AGAIN_AT_END_MS = 100;
 
+/** What has kept it from being written where no try has failed. */
+const STILL_TRIED = 'It was still being tried when the time was over.';
+
 /** Something that came for an instance, and what keeps it from being written. */
 interface Unwritten {
   instanceId: string;
@@ -17,10 +20,10 @@ interface Unwritten {
 export interface KeptWritesParts {
   /** Told of each try that fails, until the end of the process. */
   onFailure: (instanceId: string) => Promise<void>;
-  /** Told of the first of them. */
+  /** Told of the first of them, where it is tried on. */
   onUnwritten?: ((unwritten: Unwritten) => void) | undefined;
-  /** Told of what is written after all. */
-  onWritten?: ((written: { instanceId: string }) => void) | undefined;
+  /** Told of what is written after all, or is not the newest any more. */
+  onWritten?: ((written: { instanceId: string; isNewest: boolean }) => void) | undefined;
   /** Told of what is not written when the process ends. */
   onLost?: ((lost: Unwritten) => void) | undefined;
 }
@@ -125,9 +128,10 @@ export class KeptWrite {
     try {
       isNewest = await this.#writing.write();
     } catch (error) {
-      if (this.#failure === undefined) onUnwritten?.({ instanceId, error });
+      const isFirst = this.#failure === undefined;
       this.#failure = error;
       if (!this.#isGivenUp && !isForGood(error)) {
+        if (isFirst) onUnwritten?.({ instanceId, error });
         if (!this.#isEnding) this.#told = onFailure(instanceId).catch(() => undefined);
         const againMs = this.#isEnding ? AGAIN_AT_END_MS : AGAIN_MS;
         // Whoever asked has been told why.
@@ -137,7 +141,7 @@ export class KeptWrite {
     }
     this.#isWritten = true;
     this.#written.resolve(isNewest);
-    if (this.#failure !== undefined) onWritten?.({ instanceId });
+    if (this.#failure !== undefined) onWritten?.({ instanceId, isNewest });
     await this.#writing.afterwards().catch(() => undefined);
     return isNewest;
   }
@@ -186,7 +190,7 @@ export class KeptWrites {
     this.#unwritten.clear();
     for (const kept of lost) {
       kept.giveUp();
-      this.#parts.onLost?.({ instanceId: kept.instanceId, error: kept.failure });
+      this.#parts.onLost?.({ instanceId: kept.instanceId, error: kept.failure ?? new Error(STILL_TRIED) });
     }
     if (lost.length > 0) throw new Error('What the service has granted could not be written.');
   }

@@ -29,9 +29,10 @@ export class ReceivedInstalls {
    * disconnect that comes while it cannot be stored. It is written at once, whatever refresh is under way: the version that that
    * is checked against keeps it from overwriting this.
    *
+   * @returns false where a newer one, or a disconnect, stays
    * @throws whatever keeps it from being written for seconds: it is tried again by itself
    */
-  async store(instance: NewInstance, grant: Grant & { refreshToken: string }): Promise<void> {
+  store(instance: NewInstance, grant: Grant & { refreshToken: string }): Promise<boolean> {
     const { store, vault, pauses, instances } = this.#parts;
     const { id, installedAt, askedAt = installedAt } = instance;
     const [row, tokens] = installedRows(vault, instance, grant);
@@ -45,7 +46,7 @@ export class ReceivedInstalls {
       // They were about the grant before. What Redis does not forget now, ends by itself.
       afterwards: () => pauses.end(['trouble', 'rejection', 'unwritten'], id),
     });
-    await kept.attempt().catch((error: unknown) => {
+    return kept.attempt().catch((error: unknown) => {
       if (isForGood(error)) throw error;
       return kept.within(PATIENCE_MS);
     });

@@ -21,7 +21,10 @@ export function logRefreshes(
     },
     onUnwritten: ({ instanceId, error }) =>
       logger.warn({ instanceId, err: error }, 'a new grant cannot be written yet: it is kept, and tried on'),
-    onWritten: ({ instanceId }) => logger.info({ instanceId }, 'a new grant that was kept is written'),
+    onWritten: ({ instanceId, isNewest }) =>
+      isNewest
+        ? logger.info({ instanceId }, 'a new grant that was kept is written')
+        : logger.info({ instanceId }, 'a new grant that was kept gives way to what has come since'),
     onLost: ({ instanceId, error }) =>
       logger.error(
         { instanceId, err: error },

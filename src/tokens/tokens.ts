@@ -102,9 +102,10 @@ export class Tokens {
   /**
    * Stores the grant of an install, as {@link ReceivedInstalls} does.
    *
+   * @returns false where a newer one, or a disconnect, stays
    * @throws whatever keeps it from being written for seconds: this process tries on
    */
-  install(instance: NewInstance, grant: Grant & { refreshToken: string }): Promise<void> {
+  install(instance: NewInstance, grant: Grant & { refreshToken: string }): Promise<boolean> {
     return this.#installs.store(instance, grant);
   }
 

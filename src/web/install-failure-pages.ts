@@ -11,6 +11,7 @@ const OUTCOMES = {
   cutOff: MAY_BE_ENDED,
   notThis:
     'By this request nothing was stored or changed. If the way back was used before, by a second click or a reload, what came of that may have been stored: start again, and the page of the company shows how it stands.',
+  dropped: 'The app has given up what the service had granted.',
   kept: 'The app keeps what the service has granted, and stores it as soon as it can, unless it is stopped before.',
 } as const;
 
@@ -99,6 +100,12 @@ const EXPLANATIONS: Record<InstallFailure, Explanation> = {
     advice:
       'Tell the people who run the app the request id below: it takes no installs until they have repaired it.',
     outcome: 'grantMissed',
+  },
+  disconnected: {
+    status: 409,
+    title: 'The company was disconnected meanwhile',
+    advice: 'If it is to be installed all the same, start again.',
+    outcome: 'dropped',
   },
   refused: { status: 400, title: 'The service refused the install', advice: AGAIN },
   malformed: { status: 400, title: 'This address makes no sense', advice: AGAIN },

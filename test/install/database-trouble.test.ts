@@ -118,3 +118,17 @@ test('a grant that comes when the database file is gone meanwhile is not said to
     msg: 'a new grant is lost: it could not be written before the end of the process',
   });
 });
+
+test('a grant that gives way to a disconnect, as it could not be stored before, is not told as installed', async () => {
+  const started = await start();
+  const { path, id, app } = started;
+  const other = new Sqlite(path);
+  const coming = comeBackInto(() => other.exec('begin immediate'), started);
+  await waitFor(() => started.log.lines.some(({ msg }) => String(msg).includes('cannot be written yet')));
+  other.close();
+  await app.control.disconnect(id, { deleteData: false });
+  const page = await coming;
+  expect(page.status).toBe(409);
+  expect(page.body).toContain('The company was disconnected meanwhile');
+  expect(page.body).toContain('The app has given up what the service had granted.');
+});

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
+import { HttpClient } from '../../src/client/http.ts';
 import { runningTimeout } from '../../src/client/running-time.ts';
 import { ServiceClock } from '../../src/client/service-clock.ts';
 import { OAuthClient } from '../../src/tokens/oauth-client.ts';
@@ -29,11 +30,27 @@ function standStill(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-test('an answer that comes while the process is stopped, for longer than it waits for one, is taken', async () => {
+async function startServer() {
   const worker = new Worker(SERVER, { eval: true });
   const [port] = await once(worker, 'message');
+  afterAll(() => worker.terminate());
+  return { worker, url: `http://127.0.0.1:${port}` };
+}
+
+/** Stands still while the answer comes, and for longer than it is waited for. */
+async function standStillWhile<Answer>(worker: Worker, ask: () => Promise<Answer>): Promise<Answer> {
+  const asked = once(worker, 'message');
+  const answer = ask();
+  answer.catch(() => undefined);
+  await asked;
+  standStill(STOPPED_MS);
+  return answer;
+}
+
+test('an answer that comes while the process is stopped, for longer than it waits for one, is taken', async () => {
+  const { worker, url } = await startServer();
   const client = new OAuthClient({
-    authUrl: `http://127.0.0.1:${port}/auth`,
+    authUrl: `${url}/auth`,
     clientId: 'app',
     clientSecret: 'secret',
     redirectUri: 'https://app.example/oauth/callback',
@@ -41,14 +58,16 @@ test('an answer that comes while the process is stopped, for longer than it wait
     timeoutSeconds: TIMEOUT_MS / 1_000,
   });
   for (const ask of [() => client.refresh('rt-0'), () => client.exchange('code-1', 'state-1')]) {
-    const asked = once(worker, 'message');
-    const answer = ask();
-    answer.catch(() => undefined);
-    await asked;
-    standStill(STOPPED_MS);
-    expect(await answer).toMatchObject({ accessToken: 'at-1', refreshToken: 'rt-1' });
+    expect(await standStillWhile(worker, ask)).toMatchObject({ accessToken: 'at-1', refreshToken: 'rt-1' });
   }
-  await worker.terminate();
+});
+
+test('so is one of the API, as that to whose grant it is', async () => {
+  const { worker, url } = await startServer();
+  const http = new HttpClient(TIMEOUT_MS);
+  afterAll(() => http.close());
+  const ask = () => http.send({ method: 'GET', url: new URL(`${url}/api/me`), headers: {} });
+  expect((await standStillWhile(worker, ask)).body).toContain('at-1');
 });
 
 test('a limit of time is over after the time in which the process ran, and not before it had a moment to read', async () => {

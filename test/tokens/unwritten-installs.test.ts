@@ -20,7 +20,7 @@ async function installInTrouble() {
   const process = setup.newProcess({
     store: filling,
     onUnwritten: ({ instanceId }) => told.push(['unwritten', instanceId]),
-    onWritten: ({ instanceId }) => told.push(['written', instanceId]),
+    onWritten: ({ instanceId, isNewest }) => told.push([isNewest ? 'written' : 'gave way', instanceId]),
     onLost: ({ instanceId }) => told.push(['lost', instanceId]),
   });
   // Some moments after the one that is stored.
@@ -63,10 +63,14 @@ test('the grant of an install that cannot be written for longer is written as so
 });
 
 test('a company that is disconnected before the grant of an install can be written stays so', async () => {
-  const { disk, process, installing } = await installInTrouble();
+  const { disk, process, installing, told } = await installInTrouble();
   await store.disconnect(setup.id);
   disk.isFull = false;
-  await installing;
+  expect(await installing).toBe(false);
+  expect(told).toEqual([
+    ['unwritten', setup.id],
+    ['gave way', setup.id],
+  ]);
   expect(await store.find(setup.id)).toBeUndefined();
   expect((await instances.find(setup.id))?.status).toBe('disconnected');
   // Who installs it afterwards has it.
@@ -121,18 +125,35 @@ test('the grant of an install that comes when a newer version has just migrated 
 });
 
 test('a grant that its process can write never again keeps nobody else from refreshing, and is told as lost at its end', async () => {
-  const lost: unknown[] = [];
+  const told: unknown[] = [];
   const filling = new (class extends TokenStore {
     override async install(): Promise<boolean> {
       throw new LostFileError('has been removed');
     }
   })(db);
-  const process = setup.newProcess({ store: filling, onLost: ({ instanceId }) => lost.push(instanceId) });
+  const process = setup.newProcess({
+    store: filling,
+    onUnwritten: () => told.push('tried on'),
+    onLost: ({ instanceId }) => told.push(`lost: ${instanceId}`),
+  });
   const installing = process.install(setup.company(setup.start + 1_000), setup.grant('at-new', 'rt-new'));
   await expect(installing).rejects.toThrow(LostFileError);
   server.answerRefreshes();
   await setup.newProcess().rotate(setup.id);
   expect(await setup.stored()).toMatchObject({ access: 'at-1' });
   await expect(process.close()).rejects.toThrow(/could not be written/);
-  expect(lost).toEqual([setup.id]);
+  expect(told).toEqual([`lost: ${setup.id}`]);
+});
+
+test('a grant of an install that is still being written when the time is over is told as lost, with that as the reason', async () => {
+  const lost: unknown[] = [];
+  const hanging = new (class extends TokenStore {
+    override install(): Promise<boolean> {
+      return new Promise(() => undefined);
+    }
+  })(db);
+  const process = setup.newProcess({ store: hanging, onLost: ({ error }) => lost.push(error) });
+  void process.install(setup.company(), setup.grant('at-new', 'rt-new'));
+  await expect(process.close()).rejects.toThrow(/could not be written/);
+  expect(lost).toEqual([expect.objectContaining({ message: expect.stringContaining('still being tried') })]);
 });

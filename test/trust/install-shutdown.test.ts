@@ -79,6 +79,13 @@ async function startWeb(waiting: Question) {
   return { path, web, begun, asked: asked.promise, answer: () => answered.resolve(), stored };
 }
 
+/** Comes back from the consent page by a browser that can go away. */
+function ask({ browser, address, publicUrl }: Awaited<ReturnType<typeof startWeb>>['begun']) {
+  const url = new URL(address, publicUrl);
+  const cookie = browser.cookies.header(url) ?? '';
+  return get(url, { headers: { cookie } }).on('error', () => undefined);
+}
+
 const INSTALLED = { company_id: 'cmp_1', status: 'active', has_token: 1 };
 
 test.each<Question>(['the exchange of the code', 'the company of the grant'])(
@@ -115,10 +122,7 @@ test.each<Question>(['the exchange of the code', 'the company of the grant'])(
   'a web process that ends waits for %s also where the browser has gone away',
   async (waiting) => {
     const { web, begun, asked, answer, stored } = await startWeb(waiting);
-    const { browser, address, publicUrl } = begun;
-    const url = new URL(address, publicUrl);
-    const cookie = browser.cookies.header(url) ?? '';
-    const request = get(url, { headers: { cookie } }).on('error', () => undefined);
+    const request = ask(begun);
     await asked;
     request.destroy();
     const end = web.stop('SIGTERM');
@@ -129,6 +133,15 @@ test.each<Question>(['the exchange of the code', 'the company of the grant'])(
     expect(stored()).toEqual(INSTALLED);
   },
 );
+
+test('a web process that cuts an install off whose browser has gone away says so', async () => {
+  const { web, begun, asked } = await startWeb('the exchange of the code');
+  const request = ask(begun);
+  await asked;
+  request.destroy();
+  expect(await web.stop('SIGTERM')).toEqual({ code: 0, signal: null });
+  expect(web.output()).toMatch(/"level":"error".*"msg":"an install was cut off by the end of the process"/);
+});
 
 test('a web process whose database is locked when it ends tries on to write what an install has brought', async () => {
   const { path, web, page, answer, stored } = await startInstalling('the company of the grant');

@@ -169,11 +169,11 @@ class Play {
     return true;
   }
 
-  #install(process: number): Promise<void> | undefined {
+  async #install(process: number): Promise<void> {
     const install = ++this.#installs;
     const now = Date.now();
     const lives = { grantedAt: now, accessExpiresAt: now + HOUR_MS };
-    return processes[process]?.tokens.install(
+    await processes[process]?.tokens.install(
       { id: this.#id, companyId: this.#id, name: 'Acme', installedAt: now },
       { accessToken: `at-${install}`, refreshToken: `${install}.0`, ...lives },
     );

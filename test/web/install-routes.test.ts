@@ -337,6 +337,7 @@ describe('the callback', () => {
     ['cut_off', 503, 'If the service had authorized the app by then'],
     ['unwritten', 503, 'The app keeps what the service has granted'],
     ['unstored', 503, MAY_BE_ENDED],
+    ['disconnected', 409, 'The app has given up what the service had granted.'],
   ] as [InstallFailure, number, string][])(
     'explains %s, says what may have changed, and offers to start again',
     async (failure, status, outcome) => {

@@ -4,7 +4,7 @@ import { type Request, Router } from 'express';
 import { CopyRemovedError } from '../../store/record-types.ts';
 import { Downloads } from '../downloads.ts';
 import { mayAccess } from '../instance-access.ts';
-import { laterSession } from '../later-session.ts';
+import { LaterSession } from '../later-session.ts';
 import { ownInstance, pathValue } from '../own-instance.ts';
 import type { WebDependencies } from '../web-dependencies.ts';
 import { notFound, WebError } from '../web-error.ts';
@@ -106,9 +106,10 @@ export function exportRoutes(deps: WebDependencies): Router {
       return;
     }
     const end = downloads.begin(req.sessionID, status.id);
+    const later = new LaterSession(deps.redis, req.sessionID);
     // While Redis is away nobody knows; the next look tells.
     const sees = () =>
-      laterSession(deps.redis, req.sessionID).then(
+      later.read().then(
         (session) => session !== undefined && mayAccess(session, status.id, deps.control),
         () => true,
       );
