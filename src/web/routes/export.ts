@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type Request, Router } from 'express';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Request, type Response, Router } from 'express';
 import { CopyRemovedError } from '../../store/record-types.ts';
 import { Downloads } from '../downloads.ts';
 import { mayAccess } from '../instance-access.ts';
@@ -12,11 +13,8 @@ import { notFound, WebError } from '../web-error.ts';
 /** Lines are sent together up to about this size (characters): few writes, flat memory. */
 const CHUNK_LENGTH = 64 * 1_024;
 
-/** How often it is looked whether the session still sees what it downloads, in milliseconds, at the most. */
+/** How often it is looked whether the session still sees what it downloads, in milliseconds. */
 const LOOK_EVERY_MS = 1_000;
-
-/** Somebody has logged out, has logged this browser out, or has disconnected the instance, while it was downloaded. */
-class AccessEndedError extends Error {}
 
 /** Joins documents to chunks of whole lines. */
 async function* lines(documents: AsyncIterable<string>): AsyncGenerator<string> {
@@ -44,21 +42,27 @@ function fileName(company: string, resource: string): string {
   return `${plain || 'company'}-${resource}.ndjson`;
 }
 
-/** What was read ahead, then the rest, for as long as the session that asked for it sees the instance. */
-async function* resume(
-  first: string,
-  rest: AsyncIterable<string>,
-  sees: () => Promise<boolean>,
-): AsyncGenerator<string> {
+/** What was read ahead, then the rest. */
+async function* resume(first: string, rest: AsyncIterable<string>): AsyncGenerator<string> {
   yield first;
-  let seenAt = performance.now();
-  for await (const chunk of rest) {
-    if (performance.now() - seenAt >= LOOK_EVERY_MS) {
-      if (!(await sees())) throw new AccessEndedError();
-      seenAt = performance.now();
-    }
-    yield chunk;
-  }
+  yield* rest;
+}
+
+/**
+ * Breaks a download off when the session that has asked for it does not see the instance any more. Whoever takes little of
+ * it is asked for nothing: so it is looked at from time to time, and what the system holds for its client goes, too.
+ *
+ * @param signal ends the watch
+ */
+async function breakOffUnseen(
+  res: Response,
+  sees: () => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<void> {
+  do {
+    await sleep(LOOK_EVERY_MS, undefined, { signal, ref: false });
+  } while (await sees());
+  if (!signal.aborted) res.socket?.resetAndDestroy();
 }
 
 /** What a stream says of a client that goes away in the middle of a download, and of one that has before it. */
@@ -66,7 +70,7 @@ const GONE_AWAY: readonly unknown[] = ['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM
 
 /** Who goes away, logs out, or deletes the copy meanwhile, has not met an error. */
 function isEndedEarly(error: unknown): boolean {
-  if (error instanceof CopyRemovedError || error instanceof AccessEndedError) return true;
+  if (error instanceof CopyRemovedError) return true;
   return error instanceof Error && 'code' in error && GONE_AWAY.includes(error.code);
 }
 
@@ -107,25 +111,31 @@ export function exportRoutes(deps: WebDependencies): Router {
     }
     const end = downloads.begin(req.sessionID, status.id);
     const later = new LaterSession(deps.redis, req.sessionID);
-    // While Redis is away nobody knows; the next look tells.
-    const sees = () =>
-      later.read().then(
-        (session) => session !== undefined && mayAccess(session, status.id, deps.control),
-        () => true,
-      );
+    // While Redis or the database is away nobody knows; the next look tells.
+    const sees = async () => {
+      try {
+        const session = await later.read();
+        return session !== undefined && (await mayAccess(session, status.id, deps.control));
+      } catch {
+        return true;
+      }
+    };
+    const over = new AbortController();
+    breakOffUnseen(res, sees, over.signal).catch(() => undefined);
     try {
       const chunks = lines(deps.records.stream(status.id, resource.name));
       // A store that fails at once gets its error page: nothing has been sent before the first chunk is there.
       const first = await chunks.next();
       res.set(headers(name));
       if (first.done) res.end();
-      else await pipeline(Readable.from(resume(first.value, chunks, sees), { highWaterMark: 1 }), res);
+      else await pipeline(Readable.from(resume(first.value, chunks), { highWaterMark: 1 }), res);
     } catch (error) {
       if (!isEndedEarly(error)) throw error;
       // Where nothing had been sent yet, nothing has broken the connection either.
       res.destroy();
       res.locals.log.debug('download ended early');
     } finally {
+      over.abort();
       end();
     }
   });
