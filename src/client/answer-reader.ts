@@ -219,8 +219,16 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
   }
 }
 
+/** As undici says that a proxy has refused a tunnel. */
+const REFUSED_TUNNEL = /^Proxy response \((\d{3})\)/;
+
 /** What trouble with the connection means for its request. */
 function connectionFailure(error: Error): ServiceError {
+  const [, status] = REFUSED_TUNNEL.exec(error.message) ?? [];
+  if (status !== undefined) {
+    const message = `The proxy that leads to the service does not let the app through (${status}).`;
+    return new ServiceError('wait', message, { cause: error, unsent: true });
+  }
   const code = 'code' in error && error.code !== undefined ? String(error.code) : undefined;
   const why = error instanceof errors.HTTPParserError ? error.message : code;
   const message = `The connection to the service failed${why === undefined ? '' : ` (${why})`}.`;

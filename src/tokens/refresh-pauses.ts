@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { type Remedy, ServiceError } from '../client/errors.ts';
 import { backoffMs } from '../client/retry-timing.ts';
+import type { TokenUse, ToldUses } from './accepted-tokens.ts';
 
 /** What a pause is after. */
 type PauseKind = keyof typeof PAUSES | 'unwritten';
@@ -33,9 +34,10 @@ interface Reason {
 
 /**
  * Pauses between the refreshes of an instance that bring nothing, for all processes: in Redis, which may forget them.
- * Whoever wants a token meanwhile is told why the refresh before has failed, and the service is not asked.
+ * Whoever wants a token meanwhile is told why the refresh before has failed, and the service is not asked. How long a token
+ * was of use is kept beside them.
  */
-export class RefreshPauses {
+export class RefreshPauses implements ToldUses {
   readonly #redis: Redis;
   readonly #random: () => number;
 
@@ -90,6 +92,24 @@ export class RefreshPauses {
     if (kept !== null && (JSON.parse(kept) as Reason).remedy === 'give_up') await this.#redis.del(key);
   }
 
+  /** Tells all processes for how long an access token has been of use, in milliseconds; a longer time that is told stands. */
+  async tellUse(of: TokenUse, lastedMs: number): Promise<void> {
+    if (((await this.toldUse(of)) ?? -1) >= lastedMs) return;
+    const { instanceId, version, use } = of;
+    const key = usesKey(instanceId);
+    await this.#redis
+      .multi()
+      .hset(key, use, `${version} ${Math.round(lastedMs)}`)
+      .pexpire(key, PAUSES.rejection.forgetMs)
+      .exec();
+  }
+
+  /** What {@link tellUse} was told last; undefined where that was of another token, or is forgotten. */
+  async toldUse({ instanceId, version, use }: TokenUse): Promise<number | undefined> {
+    const [of, lastedMs] = (await this.#redis.hget(usesKey(instanceId), use))?.split(' ') ?? [];
+    return of === String(version) ? Number(lastedMs) : undefined;
+  }
+
   /** Has all wait for what one process tries again and again, as long as it says so. */
   async hold(kind: 'unwritten', instanceId: string, failure: ServiceError): Promise<void> {
     const { remedy, message, status } = failure;
@@ -116,4 +136,8 @@ function pauseKey(kind: PauseKind, instanceId: string): string {
 
 function countKey(kind: PauseKind, instanceId: string): string {
   return `tokens:{${instanceId}}:${kind}:failures`;
+}
+
+function usesKey(instanceId: string): string {
+  return `tokens:{${instanceId}}:uses`;
 }

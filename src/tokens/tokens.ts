@@ -87,7 +87,7 @@ export class Tokens {
     this.#received = new ReceivedGrants(parts, this.#writes);
     this.#installs = new ReceivedInstalls(parts, this.#writes);
     this.#early = new EarlyRefreshes(() => parts.clock.steady());
-    this.#accepted = new AcceptedTokens(() => parts.clock.steady());
+    this.#accepted = new AcceptedTokens(() => parts.clock.steady(), parts.pauses);
   }
 
   /**
@@ -121,16 +121,16 @@ export class Tokens {
     const isDue = () =>
       needsRefresh(row.access_expires_at, row.refreshed_at, this.#parts.clock.now()) &&
       !this.#early.isHeld(instanceId);
-    const held = (text: string, isDueThen: () => boolean): HeldToken => {
-      return { text, isDue: isDueThen, accepted: () => this.#accepted.note(instanceId, text, use) };
-    };
+    const of = { instanceId, version: row.version, use };
     const text = (await this.#open(row)).accessToken;
-    if (text !== rejected && !isDue()) return held(text, isDue);
-    const usefulMs = this.#accepted.lasted(instanceId, text, use);
-    const why: Renewal = { reason: isDue() ? 'due' : 'rejected', usefulMs };
+    if (text !== rejected && !isDue()) return { text, isDue, accepted: () => this.#accepted.note(of) };
+    const why: Renewal = isDue()
+      ? { reason: 'due' }
+      : { reason: 'rejected', usefulMs: await this.#accepted.lasted(of) };
     const renewed = await this.#refreshOnce(instanceId, row.version, why);
     // When the renewed one ends stands in the store: whoever sends a second request reads it there.
-    return held(renewed, () => true);
+    const next = { ...of, version: row.version + 1 };
+    return { text: renewed, isDue: () => true, accepted: () => this.#accepted.note(next) };
   }
 
   /** The instances whose refresh token is due for rotation, earliest first (Authentication, 8). */

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { ServiceError } from '../../src/client/errors.ts';
 import { HttpClient } from '../../src/client/http.ts';
 import { refusalOf } from '../../src/client/refusal.ts';
@@ -431,4 +431,19 @@ test('of a header that comes twice the first counts, but of retry-after the long
   const answer = await http.send({ method: 'GET', url: new URL(origin) });
   expect(answer.headers['ratelimit-limit']).toBe('100');
   expect(refusalOf(answer, Date.now())?.retryAfterMs).toBe(58_000);
+});
+
+test('a proxy that refuses the way to the service is told as that, with its status, and nothing has been sent', async () => {
+  const proxy = createServer().listen(0, '127.0.0.1');
+  proxy.on('connect', (_request, socket) => socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n'));
+  await once(proxy, 'listening');
+  vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`);
+  vi.stubEnv('NO_PROXY', '');
+  const client = new HttpClient(undefined, undefined, { usesProxy: true, checksCertificates: true });
+  vi.unstubAllEnvs();
+  const error = await failure(client.send({ method: 'GET', url: new URL('https://127.0.0.1:1/contacts') }));
+  expect(error).toMatchObject({ remedy: 'wait', unsent: true });
+  expect(error.message).toBe('The proxy that leads to the service does not let the app through (502).');
+  await client.close();
+  proxy.close();
 });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { ServiceClock } from '../../src/client/service-clock.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { accessTokenFrom } from './access-token.ts';
 import { HOUR_MS, setUpTokens } from './tokens-setup.ts';
 
@@ -51,6 +52,29 @@ test('tokens that end sooner than told, and are of use until then, are renewed a
   }
   expect(Math.max(...(await pausesOf(20)))).toBeLessThanOrEqual(minute / 2);
   expect((await pausesOf(undefined)).at(-1)).toBeGreaterThan(29 * minute);
+});
+
+test('so they are where one process uses them, and another is told that they are over', async () => {
+  const pauseKey = `tokens:{${setup.id}}:rejection:pause`;
+  const usedForMs = 2 * 60_000;
+  server.answerRefreshes();
+  const [one, other] = [setup.newProcess(), setup.newProcess()];
+  const pauses: number[] = [];
+  for (let tries = 0; tries < 10; tries++) {
+    const token = await one.heldToken(setup.id, undefined, 'contacts');
+    token.accepted();
+    setup.now += usedForMs;
+    token.accepted();
+    await waitFor(
+      async () =>
+        Number((await redis.hget(`tokens:{${setup.id}}:uses`, 'contacts'))?.split(' ')[1]) === usedForMs,
+    );
+    await other.heldToken(setup.id, token.text, 'contacts');
+    pauses.push(await redis.pttl(pauseKey));
+    await redis.del(pauseKey, `tokens:{${setup.id}}:uses`);
+  }
+  expect(Math.max(...pauses)).toBeLessThanOrEqual(usedForMs);
+  expect(pauses.at(-1)).toBeGreaterThan(usedForMs / 4);
 });
 
 test.each(['conversations', '/tags'])(
