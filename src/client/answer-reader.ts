@@ -170,9 +170,11 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
   }
 
   readonly #onTimeout = (): void => {
-    // The process stood still: what has come meanwhile is read before the time is over.
+    // The process stood still: what has come meanwhile is read before the time is over; but once, or a loop that is always
+    // late would wait for ever.
     if (performance.now() - this.#ringsAt > LATE_MS) {
       this.#ringIn(LATE_MS);
+      this.#ringsAt = Infinity;
       return;
     }
     const message = `The service did not answer within ${this.#parts.timeoutMs / 1_000} seconds.`;

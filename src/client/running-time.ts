@@ -5,7 +5,7 @@ const TICK_MS = 500;
 const LEAST_TICKS = 10;
 
 /** A limit of time, and its end. */
-export interface RunningTimeout {
+interface RunningTimeout {
   signal: AbortSignal;
   /** To be called when it is not needed any more. */
   end(): void;

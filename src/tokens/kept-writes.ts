@@ -29,7 +29,7 @@ export interface KeptWritesParts {
 }
 
 /** How what has come for an instance is written. */
-export interface Writing {
+interface Writing {
   /** Answers whether it is the newest there is; is tried until it does not throw, one try after the other. */
   write: () => Promise<boolean>;
   /** For what comes when it is written, and may fail. */

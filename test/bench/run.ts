@@ -41,7 +41,7 @@ const strange = asked.flatMap(({ name, rows }) =>
   rows.filter((row) => BENCHES[name]?.rows?.test(row) === false).map((row) => `${name}:${row}`),
 );
 if (strange.length > 0) {
-  process.stderr.write(`Not measured, as it makes no sense: ${strange.join(', ')}.\n`);
+  process.stderr.write(`There is no row ${strange.join(', ')}; docs/performance.md says which there are.\n`);
   process.exit(1);
 }
 const write = (text: string) => void process.stdout.write(text);

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { afterAll, expect, test } from 'vitest';
 import { HttpClient } from '../../src/client/http.ts';
@@ -68,6 +69,30 @@ test('so is one of the API, as that to whose grant it is', async () => {
   afterAll(() => http.close());
   const ask = () => http.send({ method: 'GET', url: new URL(`${url}/api/me`), headers: {} });
   expect((await standStillWhile(worker, ask)).body).toContain('at-1');
+});
+
+test('a process that stands still again and again does not wait for ever for an answer of the API', async () => {
+  const silent = createServer().listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const http = new HttpClient(TIMEOUT_MS);
+  const url = new URL(`http://127.0.0.1:${(silent.address() as AddressInfo).port}`);
+  let failure: unknown;
+  const connected = once(silent, 'connection');
+  const asking = http.send({ method: 'GET', url }).catch((error: unknown) => {
+    failure = error;
+  });
+  const [socket] = await connected;
+  await once(socket, 'data');
+  let times = 0;
+  for (; failure === undefined && times < 6; times++) {
+    standStill(STOPPED_MS);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  expect(times).toBeLessThan(6);
+  expect(failure).toMatchObject({ message: expect.stringContaining('did not answer within') });
+  await asking;
+  await http.close();
+  silent.close();
 });
 
 test('a limit of time is over after the time in which the process ran, and not before it had a moment to read', async () => {
