@@ -38,7 +38,6 @@ describe('a database that a newer version has migrated', () => {
     migrateFurther(other);
     const before = tables();
     for (const work of [
-      () => store.addInstance(),
       () => store.tokens.reject(instanceId, row.version, 'over'),
       () => store.tokens.takeBackEnds([{ ...row, notice: 'over' }]),
       () => store.tokens.reseal([{ read: row, sealed: { ...row, access_token: 'anew' } }]),
@@ -64,6 +63,17 @@ describe('a database that a newer version has migrated', () => {
     other.exec('commit');
     await expect(waiting).rejects.toThrow(NewerSchemaError);
     expect(await store.instances.find(claim.instanceId)).toMatchObject({ status: 'active' });
+  });
+
+  test('gets the grant of an install that has come, for an instance that is there and for a new one', async () => {
+    const known = await store.addInstance();
+    const before = (await store.tokens.find(known)) ?? expect.unreachable();
+    migrateFurther(other);
+    await store.addInstance(known);
+    expect((await store.tokens.find(known))?.version).toBe(before.version + 1);
+    const anew = await store.addInstance();
+    expect(await store.tokens.find(anew)).toBeDefined();
+    expect(await store.instances.find(anew)).toMatchObject({ status: 'active' });
   });
 
   test('gets a refreshed grant that has come, which would be lost otherwise; none is asked for', async () => {

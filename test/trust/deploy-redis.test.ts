@@ -30,6 +30,7 @@ const FORMS: [RegExp, string][] = [
   [/^budget:\{[^}]+\}:bucket:/, 'zset'],
   [/^budget:\{[^}]+\}:counted$/, 'zset'],
   [/^budget:\{[^}]+\}:pace$/, 'hash'],
+  [/^tokens:\{[^}]+\}:uses$/, 'hash'],
   [/^session:/, 'string'],
   [/^readiness$/, 'string'],
   [
