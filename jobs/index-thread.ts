@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { joinDatabase } from '../src/store/database.ts';
 import { KeptLog } from '../src/store/kept-log.ts';
+import { joinDatabase } from '../src/store/open-database.ts';
 import { RemovalStore } from '../src/store/removals.ts';
 import { SearchIndex } from '../src/store/search-index.ts';
 import { CELL, type IndexThreadData, type IndexThreadMessage } from './index-thread-data.ts';

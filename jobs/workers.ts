@@ -1,4 +1,4 @@
-import { type Job, Worker } from 'bullmq';
+import type { Job } from 'bullmq';
 import type { AnswerMemory } from '../src/client/answer-memory.ts';
 import type { ServiceTime } from '../src/client/service-time.ts';
 import type { Logger } from '../src/runtime/logging.ts';
@@ -13,6 +13,7 @@ import { closeWorkers } from './close-workers.ts';
 import { pauseOnErrors } from './error-pauses.ts';
 import { ForeignJobs } from './foreign-jobs.ts';
 import { type IndexParts, keepIndex } from './keep-index.ts';
+import { LockKeepingWorker } from './lock-keeping-worker.ts';
 import { connectionTrouble, QUEUE, type Queues, type SyncJobData } from './queues.ts';
 import { rotateTokens } from './rotate-tokens.ts';
 import { keepSchedules, UPKEEP } from './schedules.ts';
@@ -79,7 +80,7 @@ export function startWorkers(parts: WorkerParts): Workers {
   const foreign = new ForeignJobs(logger);
   const context = { logger, signal: stopping.signal, gate, turns, waits: new SlotWaits(), hasRoom, foreign };
 
-  const sync = new Worker<SyncJobData>(
+  const sync = new LockKeepingWorker<SyncJobData>(
     QUEUE.sync,
     async (job, token) => {
       running++;
@@ -99,7 +100,7 @@ export function startWorkers(parts: WorkerParts): Workers {
     const { tokens } = parts.sync;
     await rotateTokens({ tokens, time: parts.time }, logger.child({ job: job.id }), stopping.signal);
   };
-  const upkeep = new Worker(
+  const upkeep = new LockKeepingWorker(
     QUEUE.upkeep,
     async (job, token) => {
       caring++;

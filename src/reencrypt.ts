@@ -1,5 +1,5 @@
 import { boot } from './boot.ts';
-import { openExistingDatabase } from './store/database.ts';
+import { openExistingDatabase } from './store/open-database.ts';
 import { TokenStore } from './store/tokens.ts';
 import { proveKeys } from './tokens/key-checks.ts';
 import { reencryptTokens } from './tokens/reencrypt.ts';

@@ -3,6 +3,7 @@ import { HEADER } from '../contract/headers.ts';
 import { type AnswerMemory, type LargeAnswer, SMALL_BYTES } from './answer-memory.ts';
 import { ServiceError } from './errors.ts';
 import type { Headers, HttpAnswer } from './http.ts';
+import { LateConnectionError } from './late-connection.ts';
 
 const MEGABYTE = 1024 * 1024;
 
@@ -243,8 +244,8 @@ function tooLateToSend(): ServiceError {
 }
 
 function connectedLate(): ServiceError {
-  const message = 'The request was not sent: it had to wait for its connection for too long.';
-  return new ServiceError('wait', message, { unsent: true, permitOver: true });
+  const cause = new LateConnectionError();
+  return new ServiceError('wait', cause.message, { cause, unsent: true, permitOver: true });
 }
 
 function tooLarge(): ServiceError {

@@ -58,11 +58,11 @@ export class ServiceError extends Error {
   }
 }
 
-/** A second 401 in a row: what is wrong is not the token. */
+/** A second 401 in a row, or one on a token long before its end: what is wrong is not the token. */
 export function rejectedAgain(cause?: ServiceError): ServiceError {
   return new ServiceError(
     'wait',
-    'The service rejects even an access token that it has just renewed (401).',
+    'The service rejects access tokens that should still be good (401).',
     cause === undefined ? {} : { cause },
   );
 }

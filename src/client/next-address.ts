@@ -100,9 +100,9 @@ const LONGEST_ADDRESS = 32 * 1024;
 /** Longest part of an address that goes into a message. */
 const LONGEST_PLACE = 100;
 
-/** Neither path nor query: there may be a secret in it. */
+/** Neither path nor query: there may be a secret in it. Nor the origin of another kind of address, which may be ours. */
 function placeOf({ origin, protocol }: URL): string {
-  return origin === 'null' ? `a ${protocol} address` : origin.slice(0, LONGEST_PLACE);
+  return protocol.startsWith('http') ? origin.slice(0, LONGEST_PLACE) : `a ${protocol} address`;
 }
 
 function refused(what: string, advice = ''): ServiceError {

@@ -4,7 +4,7 @@ import { ServiceError } from './errors.ts';
 import type { HttpAnswer } from './http.ts';
 import { parseHttpDate } from './http-date.ts';
 import { readRateHeaders } from './rate-headers.ts';
-import { retryAfterMs } from './retry-timing.ts';
+import { retryAfterMs, statedWaitMs } from './retry-timing.ts';
 
 /** The wait after a 429 that says nothing about it, in milliseconds. */
 const UNSAID_WAIT_MS = 5_000;
@@ -31,7 +31,11 @@ export function refusalOf(answer: HttpAnswer, now: number): ServiceError | undef
     const tier = headers[HEADER.tier];
     return new ServiceError('wait', 'The service asked us to slow down (429).', {
       status,
-      retryAfterMs: waitMs ?? readRateHeaders(headers, now)?.endsInMs ?? UNSAID_WAIT_MS,
+      retryAfterMs:
+        waitMs ??
+        statedWaitMs(messageOf(answer.body)) ??
+        readRateHeaders(headers, now)?.endsInMs ??
+        UNSAID_WAIT_MS,
       ...(tier === undefined ? {} : { tier }),
     });
   }
@@ -60,11 +64,16 @@ const LONGEST_ERROR_BODY = 64 * 1024;
 
 /** The `_error` message of an answer, on one line and not too long, or nothing. */
 function quote(body: string): string {
+  const message = messageOf(body);
+  return message === '' ? '' : `: ${cutText(message.replace(/\s+/g, ' '), LONGEST_QUOTE)}`;
+}
+
+/** The message of an error answer (Errors), or nothing. */
+export function messageOf(body: string): string {
   if (body.length > LONGEST_ERROR_BODY) return '';
   try {
     const message = (JSON.parse(body) as { _error?: { message?: unknown } } | null)?._error?.message;
-    if (typeof message !== 'string') return '';
-    return `: ${cutText(message.replace(/\s+/g, ' '), LONGEST_QUOTE)}`;
+    return typeof message === 'string' ? message : '';
   } catch {
     return '';
   }

@@ -44,8 +44,24 @@ const SECONDS = /(?<=\d) ?s(?:ec(?:ond)?s?)?$/i;
 export function retryAfterMs(value: string | undefined, now: number): number | undefined {
   const values = value?.split(BETWEEN_VALUES) ?? [];
   const waits = values.map((text) => readWait(text.trim(), now)).filter((wait) => !Number.isNaN(wait));
-  if (waits.length === 0) return undefined;
-  return Math.min(Math.ceil(Math.max(...waits, SHORTEST_RETRY_AFTER_MS)), LONGEST_RETRY_AFTER_MS);
+  return waits.length === 0 ? undefined : withinReason(Math.max(...waits));
+}
+
+/** A number of milliseconds in a sentence. */
+const MILLISECONDS = /(?<![\d.,])\d+(?:\.\d+)?(?= ?(?:ms|milliseconds?)\b)/gi;
+
+/**
+ * Reads the wait that the message of a 429 states (Errors), for one that has no `retry-after`.
+ *
+ * @returns milliseconds to wait, kept within reason: of several the longest; undefined when there is none
+ */
+export function statedWaitMs(message: string): number | undefined {
+  const waits = (message.match(MILLISECONDS) ?? []).map(Number);
+  return waits.length === 0 ? undefined : withinReason(Math.max(...waits));
+}
+
+function withinReason(ms: number): number {
+  return Math.min(Math.ceil(Math.max(ms, SHORTEST_RETRY_AFTER_MS)), LONGEST_RETRY_AFTER_MS);
 }
 
 /** In milliseconds; NaN for what makes no sense. */

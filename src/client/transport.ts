@@ -2,15 +2,10 @@ import { HEADER } from '../contract/headers.ts';
 import type { Admission, BlockKind, Permit, RateBudget, Settlement } from './budget/rate-budget.ts';
 import { ServiceError } from './errors.ts';
 import type { Headers, HttpAnswer, HttpClient, HttpRequest } from './http.ts';
+import { CONNECTION_MS } from './late-connection.ts';
 import { readRateHeaders, readToldLimit } from './rate-headers.ts';
 import { refusalOf } from './refusal.ts';
 import type { ServiceClock } from './service-clock.ts';
-
-/**
- * How long a request may wait for a new connection, in milliseconds. What it is sent for may be over by then, as a company
- * was disconnected: who sends it looks again, and the connection stands.
- */
-const CONNECTION_MS = 250;
 
 /**
  * How often in a row a request asks for another permit, see {@link ServiceError.permitOver}, before that counts as trouble:

@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, toServiceError } from '../client/errors.ts';
 import { REQUEST_TIMEOUT_MS } from '../client/http.ts';
 import type { Identity } from '../client/identity.ts';
-import { backoffMs, LONGEST_RETRY_AFTER_MS } from '../client/retry-timing.ts';
+import { backoffMs } from '../client/retry-timing.ts';
 import type { ServiceApi } from '../client/service-api.ts';
+import { waitWords } from './install-failures.ts';
 import { InstallError, type InstallFailure } from './install-types.ts';
 
 /** Tries at the identity route; a person is waiting, so they are few. */
@@ -44,7 +45,7 @@ export async function companyOf(
     } else if (isLast || answer.remedy !== 'wait') {
       throw new InstallError(
         failureOf(answer),
-        `The service did not say which company this is. ${answer.message}${waitWords(answer)}`,
+        `The service did not say which company this is. ${answer.message}${waitWords(answer.retryAfterMs)}`,
         { cause: answer },
       );
     }
@@ -56,13 +57,4 @@ export async function companyOf(
 function failureOf({ unsent, status }: ServiceError): InstallFailure {
   if (unsent) return 'unreachable';
   return status === 429 ? 'busy' : 'trouble';
-}
-
-function waitWords({ retryAfterMs }: ServiceError): string {
-  if (!retryAfterMs) return '';
-  // No longer one is believed: how long it asks for is not known here.
-  if (retryAfterMs >= LONGEST_RETRY_AFTER_MS) {
-    return ` It asks to wait ${LONGEST_RETRY_AFTER_MS / 60_000} minutes or longer.`;
-  }
-  return ` It asks to wait ${Math.ceil(retryAfterMs / 1_000)} s.`;
 }

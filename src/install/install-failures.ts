@@ -1,7 +1,8 @@
 import { cutText } from '../client/cut-text.ts';
+import { LONGEST_RETRY_AFTER_MS } from '../client/retry-timing.ts';
 import { LostFileError } from '../store/own-file.ts';
 import { NoTokenAnswerError } from '../tokens/token-answer.ts';
-import { oauthErrorOf, responseOf } from '../tokens/token-errors.ts';
+import { askedWaitMs, oauthErrorOf, responseOf } from '../tokens/token-errors.ts';
 import { InstallError, type InstallFailure } from './install-types.ts';
 
 /** How much of the service's own words a message repeats, in UTF-16 units. */
@@ -82,10 +83,19 @@ function isUnanswered(error: unknown): boolean {
 }
 
 function answerWords(status: number | undefined): string {
-  if (status === 429) return 'The service answered that it is asked too often at the moment (429).';
   if (status !== undefined && status >= 500) return `The service answered that it has trouble (${status}).`;
   const which = status === undefined ? '' : ` (status ${status})`;
   return `The service answered the request for tokens with something that the app cannot use${which}.`;
+}
+
+/** For how long the service wants to be left alone, in words; nothing where it does not say. */
+export function waitWords(retryAfterMs: number | undefined): string {
+  if (!retryAfterMs) return '';
+  // No longer one is believed: how long it asks for is not known here.
+  if (retryAfterMs >= LONGEST_RETRY_AFTER_MS) {
+    return ` It asks to wait ${LONGEST_RETRY_AFTER_MS / 60_000} minutes or longer.`;
+  }
+  return ` It asks to wait ${Math.ceil(retryAfterMs / 1_000)} s.`;
 }
 
 /** The token route said nothing at all, or nothing that OAuth knows. */
@@ -93,6 +103,10 @@ function withoutRefusal(cause: unknown): InstallError {
   const status = responseOf(cause)?.status;
   if (status === undefined && isUnanswered(cause)) {
     return new InstallError('unreachable', "The service's token route could not be reached.", { cause });
+  }
+  if (status === 429) {
+    const message = `The service answered that it is asked too often at the moment (429).${waitWords(askedWaitMs(responseOf(cause)))}`;
+    return new InstallError('busy', message, { cause });
   }
   return new InstallError('trouble', answerWords(status), { cause });
 }

@@ -24,9 +24,9 @@ export type InstallFailure =
   | 'credentials'
   /** the token route or the API cannot be reached */
   | 'unreachable'
-  /** the token route answered, but nonsense, 429 or 5xx; the API, but nonsense or 5xx */
+  /** the token route or the API answered, but nonsense or 5xx */
   | 'trouble'
-  /** the limit that the company's requests share is used up for now */
+  /** the service is asked too often for now (429): at the token route, or within the limit that the company's requests share */
   | 'busy'
   /** the service named another error at the authorize route */
   | 'refused'

@@ -18,7 +18,7 @@ export interface OAuthInstallerParts {
   /** Told of an install that the end of the process has overtaken. */
   onCutOff: () => void;
   /** Starts the syncs of a new or returning instance. */
-  onInstalled: (instanceId: string) => Promise<void>;
+  onInstalled: (instanceId: string) => Promise<unknown>;
   /** Leaves secrets out of what the service said, before it is kept or a person sees it; the install's code, too. */
   hideSecrets?: (text: string, code?: string) => string;
   now?: () => number;

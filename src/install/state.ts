@@ -37,6 +37,7 @@ export function spendState(session: InstallSession, state: string, now: number):
   return isAlive(found.createdAt, now);
 }
 
+/** The clock may have been set back a little meanwhile. */
 function isAlive(createdAt: number, now: number): boolean {
-  return now >= createdAt && now - createdAt < STATE_LIFETIME_MS;
+  return Math.abs(now - createdAt) < STATE_LIFETIME_MS;
 }

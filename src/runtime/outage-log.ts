@@ -3,8 +3,9 @@ import type { Logger } from './logging.ts';
 /** A reason mostly follows at the next try: so long an outage without one is not told of as trouble, in milliseconds. */
 const REASON_LIMIT_MS = 1_000;
 
-/** The kind of reasons that Redis has not given. */
+/** The kind of reasons that Redis has not given; and of none at all. */
 const NO_REPLY = '';
+const NO_REASON = 'none';
 
 /**
  * Tells of the outages of a connection to Redis, each once, with its reason if there is one: a connection may be ended in
@@ -27,7 +28,10 @@ export class OutageLog {
   tell(error?: Error): void {
     this.forget();
     const kind = kindOf(error);
-    if (this.#told.has(kind) || (kind === NO_REPLY && this.#told.size > 0)) return;
+    if (this.#told.has(kind)) return;
+    // Of reasons, the first is told, and what Redis says.
+    const isReply = kind !== NO_REPLY && kind !== NO_REASON;
+    if (!isReply && [...this.#told].some((told) => told !== NO_REASON)) return;
     this.#told.add(kind);
     this.#logger.error({ err: error, role: this.#role }, 'Redis cannot be reached, trying on');
   }
@@ -55,5 +59,6 @@ export class OutageLog {
 
 /** The first word of what Redis says: the rest may differ with each try. */
 function kindOf(error: Error | undefined): string {
-  return error?.name === 'ReplyError' ? (error.message.split(' ')[0] ?? '') : NO_REPLY;
+  if (error === undefined) return NO_REASON;
+  return error.name === 'ReplyError' ? (error.message.split(' ')[0] ?? '') : NO_REPLY;
 }

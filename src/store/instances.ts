@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely';
+import { isInGeneration } from './access-generation.ts';
 import type { Database } from './database.ts';
 import { countStates, type StateCounts } from './figures.ts';
 import type { InstanceTable } from './schema.ts';
@@ -63,13 +64,14 @@ export class InstanceStore {
   /**
    * Moves an instance to another state.
    *
-   * @param from only from one of these states
-   * @returns whether it was in one of them
+   * @param options.from only from one of these states
+   * @param options.generation only in this access generation
+   * @returns whether it was so
    */
   async setStatus(
     id: string,
     status: InstanceState,
-    options: { from: readonly InstanceState[]; notice?: string },
+    options: { from: readonly InstanceState[]; notice?: string; generation?: number | undefined },
   ): Promise<boolean> {
     const result = await this.#db.durably((transaction) =>
       transaction
@@ -77,6 +79,7 @@ export class InstanceStore {
         .set({ status, notice: options.notice ?? null })
         .where('id', '=', id)
         .where('status', 'in', [...options.from])
+        .where((eb) => isInGeneration(eb, options.generation))
         .executeTakeFirst(),
     );
     return result.numUpdatedRows > 0n;

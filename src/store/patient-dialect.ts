@@ -1,6 +1,6 @@
 import { setImmediate as othersTurn, setTimeout as sleep } from 'node:timers/promises';
 import type Sqlite from 'better-sqlite3';
-import { type CompiledQuery, type DatabaseConnection, SqliteDialect, SqliteDriver } from 'kysely';
+import { CompiledQuery, type DatabaseConnection, SqliteDialect, SqliteDriver } from 'kysely';
 import { isBusy } from './busy.ts';
 import type { OwnFile } from './own-file.ts';
 import type { Patience } from './patience.ts';
@@ -14,8 +14,12 @@ const MOST_IN_A_ROW_MS = 20;
 /** Readers get through beside a writer: that they did says nothing of the lock. */
 const WRITES: ReadonlySet<string> = new Set(['InsertQueryNode', 'UpdateQueryNode', 'DeleteQueryNode']);
 
-/** Who asks for the write lock by name waits in a way of its own. */
-const ASKS_FOR_LOCK = /^\s*begin immediate/i;
+/**
+ * Every transaction takes the write lock as it begins, or does not begin: whoever waits for the lock does so without the
+ * connection, which others of the process read by meanwhile. Within a transaction that waits they would see to it that it
+ * goes on from what they have read, and finds that replaced, until it gives up.
+ */
+const BEGIN = CompiledQuery.raw('begin immediate');
 
 /** As Kysely and the migrations ask for it. */
 const ROLLBACK = 'rollback';
@@ -23,14 +27,15 @@ const ROLLBACK = 'rollback';
 interface PatientOptions {
   /** How long a query waits. */
   patience: Patience;
+  /** How long SQLite itself waits for another process's lock, in milliseconds, but for that of a transaction. */
+  keepsThreadMs: number;
   /** Given every error that a query ends with; one that writes is tried only while the file is in its place. */
   file: OwnFile;
 }
 
 /**
  * SQLite for Kysely, but for three things. While another process writes, a query is tried again, and the event loop does
- * other things. SQLite's own way of waiting would keep it, and with it the health checks and the locks of all jobs. A
- * transaction of the app begins with its first write, so that nothing is lost when that one is tried again.
+ * other things. SQLite's own way of waiting would keep it, and with it the health checks and the locks of all jobs.
  *
  * And where SQLite has rolled back by itself, as when the disk is full at a commit, rolling back is done already: it
  * would fail, and its error would stand in the place of the one that says what is wrong.
@@ -77,6 +82,15 @@ class PatientDriver extends SqliteDriver {
     } else if (now - this.#turnSince > MOST_IN_A_ROW_MS) await othersTurn();
     return this.#connection;
   }
+
+  /** @throws the error of a database that another process has locked, at once */
+  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    this.#sqlite.pragma('busy_timeout = 0');
+    // SQLite has answered when this returns.
+    const begun = connection.executeQuery(BEGIN);
+    this.#sqlite.pragma(`busy_timeout = ${this.#options.keepsThreadMs}`);
+    await begun;
+  }
 }
 
 function patient(
@@ -87,7 +101,7 @@ function patient(
   return {
     async executeQuery<Row>(query: CompiledQuery) {
       if (query.sql === ROLLBACK && !sqlite.inTransaction) return { rows: [] };
-      const isWrite = WRITES.has(query.query.kind);
+      const isWrite = query === BEGIN || WRITES.has(query.query.kind);
       const giveUpAt = performance.now() + patience.ms;
       for (;;) {
         try {
@@ -96,7 +110,8 @@ function patient(
           if (isWrite) patience.renew();
           return result;
         } catch (error) {
-          if (!isBusy(error) || ASKS_FOR_LOCK.test(query.sql)) throw file.explain(error);
+          // Whoever asks for the write lock waits for it in a way of its own.
+          if (!isBusy(error) || query.sql === BEGIN.sql) throw file.explain(error);
           if (performance.now() >= giveUpAt) {
             patience.wearOut();
             throw file.explain(error);

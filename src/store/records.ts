@@ -109,6 +109,11 @@ export class RecordStore implements RecordReader {
     return this.#searches.close();
   }
 
+  /** Whether an instance's copy is to be removed, and is not yet. */
+  isGoing(instanceId: string): Promise<boolean> {
+    return this.#db.atOnce(() => this.#statements.removal.get(instanceId) !== undefined);
+  }
+
   /** Removes what is left of a copy whose removal was begun. */
   finishRemoval(instanceId: string): Promise<void> {
     return this.#removals.finish(instanceId);

@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely';
+import { isInGeneration } from './access-generation.ts';
 import type { Database } from './database.ts';
 import type { RunKey } from './runs.ts';
 import type { Schema } from './schema.ts';
@@ -31,26 +32,62 @@ export const UNSTARTED = {
 export interface StartOptions {
   /** A run that is stuck gives its place up and begins anew, also while it waits for another try. */
   leavesStuck?: boolean;
+  /** Only while their instance is active, and in this access generation if one is given. */
+  whileActive?: { generation?: number | undefined };
 }
 
 /** No parked batch has to wait for longer, in milliseconds: a moment that lies further ahead was noted by another clock. */
 const LONGEST_WAIT_MS = 20 * 60_000;
 
 /**
- * Starts a run that is not under way: at the first page, having seen nothing; or where it stopped, when it
- * failed on something that may pass (its cursor was kept then). Either way it tries each parked batch once. What runs
- * before have noted lies before it then, also if the clock was set back since. How long the list has been behind counts on
- * over runs that fail.
+ * Starts the runs that are not under way, all of them or none: at the first page, having seen nothing; or where one
+ * stopped, when it failed on something that may pass (its cursor was kept then). Either way it tries each parked batch once.
+ * What runs before have noted lies before it then, also if the clock was set back since. How long the list has been behind
+ * counts on over runs that fail.
  *
+ * @param keys of one instance
  * @param now milliseconds since 1970
- * @returns whether a run was started; false when one is under way
+ * @returns of each whether it was started; false when it is under way. Undefined when their instance is not, or not any
+ *   more, as the options want it: none is started then
  * @throws NewerSchemaError when the schema is a newer version's by now
  */
-export async function startRun(
+export function startRuns(
   db: Database,
+  keys: readonly RunKey[],
+  now: number,
+  options: StartOptions = {},
+): Promise<boolean[] | undefined> {
+  return db.transact(async (transaction) => {
+    const [first] = keys;
+    const { whileActive } = options;
+    if (first && whileActive && !(await isActive(transaction, first.instanceId, whileActive)))
+      return undefined;
+    const started: boolean[] = [];
+    for (const key of keys) started.push(await startRun(transaction, key, now, options));
+    return started;
+  });
+}
+
+async function isActive(
+  db: Kysely<Schema>,
+  instanceId: string,
+  { generation }: NonNullable<StartOptions['whileActive']>,
+): Promise<boolean> {
+  const active = await db
+    .selectFrom('instances')
+    .select('id')
+    .where('id', '=', instanceId)
+    .where('status', '=', 'active')
+    .where((eb) => isInGeneration(eb, generation))
+    .executeTakeFirst();
+  return active !== undefined;
+}
+
+async function startRun(
+  transaction: Kysely<Schema>,
   key: RunKey,
   now: number,
-  { leavesStuck = false }: StartOptions = {},
+  { leavesStuck = false }: StartOptions,
 ): Promise<boolean> {
   const begun = {
     state: 'waiting',
@@ -62,49 +99,47 @@ export async function startRun(
   const anew = { ...UNSTARTED, ...begun, started_at: now, behind_since: now };
   const behind = { behind_since: sql<number>`coalesce(runs.behind_since, ${now})` };
   const { fence: _fence, stored: _stored, ...restarted } = anew;
-  return db.transact(async (transaction) => {
-    const resumed = await transaction
-      .updateTable('runs')
-      .set({ ...begun, ...behind })
-      .where('instance_id', '=', key.instanceId)
-      .where('resource', '=', key.resource)
-      .where('state', '=', 'failed')
-      .where((where) => where.or([where('cursor', 'is not', null), where('phase', '=', 'deletions')]))
-      .$if(leavesStuck, (query) => query.where('stuck_since', 'is', null))
-      .returning(['list', 'started_at'])
-      .executeTakeFirst();
-    if (resumed !== undefined) {
-      await letTryAgain(transaction, resumed.list, resumed.started_at ?? now, now);
-      return true;
-    }
-    const started = await transaction
-      .insertInto('runs')
-      .values({ ...anew, instance_id: key.instanceId, resource: key.resource })
-      .onConflict((conflict) =>
-        conflict
-          .columns(['instance_id', 'resource'])
-          .doUpdateSet({ ...restarted, ...behind })
-          .where((where) =>
-            where.or([
-              where('runs.state', 'in', ['idle', 'failed']),
-              ...(leavesStuck
-                ? [
-                    where.and([
-                      where('runs.waiting_for', '=', 'retry'),
-                      where('runs.stuck_since', 'is not', null),
-                    ]),
-                  ]
-                : []),
-            ]),
-          ),
-      )
-      .returning('list')
-      .executeTakeFirst();
-    if (started === undefined) return false;
-    await transaction.deleteFrom('seen_ranges').where('list', '=', started.list).execute();
-    await putBefore(transaction, started.list, now);
+  const resumed = await transaction
+    .updateTable('runs')
+    .set({ ...begun, ...behind })
+    .where('instance_id', '=', key.instanceId)
+    .where('resource', '=', key.resource)
+    .where('state', '=', 'failed')
+    .where((where) => where.or([where('cursor', 'is not', null), where('phase', '=', 'deletions')]))
+    .$if(leavesStuck, (query) => query.where('stuck_since', 'is', null))
+    .returning(['list', 'started_at'])
+    .executeTakeFirst();
+  if (resumed !== undefined) {
+    await letTryAgain(transaction, resumed.list, resumed.started_at ?? now, now);
     return true;
-  });
+  }
+  const started = await transaction
+    .insertInto('runs')
+    .values({ ...anew, instance_id: key.instanceId, resource: key.resource })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['instance_id', 'resource'])
+        .doUpdateSet({ ...restarted, ...behind })
+        .where((where) =>
+          where.or([
+            where('runs.state', 'in', ['idle', 'failed']),
+            ...(leavesStuck
+              ? [
+                  where.and([
+                    where('runs.waiting_for', '=', 'retry'),
+                    where('runs.stuck_since', 'is not', null),
+                  ]),
+                ]
+              : []),
+          ]),
+        ),
+    )
+    .returning('list')
+    .executeTakeFirst();
+  if (started === undefined) return false;
+  await transaction.deleteFrom('seen_ranges').where('list', '=', started.list).execute();
+  await putBefore(transaction, started.list, now);
+  return true;
 }
 
 /** Puts before the start of a run what was noted before it, by a clock that was ahead. */

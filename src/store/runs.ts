@@ -1,7 +1,7 @@
 import type Sqlite from 'better-sqlite3';
 import { type Selectable, sql, type Updateable } from 'kysely';
 import type { Database } from './database.ts';
-import { countBehindFrom, type StartOptions, startRun } from './run-start.ts';
+import { countBehindFrom, type StartOptions, startRuns } from './run-start.ts';
 import type { RunTable } from './schema.ts';
 
 export type Run = Selectable<RunTable>;
@@ -33,7 +33,6 @@ export interface RunClaim extends RunKey {
 export class RunStore {
   readonly #db: Database;
   readonly #holds: Sqlite.Statement<[RunClaim], unknown>;
-  readonly #newest: Sqlite.Statement<[RunClaim], unknown>;
 
   constructor(db: Database) {
     this.#db = db;
@@ -42,9 +41,6 @@ export class RunStore {
       select 1 from runs
       where instance_id = :instanceId and resource = :resource and fence = :fence
         and (select status from instances where id = :instanceId) = 'active'`);
-    this.#newest = db.prepare(
-      'select 1 from runs where instance_id = :instanceId and resource = :resource and fence = :fence',
-    );
   }
 
   find(key: RunKey): Promise<Run | undefined> {
@@ -60,9 +56,15 @@ export class RunStore {
     return this.#db.selectFrom('runs').selectAll().where('instance_id', '=', instanceId).execute();
   }
 
-  /** Starts a run that is not under way, as {@link startRun} does. */
-  start(key: RunKey, now: number, options?: StartOptions): Promise<boolean> {
-    return startRun(this.#db, key, now, options);
+  /** Starts a run that is not under way, as {@link startRuns} does. */
+  async start(key: RunKey, now: number, options?: StartOptions): Promise<boolean> {
+    const started = await this.startAll([key], now, options);
+    return started?.[0] ?? false;
+  }
+
+  /** Starts what is not under way of these runs of one instance, as {@link startRuns} does. */
+  startAll(keys: readonly RunKey[], now: number, options?: StartOptions): Promise<boolean[] | undefined> {
+    return startRuns(this.#db, keys, now, options);
   }
 
   /**
@@ -104,11 +106,6 @@ export class RunStore {
   /** Whether the claim is still the newest, and its instance active: else nothing is to be sent or done for it any more. */
   holds({ instanceId, resource, fence }: RunClaim): Promise<boolean> {
     return this.#db.atOnce(() => this.#holds.get({ instanceId, resource, fence }) !== undefined);
-  }
-
-  /** Whether the claim is still the newest: no other worker has the run, and no disconnect has ended it. */
-  isNewest({ instanceId, resource, fence }: RunClaim): Promise<boolean> {
-    return this.#db.atOnce(() => this.#newest.get({ instanceId, resource, fence }) !== undefined);
   }
 
   /** Notes that the run waits, for what, and until when (milliseconds since 1970). */

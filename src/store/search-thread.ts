@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
-import { type Database, joinDatabase } from './database.ts';
+import type { Database } from './database.ts';
+import { joinDatabase } from './open-database.ts';
 import { Search, type WantedSearch } from './search.ts';
 import { END, type SearchAnswer, type SearchMessage } from './search-thread-messages.ts';
 

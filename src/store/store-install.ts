@@ -10,15 +10,16 @@ import type { Schema, TokenTable } from './schema.ts';
  */
 const OVERTAKEN_MS = 10 * 60_000;
 
-/** Versions begin anywhere below this. */
-const FIRST_VERSIONS = 2 ** 40;
+/** What is counted of a row begins anywhere below this. */
+const FIRST_NUMBERS = 2 ** 40;
 
 /**
- * Where the versions of a new row begin: not at 1, or a refresh that is under way over a disconnect and a new install
- * would take the new row for the one that it has read.
+ * Where versions and access generations of a new row begin: not at 1, or a refresh that is under way over a disconnect and a
+ * new install would take the new row for the one that it has read; and a session that was logged out would see the company again
+ * that is installed into a new database, beside the Redis of the old one.
  */
-function firstVersion(): number {
-  return randomInt(1, FIRST_VERSIONS);
+function firstNumber(): number {
+  return randomInt(1, FIRST_NUMBERS);
 }
 
 /** Generations begin above it: where there was no instance, one that is disconnected is so since. */
@@ -87,7 +88,7 @@ export function storeInstall(
         .where('access_expires_at', ends, tokens.access_expires_at);
     const result = await transaction
       .insertInto('instances')
-      .values({ ...instance, ...awake })
+      .values({ ...instance, ...awake, access_generation: firstNumber() })
       .onConflict((conflict) =>
         conflict
           .column('id')
@@ -123,15 +124,16 @@ export function storeInstall(
     if (result.numInsertedOrUpdatedRows === 0n) return false;
     await transaction
       .insertInto('tokens')
-      .values({ ...tokens, instance_id: instance.id, version: firstVersion(), rotations: 0, refreshes: 0 })
+      .values({ ...tokens, instance_id: instance.id, version: firstNumber(), rotations: 0, refreshes: 0 })
       .onConflict((conflict) =>
         conflict
           .column('instance_id')
           .doUpdateSet((old) => ({ ...tokens, version: old('tokens.version', '+', 1) })),
       )
       .execute();
-    // While the grant was over nothing could be copied: the lists are not behind since before.
-    await countBehindFrom(transaction, instance.id, cameAt);
+    // While the grant was over nothing could be copied: the lists are not behind since before. A newer version may have
+    // changed what tells that; the grant is not to be lost for it.
+    if (db.knowsSchema()) await countBehindFrom(transaction, instance.id, cameAt);
     return true;
   };
   return db.durably(write, { inAnySchema: true });

@@ -1,6 +1,6 @@
 import type { ExpressionBuilder, Selectable, Transaction } from 'kysely';
 import type { Database } from './database.ts';
-import { disconnectInstance } from './disconnect.ts';
+import { type DisconnectOptions, disconnectInstance } from './disconnect.ts';
 import { checkDurably } from './durable-check.ts';
 import { isToBeTried } from './rotation-due.ts';
 import type { Schema, TokenTable } from './schema.ts';
@@ -204,7 +204,7 @@ export class TokenStore {
   }
 
   /** Ends an instance's access, as {@link disconnectInstance} does. */
-  disconnect(instanceId: string, options?: { deleteData?: boolean }): Promise<number | undefined> {
+  disconnect(instanceId: string, options?: DisconnectOptions): Promise<number | undefined> {
     return disconnectInstance(this.#db, instanceId, options);
   }
 

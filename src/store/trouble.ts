@@ -11,7 +11,7 @@ const ADVICE = [
     // A full disk, a quota or a limit of the file's size.
     codes: /^SQLITE_(?:FULL|IOERR_(?:WRITE|FSYNC|DIR_FSYNC|TRUNCATE|SHMSIZE))/,
     advice:
-      'The database cannot grow, as its disk is full or out of order: make room on it. The app goes on by itself then.',
+      'The database cannot grow, as its disk is full, read-only or out of order: repair it, or make room on it. The app goes on by itself then.',
   },
   {
     codes: /^SQLITE_(?:CORRUPT|NOTADB)/,

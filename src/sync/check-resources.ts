@@ -4,7 +4,7 @@ import type { Resource } from './resources.ts';
 const NAME = /^[a-z][a-z0-9_-]{0,62}$/i;
 
 /** What addresses below an instance's lead to already, in capitals, too. */
-const TAKEN = ['live', 'status'];
+const TAKEN = ['live', 'set-aside', 'status'];
 
 /** It stands behind `{base_url}`, and `?limit=` behind it. */
 const ROUTE = /^\/[^\s?#]+$/;

@@ -6,7 +6,7 @@ import type { RunKey, RunStore } from '../store/runs.ts';
 import type { TokenStore } from '../store/tokens.ts';
 import type { Resource } from './resources.ts';
 import type { StatusReader } from './status.ts';
-import type { DisconnectOptions, InstanceControl, InstanceStatus } from './status-types.ts';
+import type { DisconnectOptions, InstanceControl, InstanceStatus, SetAsideStatus } from './status-types.ts';
 
 /** What an administrator's buttons work with. */
 export interface ControlParts {
@@ -38,42 +38,51 @@ export class SyncControl implements InstanceControl {
     return status === undefined || notice === undefined ? status : { ...status, notice };
   }
 
+  setAside(instanceId: string): Promise<Record<string, SetAsideStatus>> {
+    return this.#parts.status.readSetAside(instanceId);
+  }
+
   /** Starts what is not under way; what waits to be tried again is tried at once, and what is stuck begins anew. */
-  async syncNow(instanceId: string): Promise<void> {
-    const instance = await this.#parts.instances.find(instanceId);
-    if (instance?.status !== 'active') return;
+  syncNow(instanceId: string, generation?: number): Promise<boolean> {
     const keys = this.#parts.resources.map(({ name }) => ({ instanceId, resource: name }));
-    await this.#start(keys, { leavesStuck: true });
+    return this.#start(keys, { leavesStuck: true, whileActive: { generation } });
   }
 
   /** Sees to it that every parked batch is tried soon: by the run under way before its next pages, or by a new one. */
-  async retryParked(instanceId: string): Promise<void> {
+  async retryParked(instanceId: string, generation?: number): Promise<boolean> {
     const instance = await this.#parts.instances.find(instanceId);
-    if (instance?.status !== 'active') return;
+    if (instance?.status !== 'active') return false;
+    if (generation !== undefined && instance.access_generation !== generation) return false;
     const parked = await this.#parts.parked.makeDue(instanceId);
     const known = this.#parts.resources.filter(({ name }) => parked.includes(name));
-    await this.#start(known.map(({ name }) => ({ instanceId, resource: name })));
+    const keys = known.map(({ name }) => ({ instanceId, resource: name }));
+    return this.#start(keys, { whileActive: { generation } });
   }
 
   /** Stops after the request that is under way; progress stays. */
-  async pause(instanceId: string): Promise<void> {
-    await this.#parts.instances.setStatus(instanceId, 'paused', { from: ['active'] });
+  pause(instanceId: string, generation?: number): Promise<boolean> {
+    return this.#parts.instances.setStatus(instanceId, 'paused', { from: ['active'], generation });
   }
 
   /** Goes on where it stopped; what was finished comes round again in its time. */
-  async resume(instanceId: string): Promise<void> {
-    if (!(await this.#parts.instances.setStatus(instanceId, 'active', { from: ['paused'] }))) return;
-    await this.#parts.runs.countAnew(instanceId, (this.#parts.now ?? Date.now)());
+  async resume(instanceId: string, generation?: number): Promise<boolean> {
+    const { instances, runs } = this.#parts;
+    if ((await instances.find(instanceId))?.status !== 'paused') return false;
+    // First what is of no use by itself: where the database is in trouble in between, nothing is done.
+    await runs.countAnew(instanceId, (this.#parts.now ?? Date.now)());
+    if (!(await instances.setStatus(instanceId, 'active', { from: ['paused'], generation }))) return false;
     const unfinished = (await this.#parts.runs.list(instanceId)).filter(
       ({ state }) => state !== 'idle' && state !== 'failed',
     );
     await this.#parts.enqueue(unfinished.map(({ resource }) => ({ instanceId, resource })));
+    return true;
   }
 
-  async #start(keys: readonly RunKey[], options: StartOptions = {}): Promise<void> {
+  async #start(keys: readonly RunKey[], options: StartOptions): Promise<boolean> {
     const now = (this.#parts.now ?? Date.now)();
-    for (const key of keys) await this.#parts.runs.start(key, now, options);
+    if ((await this.#parts.runs.startAll(keys, now, options)) === undefined) return false;
     await this.#parts.enqueue(keys);
+    return true;
   }
 
   accessGeneration(instanceId: string): Promise<number | undefined> {
@@ -84,12 +93,14 @@ export class SyncControl implements InstanceControl {
     return this.#parts.instances.endAccess(instanceId, from);
   }
 
-  async disconnect(instanceId: string, { deleteData, onEnded }: DisconnectOptions): Promise<void> {
+  async disconnect(instanceId: string, { onEnded, ...options }: DisconnectOptions): Promise<boolean> {
     const { tokens, records } = this.#parts;
     // From here on no page of the instance can be asked for or written any more.
-    const accessGeneration = await tokens.disconnect(instanceId, { deleteData });
+    const accessGeneration = await tokens.disconnect(instanceId, options);
+    if (accessGeneration === undefined) return false;
     await onEnded?.(accessGeneration);
     // The workers finish it if this process ends; what a new install copies begins when it is through.
-    if (deleteData) await records.finishRemoval(instanceId);
+    if (options.deleteData) await records.finishRemoval(instanceId);
+    return true;
   }
 }

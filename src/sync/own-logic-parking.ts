@@ -38,7 +38,8 @@ export const NO_FAILURES: FailuresBefore = { own_tries: 0, own_since: null };
  * Hands a batch to the own logic, as often as it may be tried.
  *
  * @param before what became of it in other slices
- * @returns undefined when it was taken; else what the batch is to be parked with, in the transaction that writes it
+ * @returns undefined when it was taken, or is not to be written any more, as the store will see; else what the batch is to
+ *   be parked with, in the transaction that writes it
  * @throws ServiceError when the batch has to be tried again
  */
 export async function tellOwnLogic(
@@ -55,8 +56,9 @@ export async function tellOwnLogic(
     return undefined;
   } catch (thrown) {
     const error = await failureOf(parts, claim, thrown);
-    // What a shutdown has broken off says nothing about the batch.
+    // What a shutdown or a pause has broken off says nothing about the batch.
     if (!(error instanceof OwnLogicError) || context.signal.aborted) throw error;
+    if (!(await parts.runs.holds(claim))) return undefined;
     error.tries = before.own_tries + 1;
     // Not a moment ahead: the clock may have been set back since.
     error.since = Math.min(before.own_since ?? calledAt, calledAt);
@@ -128,7 +130,7 @@ async function callShown(
     // What keeps it from being noted keeps the page from being written, too.
     noted.catch(() => undefined);
   };
-  const isWanted = () => parts.runs.isNewest(claim);
+  const isWanted = () => parts.runs.holds(claim);
   const watch = { maxWaitMs, onLong, isWanted };
   try {
     await callOwnLogic(parts, { instance, resource: resource.name }, changes, context, watch);
@@ -192,8 +194,10 @@ export async function retryParked(
     } catch (thrown) {
       const error = await failureOf(parts, claim, thrown);
       const isFailure = error instanceof OwnLogicError;
-      if (!isFailure || isShutdown(context.signal)) await parts.parked.putBack(claim, batch);
+      const saysNothing = !isFailure || isShutdown(context.signal) || !(await parts.runs.holds(claim));
+      if (saysNothing) await parts.parked.putBack(claim, batch);
       if (!isFailure || context.signal.aborted) throw error;
+      if (saysNothing) return false;
       context.logger.warn({ err: error, batch: batch.place }, 'the own logic does not take a parked batch');
       const notBefore = now() + (error.retryAfterMs ?? 0);
       isOurs = await parts.parked.keep(claim, batch.place, shownError(parts, error), notBefore);

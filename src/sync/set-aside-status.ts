@@ -1,10 +1,10 @@
 import type { ParkedStore } from '../store/parked-batches.ts';
 import type { QuarantineStore } from '../store/quarantine.ts';
 import type { RunKey } from '../store/runs.ts';
-import type { SetAsideStatus } from './status-types.ts';
+import { SET_ASIDE_IN_STATUS, type SetAsideStatus } from './status-types.ts';
 
-/** How many of each kind are shown; of the others the number is. */
-export const SET_ASIDE_SHOWN = 5;
+/** How many of each kind can be seen at all. */
+export const MOST_SEEN = 100;
 
 /** Where what is set aside is read from. */
 export interface SetAsideParts {
@@ -12,14 +12,15 @@ export interface SetAsideParts {
   quarantine: QuarantineStore;
 }
 
-/** What a list has set aside, for people to look at. */
+/** What a list has set aside, for people to look at. @param most of each kind */
 export async function readSetAside(
   { parked, quarantine }: SetAsideParts,
   key: RunKey,
+  most = SET_ASIDE_IN_STATUS,
 ): Promise<SetAsideStatus> {
   const [batchCount, itemCount] = await Promise.all([parked.count(key), quarantine.count(key)]);
-  const batches = batchCount === 0 ? [] : await parked.list(key, SET_ASIDE_SHOWN);
-  const items = itemCount === 0 ? [] : await quarantine.list(key, SET_ASIDE_SHOWN);
+  const batches = batchCount === 0 ? [] : await parked.list(key, most);
+  const items = itemCount === 0 ? [] : await quarantine.list(key, most);
   return {
     parked: batchCount,
     parked_batches: batches.map(({ count, first_id, tries, error, parked_at }) => {

@@ -5,6 +5,9 @@ export type { InstanceState, RunState };
 /** How many instances the operator sees on a page. */
 export const INSTANCES_PER_PAGE = 100;
 
+/** How many of each kind of what is set aside the status has, and a page has lines for; of the others the number is. */
+export const SET_ASIDE_IN_STATUS = 5;
+
 /** The progress of one resource, dates as ISO 8601 in UTC. */
 export interface ResourceStatus {
   state: RunState;
@@ -84,6 +87,8 @@ export interface InstanceStatus {
   };
   /** Whether anything is kept of its records, be it of deleted ones, or set aside. */
   has_copy: boolean;
+  /** Whether that is being deleted, as it was asked for. */
+  deleting_copy: boolean;
   /** By the resource's name in the registry, in its order. */
   resources: Record<string, ResourceStatus>;
 }
@@ -91,22 +96,30 @@ export interface InstanceStatus {
 /** How an instance is disconnected. */
 export interface DisconnectOptions {
   deleteData: boolean;
+  /** Only from this access generation. */
+  from?: number;
   /** Told the access generation that begins, before the records are deleted, which may take minutes. */
-  onEnded?: (accessGeneration: number | undefined) => Promise<void>;
+  onEnded?: (accessGeneration: number) => Promise<void>;
 }
 
-/** What an administrator does to an instance, and what the pages read. */
+/**
+ * What an administrator does to an instance, and what the pages read. What acts on it may be told in which access
+ * generation that is to be, as whoever saw an earlier one must not act on what others see by now; it answers whether it
+ * did, or could not, as the instance is in another one, or in a state where that has no sense.
+ */
 export interface InstanceControl {
   status(instanceId: string): Promise<InstanceStatus | undefined>;
-  syncNow(instanceId: string): Promise<void>;
-  pause(instanceId: string): Promise<void>;
-  resume(instanceId: string): Promise<void>;
+  /** What it has set aside, a hundred of each kind and list at the most, by the resource's name. */
+  setAside(instanceId: string): Promise<Record<string, SetAsideStatus>>;
+  syncNow(instanceId: string, generation?: number): Promise<boolean>;
+  pause(instanceId: string, generation?: number): Promise<boolean>;
+  resume(instanceId: string, generation?: number): Promise<boolean>;
   /** Hands what is parked to the own logic once more, at once. */
-  retryParked(instanceId: string): Promise<void>;
+  retryParked(instanceId: string, generation?: number): Promise<boolean>;
   /** In which generation browsers see it: what ends their access begins a new one. Undefined when there is none. */
   accessGeneration(instanceId: string): Promise<number | undefined>;
   /** Ends the access of every browser, from one generation only. Answers the one that begins; undefined if none does. */
   endAccess(instanceId: string, from: number): Promise<number | undefined>;
   /** Deletes the tokens, stops everything and ends every browser's access; with `deleteData` the copied records too. */
-  disconnect(instanceId: string, options: DisconnectOptions): Promise<void>;
+  disconnect(instanceId: string, options: DisconnectOptions): Promise<boolean>;
 }

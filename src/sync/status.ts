@@ -8,16 +8,21 @@ import type { TokenRow, TokenStore } from '../store/tokens.ts';
 import { refreshExpiry } from '../tokens/expiry.ts';
 import type { Resource } from './resources.ts';
 import { nextStartAt } from './schedule.ts';
-import { readSetAside, type SetAsideParts } from './set-aside-status.ts';
+import { MOST_SEEN, readSetAside, type SetAsideParts } from './set-aside-status.ts';
 import { plainError } from './status-error.ts';
-import { INSTANCES_PER_PAGE, type InstanceStatus, type ResourceStatus } from './status-types.ts';
+import {
+  INSTANCES_PER_PAGE,
+  type InstanceStatus,
+  type ResourceStatus,
+  type SetAsideStatus,
+} from './status-types.ts';
 
 /** What the status of an instance is read from. */
 export interface StatusParts extends SetAsideParts {
   instances: InstanceStore;
   tokens: TokenStore;
   runs: RunStore;
-  records: Pick<RecordStore, 'keepsAny'>;
+  records: Pick<RecordStore, 'keepsAny' | 'isGoing'>;
   budget: RateBudget;
   clock: ServiceClock;
   resources: readonly Resource[];
@@ -49,10 +54,11 @@ export class StatusReader {
     const workersMissing = workers?.areMissing ?? false;
     const instance = await instances.find(instanceId);
     if (instance === undefined) return undefined;
-    const [token, runRows, hasCopy, budgetState] = await Promise.all([
+    const [token, runRows, hasCopy, isGoing, budgetState] = await Promise.all([
       tokens.find(instanceId),
       runs.list(instanceId),
       records.keepsAny(instanceId),
+      records.isGoing(instanceId),
       budget.read(instance.company_id ?? instanceId),
     ]);
     const runOf = new Map(runRows.map((run) => [run.resource, run]));
@@ -71,10 +77,19 @@ export class StatusReader {
       next_sync_at: this.#nextSync(instance, runRows),
       workers_missing: workersMissing,
       has_copy: hasCopy,
+      deleting_copy: isGoing,
       token: tokenStatus(token),
       budget: budgetStatus(budgetState),
       resources: Object.fromEntries(await Promise.all(resourceStatuses)),
     };
+  }
+
+  /** Everything that an instance has set aside and that can be seen, by the resource's name. */
+  async readSetAside(instanceId: string): Promise<Record<string, SetAsideStatus>> {
+    const read = this.#parts.resources.map(async ({ name }) => {
+      return [name, await readSetAside(this.#parts, { instanceId, resource: name }, MOST_SEEN)] as const;
+    });
+    return Object.fromEntries(await Promise.all(read));
   }
 
   /**

@@ -13,7 +13,34 @@ const RENEWALS = 3;
 
 // Only the owner renews and releases: a holder that outlived its lock must not touch another's.
 const RENEW = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`;
+// Where an answer gets lost with its connection, the command is sent once more, and meets its own name.
+const TAKE = `local owner = redis.call('GET', KEYS[1])
+if owner then return owner == ARGV[1] and 1 or 0 end
+local now = redis.call('TIME')
+if now[1] * 1000 + now[2] / 1000 > tonumber(ARGV[3]) then return -1 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`;
 const RELEASE = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`;
+
+/**
+ * Takes a name that only one may have at a time.
+ *
+ * @param owner unlike that of anybody else
+ * @param ms how long it is kept
+ * @param deadline by Redis' own clock, in milliseconds since 1970: later it is not taken
+ * @returns what became of it; it is not free when somebody else has it
+ */
+export async function takeName(
+  redis: Redis,
+  name: string,
+  owner: string,
+  ms: number,
+  deadline = Number.MAX_SAFE_INTEGER,
+): Promise<'taken' | 'late' | 'not free'> {
+  const answer = await redis.eval(TAKE, 1, name, owner, ms, deadline);
+  if (answer === 1) return 'taken';
+  return answer === -1 ? 'late' : 'not free';
+}
 
 /** A lock among processes. It only keeps work from being done twice: what must not happen is kept out by the store's version check. */
 export class RedisLock {
@@ -37,7 +64,14 @@ export class RedisLock {
     const owner = randomUUID();
     const leaseMs = Math.min(this.#leaseMs, holdMs);
     const giveUpAt = performance.now() + 2 * holdMs;
-    while ((await this.#redis.set(key, owner, 'PX', leaseMs, 'NX')) !== 'OK') {
+    const release = () => this.#redis.eval(RELEASE, 1, key, owner).catch(() => undefined);
+    const take = () =>
+      takeName(this.#redis, key, owner, leaseMs).catch((error: unknown) => {
+        // Redis may give it all the same, when it can: to somebody who has gone, and whom others would wait for.
+        void release();
+        throw error;
+      });
+    while ((await take()) !== 'taken') {
       if (performance.now() > giveUpAt) throw new Error(`The lock ${key} did not come free.`);
       await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
       signal?.throwIfAborted();
@@ -48,7 +82,7 @@ export class RedisLock {
     } finally {
       endRenewals();
       // What the work has brought stands, whether or not Redis hears of its end: the lock ends by itself.
-      await this.#redis.eval(RELEASE, 1, key, owner).catch(() => undefined);
+      await release();
     }
   }
 

@@ -2,6 +2,7 @@ import { addAbortListener } from 'node:events';
 import * as oauth from 'openid-client';
 import { type Dispatcher, request } from 'undici';
 import { STRAIGHT, serviceAgent, type WayOut } from '../client/agent.ts';
+import { LateConnectionError, unlessLate } from '../client/late-connection.ts';
 import { runningTimeout } from '../client/running-time.ts';
 import type { ServiceClock } from '../client/service-clock.ts';
 import { LONGEST_SETTLING_MS, settleTime } from '../client/service-time.ts';
@@ -14,6 +15,12 @@ const TOKEN_TIMEOUT_S = 30;
 
 /** How long a token request takes at the most, in milliseconds, with the questions about the time that its answer may raise. */
 export const LONGEST_TOKEN_REQUEST_MS = TOKEN_TIMEOUT_S * 1_000 + LONGEST_SETTLING_MS;
+
+/** How long it is tried to have a refresh sent, in milliseconds: so long a connection may take to come about. */
+const CONNECTING_MS = 10_000;
+
+/** How long a refresh takes at the most, in milliseconds: it may have waited for its connection before. */
+export const LONGEST_REFRESH_MS = CONNECTING_MS + LONGEST_TOKEN_REQUEST_MS;
 
 /** How long a connection is kept for a further request, in milliseconds: less than servers keep it, who end it. */
 const KEPT_MS = 4_000;
@@ -90,8 +97,9 @@ export class OAuthClient {
     // The library's own limit of time would be over for an answer that has come while the process was stopped.
     this.#configuration.timeout = undefined;
     const timeoutMs = (options.timeoutSeconds ?? TOKEN_TIMEOUT_S) * 1_000;
-    const dispatcher = serviceAgent(options.wayOut ?? STRAIGHT, KEPT_MS, LARGEST_HEADERS_BYTES);
-    const ask = async (url: string, init: TokenRequestInit, signal: AbortSignal) => {
+    const agent = serviceAgent(options.wayOut ?? STRAIGHT, KEPT_MS, LARGEST_HEADERS_BYTES);
+    const soon = agent.compose(unlessLate);
+    const ask = async (url: string, init: TokenRequestInit, dispatcher: Dispatcher, signal: AbortSignal) => {
       // Redirects are not followed: the secret would go along.
       const sent = request(url, {
         method: init.method,
@@ -102,7 +110,7 @@ export class OAuthClient {
         dispatcher,
       });
       const data = await unlessAborted(signal, sent).catch((error) => {
-        throw new NoTokenAnswerError(error);
+        throw error instanceof LateConnectionError ? error : new NoTokenAnswerError(error);
       });
       // What is granted here counts from now, and what is refused may be over by now: when that is, is worth a question
       // or two more if it is hard to believe.
@@ -115,8 +123,9 @@ export class OAuthClient {
       // Whoever installs waits for the exchange, and says when that is over.
       const isRefresh = body.get('grant_type') === 'refresh_token';
       const signal = isRefresh ? AbortSignal.any([timeout.signal, this.#broken.signal]) : timeout.signal;
-      const { answer, isDoubted } = await ask(url, init as TokenRequestInit, signal).finally(timeout.end);
-      if (isDoubted) await settleTime(clock, authUrl, dispatcher, this.#broken.signal);
+      const asked = ask(url, init as TokenRequestInit, isRefresh ? soon : agent, signal);
+      const { answer, isDoubted } = await asked.finally(timeout.end);
+      if (isDoubted) await settleTime(clock, authUrl, agent, this.#broken.signal);
       return answer;
     };
     // Which addresses may be plain http is the configuration's to decide, and it has.
@@ -154,12 +163,23 @@ export class OAuthClient {
   }
 
   /**
-   * Renews the access token (Endpoints, "Token request body parameters, refresh").
+   * Renews the access token (Endpoints, "Token request body parameters, refresh"). Where the connection for it comes about
+   * late, it is sent when that stands, if it is still to be.
    *
-   * @throws the errors of openid-client; see `token-errors.ts`
+   * @param lookAgain throws when the grant is not to be renewed any more
+   * @throws the errors of openid-client, see `token-errors.ts`; or what `lookAgain` throws
    */
-  async refresh(refreshToken: string): Promise<Grant> {
-    return this.#read(await oauth.refreshTokenGrant(this.#configuration, refreshToken));
+  async refresh(refreshToken: string, lookAgain = async (): Promise<void> => undefined): Promise<Grant> {
+    const until = performance.now() + CONNECTING_MS;
+    for (;;) {
+      try {
+        return this.#read(await oauth.refreshTokenGrant(this.#configuration, refreshToken));
+      } catch (error) {
+        if (!isLate(error)) throw error;
+        if (performance.now() > until) throw new NoTokenAnswerError(error);
+      }
+      await lookAgain();
+    }
   }
 
   /** Breaks off every refresh under way; whatever has its answer asks no more about the time, and goes on. */
@@ -204,4 +224,9 @@ function unlessAborted<Result>(signal: AbortSignal, work: Promise<Result>): Prom
   const aborted = Promise.withResolvers<never>();
   const listener = addAbortListener(signal, () => aborted.reject(signal.reason));
   return Promise.race([work, aborted.promise]).finally(() => listener[Symbol.dispose]());
+}
+
+/** Whether a request was not sent, as its connection came about late: the library hands that on in errors of its own. */
+function isLate(error: unknown): boolean {
+  return error instanceof LateConnectionError || (error instanceof Error && isLate(error.cause));
 }

@@ -1,4 +1,5 @@
-import { type Database, type OpenOptions, openDatabase } from '../store/database.ts';
+import type { Database } from '../store/database.ts';
+import { type OpenOptions, openDatabase } from '../store/open-database.ts';
 import { TokenStore } from '../store/tokens.ts';
 import { type AwakeReason, takeBackEnds } from './ended-grants.ts';
 import { checkKeys, proveKeys } from './key-checks.ts';

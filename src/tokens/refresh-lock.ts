@@ -1,9 +1,9 @@
 import { ServiceError } from '../client/errors.ts';
 import type { RedisLock } from './lock.ts';
-import { LONGEST_TOKEN_REQUEST_MS } from './oauth-client.ts';
+import { LONGEST_REFRESH_MS } from './oauth-client.ts';
 
 /** How long a refresh may hold its lock, in milliseconds: a token request, and then a write that waits for the database. */
-export const LOCK_MS = LONGEST_TOKEN_REQUEST_MS + 6_000;
+export const LOCK_MS = LONGEST_REFRESH_MS + 6_000;
 
 /** Locks among the processes of one machine, which end with their holder's process, and not before. */
 export interface HostLocks {

@@ -1,5 +1,9 @@
 import type { Dispatcher } from 'undici';
+import { messageOf } from '../client/refusal.ts';
+import { statedWaitMs } from '../client/retry-timing.ts';
+import { HEADER } from '../contract/headers.ts';
 import { readTokenBody } from './token-body.ts';
+import { askedWaitMs } from './token-errors.ts';
 
 /** What a token request is refused for (RFC 6749, section 5.2). */
 const REFUSALS: ReadonlySet<unknown> = new Set([
@@ -40,6 +44,7 @@ export async function readTokenAnswer(data: Dispatcher.ResponseData): Promise<Re
     headers: headersOf(data),
   });
   const text = await readText(data, response);
+  if (response.status === 429) tellStatedWait(response, text);
   const answer = readObject(text);
   if (answer !== undefined && isRefusal(response.status, answer)) {
     return asJson(answer, response, Math.max(response.status, 400));
@@ -53,7 +58,7 @@ export async function readTokenAnswer(data: Dispatcher.ResponseData): Promise<Re
   }
   // What is said of a text that is no JSON would quote it, and there may be a token in it.
   const isKept = answer !== undefined && !NO_BODY.has(response.status);
-  return new Response(isKept ? text : null, response);
+  return new Response(isKept ? JSON.stringify(answer) : null, response);
 }
 
 async function readText({ body }: Dispatcher.ResponseData, { headers, ok }: Response): Promise<string> {
@@ -71,9 +76,10 @@ function headersOf({ headers }: Dispatcher.ResponseData): [string, string][] {
   );
 }
 
+/** What a proxy may have put behind it is no part of it. */
 function readObject(text: string): Record<string, unknown> | undefined {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = JSON.parse(text.slice(0, text.lastIndexOf('}') + 1));
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
   } catch {
     return undefined;
@@ -106,6 +112,13 @@ function ownRefusal(status: number, { error, _error: own }: Record<string, unkno
     return undefined;
   if (typeof own !== 'object' || own === null) return undefined;
   return { error: String(status), error_description: 'message' in own ? own.message : undefined };
+}
+
+/** A refusal's wait may stand in its message alone (Errors): so it is told where it is looked for. */
+function tellStatedWait(response: Response, text: string): void {
+  const waitMs = statedWaitMs(messageOf(text));
+  if (waitMs === undefined || askedWaitMs(response) !== undefined) return;
+  response.headers.set(HEADER.retryAfter, String(waitMs / 1_000));
 }
 
 function asJson(answer: object, response: Response, status: number): Response {

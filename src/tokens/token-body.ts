@@ -44,13 +44,16 @@ export async function readTokenBody(body: AsyncIterable<Buffer>, codings: string
   return { text: new TextDecoder().decode(unpack(Buffer.concat(chunks), codings)), brokenBy };
 }
 
-/** As much as can be unpacked of what may have been cut off; nothing where that is nothing, or far too much. */
+/**
+ * As much as can be unpacked of what may have been cut off. Where that is nothing, or far too much, it is taken as it came: a
+ * proxy that unpacks may leave the header.
+ */
 function unpack(bytes: Buffer, codings: string): Buffer {
   try {
     // In the order in which they were applied (RFC 9110, section 8.4): each on the way may have packed it once more.
     return codings.split(',').reduceRight(unpackOne, bytes);
   } catch {
-    return Buffer.alloc(0);
+    return bytes;
   }
 }
 

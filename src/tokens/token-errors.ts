@@ -41,9 +41,7 @@ export function toRefreshError(error: unknown): ServiceError {
     return new ServiceError('give_up', CREDENTIALS_REFUSED, { cause: error });
   }
   const response = responseOf(error);
-  // A date is read against the service's own: our clock may be wrong.
-  const now = parseHttpDate(response?.headers.get('date')) || Date.now();
-  const waitMs = retryAfterMs(response?.headers.get(HEADER.retryAfter) ?? undefined, now);
+  const waitMs = askedWaitMs(response);
   const status = response === undefined ? '' : ` (${response.status})`;
   const what = isRefused(response?.status)
     ? "The service refuses to renew the app's access"
@@ -54,6 +52,13 @@ export function toRefreshError(error: unknown): ServiceError {
     ...(response === undefined || response.status === 429 ? {} : { status: response.status }),
     ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }),
   });
+}
+
+/** How long the token route asks to wait, in milliseconds, kept within reason; undefined when it does not. */
+export function askedWaitMs(response: Response | undefined): number | undefined {
+  // A date is read against the service's own: our clock may be wrong.
+  const now = parseHttpDate(response?.headers.get('date')) || Date.now();
+  return retryAfterMs(response?.headers.get(HEADER.retryAfter) ?? undefined, now);
 }
 
 /**

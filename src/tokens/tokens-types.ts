@@ -46,3 +46,9 @@ export interface NewInstance {
   /** When it was asked for, in the same time, if that was before. */
   askedAt?: number;
 }
+
+/**
+ * Why a refresh is wanted: the access token ends by its time, or was rejected although it should be good; or the refresh
+ * token is to be replaced. And for how long the access token was of use to who asks, in milliseconds, as far as is known.
+ */
+export type Renewal = { reason: 'due' | 'rejected' | 'rotation'; usefulMs?: number | undefined };

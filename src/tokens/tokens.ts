@@ -12,8 +12,9 @@ import { ReceivedInstalls } from './received-installs.ts';
 import { refreshFailure } from './refresh-failure.ts';
 import { LOCK_MS, RefreshLock } from './refresh-lock.ts';
 import { RefreshPlaces } from './refresh-places.ts';
-import type { HeldToken, NewInstance, TokensParts } from './tokens-types.ts';
+import type { HeldToken, NewInstance, Renewal, TokensParts } from './tokens-types.ts';
 import { VaultError } from './vault.ts';
+import { CHANGED, ENDS, NOT_WRITTEN } from './waits.ts';
 
 /**
  * How long an answer of the token route is waited for when the process ends, in milliseconds: it may bring a refresh token
@@ -27,22 +28,6 @@ const ENDING_MS = 5_000;
  * rest is for closing all else; but for a second in any case. Where nothing has told of the end, since the close.
  */
 const WRITING = { sinceEndMs: 8_000, leastMs: 1_000, sinceCloseMs: 4_000 } as const;
-
-const NOT_WRITTEN = new ServiceError(
-  'wait',
-  'A new access token has come, but the app cannot write it yet: its database is in trouble. It tries on by itself.',
-);
-
-const ENDS = new ServiceError(
-  'wait',
-  'The app is being stopped: the access token is renewed when it runs again.',
-);
-
-/**
- * Why a refresh is wanted: the access token ends by its time, or was rejected although it should be good; or the refresh
- * token is to be replaced. And for how long the access token was of use to who asks, in milliseconds, as far as is known.
- */
-type Renewal = { reason: 'due' | 'rejected' | 'rotation'; usefulMs?: number | undefined };
 
 /**
  * The tokens of every instance (States, "Token lifecycle").
@@ -203,12 +188,12 @@ export class Tokens {
     const { accessToken, accessExpiresAt, grantedAt } = received.grant;
     if (why.reason === 'due') this.#early.note(instanceId, accessExpiresAt - grantedAt);
     // The answer tells the time: a token that had come to its end was rejected with good reason.
-    if (why.reason === 'rejected' && grantedAt < row.access_expires_at) {
+    if (isNewest && why.reason === 'rejected' && grantedAt < row.access_expires_at) {
       await this.#parts.pauses
         .begin('rejection', instanceId, rejectedAgain(), why.usefulMs)
         .catch(() => undefined);
     }
-    return isNewest ? accessToken : (await this.#open(await this.#find(instanceId))).accessToken;
+    return isNewest ? accessToken : this.#current(instanceId);
   }
 
   /** Asks the service. @returns what it has granted; or the access token that a sibling has stored meanwhile */
@@ -222,11 +207,20 @@ export class Tokens {
     await pauses.check('trouble', instanceId);
     if (reason === 'rejected') await pauses.check('rejection', instanceId);
     await store.checkWritable();
+    // A disconnect, say, while Redis was slow, or until the connection stood.
+    if (await this.#isChanged(row)) return this.#current(instanceId);
+    const lookAgain = async () => {
+      if (await this.#isChanged(row)) throw CHANGED;
+      this.#ending.signal.throwIfAborted();
+    };
     this.#ending.signal.throwIfAborted();
     try {
       // From the answer on, nothing comes before its writing.
-      return { grant: await oauth.refresh(refreshToken), readVersion: row.version, refreshToken };
+      const grant = await oauth.refresh(refreshToken, lookAgain);
+      return { grant, readVersion: row.version, refreshToken };
     } catch (error) {
+      if (error === CHANGED) return this.#current(instanceId);
+      if (error instanceof ServiceError) throw error;
       const failure = refreshFailure(error, row, this.#parts.clock.now());
       if (failure.remedy === 'reauthorize') return this.#refused(row, failure);
       if (this.#isCutOff) {
@@ -247,6 +241,15 @@ export class Tokens {
     }
     const { application } = this.#parts.oauth;
     return this.#end(row, error, (companyId) => refusalNotice(error.message, companyId, application));
+  }
+
+  async #isChanged({ instance_id, version }: TokenRow): Promise<boolean> {
+    return (await this.#parts.store.find(instance_id))?.version !== version;
+  }
+
+  /** The access token as it is by now. */
+  async #current(instanceId: string): Promise<string> {
+    return (await this.#open(await this.#find(instanceId))).accessToken;
   }
 
   async #find(instanceId: string): Promise<TokenRow> {

@@ -31,3 +31,20 @@ export function refuseCrossSite(publicUrl: string): RequestHandler {
     );
   };
 }
+
+/**
+ * Refuses what a page loads, of any site, instead of the person that looks at it: as an image, in a frame or ahead of a
+ * click. A browser says what a request is for (Fetch Metadata); one that does not is believed.
+ */
+export const refuseEmbedded: RequestHandler = (req, _res, next) => {
+  const isPage = (req.get('sec-fetch-dest') ?? 'document') === 'document';
+  if (isPage && req.get('sec-purpose') === undefined) return next();
+  throw new WebError(
+    403,
+    'Not from within a page',
+    'This address is there for a browser that follows a link.',
+    {
+      advice: 'Open the app’s own page, and install from there.',
+    },
+  );
+};

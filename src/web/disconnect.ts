@@ -10,21 +10,23 @@ import { WebError } from './web-error.ts';
  * Disconnects an instance, and deletes its copy if that is asked for. This browser goes on seeing what is left of it; no
  * other does.
  *
+ * @param from the access generation in which this browser sees it
+ * @returns false where that has ended meanwhile: nothing is done then
  * @throws WebError 503 when it is disconnected, but a store is away before this browser is told or all of the copy deleted
  */
 export async function disconnect(
   { redis, control }: Pick<WebDependencies, 'redis' | 'control'>,
   req: Request,
   { id, status }: InstanceStatus,
-  deleteData: boolean,
-): Promise<void> {
+  { from, deleteData }: { from: number; deleteData: boolean },
+): Promise<boolean> {
   let hasEnded = false;
-  const onEnded = async (generation: number | undefined) => {
+  const onEnded = async (generation: number) => {
     hasEnded = true;
     await changeSession(redis, req, (session) => keepAccess(session, id, generation));
   };
   try {
-    await control.disconnect(id, { deleteData, onEnded });
+    return await control.disconnect(id, { deleteData, from, onEnded });
   } catch (error) {
     if (!hasEnded) throw error;
     throw explainUnfinished(error, { isNew: status !== 'disconnected', deleteData });

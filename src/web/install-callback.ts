@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Request, Response } from 'express';
 import type { SessionData } from 'express-session';
 import { InstallError } from '../install/install-types.ts';
@@ -25,6 +26,9 @@ const CLAIM_SECONDS = 15 * 60;
 
 /** How long a browser that has missed the answer may come for it again. */
 const HANDOVER_SECONDS = 60;
+
+/** How long an earlier click that has the state is waited for, in milliseconds, and how often it is looked. */
+const EARLIER_CLICK = { waitMs: 2_000, everyMs: 100 } as const;
 
 /** Callbacks that a session remembers: enough for the tabs that somebody may go back to. */
 const MAX_FINISHED_INSTALLS = 10;
@@ -96,12 +100,12 @@ export class InstallCallback {
       }
       this.#begun.forget(req, res, state);
       if (begun) req.session.pendingInstalls = [...(req.session.pendingInstalls ?? []), begun];
+      if (isPending(req, state) && !(await this.#claim(state))) return this.#afterEarlierClick(req, query);
       return { instanceId: await this.#finishInTurn(req, query, state), isNew: true };
     });
   }
 
   async #finishInTurn(req: Request, query: URLSearchParams, state: string): Promise<string> {
-    if (isPending(req, state)) await this.#claim(state);
     let instanceId: string;
     try {
       instanceId = await this.#deps.installer.finish(req.session, query);
@@ -130,8 +134,20 @@ export class InstallCallback {
   }
 
   /** A turn ends by itself when Redis is away for a while, and a cookie stays: a state is spent once all the same. */
-  async #claim(state: string): Promise<void> {
-    if (await claimOnce(this.#deps.redis, `install-claim:${digest(state)}`, CLAIM_SECONDS)) return;
+  #claim(state: string): Promise<boolean> {
+    return claimOnce(this.#deps.redis, `install-claim:${digest(state)}`, CLAIM_SECONDS);
+  }
+
+  /** A click whose process stood still has lost its turn, and may be about to finish. */
+  async #afterEarlierClick(req: Request, query: URLSearchParams): Promise<CallbackOutcome> {
+    const until = performance.now() + EARLIER_CLICK.waitMs;
+    while (performance.now() < until) {
+      await sleep(EARLIER_CLICK.everyMs);
+      const became = await this.#handOver(req, query);
+      if (became === 'ended') return 'ask again';
+      const instanceId = became && (await this.#earlierInstance(req, query));
+      if (instanceId !== undefined) return { instanceId, isNew: false };
+    }
     throw new InstallError('state', 'This consent page has been used before.');
   }
 

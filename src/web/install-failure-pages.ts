@@ -73,7 +73,7 @@ const EXPLANATIONS: Record<InstallFailure, Explanation> = {
     status: 503,
     title: 'The service takes no more requests for now',
     advice:
-      'It takes so many a minute for each company, and they are used up. Wait as long as it asks, then start again.',
+      'It takes so many in a time, and they are used up. Wait as long as it asks, or a minute where it does not say, then start again.',
     outcome: 'grantMissed',
   },
   stopping: {

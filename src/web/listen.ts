@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Express } from 'express';
 import { listenError } from '../contract/listen-error.ts';
+import { oneAtATime } from './one-at-a-time.ts';
 
 /** How long requests under way may take to end when the server closes, in milliseconds. */
 const CLOSE_LIMIT_MS = 3_000;
@@ -73,7 +74,7 @@ export async function takePort(
   let isSettled = async (): Promise<unknown> => undefined;
   const server = createServer(
     { headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkEveryMs },
-    (req, res) => answer(req, res),
+    oneAtATime((req, res) => answer(req, res), silentMs),
   );
   server.timeout = silentMs;
   server.keepAliveTimeout = idleMs;

@@ -17,7 +17,7 @@ export interface LiveOptions {
   endMs: number;
   /** Streams in this process. */
   maxStreams: number;
-  /** Streams of one session: a browser opens six connections to a host and no more. */
+  /** Streams of one session: a browser opens six connections to a host and no more, of which its pages and forms need some. */
   maxStreamsPerSession: number;
   /** Streams of one instance, whose administrators may have any number of sessions. */
   maxStreamsPerInstance: number;
@@ -28,7 +28,7 @@ const DEFAULTS: LiveOptions = {
   keepAliveMs: 15_000,
   endMs: 2_000,
   maxStreams: 200,
-  maxStreamsPerSession: 6,
+  maxStreamsPerSession: 4,
   maxStreamsPerInstance: 50,
 };
 
@@ -76,13 +76,13 @@ export class LiveStreams {
    * Answers a request with the instance's stream, until the browser goes, the session or its access ends, the instance is
    * gone or the app ends. It begins with the mark of the forms that the session takes.
    *
-   * @throws WebError 429 when this session or this instance, 503 when the process has too many streams
+   * @throws WebError as {@link admit} does
    */
   watch(req: Request, res: Response, instanceId: string): void {
     // Someone who has left while the app looked up the instance would never be missed.
     if (res.closed || res.destroyed) return;
     const sessionId = req.sessionID;
-    this.#admit(sessionId, instanceId);
+    this.admit(sessionId, instanceId);
     const stream = new EventStream(res, {
       beginning: `event: form\ndata: ${formMark(req)}\n\n`,
       endMs: this.#options.endMs,
@@ -111,18 +111,12 @@ export class LiveStreams {
     this.#feedOf(instanceId, res).add(stream);
   }
 
-  /** Ends every stream; browsers come back after a few seconds, to the next process. */
-  close(): void {
-    this.#closed = true;
-    for (const stream of this.#open.keys()) stream.end();
-  }
-
-  /** Ends the streams of a session that is over or was replaced; those at other processes end at their next sign of life. */
-  endSession(sessionId: string): void {
-    for (const [stream, owner] of this.#open) if (owner.sessionId === sessionId) stream.end();
-  }
-
-  #admit(sessionId: string, instanceId: string): void {
+  /**
+   * Tells whether there is room for one more stream; it takes none.
+   *
+   * @throws WebError 429 when this session or this instance, 503 when the process has too many streams
+   */
+  admit(sessionId: string, instanceId: string): void {
     const { maxStreams, maxStreamsPerSession, maxStreamsPerInstance } = this.#options;
     if (this.#closed || this.#open.size >= maxStreams) {
       throw tooMany(503, 'Too many pages are open; this one shows no live changes.');
@@ -133,6 +127,17 @@ export class LiveStreams {
     if (this.#perInstance.of(instanceId) >= maxStreamsPerInstance) {
       throw tooMany(429, 'Too many live pages of this company are open.');
     }
+  }
+
+  /** Ends every stream; browsers come back after a few seconds, to the next process. */
+  close(): void {
+    this.#closed = true;
+    for (const stream of this.#open.keys()) stream.end();
+  }
+
+  /** Ends the streams of a session that is over or was replaced; those at other processes end at their next sign of life. */
+  endSession(sessionId: string): void {
+    for (const [stream, owner] of this.#open) if (owner.sessionId === sessionId) stream.end();
   }
 
   #feedOf(instanceId: string, res: Response): InstanceFeed {

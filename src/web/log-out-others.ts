@@ -14,6 +14,7 @@ import { notFound, StoreUnavailableError, WebError } from './web-error.ts';
  *
  * @throws the error of a form that is too old when the session was replaced meanwhile: nothing is done then
  * @throws WebError 404 when this browser does not see the instance any more: somebody else was first
+ * @throws WebError 403 when this browser has logged out meanwhile, in another tab: the others are logged out
  * @throws WebError 503 when the others are logged out, and it cannot be told whether this browser is
  */
 export function logOutOthers(
@@ -33,27 +34,35 @@ export function logOutOthers(
       const { cookie: _cookie, csrfToken: _csrfToken, ...content } = { ...req.session };
       keepAccess(content, instanceId, next);
       await goOnWithNewId(req, content);
-      await takeRenewal(redis, req.sessionID);
+      // Where Redis goes away here, it is renewed another time; the others are out.
+      await takeRenewal(redis, req.sessionID).catch(() => undefined);
     }),
   );
 }
 
 async function goOnWithNewId(req: Request, content: Partial<SessionData>): Promise<void> {
-  let cause: unknown;
-  try {
-    if (await replaceSession(req, content, { isKept: true, logOutFollows: false, pointer: undefined }))
-      return;
-  } catch (error) {
-    if (!(error instanceof StoreUnavailableError)) throw error;
-    cause = error;
-  }
+  const replacing = replaceSession(req, content, { isKept: true, logOutFollows: false, pointer: undefined });
+  const isReplaced = await replacing.catch((error: unknown) => {
+    throw explainUnsure(error);
+  });
+  if (isReplaced) return;
   throw new WebError(
+    403,
+    'Logged out',
+    'Every other browser is logged out of this company, and this one has logged out meanwhile, too.',
+    { advice: 'Install the app again to see the company.' },
+  );
+}
+
+function explainUnsure(error: unknown): unknown {
+  if (!(error instanceof StoreUnavailableError)) return error;
+  return new WebError(
     503,
     'Not available right now',
     'Other browsers are logged out of this company, and this one may be, too.',
     {
       advice: 'Wait a few seconds, then open the front page. What is not there any more, install again.',
-      cause,
+      cause: error,
     },
   );
 }

@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
+import { takeName } from '../tokens/lock.ts';
 import {
   endAtOnce,
   endedName,
@@ -81,11 +83,10 @@ export function sessionClient(redis: Redis, timeoutMs = SESSION_STORE_TIMEOUT_MS
       return count;
     },
     replace: async (replacement) => {
-      // It begins before the wait, and is over before that is given up: a person who was told that it could not be done
-      // must not lose their session afterwards.
-      const deadline = (await within(redisNow(redis), timeoutMs)) + timeoutMs - ANSWER_MS;
+      // A person who was told that it could not be done must not lose their session afterwards.
+      const deadline = await deadlineOf(redis, timeoutMs);
       const outcome = await within(replaceAtOnce(redis, replacement, deadline), timeoutMs);
-      if (outcome === 'late') throw new StoreUnavailableError('Redis was told too late');
+      if (outcome === 'late') throw toldTooLate();
       return outcome === 'done';
     },
   };
@@ -104,9 +105,23 @@ export async function hasEnded(redis: Redis, key: string): Promise<boolean> {
  * Takes a name that only one caller may have, for `seconds`.
  *
  * @returns false when somebody has it already
- * @throws StoreUnavailableError
+ * @throws StoreUnavailableError: then it is not taken afterwards, either, unless it had been and the answer was lost
  */
 export async function claimOnce(redis: Redis, name: string, seconds: number): Promise<boolean> {
-  const answer = await within(redis.set(name, '1', 'EX', seconds, 'NX'));
-  return answer === 'OK';
+  const deadline = await deadlineOf(redis, SESSION_STORE_TIMEOUT_MS);
+  const outcome = await within(takeName(redis, name, randomUUID(), seconds * 1_000, deadline));
+  if (outcome === 'late') throw toldTooLate();
+  return outcome === 'taken';
+}
+
+/**
+ * Until when, by Redis' clock, a command may run that somebody begins to wait for: it begins before the wait, and is over
+ * before that is given up.
+ */
+async function deadlineOf(redis: Redis, timeoutMs: number): Promise<number> {
+  return (await within(redisNow(redis), timeoutMs)) + timeoutMs - ANSWER_MS;
+}
+
+function toldTooLate(): StoreUnavailableError {
+  return new StoreUnavailableError('Redis was told too late');
 }

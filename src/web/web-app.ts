@@ -14,6 +14,7 @@ import { landingRoutes } from './routes/landing.ts';
 import { logoutRoutes } from './routes/logout.ts';
 import { operationsRoutes } from './routes/operations.ts';
 import { recordRoutes } from './routes/records.ts';
+import { setAsideRoutes } from './routes/set-aside.ts';
 import { securityHeaders } from './security.ts';
 import { browserSessions } from './session-cookie.ts';
 import type { WebDependencies } from './web-dependencies.ts';
@@ -62,6 +63,7 @@ export function createWebApp(deps: WebDependencies): Express {
   app.use(installRoutes(deps, live));
   app.use(exportRoutes(deps));
   app.use(instanceRoutes(deps, renderPage, live, now));
+  app.use(setAsideRoutes(deps, renderPage));
   app.use(recordRoutes(deps, renderPage));
   app.use(unknownAddress);
   app.use(errorPages(renderPage));

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { PAGE_LIMIT_MAX } from '../../src/contract/limits.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { RecordStore } from '../../src/store/records.ts';
 import { RunStore } from '../../src/store/runs.ts';
 import { SearchIndex } from '../../src/store/search-index.ts';

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
+import { WEB_LIMITS } from '../../src/web/web-limits.ts';
 import { openBrowser } from '../support/browser.ts';
 import { startTestApp } from '../support/test-app.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -108,6 +109,7 @@ test('every page shows hostile words as words, and no page of ours breaks its ow
     list,
     `${list}?q=${encodeURIComponent(HOSTILE)}`,
     new URL(record, list).href,
+    `${dashboard}/set-aside`,
     `${dashboard}/conversations`,
     `${config.publicUrl}/ops`,
   ];
@@ -139,6 +141,13 @@ test('the service’s error is words, too', async () => {
   expect(await page.locator('.lead').textContent()).toContain('<script>(window.ran');
   expect(await ran(page)).toEqual([]);
   expect(complaints.filter((text) => !/400/.test(text))).toEqual([]);
+
+  const long = new URLSearchParams({ error: 'access_denied', error_description: 'W'.repeat(200) });
+  await page.goto(`${config.publicUrl}/install`);
+  long.set('state', new URL(page.url()).searchParams.get('state') ?? '');
+  await page.goto(`${config.publicUrl}/oauth/callback?${long}`);
+  expect(await page.locator('.lead').textContent()).toContain('WWW');
+  expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
 });
 
 test('a script that gets into a page all the same does not run: the policy refuses it', async () => {
@@ -193,6 +202,22 @@ test('another site can neither frame a page nor send a form in a person’s name
     status: string;
   };
   expect(status.status).toBe('active');
+});
+
+test('another site cannot use up the tries that a person has for an install', async () => {
+  const { page } = await openPage();
+  const images = Array.from(
+    { length: WEB_LIMITS.installs + 5 },
+    (_, n) => `<img src="${config.publicUrl}/install?n=${n}">`,
+  );
+  elsewherePages.set('/images', images.join(''));
+  let asked = 0;
+  page.on('requestfailed', () => asked++);
+  // It is loaded when all of its images are, or are not to be had.
+  await page.goto(`${elsewhereUrl}/images`);
+  expect(asked).toBe(images.length);
+  await page.goto(`${config.publicUrl}/install`);
+  await page.getByRole('button', { name: 'Approve' }).waitFor();
 });
 
 test('the session cookie is out of a script’s reach, and a person can log out', async () => {

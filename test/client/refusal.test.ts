@@ -39,7 +39,21 @@ test('429 waits as long as retry-after says, and names the guard', () => {
   expect(refuse(429, { 'retry-after': '1.5', 'x-service-tier': 'search' })).toMatchObject({ tier: 'search' });
 });
 
-test('429 without retry-after waits for the end of the window, or a few seconds', () => {
+/** A body as the service's errors have it. */
+const error = (message: unknown) =>
+  JSON.stringify({ _error: { status: 429, title: 'Too many requests', message } });
+
+test('429 without retry-after waits as long as its message says', () => {
+  const headers = { 'x-ratelimit-limit': '120', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '0' };
+  expect(refuse(429, headers, error('Retry in 23400 milliseconds.'))?.retryAfterMs).toBe(23_400);
+  expect(refuse(429, { 'retry-after': '1' }, error('Retry in 23400 ms.'))?.retryAfterMs).toBe(1_000);
+  expect(refuse(429, { 'retry-after': 'soon' }, error('Retry in 23400 ms.'))?.retryAfterMs).toBe(23_400);
+  for (const body of ['', 'Retry in 23400 ms', '[]', error(23_400), error('Retry in 23400 messages')]) {
+    expect(refuse(429, {}, body)?.retryAfterMs, body).toBe(5_000);
+  }
+});
+
+test('429 without retry-after or message waits for the end of the window, or a few seconds', () => {
   const headers = {
     'x-ratelimit-limit': '120',
     'x-ratelimit-remaining': '0',

@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { backoffMs, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, retryAfterMs } from '../../src/client/retry-timing.ts';
+import {
+  backoffMs,
+  FIRST_PAUSE_MS,
+  LONGEST_PAUSE_MS,
+  retryAfterMs,
+  statedWaitMs,
+} from '../../src/client/retry-timing.ts';
 
 const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
 const ALMOST_ONE = 1 - 2 ** -53;
@@ -66,4 +72,18 @@ test.each([
   ['NaN'],
 ])('retry-after: %j says nothing', (header) => {
   expect(retryAfterMs(header, NOW)).toBeUndefined();
+});
+
+test.each([
+  ['Please retry in 1500 milliseconds.', 1_500],
+  ['retry after 250ms', 250],
+  ['1 millisecond', 50],
+  ['wait 99.2 ms', 100],
+  ['at most 120 requests in 60000 ms: retry in 1500 ms', 60_000],
+  ['wait 99999999999 ms', 15 * 60_000],
+  ['wait 15 seconds', undefined],
+  ['wait 1,500 ms', undefined],
+  ['ms', undefined],
+])('a message that says %j: %s', (message, expected) => {
+  expect(statedWaitMs(message)).toBe(expected);
 });

@@ -4,7 +4,7 @@ import type { ServiceClient } from '../../src/client/calls/call-types.ts';
 import { findFreePort } from '../../src/runtime/free-port.ts';
 import { failureOf, startTestClient, type TestCompany } from './test-client.ts';
 
-const { newCompany } = await startTestClient();
+const { sandbox, newCompany, standingStill, flightOf } = await startTestClient();
 
 async function withTag() {
   const made = await newCompany();
@@ -200,6 +200,28 @@ test('a call whose purpose is over while it waits is not sent again', async () =
   expect(asked).toEqual([0, 1]);
   expect((await journal()).length).toBe(1);
 });
+
+test.each(['token', 'permit'])(
+  'a call whose purpose ends while its %s is waited for is not sent, and keeps no permit',
+  async (what) => {
+    const { newClient, journal, company } = await newCompany();
+    const budget = standingStill();
+    let isWanted = true;
+    const end = async () => {
+      isWanted = false;
+    };
+    if (what === 'permit') budget.meanwhile = end;
+    const { access_token: text } = await sandbox.install(company);
+    const token = { text, accepted: () => undefined };
+    const tokens = { heldToken: () => (what === 'token' ? end() : Promise.resolve()).then(() => token) };
+    const client = newClient({ budget, tokens, isWanted: async () => isWanted });
+    const [tag_id = ''] = company.tags;
+    expect(await failureOf(client.getTag({ tag_id }))).toMatchObject({ remedy: 'give_up' });
+    expect(await journal()).toEqual([]);
+    expect(budget.granted.size).toBe(1);
+    expect(await flightOf(company)).toEqual({});
+  },
+);
 
 /** Three that fail, begun at once; each of them is a way of asking. */
 const AT_ONCE: Record<string, (client: ServiceClient) => Promise<unknown>[]> = {

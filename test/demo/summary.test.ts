@@ -30,6 +30,7 @@ function synced(name: string): SyncedCompany {
     next_sync_at: null,
     workers_missing: false,
     has_copy: true,
+    deleting_copy: false,
     token: {
       access_expires_at: null,
       refresh_issued_at: null,

@@ -1,8 +1,8 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
-import { openDatabase } from '../../src/store/database.ts';
 import { dirBeside, pathOf } from '../../src/store/existing-file.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import type { HttpSession } from '../support/http-session.ts';
 import { install, isSynced, waitForStatus } from '../support/install.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';

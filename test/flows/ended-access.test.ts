@@ -1,3 +1,4 @@
+import Sqlite from 'better-sqlite3';
 import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
 import { SESSION_COOKIE } from '../../src/web/session.ts';
@@ -19,6 +20,13 @@ async function press(browser: HttpSession, id: string, action: string, fields: R
 
 function cookieOf(browser: HttpSession): string {
   return `${SESSION_COOKIE}=${browser.cookies.get(new URL(config.publicUrl), SESSION_COOKIE)}`;
+}
+
+/** Changes what is stored of a company behind the app's back. */
+function change(source: string, id: string): void {
+  const db = new Sqlite(config.databaseUrl.replace('file:', ''));
+  db.prepare(source).run(id);
+  db.close();
 }
 
 async function expectToSee(browser: HttpSession, id: string): Promise<void> {
@@ -85,11 +93,12 @@ test('who disconnects a company is let into what is left of it before its copy i
   const seen: unknown[] = [];
   const onEnded = async (generation: number | undefined) => {
     seen.push(generation === (await app.control.accessGeneration(id)));
-    seen.push((await app.control.status(id))?.has_copy);
+    const status = await app.control.status(id);
+    seen.push(status?.has_copy, status?.deleting_copy);
   };
   await app.control.disconnect(id, { deleteData: true, onEnded });
-  expect(seen).toEqual([true, true]);
-  expect((await app.control.status(id))?.has_copy).toBe(false);
+  expect(seen).toEqual([true, true, true]);
+  expect(await app.control.status(id)).toMatchObject({ has_copy: false, deleting_copy: false });
 });
 
 test('“Log out everywhere else” ends what a stolen cookie was made into, and its copies; the sync goes on', async () => {
@@ -130,6 +139,7 @@ test('a session from before access was counted sees its companies until that of 
   const ids: string[] = [];
   for (const company of companies) ids.push(await install(browser, company));
   const [first = '', second = ''] = ids;
+  for (const id of ids) change('update instances set access_generation = 1 where id = ?', id);
   for (const key of await redis.keys('session:*')) {
     const { accessGenerations: _, ...older } = JSON.parse((await redis.get(key)) ?? '{}');
     if (older.instances?.includes(first)) await redis.set(key, JSON.stringify(older), 'KEEPTTL');
@@ -140,16 +150,30 @@ test('a session from before access was counted sees its companies until that of 
   await expectToSee(browser, first);
 });
 
+test('who was logged out of a company does not see what another browser installs of it into a new database', async () => {
+  const company = await addCompany('Lost');
+  const [former, next] = [session(), session()];
+  const id = await install(former, company);
+  await install(next, company);
+  await press(next, id, 'logout-others');
+  await expectNotToSee(former, id);
+  for (const table of ['runs', 'tokens']) change(`delete from ${table} where instance_id = ?`, id);
+  change('delete from instances where id = ?', id);
+  const other = session();
+  expect(await install(other, company)).toBe(id);
+  await expectToSee(other, id);
+  await expectNotToSee(former, id);
+});
+
 test('access is ended by whoever sees the company as it is by now, and by one of two at once', async () => {
   const id = await install(session(), await addCompany('Contended'));
   const { control: instances } = app;
-  expect((await Promise.all([instances.endAccess(id, 1), instances.endAccess(id, 1)])).sort()).toEqual([
-    2,
-    undefined,
-  ]);
+  const first = (await instances.accessGeneration(id)) ?? expect.unreachable();
+  const ended = await Promise.all([instances.endAccess(id, first), instances.endAccess(id, first)]);
+  expect(ended.sort()).toEqual([first + 1, undefined]);
   await instances.disconnect(id, { deleteData: false });
-  expect(await instances.endAccess(id, 2)).toBeUndefined();
-  expect(await instances.accessGeneration(id)).toBe(3);
+  expect(await instances.endAccess(id, first + 1)).toBeUndefined();
+  expect(await instances.accessGeneration(id)).toBe(first + 2);
 });
 
 test('whoever has a copy of the cookie that disconnected is logged out by that button, which is there still', async () => {

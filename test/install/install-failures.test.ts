@@ -115,12 +115,22 @@ test.each([
 
 test.each([
   [503, /answered that it has trouble \(503\)/],
-  [429, /asked too often at the moment \(429\)/],
   [200, /something that the app cannot use \(status 200\)/],
 ])('an answer from there that is no refusal is told by its status: %i', (status, words) => {
   const error = new Error('unexpected', { cause: new Response(null, { status }) });
   const failure = exchangeFailure(error);
   expect(failure).toMatchObject({ failure: 'trouble', cause: error });
+  expect(failure.message).toMatch(words);
+});
+
+test.each([
+  ['', 'The service answered that it is asked too often at the moment (429).'],
+  ['48', / It asks to wait 48 s\.$/],
+  ['86400', / It asks to wait 15 minutes or longer\.$/],
+])('one that says that it is asked too often is told with its wait: %j', (wait, words) => {
+  const response = new Response(null, { status: 429, headers: { 'retry-after': wait } });
+  const failure = exchangeFailure(new Error('unexpected', { cause: response }));
+  expect(failure.failure).toBe('busy');
   expect(failure.message).toMatch(words);
 });
 

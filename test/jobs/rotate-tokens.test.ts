@@ -4,7 +4,7 @@ import { afterAll, expect, test } from 'vitest';
 import { rotateTokens } from '../../jobs/rotate-tokens.ts';
 import { ServiceClock } from '../../src/client/service-clock.ts';
 import { ServiceTime } from '../../src/client/service-time.ts';
-import { openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { Vault } from '../../src/tokens/vault.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { testLogger } from '../support/test-logger.ts';

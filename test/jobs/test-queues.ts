@@ -19,5 +19,5 @@ export async function openTestQueues() {
     redis.disconnect();
     workerRedis.disconnect();
   });
-  return { redis, queues, worker, logger, lines };
+  return { url, redis, queues, worker, logger, lines };
 }

@@ -72,3 +72,18 @@ test('a reason that comes meanwhile is told at once, and not again; each refusal
     ['error', AWAY, 'WRONGPASS as it says'],
   ]);
 });
+
+test('a reason that comes after an end without one was told is told, once', () => {
+  const { outage, told } = begin();
+  outage.tellSoon();
+  vi.advanceTimersByTime(1_000);
+  for (let attempt = 0; attempt < 2; attempt++) {
+    outage.tellSoon();
+    outage.tell(new Error('connect ETIMEDOUT'));
+    vi.advanceTimersByTime(5_000);
+  }
+  expect(told()).toEqual([
+    ['error', AWAY, undefined],
+    ['error', AWAY, 'connect ETIMEDOUT'],
+  ]);
+});

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
-import { openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { RemovalStore } from '../../src/store/removals.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { runDocumented } from './operations-page.ts';

@@ -3,7 +3,7 @@ import { copyFileSync, linkSync, mkdirSync, readFileSync, renameSync, statSync, 
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
-import { openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { newKey, tokenKeysValue } from '../trust/encrypted-tokens.ts';

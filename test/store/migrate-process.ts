@@ -1,4 +1,4 @@
-import { openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 
 /** Opens the database of the first argument as soon as the clock shows the second one: several do so at once. */
 const [, , url, at] = process.argv;

@@ -1,6 +1,6 @@
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
-import { joinDatabase } from '../../src/store/database.ts';
+import { joinDatabase } from '../../src/store/open-database.ts';
 import { Patience } from '../../src/store/patience.ts';
 import { openTestStore } from './test-store.ts';
 
@@ -27,16 +27,36 @@ test('a query waits for the write of another connection, and the event loop goes
   expect((await store.instances.find(id))?.status).toBe('paused');
 });
 
-test('so does the first write of a transaction; nothing of it is lost', async () => {
+test('so does a transaction; nothing of it is lost', async () => {
   const id = await store.addInstance();
   await whileLocked(() =>
-    store.db.transaction().execute(async (transaction) => {
+    store.db.transact(async (transaction) => {
       await transaction.insertInto('removals').values({ instance_id: id }).execute();
       await transaction.updateTable('instances').set({ name: 'Renamed' }).where('id', '=', id).execute();
     }),
   );
   expect((await store.instances.find(id))?.name).toBe('Renamed');
   expect(await store.db.selectFrom('removals').selectAll().execute()).toEqual([{ instance_id: id }]);
+});
+
+test('who reads while a transaction waits neither waits with it nor keeps it from its turn', async () => {
+  const id = await store.addInstance();
+  const names = store.db.prepare<[string], string>('select name from instances where id = ?').pluck();
+  other.prepare('begin immediate').run();
+  other.prepare("update instances set name = 'Theirs' where id = ?").run(id);
+  const written = store.db.transact((transaction) =>
+    transaction
+      .updateTable('instances')
+      .set(({ eb }) => ({ name: eb('name', '||', ', and ours') }))
+      .where('id', '=', id)
+      .execute(),
+  );
+  for (let turn = 0; turn < 50; turn++) await othersTurn();
+  expect(await store.db.atOnce(() => names.get(id))).not.toMatch(/Theirs/);
+  expect((await store.instances.find(id))?.name).not.toMatch(/Theirs/);
+  other.prepare('commit').run();
+  await written;
+  expect(await store.db.atOnce(() => names.get(id))).toBe('Theirs, and ours');
 });
 
 test('of a transaction that SQLite has rolled back by itself, what went wrong is told, and nothing is left', async () => {

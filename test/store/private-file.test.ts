@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterAll, expect, test } from 'vitest';
-import { openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { writeWithoutBreak } from './log-writer.ts';
 import { runDocumented } from './operations-page.ts';

@@ -203,7 +203,6 @@ test('a claim from before a disconnect is worth nothing after the next install, 
   await store.tokens.disconnect(claim.instanceId);
   const expectWorthless = async () => {
     expect(await runs.holds(claim)).toBe(false);
-    expect(await runs.isNewest(claim)).toBe(false);
     expect(await store.write(claim, ['{"id":"late"}'])).toBeUndefined();
     expect(await runs.wait(claim, { for: 'limit', until: NOW })).toBe(false);
     expect(await runs.finish(claim, NOW)).toBe(false);

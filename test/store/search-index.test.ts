@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
-import { joinDatabase } from '../../src/store/database.ts';
+import { joinDatabase } from '../../src/store/open-database.ts';
 import { RemovalStore } from '../../src/store/removals.ts';
 import { SearchIndex } from '../../src/store/search-index.ts';
 import { NOW, openTestStore } from './test-store.ts';

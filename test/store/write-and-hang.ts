@@ -1,4 +1,4 @@
-import { openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 
 /** Writes into the database of the first argument, copies a part of its log, and holds it open until it is killed. */
 const [, , url] = process.argv;

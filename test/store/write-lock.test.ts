@@ -1,7 +1,7 @@
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { afterAll, expect, test } from 'vitest';
-import { joinDatabase } from '../../src/store/database.ts';
+import { joinDatabase } from '../../src/store/open-database.ts';
 import { openTestStore } from './test-store.ts';
 
 const store = await openTestStore();

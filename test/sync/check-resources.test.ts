@@ -17,6 +17,7 @@ test.each([
   [{ name: 'a/b' }, 'the name "a/b" has to begin with a letter'],
   [{ name: '' }, 'the name "" has to begin with a letter'],
   [{ name: 'status' }, 'the name "status" is taken'],
+  [{ name: 'set-aside' }, 'the name "set-aside" is taken'],
   [{ name: 'Live' }, 'the name "Live" is taken'],
   [{ name: 'contacts' }, 'the name "contacts" stands there twice'],
   [{ title: ' ' }, '"teammates" needs a title'],

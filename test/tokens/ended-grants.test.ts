@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { ServiceClock } from '../../src/client/service-clock.ts';
 import { addMonths } from '../../src/contract/lifetimes.ts';
-import { openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import type { Application } from '../../src/tokens/oauth-client.ts';
 import { openVault } from '../../src/tokens/open-vault.ts';
 import { Vault } from '../../src/tokens/vault.ts';

@@ -3,7 +3,7 @@ import Sqlite from 'better-sqlite3';
 import { Redis } from 'ioredis';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { ServiceClock } from '../../src/client/service-clock.ts';
-import { openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { Vault } from '../../src/tokens/vault.ts';
 import { redisUrlAt, startRedisServer } from '../support/redis-server.ts';
 import { tempDir } from '../support/temp-dir.ts';

@@ -1,6 +1,6 @@
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
-import { openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { TokenStore } from '../../src/store/tokens.ts';
 import { explainMissingKey, proveKeys, WrongKeyError } from '../../src/tokens/key-checks.ts';
 import { openVault } from '../../src/tokens/open-vault.ts';

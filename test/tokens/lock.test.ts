@@ -2,17 +2,19 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { RedisLock } from '../../src/tokens/lock.ts';
+import { connectThroughGate } from '../support/redis-gate.ts';
 import { startTestRedis } from '../support/test-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const HOLD_MS = 5_000;
 
+let url: string;
 let redis: Redis;
 let locks: RedisLock[];
 const connections: Redis[] = [];
 
 beforeAll(async () => {
-  const { url } = await startTestRedis();
+  ({ url } = await startTestRedis());
   locks = [0, 1].map(() => {
     redis = new Redis(url);
     connections.push(redis);
@@ -165,4 +167,29 @@ test('a lock that does not come free is given up on, without doing the work', as
   await expect(waiting).rejects.toThrow('did not come free');
   expect(worked).toBe(false);
   expect(await redis.get('stuck')).toBe('somebody');
+});
+
+test('who takes it, and is not told as the connection breaks, has it when the connection is back', async () => {
+  const gate = await connectThroughGate(url);
+  const waiting = new AbortController();
+  const lost = gate.arm('unheard', 'lose answer');
+  const held = new RedisLock(gate.redis).hold('unheard', HOLD_MS, async () => 'done', waiting.signal);
+  await lost;
+  // Behind the command that is sent once more.
+  await gate.redis.ping();
+  await turn();
+  waiting.abort(new Error('it waits'));
+  expect(await held).toBe('done');
+});
+
+test('a lock that Redis gives when nobody waits for it any more keeps nobody else out', async () => {
+  const gate = await connectThroughGate(url);
+  const held = gate.arm('given-late', 'hold');
+  const late = new RedisLock(gate.redis).hold('given-late', HOLD_MS, async () => 'held');
+  await held;
+  await expect(late).rejects.toThrow(/timed out/);
+  gate.release();
+  // What was sent behind it has been done then.
+  await gate.redis.ping();
+  expect(await redis.exists('given-late')).toBe(0);
 });

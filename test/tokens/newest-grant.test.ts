@@ -13,6 +13,9 @@ test('an install that comes while a refresh is under way is stored at once, and 
   held.answer(200, ANSWERED);
   expect(await refreshing).toBe('at-installed');
   expect(await setup.stored()).toMatchObject({ access: 'at-installed', refresh: 'rt-installed' });
+  // That the token before it was rejected says nothing of its own.
+  server.answerRefreshes();
+  expect(await setup.accessToken('at-installed')).toBe('at-1');
 });
 
 test.each([

@@ -349,9 +349,27 @@ test.each(UNENDED)(
   },
 );
 
+test.each(['gzip', 'br', 'deflate', 'zstd', 'identity, gzip'])(
+  'so is one that says that it is packed, and is not: %s',
+  async (coding) => {
+    server.answer = (response) => response.writeHead(200, { 'content-encoding': coding }).end(WHOLE);
+    await expect(client.refresh('rt-0')).resolves.toMatchObject({
+      accessToken: 'at-1',
+      refreshToken: 'rt-1',
+    });
+  },
+);
+
+test('so is one that a proxy has put something behind', async () => {
+  for (const behind of ['\n\n<!-- proxy -->', '\0', ' garbage']) {
+    server.answer = (response) => response.end(WHOLE + behind);
+    await expect(client.refresh('rt-0'), behind).resolves.toMatchObject({ refreshToken: 'rt-1' });
+  }
+});
+
 test.each([
   ['a few bytes that unpack to gigabytes', gzipSync(Buffer.alloc(8 * 1_024 * 1_024, ' '))],
-  ['what is not packed as it says', Buffer.from(WHOLE)],
+  ['what is neither packed as it says nor JSON', Buffer.from(`x${WHOLE}`)],
 ])('%s: no grant, and the status counts', async (_what, body) => {
   const answerWith = (status: number) => {
     server.answer = (response) =>

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import { ServiceClock } from '../../src/client/service-clock.ts';
-import { openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { RefreshPlaces } from '../../src/tokens/refresh-places.ts';
 import { Vault } from '../../src/tokens/vault.ts';
 import { tempDir } from '../support/temp-dir.ts';

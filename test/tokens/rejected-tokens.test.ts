@@ -13,7 +13,7 @@ test('a token that is rejected again and again is not renewed again and again', 
   for (const one of [setup.tokens, setup.newProcess()]) {
     await expect(accessTokenFrom(one, setup.id, 'at-1')).rejects.toMatchObject({
       remedy: 'wait',
-      message: expect.stringMatching(/rejects even an access token that it has just renewed \(401\)/),
+      message: expect.stringMatching(/rejects access tokens that should still be good \(401\)/),
     });
   }
   expect(server.requests.length).toBe(1);

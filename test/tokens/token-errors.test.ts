@@ -102,6 +102,11 @@ test.each<[string, (response: ServerResponse) => void, object]>([
     { ...OF_NO_LIMIT, retryAfterMs: 3_000 },
   ],
   [
+    '429 whose message alone says how long to wait',
+    json(429, { _error: { status: 429, title: 'Slow down', message: 'Retry in 60000 milliseconds.' } }),
+    { ...OF_NO_LIMIT, retryAfterMs: 60_000 },
+  ],
+  [
     '429 with retry-after as a date, by a service whose clock is another',
     json(429, SERVICE_ERROR, {
       date: 'Sat, 01 Mar 2031 12:00:00 GMT',

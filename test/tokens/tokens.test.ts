@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { TokenStore } from '../../src/store/tokens.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { accessTokenFrom } from './access-token.ts';

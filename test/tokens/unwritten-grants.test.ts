@@ -1,8 +1,8 @@
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
-import { openDatabase } from '../../src/store/database.ts';
 import { InstanceStore } from '../../src/store/instances.ts';
 import { NewerSchemaError } from '../../src/store/newer-schema.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { TokenStore } from '../../src/store/tokens.ts';
 import { migrateFurther } from '../store/migrate-further.ts';
 import { tempDir } from '../support/temp-dir.ts';

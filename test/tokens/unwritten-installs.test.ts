@@ -1,7 +1,7 @@
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
-import { openDatabase } from '../../src/store/database.ts';
 import { InstanceStore } from '../../src/store/instances.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { LostFileError } from '../../src/store/own-file.ts';
 import { TokenStore } from '../../src/store/tokens.ts';
 import { installedRows } from '../../src/tokens/installed-rows.ts';

@@ -110,6 +110,11 @@ test('what cannot be kept is set aside and listed with the reason; all else of i
     expect(body).toContain(reason);
   }
   expect(body).toContain(`And ${POISON.length - 5} more.`);
+  expect(body).toContain(`href="/instances/${id}/set-aside"`);
+  const all = await browser.get(`/instances/${id}/set-aside`);
+  expect(all.status).toBe(200);
+  expect([...all.body.matchAll(/<li>/g)].length).toBe(POISON.length);
+  for (const [, why] of POISON) expect(all.body).toContain(why);
   // The index of the search gets over all of them.
   await waitFor(async () => {
     const found = await browser.get(`/instances/${id}/contacts?q=last`);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { QUEUE } from '../../jobs/queues.ts';
 import { UPKEEP } from '../../jobs/schedules.ts';
 import { createRedis } from '../../src/runtime/redis.ts';
-import { openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { RunStore } from '../../src/store/runs.ts';
 import { install, isSynced, waitForStatus } from '../support/install.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { MOST_PAGES } from '../../src/client/page-chain.ts';
 import { HEADER } from '../../src/contract/headers.ts';
-import { openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { writeBudgetState } from '../support/budget-state.ts';
 import { downloadIds, install, isSynced, readStatus, waitForStatus } from '../support/install.ts';
 import { startTestApp } from '../support/test-app.ts';

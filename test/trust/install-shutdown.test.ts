@@ -152,7 +152,10 @@ test('a web process whose database is locked when it ends tries on to write what
   await web.waitForOutput(/shutting down/);
   await web.waitForOutput(/a new grant cannot be written yet/);
   other.close();
-  expect((await page).location?.pathname).toMatch(/^\/instances\/ins_/);
+  // The page is cut off a while before the process ends, which comes first on a slow machine; the grant is not.
+  const { location, body } = await page;
+  if (location === undefined) expect(body).toContain('The app was stopped before the install was done');
+  else expect(location.pathname).toMatch(/^\/instances\/ins_/);
   expect(await end).toEqual({ code: 0, signal: null });
   expect(stored()).toEqual(INSTALLED);
 });

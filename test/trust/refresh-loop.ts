@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { TokenStore } from '../../src/store/tokens.ts';
 import { Vault } from '../../src/tokens/vault.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import Sqlite from 'better-sqlite3';
 import { afterAll, expect, test, vi } from 'vitest';
-import { openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { TokenStore } from '../../src/store/tokens.ts';
 import { newStamps } from '../../src/tokens/rotation-stamps.ts';
 import { Vault } from '../../src/tokens/vault.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { beforeAll, expect, test } from 'vitest';
-import { joinDatabase } from '../../src/store/database.ts';
+import { joinDatabase } from '../../src/store/open-database.ts';
 import type { RecordBatch } from '../../src/sync/own-logic.ts';
 import { install, isSynced, readStatus, waitForStatus } from '../support/install.ts';
 import type { SandboxCompany } from '../support/sandbox-control.ts';

@@ -49,6 +49,21 @@ describe('the addresses that anybody may try', () => {
     expect(await limited.redis.get(key)).toBe('0');
   });
 
+  it.each([
+    ['an image', { 'sec-fetch-dest': 'image' }],
+    ['a frame', { 'sec-fetch-dest': 'iframe' }],
+    ['what is loaded ahead', { 'sec-fetch-dest': 'document', 'sec-purpose': 'prefetch' }],
+  ])('are not there for %s of a page, which uses up no try', async (_what, headers) => {
+    for (const path of ['/install', '/oauth/callback?state=guess&code=guess']) {
+      const answer = await limited.browser().get(path, { follow: false, headers });
+      expect(answer.status).toBe(403);
+      expect(answer.body).toContain('Open the app’s own page');
+    }
+    expect(await limited.redis.keys('limit:install:*')).toEqual([]);
+    const clicked = { 'sec-fetch-dest': 'document', 'sec-fetch-site': 'cross-site' };
+    expect((await limited.browser().get('/install', { follow: false, headers: clicked })).status).toBe(302);
+  });
+
   it('count what fails, and a reload pays for nobody else', async () => {
     const browser = limited.browser();
     await install(browser);

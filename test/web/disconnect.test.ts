@@ -55,6 +55,36 @@ it('a disconnect that this browser’s session cannot be told of says what happe
   expect(web.domain.instances.get('ins_1')?.status).toBe('disconnected');
 });
 
+it.each<[string, 'disconnect' | 'pause', Record<string, string>, RegExp]>([
+  [
+    'disconnect that deletes the copy',
+    'disconnect',
+    { delete_data: 'yes' },
+    /Disconnected\. .* The copied data is deleted\./,
+  ],
+  ['pause', 'pause', {}, /Paused\. Nothing is copied until you resume/],
+])(
+  'a %s that is done when Redis goes away says that it is, and leads to the dashboard',
+  async (_what, action, fields, said) => {
+    const form = (await browser.get('/instances/ins_1')).form(`/instances/ins_1/${action}`);
+    const { control } = web.domain;
+    const act = control[action] as (...args: unknown[]) => Promise<never>;
+    control[action] = async (...args: unknown[]) => {
+      const done = await act(...args);
+      void gate.arm(':change', 'hold');
+      return done;
+    };
+    const page = await browser.submit(form, fields);
+    gate.release();
+    expect(page.status).toBe(503);
+    expect(page.body).toMatch(said);
+    expect(page.body).toContain('The form need not be sent again.');
+    expect(page.body).toContain('href="/instances/ins_1"');
+    expect(page.body).not.toContain('Nothing is lost');
+    expect(web.log.lines).toContainEqual(expect.objectContaining({ msg: 'instance action', action }));
+  },
+);
+
 it('a disconnect whose copy cannot be deleted at the moment does not say that nothing was done', async () => {
   const { disconnect } = web.domain.control;
   web.domain.control.disconnect = async (...args) => {
@@ -68,6 +98,57 @@ it('a disconnect whose copy cannot be deleted at the moment does not say that no
   const again = await browser.submit(await formToDisconnect(), { delete_data: 'yes' });
   expect(again.body).toContain('Its copied data is being deleted.');
   expect(again.body).not.toContain('The company is disconnected.');
+});
+
+it('a form that waits while another tab of its browser logs out everywhere else is too old, and does nothing', async () => {
+  const page = await browser.get('/instances/ins_1');
+  before(() => browser.submit(page.form('/instances/ins_1/logout-others')), 'pause');
+  const answer = await browser.submit(page.form('/instances/ins_1/pause'));
+  expect(answer.status).toBe(403);
+  expect(answer.body).toContain('nothing was done');
+  expect((await browser.get('/instances/ins_1')).status).toBe(200);
+  expect(web.domain.instances.get('ins_1')?.status).toBe('active');
+});
+
+/** Lets something happen between a form's check and what it does. */
+function before(meanwhile: () => Promise<unknown>, action: 'disconnect' | 'pause' = 'disconnect'): void {
+  const { control } = web.domain;
+  const act = control[action] as (...args: unknown[]) => Promise<boolean>;
+  control[action] = async (...args: unknown[]) => {
+    control[action] = act;
+    await meanwhile();
+    return act(...args);
+  };
+}
+
+it('nor does any other form of a browser whose access ends while it waits', async () => {
+  const other = web.browser();
+  await install(other);
+  const theirs = (await other.get('/instances/ins_1')).form('/instances/ins_1/logout-others');
+  before(() => other.submit(theirs), 'pause');
+  const form = (await browser.get('/instances/ins_1')).form('/instances/ins_1/pause');
+  expect((await browser.submit(form)).status).toBe(404);
+  expect(web.domain.instances.get('ins_1')?.status).toBe('active');
+});
+
+it('of two browsers that disconnect a company at once one does, and keeps what is left', async () => {
+  const other = web.browser();
+  await install(other);
+  const theirs = (await other.get('/instances/ins_1')).form('/instances/ins_1/disconnect');
+  before(() => other.submit(theirs));
+  const page = await browser.submit(await formToDisconnect(), { delete_data: 'yes' });
+  expect(page.status).toBe(404);
+  expect(web.domain.calls).not.toContain('disconnect and delete ins_1');
+  expect((await other.get('/instances/ins_1')).status).toBe(200);
+});
+
+it('of a form that is sent twice one is done, and the browser goes on seeing what is left', async () => {
+  const form = await formToDisconnect();
+  before(() => browser.submit(form));
+  const page = await browser.submit(form, { delete_data: 'yes' });
+  expect([page.status, page.url.pathname]).toEqual([200, '/instances/ins_1']);
+  expect(page.body).toContain('Nothing was done.');
+  expect(web.domain.calls.filter((call) => call.startsWith('disconnect'))).toEqual(['disconnect ins_1']);
 });
 
 it('a disconnect that comes to nothing, for want of the database, says so', async () => {
@@ -96,11 +177,12 @@ it.each([
     const { disconnect } = control;
     const deleted = Promise.withResolvers<void>();
     control.disconnect = async (...args) => {
-      await disconnect(...args);
+      const isDone = await disconnect(...args);
       // The deletion of a large copy may take minutes, and another browser install the app meanwhile.
       const status = web.domain.instances.get('ins_1');
       if (status) web.domain.instances.set('ins_1', { ...status, status: 'active', name: 'Installed anew' });
       await deleted.promise;
+      return isDone;
     };
     const pressed = browser.submit(await formToDisconnect(), fields, { follow: false });
     await waitFor(() => theirs.every(({ ended }) => ended()));

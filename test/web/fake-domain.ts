@@ -52,19 +52,25 @@ export class FakeDomain {
 
   readonly control: InstanceControl = {
     status: async (id) => this.instances.get(id),
-    syncNow: async (id) => void this.calls.push(`sync ${id}`),
-    retryParked: async (id) => void this.calls.push(`retry ${id}`),
-    pause: async (id) => this.#change('pause', id, { status: 'paused' }),
-    resume: async (id) => this.#change('resume', id, { status: 'active' }),
+    setAside: async (id) => {
+      const resources = Object.entries(this.instances.get(id)?.resources ?? {});
+      return Object.fromEntries(resources.map(([name, { set_aside }]) => [name, set_aside]));
+    },
+    syncNow: async (id, generation) => this.#act('sync', id, {}, generation),
+    retryParked: async (id, generation) => this.#act('retry', id, {}, generation),
+    pause: async (id, generation) => this.#act('pause', id, { status: 'paused' }, generation),
+    resume: async (id, generation) => this.#act('resume', id, { status: 'active' }, generation),
     accessGeneration: async (id) => this.#generations.get(id) ?? 1,
     endAccess: async (id, from) => {
       if (from !== (this.#generations.get(id) ?? 1)) return undefined;
       this.calls.push(`end access ${id}`);
       return this.#nextGeneration(id);
     },
-    disconnect: async (id, { deleteData, onEnded }) => {
-      this.#change(deleteData ? 'disconnect and delete' : 'disconnect', id, { status: 'disconnected' });
+    disconnect: async (id, { deleteData, from, onEnded }) => {
+      const call = deleteData ? 'disconnect and delete' : 'disconnect';
+      if (!this.#act(call, id, { status: 'disconnected' }, from)) return false;
       await onEnded?.(this.#nextGeneration(id));
+      return true;
     },
   };
 
@@ -93,9 +99,11 @@ export class FakeDomain {
     return next;
   }
 
-  #change(call: string, id: string, change: Partial<InstanceStatus>): void {
+  #act(call: string, id: string, change: Partial<InstanceStatus>, generation = 1): boolean {
+    if (generation !== (this.#generations.get(id) ?? 1)) return false;
     this.calls.push(`${call} ${id}`);
     const status = this.instances.get(id);
     if (status) this.instances.set(id, { ...status, ...change });
+    return true;
   }
 }

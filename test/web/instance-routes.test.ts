@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { HttpSession } from '../support/http-session.ts';
 import { install, type StartedWeb, startWeb } from './start-web.ts';
-import { instanceStatus, resourceStatus } from './status-fixtures.ts';
+import { at, instanceStatus, resourceStatus } from './status-fixtures.ts';
 
 let web: StartedWeb;
 let browser: HttpSession;
@@ -91,6 +91,19 @@ describe('the dashboard', () => {
     expect(body).not.toMatch(/undefined|NaN|\[object/);
   });
 
+  it('says on the page of what is set aside what there is, as text, or that there is nothing', async () => {
+    await show({});
+    expect((await browser.get('/instances/ins_1/set-aside')).body).toContain('Nothing is set aside.');
+    const records = [{ reason: 'It has <b>no</b> id.', excerpt: '<img>', length: 5, first_seen_at: at(0) }];
+    const set_aside = { ...resourceStatus().set_aside, quarantined: 7, quarantined_records: records };
+    await show({ name: '<i>Ω</i>', resources: { contacts: resourceStatus({ set_aside }) } });
+    const { body } = await browser.get('/instances/ins_1/set-aside');
+    for (const text of ['It has &lt;b&gt;no&lt;/b&gt; id.', '&lt;img&gt;', '&lt;i&gt;Ω', 'And 6 more.']) {
+      expect(body).toContain(text);
+    }
+    expect(body).not.toMatch(/Nothing is set aside|<b>|<img>|<i>|undefined/);
+  });
+
   it('answers the same facts as JSON', async () => {
     await show({ name: 'Ω' });
     expect((await browser.get('/instances/ins_1/status')).json()).toEqual(instanceStatus({ name: 'Ω' }));
@@ -175,7 +188,7 @@ describe('the buttons', () => {
 });
 
 describe('an instance of somebody else', () => {
-  const paths = ['', '/status', '/live', '/contacts', '/contacts/crd_1', '/contacts.ndjson'];
+  const paths = ['', '/status', '/live', '/set-aside', '/contacts', '/contacts/crd_1', '/contacts.ndjson'];
 
   it.each(paths)('is not there: GET %s', async (path) => {
     const stranger = web.browser();

@@ -52,6 +52,11 @@ function ask(session: HttpSession, path = LIVE): ClientRequest {
   return stream;
 }
 
+async function whetherThereIsRoom(): Promise<number> {
+  const cookie = `${SESSION_COOKIE}=${browser.cookies.get(new URL(web.url), SESSION_COOKIE)}`;
+  return (await fetch(`${web.url}${LIVE}`, { method: 'HEAD', headers: { cookie } })).status;
+}
+
 async function watch(session = browser, path = LIVE): Promise<Stream> {
   const stream = ask(session, path);
   const [answer]: IncomingMessage[] = await once(stream, 'response');
@@ -204,8 +209,11 @@ describe('the live stream', () => {
     const refused = await watch();
     expect(refused.answer.statusCode).toBe(429);
     expect(refused.answer.headers['retry-after']).toBe('30');
+    // Scripts do not learn from a stream why it was refused.
+    expect(await whetherThereIsRoom()).toBe(429);
     streams[0]?.leave();
-    await waitFor(async () => (await watch()).answer.statusCode === 200);
+    await waitFor(async () => (await whetherThereIsRoom()) === 200);
+    expect((await watch()).answer.statusCode).toBe(200);
   });
 
   it('is limited an instance, whoever watches it, and others are not held up', async () => {

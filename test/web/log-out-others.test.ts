@@ -27,6 +27,17 @@ async function press() {
   return browser.submit(page.form('/instances/ins_1/logout-others'), {}, { follow: false });
 }
 
+/** Starts a web app whose commands to Redis can be held, with two browsers that see the company. */
+async function startBehindGate() {
+  const gate = await connectThroughGate(redisUrl);
+  web = await startWeb({ redis: gate.redis });
+  browser = web.browser();
+  await install(browser);
+  const other = web.browser();
+  await install(other);
+  return { gate, other };
+}
+
 async function watch(url: string, session: HttpSession, id = 'ins_1'): Promise<() => boolean> {
   const cookie = `${SESSION_COOKIE}=${session.cookies.get(new URL(web.url), SESSION_COOKIE)}`;
   const stream = request(`${url}/instances/${id}/live`, { headers: { cookie } }).end();
@@ -131,7 +142,7 @@ it.each(['logout-others', 'disconnect'])(
   },
 );
 
-it('is final: a disconnect of another browser that had begun before does not let that in again', async () => {
+it('is final: a disconnect of another browser that had begun before does nothing', async () => {
   const other = web.browser();
   const theirs = await install(other);
   const { disconnect } = web.domain.control;
@@ -146,17 +157,29 @@ it('is final: a disconnect of another browser that had begun before does not let
   await reached.promise;
   expect((await press()).status).toBe(303);
   loggedOut.resolve();
-  expect((await slow).location?.pathname).toBe('/');
+  expect((await slow).status).toBe(404);
+  expect(web.domain.instances.get('ins_1')?.status).toBe('active');
   expect((await other.get('/instances/ins_1')).status).toBe(404);
 });
 
-it('says so when it cannot be told whether this browser is logged out, too', async () => {
-  const gate = await connectThroughGate(redisUrl);
-  web = await startWeb({ redis: gate.redis });
-  browser = web.browser();
-  await install(browser);
+it('says so when this browser logs out meanwhile in another tab: no store is away', async () => {
   const other = web.browser();
   await install(other);
+  const form = (await browser.get('/')).form('/logout');
+  const { endAccess } = web.domain.control;
+  web.domain.control.endAccess = async (...args) => {
+    const generation = await endAccess(...args);
+    await browser.submit(form);
+    return generation;
+  };
+  const page = await press();
+  expect(page.status).toBe(403);
+  expect(page.body).toContain('this one has logged out meanwhile, too.');
+  for (const session of [browser, other]) expect((await session.get('/instances/ins_1')).status).toBe(404);
+});
+
+it('says so when it cannot be told whether this browser is logged out, too', async () => {
+  const { gate, other } = await startBehindGate();
   const held = gate.arm('ended-session:', 'hold');
   const pressed = press();
   await held;
@@ -164,6 +187,19 @@ it('says so when it cannot be told whether this browser is logged out, too', asy
   gate.release();
   expect(page.status).toBe(503);
   expect(page.body).toContain('Other browsers are logged out of this company, and this one may be, too.');
+  expect((await other.get('/instances/ins_1')).status).toBe(404);
+});
+
+it('says that it is done where Redis is away for seconds right behind it', async () => {
+  const { gate, other } = await startBehindGate();
+  const form = (await browser.get('/instances/ins_1')).form('/instances/ins_1/logout-others');
+  const held = gate.arm('session-cookie:', 'hold');
+  const pressed = browser.submit(form, {}, { follow: false });
+  await held;
+  expect((await pressed).status).toBe(303);
+  gate.release();
+  const { body } = await browser.get('/instances/ins_1');
+  expect(body).toContain('Every other browser is logged out of this company.');
   expect((await other.get('/instances/ins_1')).status).toBe(404);
 });
 

@@ -56,7 +56,7 @@ it('ends the session on the server: the old cookie is worth nothing, the new pag
   expect(front.body).not.toContain('/instances/');
   expect(front.body).not.toContain('Log out');
   const thief = web.browser();
-  for (const path of ['', '/status', '/contacts', '/contacts.ndjson', '/live']) {
+  for (const path of ['', '/status', '/set-aside', '/contacts', '/contacts.ndjson', '/live']) {
     expect((await thief.get(`/instances/ins_1${path}`, { headers: { cookie } })).status).toBe(404);
   }
   expect(web.domain.calls, 'the instance goes on').toEqual(['exchange ins_1']);
@@ -231,4 +231,21 @@ it('ends the open live streams of the session, here and at other processes, and 
   await waitFor(() => mine.every(({ ended }) => ended()));
   expect(theirs.ended()).toBe(false);
   theirs.stream.destroy();
+});
+
+it('says that it cannot be told where Redis stands still, and what to do: it may be done all the same', async () => {
+  const gate = await connectThroughGate((await startTestRedis()).url);
+  web = await startWeb({ redis: gate.redis });
+  browser = web.browser();
+  await install(browser);
+  const form = (await browser.get('/')).form('/logout');
+  const held = gate.arm('ended-session:', 'hold');
+  const pressed = browser.submit(form);
+  await held;
+  const page = await pressed;
+  gate.release();
+  expect(page.status).toBe(503);
+  expect(page.body).toContain('It cannot be told whether this browser is logged out');
+  expect(page.body).not.toContain('Nothing is lost');
+  expect((await browser.get('/instances/ins_1')).status).toBe(404);
 });

@@ -60,6 +60,23 @@ test('a second click waits for the first as long as any install takes, and both 
   expect(web.domain.calls).toEqual(['exchange ins_1']);
 });
 
+test('a second click that gets the turn of the first, whose process stood still, ends on the dashboard with it', async () => {
+  const address = await begin();
+  const first = browser.get(address);
+  await asked.promise;
+  const [turn = ''] = await web.redis.keys('install:{*}:turn');
+  await web.redis.del(turn);
+  const second = browser.get(address);
+  await waitFor(async () => (await web.redis.exists(turn)) === 1);
+  exchange.resolve();
+  const pages = await Promise.all([first, second]);
+  expect(pages.map(({ status, url }) => [status, url.pathname])).toEqual([
+    [200, '/instances/ins_1'],
+    [200, '/instances/ins_1'],
+  ]);
+  expect(web.domain.calls).toEqual(['exchange ins_1']);
+});
+
 test('an install that takes longer than a connection may be silent ends with its page', async () => {
   const patient = await takePort({ host: '127.0.0.1', port: 0, variable: 'PORT' }, { silentMs: 300 });
   patient.serve(() => web.app);

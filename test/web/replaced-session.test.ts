@@ -136,6 +136,31 @@ test('a replacement whose answer got lost, and that is sent again, is done once'
   expect((await direct.keys('session:*')).length).toBe(1);
 });
 
+test('a callback whose claim of its state is sent again, as the answer got lost, is no second one', async () => {
+  await direct.flushall();
+  const { redis, arm } = await connectThroughGate(redisUrl);
+  const { browser, callback } = await comeBack(redis);
+  const lost = arm('install-claim:', 'lose answer');
+  const dashboard = await browser.get(callback);
+  await lost;
+  expect([dashboard.status, dashboard.url.pathname]).toEqual([200, '/instances/ins_2']);
+});
+
+test('a callback whose claim comes to Redis when nobody waits for it any more claims nothing: a reload installs', async () => {
+  await direct.flushall();
+  const { redis, arm, release } = await connectThroughGate(redisUrl);
+  const { browser, callback } = await comeBack(redis);
+  const held = arm('install-claim:', 'hold');
+  const late = browser.get(callback);
+  await held;
+  expect((await late).status).toBe(503);
+  release();
+  // What is behind it on the connection has been done then.
+  await redis.ping();
+  const dashboard = await browser.get(callback);
+  expect([dashboard.status, dashboard.url.pathname]).toEqual([200, '/instances/ins_2']);
+});
+
 test('a replacement that is sent again after a log-out has ended what it made brings nothing back', async () => {
   await direct.flushall();
   const client = sessionClient(direct);

@@ -142,3 +142,51 @@ test('a connection without a request is kept for longer than a proxy keeps one, 
   expect(await (await slow).text()).toBe('served at last');
   await closed;
 });
+
+/** Several requests at once, as one that asks ahead sends them. */
+const ahead = (...paths: string[]) =>
+  paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: app.example\r\n\r\n`).join('');
+
+test('requests that a client sends ahead are dealt with when the answer before them has ended', async () => {
+  const held = Promise.withResolvers<void>();
+  const came: string[] = [];
+  const app = express().use((req, res) => {
+    came.push(req.url);
+    if (req.url === '/held') void held.promise.then(() => res.end('held'));
+    else res.end(`after ${came.join(' ')}`);
+  });
+  const client = await connectTo(app, {});
+  client.read();
+  client.socket.write(ahead('/held', '/second', '/third'));
+  await waitFor(() => came.length > 0);
+  const other = await fetch(`http://127.0.0.1:${client.web.port}/other`);
+  expect(await other.text()).toBe('after /held /other');
+  held.resolve();
+  await waitFor(() => client.text().includes('after /held /other /second /third'));
+  expect(client.text().indexOf('held')).toBeLessThan(client.text().indexOf('/second'));
+});
+
+test('one that sends a flood of them ahead is cut off', async () => {
+  const came: string[] = [];
+  const app = express().use((req) => void came.push(req.url));
+  const client = await connectTo(app, {});
+  client.socket.write(ahead(...Array.from({ length: 30 }, (_, n) => `/${n}`)));
+  await client.closed;
+  expect(came).toEqual(['/0']);
+});
+
+test('a request that was sent ahead has no more patience than any other, whatever the one before it took', async () => {
+  const app = express();
+  app.get('/long', (req, res) => {
+    req.setTimeout(60_000);
+    res.end('long');
+  });
+  const hung = Promise.withResolvers<void>();
+  app.get('/hangs', () => hung.resolve());
+  const client = await connectTo(app, { silentMs: 200 });
+  client.read();
+  client.socket.write(ahead('/long', '/hangs'));
+  await hung.promise;
+  await client.closed;
+  expect(client.text()).toMatch(/long$/);
+});

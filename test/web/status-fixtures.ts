@@ -43,6 +43,7 @@ export function instanceStatus(changes: Partial<InstanceStatus> = {}): InstanceS
     next_sync_at: at(55 * MINUTE_MS),
     workers_missing: false,
     has_copy: true,
+    deleting_copy: false,
     token: {
       access_expires_at: at(42 * MINUTE_MS),
       refresh_issued_at: at(-30 * DAY_MS),

@@ -75,11 +75,12 @@ function follow(root) {
     location.reload();
   }
 
-  /** A stream does not say with which status it was refused: where this browser sees nothing any more, the page has to say so. */
-  async function leaveIfGone(signal) {
-    const address = new URL('status', new URL(root.dataset.live, location.href));
-    const answer = await fetch(address, { headers: { Accept: 'application/json' }, signal });
-    if (answer.status === 404 && !signal.aborted) loadAnew();
+  /** A stream does not say with which status it was refused: what that means has to be asked for, and the page says it. */
+  async function askWhy(signal) {
+    const answer = await fetch(root.dataset.live, { method: 'HEAD', signal });
+    if (signal.aborted) return;
+    if (answer.status === 404) loadAnew();
+    if (answer.status === 429) say('reconnecting', 'Not live: too many pages are open');
   }
 
   function connect() {
@@ -111,7 +112,7 @@ function follow(root) {
       retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS);
       asking = new AbortController();
       // What cannot be told now is asked again when the next connection fails.
-      leaveIfGone(asking.signal).catch(() => {});
+      askWhy(asking.signal).catch(() => {});
     };
   }
 

@@ -13,7 +13,7 @@
 --   turned    how often of late a window came into sight while another one was to last on; turned_at: the last time
 --   short     how many answers since tally_at did not show in what is told to be used; said: what is, so far
 --   apart     when that last was so: it is another limit that is told of; heard: answers since
---   doubted_at     when the service still named a window after the end that it had told
+--   doubted_at     when the service still named a window after the end that it had told; still: how often, of the present one
 --   overrun   how long windows last beyond the end that is told
 --   trip      the usual time from permit to answer, in ms
 --   flight    permits in flight: when the lease of each ends
@@ -82,9 +82,17 @@ local function known() return s['end'] ~= nil and now < s['end'] end
 -- Two windows take turns, or the end of one moves on with every answer.
 local function take_turns() return timing.take_turns(s.turned, s.turned_at, now) end
 
+-- Whether the end of a window that is told is not to be believed: of one that is still named after it, or of any when it
+-- has passed, as long as that may be the service's habit.
+local function is_end_doubted()
+  return s.doubted_at ~= nil and now - s.doubted_at <= KEEP_MS and (s.still ~= nil or not known())
+end
+
 -- Whether nothing that is told says when our limit begins anew: then no contract's window may hold more than it.
 -- A window without a name is one that we took for begun, as nothing was told.
-local function is_on_our_own() return s.apart ~= nil or take_turns() or (s['end'] ~= nil and s.reset == nil) end
+local function is_on_our_own()
+  return s.apart ~= nil or take_turns() or is_end_doubted() or (s['end'] ~= nil and s.reset == nil)
+end
 
 -- Redis may have gone back to an older state since, or its clock may have been set.
 local gap_at = now - tonumber(ARGV[22])
@@ -220,7 +228,7 @@ local function hear(sent, missed, held)
     local until_at = refused_for > 0 and heard_at + refused_for or sent
     s.overrun = timing.overrun(s.overrun, s.doubted_at, heard_at, s['end'], until_at, window)
     s.doubted_at = now
-    ends_in = timing.lasts_still(ends_in, refused_for, window)
+    ends_in = timing.lasts_still(ends_in, refused_for, window, remaining <= 0, s.still or 0)
   elseif s.doubted_at and now - s.doubted_at > KEEP_MS then
     s.doubted_at, s.overrun = nil, nil
   end
@@ -249,6 +257,7 @@ local function hear(sent, missed, held)
     if is_early then s.turned, s.turned_at = timing.turned(s.turned, s.turned_at, now) + 1, now end
     s.limit, s.remaining, s.limit_at = limit, limit - used - missed, now
     s.reset, s['end'], s.since = reset, heard_at + ends_in, now
+    s.still = is_over and (s.still or 0) + 1 or nil
     s.ours = math.max(in_flight + missed + 1, is_early and s.ours or 0)
     s.at_first, s.others = timing.others(used, s.ours, 0), 0
   end

@@ -97,10 +97,18 @@ local function free_permits()
   local free = math.min(s.remaining - in_flight, s.limit - s.ours) - held_back
   local kept = timing.kept(left, s.limit, tonumber(ARGV[15]), tonumber(ARGV[20]))
   if free > kept then return free - kept, 0, '' end
-  if held_back > 0 and in_flight > 0 and s.remaining > 0 then
-    local first_end = now + lease
-    for _, over_at in pairs(flight) do first_end = math.min(first_end, over_at) end
-    return 0, math.min(left, timing.asking_pause(now - (first_end - lease))), 'shared'
+  local first_end, calls = now + lease, 0
+  for permit, over_at in pairs(flight) do
+    first_end = math.min(first_end, over_at)
+    if string.find(permit, OF_CALLS, 1, true) then calls = calls + 1 end
+  end
+  -- What is said to be left may be without those under way already, who count twice then. Calls may be hundreds: the sync
+  -- does not wait for the window's end for what their answers will show.
+  local at_best = math.min(s.remaining, s.limit - s.ours) - held_back
+  local is_sync_beside_calls = calls > 0 and tonumber(ARGV[20]) == 0
+  if in_flight > 0 and (held_back > 0 and s.remaining > 0 or is_sync_beside_calls and at_best > kept) then
+    local pause = math.min(left, timing.asking_pause(now - (first_end - lease)))
+    return 0, pause, held_back > 0 and 'shared' or 'limit'
   end
   return 0, timing.wait_for_limit(free, left), held_back > 0 and 'shared' or 'limit'
 end

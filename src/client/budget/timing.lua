@@ -107,10 +107,12 @@ function timing.lasts(ends_in, overrun, window)
 end
 
 -- Of a window that should have been over: as long as it refuses. A whole window more means that the end lies before the
--- `Date` of the answer: then it is looked at again soon.
-function timing.lasts_still(ends_in, refused_for, window)
+-- `Date` of the answer: then it is looked at again soon. When nothing is left of it, that is a request too many each time: so
+-- ever less often; `times` says how often it was named after its end.
+function timing.lasts_still(ends_in, refused_for, window, is_used_up, times)
   if refused_for > 0 then return refused_for end
-  return ends_in >= window and CUT_MS or ends_in
+  local soon = ends_in >= window and CUT_MS or ends_in
+  return is_used_up and math.max(soon, math.min(CUT_MS * 2 ^ times, window)) or soon
 end
 
 -- How long windows last beyond the end that is told: `Date` may come from another clock than the limit's. A window that

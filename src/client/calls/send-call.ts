@@ -1,4 +1,4 @@
-import type { RateBudget, WaitReason } from '../budget/rate-budget.ts';
+import type { Admission, RateBudget, WaitReason } from '../budget/rate-budget.ts';
 import { rejectedAgain, ServiceError, toServiceError } from '../errors.ts';
 import { backoffMs } from '../retry-timing.ts';
 import { MOST_PERMITS, type Transport } from '../transport.ts';
@@ -34,7 +34,7 @@ export interface CallFor {
   signal?: AbortSignal;
   /** Milliseconds. */
   maxWaitMs: number;
-  /** Whether what the call is made for goes on: asked before each request, as it may have waited for long. */
+  /** Whether what the call is made for goes on: asked right before each request, as it may have waited for long. */
   isWanted?: (() => Promise<boolean>) | undefined;
 }
 
@@ -84,11 +84,10 @@ async function persist(
   let rejected: string | undefined;
   let unsent = 0;
   for (let tries = 1; ; ) {
-    if ((await isWanted?.()) === false) {
-      throw new ServiceError('give_up', 'The request is not sent: what it was to be sent for is over.');
-    }
     const token = await tokens.heldToken(instanceId, rejected, call.route);
     const admission = await budget.acquire(company, call.route, call.bucket);
+    // Last of all, as both may have taken long: the token may be of another install by then.
+    await checkWanted(isWanted, () => giveBack(budget, admission));
     if (admission.permit === undefined) {
       const { waitMs, why } = admission;
       await patience.wait(waitMs, () => noPermit(call, waitMs, why));
@@ -117,6 +116,23 @@ async function persist(
       }
     }
   }
+}
+
+/** @throws ServiceError when what the call is made for is over, or the error of asking; after `giveBack` in both cases */
+async function checkWanted(isWanted: CallFor['isWanted'], giveBack: () => Promise<void>): Promise<void> {
+  let isStill = false;
+  try {
+    isStill = (await isWanted?.()) !== false;
+  } finally {
+    if (!isStill) await giveBack();
+  }
+  if (isStill) return;
+  throw new ServiceError('give_up', 'The request is not sent: what it was to be sent for is over.');
+}
+
+/** Gives back the permit of a request that is not sent; where Redis is not to be had, its lease ends by itself. */
+async function giveBack(budget: RateBudget, { permit }: Admission): Promise<void> {
+  if (permit !== undefined) await budget.settle(permit, { unsent: true }).catch(() => undefined);
 }
 
 function inDoubt(failure: ServiceError): ServiceError {

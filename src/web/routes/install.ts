@@ -2,6 +2,7 @@ import { type Request, type RequestHandler, Router } from 'express';
 import { CALLBACK_PATH } from '../../contract/routes.ts';
 import { readCallbackQuery } from '../callback-query.ts';
 import { clientAddress } from '../client-address.ts';
+import { refuseEmbedded } from '../cross-site.ts';
 import { InstallCallback } from '../install-callback.ts';
 import type { LiveStreams } from '../live-streams.ts';
 import { RateLimit } from '../rate-limit.ts';
@@ -39,18 +40,19 @@ export function installRoutes(deps: WebDependencies, live: LiveStreams): Router 
   const callback = new InstallCallback(deps);
   const max = deps.limits?.installs ?? WEB_LIMITS.installs;
   const limit = new RateLimit(deps.redis, { name: 'install', max, windowMs: LIMIT_WINDOW_MS });
+  // Only what a person may have done counts: else any page could use up its visitors' tries.
   const limited: RequestHandler = async (req, _res, next) => {
     await limit.take(clientAddress(req));
     next();
   };
 
-  router.get(INSTALL_PATH, getOnly, noStore, limited, async (req, res) => {
+  router.get(INSTALL_PATH, getOnly, noStore, refuseEmbedded, limited, async (req, res) => {
     checkHttps(deps, req);
     const address = await callback.start(req, res);
     res.redirect(302, address?.href ?? addressToAskAgain(req, INSTALL_PATH));
   });
 
-  router.get(CALLBACK_PATH, getOnly, noStore, limited, async (req, res) => {
+  router.get(CALLBACK_PATH, getOnly, noStore, refuseEmbedded, limited, async (req, res) => {
     const query = readCallbackQuery(req.originalUrl);
     const { sessionID } = req;
     const outcome = await callback.finish(req, res, query);

@@ -40,7 +40,7 @@ export function dashboardValues(
     return resource ? [{ name, resource }] : [];
   });
   const parts = known.flatMap(({ name, resource }) => [
-    resourceValues(name, resource, status.status, paces[name], now),
+    resourceValues(name, resource, status, paces[name], now),
     ...setAsideValues(name, resource),
   ]);
   const aside = known.map(({ resource }) => resource);

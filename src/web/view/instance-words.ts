@@ -148,8 +148,12 @@ export function instanceWords(status: InstanceStatus, resources: WebResource[], 
           : `Nothing was deleted. ${isKnown ? 'Authorize again, and the sync goes on where it stopped.' : BEGINS_ANEW}`,
       };
     case 'disconnected': {
-      const kept = status.has_copy ? 'What was copied is kept.' : 'Nothing is kept of its records.';
-      const again = status.has_copy
+      const isKept = status.has_copy && !status.deleting_copy;
+      const gone = status.deleting_copy
+        ? 'Its copied records are being deleted.'
+        : 'Nothing is kept of its records.';
+      const kept = isKept ? 'What was copied is kept.' : gone;
+      const again = isKept
         ? 'Install again to bring the copy up to date.'
         : 'Install again to copy them anew.';
       return {

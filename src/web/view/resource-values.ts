@@ -1,7 +1,7 @@
-import type { InstanceState, ResourceStatus } from '../../sync/status-types.ts';
+import type { ResourceStatus } from '../../sync/status-types.ts';
 import { formatCount, formatDuration, formatNumber, instantOf } from './format.ts';
 import type { LiveValues } from './live-values.ts';
-import { resourceWords } from './resource-words.ts';
+import { type InstanceOfResource, resourceWords } from './resource-words.ts';
 
 /** How fast a run goes, seen from outside: undefined while nobody has watched it long enough. */
 export type RecordsPerSecond = number | undefined;
@@ -49,13 +49,13 @@ function remarks(resource: ResourceStatus): string {
 /**
  * The changing values of one resource, under its name.
  *
- * @param instance the state of the instance, which may have stopped what the run was about to do
+ * @param instance whose state may have stopped what the run was about to do
  * @param now milliseconds since 1970, local clock, which runs go by
  */
 export function resourceValues(
   name: string,
   resource: ResourceStatus,
-  instance: InstanceState,
+  instance: InstanceOfResource,
   pace: RecordsPerSecond,
   now: number,
 ): LiveValues {
@@ -63,8 +63,8 @@ export function resourceValues(
   const share = bar(resource);
   const texts = { pace: paceText(resource, pace), remarks: remarks(resource) };
   // A company that is disconnected has a copy, but no run that could be anywhere.
-  const hasRun = instance !== 'disconnected';
-  const moves = instance === 'active' && resource.state === 'running';
+  const hasRun = instance.status !== 'disconnected';
+  const moves = instance.status === 'active' && resource.state === 'running';
   return {
     text: {
       [`${name}.stored`]: formatNumber(resource.stored),

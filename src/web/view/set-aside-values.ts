@@ -1,9 +1,26 @@
-import type { InstanceState, ResourceStatus } from '../../sync/status-types.ts';
+import {
+  type InstanceState,
+  type ResourceStatus,
+  SET_ASIDE_IN_STATUS,
+  type SetAsideStatus,
+} from '../../sync/status-types.ts';
+import type { WebResource } from '../web-dependencies.ts';
 import { formatCount, formatNumber } from './format.ts';
 import type { LiveValues } from './live-values.ts';
 
-/** Lines of each kind that the page has room for; of what is beyond them it says the number. */
-export const SET_ASIDE_LINES = 5;
+/** What the pages say of each kind. */
+export const SET_ASIDE_KINDS = [
+  {
+    kind: 'parked',
+    words:
+      'Batches that the app’s own logic did not take. Their records are in the copy. The people who run the app have to mend it; each sync tries them once more.',
+  },
+  {
+    kind: 'quarantined',
+    words:
+      'Records that cannot be kept. The others of their pages are in the copy. Whoever manages them at the service has to mend them there: the next sync copies them then.',
+  },
+] as const;
 
 /** One of the lines: what it is about, and why. */
 interface Line {
@@ -11,8 +28,8 @@ interface Line {
   why: string;
 }
 
-type Batch = ResourceStatus['set_aside']['parked_batches'][number];
-type Quarantined = ResourceStatus['set_aside']['quarantined_records'][number];
+type Batch = SetAsideStatus['parked_batches'][number];
+type Quarantined = SetAsideStatus['quarantined_records'][number];
 
 /** The heading says already that it was the own logic, and the list whose batch it is. */
 const SAID = /^The app['’]s own logic failed on a batch of [^:]*: /;
@@ -39,10 +56,37 @@ function more(count: number, shown: number): string {
   return count > shown ? `And ${formatNumber(count - shown)} more.` : '';
 }
 
+/** The lines of a kind, as many as are known and wanted, and how many more there are. */
+function linesOf(
+  kind: 'parked' | 'quarantined',
+  aside: SetAsideStatus,
+  most = Number.POSITIVE_INFINITY,
+): { lines: Line[]; more: string } {
+  const lines =
+    kind === 'parked'
+      ? aside.parked_batches.slice(0, most).map(batchLine)
+      : aside.quarantined_records.slice(0, most).map(quarantinedLine);
+  return { lines, more: more(aside[kind], lines.length) };
+}
+
+/** All that is known to be set aside, by kind and list: those that there are any of. */
+export function setAsideSections(
+  resources: readonly WebResource[],
+  found: Readonly<Record<string, SetAsideStatus>>,
+) {
+  return SET_ASIDE_KINDS.map(({ kind, words }) => {
+    const lists = resources.flatMap(({ name, title }) => {
+      const aside = found[name];
+      return aside?.[kind] ? [{ title, ...linesOf(kind, aside) }] : [];
+    });
+    return { words, lists };
+  }).filter(({ lists }) => lists.length > 0);
+}
+
 /** The values of a numbered list of lines under a name; lines that there are not are hidden. */
 function lineValues(name: string, lines: readonly Line[], rest: string): LiveValues {
   const values: LiveValues = { text: {}, time: {}, attributes: {}, show: {} };
-  for (let n = 0; n < SET_ASIDE_LINES; n++) {
+  for (let n = 0; n < SET_ASIDE_IN_STATUS; n++) {
     values.text[`${name}.${n}.what`] = lines[n]?.what ?? '';
     values.text[`${name}.${n}.why`] = lines[n]?.why ?? '';
     values.show[`${name}.${n}`] = lines[n] !== undefined;
@@ -57,11 +101,11 @@ function lineValues(name: string, lines: readonly Line[], rest: string): LiveVal
  * What a resource has set aside, under its name: batches that the own logic did not take, records that cannot be kept.
  */
 export function setAsideValues(name: string, { set_aside: aside }: ResourceStatus): LiveValues[] {
-  const batches = aside.parked_batches.slice(0, SET_ASIDE_LINES);
-  const records = aside.quarantined_records.slice(0, SET_ASIDE_LINES);
+  const parked = linesOf('parked', aside, SET_ASIDE_IN_STATUS);
+  const quarantined = linesOf('quarantined', aside, SET_ASIDE_IN_STATUS);
   return [
-    lineValues(`${name}.parked`, batches.map(batchLine), more(aside.parked, batches.length)),
-    lineValues(`${name}.quarantined`, records.map(quarantinedLine), more(aside.quarantined, records.length)),
+    lineValues(`${name}.parked`, parked.lines, parked.more),
+    lineValues(`${name}.quarantined`, quarantined.lines, quarantined.more),
   ];
 }
 

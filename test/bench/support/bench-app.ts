@@ -102,7 +102,7 @@ export class BenchApp {
   }
 
   /** What the button does. */
-  sync(instanceId: string): Promise<void> {
+  sync(instanceId: string): Promise<boolean> {
     return this.app.control.syncNow(instanceId);
   }
 

@@ -43,5 +43,5 @@ export function virtualBudget() {
     return JSON.parse(String(redis.call('GET', [`budget:{${company}}:state`]))).blocks;
   }
 
-  return { budget, company, blocks, pass, acquire, refusal, request, answer };
+  return { budget, company, flush: () => redis.flush(), blocks, pass, acquire, refusal, request, answer };
 }

@@ -81,7 +81,7 @@ describe('instanceWords', () => {
       label: 'Own logic at work',
       headline: 'The app’s own logic is at work on contacts.',
     });
-    expect(resourceWords(atWork, 'active', NOW)).toMatchObject({
+    expect(resourceWords(atWork, instanceStatus(), NOW)).toMatchObject({
       label: 'Waiting',
       wait: 'Waiting for the app’s own logic.',
     });
@@ -168,6 +168,11 @@ describe('instanceWords', () => {
     expect(said.label).toBe(label);
     expect(said.headline).toContain(headline);
     expect(said.next).toContain('in 23 s');
+    const { wait } = resourceWords(contacts, { ...instanceStatus(), budget }, NOW);
+    const isAsked = 'blocked_until' in changes;
+    expect(wait).toBe(
+      `Waiting${isAsked ? ', as the service asked for a break' : ' for the service’s limit'}; goes on in 23 s.`,
+    );
   });
 
   it.each([
@@ -232,6 +237,9 @@ describe('instanceWords', () => {
   it('promises a disconnected company only what there is', () => {
     expect(words({ status: 'disconnected' }).next).toContain('bring the copy up to date');
     expect(words({ status: 'disconnected', has_copy: false }).next).toContain('Nothing is kept');
+    const going = { status: 'disconnected', deleting_copy: true } as const;
+    expect(words(going).next).toBe('Its copied records are being deleted. Install again to copy them anew.');
+    expect(resourceWords(resourceStatus(), instanceStatus(going), NOW).label).toBe('Being deleted');
   });
 
   it('shows a failure once nothing runs any more, and what to do', () => {

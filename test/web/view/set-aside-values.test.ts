@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { SET_ASIDE_LINES, setAsideShown, setAsideValues } from '../../../src/web/view/set-aside-values.ts';
+import { SET_ASIDE_IN_STATUS } from '../../../src/sync/status-types.ts';
+import { setAsideSections, setAsideShown, setAsideValues } from '../../../src/web/view/set-aside-values.ts';
 import { NOW, resourceStatus } from '../status-fixtures.ts';
 
 const batch = {
@@ -62,7 +63,7 @@ it('says of a batch what the own logic said, and not again that it was the own l
 it('has a value for every line that the page has, also when nothing is set aside', () => {
   const { text, show } = valuesOf({});
   for (const kind of ['parked', 'quarantined']) {
-    for (let n = 0; n < SET_ASIDE_LINES; n++) {
+    for (let n = 0; n < SET_ASIDE_IN_STATUS; n++) {
       expect(text).toMatchObject({ [`contacts.${kind}.${n}.what`]: '', [`contacts.${kind}.${n}.why`]: '' });
       expect(show[`contacts.${kind}.${n}`]).toBe(false);
     }
@@ -77,4 +78,35 @@ it.each([
 ] as const)('shows what there is to see and to do when %s', (_when, changes, instance, shown) => {
   const resource = resourceStatus({ set_aside: { ...aside, ...changes } });
   expect(setAsideShown([resourceStatus(), resource], instance).show).toMatchObject(shown);
+});
+
+const RESOURCES = [
+  { name: 'contacts', title: 'Contacts' },
+  { name: 'conversations', title: 'Conversations' },
+];
+
+it('has every line that is known on the page of its own, by kind and list, and how many more there are', () => {
+  const sections = setAsideSections(RESOURCES, {
+    contacts: { ...aside, quarantined: 1, quarantined_records: [record] },
+    conversations: {
+      parked: 9,
+      parked_batches: Array.from({ length: 7 }, () => batch),
+      quarantined: 1,
+      quarantined_records: [record],
+    },
+  });
+  expect(sections.map(({ words }) => words)).toEqual([
+    expect.stringContaining('own logic did not take'),
+    expect.stringContaining('cannot be kept'),
+  ]);
+  expect(sections.map(({ lists }) => lists.map(({ title }) => title))).toEqual([
+    ['Conversations'],
+    ['Contacts', 'Conversations'],
+  ]);
+  expect(sections[0]?.lists[0]).toMatchObject({ lines: { length: 7 }, more: 'And 2 more.' });
+  expect(sections[1]?.lists[0]).toMatchObject({
+    lines: [{ what: '{"a":1}', why: 'It has no id.' }],
+    more: '',
+  });
+  expect(setAsideSections(RESOURCES, { contacts: aside, conversations: aside })).toEqual([]);
 });

@@ -18,6 +18,12 @@ export class RedisModel {
     this.nowUs = nowUs;
   }
 
+  /** As FLUSHALL. */
+  flush(): void {
+    this.#entries.clear();
+    this.#expiresAtMs.clear();
+  }
+
   /** @throws Error for a command, or a use of one, that is not modelled */
   call(name: string, args: readonly string[]): Reply {
     const [key = '', ...rest] = args;

@@ -1,0 +1,19 @@
+import { Router } from 'express';
+import { ownInstance } from '../own-instance.ts';
+import type { RenderPage } from '../render.ts';
+import { noStore } from '../security.ts';
+import { setAsideSections } from '../view/set-aside-values.ts';
+import type { WebDependencies } from '../web-dependencies.ts';
+
+/** The page of everything that the lists of an instance have set aside; the dashboard shows the first of it. */
+export function setAsideRoutes({ control, resources }: WebDependencies, renderPage: RenderPage): Router {
+  const router = Router();
+
+  router.get('/instances/:id/set-aside', noStore, async (req, res) => {
+    const status = await ownInstance(req, control);
+    const sections = setAsideSections(resources, await control.setAside(status.id));
+    renderPage(res, 200, 'set-aside', { status, sections });
+  });
+
+  return router;
+}
