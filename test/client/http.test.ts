@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { ServiceError } from '../../src/client/errors.ts';
 import { HttpClient } from '../../src/client/http.ts';
 import { refusalOf } from '../../src/client/refusal.ts';
-import { findFreePort } from '../../src/runtime/free-port.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { PATIENCE_MS } from '../support/patience.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { ServiceClient } from '../../src/client/calls/call-types.ts';
-import { findFreePort } from '../../src/runtime/free-port.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { failureOf, startTestClient, type TestCompany } from './test-client.ts';
 
 const { sandbox, newCompany, standingStill, flightOf } = await startTestClient();

@@ -5,7 +5,7 @@ import { Agent, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { ServiceClock } from '../../src/client/service-clock.ts';
 import { ServiceTime, settleTime } from '../../src/client/service-time.ts';
-import { findFreePort } from '../../src/runtime/free-port.ts';
+import { findFreePort } from '../support/free-port.ts';
 
 const THERE = Date.UTC(2031, 5, 1, 12, 0, 0);
 

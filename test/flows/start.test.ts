@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { findFreePort } from '../../src/runtime/free-port.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { createHttpSession } from '../support/http-session.ts';
 import { install, isSynced, waitForStatus } from '../support/install.ts';
 import { SandboxControl } from '../support/sandbox-control.ts';

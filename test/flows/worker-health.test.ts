@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { findFreePort } from '../../src/runtime/free-port.ts';
 import { pathOf } from '../../src/store/existing-file.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { createHttpSession } from '../support/http-session.ts';
 import { install, isSynced, waitForStatus } from '../support/install.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { findFreePort } from '../../src/runtime/free-port.ts';
 import { isRunning } from '../../src/runtime/private-redis/process.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { createHttpSession } from '../support/http-session.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';

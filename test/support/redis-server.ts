@@ -4,8 +4,8 @@ import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll } from 'vitest';
-import { findFreePort } from '../../src/runtime/free-port.ts';
 import { findServerProgram } from '../../src/runtime/private-redis/server-programs.ts';
+import { findFreePort } from './free-port.ts';
 import { tempDir } from './temp-dir.ts';
 import { waitFor } from './wait-for.ts';
 

@@ -1,11 +1,11 @@
 import { afterAll } from 'vitest';
 import { type App, createApp } from '../../src/app.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
-import { findFreePort } from '../../src/runtime/free-port.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import type { OwnLogic } from '../../src/sync/own-logic.ts';
 import { takePort } from '../../src/web/listen.ts';
 import { createCheckedSandbox } from '../sandbox/checked-sandbox.ts';
+import { findFreePort } from './free-port.ts';
 import { createHttpSession, type HttpSession } from './http-session.ts';
 import { SandboxControl } from './sandbox-control.ts';
 import { tempDir } from './temp-dir.ts';

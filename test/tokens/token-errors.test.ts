@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
 import { ServiceClock } from '../../src/client/service-clock.ts';
-import { findFreePort } from '../../src/runtime/free-port.ts';
 import { OAuthClient } from '../../src/tokens/oauth-client.ts';
 import { oauthErrorOf, toRefreshError } from '../../src/tokens/token-errors.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { startTokenServer } from './token-server.ts';
 
 const server = await startTokenServer();

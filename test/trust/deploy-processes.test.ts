@@ -1,8 +1,8 @@
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { UPKEEP } from '../../jobs/schedules.ts';
-import { findFreePort } from '../../src/runtime/free-port.ts';
 import { makeFirstSchema } from '../store/first-schema.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { install } from '../support/install.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';

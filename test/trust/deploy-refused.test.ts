@@ -2,7 +2,7 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { findFreePort } from '../../src/runtime/free-port.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { startOldRedis } from '../support/old-redis.ts';
 import { type EntryProcess, spawnEntry } from '../support/spawn-entry.ts';
 import { startTestApp } from '../support/test-app.ts';

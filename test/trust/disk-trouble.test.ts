@@ -2,9 +2,9 @@ import { closeSync, openSync, readFileSync, renameSync, statSync, writeSync } fr
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterAll, describe, expect, test } from 'vitest';
-import { findFreePort } from '../../src/runtime/free-port.ts';
 import { createCheckedSandbox } from '../sandbox/checked-sandbox.ts';
 import { runDocumented } from '../store/operations-page.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { createHttpSession, type HttpPage } from '../support/http-session.ts';
 import { consent, downloadIds, install, isSynced, readStatus, waitForStatus } from '../support/install.ts';
 import { SandboxControl } from '../support/sandbox-control.ts';

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
-import { findFreePort } from '../../src/runtime/free-port.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { createHttpSession } from '../support/http-session.ts';
 import { downloadIds, install, isSynced, waitForStatus } from '../support/install.ts';
 import { PATIENCE_MS } from '../support/patience.ts';

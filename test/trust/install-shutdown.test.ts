@@ -2,7 +2,7 @@ import { get, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect, test, vi } from 'vitest';
-import { findFreePort } from '../../src/runtime/free-port.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { createHttpSession } from '../support/http-session.ts';
 import { redisUrlAt, startRedisServer } from '../support/redis-server.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { expect, test, vi } from 'vitest';
-import { findFreePort } from '../../src/runtime/free-port.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { install, isSynced, waitForStatus } from '../support/install.ts';
 import { isRealRedis, redisUrlAt, startRedisServer } from '../support/redis-server.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';

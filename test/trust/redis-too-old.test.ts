@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findFreePort } from '../../src/runtime/free-port.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { startOldRedis } from '../support/old-redis.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { startTestApp } from '../support/test-app.ts';

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { findFreePort } from '../../src/runtime/free-port.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { downloadIds, install, isSynced, readStatus, waitForStatus } from '../support/install.ts';
 import { type Exit, spawnEntry } from '../support/spawn-entry.ts';
 import { startTestApp } from '../support/test-app.ts';

@@ -1,7 +1,7 @@
 import Sqlite from 'better-sqlite3';
 import { afterAll, beforeEach, expect, test, vi } from 'vitest';
-import { findFreePort } from '../../src/runtime/free-port.ts';
 import { Vault } from '../../src/tokens/vault.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { install, isSynced, readStatus, waitForStatus } from '../support/install.ts';
 import { type EntryProcess, spawnEntry } from '../support/spawn-entry.ts';
 import { startTestApp } from '../support/test-app.ts';
