@@ -4,9 +4,10 @@ import type { Request, Response } from 'express';
 import type { SessionData } from 'express-session';
 import { InstallError } from '../install/install-types.ts';
 import { BegunInstalls } from './begun-install.ts';
-import { explainError } from './error-explain.ts';
-import { InstallFailedError } from './install-failure-pages.ts';
+import { explainSpent, explainUnseen } from './install-trouble.ts';
 import { grantAccess, type InstanceAccess, mayAccess } from './instance-access.ts';
+import { LateInstalls } from './late-installs.ts';
+import { LaterSession } from './later-session.ts';
 import { claimOnce, within } from './redis-session-client.ts';
 import { SESSION_PREFIX, sessionCookie } from './session.ts';
 import {
@@ -19,7 +20,6 @@ import {
 import { inChangeTurn, inReplacementTurn, sentEndedSession } from './session-changes.ts';
 import { takeRenewal } from './session-cookie.ts';
 import type { WebDependencies } from './web-dependencies.ts';
-import { WebError } from './web-error.ts';
 
 /** Longer than a state can live. */
 const CLAIM_SECONDS = 15 * 60;
@@ -56,9 +56,11 @@ function digest(...parts: string[]): string {
 export class InstallCallback {
   readonly #deps: Parts;
   readonly #begun: BegunInstalls;
+  readonly #late: LateInstalls;
 
   constructor(deps: Parts) {
     this.#deps = deps;
+    this.#late = new LateInstalls(deps.redis);
     this.#begun = new BegunInstalls(deps.sessionSecret, deps.publicUrl.startsWith('https:'));
   }
 
@@ -100,12 +102,13 @@ export class InstallCallback {
       }
       this.#begun.forget(req, res, state);
       if (begun) req.session.pendingInstalls = [...(req.session.pendingInstalls ?? []), begun];
-      if (isPending(req, state) && !(await this.#claim(state))) return this.#afterEarlierClick(req, query);
-      return { instanceId: await this.#finishInTurn(req, query, state), isNew: true };
+      if (isPending(req, state) && !(await this.#claim(state)))
+        return this.#afterEarlierClick(req, query, state);
+      return this.#finishInTurn(req, query, state);
     });
   }
 
-  async #finishInTurn(req: Request, query: URLSearchParams, state: string): Promise<string> {
+  async #finishInTurn(req: Request, query: URLSearchParams, state: string): Promise<CallbackOutcome> {
     let instanceId: string;
     try {
       instanceId = await this.#deps.installer.finish(req.session, query);
@@ -119,18 +122,31 @@ export class InstallCallback {
       await spending.catch(() => undefined);
       throw explainSpent(error);
     }
-    const entered = this.#change(req, async () => {
-      // What other tabs did meanwhile is kept, and what was ended meanwhile stays so: somebody has logged out.
-      if (await refreshSession(req)) {
-        spend(req.session, state);
-        if (await this.#enterWithNewId(req, req.session, instanceId, query)) return;
-      }
-      await this.#enterWithNewId(req, undefined, instanceId, query);
-    });
-    await entered.catch((error: unknown) => {
+    return this.#enter(req, query, state, instanceId).catch((error: unknown) => {
       throw explainUnseen(error);
     });
-    return instanceId;
+  }
+
+  #enter(req: Request, query: URLSearchParams, state: string, instanceId: string): Promise<CallbackOutcome> {
+    const { redis, control } = this.#deps;
+    const { sessionID } = req;
+    return this.#change(req, async () => {
+      // What other tabs did meanwhile is kept.
+      if (await refreshSession(req)) {
+        spend(req.session, state);
+        if (await this.#enterWithNewId(req, req.session, instanceId, query))
+          return { instanceId, isNew: true };
+      }
+      // A turn that ran out, as its process or Redis stood still, has let another tab's install replace the session.
+      if ((await new LaterSession(redis, sessionID).read()) !== undefined) {
+        await this.#late.leave(query, instanceId, control);
+        disownSession(req);
+        return 'ask again';
+      }
+      // What was ended meanwhile stays so: somebody has logged out.
+      await this.#enterWithNewId(req, undefined, instanceId, query);
+      return { instanceId, isNew: true };
+    });
   }
 
   /** A turn ends by itself when Redis is away for a while, and a cookie stays: a state is spent once all the same. */
@@ -139,7 +155,7 @@ export class InstallCallback {
   }
 
   /** A click whose process stood still has lost its turn, and may be about to finish. */
-  async #afterEarlierClick(req: Request, query: URLSearchParams): Promise<CallbackOutcome> {
+  async #afterEarlierClick(req: Request, query: URLSearchParams, state: string): Promise<CallbackOutcome> {
     const until = performance.now() + EARLIER_CLICK.waitMs;
     while (performance.now() < until) {
       await sleep(EARLIER_CLICK.everyMs);
@@ -147,6 +163,8 @@ export class InstallCallback {
       if (became === 'ended') return 'ask again';
       const instanceId = became && (await this.#earlierInstance(req, query));
       if (instanceId !== undefined) return { instanceId, isNew: false };
+      const late = await this.#late.find(query, this.#deps.control);
+      if (late !== undefined) return this.#enter(req, query, state, late);
     }
     throw new InstallError('state', 'This consent page has been used before.');
   }
@@ -227,36 +245,6 @@ export class InstallCallback {
     disownSession(req);
     return true;
   }
-}
-
-/** Where a store is away in the middle of an install a reload would not help: the state is spent, and the code may be. */
-function explainSpent(error: unknown): unknown {
-  const explained = explainError(error);
-  if (explained instanceof InstallFailedError) return error;
-  const { status, title, message, retryAfterSeconds } = explained;
-  return new InstallFailedError(status, title, message, {
-    advice:
-      'Wait a minute, then start again. If it stays, tell the people who run the app the request id below.',
-    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-    cause: error,
-  });
-}
-
-/** Where a store is away after the install the page says what became of that, and what a reload may lead to. */
-function explainUnseen(error: unknown): unknown {
-  const { status, title, retryAfterSeconds } = explainError(error);
-  if (status !== 503) return error;
-  return new WebError(
-    status,
-    title,
-    'The company is installed, but the app cannot reach its own store at the moment to show it in this browser. Nothing is lost.',
-    {
-      advice:
-        'Wait a few seconds, then reload the page. If it says that this install cannot be finished, install again to see the company here.',
-      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-      cause: error,
-    },
-  );
 }
 
 /** Whether the browser came with a session that holds something, which another request may replace meanwhile. */

@@ -34,7 +34,7 @@ const FORMS: [RegExp, string][] = [
   [/^session:/, 'string'],
   [/^readiness$/, 'string'],
   [
-    /^(limit|lock|operator-known|ended-session|install-handover|install-session|install-claim|session-cookie):/,
+    /^(limit|lock|operator-known|ended-session|install-handover|install-session|install-claim|install-late|session-cookie):/,
     'string',
   ],
 ];

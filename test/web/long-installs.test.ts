@@ -3,9 +3,10 @@ import { connect } from 'node:net';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { LONGEST_INSTALL_MS } from '../../src/install/longest-install.ts';
 import { type TakenPort, takePort } from '../../src/web/listen.ts';
+import { SESSION_COOKIE } from '../../src/web/session.ts';
 import type { HttpSession } from '../support/http-session.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { type StartedWeb, startWeb } from './start-web.ts';
+import { install, type StartedWeb, startWeb } from './start-web.ts';
 
 let web: StartedWeb;
 let browser: HttpSession;
@@ -75,6 +76,43 @@ test('a second click that gets the turn of the first, whose process stood still,
     [200, '/instances/ins_1'],
   ]);
   expect(web.domain.calls).toEqual(['exchange ins_1']);
+});
+
+test('an install that loses its turn to another tab’s, as its process stood still, is seen beside all the others', async () => {
+  web.domain.exchange = async () => {};
+  await install(browser, 'ins_0');
+  web.domain.exchange = () => {
+    asked.resolve();
+    return exchange.promise;
+  };
+  const first = browser.get(await begin());
+  await asked.promise;
+  const [turn = ''] = await web.redis.keys('install:{*}:turn');
+  await web.redis.del(turn);
+  web.domain.exchange = async () => {};
+  await install(browser, 'ins_2');
+  exchange.resolve();
+  const { status, url } = await first;
+  expect([status, url.pathname]).toEqual([200, '/instances/ins_1']);
+  for (const id of ['ins_0', 'ins_1', 'ins_2']) {
+    expect((await browser.get(`/instances/${id}`)).status, id).toBe(200);
+  }
+});
+
+test('an install that loses its turn is not seen by who comes for it when its access has been ended', async () => {
+  const first = browser.get(await begin(), { follow: false });
+  await asked.promise;
+  const [turn = ''] = await web.redis.keys('install:{*}:turn');
+  await web.redis.del(turn);
+  web.domain.exchange = async () => {};
+  await install(browser, 'ins_2');
+  exchange.resolve();
+  const again = await first;
+  expect(again.location?.pathname).toBe('/oauth/callback');
+  expect(again.headers.getSetCookie().join()).not.toContain(SESSION_COOKIE);
+  await web.domain.control.endAccess('ins_1', 1);
+  expect((await browser.get(again.location ?? '')).status).toBe(400);
+  expect((await browser.get('/instances/ins_1')).status).toBe(404);
 });
 
 test('an install that takes longer than a connection may be silent ends with its page', async () => {

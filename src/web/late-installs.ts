@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import type { InstanceControl } from '../sync/status-types.ts';
+import { grantAccess, type InstanceAccess, mayAccess } from './instance-access.ts';
+import { within } from './redis-session-client.ts';
+
+/** How long a browser may take to come with its newer cookie, in seconds. */
+const KEPT_SECONDS = 60;
+
+type Control = Pick<InstanceControl, 'accessGeneration'>;
+
+/**
+ * Installs whose session had been replaced by their end: its browser has the newer one, and comes for them with that,
+ * which has the same state under way. Nobody else is let in by it: who asks has to have begun what the state is of, and
+ * to know the code.
+ */
+export class LateInstalls {
+  readonly #redis: Redis;
+
+  constructor(redis: Redis) {
+    this.#redis = redis;
+  }
+
+  /**
+   * Leaves an instance for the browser to come for.
+   *
+   * @throws StoreUnavailableError
+   */
+  async leave(query: URLSearchParams, instanceId: string, control: Control): Promise<void> {
+    const generation = await control.accessGeneration(instanceId);
+    const access = JSON.stringify(grantAccess({}, instanceId, generation));
+    await within(this.#redis.set(nameOf(query), access, 'EX', KEPT_SECONDS));
+  }
+
+  /**
+   * Which instance a callback has brought that came too late, if the access that it brought has not been ended since.
+   *
+   * @throws StoreUnavailableError
+   */
+  async find(query: URLSearchParams, control: Control): Promise<string | undefined> {
+    const text = await within(this.#redis.get(nameOf(query)));
+    if (text === null) return undefined;
+    const access = JSON.parse(text) as Required<InstanceAccess>;
+    const [instanceId = ''] = access.instances;
+    return (await mayAccess(access, instanceId, control)) ? instanceId : undefined;
+  }
+}
+
+function nameOf(query: URLSearchParams): string {
+  const parts = [query.get('state'), query.get('code')];
+  return `install-late:${createHash('sha256').update(parts.join('\n')).digest('base64url')}`;
+}
