@@ -49,9 +49,14 @@ async function loadOwnLogic(): Promise<OwnLogic | undefined> {
 /**
  * Runs an entry point: reads the configuration, then hands over. Whatever goes wrong before the work has begun ends
  * the process with a plain sentence.
+ *
+ * @param options.takesArguments whether the entry point reads what follows its command itself; else nothing may
  */
-export async function boot(run: (boot: Boot) => Promise<void>): Promise<void> {
-  commandArguments();
+export async function boot(
+  run: (boot: Boot) => Promise<void>,
+  { takesArguments = false }: { takesArguments?: boolean } = {},
+): Promise<void> {
+  if (!takesArguments) commandArguments();
   try {
     loadEnvFile(process.env);
     const config = loadConfig(process.env);

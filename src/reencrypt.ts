@@ -8,14 +8,7 @@ import { Vault } from './tokens/vault.ts';
 
 await boot(async ({ config, shutdown }) => {
   const vault = new Vault(config.tokenKeys);
-  const db = await openExistingDatabase(config.databaseUrl, {
-    // It would end the processes of that version, whose place this command does not take.
-    beforeMigration: () => {
-      throw new Error(
-        'The database is of an older version of the app, and this command migrates none. Start the app of this version first, then run this again. No token was touched.',
-      );
-    },
-  });
+  const db = await openExistingDatabase(config.databaseUrl);
   shutdown.add('database', () => db.destroy());
   const stopping = new AbortController();
   const store = new TokenStore(db);

@@ -24,12 +24,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 const TYPES_FOR_ALL = ['src/runtime/logging.ts'];
 
 /** Whatever puts the app together; it may import what it likes, but the sandbox only where it is named below. */
-const WIRING = /^src\/(app|boot|start|web|worker|demo|keys|reencrypt)\.ts$|^src\/demo\//;
+const WIRING = /^src\/(app|boot|start|web|worker|demo|keys|reencrypt|disconnect)\.ts$|^src\/demo\//;
 
 const MAY_IMPORT_SANDBOX = /^src\/(start|demo)\.ts$|^src\/demo\/|^src\/sandbox\/|^test\//;
 
 const MAY_READ_ENVIRONMENT =
-  /^src\/config(\.ts|\/.+)$|^src\/(app|boot|start|web|worker|demo|keys|reencrypt)\.ts$|^src\/demo\/parts\.ts$|^src\/sandbox\/(main|environment)\.ts$/;
+  /^src\/config(\.ts|\/.+)$|^src\/(app|boot|start|web|worker|demo|keys|reencrypt|disconnect)\.ts$|^src\/demo\/parts\.ts$|^src\/sandbox\/(main|environment)\.ts$/;
 
 /** What belongs to the machine, not to the configuration: where programs are found, and how npm started us. */
 const MACHINE: Record<string, readonly string[]> = {

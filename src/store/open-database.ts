@@ -65,11 +65,19 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
 /**
  * Opens the SQLite file of a `file:` URL as {@link openDatabase} does, for a command that is about what is in it.
  *
- * @throws Error that says what to do when it is no database of this app: none is made, and nothing is changed
+ * @throws Error that says what to do when it is no database of this app, or one of an older version: none is made, and
+ *   nothing is changed
  */
-export async function openExistingDatabase(url: string, options?: OpenOptions): Promise<Database> {
+export async function openExistingDatabase(url: string): Promise<Database> {
   checkOwnDatabase(resolve(pathOf(url)));
-  return openDatabase(url, options);
+  return openDatabase(url, {
+    // It would end the processes of that version, whose place a command does not take.
+    beforeMigration: () => {
+      throw new Error(
+        'The database is of an older version of the app, and this command migrates none. Start the app of this version first, then run this again. Nothing was changed.',
+      );
+    },
+  });
 }
 
 /**

@@ -43,6 +43,6 @@ export class StoreUnavailableError extends Error {
 export function notFound(): WebError {
   return new WebError(404, 'Not found', 'There is nothing at this address that this browser may see.', {
     advice:
-      'A company shows only in a browser that installed the app for it, until somebody disconnects it or logs other browsers out. If you are its administrator, install again: that deletes nothing of its copy.',
+      'A company shows only in a browser that installed the app for it, until somebody disconnects it or logs other browsers out. If you are its administrator, install again: that deletes nothing of its copy, and leads to it where the service says which company it is.',
   });
 }

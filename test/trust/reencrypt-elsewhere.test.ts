@@ -101,7 +101,7 @@ test('a database of an older version of the app is not migrated, and it says wha
   const started = reencrypt(path);
   expect((await started.exited).code).toBe(1);
   expect(started.output()).toMatch(
-    /of an older version.*Start the app of this version first.*No token was touched/s,
+    /of an older version.*Start the app of this version first.*Nothing was changed/s,
   );
   const left = new Sqlite(path, { readonly: true });
   expect(left.prepare('select name from kysely_migration').pluck().all()).toEqual(['0001-initial']);

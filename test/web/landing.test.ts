@@ -29,6 +29,22 @@ describe('the front page', () => {
     expect((await web.browser().get('/')).body).not.toContain('Alpha');
   });
 
+  it('says before a log-out what can be seen again by an install, and what not', async () => {
+    web.domain.instances.set('ins_known', instanceStatus({ id: 'ins_known' }));
+    web.domain.instances.set('ins_unknown', instanceStatus({ id: 'ins_unknown', company_id: null }));
+    const browser = web.browser();
+    expect((await install(browser, 'ins_known')).body).toContain('has to install it again to see it.');
+    const known = (await browser.get('/')).body;
+    expect(known).toContain('To see a company here again, install again.');
+    expect(known).not.toContain('cannot be seen again');
+    const dashboard = (await install(browser, 'ins_unknown')).body;
+    expect(dashboard).toContain('so a new install begins a copy of its own.');
+    expect(dashboard).not.toContain('has to install it again to see it.');
+    const { body } = await browser.get('/');
+    expect(body).toContain('copy cannot be seen again afterwards, as a new install begins one of its own.');
+    expect(body).not.toContain('To see a company here again');
+  });
+
   it('says that the service is the sandbox, with a link', async () => {
     const sandbox = await startWeb({
       redis: web.redis,

@@ -26,6 +26,7 @@ export function landingRoutes(deps: WebDependencies, renderPage: RenderPage, now
         name: status.name,
         installedAt: status.installed_at,
         installedText: formatInstant(status.installed_at),
+        isKnown: status.company_id !== null,
         words: instanceWords(status, deps.resources, now()),
       }));
     // Who has nothing to log out of gets no cookie either.

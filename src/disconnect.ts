@@ -1,0 +1,46 @@
+import { parseArgs } from 'node:util';
+import { boot } from './boot.ts';
+import { InstanceStore } from './store/instances.ts';
+import { openExistingDatabase } from './store/open-database.ts';
+import { RecordStore } from './store/records.ts';
+import { TokenStore } from './store/tokens.ts';
+
+const USAGE =
+  'npm run disconnect -- INSTANCE_ID [--delete-data], with the id that /ops shows, and the address of its dashboard.';
+
+/** Which instance, and whether its copy goes, too; else the process ends with a plain sentence. */
+function readArguments(): { id: string; deleteData: boolean } {
+  try {
+    const options = { 'delete-data': { type: 'boolean', default: false } } as const;
+    const { values, positionals } = parseArgs({ options, allowPositionals: true });
+    const [id, ...others] = positionals;
+    if (!id || others.length > 0) throw new Error('Name one instance, and no more.');
+    return { id, deleteData: values['delete-data'] };
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message} Nothing was done. ${USAGE}\n`);
+    process.exit(2);
+  }
+}
+
+// For companies that no browser sees any more: what an administrator does on the dashboard, by whoever runs the app.
+const { id, deleteData } = readArguments();
+await boot(
+  async ({ config, shutdown }) => {
+    const db = await openExistingDatabase(config.databaseUrl);
+    shutdown.add('database', () => db.destroy());
+    const instance = await new InstanceStore(db).find(id);
+    if (instance === undefined) {
+      throw new Error(
+        `There is no instance ${id} in ${config.databaseUrl}: /ops shows them. Nothing was done.`,
+      );
+    }
+    await new TokenStore(db).disconnect(id, { deleteData });
+    process.stdout.write(`${instance.name} (${id}) is disconnected, and its tokens are deleted.\n`);
+    if (deleteData) {
+      await new RecordStore(db).finishRemoval(id);
+      process.stdout.write('Its copied data is deleted.\n');
+    }
+    await shutdown.stop('the work is over', 0);
+  },
+  { takesArguments: true },
+);
