@@ -92,8 +92,9 @@ export class LiveStreams {
       },
     });
     const keepAlive = setInterval(() => {
-      // A browser that has taken nothing in since the last time will not come back.
-      if (!stream.send(': still here\n\n')) return stream.breakOff();
+      // The page hears it, too, and looks for another process when it does not. A browser that has taken nothing in since
+      // the last time will not come back.
+      if (!stream.send('event: alive\ndata: still here\n\n')) return stream.breakOff();
       // The session, or what it sees, may have ended at another process.
       req.sessionStore.get(sessionId, (error, session) => {
         if (error) return;

@@ -91,7 +91,7 @@ describe('the live stream', () => {
     expect(view).toMatchObject({ text: { 'state.label': 'Up to date' } });
     // The clock alone is no change: several looks later nothing new has come.
     web.domain.instances.set('ins_1', instanceStatus({ now: '2025-06-10T12:00:40.000Z' }));
-    await waitFor(() => stream.text().split(': still here').length > 3);
+    await waitFor(() => stream.text().split('data: still here').length > 3);
     expect(stream.events()).toHaveLength(1);
     const contacts = resourceStatus({ state: 'running', records: 5 });
     web.domain.instances.set('ins_1', instanceStatus({ resources: { contacts } }));
@@ -196,7 +196,7 @@ describe('the live stream', () => {
       },
     });
     // Once, however often it looks.
-    await waitFor(() => stream.text().split(': still here').length > 3);
+    await waitFor(() => stream.text().split('data: still here').length > 3);
     expect(stream.events()).toHaveLength(2);
     web.domain.control.status = status;
     await waitFor(() => stream.events().length === 3);
@@ -270,7 +270,7 @@ describe('the live stream', () => {
       return status(id);
     };
     const later = await watch();
-    await waitFor(() => later.text().includes(': still here'));
+    await waitFor(() => later.text().includes('data: still here'));
     later.leave();
     await waitFor(() => web.log.lines.filter((line) => line.path === LIVE).length === 3);
     const seen = looks;

@@ -125,7 +125,7 @@ it.each([
       await waitFor(() => asked.text() !== '');
       return asked.text().startsWith('HTTP/1.1 200') && asked;
     });
-    await waitFor(() => next.text().split(': still here').length > 3);
+    await waitFor(() => next.text().split('data: still here').length > 3);
     release();
     await waitFor(() => /retry: .*\r\n0\r\n\r\n$/s.test(stalled.text()), { what: 'the end of both answers' });
     expect(mistakes()).toEqual([]);

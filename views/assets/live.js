@@ -8,6 +8,9 @@ import { isSending } from './forms.js';
 const FIRST_RETRY_MS = 5_000;
 const LONGEST_RETRY_MS = 60_000;
 
+/** The server says every 15 seconds that it is there: who hears nothing for so long is connected to nobody. */
+const LONGEST_SILENCE_MS = 40_000;
+
 const moments = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 
 /** Shows a moment in the reader's own time zone. */
@@ -53,6 +56,7 @@ function follow(root) {
   let source;
   let retry;
   let asking;
+  let silence;
   let retryMs = FIRST_RETRY_MS;
 
   function say(state, text) {
@@ -63,6 +67,7 @@ function follow(root) {
 
   function disconnect() {
     clearTimeout(retry);
+    clearTimeout(silence);
     asking?.abort();
     source?.close();
     source = undefined;
@@ -83,10 +88,22 @@ function follow(root) {
     if (answer.status === 429) say('reconnecting', 'Not live: too many pages are open');
   }
 
+  /** A process that hangs, or a network that has gone, ends no connection: a new one may lead to another. */
+  function awaitNext() {
+    clearTimeout(silence);
+    silence = setTimeout(() => {
+      say('reconnecting', 'Reconnecting …');
+      connect();
+    }, LONGEST_SILENCE_MS);
+  }
+
   function connect() {
     disconnect();
+    awaitNext();
     source = new EventSource(root.dataset.live);
+    source.addEventListener('alive', awaitNext);
     source.onmessage = (event) => {
+      awaitNext();
       const status = JSON.parse(event.data);
       retryMs = FIRST_RETRY_MS;
       // Another state has other buttons; the server knows which.
