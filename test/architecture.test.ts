@@ -34,6 +34,7 @@ const MAY_READ_ENVIRONMENT =
 /** What belongs to the machine, not to the configuration: where programs are found, and how npm started us. */
 const MACHINE: Record<string, readonly string[]> = {
   'src/runtime/private-redis.ts': ['PATH'],
+  'src/runtime/private-redis/start-server.ts': ['PATH', 'HOME', 'LD_LIBRARY_PATH'],
   'src/runtime/preload.js': ['npm_lifecycle_event', 'DEBUG'],
 };
 

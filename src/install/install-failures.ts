@@ -25,6 +25,21 @@ const WANTS_ADMINISTRATOR = [
   /(?:\bnot|n['’]t|\bnon)[ -](?:\w+ ){0,2}admin/i,
 ];
 
+/** What RFC 6749 (section 4.1.2.1) says of the request or of the service, whatever words go with it. */
+const NOT_OF_THE_USER = new Set([
+  'invalid_request',
+  'unsupported_response_type',
+  'invalid_scope',
+  'server_error',
+  'temporarily_unavailable',
+]);
+
+/** The beginning of the service's own words, for a message. */
+function quote(words: string): string {
+  const beginning = cutText(words, LONGEST_QUOTE);
+  return beginning === '…' ? '(one long word)' : beginning;
+}
+
 /** Who may authorize (Authentication, 3) is told in words alone, which are the service's own. */
 function wantsAdministrator(description: string | null | undefined): boolean {
   const words = description?.slice(0, LONGEST_READ) ?? '';
@@ -44,15 +59,14 @@ function administratorNeeded(cause?: unknown): InstallError {
  * @param description its `error_description`, in the service's words
  */
 export function authorizeFailure(error: string, description: string | null): InstallError {
-  if ((error === 'access_denied' || error === 'unauthorized_client') && wantsAdministrator(description)) {
-    return administratorNeeded();
-  }
+  const isAboutRole = wantsAdministrator(error.replaceAll('_', ' ')) || wantsAdministrator(description);
+  if (isAboutRole && !NOT_OF_THE_USER.has(error)) return administratorNeeded();
   if (error === 'access_denied') {
-    const why = description ? ` It says: ${cutText(description, LONGEST_QUOTE)}` : '';
+    const why = description ? ` It says: ${quote(description)}` : '';
     return new InstallError('denied', `The authorization was declined at the service.${why}`);
   }
   const words = description === null ? error : `${error}: ${description}`;
-  return new InstallError('refused', `The service answered with an error: ${cutText(words, LONGEST_QUOTE)}`);
+  return new InstallError('refused', `The service answered with an error: ${quote(words)}`);
 }
 
 const BY_CODE: Record<string, { failure: InstallFailure; message: string }> = {
@@ -122,7 +136,7 @@ export function exchangeFailure(error: unknown): InstallError {
   if (known !== undefined) return new InstallError(known.failure, known.message, { cause: error });
   return new InstallError(
     'refused',
-    `The service refused the exchange of the code (${cutText(refusal.code, LONGEST_QUOTE)}).`,
+    `The service refused the exchange of the code (${quote(refusal.code)}).`,
     {
       cause: error,
     },

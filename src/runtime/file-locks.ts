@@ -1,16 +1,21 @@
 import { createHash } from 'node:crypto';
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
+import { hasCode } from './error-code.ts';
 import { withFileLock } from './file-lock.ts';
 import { makeDirBeside } from './owner.ts';
+
+function isOutOfFiles(error: unknown): boolean {
+  return hasCode(error, 'EMFILE') || hasCode(error, 'ENFILE');
+}
 
 /** The directory of locks cannot be written; the message says what to do. */
 export class FileLocksError extends Error {
   constructor(dir: string, cause: unknown) {
-    super(
-      `The locks in ${dir} cannot be written: see that its disk works and has room, and that the app’s user owns it.`,
-      { cause },
-    );
+    const advice = isOutOfFiles(cause)
+      ? 'this process has as many files open as it may: raise that limit (ulimit -n), and start it again'
+      : 'see that its disk works and has room, and that the app’s user owns it';
+    super(`The locks in ${dir} cannot be written: ${advice}.`, { cause });
     this.name = 'FileLocksError';
   }
 }

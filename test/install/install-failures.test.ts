@@ -18,6 +18,9 @@ test.each([
   ['access_denied', 'Declined: you aren’t a company administrator', 'not_administrator'],
   ['access_denied', 'This action is restricted to administrators', 'not_administrator'],
   ['access_denied', 'insufficient permissions: admin only', 'not_administrator'],
+  ['forbidden', 'Only administrators can authorize applications', 'not_administrator'],
+  ['admin_required', null, 'not_administrator'],
+  ['temporarily_unavailable', 'Only administrators can get in now', 'refused'],
   ['access_denied', 'Your role does not permit this', 'denied'],
   ['access_denied', 'The administrator declined the request', 'denied'],
   ['access_denied', 'Declined. If you need help, contact your administrator.', 'denied'],
@@ -41,6 +44,9 @@ test('of words without an end the first ones are read', () => {
 test('the service’s own words go along, and not too many of them', () => {
   expect(authorizeFailure('server_error', 'try later').message).toContain('server_error: try later');
   expect(authorizeFailure('server_error', 'x'.repeat(5_000)).message.length).toBeLessThan(400);
+  expect(authorizeFailure('x'.repeat(5_000), null).message).toBe(
+    'The service answered with an error: (one long word)',
+  );
   const denied = authorizeFailure('access_denied', 'Your role does not permit this').message;
   expect(denied).toBe(
     'The authorization was declined at the service. It says: Your role does not permit this',

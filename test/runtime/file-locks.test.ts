@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { FileLocks } from '../../src/runtime/file-locks.ts';
+import { FileLocks, FileLocksError } from '../../src/runtime/file-locks.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -69,4 +69,6 @@ it('passes on what the work throws, and says what to do where the directory cann
   await expect(new FileLocks('/dev/null/locks').hold('one', failing, never)).rejects.toThrow(
     'The locks in /dev/null/locks cannot be written: see that',
   );
+  const outOfFiles = Object.assign(new Error('open'), { code: 'EMFILE' });
+  expect(new FileLocksError('/locks', outOfFiles).message).toMatch(/ulimit -n/);
 });

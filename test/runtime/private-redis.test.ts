@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   cpSync,
@@ -78,9 +79,16 @@ it('takes the Redis that is given, and starts nothing', async () => {
 
 /** A process that has the private Redis of a directory open. */
 async function startHolder(dir: string, searchPath: string | undefined) {
-  const holder = spawnEntry('test/support/hold-redis.ts', { SEARCH_PATH: searchPath ?? '' }, { args: [dir] });
+  const env = { SEARCH_PATH: searchPath ?? '', CLIENT_SECRET: 'of-the-app-alone' };
+  const holder = spawnEntry('test/support/hold-redis.ts', env, { args: [dir] });
   await holder.waitForOutput(/open/);
   return holder;
+}
+
+/** What a process was started with. */
+function environmentOf(pid: number): string {
+  if (process.platform === 'linux') return readFileSync(`/proc/${pid}/environ`, 'utf8');
+  return execFileSync('ps', ['eww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' });
 }
 
 describe.each(variants)('on $kind', ({ kind, searchPath }) => {
@@ -109,6 +117,14 @@ describe.each(variants)('on $kind', ({ kind, searchPath }) => {
     expect(await ping(lease.url)).toBe('PONG');
     await lease.release();
     expect(isRunning(pid)).toBe(false);
+  });
+
+  it('is told nothing of its starter’s secrets', async () => {
+    const dir = tempDir();
+    const starter = await startHolder(dir, searchPath);
+    expect(environmentOf(starter.pid)).toContain('of-the-app-alone');
+    expect(environmentOf(addressIn(dir).pid)).not.toContain('of-the-app-alone');
+    await starter.stop();
   });
 
   it('survives the Ctrl-C that ends its starter, and then ends with it', async () => {

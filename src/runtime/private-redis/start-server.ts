@@ -71,7 +71,13 @@ function launch(
   { port, password }: { port: number; password: string },
 ): ChildProcess {
   const log = openSync(logOf(dir), 'w', 0o600);
-  const child = spawn(command, args, { cwd: dir, detached: true, stdio: ['pipe', log, log] });
+  const child = spawn(command, args, {
+    cwd: dir,
+    detached: true,
+    stdio: ['pipe', log, log],
+    // In the app's environment there are secrets, and the server may outlive the app.
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, LD_LIBRARY_PATH: process.env.LD_LIBRARY_PATH },
+  });
   closeSync(log);
   // By standard input: a command line can be read by everybody on the machine.
   const settings = {
