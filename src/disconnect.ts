@@ -35,7 +35,9 @@ await boot(
       );
     }
     await new TokenStore(db).disconnect(id, { deleteData });
-    process.stdout.write(`${instance.name} (${id}) is disconnected, and its tokens are deleted.\n`);
+    // The service's words: a terminal takes what no letter is for a command.
+    const name = instance.name.replaceAll(/\p{C}/gu, '?');
+    process.stdout.write(`${name} (${id}) is disconnected, and its tokens are deleted.\n`);
     if (deleteData) {
       await new RecordStore(db).finishRemoval(id);
       process.stdout.write('Its copied data is deleted.\n');

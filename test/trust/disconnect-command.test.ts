@@ -51,9 +51,12 @@ test('the documented command disconnects a company that no browser sees, while t
 
 test('it deletes the copy, too, where that is asked for, also of a company that is disconnected already', async () => {
   const browser = session();
-  const id = await install(browser, await addCompany('Deleted'));
+  const id = await install(browser, await addCompany('Del\u001b[2J\u009bK\u202eeted'));
   await waitForStatus(browser, id, isSynced);
-  expect(await disconnect(id)).toMatchObject({ code: 0 });
+  expect(await disconnect(id)).toEqual({
+    code: 0,
+    says: expect.stringContaining(`Del?[2J?K?eted (${id}) is disconnected`),
+  });
   expect(countOf('records', id)).toBeGreaterThanOrEqual(60);
   expect(await disconnect('--delete-data', id)).toEqual({
     code: 0,
