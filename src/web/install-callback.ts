@@ -100,11 +100,19 @@ export class InstallCallback {
         disownSession(req);
         return 'ask again';
       }
-      this.#begun.forget(req, res, state);
       if (begun) req.session.pendingInstalls = [...(req.session.pendingInstalls ?? []), begun];
-      if (isPending(req, state) && !(await this.#claim(state)))
-        return this.#afterEarlierClick(req, query, state);
-      return this.#finishInTurn(req, query, state);
+      let asksAgain = false;
+      try {
+        const isFirst = !isPending(req, state) || (await this.#claim(state));
+        const outcome = await (isFirst
+          ? this.#finishInTurn(req, query, state)
+          : this.#afterEarlierClick(req, query, state));
+        asksAgain = outcome === 'ask again';
+        return outcome;
+      } finally {
+        // Who asks again has to show once more that this browser began, as its newer session may not know that.
+        if (!asksAgain) this.#begun.forget(req, res, state);
+      }
     });
   }
 

@@ -99,6 +99,29 @@ test('an install that loses its turn to another tab’s, as its process stood st
   }
 });
 
+test.each([
+  ['ins_1', 'ins_2'],
+  ['ins_2', 'ins_1'],
+])(
+  'so it is where two tabs begin at once in a browser that is new: %s late, %s first',
+  async (late, early) => {
+    const states = await Promise.all([0, 1].map(() => browser.get('/install', { follow: false })));
+    const [lateState, earlyState] = (late === 'ins_1' ? states : states.toReversed()).map(({ location }) =>
+      location?.searchParams.get('state'),
+    );
+    const first = browser.get(`/oauth/callback?code=${late}&state=${lateState}`);
+    await asked.promise;
+    const [turn = ''] = await web.redis.keys('install:{*}:turn');
+    await web.redis.del(turn);
+    web.domain.exchange = async () => {};
+    await browser.get(`/oauth/callback?code=${early}&state=${earlyState}`);
+    exchange.resolve();
+    const { status, url } = await first;
+    expect([status, url.pathname]).toEqual([200, `/instances/${late}`]);
+    expect((await browser.get(`/instances/${early}`)).status).toBe(200);
+  },
+);
+
 test('an install that loses its turn is not seen by who comes for it when its access has been ended', async () => {
   const first = browser.get(await begin(), { follow: false });
   await asked.promise;
