@@ -51,17 +51,18 @@ async function loadOwnLogic(): Promise<OwnLogic | undefined> {
  * the process with a plain sentence.
  *
  * @param options.takesArguments whether the entry point reads what follows its command itself; else nothing may
+ * @param options.signalCode the exit code after a signal; 0 by default
  */
 export async function boot(
   run: (boot: Boot) => Promise<void>,
-  { takesArguments = false }: { takesArguments?: boolean } = {},
+  { takesArguments = false, signalCode = 0 }: { takesArguments?: boolean; signalCode?: number } = {},
 ): Promise<void> {
   if (!takesArguments) commandArguments();
   try {
     loadEnvFile(process.env);
     const config = loadConfig(process.env);
     const logger = createLogger(config);
-    const shutdown = installShutdown({ logger });
+    const shutdown = installShutdown({ logger, signalCode });
     const openApp = async () => {
       const onLost = (error: Error) => {
         logger.fatal({ err: error }, 'the private Redis is lost: this process ends');

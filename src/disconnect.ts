@@ -8,6 +8,8 @@ import { TokenStore } from './store/tokens.ts';
 const USAGE =
   'npm run disconnect -- INSTANCE_ID [--delete-data], with the id that /ops shows, and the address of its dashboard.';
 
+const INTERRUPTED_CODE = 130;
+
 /** Which instance, and whether its copy goes, too; else the process ends with a plain sentence. */
 function readArguments(): { id: string; deleteData: boolean } {
   try {
@@ -15,6 +17,8 @@ function readArguments(): { id: string; deleteData: boolean } {
     const { values, positionals } = parseArgs({ options, allowPositionals: true });
     const [id, ...others] = positionals;
     if (!id || others.length > 0) throw new Error('Name one instance, and no more.');
+    // Without the two dashes npm takes it for a setting of its own.
+    if (process.env.npm_config_delete_data !== undefined) throw new Error('npm has kept --delete-data.');
     return { id, deleteData: values['delete-data'] };
   } catch (error) {
     process.stderr.write(`${(error as Error).message} Nothing was done. ${USAGE}\n`);
@@ -34,15 +38,22 @@ await boot(
         `There is no instance ${id} in ${config.databaseUrl}: /ops shows them. Nothing was done.`,
       );
     }
-    await new TokenStore(db).disconnect(id, { deleteData });
     // The service's words: a terminal takes what no letter is for a command.
     const name = instance.name.replaceAll(/\p{C}/gu, '?');
-    process.stdout.write(`${name} (${id}) is disconnected, and its tokens are deleted.\n`);
+    let isDone = false;
+    shutdown.add('work', () => isDone || process.stderr.write('Broken off: run it again.\n'));
+    process.stdout.write(`Disconnecting ${name} (${id}) of ${config.databaseUrl}.\n`);
+    await new TokenStore(db).disconnect(id, { deleteData }).catch((cause: unknown) => {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new Error(`It is not disconnected, and has to be once more: ${why}`, { cause });
+    });
+    process.stdout.write('It is disconnected, and its tokens are deleted.\n');
     if (deleteData) {
       await new RecordStore(db).finishRemoval(id);
       process.stdout.write('Its copied data is deleted.\n');
     }
+    isDone = true;
     await shutdown.stop('the work is over', 0);
   },
-  { takesArguments: true },
+  { takesArguments: true, signalCode: INTERRUPTED_CODE },
 );

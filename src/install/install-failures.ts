@@ -25,14 +25,9 @@ const WANTS_ADMINISTRATOR = [
   /(?:\bnot|n['’]t|\bnon)[ -](?:\w+ ){0,2}admin/i,
 ];
 
-/** What RFC 6749 (section 4.1.2.1) says of the request or of the service, whatever words go with it. */
-const NOT_OF_THE_USER = new Set([
-  'invalid_request',
-  'unsupported_response_type',
-  'invalid_scope',
-  'server_error',
-  'temporarily_unavailable',
-]);
+/** Errors that may be for want of a role: those of RFC 6749 (section 4.1.2.1), and what others are called elsewhere. */
+const OF_A_ROLE =
+  /^(?:access_denied|unauthorized_(?:client|user)|forbidden|not_a(?:uthorized|llowed)|permission_denied|insufficient_\w+)$/;
 
 /** The beginning of the service's own words, for a message. */
 function quote(words: string): string {
@@ -59,8 +54,8 @@ function administratorNeeded(cause?: unknown): InstallError {
  * @param description its `error_description`, in the service's words
  */
 export function authorizeFailure(error: string, description: string | null): InstallError {
-  const isAboutRole = wantsAdministrator(error.replaceAll('_', ' ')) || wantsAdministrator(description);
-  if (isAboutRole && !NOT_OF_THE_USER.has(error)) return administratorNeeded();
+  const isNamed = wantsAdministrator(error.replaceAll('_', ' '));
+  if (isNamed || (OF_A_ROLE.test(error) && wantsAdministrator(description))) return administratorNeeded();
   if (error === 'access_denied') {
     const why = description ? ` It says: ${quote(description)}` : '';
     return new InstallError('denied', `The authorization was declined at the service.${why}`);

@@ -36,7 +36,9 @@ test('the documented command disconnects a company that no browser sees, while t
   const { code, says } = await disconnect(id);
   expect([code, says]).toEqual([
     0,
-    expect.stringContaining(`Orphan & Söhne (${id}) is disconnected, and its tokens are deleted.`),
+    expect.stringMatching(
+      /^Disconnecting Orphan & Söhne .*\nIt is disconnected, and its tokens are deleted\.$/m,
+    ),
   ]);
   expect(says).not.toContain('copied data');
   expect((await browser.get(`/instances/${id}`)).status).toBe(404);
@@ -55,7 +57,7 @@ test('it deletes the copy, too, where that is asked for, also of a company that 
   await waitForStatus(browser, id, isSynced);
   expect(await disconnect(id)).toEqual({
     code: 0,
-    says: expect.stringContaining(`Del?[2J?K?eted (${id}) is disconnected`),
+    says: expect.stringContaining(`Disconnecting Del?[2J?K?eted (${id}) of file:`),
   });
   expect(countOf('records', id)).toBeGreaterThanOrEqual(60);
   expect(await disconnect('--delete-data', id)).toEqual({
@@ -63,6 +65,33 @@ test('it deletes the copy, too, where that is asked for, also of a company that 
     says: expect.stringContaining('Its copied data is deleted.'),
   });
   expect(countOf('records', id)).toBe(0);
+});
+
+test('what npm keeps for itself, for want of the two dashes, is asked for again', async () => {
+  const command = spawnEntry(
+    'src/disconnect.ts',
+    { ...env, npm_config_delete_data: 'true' },
+    { args: ['x'] },
+  );
+  expect(await command.exited).toMatchObject({ code: 2 });
+  expect(command.output()).toMatch(/npm has kept --delete-data.*Nothing was done.*-- INSTANCE_ID/);
+});
+
+test('while the database is locked it waits, and says when it was broken off, or did not come to it', async () => {
+  const id = await install(session(), await addCompany('Locked'));
+  const db = new Sqlite(config.databaseUrl.replace('file:', ''));
+  db.exec('begin immediate');
+  const broken = spawnEntry('src/disconnect.ts', env, { args: [id] });
+  await broken.waitForOutput(/Disconnecting Locked/);
+  expect(await broken.stop('SIGTERM')).toMatchObject({ code: 130 });
+  expect(broken.output()).toContain('Broken off: run it again.');
+  expect(await disconnect(id)).toEqual({
+    code: 1,
+    says: expect.stringMatching(/is not disconnected, and has to be once more: Another process has kept/s),
+  });
+  db.exec('rollback');
+  db.close();
+  expect(countOf('tokens', id)).toBe(1);
 });
 
 test.each([
