@@ -40,10 +40,11 @@ await boot(
     }
     // The service's words: a terminal takes what no letter is for a command.
     const name = instance.name.replaceAll(/\p{C}/gu, '?');
-    let isDone = false;
-    shutdown.add('work', () => isDone || process.stderr.write('Broken off: run it again.\n'));
+    let isUnderWay = true;
+    shutdown.add('work', () => isUnderWay && process.stderr.write('Broken off: run it again.\n'));
     process.stdout.write(`Disconnecting ${name} (${id}) of ${config.databaseUrl}.\n`);
     await new TokenStore(db).disconnect(id, { deleteData }).catch((cause: unknown) => {
+      isUnderWay = false;
       const why = cause instanceof Error ? cause.message : String(cause);
       throw new Error(`It is not disconnected, and has to be once more: ${why}`, { cause });
     });
@@ -52,7 +53,7 @@ await boot(
       await new RecordStore(db).finishRemoval(id);
       process.stdout.write('Its copied data is deleted.\n');
     }
-    isDone = true;
+    isUnderWay = false;
     await shutdown.stop('the work is over', 0);
   },
   { takesArguments: true, signalCode: INTERRUPTED_CODE },

@@ -137,7 +137,7 @@ export class InstallCallback {
 
   #enter(req: Request, query: URLSearchParams, state: string, instanceId: string): Promise<CallbackOutcome> {
     const { redis, control } = this.#deps;
-    const { sessionID } = req;
+    const sessionId = req.sessionID;
     return this.#change(req, async () => {
       // What other tabs did meanwhile is kept.
       if (await refreshSession(req)) {
@@ -146,8 +146,8 @@ export class InstallCallback {
           return { instanceId, isNew: true };
       }
       // A turn that ran out, as its process or Redis stood still, has let another tab's install replace the session.
-      if ((await new LaterSession(redis, sessionID).read()) !== undefined) {
-        await this.#late.leave(query, instanceId, control);
+      if ((await new LaterSession(redis, sessionId).read()) !== undefined) {
+        await this.#late.leave(query, { sessionId, instanceId, control });
         disownSession(req);
         return 'ask again';
       }

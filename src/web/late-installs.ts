@@ -2,10 +2,17 @@ import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { InstanceControl } from '../sync/status-types.ts';
 import { grantAccess, type InstanceAccess, mayAccess } from './instance-access.ts';
+import { LaterSession } from './later-session.ts';
 import { within } from './redis-session-client.ts';
 
 /** How long a browser may take to come with its newer cookie, in seconds. */
 const KEPT_SECONDS = 60;
+
+/** What is kept of a late install. */
+interface Left {
+  access: Required<InstanceAccess>;
+  sessionId: string;
+}
 
 type Control = Pick<InstanceControl, 'accessGeneration'>;
 
@@ -24,23 +31,29 @@ export class LateInstalls {
   /**
    * Leaves an instance for the browser to come for.
    *
+   * @param sessionId of the session that has been replaced
    * @throws StoreUnavailableError
    */
-  async leave(query: URLSearchParams, instanceId: string, control: Control): Promise<void> {
+  async leave(
+    query: URLSearchParams,
+    { sessionId, instanceId, control }: { sessionId: string; instanceId: string; control: Control },
+  ): Promise<void> {
     const generation = await control.accessGeneration(instanceId);
-    const access = JSON.stringify(grantAccess({}, instanceId, generation));
-    await within(this.#redis.set(nameOf(query), access, 'EX', KEPT_SECONDS));
+    const left: Left = { access: grantAccess({}, instanceId, generation), sessionId };
+    await within(this.#redis.set(nameOf(query), JSON.stringify(left), 'EX', KEPT_SECONDS));
   }
 
   /**
-   * Which instance a callback has brought that came too late, if the access that it brought has not been ended since.
+   * Which instance a callback has brought that came too late, if neither the access that it brought has been
+   * ended since, nor the browser's session by a log-out.
    *
    * @throws StoreUnavailableError
    */
   async find(query: URLSearchParams, control: Control): Promise<string | undefined> {
     const text = await within(this.#redis.get(nameOf(query)));
     if (text === null) return undefined;
-    const access = JSON.parse(text) as Required<InstanceAccess>;
+    const { access, sessionId } = JSON.parse(text) as Left;
+    if ((await new LaterSession(this.#redis, sessionId).read()) === undefined) return undefined;
     const [instanceId = ''] = access.instances;
     return (await mayAccess(access, instanceId, control)) ? instanceId : undefined;
   }

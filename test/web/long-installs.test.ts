@@ -122,6 +122,24 @@ test.each([
   },
 );
 
+test('an install that loses its turn is not seen by who logs out before it has come for it', async () => {
+  const states = await Promise.all([0, 1].map(() => browser.get('/install', { follow: false })));
+  const [callback = '', other = ''] = states.map(
+    ({ location }, n) => `/oauth/callback?code=ins_${n + 1}&state=${location?.searchParams.get('state')}`,
+  );
+  const first = browser.get(callback, { follow: false });
+  await asked.promise;
+  const [turn = ''] = await web.redis.keys('install:{*}:turn');
+  await web.redis.del(turn);
+  web.domain.exchange = async () => {};
+  await browser.get(other);
+  exchange.resolve();
+  expect((await first).location?.pathname).toBe('/oauth/callback');
+  await browser.submit((await browser.get('/')).form('/logout'));
+  expect((await browser.get(callback)).status).toBe(400);
+  expect((await browser.get('/instances/ins_1')).status).toBe(404);
+});
+
 test('an install that loses its turn is not seen by who comes for it when its access has been ended', async () => {
   const first = browser.get(await begin(), { follow: false });
   await asked.promise;
