@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { boot } from './boot.ts';
+import { INTERRUPTED_CODE } from './runtime/shutdown.ts';
 import { InstanceStore } from './store/instances.ts';
 import { openExistingDatabase } from './store/open-database.ts';
 import { RecordStore } from './store/records.ts';
@@ -7,8 +8,6 @@ import { TokenStore } from './store/tokens.ts';
 
 const USAGE =
   'npm run disconnect -- INSTANCE_ID [--delete-data], with the id that /ops shows, and the address of its dashboard.';
-
-const INTERRUPTED_CODE = 130;
 
 /** Which instance, and whether its copy goes, too; else the process ends with a plain sentence. */
 function readArguments(): { id: string; deleteData: boolean } {

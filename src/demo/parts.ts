@@ -7,12 +7,9 @@ import { CALLBACK_PATH } from '../contract/routes.ts';
 import { findFreePort } from '../runtime/free-port.ts';
 import { createLogger } from '../runtime/logging.ts';
 import { openRedis } from '../runtime/private-redis.ts';
-import { installShutdown, type Shutdown } from '../runtime/shutdown.ts';
+import { INTERRUPTED_CODE, installShutdown, type Shutdown } from '../runtime/shutdown.ts';
 import { createSandbox } from '../sandbox/sandbox.ts';
 import { takePort } from '../web/listen.ts';
-
-/** What shells use for a process that ended on Ctrl-C. */
-const INTERRUPTED_CODE = 130;
 
 /** The running parts of the demo. */
 export interface DemoParts {

@@ -13,6 +13,9 @@ const SAME_WISH_MS = 500;
  */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
+/** The exit code of what a signal breaks off before it has done what it was started for, as shells have it for Ctrl-C. */
+export const INTERRUPTED_CODE = 130;
+
 /** What a shutdown is made of; all but the logger has a default for real processes. */
 export interface ShutdownOptions {
   logger: Logger;

@@ -147,7 +147,7 @@ export class InstallCallback {
       }
       // A turn that ran out, as its process or Redis stood still, has let another tab's install replace the session.
       if ((await new LaterSession(redis, sessionId).read()) !== undefined) {
-        await this.#late.leave(query, { sessionId, instanceId, control });
+        await this.#late.leave(query, { instanceId, sessionId }, control);
         disownSession(req);
         return 'ask again';
       }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { InstanceControl } from '../sync/status-types.ts';
-import { grantAccess, type InstanceAccess, mayAccess } from './instance-access.ts';
 import { LaterSession } from './later-session.ts';
 import { within } from './redis-session-client.ts';
 
@@ -10,7 +9,10 @@ const KEPT_SECONDS = 60;
 
 /** What is kept of a late install. */
 interface Left {
-  access: Required<InstanceAccess>;
+  instanceId: string;
+  /** The access generation that it was left in; undefined when there was no such instance. */
+  generation: number | undefined;
+  /** The session that had been replaced. */
   sessionId: string;
 }
 
@@ -31,16 +33,16 @@ export class LateInstalls {
   /**
    * Leaves an instance for the browser to come for.
    *
-   * @param sessionId of the session that has been replaced
+   * @param left.sessionId of the session that has been replaced
    * @throws StoreUnavailableError
    */
   async leave(
     query: URLSearchParams,
-    { sessionId, instanceId, control }: { sessionId: string; instanceId: string; control: Control },
+    left: Pick<Left, 'instanceId' | 'sessionId'>,
+    control: Control,
   ): Promise<void> {
-    const generation = await control.accessGeneration(instanceId);
-    const left: Left = { access: grantAccess({}, instanceId, generation), sessionId };
-    await within(this.#redis.set(nameOf(query), JSON.stringify(left), 'EX', KEPT_SECONDS));
+    const kept: Left = { ...left, generation: await control.accessGeneration(left.instanceId) };
+    await within(this.#redis.set(nameOf(query), JSON.stringify(kept), 'EX', KEPT_SECONDS));
   }
 
   /**
@@ -52,10 +54,10 @@ export class LateInstalls {
   async find(query: URLSearchParams, control: Control): Promise<string | undefined> {
     const text = await within(this.#redis.get(nameOf(query)));
     if (text === null) return undefined;
-    const { access, sessionId } = JSON.parse(text) as Left;
+    const { instanceId, generation, sessionId } = JSON.parse(text) as Left;
     if ((await new LaterSession(this.#redis, sessionId).read()) === undefined) return undefined;
-    const [instanceId = ''] = access.instances;
-    return (await mayAccess(access, instanceId, control)) ? instanceId : undefined;
+    const isSeen = generation !== undefined && generation === (await control.accessGeneration(instanceId));
+    return isSeen ? instanceId : undefined;
   }
 }
 

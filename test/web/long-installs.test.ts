@@ -36,6 +36,21 @@ async function begin(): Promise<string> {
   return `/oauth/callback?code=ins_1&state=${location?.searchParams.get('state')}`;
 }
 
+/** Begins installs in two tabs at once; answers their callbacks, for `ins_1` and `ins_2`. */
+async function beginTwo(): Promise<string[]> {
+  const answers = await Promise.all([1, 2].map(() => browser.get('/install', { follow: false })));
+  return answers.map(
+    ({ location }, n) => `/oauth/callback?code=ins_${n + 1}&state=${location?.searchParams.get('state')}`,
+  );
+}
+
+/** Takes its turn from the install that is under way, as if its process or Redis had stood still; answers its name. */
+async function loseTurn(): Promise<string> {
+  const [turn = ''] = await web.redis.keys('install:{*}:turn');
+  expect(await web.redis.del(turn)).toBe(1);
+  return turn;
+}
+
 test('a second click waits for the first as long as any install takes, and both end on the dashboard', async () => {
   const address = await begin();
   const first = browser.get(address);
@@ -65,8 +80,7 @@ test('a second click that gets the turn of the first, whose process stood still,
   const address = await begin();
   const first = browser.get(address);
   await asked.promise;
-  const [turn = ''] = await web.redis.keys('install:{*}:turn');
-  await web.redis.del(turn);
+  const turn = await loseTurn();
   const second = browser.get(address);
   await waitFor(async () => (await web.redis.exists(turn)) === 1);
   exchange.resolve();
@@ -87,8 +101,7 @@ test('an install that loses its turn to another tab’s, as its process stood st
   };
   const first = browser.get(await begin());
   await asked.promise;
-  const [turn = ''] = await web.redis.keys('install:{*}:turn');
-  await web.redis.del(turn);
+  await loseTurn();
   web.domain.exchange = async () => {};
   await install(browser, 'ins_2');
   exchange.resolve();
@@ -105,16 +118,13 @@ test.each([
 ])(
   'so it is where two tabs begin at once in a browser that is new: %s late, %s first',
   async (late, early) => {
-    const states = await Promise.all([0, 1].map(() => browser.get('/install', { follow: false })));
-    const [lateState, earlyState] = (late === 'ins_1' ? states : states.toReversed()).map(({ location }) =>
-      location?.searchParams.get('state'),
-    );
-    const first = browser.get(`/oauth/callback?code=${late}&state=${lateState}`);
+    const callbacks = await beginTwo();
+    const [lateOne = '', earlyOne = ''] = late === 'ins_1' ? callbacks : callbacks.toReversed();
+    const first = browser.get(lateOne);
     await asked.promise;
-    const [turn = ''] = await web.redis.keys('install:{*}:turn');
-    await web.redis.del(turn);
+    await loseTurn();
     web.domain.exchange = async () => {};
-    await browser.get(`/oauth/callback?code=${early}&state=${earlyState}`);
+    await browser.get(earlyOne);
     exchange.resolve();
     const { status, url } = await first;
     expect([status, url.pathname]).toEqual([200, `/instances/${late}`]);
@@ -123,14 +133,10 @@ test.each([
 );
 
 test('an install that loses its turn is not seen by who logs out before it has come for it', async () => {
-  const states = await Promise.all([0, 1].map(() => browser.get('/install', { follow: false })));
-  const [callback = '', other = ''] = states.map(
-    ({ location }, n) => `/oauth/callback?code=ins_${n + 1}&state=${location?.searchParams.get('state')}`,
-  );
+  const [callback = '', other = ''] = await beginTwo();
   const first = browser.get(callback, { follow: false });
   await asked.promise;
-  const [turn = ''] = await web.redis.keys('install:{*}:turn');
-  await web.redis.del(turn);
+  await loseTurn();
   web.domain.exchange = async () => {};
   await browser.get(other);
   exchange.resolve();
@@ -143,8 +149,7 @@ test('an install that loses its turn is not seen by who logs out before it has c
 test('an install that loses its turn is not seen by who comes for it when its access has been ended', async () => {
   const first = browser.get(await begin(), { follow: false });
   await asked.promise;
-  const [turn = ''] = await web.redis.keys('install:{*}:turn');
-  await web.redis.del(turn);
+  await loseTurn();
   web.domain.exchange = async () => {};
   await install(browser, 'ins_2');
   exchange.resolve();
