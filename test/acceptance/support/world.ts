@@ -1,0 +1,236 @@
+import { randomBytes } from 'node:crypto';
+import { request } from 'undici';
+import { afterAll } from 'vitest';
+import { createSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/sandbox.ts';
+import { HttpBrowser, type Page } from './http-browser.ts';
+import { freePort, spawnEntry, type TestProcess, tempDir } from './processes.ts';
+import { startRedis, type TestRedis } from './redis.ts';
+import { type SandboxCompany, SandboxControl } from './sandbox-control.ts';
+import { waitFor } from './wait-for.ts';
+
+/** A resource as `/instances/:id/status` tells it. */
+export interface ResourceStatus {
+  state: 'idle' | 'waiting' | 'running' | 'failed';
+  pages: number;
+  records: number;
+  deleted: number;
+  started_at: string | null;
+  finished_at: string | null;
+  error: string | null;
+}
+
+/** `GET /instances/:id/status`. */
+export interface Status {
+  id: string;
+  name: string;
+  company_id: string | null;
+  status: 'active' | 'paused' | 'needs_reauthorization' | 'disconnected';
+  token: {
+    access_expires_at: string | null;
+    refresh_expires_at: string | null;
+    refresh_due_at: string | null;
+    rotations: number;
+  };
+  budget: { limit: number | null; remaining: number | null; blocked_until: string | null };
+  resources: { contacts: ResourceStatus; conversations: ResourceStatus };
+}
+
+/** How a process of the app starts otherwise than usual. */
+export interface StartOptions {
+  env?: Record<string, string>;
+  /** The file of a handler in place of the fork's. */
+  handler?: string;
+}
+
+const closers: (() => Promise<unknown>)[] = [];
+
+afterAll(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+/** The sandbox, a Redis and a place for the app, all real, with ports and files of their own. */
+export class World {
+  readonly sandbox: Sandbox;
+  readonly control: SandboxControl;
+  readonly redis: TestRedis;
+  /** The current directory of the app's processes; the SQLite database is `app.db` in it. */
+  readonly dir = tempDir();
+  /** The environment of the app's processes. */
+  readonly env: Record<string, string>;
+
+  constructor(sandbox: Sandbox, redis: TestRedis, env: Record<string, string>) {
+    this.sandbox = sandbox;
+    this.control = new SandboxControl(sandbox.origin);
+    this.redis = redis;
+    this.env = { DATABASE_URL: `file:${this.dir}/app.db`, ...env };
+  }
+
+  get publicUrl(): string {
+    return this.env.PUBLIC_URL ?? '';
+  }
+
+  /** Starts the web process, and waits until it answers. Its log is its output. */
+  async startWeb(options: StartOptions = {}): Promise<TestProcess> {
+    const web = this.#spawn('src/web.ts', options);
+    await this.#waitUntilUp(web, Number(this.env.PORT));
+    return web;
+  }
+
+  /** Starts a worker process, and waits until it is ready. */
+  async startWorker(options: StartOptions = {}): Promise<TestProcess> {
+    const port = await freePort();
+    const worker = this.#spawn('src/worker.ts', {
+      ...options,
+      env: { WORKER_PORT: String(port), ...options.env },
+    });
+    await this.#waitUntilUp(worker, port);
+    return worker;
+  }
+
+  /** Starts a web process and one worker. */
+  async start(options: StartOptions = {}): Promise<{ web: TestProcess; worker: TestProcess }> {
+    const web = await this.startWeb(options);
+    return { web, worker: await this.startWorker(options) };
+  }
+
+  /** Runs a command of the app, such as `src/reencrypt.ts`, to its end. */
+  async run(entry: string, args: readonly string[] = []): Promise<{ code: number | null; output: string }> {
+    const process = spawnEntry(entry, this.env, { cwd: this.dir, args });
+    const { code } = await process.exited;
+    return { code, output: process.output() };
+  }
+
+  /** A new browser, without cookies. */
+  browser(): HttpBrowser {
+    return new HttpBrowser(this.publicUrl);
+  }
+
+  /** Answers the consent page for a company, as its administrator unless another is named. */
+  consent(
+    browser: HttpBrowser,
+    page: Page,
+    company: SandboxCompany,
+    answer: { decision?: 'approve' | 'deny'; teammateId?: string; follow?: boolean } = {},
+  ): Promise<Page> {
+    const administrator = company.teammates.find(({ is_admin }) => is_admin)?.id ?? '';
+    const { decision = 'approve', teammateId = administrator, follow = true } = answer;
+    return browser.post(page.url, { teammate_id: teammateId, decision }, { follow });
+  }
+
+  /** Goes from the button to the consent's redirect: the address of the callback, not yet visited. */
+  async authorize(browser: HttpBrowser, company: SandboxCompany): Promise<URL> {
+    const page = await this.consent(browser, await browser.get('/install'), company, { follow: false });
+    if (page.location === undefined) throw new Error(`no redirect: ${page.status} ${page.text()}`);
+    return page.location;
+  }
+
+  /** Installs a company as an administrator does, to the dashboard. @returns the instance's id */
+  async install(browser: HttpBrowser, company: SandboxCompany): Promise<string> {
+    return instanceOf(await this.consent(browser, await browser.get('/install'), company));
+  }
+
+  async status(browser: HttpBrowser, id: string): Promise<Status> {
+    const page = await browser.get(`/instances/${id}/status`);
+    if (page.status !== 200) throw new Error(`status: ${page.status} ${page.text()}`);
+    return page.json<Status>();
+  }
+
+  waitForStatus(
+    browser: HttpBrowser,
+    id: string,
+    what: string,
+    condition: (status: Status) => boolean,
+    timeoutMs?: number,
+  ): Promise<Status> {
+    let last: Status | undefined;
+    return waitFor(
+      `the status to say: ${what}`,
+      async () => {
+        last = await this.status(browser, id);
+        if (condition(last)) return last;
+        throw new Error(JSON.stringify(last));
+      },
+      timeoutMs,
+    );
+  }
+
+  /** Waits until both lists have come to the end of a run that began after the call, or of the first one. */
+  waitForSync(browser: HttpBrowser, id: string, timeoutMs?: number): Promise<Status> {
+    return this.waitForStatus(browser, id, 'synced', isSynced, timeoutMs);
+  }
+
+  /** Presses a button of the dashboard, such as `sync`, `pause` or `disconnect`. */
+  async press(browser: HttpBrowser, id: string, action: string, fields = {}): Promise<Page> {
+    const dashboard = await browser.get(`/instances/${id}`);
+    return browser.submit(dashboard.form(`/instances/${id}/${action}`), fields);
+  }
+
+  /** The documents of a list as its download has them, one line each. */
+  async download(browser: HttpBrowser, id: string, list: 'contacts' | 'conversations'): Promise<string[]> {
+    const page = await browser.get(`/instances/${id}/${list}.ndjson`);
+    if (page.status !== 200) throw new Error(`download: ${page.status}`);
+    return page.body.split('\n').filter((line) => line !== '');
+  }
+
+  #spawn(entry: string, { env, handler }: StartOptions): TestProcess {
+    const extra = handler === undefined ? {} : { TEST_HANDLER: handler };
+    return spawnEntry(entry, { ...this.env, ...env, ...extra }, { cwd: this.dir });
+  }
+
+  async #waitUntilUp(started: TestProcess, port: number): Promise<void> {
+    let hasEnded = false;
+    void started.exited.then(() => {
+      hasEnded = true;
+    });
+    await waitFor('the process to be ready', async () => {
+      if (hasEnded) return 'ended';
+      const answer = await request(`http://127.0.0.1:${port}/readyz`);
+      await answer.body.dump();
+      return answer.statusCode === 200 && 'ready';
+    });
+    if (hasEnded) throw new Error(`It ended instead of starting:\n${started.output()}`);
+  }
+}
+
+/** Whether both lists have come to the end of their last run. */
+export function isSynced({ resources }: Status): boolean {
+  return Object.values(resources).every(({ state, finished_at }) => state === 'idle' && finished_at !== null);
+}
+
+/** The instance whose dashboard a page is. */
+export function instanceOf(page: Page): string {
+  const id = /^\/instances\/(\w+)$/.exec(page.url.pathname)?.[1];
+  if (page.status === 200 && id !== undefined) return id;
+  throw new Error(`not on a dashboard: ${page.status} at ${page.url.pathname}: ${page.text()}`);
+}
+
+/**
+ * Makes a world; nothing of the app runs in it yet. All of it ends when the test file is through.
+ *
+ * @param options.sandbox how its sandbox is made
+ * @param options.env variables over those that the app's processes have
+ */
+export async function createWorld(
+  options: { sandbox?: SandboxOptions; env?: Record<string, string> } = {},
+): Promise<World> {
+  const port = await freePort();
+  const publicUrl = options.env?.PUBLIC_URL ?? `http://127.0.0.1:${port}`;
+  const sandbox = await createSandbox({
+    redirectUris: [`${publicUrl}/oauth/callback`],
+    ...options.sandbox,
+  });
+  closers.push(() => sandbox.close());
+  const redis = await startRedis();
+  return new World(sandbox, redis, {
+    SERVICE_API_URL: sandbox.apiUrl,
+    SERVICE_AUTH_URL: sandbox.authUrl,
+    CLIENT_ID: sandbox.application.client_id,
+    CLIENT_SECRET: sandbox.application.client_secret,
+    PUBLIC_URL: publicUrl,
+    PORT: String(port),
+    REDIS_URL: redis.url,
+    SESSION_SECRET: randomBytes(32).toString('base64'),
+    TOKEN_KEYS: `test:${randomBytes(32).toString('base64')}`,
+    ...options.env,
+  });
+}
