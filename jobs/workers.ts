@@ -1,7 +1,8 @@
 import type { Job } from 'bullmq';
+import { rotateTokens } from '../src/auth/rotation.ts';
 import type { AnswerMemory } from '../src/client/answer-memory.ts';
-import type { ServiceTime } from '../src/client/service-time.ts';
 import type { Logger } from '../src/runtime/logging.ts';
+import type { BrowserStore } from '../src/store/browsers.ts';
 import { watchLoopLoad } from '../src/sync/loop-load.ts';
 import { PageGate } from '../src/sync/page-gate.ts';
 import { ProcessFailure } from '../src/sync/process-failure.ts';
@@ -15,7 +16,6 @@ import { ForeignJobs } from './foreign-jobs.ts';
 import { type IndexParts, keepIndex } from './keep-index.ts';
 import { LockKeepingWorker } from './lock-keeping-worker.ts';
 import { connectionTrouble, QUEUE, type Queues, type SyncJobData } from './queues.ts';
-import { rotateTokens } from './rotate-tokens.ts';
 import { keepSchedules, UPKEEP } from './schedules.ts';
 import { syncRun } from './sync-run.ts';
 import { type TakeOverParts, takeOverFromDead } from './take-over.ts';
@@ -38,9 +38,9 @@ export interface WorkerParts {
   queues: Queues;
   sync: SyncParts;
   schedule: ScheduleParts;
+  browsers: BrowserStore;
   index: Omit<IndexParts, 'logger'>;
   takeOver: TakeOverParts;
-  time: ServiceTime;
   /** Where all that the process has read of the service is counted. */
   memory: AnswerMemory;
   logger: Logger;
@@ -97,8 +97,8 @@ export function startWorkers(parts: WorkerParts): Workers {
   const takeCare = async (job: Job, token: string | undefined) => {
     if (job.name === UPKEEP.startRuns) return queues.enqueue(await startDueRuns(parts.schedule));
     if (job.name !== UPKEEP.rotateTokens) return foreign.leaveAlone(job, token);
-    const { tokens } = parts.sync;
-    await rotateTokens({ tokens, time: parts.time }, logger.child({ job: job.id }), stopping.signal);
+    await parts.browsers.removeExpired(Date.now());
+    await rotateTokens(parts.sync.tokens, logger.child({ job: job.id }), stopping.signal);
   };
   const upkeep = new LockKeepingWorker(
     QUEUE.upkeep,

@@ -1,6 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createQueues, type Queues } from '../jobs/queues.ts';
 import { startWorkers, type Workers } from '../jobs/workers.ts';
+import { Installs } from './auth/install.ts';
+import { OAuthClient } from './auth/oauth-client.ts';
+import { TokenCipher } from './auth/token-cipher.ts';
+import { Tokens } from './auth/tokens.ts';
 import { AnswerMemory } from './client/answer-memory.ts';
 import { openBudgets } from './client/budget/process-budgets.ts';
 import { createServiceClient } from './client/calls/service-client.ts';
@@ -8,13 +13,10 @@ import { HttpClient, REQUEST_TIMEOUT_MS } from './client/http.ts';
 import { AllowedOrigins } from './client/next-address.ts';
 import { ServiceApi } from './client/service-api.ts';
 import { ServiceClock } from './client/service-clock.ts';
-import { ServiceTime } from './client/service-time.ts';
 import { Transport } from './client/transport.ts';
 import { configuredSecrets } from './config/configured-secrets.ts';
 import type { Config } from './config.ts';
 import { CALLBACK_PATH } from './contract/routes.ts';
-import { OAuthInstaller } from './install/installer.ts';
-import { FileLocks } from './runtime/file-locks.ts';
 import { checkReadiness } from './runtime/health.ts';
 import { watchWorkers } from './runtime/living-workers.ts';
 import { givesSecretAway, hideSecrets, type Logger, rememberSecret } from './runtime/logging.ts';
@@ -26,6 +28,7 @@ import { SharedRedis } from './runtime/shared-redis.ts';
 import { DeletionStore } from './store/deletions.ts';
 import { dirBeside, pathOf } from './store/existing-file.ts';
 import { InDoubtStore } from './store/in-doubt.ts';
+import { openDatabase } from './store/open-database.ts';
 import { PageStore } from './store/pages.ts';
 import { openStores } from './store/stores.ts';
 import { abandonPermits } from './sync/abandoned-permits.ts';
@@ -38,13 +41,13 @@ import { RESOURCES } from './sync/resources.ts';
 import type { SyncParts } from './sync/slice-parts.ts';
 import { StatusReader } from './sync/status.ts';
 import { watchApp } from './sync/watch-app.ts';
-import { RedisLock } from './tokens/lock.ts';
-import { OAuthClient } from './tokens/oauth-client.ts';
-import { openVault } from './tokens/open-vault.ts';
-import { logRefreshes } from './tokens/refresh-log.ts';
-import { RefreshPauses } from './tokens/refresh-pauses.ts';
-import { Tokens } from './tokens/tokens.ts';
 import type { TakenPort } from './web/listen.ts';
+
+/** How often the web process, which may have nothing else to ask, asks for the service's time, in milliseconds. */
+const ASK_TIME_EVERY_MS = 30_000;
+
+/** How long installs are waited for when the process ends, in milliseconds. */
+const INSTALL_ENDING_MS = 6_000;
 
 /** The app of one process: who gets what. */
 export interface App {
@@ -90,25 +93,30 @@ export async function createApp(
   const queues = createQueues(redis, logger);
   const isRedisWell = () =>
     checkRedis(redis, { isPrivate: config.redisUrl === undefined }).then(() => queues.check());
-  const { db, vault } = await openVault(config.databaseUrl, config.tokenKeys, {
+  const cipher = new TokenCipher(config.tokenKeys, rememberSecret);
+  const db = await openDatabase(config.databaseUrl, {
     onWait: (waitedMs) => logger.warn({ waitedMs }, 'another process changes the database: waiting for it'),
     onNew: () => logger.info({ path: pathOf(config.databaseUrl) }, 'a new database was made'),
     beforeMigration: () =>
       isRedisWell()
         .catch(tellThatNothingIsMigrated)
         .then(() => sharedRedis.checkAlone()),
-    onSecret: rememberSecret,
-    application: config.service,
-    onAwake: (instanceId, reason) => logger.info({ instanceId }, reason),
   }).catch((error) => {
     redis.disconnect();
     throw error;
   });
+  const stores = openStores(db);
+  await cipher
+    .proveKeys((name, value) => stores.tokens.keepSetting(name, value))
+    .catch(async (error) => {
+      redis.disconnect();
+      await db.destroy();
+      throw error;
+    });
   const watch = watchApp({ database: () => db.check(), redis: isRedisWell }, logger);
   const memory = new AnswerMemory();
   const http = new HttpClient(REQUEST_TIMEOUT_MS, memory, config.wayOut);
-  const newClock = () => new ServiceClock(Date.now, () => performance.now());
-  const [clock, apiClock] = [newClock(), newClock()]; // Of hosts that may differ in their time: neither tells the other's.
+  const clock = new ServiceClock();
   let workers: Workers | undefined;
   const workersWatch = watchWorkers(dirBeside(config.databaseUrl, 'workers'));
   const metrics = createMetrics(
@@ -125,11 +133,10 @@ export async function createApp(
   );
   const { budget, callBudget } = openBudgets(redis, processId);
 
-  const stores = openStores(db);
-  const transport = new Transport({ http, clock: apiClock, budget, ...countRequests(metrics) });
+  const transport = new Transport({ http, clock, budget, ...countRequests(metrics) });
   const { apiUrl, nextOrigins, guards } = config.service;
   const origins = new AllowedOrigins(apiUrl, nextOrigins);
-  const api = new ServiceApi({ apiUrl, transport, clock: apiClock, budget, origins, givesSecretAway });
+  const api = new ServiceApi({ apiUrl, transport, clock, budget, origins, givesSecretAway });
   const redirectUri = config.publicUrl + CALLBACK_PATH;
   const oauth = new OAuthClient({
     ...config.service,
@@ -138,18 +145,17 @@ export async function createApp(
     wayOut: config.wayOut,
     onSecret: rememberSecret,
   });
-  const pauses = new RefreshPauses(redis);
-  const hostLocks = new FileLocks(dirBeside(config.databaseUrl, 'refreshes'));
   const tokens = new Tokens({
     oauth,
     store: stores.tokens,
-    instances: stores.instances,
-    vault,
-    lock: new RedisLock(redis),
-    hostLocks,
-    pauses,
+    cipher,
     clock,
-    ...logRefreshes(logger, (outcome) => metrics.tokenRefreshes.inc({ outcome })),
+    onRefresh: ({ instanceId, outcome, error }) => {
+      metrics.tokenRefreshes.inc({ outcome });
+      if (outcome === 'rejected') logger.warn({ instanceId }, 'the instance needs a new authorization');
+      if (outcome === 'lost')
+        logger.error({ instanceId, err: error }, 'refreshed tokens could not be stored');
+    },
   });
   const shared = { ...stores, resources: RESOURCES, intervalMs: config.syncIntervalMs };
   const status = new StatusReader({ ...shared, budget, clock, workers: workersWatch });
@@ -178,13 +184,12 @@ export async function createApp(
     },
     onRunEnd: ({ resource, outcome }) => metrics.runs.inc({ resource, outcome }),
   };
-  const installer = new OAuthInstaller({
+  const installs = new Installs({
     oauth,
     api,
-    tokens,
+    cipher,
+    store: stores.installs,
     hideSecrets,
-    instances: stores.instances,
-    onCutOff: () => logger.error('an install was cut off by the end of the process'),
     // The install stands even if Redis is away just now: the next sweep starts what could not be started here.
     onInstalled: (instanceId) =>
       control
@@ -196,13 +201,11 @@ export async function createApp(
     queues: await queues.counts(),
     workers: workersWatch.count(),
   });
-  const time = new ServiceTime(clock, config.service.authUrl, undefined, config.wayOut);
 
   const health = {
     readiness: () =>
       checkReadiness({
         database: () => db.check(),
-        refreshes: () => hostLocks.check(),
         redis: isRedisWell,
         ...workers?.checks,
       }),
@@ -220,7 +223,8 @@ export async function createApp(
       const { createWebApp } = await import('./web/web-app.ts');
       at.serve(
         (shutdown) => {
-          time.keep(shutdown);
+          const asking = setInterval(() => oauth.askTime(), ASK_TIME_EVERY_MS).unref();
+          shutdown.addEventListener('abort', () => clearInterval(asking));
           return createWebApp({
             publicUrl: config.publicUrl,
             proxyHops: config.proxyHops,
@@ -229,7 +233,8 @@ export async function createApp(
             isSandbox: config.service.isSandbox,
             ...(config.service.isSandbox ? { sandboxUrl: new URL(config.service.apiUrl).origin } : {}),
             redis,
-            installer,
+            browsers: stores.browsers,
+            installs,
             control,
             records: stores.records,
             resources: [...RESOURCES],
@@ -243,7 +248,7 @@ export async function createApp(
             shutdown,
           });
         },
-        () => installer.settled(),
+        () => Promise.race([installs.settled(), sleep(INSTALL_ENDING_MS, undefined, { ref: false })]),
       );
     },
     startHealth: async (at) => {
@@ -256,9 +261,10 @@ export async function createApp(
         queues,
         sync,
         onFirstTurn: ({ waitMs }) => metrics.jobWaitSeconds.observe(waitMs / 1_000),
+        browsers: stores.browsers,
         schedule: {
           ...shared,
-          overcome: findOvercome({ db, checkRedis: isRedisWell, pauses, keyIds: vault.keyIds, hideSecrets }),
+          overcome: findOvercome({ db, checkRedis: isRedisWell, keyIds: cipher.keyIds, hideSecrets }),
         },
         index: { databaseUrl: config.databaseUrl },
         takeOver: {
@@ -266,7 +272,6 @@ export async function createApp(
           redis,
           onAbandoned: abandonPermits({ instances: stores.instances, budget }),
         },
-        time,
         memory,
         logger,
       });
@@ -278,7 +283,6 @@ export async function createApp(
     },
     end() {
       tokens.end();
-      installer.end();
     },
     async close() {
       for (const end of endWatches) end();

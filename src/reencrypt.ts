@@ -1,23 +1,19 @@
+import { reencryptSummary, reencryptTokens } from './auth/reencrypt.ts';
+import { TokenCipher } from './auth/token-cipher.ts';
 import { boot } from './boot.ts';
 import { openExistingDatabase } from './store/open-database.ts';
 import { TokenStore } from './store/tokens.ts';
-import { proveKeys } from './tokens/key-checks.ts';
-import { reencryptTokens } from './tokens/reencrypt.ts';
-import { reencryptSummary } from './tokens/reencrypt-summary.ts';
-import { Vault } from './tokens/vault.ts';
 
 await boot(async ({ config, shutdown }) => {
-  const vault = new Vault(config.tokenKeys);
+  const cipher = new TokenCipher(config.tokenKeys);
   const db = await openExistingDatabase(config.databaseUrl);
   shutdown.add('database', () => db.destroy());
   const stopping = new AbortController();
   const store = new TokenStore(db);
-  await proveKeys({ store, vault });
-  process.stdout.write(
-    `Encrypting all tokens of ${config.databaseUrl} under the key "${vault.sealingKeyId}".\n`,
-  );
+  await cipher.proveKeys((name, value) => store.keepSetting(name, value));
+  process.stdout.write(`Encrypting all tokens of ${config.databaseUrl} under the key "${cipher.keyId}".\n`);
   const work = reencryptTokens(
-    { store, vault },
+    { store, cipher },
     {
       signal: stopping.signal,
       onBatch: (seen, round) =>
@@ -29,7 +25,7 @@ await boot(async ({ config, shutdown }) => {
     await work.catch(() => undefined);
   });
   const report = await work;
-  process.stdout.write(`${reencryptSummary(report, vault)}\n`);
+  process.stdout.write(`${reencryptSummary(report, cipher)}\n`);
   const isWell = report.isDone && report.unreadable.length === 0;
   await shutdown.stop('the work is over', isWell ? 0 : 1);
 });

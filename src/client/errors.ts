@@ -12,8 +12,12 @@ const LONGEST_REASON = 1_000;
  */
 export type Remedy = 'wait' | 'refresh' | 'reauthorize' | 'give_up';
 
+/** What kind of failure it is, where something depends on that. */
+export type ErrorKind = 'credentials' | 'key_missing';
+
 /** Facts about a failure that go along with its message. */
 export interface ServiceErrorFacts extends ErrorOptions {
+  kind?: ErrorKind;
   /** HTTP status, where there was an answer. */
   status?: number | undefined;
   /** How long the service wants us to wait, in milliseconds. */
@@ -36,6 +40,7 @@ export interface ServiceErrorFacts extends ErrorOptions {
 /** The one family of errors about the service; messages are for administrators and hold no secrets. */
 export class ServiceError extends Error {
   readonly remedy: Remedy;
+  readonly kind: ErrorKind | undefined;
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
   readonly tier: string | undefined;
@@ -48,6 +53,7 @@ export class ServiceError extends Error {
     super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
     this.name = 'ServiceError';
     this.remedy = remedy;
+    this.kind = facts.kind;
     this.status = facts.status;
     this.retryAfterMs = facts.retryAfterMs;
     this.tier = facts.tier;

@@ -42,13 +42,6 @@ export interface ReadPage extends PageItems {
   refuseId?: (id: string) => string | undefined;
 }
 
-/** What came of the question which company a token belongs to. */
-export interface IdentityAnswer {
-  company: Identity | undefined;
-  /** Whether the answer bears what every one of the API does (Response headers on every API response). */
-  isOwn: boolean;
-}
-
 /** What sync and install need of the API: each request under a permit of the budget, each failure a {@link ServiceError}. */
 export class ServiceApi {
   readonly #parts: ServiceApiParts;
@@ -127,21 +120,20 @@ export class ServiceApi {
    * Asks which company a token belongs to. Needs no permit, as the company is not known before; what the answer
    * says about its limit goes into the budget.
    *
-   * @returns no company when the service does not tell (404, 403, or a whole answer without an id)
+   * @returns undefined when the service does not tell (404, 403, or a whole answer without an id)
    * @throws ServiceError when it cannot be asked, or answers anything else: to take trouble for "does not tell" would
    *   make a company that is known a second instance
    */
-  async identity(accessToken: string): Promise<IdentityAnswer> {
+  async identity(accessToken: string): Promise<Identity | undefined> {
     const { apiUrl, transport, clock, givesSecretAway } = this.#parts;
     const url = new URL(apiUrl + IDENTITY_PATH);
     const answer = await transport.sendBare({ method: 'GET', url }, IDENTITY_PATH, accessToken);
     const now = clock.now();
     const rate = readRateHeaders(answer.headers, now);
-    const isOwn = rate !== undefined;
     const failure = refusalOf(answer, now);
     if (failure !== undefined) {
       const { status } = answer;
-      if (status === 404 || status === 403) return { company: undefined, isOwn };
+      if (status === 404 || status === 403) return undefined;
       if (failure.remedy === 'wait') throw failure;
       throw new ServiceError('wait', failure.message, { status, cause: failure });
     }
@@ -150,6 +142,6 @@ export class ServiceApi {
       // The answer stands, whether or not Redis hears of it, and nobody waits for that: requests later on hear of it first.
       this.#parts.budget.observe(company.id, rate).catch(() => undefined);
     }
-    return { company, isOwn };
+    return company;
   }
 }

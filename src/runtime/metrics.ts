@@ -12,7 +12,7 @@ const WAIT_BUCKETS_S = [0.01, 0.05, 0.25, 1, 2.5, 5, 10, 20, 30, 45, 60, 90, 120
 const PART_BUCKETS = [0, 0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 1];
 
 const REFUSED_BY = ['limit', 'guard'] as const;
-const REFRESH_OUTCOMES = ['refreshed', 'rotated', 'failed', 'cut_off', 'rejected'] as const;
+const REFRESH_OUTCOMES = ['refreshed', 'rotated', 'failed', 'rejected', 'lost'] as const;
 
 /**
  * Creates the metrics of one process in a registry of their own: nothing is global.

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import { isInGeneration } from './access-generation.ts';
+import { endOtherAccess } from './browsers.ts';
 import type { Database } from './database.ts';
 import { beginRemoval } from './removals.ts';
 import { UNSTARTED } from './run-start.ts';
@@ -9,47 +9,41 @@ import type { Schema } from './schema.ts';
 export interface DisconnectOptions {
   /** The copy is to be removed: whoever finishes the removal takes it out afterwards. */
   deleteData?: boolean;
-  /** Only from this access generation. */
-  from?: number;
+  /** The browser that goes on seeing what is left; without one, none does. */
+  browserId?: string;
 }
 
 /**
- * Ends an instance's access: its state, its tokens, its runs, what browsers see of it, and that its copy goes, if that is
- * asked for. All in one transaction, as a process may stand still or end between two: a disconnected instance never keeps tokens that nobody
- * would look for any more, and what is installed and copied afterwards is none of this disconnect's.
+ * Ends an instance's access in one transaction: its state, its tokens, its runs, and the access of other browsers.
  *
- * @returns the access generation that begins with it; undefined when there is no such instance, or it is in another
- *   generation: nothing is done then
+ * @returns false when there is no such instance
  */
 export function disconnectInstance(
   db: Database,
   instanceId: string,
-  { deleteData = false, from }: DisconnectOptions = {},
-): Promise<number | undefined> {
+  { deleteData = false, browserId }: DisconnectOptions = {},
+): Promise<boolean> {
   return db.durably(async (transaction) => {
-    const instance = await transaction
+    const { numUpdatedRows } = await transaction
       .updateTable('instances')
-      .set((old) => ({
-        status: 'disconnected',
-        notice: null,
-        access_generation: old('access_generation', '+', 1),
-      }))
+      .set({ status: 'disconnected', notice: null })
       .where('id', '=', instanceId)
-      .where((eb) => isInGeneration(eb, from))
-      .returning('access_generation')
       .executeTakeFirst();
-    if (instance === undefined) return undefined;
-    await transaction.deleteFrom('tokens').where('instance_id', '=', instanceId).execute();
+    if (numUpdatedRows === 0n) return false;
+    // The row stays with a higher version: a refresh that is under way can store nothing, also behind a new install.
+    await transaction
+      .updateTable('tokens')
+      .set((old) => ({ access_token: null, refresh_token: null, version: old('version', '+', 1) }))
+      .where('instance_id', '=', instanceId)
+      .execute();
+    await endOtherAccess(transaction, instanceId, browserId);
     await endRuns(transaction, instanceId);
     if (deleteData) await beginRemoval(transaction, instanceId);
-    return instance.access_generation;
+    return true;
   });
 }
 
-/**
- * Whoever works on a run cannot commit any more, and the next install begins at the first page. Records of the copy may
- * stay, and stay counted.
- */
+/** Whoever works on a run cannot commit any more, and the next install begins at the first page. */
 async function endRuns(transaction: Kysely<Schema>, instanceId: string): Promise<void> {
   const { stored: _stored, ...ended } = UNSTARTED;
   await transaction

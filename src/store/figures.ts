@@ -1,5 +1,4 @@
 import type { Database } from './database.ts';
-import { isDueSince, isToBeTried } from './rotation-due.ts';
 import type { InstanceState, RunState } from './states.ts';
 
 /** How many instances and runs are in which state. */
@@ -15,9 +14,9 @@ export interface StoreFigures extends StateCounts {
   behindSince: number | null;
   /** When the oldest refresh token in use was issued; null when there is none. */
   oldestRefreshToken: number | null;
-  /** Refresh tokens whose rotation is due, or of which nobody knows when it is. */
+  /** Refresh tokens whose rotation is due. */
   due: number;
-  /** Those that were to be tried long ago, and that no refresh has gone well with since. */
+  /** Those that were due long ago, and that no refresh has succeeded for since. */
   overdue: number;
 }
 
@@ -71,20 +70,15 @@ export async function readFigures(
     .selectFrom('tokens')
     .innerJoin('instances', 'instances.id', 'tokens.instance_id')
     .select(({ fn, eb }) => {
-      const overdue = isToBeTried(eb, now - overdueAfterMs, now);
+      const isDue = eb('refresh_due_at', '<=', now);
+      const isOverdue = eb.and([
+        eb('refresh_due_at', '<=', now - overdueAfterMs),
+        eb('refreshed_at', '<=', now - overdueAfterMs),
+      ]);
       return [
         fn.min('refresh_issued_at').as('oldest'),
-        fn
-          .sum<number | null>(
-            eb
-              .case()
-              .when(isDueSince(eb, now, now))
-              .then(1)
-              .else(0)
-              .end(),
-          )
-          .as('due'),
-        fn.sum<number | null>(eb.case().when(overdue).then(1).else(0).end()).as('overdue'),
+        fn.sum<number | null>(eb.case().when(isDue).then(1).else(0).end()).as('due'),
+        fn.sum<number | null>(eb.case().when(isOverdue).then(1).else(0).end()).as('overdue'),
       ];
     })
     .where('instances.status', 'in', ['active', 'paused'])

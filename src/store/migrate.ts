@@ -16,13 +16,13 @@ import * as inDoubt from './migrations/0010-in-doubt.ts';
 import * as accessGeneration from './migrations/0011-access-generation.ts';
 import * as doubtsByFence from './migrations/0012-doubts-by-fence.ts';
 import * as behindSince from './migrations/0013-behind-since.ts';
+import * as browsers from './migrations/0014-browsers.ts';
 import { NewerSchemaError } from './newer-schema.ts';
 import type { Schema } from './schema.ts';
 import { hasTable } from './tables.ts';
 
 /**
- * Every migration in its order; the names are kept in the database, so they never change. Forward only. A process of the
- * version before may still write a refreshed grant for some seconds (`tokens.ts`): what is not to be lost stays writable.
+ * Every migration in its order; the names are kept in the database, so they never change. Forward only.
  *
  * Ours begin with four digits, those of a fork with `fork-`: a new database gets them after all of ours, one that has
  * them already gets our later ones behind them.
@@ -41,6 +41,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0011-access-generation': accessGeneration,
   '0012-doubts-by-fence': doubtsByFence,
   '0013-behind-since': behindSince,
+  '0014-browsers': browsers,
 };
 
 /** How soon the write lock is tried again, in milliseconds. */

@@ -32,12 +32,6 @@ interface ShownRow {
   is_cut: number;
 }
 
-/** What tells the installs of an instance apart. */
-interface Install {
-  access_generation: number;
-  installed_at: number;
-}
-
 /** The copy, for reading. */
 export class RecordStore implements RecordReader {
   readonly #db: Database;
@@ -78,17 +72,14 @@ export class RecordStore implements RecordReader {
 
   async *stream(instanceId: string, resource: string): AsyncIterable<string> {
     // In portions after the last seq, so that a slow reader never keeps the connection from writers.
-    let install: Install | undefined;
     for (let after = 0; ; ) {
-      const { rows, isRemoved, newest } = await this.#db.atOnce(() => ({
+      const { rows, isRemoved } = await this.#db.atOnce(() => ({
         rows: this.#statements.portion.all(instanceId, resource, after, STREAM_CHUNK),
         isRemoved: this.#isRemoved(instanceId, resource, after),
-        newest: this.#statements.install.get(instanceId),
       }));
-      install ??= newest;
       // Before the first record, it is a copy of nothing; later, what was read would be taken for the whole.
       if (isRemoved && after === 0) return;
-      if (isRemoved || isAnother(install, newest)) throw new CopyRemovedError();
+      if (isRemoved) throw new CopyRemovedError();
       for (const { seq, document } of rows) {
         if (document !== null) yield document;
         else yield* await this.#large(seq, instanceId, resource);
@@ -172,9 +163,6 @@ function prepare(db: Database) {
       where list = ${LIST_OF} and deleted_at is null and seq > ?
       order by seq limit ?`),
     removal: db.prepare<[string]>('select 1 from removals where instance_id = ?'),
-    install: db.prepare<[string], Install>(
-      'select access_generation, installed_at from instances where id = ?',
-    ),
     kept: db.prepare<[seq: number, string, string]>(
       `select 1 from records where seq = ? and list = ${LIST_OF}`,
     ),
@@ -182,19 +170,6 @@ function prepare(db: Database) {
     pending: db.prepare<[string, string], { pending: number }>(`
       select coalesce(sum(count), 0) as pending from search_queue where list = ${LIST_OF}`),
   };
-}
-
-/**
- * Whether there was a disconnect and a new install in between: what was read may have been removed, and its places taken
- * by another copy. An install alone, or a disconnect, leaves the copy as it is.
- */
-function isAnother(install: Install | undefined, newest: Install | undefined): boolean {
-  return (
-    install !== undefined &&
-    newest !== undefined &&
-    install.access_generation !== newest.access_generation &&
-    install.installed_at !== newest.installed_at
-  );
 }
 
 function toStoredRecord(row: ShownRow): StoredRecord {

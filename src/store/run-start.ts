@@ -1,5 +1,4 @@
 import { type Kysely, sql } from 'kysely';
-import { isInGeneration } from './access-generation.ts';
 import type { Database } from './database.ts';
 import type { RunKey } from './runs.ts';
 import type { Schema } from './schema.ts';
@@ -32,8 +31,8 @@ export const UNSTARTED = {
 export interface StartOptions {
   /** A run that is stuck gives its place up and begins anew, also while it waits for another try. */
   leavesStuck?: boolean;
-  /** Only while their instance is active, and in this access generation if one is given. */
-  whileActive?: { generation?: number | undefined };
+  /** Only while their instance is active. */
+  whileActive?: boolean;
 }
 
 /** No parked batch has to wait for longer, in milliseconds: a moment that lies further ahead was noted by another clock. */
@@ -60,25 +59,19 @@ export function startRuns(
   return db.transact(async (transaction) => {
     const [first] = keys;
     const { whileActive } = options;
-    if (first && whileActive && !(await isActive(transaction, first.instanceId, whileActive)))
-      return undefined;
+    if (first && whileActive && !(await isActive(transaction, first.instanceId))) return undefined;
     const started: boolean[] = [];
     for (const key of keys) started.push(await startRun(transaction, key, now, options));
     return started;
   });
 }
 
-async function isActive(
-  db: Kysely<Schema>,
-  instanceId: string,
-  { generation }: NonNullable<StartOptions['whileActive']>,
-): Promise<boolean> {
+async function isActive(db: Kysely<Schema>, instanceId: string): Promise<boolean> {
   const active = await db
     .selectFrom('instances')
     .select('id')
     .where('id', '=', instanceId)
     .where('status', '=', 'active')
-    .where((eb) => isInGeneration(eb, generation))
     .executeTakeFirst();
   return active !== undefined;
 }

@@ -11,31 +11,71 @@ export interface InstanceTable {
   /** Why the instance needs attention, or null. */
   notice: string | null;
   installed_at: number;
-  /** A browser's session sees the instance in the generation in which it installed it, and in no later one. */
-  access_generation: Generated<number>;
 }
 
-/** The tokens of an instance: sealed, with the moments of their lives in the service's time. */
+/** The tokens of an instance, encrypted, with the moments of their lives in the service's time. */
 export interface TokenTable {
   instance_id: string;
-  access_token: string;
-  refresh_token: string;
+  /** Both null after a disconnect. */
+  access_token: string | null;
+  refresh_token: string | null;
   access_expires_at: number;
   refresh_issued_at: number;
-  /** From when on, and until the refresh token has changed, the rotation tries. */
+  /** From when on the rotation tries, until the refresh token has changed. */
   refresh_due_at: number;
-  /** When a refresh last went well, so that a rotation that changed nothing is not tried again at once. */
+  /** When a refresh last succeeded. */
   refreshed_at: number;
-  /** Counts every write, from anywhere: whoever writes says which version it read. */
+  /** Counts token writes. Every write names the version that it read. */
   version: number;
   rotations: number;
   refreshes: number;
+  /** Who refreshes now, and until when nobody else may; by the database's clock. */
+  lease_owner: string | null;
+  lease_until: number | null;
+  /** No refresh before this, by the database's clock. With no failures only a refresh after a 401 waits for it. */
+  refresh_not_before: number | null;
+  /** Failed refreshes in a row. */
+  refresh_failures: Generated<number>;
 }
 
-/** What tells the key that an id was first used for from any other: see `tokens/key-checks.ts`. */
-export interface KeyCheckTable {
-  key_id: string;
-  check_value: string;
+/** A browser that has begun an install. */
+export interface BrowserTable {
+  id: string;
+  created_at: number;
+}
+
+/** A session of a browser: it names the browser, and holds nothing else. */
+export interface SessionTable {
+  sid_hash: string;
+  browser_id: string;
+  expires_at: number;
+}
+
+/** Which browser sees which instance. */
+export interface AccessTable {
+  browser_id: string;
+  instance_id: string;
+  granted_at: number;
+}
+
+/** An install: begun, claimed by a callback, and finished with an instance or an error. */
+export interface InstallTable {
+  state_hash: string;
+  nonce_hash: string;
+  browser_id: string;
+  expires_at: number;
+  code_hash: string | null;
+  claimed_at: number | null;
+  instance_id: string | null;
+  error_kind: string | null;
+  /** What the error's page says, in words for an administrator. */
+  error_detail: string | null;
+}
+
+/** Facts about the whole database, by name. */
+export interface SettingTable {
+  name: string;
+  value: string;
 }
 
 /** The run of one resource of one instance: the current one, or else the last. All progress lives here. */
@@ -147,7 +187,11 @@ export interface RemovalTable {
 export interface Schema {
   instances: InstanceTable;
   tokens: TokenTable;
-  key_checks: KeyCheckTable;
+  browsers: BrowserTable;
+  sessions: SessionTable;
+  access: AccessTable;
+  installs: InstallTable;
+  settings: SettingTable;
   runs: RunTable;
   records: RecordTable;
   seen_ranges: SeenRangeTable;

@@ -1,40 +1,49 @@
-import type { ExpressionBuilder, Selectable, Transaction } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { Database } from './database.ts';
 import { type DisconnectOptions, disconnectInstance } from './disconnect.ts';
-import { checkDurably } from './durable-check.ts';
-import { isToBeTried } from './rotation-due.ts';
-import type { Schema, TokenTable } from './schema.ts';
-import {
-  type InstalledInstance,
-  type InstalledTokens,
-  type InstallSince,
-  storeInstall,
-} from './store-install.ts';
-import { hasTable } from './tables.ts';
+import type { TokenTable } from './schema.ts';
+import type { InstanceState } from './states.ts';
 
-export type TokenRow = Selectable<TokenTable>;
+/** A rotation that left the refresh token as it was is tried again after this, in milliseconds. */
+const ROTATION_RETRY_MS = 60 * 60_000;
 
-/** The tokens of an instance as they were read: every write of them makes a new version. */
+/** The database's clock, in milliseconds since 1970: leases and backoff of several hosts compare with one clock. */
+const nowMs = sql<number>`cast(unixepoch('subsec') * 1000 as integer)`;
+
+/** The tokens of an instance that has some. */
+export type TokenRow = Selectable<TokenTable> & { access_token: string; refresh_token: string };
+
+/** Tokens as a refresh reads them: with the instance's status, and how long the backoff still lasts. */
+export type RefreshableTokens = TokenRow & {
+  status: InstanceState;
+  company_id: string | null;
+  pauseLeftMs: number;
+};
+
+/** The tokens of an instance as they were read. */
 export type ReadTokens = Pick<TokenRow, 'instance_id' | 'version'>;
 
-/** The two sealed texts of an instance. */
-export type SealedTokens = Pick<TokenRow, 'instance_id' | 'access_token' | 'refresh_token'>;
+/** Both encrypted tokens of an instance. */
+export type EncryptedTokens = Pick<TokenRow, 'instance_id' | 'access_token' | 'refresh_token'>;
 
-/** A grant that is over, and the words that this was noted with. */
-export type EndedGrant = SealedTokens & ReadTokens & { notice: string };
+/** What a refresh brings. */
+export type RefreshedTokens = Pick<
+  TokenRow,
+  | 'access_token'
+  | 'refresh_token'
+  | 'access_expires_at'
+  | 'refresh_issued_at'
+  | 'refresh_due_at'
+  | 'refreshed_at'
+>;
 
-/** Whether the grant of an instance is still the one that was read. */
-function hasVersion(eb: ExpressionBuilder<Schema, 'instances'>, readVersion: number) {
-  return eb.exists(
-    eb
-      .selectFrom('tokens')
-      .select('instance_id')
-      .whereRef('tokens.instance_id', '=', 'instances.id')
-      .where('version', '=', readVersion),
-  );
-}
-
-/** The table of tokens: sealed texts only, see `tokens/vault.ts`. */
+/**
+ * The table of tokens. Every write names the version that it read, so that a late writer overwrites nothing newer:
+ *
+ *     acquireLease ── the service is asked ──┬─ save: version + 1, lease and backoff cleared
+ *                                            ├─ fail: lease cleared, backoff grows, the tokens stay
+ *                                            └─ reject: the instance needs a new authorization
+ */
 export class TokenStore {
   readonly #db: Database;
 
@@ -42,175 +51,193 @@ export class TokenStore {
     this.#db = db;
   }
 
+  /** The tokens of an instance; undefined where it has none, as after a disconnect. */
   find(instanceId: string): Promise<TokenRow | undefined> {
-    return this.#db.selectFrom('tokens').selectAll().where('instance_id', '=', instanceId).executeTakeFirst();
-  }
-
-  /** Stores an install, as {@link storeInstall} does. */
-  install(instance: InstalledInstance, tokens: InstalledTokens, since?: InstallSince): Promise<boolean> {
-    return storeInstall(this.#db, instance, tokens, since);
-  }
-
-  /**
-   * Makes sure that what the token route grants could be kept: the service may end the refresh token with its answer.
-   *
-   * @throws NewerSchemaError when the schema is a newer version's, as what it brings now would be for that one
-   * @throws Error when the database cannot be written, or its disk does not keep what is
-   */
-  async checkWritable(): Promise<void> {
-    await checkDurably(this.#db);
-  }
-
-  /**
-   * Writes a refreshed grant if nobody else has written since (compare-and-swap). An instance that was taken for one
-   * whose grant is over is awake then: it is not. A newer version's schema gets it, too, if it takes it: the service may
-   * have ended the refresh token before it.
-   *
-   * @param readVersion the version that the refresh started from
-   * @returns whether it was written; if not, another grant is newer or the instance was disconnected
-   */
-  async replace(row: TokenRow, readVersion: number): Promise<boolean> {
-    const write = async (transaction: Transaction<Schema>) => {
-      const result = await transaction
-        .updateTable('tokens')
-        .set({ ...row, version: readVersion + 1 })
-        .where('instance_id', '=', row.instance_id)
-        .where('version', '=', readVersion)
-        .executeTakeFirst();
-      if (result.numUpdatedRows === 0n) return false;
-      await transaction
-        .updateTable('instances')
-        .set({ status: 'active', notice: null })
-        .where('id', '=', row.instance_id)
-        .where('status', '=', 'needs_reauthorization')
-        .execute();
-      return true;
-    };
-    return this.#db.durably(write, { inAnySchema: true });
-  }
-
-  /**
-   * Notes that a grant is over, if it is still the one that was read: the instance needs a new authorization.
-   *
-   * @param notice why, and what to do, for the administrator
-   * @returns whether that was not known before
-   */
-  async reject(instanceId: string, readVersion: number, notice: string): Promise<boolean> {
-    const result = await this.#db.durably((transaction) =>
-      transaction
-        .updateTable('instances')
-        .set({ status: 'needs_reauthorization', notice })
-        .where('id', '=', instanceId)
-        .where('status', 'in', ['active', 'paused'])
-        .where((eb) => hasVersion(eb, readVersion))
-        .executeTakeFirst(),
-    );
-    return result.numUpdatedRows > 0n;
-  }
-
-  /** What tells the key that an id stands for from others; undefined when the id was never used. */
-  async keyCheck(keyId: string): Promise<string | undefined> {
-    // Asked before a migration, too.
-    if (!(await hasTable(this.#db, 'key_checks'))) return undefined;
-    const row = await this.#db
-      .selectFrom('key_checks')
-      .select('check_value')
-      .where('key_id', '=', keyId)
+    return this.#db
+      .selectFrom('tokens')
+      .selectAll()
+      .where('instance_id', '=', instanceId)
+      .where('access_token', 'is not', null)
+      .$narrowType<{ access_token: string; refresh_token: string }>()
       .executeTakeFirst();
-    return row?.check_value;
   }
 
-  /** Keeps the check value of a key, if there is none for its id. @returns the one that stands */
-  async keepKeyCheck(keyId: string, checkValue: string): Promise<string> {
-    await this.#db.durably((transaction) =>
-      transaction
-        .insertInto('key_checks')
-        .values({ key_id: keyId, check_value: checkValue })
-        .onConflict((conflict) => conflict.doNothing())
-        .execute(),
-    );
-    return (await this.keyCheck(keyId)) ?? checkValue;
+  findForRefresh(instanceId: string): Promise<RefreshableTokens | undefined> {
+    return this.#db
+      .selectFrom('tokens')
+      .innerJoin('instances', 'instances.id', 'tokens.instance_id')
+      .selectAll('tokens')
+      .select([
+        'instances.status',
+        'instances.company_id',
+        sql<number>`coalesce(refresh_not_before, 0) - ${nowMs}`.as('pauseLeftMs'),
+      ])
+      .where('instance_id', '=', instanceId)
+      .where('access_token', 'is not', null)
+      .$narrowType<{ access_token: string; refresh_token: string }>()
+      .executeTakeFirst();
   }
 
   /**
-   * Takes ends of grants back, in one transaction, where the words and the grant are still those that were read.
+   * Takes the right to refresh for a while. Being durable, it also shows that the database takes writes before the service
+   * is asked for something that must not be lost.
    *
-   * @returns the ids of the instances that were awakened
+   * @returns false when another process has it, or the tokens have changed
    */
-  async takeBackEnds(ends: readonly (ReadTokens & { notice: string })[]): Promise<string[]> {
+  acquireLease({ instance_id, version }: ReadTokens, owner: string, leaseMs: number): Promise<boolean> {
     return this.#db.durably(async (transaction) => {
-      const awake: string[] = [];
-      for (const { instance_id, version, notice } of ends) {
-        const result = await transaction
-          .updateTable('instances')
-          .set({ status: 'active', notice: null })
-          .where('id', '=', instance_id)
-          .where('status', '=', 'needs_reauthorization')
-          .where('notice', '=', notice)
-          .where((eb) => hasVersion(eb, version))
-          .executeTakeFirst();
-        if (result.numUpdatedRows > 0n) awake.push(instance_id);
-      }
-      return awake;
+      const { numUpdatedRows } = await transaction
+        .updateTable('tokens')
+        .set({ lease_owner: owner, lease_until: sql<number>`${nowMs} + ${leaseMs}` })
+        .where('instance_id', '=', instance_id)
+        .where('version', '=', version)
+        .where('access_token', 'is not', null)
+        .where((eb) => eb.or([eb('lease_until', 'is', null), eb('lease_until', '<=', nowMs)]))
+        .executeTakeFirst();
+      return numUpdatedRows > 0n;
     });
   }
 
-  /** The grants that are over, and why was noted. */
-  listEnded(): Promise<EndedGrant[]> {
-    return this.#db
-      .selectFrom('instances')
-      .innerJoin('tokens', 'tokens.instance_id', 'instances.id')
-      .select(['instance_id', 'version', 'access_token', 'refresh_token', 'notice'])
-      .where('instances.status', '=', 'needs_reauthorization')
-      .where('instances.notice', 'is not', null)
-      .$narrowType<{ notice: string }>()
-      .execute();
+  /**
+   * Stores what a refresh has brought. An instance that a sibling has marked for a new authorization meanwhile is active
+   * again: its grant is good.
+   *
+   * @param pauseMs how long no further refresh may follow a 401
+   * @returns false when another grant is newer, or the instance was disconnected: nothing is written then
+   */
+  save({ instance_id, version }: ReadTokens, tokens: RefreshedTokens, pauseMs: number): Promise<boolean> {
+    return this.#db.durably(async (transaction) => {
+      const rotations = sql<number>`rotations + (refresh_issued_at <> ${tokens.refresh_issued_at})`;
+      const { numUpdatedRows } = await transaction
+        .updateTable('tokens')
+        .set((old) => ({
+          ...tokens,
+          rotations,
+          version: version + 1,
+          refreshes: old('refreshes', '+', 1),
+          lease_owner: null,
+          lease_until: null,
+          refresh_not_before: sql<number>`${nowMs} + ${pauseMs}`,
+          refresh_failures: 0,
+        }))
+        .where('instance_id', '=', instance_id)
+        .where('version', '=', version)
+        .where('access_token', 'is not', null)
+        .executeTakeFirst();
+      if (numUpdatedRows === 0n) return false;
+      await transaction
+        .updateTable('instances')
+        .set({ status: 'active', notice: null })
+        .where('id', '=', instance_id)
+        .where('status', '=', 'needs_reauthorization')
+        .execute();
+      return true;
+    });
   }
 
-  /** The sealed texts of the instances that come after one, in the order of their ids; `''` begins. */
-  listSealed(after: string, most: number): Promise<SealedTokens[]> {
+  /** Notes a refresh that failed: nobody tries again for a while. The lease ends. */
+  async fail({ instance_id, version }: ReadTokens, owner: string, pauseMs: number): Promise<void> {
+    await this.#db.durably((transaction) =>
+      transaction
+        .updateTable('tokens')
+        .set((old) => ({
+          lease_owner: null,
+          lease_until: null,
+          refresh_not_before: sql<number>`${nowMs} + ${pauseMs}`,
+          refresh_failures: old('refresh_failures', '+', 1),
+        }))
+        .where('instance_id', '=', instance_id)
+        .where('version', '=', version)
+        .where('lease_owner', '=', owner)
+        .execute(),
+    );
+  }
+
+  /**
+   * Marks an instance for a new authorization, if its tokens are still those that were read.
+   *
+   * @param notice why, in words for an administrator
+   * @returns whether that was not known before
+   */
+  reject({ instance_id, version }: ReadTokens, notice: string): Promise<boolean> {
+    return this.#db.durably(async (transaction) => {
+      const { numUpdatedRows } = await transaction
+        .updateTable('instances')
+        .set({ status: 'needs_reauthorization', notice })
+        .where('id', '=', instance_id)
+        .where('status', 'in', ['active', 'paused'])
+        .where('id', 'in', (from) =>
+          from
+            .selectFrom('tokens')
+            .select('instance_id')
+            .where('instance_id', '=', instance_id)
+            .where('version', '=', version),
+        )
+        .executeTakeFirst();
+      return numUpdatedRows > 0n;
+    });
+  }
+
+  /** Some of the encrypted tokens, in the order of their instances' ids; `''` begins. */
+  listEncrypted(after: string, limit: number): Promise<EncryptedTokens[]> {
     return this.#db
       .selectFrom('tokens')
       .select(['instance_id', 'access_token', 'refresh_token'])
       .where('instance_id', '>', after)
+      .where('access_token', 'is not', null)
+      .$narrowType<{ access_token: string; refresh_token: string }>()
       .orderBy('instance_id')
-      .limit(most)
+      .limit(limit)
       .execute();
   }
 
   /**
-   * Puts the same tokens in, sealed anew, all in one transaction; each only where what was read still stands. The
-   * version stays: the grant is the same, and a refresh that is under way must be able to write its newer one.
+   * Replaces encrypted texts by others of the same tokens, each only where it still is what was read. The version stays: a
+   * refresh that is under way must be able to store its answer.
    *
-   * @returns how many were written
+   * @returns how many instances were written
    */
-  async reseal(changes: readonly { read: SealedTokens; sealed: SealedTokens }[]): Promise<number> {
-    if (changes.length === 0) return 0;
-    // Whoever is told that all are under the new key drops the old one.
+  reencrypt(changes: readonly { read: EncryptedTokens; written: EncryptedTokens }[]): Promise<number> {
     return this.#db.durably(async (transaction) => {
-      let written = 0n;
-      for (const { read, sealed } of changes) {
-        const result = await transaction
+      let count = 0n;
+      for (const { read, written } of changes) {
+        const { numUpdatedRows } = await transaction
           .updateTable('tokens')
-          .set({ access_token: sealed.access_token, refresh_token: sealed.refresh_token })
+          .set({ access_token: written.access_token, refresh_token: written.refresh_token })
           .where('instance_id', '=', read.instance_id)
           .where('access_token', '=', read.access_token)
           .where('refresh_token', '=', read.refresh_token)
           .executeTakeFirst();
-        written += result.numUpdatedRows;
+        count += numUpdatedRows;
       }
-      return Number(written);
+      return Number(count);
+    });
+  }
+
+  /** Keeps a fact about a key, if there is none of this name. @returns the one that stands */
+  async keepSetting(name: string, value: string): Promise<string> {
+    return this.#db.durably(async (transaction) => {
+      await transaction
+        .insertInto('settings')
+        .values({ name, value })
+        .onConflict((conflict) => conflict.doNothing())
+        .execute();
+      const kept = await transaction
+        .selectFrom('settings')
+        .select('value')
+        .where('name', '=', name)
+        .executeTakeFirstOrThrow();
+      return kept.value;
     });
   }
 
   /** Ends an instance's access, as {@link disconnectInstance} does. */
-  disconnect(instanceId: string, options?: DisconnectOptions): Promise<number | undefined> {
+  disconnect(instanceId: string, options?: DisconnectOptions): Promise<boolean> {
     return disconnectInstance(this.#db, instanceId, options);
   }
 
   /**
-   * Active and paused instances whose refresh token is due for its rotation, also those of which nobody knows when, and
-   * that were not tried just now.
+   * Active and paused instances whose refresh token is due for rotation, and that were not tried within the hour.
    *
    * @param now the service's time, in milliseconds since 1970
    */
@@ -220,7 +247,8 @@ export class TokenStore {
       .innerJoin('instances', 'instances.id', 'tokens.instance_id')
       .select(['tokens.instance_id', 'version'])
       .where('instances.status', 'in', ['active', 'paused'])
-      .where((eb) => isToBeTried(eb, now, now))
+      .where('refresh_due_at', '<=', now)
+      .where('refreshed_at', '<=', now - ROTATION_RETRY_MS)
       .orderBy('refresh_due_at')
       .execute();
   }

@@ -1,3 +1,4 @@
+import type { DisconnectOptions } from '../store/disconnect.ts';
 import type { InstanceStore } from '../store/instances.ts';
 import type { ParkedStore } from '../store/parked-batches.ts';
 import type { RecordStore } from '../store/records.ts';
@@ -6,7 +7,7 @@ import type { RunKey, RunStore } from '../store/runs.ts';
 import type { TokenStore } from '../store/tokens.ts';
 import type { Resource } from './resources.ts';
 import type { StatusReader } from './status.ts';
-import type { DisconnectOptions, InstanceControl, InstanceStatus, SetAsideStatus } from './status-types.ts';
+import type { InstanceControl, InstanceStatus, SetAsideStatus } from './status-types.ts';
 
 /** What an administrator's buttons work with. */
 export interface ControlParts {
@@ -43,34 +44,33 @@ export class SyncControl implements InstanceControl {
   }
 
   /** Starts what is not under way; what waits to be tried again is tried at once, and what is stuck begins anew. */
-  syncNow(instanceId: string, generation?: number): Promise<boolean> {
+  syncNow(instanceId: string): Promise<boolean> {
     const keys = this.#parts.resources.map(({ name }) => ({ instanceId, resource: name }));
-    return this.#start(keys, { leavesStuck: true, whileActive: { generation } });
+    return this.#start(keys, { leavesStuck: true, whileActive: true });
   }
 
   /** Sees to it that every parked batch is tried soon: by the run under way before its next pages, or by a new one. */
-  async retryParked(instanceId: string, generation?: number): Promise<boolean> {
+  async retryParked(instanceId: string): Promise<boolean> {
     const instance = await this.#parts.instances.find(instanceId);
     if (instance?.status !== 'active') return false;
-    if (generation !== undefined && instance.access_generation !== generation) return false;
     const parked = await this.#parts.parked.makeDue(instanceId);
     const known = this.#parts.resources.filter(({ name }) => parked.includes(name));
     const keys = known.map(({ name }) => ({ instanceId, resource: name }));
-    return this.#start(keys, { whileActive: { generation } });
+    return this.#start(keys, { whileActive: true });
   }
 
   /** Stops after the request that is under way; progress stays. */
-  pause(instanceId: string, generation?: number): Promise<boolean> {
-    return this.#parts.instances.setStatus(instanceId, 'paused', { from: ['active'], generation });
+  pause(instanceId: string): Promise<boolean> {
+    return this.#parts.instances.setStatus(instanceId, 'paused', { from: ['active'] });
   }
 
   /** Goes on where it stopped; what was finished comes round again in its time. */
-  async resume(instanceId: string, generation?: number): Promise<boolean> {
+  async resume(instanceId: string): Promise<boolean> {
     const { instances, runs } = this.#parts;
     if ((await instances.find(instanceId))?.status !== 'paused') return false;
     // First what is of no use by itself: where the database is in trouble in between, nothing is done.
     await runs.countAnew(instanceId, (this.#parts.now ?? Date.now)());
-    if (!(await instances.setStatus(instanceId, 'active', { from: ['paused'], generation }))) return false;
+    if (!(await instances.setStatus(instanceId, 'active', { from: ['paused'] }))) return false;
     const unfinished = (await this.#parts.runs.list(instanceId)).filter(
       ({ state }) => state !== 'idle' && state !== 'failed',
     );
@@ -85,20 +85,10 @@ export class SyncControl implements InstanceControl {
     return true;
   }
 
-  accessGeneration(instanceId: string): Promise<number | undefined> {
-    return this.#parts.instances.accessGeneration(instanceId);
-  }
-
-  endAccess(instanceId: string, from: number): Promise<number | undefined> {
-    return this.#parts.instances.endAccess(instanceId, from);
-  }
-
-  async disconnect(instanceId: string, { onEnded, ...options }: DisconnectOptions): Promise<boolean> {
+  async disconnect(instanceId: string, options: DisconnectOptions): Promise<boolean> {
     const { tokens, records } = this.#parts;
     // From here on no page of the instance can be asked for or written any more.
-    const accessGeneration = await tokens.disconnect(instanceId, options);
-    if (accessGeneration === undefined) return false;
-    await onEnded?.(accessGeneration);
+    if (!(await tokens.disconnect(instanceId, options))) return false;
     // The workers finish it if this process ends; what a new install copies begins when it is through.
     if (options.deleteData) await records.finishRemoval(instanceId);
     return true;

@@ -1,8 +1,8 @@
+import { refreshExpiry } from '../auth/expiry.ts';
 import type { ServiceClock } from '../client/service-clock.ts';
 import type { Database } from '../store/database.ts';
 import { readFigures } from '../store/figures.ts';
 import type { InstanceState } from '../store/states.ts';
-import { refreshExpiry } from '../tokens/expiry.ts';
 
 /** A rotation that was to be tried so long ago, and no refresh has gone well with since, is in trouble, in milliseconds. */
 const OVERDUE_AFTER_MS = 2 * 60 * 60_000;

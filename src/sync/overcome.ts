@@ -1,11 +1,10 @@
+import { missingKeyMessage } from '../auth/token-cipher.ts';
+import { CREDENTIALS_REFUSED } from '../auth/tokens.ts';
 import { toServiceError } from '../client/errors.ts';
 import type { Database } from '../store/database.ts';
 import { failedWith } from '../store/failed-runs.ts';
 import type { RunKey } from '../store/runs.ts';
 import { PASSING_TROUBLE } from '../store/trouble.ts';
-import type { RefreshPauses } from '../tokens/refresh-pauses.ts';
-import { CREDENTIALS_REFUSED } from '../tokens/token-errors.ts';
-import { missingKeyMessages } from '../tokens/vault.ts';
 import { isOfRedis, OWN_TROUBLE } from './status-error.ts';
 
 /** What tells that failed runs may go on. */
@@ -13,7 +12,6 @@ interface OvercomeParts {
   db: Database;
   /** Throws while Redis cannot be worked with. */
   checkRedis: () => Promise<void>;
-  pauses: RefreshPauses;
   /** The keys that are here. */
   keyIds: readonly string[];
   /** As it was applied to the errors that were kept. */
@@ -27,25 +25,23 @@ interface OvercomeParts {
  * - The database could not be written, and can be now.
  * - Redis could not be reached, or took no writes, and can be worked with now.
  * - The service refused CLIENT_ID and CLIENT_SECRET, and this process may have been started with the right ones. Only the
- *   service can tell: they are found once, when it is asked for the first time, and no pause holds that try up.
+ *   service can tell: they are found once, when it is asked for the first time.
  */
 export function findOvercome({
   db,
   checkRedis,
-  pauses,
   keyIds,
   hideSecrets,
 }: OvercomeParts): () => Promise<RunKey[]> {
   let isFirst = true;
   const findRefused = async () => {
     const refused = await failedWith(db, [hideSecrets(CREDENTIALS_REFUSED)]);
-    for (const id of new Set(refused.map(({ instanceId }) => instanceId))) await pauses.endGivenUp(id);
     return refused;
   };
   return async () => {
     const unlocked = await failedWith(
       db,
-      missingKeyMessages(keyIds).map((text) => hideSecrets(text)),
+      keyIds.map((id) => hideSecrets(missingKeyMessage(id))),
     );
     const unwritten = await failedWith(
       db,

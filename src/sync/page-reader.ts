@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { HeldToken } from '../auth/tokens.ts';
 import type { Admission, Permit } from '../client/budget/rate-budget.ts';
 import { rejectedAgain, ServiceError } from '../client/errors.ts';
 import type { PageAddress } from '../client/next-address.ts';
@@ -7,7 +8,6 @@ import type { AnsweredPage, ReadPage } from '../client/service-api.ts';
 import { MOST_PERMITS } from '../client/transport.ts';
 import { NewerSchemaError } from '../store/newer-schema.ts';
 import type { Run } from '../store/runs.ts';
-import type { HeldToken } from '../tokens/tokens-types.ts';
 import { RepeatedPage } from './repeated-page.ts';
 import type { SliceContext, SliceWork, SyncParts } from './slice-parts.ts';
 
@@ -171,9 +171,7 @@ export class PageReader {
         // Nothing is sent for an instance that was disconnected meanwhile; nor told or written, as the store sees to.
         if (!(await this.#isOurs(permit))) return { isLost: true };
         try {
-          const fetched = await this.#ask(at, permit, token.text, accept);
-          token.accepted();
-          return fetched;
+          return await this.#ask(at, permit, token.text, accept);
         } catch (error) {
           // The process stood still in between, or the connection took its time: another one, with another place in the gate.
           if (error instanceof ServiceError && error.permitOver && ++unsent < MOST_PERMITS) continue;
@@ -239,11 +237,7 @@ export class PageReader {
 
   async #accessToken(rejected: string | undefined): Promise<HeldToken> {
     if (this.#token === undefined || this.#token.isDue() || this.#token.text === rejected) {
-      this.#token = await this.#parts.tokens.heldToken(
-        this.#work.instance.id,
-        rejected,
-        this.#work.resource.name,
-      );
+      this.#token = await this.#parts.tokens.accessToken(this.#work.instance.id, rejected);
     }
     return this.#token;
   }

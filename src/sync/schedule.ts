@@ -34,12 +34,12 @@ export async function startDueRuns(parts: ScheduleParts): Promise<UnfinishedRun[
   const endedBefore = (failed: boolean) => now - nextStartAt({ failed, finishedAt: 0 }, parts.intervalMs);
   for (const { name } of parts.resources) {
     for (const key of await parts.runs.due(name, endedBefore(false), endedBefore(true))) {
-      await parts.runs.start(key, now, { whileActive: {} });
+      await parts.runs.start(key, now, { whileActive: true });
     }
   }
   for (const key of (await parts.overcome?.()) ?? []) {
     if (parts.resources.some(({ name }) => name === key.resource))
-      await parts.runs.start(key, now, { whileActive: {} });
+      await parts.runs.start(key, now, { whileActive: true });
   }
   const unfinished = await parts.runs.unfinished();
   // A run of a resource that this version of the app does not know is another version's.

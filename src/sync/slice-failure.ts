@@ -2,8 +2,6 @@ import { toServiceError } from '../client/errors.ts';
 import { backoffMs } from '../client/retry-timing.ts';
 import { NewerSchemaError } from '../store/newer-schema.ts';
 import type { Run, RunClaim } from '../store/runs.ts';
-import { CREDENTIALS_REFUSED } from '../tokens/token-errors.ts';
-import { VaultError } from '../tokens/vault.ts';
 import { OwnLogicError } from './own-logic-failure.ts';
 import type { SliceContext, SliceOutcome, SyncParts } from './slice-parts.ts';
 
@@ -63,7 +61,6 @@ export async function endSlice(
     await runs.wait(claim, { for: 'turn', until: null });
     return { kind: 'wait', until: now + HAND_OVER_MS, pages: run.pages };
   }
-  if (error instanceof VaultError) return fail(error.message, true);
 
   const failure = toServiceError(error);
   if (failure.remedy === 'reauthorize') {
@@ -74,7 +71,7 @@ export async function endSlice(
   const { message, retryAfterMs } = failure;
   if (failure.remedy === 'give_up' && (retryAfterMs === undefined || run.waits >= MOST_WAITS)) {
     // What else is given up on lies in the list, or at the place in it, and goes on nowhere but at the first page.
-    return fail(message, message === CREDENTIALS_REFUSED);
+    return fail(message, failure.kind !== undefined);
   }
   if (failure.noRoom) {
     const waitMs = backoffMs(1, Math.random(), { firstMs: NO_ROOM_MS, longestMs: NO_ROOM_MS });

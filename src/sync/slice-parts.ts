@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Tokens } from '../auth/tokens.ts';
 import type { ServiceClient } from '../client/calls/call-types.ts';
 import type { ClientFor } from '../client/calls/service-client.ts';
 import type { ServiceApi } from '../client/service-api.ts';
@@ -9,7 +10,6 @@ import type { PageStore } from '../store/pages.ts';
 import type { ParkedStore } from '../store/parked-batches.ts';
 import type { QuarantineStore } from '../store/quarantine.ts';
 import type { RunClaim, RunStore } from '../store/runs.ts';
-import type { Tokens } from '../tokens/tokens.ts';
 import type { OwnLogic } from './own-logic.ts';
 import type { PageGate } from './page-gate.ts';
 import type { Resource } from './resources.ts';

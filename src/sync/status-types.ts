@@ -1,3 +1,4 @@
+import type { DisconnectOptions } from '../store/disconnect.ts';
 import type { InstanceState, RunState } from '../store/states.ts';
 
 export type { InstanceState, RunState };
@@ -93,33 +94,16 @@ export interface InstanceStatus {
   resources: Record<string, ResourceStatus>;
 }
 
-/** How an instance is disconnected. */
-export interface DisconnectOptions {
-  deleteData: boolean;
-  /** Only from this access generation. */
-  from?: number;
-  /** Told the access generation that begins, before the records are deleted, which may take minutes. */
-  onEnded?: (accessGeneration: number) => Promise<void>;
-}
-
-/**
- * What an administrator does to an instance, and what the pages read. What acts on it may be told in which access
- * generation that is to be, as whoever saw an earlier one must not act on what others see by now; it answers whether it
- * did, or could not, as the instance is in another one, or in a state where that has no sense.
- */
+/** What an administrator does to an instance, and what the pages read. Each action answers whether the state allowed it. */
 export interface InstanceControl {
   status(instanceId: string): Promise<InstanceStatus | undefined>;
   /** What it has set aside, a hundred of each kind and list at the most, by the resource's name. */
   setAside(instanceId: string): Promise<Record<string, SetAsideStatus>>;
-  syncNow(instanceId: string, generation?: number): Promise<boolean>;
-  pause(instanceId: string, generation?: number): Promise<boolean>;
-  resume(instanceId: string, generation?: number): Promise<boolean>;
+  syncNow(instanceId: string): Promise<boolean>;
+  pause(instanceId: string): Promise<boolean>;
+  resume(instanceId: string): Promise<boolean>;
   /** Hands what is parked to the own logic once more, at once. */
-  retryParked(instanceId: string, generation?: number): Promise<boolean>;
-  /** In which generation browsers see it: what ends their access begins a new one. Undefined when there is none. */
-  accessGeneration(instanceId: string): Promise<number | undefined>;
-  /** Ends the access of every browser, from one generation only. Answers the one that begins; undefined if none does. */
-  endAccess(instanceId: string, from: number): Promise<number | undefined>;
-  /** Deletes the tokens, stops everything and ends every browser's access; with `deleteData` the copied records too. */
+  retryParked(instanceId: string): Promise<boolean>;
+  /** Deletes the tokens, stops everything and ends other browsers' access; with `deleteData` the copied records, too. */
   disconnect(instanceId: string, options: DisconnectOptions): Promise<boolean>;
 }

@@ -1,3 +1,4 @@
+import { refreshExpiry } from '../auth/expiry.ts';
 import type { BudgetState, RateBudget } from '../client/budget/rate-budget.ts';
 import type { ServiceClock } from '../client/service-clock.ts';
 import type { StateCounts } from '../store/figures.ts';
@@ -5,7 +6,6 @@ import type { Instance, InstanceStore } from '../store/instances.ts';
 import type { RecordStore } from '../store/records.ts';
 import type { Run, RunStore } from '../store/runs.ts';
 import type { TokenRow, TokenStore } from '../store/tokens.ts';
-import { refreshExpiry } from '../tokens/expiry.ts';
 import type { Resource } from './resources.ts';
 import { nextStartAt } from './schedule.ts';
 import { MOST_SEEN, readSetAside, type SetAsideParts } from './set-aside-status.ts';

@@ -1,7 +1,7 @@
-import { InstallError } from '../install/install-types.ts';
+import { InstallError } from '../auth/install-errors.ts';
 import { NewerSchemaError } from '../store/newer-schema.ts';
 import { LostFileError } from '../store/own-file.ts';
-import { explainInstallFailure } from './install-failure-pages.ts';
+import { InstallErrorPage } from './install-error-pages.ts';
 import { StoreUnavailableError, WebError } from './web-error.ts';
 
 const RETRY_SECONDS = 5;
@@ -47,18 +47,7 @@ function explainClientError(status: number): WebError {
 /** Turns whatever was thrown into the error that the person sees; nothing internal gets through. */
 export function explainError(error: unknown): WebError {
   if (error instanceof WebError) return error;
-  if (error instanceof InstallError) return explainInstallFailure(error);
-  if (field(error, 'code') === 'EBADCSRFTOKEN') {
-    return new WebError(
-      403,
-      'This form is too old',
-      'The form did not carry the mark of your session, so nothing was done.',
-      {
-        advice: 'Go back, reload the page and press the button again.',
-        cause: error,
-      },
-    );
-  }
+  if (error instanceof InstallError) return new InstallErrorPage(error);
   if (isUnavailable(error)) {
     return new WebError(
       503,

@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 import { explainError } from './error-explain.ts';
-import { InstallFailedError } from './install-failure-pages.ts';
+import { InstallErrorPage } from './install-error-pages.ts';
 import type { RenderPage } from './render.ts';
 import { notFound, WebError } from './web-error.ts';
 
@@ -21,7 +21,7 @@ function answer(req: Request, res: Response, error: WebError, renderPage: Render
   }
   renderPage(res, error.status, 'error', {
     error,
-    failedInstall: error instanceof InstallFailedError ? error : undefined,
+    failedInstall: error instanceof InstallErrorPage ? error : undefined,
   });
 }
 

@@ -16,14 +16,10 @@ export class EventStream {
   /**
    * Begins the answer.
    *
-   * @param options.beginning the events that it begins with
    * @param options.endMs how long its end may take to get to the browser, in milliseconds
    * @param options.onOver called once, when the app has ended it or the browser has gone
    */
-  constructor(
-    res: Response,
-    { beginning, endMs, onOver }: { beginning: string; endMs: number; onOver: () => void },
-  ) {
+  constructor(res: Response, { endMs, onOver }: { endMs: number; onOver: () => void }) {
     this.#res = res;
     this.#endMs = endMs;
     this.#onOver = onOver;
@@ -33,7 +29,7 @@ export class EventStream {
       'Cache-Control': 'no-store, no-transform',
       'X-Accel-Buffering': 'no',
     });
-    res.write(`retry: ${RECONNECT_MS}\n\n${beginning}`);
+    res.write(`retry: ${RECONNECT_MS}\n\n`);
     res.once('close', () => this.#over());
   }
 

@@ -1,83 +1,71 @@
-import type { Request } from 'express';
-import { formTooOld } from './csrf.ts';
-import { disconnect } from './disconnect.ts';
-import { generationSeen, mayAccess } from './instance-access.ts';
-import { logOutOthers } from './log-out-others.ts';
-import { ownInstance } from './own-instance.ts';
-import type { Flash } from './session.ts';
-import { refreshSession } from './session-actions.ts';
-import { changeSession, inChangeTurn } from './session-changes.ts';
+import express, { type Request } from 'express';
+import { ownInstance, ownInstanceId } from './own-instance.ts';
 import { actionsFor, type InstanceAction } from './view/actions.ts';
 import type { WebDependencies } from './web-dependencies.ts';
-import { notFound } from './web-error.ts';
 
-const DONE: Record<InstanceAction, string> = {
+/** Larger than any form of this app, in bytes. */
+const MAX_FORM_BYTES = 10 * 1_024;
+
+/** Reads a small form; 413 otherwise. */
+export const readForm = express.urlencoded({ extended: false, limit: MAX_FORM_BYTES, parameterLimit: 20 });
+
+/** What a page says after an action, by the value of `done` in its address. */
+const MESSAGES = {
   sync: 'A sync has been started.',
   retry: 'What is still parked is tried again now.',
   pause: 'Paused. Nothing is copied until you resume, or somebody installs the app again.',
   resume: 'Resumed. The sync goes on where it stopped.',
   'logout-others': 'Every other browser is logged out of this company.',
   disconnect: 'Disconnected. The app has given up its access.',
+  'disconnect-delete': 'Disconnected. The app has given up its access. The copied data is deleted.',
+  delete: 'The copied data is deleted.',
   forget: 'The company is off the list of this browser.',
-};
+  nothing: 'That is not possible in the state the company is in now. Nothing was done.',
+} as const;
 
-const NOT_POSSIBLE: Flash = {
-  tone: 'warn',
-  text: 'That is not possible in the state the company is in now. Nothing was done.',
-};
+export type Done = keyof typeof MESSAGES;
 
 /** Whether a form's address names one of the buttons. */
 export function isAction(value: string): value is InstanceAction {
-  return Object.hasOwn(DONE, value);
+  return Object.hasOwn(MESSAGES, value) && !['disconnect-delete', 'delete', 'nothing'].includes(value);
 }
 
-/** The form's confirmation to delete the copy as well; a checkbox that is not set is not sent. */
-function wantsDataDeleted(req: Request): boolean {
-  return typeof (req.body as Record<string, unknown> | undefined)?.delete_data === 'string';
+/** The message for the page that an action has led to, if it has. */
+export function doneMessage(req: Request): { tone: 'good' | 'warn'; text: string } | undefined {
+  const { done } = req.query;
+  if (typeof done !== 'string' || !Object.hasOwn(MESSAGES, done)) return undefined;
+  return { tone: done === 'nothing' ? 'warn' : 'good', text: MESSAGES[done as Done] };
 }
 
 /**
- * Does what one of an instance's buttons says, for a browser that sees the instance, also when that is done: its access
- * may end while a store is slow.
+ * Does what one of an instance's buttons says.
  *
- * @returns what the next page says of it
- * @throws WebError 404 when this browser does not see the instance, or not any more; the error of a form that is too old
- *   when its session was replaced meanwhile: nothing is done then
+ * @throws WebError 404 when this browser does not see the instance
  */
 export async function actOn(
-  deps: Pick<WebDependencies, 'control' | 'redis'>,
+  deps: Pick<WebDependencies, 'browsers' | 'control'>,
   req: Request,
-  id: string,
   action: InstanceAction,
-): Promise<Flash> {
-  const { control, redis } = deps;
-  const status = await ownInstance(req, control);
-  const generation = generationSeen(req.session, id);
-  if (generation === undefined) throw notFound();
-  const deleteData = action === 'disconnect' && wantsDataDeleted(req);
-  const gone = status.status === 'disconnected';
-  // To disconnect what is disconnected has one sense: to delete the copy that was kept.
-  if (!actionsFor(status).includes(action) || (gone && action === 'disconnect' && !deleteData)) {
-    return NOT_POSSIBLE;
-  }
+): Promise<Done> {
+  const { browsers, control } = deps;
+  const { id, browserId } = await ownInstanceId(req, deps);
+  const status = await ownInstance(req, deps);
+  // A checkbox that is not set is not sent.
+  const deleteData = action === 'disconnect' && typeof req.body?.delete_data === 'string';
+  const isGone = status.status === 'disconnected';
+  // To disconnect a company once more makes sense only to delete the copy that was kept.
+  if (!actionsFor(status).includes(action) || (isGone && action === 'disconnect' && !deleteData))
+    return 'nothing';
   const ways: Record<InstanceAction, () => Promise<boolean>> = {
-    sync: () => control.syncNow(id, generation),
-    retry: () => control.retryParked(id, generation),
-    pause: () => control.pause(id, generation),
-    resume: () => control.resume(id, generation),
-    'logout-others': () => logOutOthers(deps, req, id).then(() => true),
-    disconnect: () => disconnect(deps, req, status, { from: generation, deleteData }),
-    forget: () =>
-      changeSession(redis, req, (session) => {
-        session.instances = session.instances?.filter((known) => known !== id) ?? [];
-      }),
+    sync: () => control.syncNow(id),
+    retry: () => control.retryParked(id),
+    pause: () => control.pause(id),
+    resume: () => control.resume(id),
+    'logout-others': () => browsers.logOutOthers(browserId, id).then(() => true),
+    disconnect: () => control.disconnect(id, { deleteData, browserId }),
+    forget: () => browsers.forget(browserId, id).then(() => true),
   };
-  if (!(await ways[action]())) {
-    // Another tab of this browser was quicker, and may have replaced its session; or somebody who has ended what it saw.
-    if (!(await inChangeTurn(redis, req.sessionID, () => refreshSession(req)))) throw formTooOld;
-    if (!(await mayAccess(req.session, id, control))) throw notFound();
-    return NOT_POSSIBLE;
-  }
-  const said = deleteData && gone ? [] : [DONE[action]];
-  return { tone: 'good', text: [...said, ...(deleteData ? ['The copied data is deleted.'] : [])].join(' ') };
+  if (!(await ways[action]())) return 'nothing';
+  if (!deleteData) return action;
+  return isGone ? 'delete' : 'disconnect-delete';
 }

@@ -15,6 +15,9 @@ const ANSWER_MS = 500;
 /** How often connections without a request are closed meanwhile, in milliseconds. */
 const CLOSE_IDLE_EVERY_MS = 20;
 
+/** Browsers send the cookies of parent domains along, tens of KB of them; Node's own limit of 16 KB answers an empty 431. */
+const LARGEST_HEADERS_BYTES = 128 * 1_024;
+
 /** When to try again at a process that is starting. */
 const RETRY_AFTER_SECONDS = 5;
 
@@ -73,7 +76,12 @@ export async function takePort(
   let answer: RequestListener = tellToTryAgain;
   let isSettled = async (): Promise<unknown> => undefined;
   const server = createServer(
-    { headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkEveryMs },
+    {
+      headersTimeout: headersMs,
+      requestTimeout: requestMs,
+      connectionsCheckingInterval: checkEveryMs,
+      maxHeaderSize: LARGEST_HEADERS_BYTES,
+    },
     oneAtATime((req, res) => answer(req, res), silentMs),
   );
   server.timeout = silentMs;

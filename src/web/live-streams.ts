@@ -1,9 +1,8 @@
-import type { Request, Response } from 'express';
+import type { Response } from 'express';
+import type { BrowserStore } from '../store/browsers.ts';
 import type { InstanceControl, InstanceStatus } from '../sync/status-types.ts';
 import { Counts } from './counts.ts';
-import { formMark } from './csrf.ts';
 import { EventStream } from './event-stream.ts';
-import { generationSeen, mayAccess } from './instance-access.ts';
 import { InstanceFeed, type Presented } from './instance-feed.ts';
 import { WebError } from './web-error.ts';
 
@@ -17,8 +16,8 @@ export interface LiveOptions {
   endMs: number;
   /** Streams in this process. */
   maxStreams: number;
-  /** Streams of one session: a browser opens six connections to a host and no more, of which its pages and forms need some. */
-  maxStreamsPerSession: number;
+  /** Streams of one browser, which opens six connections to a host and no more, of which its pages and forms need some. */
+  maxStreamsPerBrowser: number;
   /** Streams of one instance, whose administrators may have any number of sessions. */
   maxStreamsPerInstance: number;
 }
@@ -28,20 +27,22 @@ const DEFAULTS: LiveOptions = {
   keepAliveMs: 15_000,
   endMs: 2_000,
   maxStreams: 200,
-  maxStreamsPerSession: 4,
+  maxStreamsPerBrowser: 4,
   maxStreamsPerInstance: 50,
 };
 
 /** What reads an instance, and who may see it. */
-export type WatchedInstances = Pick<InstanceControl, 'status' | 'accessGeneration'>;
+export interface WatchedInstances {
+  control: Pick<InstanceControl, 'status'>;
+  browsers: Pick<BrowserStore, 'whoSees'>;
+}
 /** Makes one feed's way from a status to what is sent. */
 export type MakePresenter = () => (status: InstanceStatus) => Presented;
 
-/** Whose stream it is: a session, and the instance with the access generation in which that sees it. */
+/** Whose stream it is. */
 interface Owner {
-  sessionId: string;
+  browserId: string;
   instanceId: string;
-  generation: number | undefined;
 }
 
 /**
@@ -50,79 +51,67 @@ interface Owner {
  */
 export class LiveStreams {
   readonly #options: LiveOptions;
-  readonly #control: WatchedInstances;
+  readonly #watched: WatchedInstances;
   readonly #makePresenter: MakePresenter;
   readonly #trouble: Presented;
   readonly #feeds = new Map<string, InstanceFeed>();
-  readonly #perSession = new Counts();
+  readonly #perBrowser = new Counts();
   readonly #perInstance = new Counts();
   readonly #open = new Map<EventStream, Owner>();
   #closed = false;
 
   /** @param trouble what watchers get while their instance cannot be read */
   constructor(
-    control: WatchedInstances,
+    watched: WatchedInstances,
     makePresenter: MakePresenter,
     trouble: Presented,
     options: Partial<LiveOptions> = {},
   ) {
     this.#options = { ...DEFAULTS, ...options };
-    this.#control = control;
+    this.#watched = watched;
     this.#makePresenter = makePresenter;
     this.#trouble = trouble;
   }
 
   /**
-   * Answers a request with the instance's stream, until the browser goes, the session or its access ends, the instance is
-   * gone or the app ends. It begins with the mark of the forms that the session takes.
+   * Answers a request with the instance's stream, until the browser goes or does not see the instance any more, the
+   * instance is gone or the app ends.
    *
    * @throws WebError as {@link admit} does
    */
-  watch(req: Request, res: Response, instanceId: string): void {
+  watch(res: Response, browserId: string, instanceId: string): void {
     // Someone who has left while the app looked up the instance would never be missed.
     if (res.closed || res.destroyed) return;
-    const sessionId = req.sessionID;
-    this.admit(sessionId, instanceId);
+    this.admit(browserId, instanceId);
     const stream = new EventStream(res, {
-      beginning: `event: form\ndata: ${formMark(req)}\n\n`,
       endMs: this.#options.endMs,
       onOver: () => {
         clearInterval(keepAlive);
-        this.#release(stream, sessionId, instanceId);
+        this.#release(stream, browserId, instanceId);
       },
     });
     const keepAlive = setInterval(() => {
       // The page hears it, too, and looks for another process when it does not. A browser that has taken nothing in since
       // the last time will not come back.
-      if (!stream.send('event: alive\ndata: still here\n\n')) return stream.breakOff();
-      // The session, or what it sees, may have ended at another process.
-      req.sessionStore.get(sessionId, (error, session) => {
-        if (error) return;
-        mayAccess(session ?? {}, instanceId, this.#control).then(
-          (may) => may || stream.end(),
-          // The database is away: the next sign of life tells.
-          () => undefined,
-        );
-      });
+      if (!stream.send('event: alive\ndata: still here\n\n')) stream.breakOff();
     }, this.#options.keepAliveMs);
-    this.#perSession.add(sessionId);
+    this.#perBrowser.add(browserId);
     this.#perInstance.add(instanceId);
-    const generation = generationSeen(req.session, instanceId);
-    this.#open.set(stream, { sessionId, instanceId, generation });
+    this.#open.set(stream, { browserId, instanceId });
     this.#feedOf(instanceId, res).add(stream);
   }
 
   /**
    * Tells whether there is room for one more stream; it takes none.
    *
-   * @throws WebError 429 when this session or this instance, 503 when the process has too many streams
+   * @throws WebError 429 when this browser or this instance, 503 when the process has too many streams
    */
-  admit(sessionId: string, instanceId: string): void {
-    const { maxStreams, maxStreamsPerSession, maxStreamsPerInstance } = this.#options;
+  admit(browserId: string, instanceId: string): void {
+    const { maxStreams, maxStreamsPerBrowser, maxStreamsPerInstance } = this.#options;
     if (this.#closed || this.#open.size >= maxStreams) {
       throw tooMany(503, 'Too many pages are open; this one shows no live changes.');
     }
-    if (this.#perSession.of(sessionId) >= maxStreamsPerSession) {
+    if (this.#perBrowser.of(browserId) >= maxStreamsPerBrowser) {
       throw tooMany(429, 'This browser has too many live pages open.');
     }
     if (this.#perInstance.of(instanceId) >= maxStreamsPerInstance) {
@@ -134,11 +123,6 @@ export class LiveStreams {
   close(): void {
     this.#closed = true;
     for (const stream of this.#open.keys()) stream.end();
-  }
-
-  /** Ends the streams of a session that is over or was replaced; those at other processes end at their next sign of life. */
-  endSession(sessionId: string): void {
-    for (const [stream, owner] of this.#open) if (owner.sessionId === sessionId) stream.end();
   }
 
   #feedOf(instanceId: string, res: Response): InstanceFeed {
@@ -155,24 +139,22 @@ export class LiveStreams {
     return feed;
   }
 
-  /**
-   * Reads an instance for those who see it still. The streams of all others end first, so that nothing goes to them that
-   * came after their access ended, at whichever process that was: browsers that were let into the next generation come back.
-   */
+  /** Reads an instance, and ends the streams of browsers that do not see it any more before they get anything of it. */
   async #read(instanceId: string): Promise<InstanceStatus | undefined> {
-    const status = await this.#control.status(instanceId);
+    const { control, browsers } = this.#watched;
+    const status = await control.status(instanceId);
     if (!status) return undefined;
     // Asked for after the status, which may be from after the end otherwise.
-    const generation = await this.#control.accessGeneration(instanceId);
+    const seers = await browsers.whoSees(instanceId);
     for (const [stream, owner] of this.#open) {
-      if (owner.instanceId === instanceId && owner.generation !== generation) stream.end();
+      if (owner.instanceId === instanceId && !seers.has(owner.browserId)) stream.end();
     }
     return status;
   }
 
-  #release(stream: EventStream, sessionId: string, instanceId: string): void {
+  #release(stream: EventStream, browserId: string, instanceId: string): void {
     this.#open.delete(stream);
-    this.#perSession.remove(sessionId);
+    this.#perBrowser.remove(browserId);
     this.#perInstance.remove(instanceId);
     const feed = this.#feeds.get(instanceId);
     if (feed?.remove(stream)) this.#feeds.delete(instanceId);

@@ -1,8 +1,7 @@
 import type { RequestHandler } from 'express';
 import type { Redis } from 'ioredis';
 import { clientAddress } from './client-address.ts';
-import { RateLimit } from './rate-limit.ts';
-import { within } from './redis-session-client.ts';
+import { RateLimit, within } from './rate-limit.ts';
 import { secretMatcher } from './secret-matcher.ts';
 import { WebError } from './web-error.ts';
 import { LIMIT_WINDOW_MS, WEB_LIMITS, type WebLimits } from './web-limits.ts';

@@ -1,7 +1,9 @@
 import type { Request } from 'express';
-import type { InstanceControl, InstanceStatus } from '../sync/status-types.ts';
-import { mayAccess } from './instance-access.ts';
+import type { InstanceStatus } from '../sync/status-types.ts';
+import type { WebDependencies } from './web-dependencies.ts';
 import { notFound } from './web-error.ts';
+
+type Access = Pick<WebDependencies, 'browsers' | 'control'>;
 
 /** One value of the path; Express allows several under one name, these routes do not. */
 export function pathValue(req: Request, name: string): string {
@@ -10,23 +12,28 @@ export function pathValue(req: Request, name: string): string {
 }
 
 /**
- * The id in the path, if this session sees that instance.
+ * The browser of this request's session, and the instance in its path.
  *
- * @throws WebError 404 otherwise, alike for an instance of somebody else and for none
+ * @throws WebError 404 when the browser does not see it, alike for an instance of somebody else and for none
  */
-export async function ownInstanceId(req: Request, control: InstanceControl): Promise<string> {
+export async function ownInstanceId(
+  req: Request,
+  { browsers }: Pick<Access, 'browsers'>,
+): Promise<{ id: string; browserId: string }> {
   const id = pathValue(req, 'id');
-  if (!(await mayAccess(req.session, id, control))) throw notFound();
-  return id;
+  const { browserId } = req.session;
+  if (browserId === undefined || !(await browsers.sees(browserId, id))) throw notFound();
+  return { id, browserId };
 }
 
 /**
- * The state of this session's instance.
+ * The state of the instance in the path.
  *
- * @throws WebError 404 when the session does not see it, or when it is gone
+ * @throws WebError 404 when this browser does not see it, or when it is gone
  */
-export async function ownInstance(req: Request, control: InstanceControl): Promise<InstanceStatus> {
-  const status = await control.status(await ownInstanceId(req, control));
+export async function ownInstance(req: Request, access: Access): Promise<InstanceStatus> {
+  const { id } = await ownInstanceId(req, access);
+  const status = await access.control.status(id);
   if (!status) throw notFound();
   return status;
 }

@@ -1,7 +1,9 @@
 import { isIPv6 } from 'node:net';
 import type { Redis } from 'ioredis';
-import { within } from './redis-session-client.ts';
-import { WebError } from './web-error.ts';
+import { StoreUnavailableError, WebError } from './web-error.ts';
+
+/** A person is waiting: a page that says "try again" beats one that never comes. In milliseconds. */
+const REDIS_TIMEOUT_MS = 2_000;
 
 /** So many in so much time, counted from the first. */
 export interface RateLimitRule {
@@ -25,6 +27,23 @@ const GIVE_BACK = `
 local count = math.min(tonumber(redis.call('GET', KEYS[1]) or '0'), tonumber(ARGV[1]))
 if count > 0 then redis.call('DECRBY', KEYS[1], count) end
 return count`;
+
+/**
+ * Waits for an answer of Redis, which an unreachable one may keep in a queue for ever.
+ *
+ * @throws StoreUnavailableError when Redis fails or is slow
+ */
+export async function within<T>(answer: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error('Redis did not answer in time')), REDIS_TIMEOUT_MS);
+  try {
+    return await Promise.race([answer, late.promise]);
+  } catch (cause) {
+    throw new StoreUnavailableError('Redis cannot be reached', { cause });
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 /** Of an IPv6 address the first 64 bits: who has one has all the addresses behind them. */
 function networkOf(address: string): string {

@@ -11,19 +11,18 @@ import { healthRoutes } from './routes/health.ts';
 import { installRoutes } from './routes/install.ts';
 import { instanceRoutes } from './routes/instance.ts';
 import { landingRoutes } from './routes/landing.ts';
-import { logoutRoutes } from './routes/logout.ts';
 import { operationsRoutes } from './routes/operations.ts';
 import { recordRoutes } from './routes/records.ts';
 import { setAsideRoutes } from './routes/set-aside.ts';
 import { securityHeaders } from './security.ts';
-import { browserSessions } from './session-cookie.ts';
+import { BrowserCookies } from './sessions.ts';
 import type { WebDependencies } from './web-dependencies.ts';
 
 export type { OperationsOverview, WebDependencies, WebResource } from './web-dependencies.ts';
 
 /**
  * Puts the web app together: who answers what, in which order.
- * Machines' addresses and assets come before the sessions, so that they answer when Redis does not.
+ * Machines' addresses and assets come before the sessions, so that they answer when the database does not.
  */
 export function createWebApp(deps: WebDependencies): Express {
   const now = deps.now ?? Date.now;
@@ -36,8 +35,9 @@ export function createWebApp(deps: WebDependencies): Express {
     },
     deps.production,
   );
+  const cookies = new BrowserCookies(deps.browsers, deps.sessionSecret, https);
   const live = new LiveStreams(
-    deps.control,
+    deps,
     () => livePresenter(deps.resources, now),
     troubleEvent(deps.resources),
     deps.live,
@@ -57,10 +57,9 @@ export function createWebApp(deps: WebDependencies): Express {
   app.use('/assets', assets());
   app.use(operationsRoutes(deps, renderPage));
   app.use(refusePathless);
-  app.use(browserSessions({ redis: deps.redis, secret: deps.sessionSecret, https }));
-  app.use(landingRoutes(deps, renderPage, now));
-  app.use(logoutRoutes(live, https));
-  app.use(installRoutes(deps, live));
+  app.use(cookies.sessions);
+  app.use(landingRoutes(deps, renderPage, cookies, now));
+  app.use(installRoutes(deps, cookies));
   app.use(exportRoutes(deps));
   app.use(instanceRoutes(deps, renderPage, live, now));
   app.use(setAsideRoutes(deps, renderPage));

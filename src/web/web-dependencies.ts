@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import type { Installer } from '../install/install-types.ts';
+import type { Installs } from '../auth/install.ts';
+import type { BrowserStore } from '../store/browsers.ts';
 import type { RecordReader } from '../store/record-types.ts';
 import type { InstanceControl, InstanceState, InstanceStatus, RunState } from '../sync/status-types.ts';
 import type { LiveOptions } from './live-streams.ts';
@@ -43,9 +44,10 @@ export interface WebDependencies {
   isSandbox: boolean;
   /** The sandbox's front page, for a link. */
   sandboxUrl?: string;
-  /** Holds the sessions. */
+  /** Counts attempts. */
   redis: Redis;
-  installer: Installer;
+  browsers: BrowserStore;
+  installs: Installs;
   control: InstanceControl;
   records: RecordReader;
   resources: WebResource[];

@@ -31,7 +31,7 @@ export class WebError extends Error {
   }
 }
 
-/** The session store (Redis) failed or did not answer in time. */
+/** Redis failed or did not answer in time. */
 export class StoreUnavailableError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

@@ -111,10 +111,6 @@ function follow(root) {
       say('live', 'Live');
       apply(root, status.view);
     };
-    // Another tab has given the browser a new session, which refuses the forms of this page.
-    source.addEventListener('form', (event) => {
-      if (root.dataset.form && event.data !== root.dataset.form) loadAnew();
-    });
     source.addEventListener('gone', loadAnew);
     source.addEventListener('trouble', (event) => {
       say('reconnecting', 'Not live');

@@ -1,6 +1,6 @@
 /*
- * Takes the parameters out of the address of an install that failed: they are spent, and neither the browser's history
- * nor a picture of the page has to show a code.
+ * Takes the parameters out of the address of a page that has used them up: a code must not stay in the history, and a
+ * message must not come again with a reload.
  */
 
 history.replaceState(null, '', location.pathname);

@@ -12,11 +12,7 @@ const MOST_TRIES = 4;
 /** Where access tokens come from. */
 export interface AccessTokens {
   /** @param rejected a token that the service has just answered with 401: another one is wanted */
-  heldToken(
-    instanceId: string,
-    rejected: string | undefined,
-    use: string,
-  ): Promise<{ text: string; accepted(): void }>;
+  accessToken(instanceId: string, rejected: string | undefined): Promise<{ text: string }>;
 }
 
 /** What calls are sent with. */
@@ -84,7 +80,7 @@ async function persist(
   let rejected: string | undefined;
   let unsent = 0;
   for (let tries = 1; ; ) {
-    const token = await tokens.heldToken(instanceId, rejected, call.route);
+    const token = await tokens.accessToken(instanceId, rejected);
     const admission = await budget.acquire(company, call.route, call.bucket);
     // Last of all, as both may have taken long: the token may be of another install by then.
     await checkWanted(isWanted, () => giveBack(budget, admission));
@@ -95,7 +91,6 @@ async function persist(
     }
     try {
       const answer = await transport.send(call.request, admission.permit, token.text, signal);
-      token.accepted();
       return readAnswer(call.contract, answer);
     } catch (error) {
       const failure = toServiceError(error);

@@ -4,8 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Request, type Response, Router } from 'express';
 import { CopyRemovedError } from '../../store/record-types.ts';
 import { Downloads } from '../downloads.ts';
-import { mayAccess } from '../instance-access.ts';
-import { LaterSession } from '../later-session.ts';
 import { ownInstance, pathValue } from '../own-instance.ts';
 import type { WebDependencies } from '../web-dependencies.ts';
 import { notFound, WebError } from '../web-error.ts';
@@ -13,7 +11,7 @@ import { notFound, WebError } from '../web-error.ts';
 /** Lines are sent together up to about this size (characters): few writes, flat memory. */
 const CHUNK_LENGTH = 64 * 1_024;
 
-/** How often it is looked whether the session still sees what it downloads, in milliseconds. */
+/** How often it is looked whether the browser still sees what it downloads, in milliseconds. */
 const LOOK_EVERY_MS = 1_000;
 
 /** Joins documents to chunks of whole lines. */
@@ -49,7 +47,7 @@ async function* resume(first: string, rest: AsyncIterable<string>): AsyncGenerat
 }
 
 /**
- * Breaks a download off when the session that has asked for it does not see the instance any more. Whoever takes little of
+ * Breaks a download off when the browser that has asked for it does not see the instance any more. Whoever takes little of
  * it is asked for nothing: so it is looked at from time to time, and what the system holds for its client goes, too.
  *
  * @param signal ends the watch
@@ -100,7 +98,7 @@ export function exportRoutes(deps: WebDependencies): Router {
   const router = Router();
   const downloads = new Downloads();
   router.get('/instances/:id/:resource.ndjson', async (req, res) => {
-    const status = await ownInstance(req, deps.control);
+    const status = await ownInstance(req, deps);
     const resource = deps.resources.find(({ name }) => name === pathValue(req, 'resource'));
     if (!resource) throw notFound();
     checkVersion(req);
@@ -109,17 +107,10 @@ export function exportRoutes(deps: WebDependencies): Router {
       res.set(headers(name)).end();
       return;
     }
-    const end = downloads.begin(req.sessionID, status.id);
-    const later = new LaterSession(deps.redis, req.sessionID);
-    // While Redis or the database is away nobody knows; the next look tells.
-    const sees = async () => {
-      try {
-        const session = await later.read();
-        return session !== undefined && (await mayAccess(session, status.id, deps.control));
-      } catch {
-        return true;
-      }
-    };
+    const { browserId = '' } = req.session;
+    const end = downloads.begin(browserId, status.id);
+    // While the database is away nobody knows; the next look tells.
+    const sees = () => deps.browsers.sees(browserId, status.id).catch(() => true);
     const over = new AbortController();
     breakOffUnseen(res, sees, over.signal).catch(() => undefined);
     try {

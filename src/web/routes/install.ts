@@ -1,33 +1,40 @@
-import { type Request, type RequestHandler, Router } from 'express';
+import { type RequestHandler, Router } from 'express';
+import { InstallError } from '../../auth/install-errors.ts';
 import { CALLBACK_PATH } from '../../contract/routes.ts';
-import { readCallbackQuery } from '../callback-query.ts';
 import { clientAddress } from '../client-address.ts';
 import { refuseEmbedded } from '../cross-site.ts';
-import { InstallCallback } from '../install-callback.ts';
-import type { LiveStreams } from '../live-streams.ts';
 import { RateLimit } from '../rate-limit.ts';
-import { noStore } from '../security.ts';
-import { addressToAskAgain } from '../session-changes.ts';
+import { noReferrer, noStore } from '../security.ts';
+import type { BrowserCookies } from '../sessions.ts';
 import type { WebDependencies } from '../web-dependencies.ts';
 import { WebError } from '../web-error.ts';
 import { LIMIT_WINDOW_MS, WEB_LIMITS } from '../web-limits.ts';
 
-const INSTALL_PATH = '/install';
+/** A code may be as long as the service likes (RFC 6749, section 4.1.2); one that is a signed document has some KB. */
+const MAX_PARAMETER_BYTES = 8 * 1_024;
 
-/** A cookie for https alone would be withheld, and the way back would fail for a reason that nobody could see. */
-function checkHttps(deps: WebDependencies, req: Request): void {
-  if (!deps.publicUrl.startsWith('https:') || req.secure) return;
-  throw new WebError(
-    500,
-    'Not set up right',
-    'The app is reached by https, but the proxy in front does not say so.',
-    {
-      advice: 'The people who run the app have to let the proxy send “X-Forwarded-Proto: https”.',
-    },
-  );
+/** A connection may be silent for as long as an install takes, in milliseconds. */
+const LONGEST_REQUEST_MS = 150_000;
+
+/**
+ * Reads the query of the callback from the address as it came.
+ *
+ * @throws InstallError `malformed` when a parameter stands there twice (RFC 6749, section 3.1, forbids it) or is over 8 KB
+ */
+function readQuery(address: string): URLSearchParams {
+  const start = address.indexOf('?');
+  const query = new URLSearchParams(start === -1 ? '' : address.slice(start + 1));
+  const names = new Set(query.keys());
+  if (names.size < query.size) {
+    throw new InstallError('malformed', 'The address carries the same parameter more than once.');
+  }
+  if ([...query].flat().some((text) => Buffer.byteLength(text) > MAX_PARAMETER_BYTES)) {
+    throw new InstallError('malformed', 'The address carries a parameter that is far too long.');
+  }
+  return query;
 }
 
-/** Link checkers send HEAD; it must neither hand out a state nor spend one. */
+/** Link checkers send HEAD; it must neither begin an install nor end one. */
 const getOnly: RequestHandler = (req, res, next) => {
   if (req.method === 'GET') return next();
   res.setHeader('Allow', 'GET');
@@ -35,9 +42,8 @@ const getOnly: RequestHandler = (req, res, next) => {
 };
 
 /** The start of the authorization code flow and its way back (Authentication, 4). */
-export function installRoutes(deps: WebDependencies, live: LiveStreams): Router {
+export function installRoutes(deps: WebDependencies, cookies: BrowserCookies): Router {
   const router = Router();
-  const callback = new InstallCallback(deps);
   const max = deps.limits?.installs ?? WEB_LIMITS.installs;
   const limit = new RateLimit(deps.redis, { name: 'install', max, windowMs: LIMIT_WINDOW_MS });
   // Only what a person may have done counts: else any page could use up its visitors' tries.
@@ -46,23 +52,34 @@ export function installRoutes(deps: WebDependencies, live: LiveStreams): Router 
     next();
   };
 
-  router.get(INSTALL_PATH, getOnly, noStore, refuseEmbedded, limited, async (req, res) => {
-    checkHttps(deps, req);
-    const address = await callback.start(req, res);
-    res.redirect(302, address?.href ?? addressToAskAgain(req, INSTALL_PATH));
+  router.get('/install', getOnly, noStore, refuseEmbedded, limited, async (req, res) => {
+    if (deps.publicUrl.startsWith('https:') && !req.secure) {
+      // A cookie for https alone would be withheld, and the way back would fail for a reason that nobody could see.
+      throw new WebError(
+        500,
+        'Not set up right',
+        'The app is reached by https, but the proxy in front does not say so.',
+        {
+          advice: 'The people who run the app have to let the proxy send “X-Forwarded-Proto: https”.',
+        },
+      );
+    }
+    const { address, nonce } = await deps.installs.begin(req.session.browserId);
+    cookies.setNonce(req, nonce);
+    res.redirect(302, address.href);
   });
 
-  router.get(CALLBACK_PATH, getOnly, noStore, refuseEmbedded, limited, async (req, res) => {
-    const query = readCallbackQuery(req.originalUrl);
-    const { sessionID } = req;
-    const outcome = await callback.finish(req, res, query);
-    // Other tabs come back with the new cookie, and get forms that are good with it.
-    if (req.sessionID !== sessionID) live.endSession(sessionID);
-    if (outcome === 'ask again') {
-      res.redirect(303, addressToAskAgain(req, CALLBACK_PATH, query));
-      return;
-    }
-    const { instanceId, isNew } = outcome;
+  router.get(CALLBACK_PATH, getOnly, noStore, noReferrer, refuseEmbedded, limited, async (req, res) => {
+    req.setTimeout(LONGEST_REQUEST_MS);
+    const query = readQuery(req.originalUrl);
+    const { carriedSid, newSid, start } = cookies.newSession(req);
+    const { instanceId, isNew } = await deps.installs.finish({
+      query,
+      nonces: cookies.nonces(req),
+      carriedSid,
+      newSid,
+    });
+    start();
     // What succeeds does not count: neither this request nor, the first time, the one that began it.
     await limit.giveBack(clientAddress(req), isNew ? 2 : 1);
     if (isNew) res.locals.log.info({ instanceId }, 'installed');

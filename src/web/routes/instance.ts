@@ -1,14 +1,10 @@
 import { Router } from 'express';
 import { SET_ASIDE_IN_STATUS } from '../../sync/status-types.ts';
-import { checkedForm, csrfToken, formMark } from '../csrf.ts';
-import { explainDone } from '../done-action.ts';
-import { mayAccess } from '../instance-access.ts';
-import { actOn, isAction } from '../instance-actions.ts';
+import { actOn, doneMessage, isAction, readForm } from '../instance-actions.ts';
 import type { LiveStreams } from '../live-streams.ts';
 import { ownInstance, ownInstanceId, pathValue } from '../own-instance.ts';
 import type { RenderPage } from '../render.ts';
 import { noStore } from '../security.ts';
-import { changeSession, takeFlash } from '../session-changes.ts';
 import { actionsFor } from '../view/actions.ts';
 import { dashboardValues } from '../view/dashboard-values.ts';
 import { formatInstant } from '../view/format.ts';
@@ -26,7 +22,7 @@ export function instanceRoutes(
   const router = Router();
 
   router.get('/instances/:id', noStore, async (req, res) => {
-    const status = await ownInstance(req, deps.control);
+    const status = await ownInstance(req, deps);
     const data = {
       status,
       installedText: formatInstant(status.installed_at),
@@ -36,21 +32,19 @@ export function instanceRoutes(
       setAsideKinds: SET_ASIDE_KINDS,
       values: dashboardValues(status, deps.resources, {}, now()),
       formatInstant,
-      flash: await takeFlash(deps.redis, req),
-      csrf: await csrfToken(deps.redis, req),
-      formMark: formMark(req),
+      flash: doneMessage(req),
     };
     renderPage(res, 200, 'instance', data);
   });
 
   router.get('/instances/:id/status', noStore, async (req, res) => {
-    res.json(await ownInstance(req, deps.control));
+    res.json(await ownInstance(req, deps));
   });
 
   router.get('/instances/:id/live', noStore, async (req, res) => {
-    const { id } = await ownInstance(req, deps.control);
-    if (req.method !== 'HEAD') return live.watch(req, res, id);
-    live.admit(req.sessionID, id);
+    const { id, browserId } = await ownInstanceId(req, deps);
+    if (req.method !== 'HEAD') return live.watch(res, browserId, id);
+    live.admit(browserId, id);
     res.status(200).type('text/event-stream').end();
   });
 
@@ -58,29 +52,19 @@ export function instanceRoutes(
     '/instances/:id/:action',
     noStore,
     async (req, _res, next) => {
-      await ownInstanceId(req, deps.control);
+      await ownInstanceId(req, deps);
       if (!isAction(pathValue(req, 'action'))) throw notFound();
       next();
     },
-    ...checkedForm,
+    readForm,
     async (req, res) => {
-      const id = await ownInstanceId(req, deps.control);
+      const id = pathValue(req, 'id');
       const action = pathValue(req, 'action');
       if (!isAction(action)) throw notFound();
-      const { sessionID } = req;
-      const flash = await actOn(deps, req, id, action);
+      const done = await actOn(deps, req, action);
       res.locals.log.info({ instanceId: id, action }, 'instance action');
-      if (req.sessionID !== sessionID) live.endSession(sessionID);
-      const dashboard = `/instances/${encodeURIComponent(id)}`;
-      try {
-        await changeSession(deps.redis, req, (session) => {
-          session.flash = flash;
-        });
-        const shown = (await mayAccess(req.session, id, deps.control)) && (await deps.control.status(id));
-        res.redirect(303, shown ? dashboard : '/');
-      } catch (error) {
-        throw explainDone(error, flash, dashboard);
-      }
+      const page = action === 'forget' ? '/' : `/instances/${encodeURIComponent(id)}`;
+      res.redirect(303, `${page}?done=${done}`);
     },
   );
 

@@ -1,24 +1,27 @@
 import { Router } from 'express';
-import { csrfToken } from '../csrf.ts';
-import { mayAccess } from '../instance-access.ts';
+import { doneMessage, readForm } from '../instance-actions.ts';
 import type { RenderPage } from '../render.ts';
 import { noStore } from '../security.ts';
-import { takeFlash } from '../session-changes.ts';
+import type { BrowserCookies } from '../sessions.ts';
 import { formatInstant, listOf } from '../view/format.ts';
 import { instanceWords } from '../view/instance-words.ts';
 import type { WebDependencies } from '../web-dependencies.ts';
 
-/** The front page: what the app does, the way to install it, and this session's instances, newest first. */
-export function landingRoutes(deps: WebDependencies, renderPage: RenderPage, now: () => number): Router {
+/** The front page: what the app does, the way to install it, and what this browser sees, newest first. And its log-out. */
+export function landingRoutes(
+  deps: WebDependencies,
+  renderPage: RenderPage,
+  cookies: BrowserCookies,
+  now: () => number,
+): Router {
   const router = Router();
+  const { browsers, control } = deps;
   const copied = listOf(deps.resources.map(({ title }) => title));
+
   router.get('/', noStore, async (req, res) => {
-    const ids = req.session.instances ?? [];
-    const statuses = await Promise.all(
-      ids.map(async (id) =>
-        (await mayAccess(req.session, id, deps.control)) ? deps.control.status(id) : undefined,
-      ),
-    );
+    const { browserId } = req.session;
+    const ids = browserId === undefined ? [] : await browsers.instancesOf(browserId);
+    const statuses = await Promise.all(ids.map((id) => control.status(id)));
     const instances = statuses
       .filter((status) => status !== undefined)
       .map((status) => ({
@@ -29,10 +32,18 @@ export function landingRoutes(deps: WebDependencies, renderPage: RenderPage, now
         isKnown: status.company_id !== null,
         words: instanceWords(status, deps.resources, now()),
       }));
-    // Who has nothing to log out of gets no cookie either.
-    const csrf = instances.length > 0 ? await csrfToken(deps.redis, req) : null;
-    const flash = await takeFlash(deps.redis, req);
-    renderPage(res, 200, 'landing', { instances, copied, csrf, flash });
+    renderPage(res, 200, 'landing', { instances, copied, flash: doneMessage(req) });
   });
+
+  router.post('/logout', noStore, readForm, async (req, res) => {
+    const { browserId } = req.session;
+    if (browserId !== undefined) {
+      await browsers.logOut(browserId);
+      res.locals.log.info('logged out');
+    }
+    cookies.clear(req);
+    res.redirect(303, '/');
+  });
+
   return router;
 }

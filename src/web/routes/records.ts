@@ -28,7 +28,7 @@ interface Place {
 
 /** This session's instance and the resource in the path, or 404. */
 async function placeOf(req: Request, deps: WebDependencies): Promise<Place> {
-  const status = await ownInstance(req, deps.control);
+  const status = await ownInstance(req, deps);
   const resource = deps.resources.find(({ name }) => name === pathValue(req, 'resource'));
   if (!resource) throw notFound();
   return { status, resource, base: `/instances/${encodeURIComponent(status.id)}/${resource.name}` };

@@ -6,29 +6,25 @@ import {
   REFRESH_TOKEN_LIFETIME_MONTHS,
   ROTATION_WINDOW_MS,
 } from '../contract/lifetimes.ts';
-import { isAhead } from '../store/rotation-due.ts';
 
-const DAY_MS = 24 * 60 * 60_000;
+/** The shortest that "6 months" can be read as, in milliseconds: 180 days. */
+const SHORTEST_REFRESH_LIFETIME_MS = 180 * 24 * 60 * 60_000;
 
-/** The shortest that "6 months" can be read as, in milliseconds. */
-const SHORTEST_REFRESH_LIFETIME_MS = 180 * DAY_MS;
-
-/** Due times spread over the first half of the rotation window: the other half is for trying again. */
+/** Due times spread over the first half of the rotation window; the other half is for trying again. */
 const SPREAD_MS = ROTATION_WINDOW_MS / 2;
 
 /** An access token is renewed this long before its end, in milliseconds, so that no request meets the end. */
 export const REFRESH_MARGIN_MS = 2 * 60_000;
 
-/** Numbers above this are milliseconds, not seconds: as seconds they lie beyond the year 5000. */
+/** Numbers above this are milliseconds: as seconds they lie beyond the year 5000. */
 const LARGEST_EPOCH_SECONDS = 1e11;
 
 /**
  * Reads `expires_at`, whose format the specification does not show: epoch seconds as a number or a string, or an
- * ISO 8601 date, which is GMT unless it names a zone. Anything else, or a moment that no access token of 60 minutes can
- * have, is answered by the specified lifetime.
+ * ISO 8601 date. Anything else, or a moment that no access token of 60 minutes can have, gives the specified lifetime.
  *
  * @param value the member of the token response
- * @param now the service's time in milliseconds since 1970
+ * @param now the service's time, in milliseconds since 1970
  * @returns milliseconds since 1970
  */
 export function accessExpiry(value: unknown, now: number): number {
@@ -38,8 +34,7 @@ export function accessExpiry(value: unknown, now: number): number {
 }
 
 function readMoment(value: unknown): number | undefined {
-  if (typeof value !== 'number' && typeof value !== 'string') return undefined;
-  if (value === '') return undefined;
+  if ((typeof value !== 'number' && typeof value !== 'string') || value === '') return undefined;
   const seconds = Number(value);
   if (Number.isFinite(seconds)) return seconds > LARGEST_EPOCH_SECONDS ? seconds : seconds * 1_000;
   const date = parseHttpDate(String(value));
@@ -47,25 +42,22 @@ function readMoment(value: unknown): number | undefined {
 }
 
 /**
- * Whether an access token should be renewed before it is used: {@link REFRESH_MARGIN_MS} before its end, or in the last
- * tenth of a life that is short, or it would be renewed before every request. One that is noted as issued later than
- * can be was told a wrong time: nobody knows when it ends.
- *
- * @param issuedAt when it was issued; all in the service's time, milliseconds since 1970
+ * Whether an access token is to be renewed before it is used: {@link REFRESH_MARGIN_MS} before its end, or in the last
+ * tenth of a short life. All moments are in the service's time, in milliseconds since 1970.
  */
 export function needsRefresh(accessExpiresAt: number, issuedAt: number, now: number): boolean {
   const margin = Math.min(REFRESH_MARGIN_MS, Math.max(0, accessExpiresAt - issuedAt) / 10);
-  return now >= accessExpiresAt - margin || isAhead(issuedAt, now);
+  return now >= accessExpiresAt - margin;
 }
 
-/** The likely end of a refresh token (Authentication, 8: 6 months): for showing, not for deciding. */
+/** The likely end of a refresh token (Authentication, 8: 6 months). */
 export function refreshExpiry(issuedAt: number): number {
   return addMonths(issuedAt, REFRESH_TOKEN_LIFETIME_MONTHS);
 }
 
 /**
- * From when on a refresh token is to be rotated: 24 hours before its earliest possible end, plus the instance's own
- * share of half of that window, so that instances installed together are not renewed together.
+ * From when on a refresh token is to be rotated: 24 hours before its earliest possible end, plus the instance's share of
+ * half of that window, so that instances installed together are not renewed together.
  *
  * @param issuedAt milliseconds since 1970
  */

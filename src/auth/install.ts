@@ -1,0 +1,238 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ServiceError, toServiceError } from '../client/errors.ts';
+import type { Identity } from '../client/identity.ts';
+import { backoffMs } from '../client/retry-timing.ts';
+import type { ServiceApi } from '../client/service-api.ts';
+import type { BrowserProof, InstallRow, InstallStore } from '../store/installs.ts';
+import { rotationDueAt } from './expiry.ts';
+import {
+  authorizeError,
+  exchangeError,
+  InstallError,
+  type InstallErrorKind,
+  waitWords,
+} from './install-errors.ts';
+import type { Grant, OAuthClient } from './oauth-client.ts';
+import type { TokenCipher } from './token-cipher.ts';
+import { encryptTokens, writeForSeconds } from './tokens.ts';
+
+/** Random bytes of a state and of a nonce: 256 bits. */
+const SECRET_BYTES = 32;
+
+/** Tries at the identity route, and the longest pause between them, in milliseconds: a person is waiting. */
+const IDENTITY_TRIES = 3;
+const LONGEST_PAUSE_MS = 5_000;
+
+/** A second click waits this long for the outcome of the first one, in milliseconds: as long as an install may take. */
+const LONGEST_INSTALL_MS = 90_000;
+const OUTCOME_LOOK_MS = 100;
+
+/** What installs work with. */
+export interface InstallsParts {
+  oauth: OAuthClient;
+  api: Pick<ServiceApi, 'identity'>;
+  cipher: TokenCipher;
+  store: InstallStore;
+  /** Starts the sync of a new or returning instance. */
+  onInstalled: (instanceId: string) => Promise<unknown>;
+  /** Leaves secrets out of the service's words. */
+  hideSecrets: (text: string, code: string | undefined) => string;
+  now?: () => number;
+}
+
+/** A callback, as a browser makes it. */
+export interface Callback {
+  query: URLSearchParams;
+  /** The values of the nonce cookies that it carries. */
+  nonces: readonly string[];
+  /** The id of the session that it carries, and of the one that the answer starts. */
+  carriedSid: string | undefined;
+  newSid: string;
+}
+
+/** Hashes a secret of a browser: a state, a nonce, a session id. What is stored of it opens nothing. */
+export function hashSecret(secret: string): string {
+  return createHash('sha256').update(secret).digest('base64url');
+}
+
+/**
+ * The OAuth authorization code flow (Authentication, 4), from the button to an active instance.
+ *
+ *     begin ── row, nonce cookie ── consent ── callback ── claim the row ──┬─ code ── company ── complete ── dashboard
+ *                                                                          └─ error, noted in the row
+ *     a second click or a reload ── reads the row until it says how the first one ended
+ */
+export class Installs {
+  readonly #parts: InstallsParts;
+  readonly #now: () => number;
+  readonly #running = new Set<Promise<unknown>>();
+
+  constructor(parts: InstallsParts) {
+    this.#parts = parts;
+    this.#now = parts.now ?? Date.now;
+  }
+
+  /**
+   * Begins an install for a browser: the one of its session, or a new one.
+   *
+   * @returns the address of the service's consent, and the nonce for the browser's cookie
+   */
+  async begin(browserId: string | undefined): Promise<{ address: URL; nonce: string }> {
+    const [state = '', nonce = ''] = Array.from({ length: 2 }, () =>
+      randomBytes(SECRET_BYTES).toString('base64url'),
+    );
+    const hashes = { stateHash: hashSecret(state), nonceHash: hashSecret(nonce) };
+    await this.#parts.store.begin(hashes, browserId, this.#now());
+    return { address: this.#parts.oauth.authorizeUrl(state), nonce };
+  }
+
+  /**
+   * Finishes the install of a callback, or waits until the same callback, made before, has finished it. The session
+   * `newSid` is the browser's from then on.
+   *
+   * @returns the instance, and whether this call has installed it
+   * @throws InstallError
+   */
+  async finish({
+    query,
+    nonces,
+    carriedSid,
+    newSid,
+  }: Callback): Promise<{ instanceId: string; isNew: boolean }> {
+    const proof: BrowserProof = {
+      nonceHashes: nonces.map(hashSecret),
+      carriedSid: carriedSid === undefined ? undefined : hashSecret(carriedSid),
+      newSid: hashSecret(newSid),
+    };
+    const { store } = this.#parts;
+    const state = query.get('state') ?? '';
+    const row = await store.find(hashSecret(state));
+    if (row === undefined || !proof.nonceHashes.includes(row.nonce_hash) || row.expires_at <= this.#now()) {
+      throw new InstallError(
+        'state',
+        'This answer does not belong to an installation that this browser has started.',
+      );
+    }
+    const error = query.get('error');
+    if (error !== null) {
+      await store.claim(row.state_hash, null, this.#now());
+      const failure = authorizeError(error, query.get('error_description'));
+      throw new InstallError(failure.kind, this.#hidden(failure.message, undefined));
+    }
+    const code = query.get('code');
+    if (!code) throw new InstallError('malformed', 'The service sent neither a code nor an error.');
+    const codeHash = hashSecret(code);
+    if (await store.claim(row.state_hash, codeHash, this.#now())) {
+      const work = this.#run(row, code, state, proof);
+      this.#running.add(work);
+      const instanceId = await work.finally(() => this.#running.delete(work));
+      return { instanceId, isNew: true };
+    }
+    return { instanceId: await this.#awaitOutcome(row.state_hash, codeHash, proof), isNew: false };
+  }
+
+  /** Resolves when no install is under way any more. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#running);
+  }
+
+  async #run(row: InstallRow, code: string, state: string, proof: BrowserProof): Promise<string> {
+    const { store, onInstalled } = this.#parts;
+    try {
+      const instanceId = await this.#install(row, code, state, proof);
+      await onInstalled(instanceId);
+      return instanceId;
+    } catch (thrown) {
+      const { kind, message, cause } =
+        thrown instanceof InstallError
+          ? thrown
+          : new InstallError('store', "The app's own database is in trouble.", { cause: thrown });
+      const failure = new InstallError(kind, this.#hidden(message, code), { cause });
+      await store.fail(row.state_hash, kind, failure.message).catch(() => undefined);
+      throw failure;
+    }
+  }
+
+  async #install(row: InstallRow, code: string, state: string, proof: BrowserProof): Promise<string> {
+    const { oauth, cipher, store } = this.#parts;
+    const grant = await oauth.exchange(code, state).catch((error: unknown) => {
+      throw exchangeError(error);
+    });
+    const company = await this.#companyOf(grant);
+    const id = instanceIdOf(company?.id);
+    const day = new Date(this.#now()).toISOString().slice(0, 10);
+    const name = company?.name === undefined ? undefined : this.#hidden(company.name, code);
+    const instance = {
+      id,
+      company_id: company?.id ?? null,
+      name: name ?? company?.id ?? `Company installed on ${day}`,
+    };
+    const tokens = {
+      ...encryptTokens(cipher, id, grant.accessToken, grant.refreshToken),
+      access_expires_at: grant.accessExpiresAt,
+      refresh_issued_at: grant.grantedAt,
+      refresh_due_at: rotationDueAt(grant.grantedAt, id),
+      refreshed_at: grant.grantedAt,
+    };
+    const isSeen = await writeForSeconds(() =>
+      store.complete(row.state_hash, instance, tokens, proof, this.#now()),
+    );
+    if (isSeen) return id;
+    await this.#parts.onInstalled(id);
+    throw new InstallError(
+      'state',
+      'The company is connected, but this browser has logged out meanwhile. Install again to see it here.',
+    );
+  }
+
+  /**
+   * Asks which company a fresh token belongs to; trouble that may pass is tried again a few times.
+   *
+   * @returns undefined when the service does not tell
+   */
+  async #companyOf({ accessToken }: Grant): Promise<Identity | undefined> {
+    for (let attempt = 1; ; attempt++) {
+      const answer = await this.#parts.api.identity(accessToken).catch(toServiceError);
+      if (!(answer instanceof ServiceError)) return answer;
+      const pauseMs = Math.max(answer.retryAfterMs ?? 0, backoffMs(attempt, Math.random()));
+      if (answer.remedy !== 'wait' || attempt === IDENTITY_TRIES || pauseMs > LONGEST_PAUSE_MS) {
+        const kind = answer.unsent ? 'unreachable' : answer.status === 429 ? 'busy' : 'trouble';
+        const message = `The service did not say which company this is. ${answer.message}${waitWords(answer.retryAfterMs)}`;
+        throw new InstallError(kind, message, { cause: answer });
+      }
+      await sleep(pauseMs);
+    }
+  }
+
+  async #awaitOutcome(stateHash: string, codeHash: string, proof: BrowserProof): Promise<string> {
+    const { store } = this.#parts;
+    for (;;) {
+      const row = await store.find(stateHash);
+      if (row === undefined || row.code_hash !== codeHash) {
+        throw new InstallError('state', 'This consent page has been used before.');
+      }
+      if (row.error_kind !== null) {
+        throw new InstallError(row.error_kind as InstallErrorKind, row.error_detail ?? '');
+      }
+      if (row.instance_id !== null) {
+        if (await store.enterAgain(stateHash, proof, this.#now())) return row.instance_id;
+        throw new InstallError('state', 'This browser has logged out meanwhile.');
+      }
+      if (this.#now() > (row.claimed_at ?? 0) + LONGEST_INSTALL_MS) {
+        throw new InstallError('trouble', 'The app was stopped in the middle of this installation.');
+      }
+      await sleep(OUTCOME_LOOK_MS);
+    }
+  }
+
+  #hidden(text: string, code: string | undefined): string {
+    return this.#parts.hideSecrets(text, code);
+  }
+}
+
+/** The instance of a company is always the same one. Without a company id every install is an instance of its own. */
+function instanceIdOf(companyId: string | undefined): string {
+  const source = companyId === undefined ? randomBytes(SECRET_BYTES) : Buffer.from(companyId, 'utf8');
+  return `ins_${createHash('sha256').update(source).digest('hex').slice(0, 32)}`;
+}

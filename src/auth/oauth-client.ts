@@ -1,0 +1,272 @@
+import * as oauth from 'openid-client';
+import { type Dispatcher, request } from 'undici';
+import { STRAIGHT, serviceAgent, type WayOut } from '../client/agent.ts';
+import { parseHttpDate } from '../client/http-date.ts';
+import { messageOf } from '../client/refusal.ts';
+import { retryAfterMs, statedWaitMs } from '../client/retry-timing.ts';
+import type { ServiceClock } from '../client/service-clock.ts';
+import { HEADER } from '../contract/headers.ts';
+import { OAUTH_ROUTE } from '../contract/routes.ts';
+import { accessExpiry } from './expiry.ts';
+
+/** How long a token request may take, in milliseconds. */
+export const TOKEN_TIMEOUT_MS = 15_000;
+
+/** How long the question for the time may take, in milliseconds. */
+const TIME_TIMEOUT_MS = 3_000;
+
+/** How long a connection is kept for a further request, in milliseconds. */
+const KEPT_MS = 4_000;
+
+/** The largest answer that is read, in bytes. */
+const LARGEST_ANSWER_BYTES = 1024 * 1024;
+
+/** What an access token can be made of, as it stands in a header; and a refresh token (RFC 6749, appendix A). */
+const ACCESS_TOKEN = /^[\x21-\x7e]+$/;
+const REFRESH_TOKEN = /^[\x20-\x7e]+$/;
+
+/** What a token response grants. All moments are in the service's time, in milliseconds since 1970. */
+export interface Grant {
+  accessToken: string;
+  /** Absent when the service sent none: the one before stays in force. */
+  refreshToken: string | undefined;
+  grantedAt: number;
+  accessExpiresAt: number;
+}
+
+/** What the token route answered instead of a grant. */
+export interface TokenRefusal {
+  /** HTTP status; undefined when there was no answer. */
+  status: number | undefined;
+  /** The `error` of RFC 6749, section 5.2, where there is one. */
+  code: string | undefined;
+  /** The service's own words: `error_description`, or the message of its `_error`. */
+  description: string | undefined;
+  /** How long it asks to wait, in milliseconds. */
+  retryAfterMs: number | undefined;
+}
+
+/** A token request that brought no grant. */
+export class TokenRequestError extends Error {
+  readonly refusal: TokenRefusal;
+
+  constructor(refusal: TokenRefusal, cause: unknown) {
+    super(`The token request failed (${refusal.status ?? 'no answer'}).`, { cause });
+    this.name = 'TokenRequestError';
+    this.refusal = refusal;
+  }
+}
+
+/** What the OAuth client works with. */
+export interface OAuthClientOptions {
+  /** `{auth_url}`, without a slash at its end. */
+  authUrl: string;
+  clientId: string;
+  clientSecret: string;
+  /** Where the service sends the browser back to; identical in both requests (Endpoints, "Token request"). */
+  redirectUri: string;
+  clock: ServiceClock;
+  wayOut?: WayOut;
+  /** Told of every token that is granted. */
+  onSecret?: (secret: string) => void;
+}
+
+/** The OAuth authorization code flow and refresh of the specification, spoken by openid-client. */
+export class OAuthClient {
+  readonly #options: OAuthClientOptions;
+  readonly #agent: Dispatcher;
+  readonly #ending = new AbortController();
+
+  constructor(options: OAuthClientOptions) {
+    this.#options = options;
+    this.#agent = serviceAgent(options.wayOut ?? STRAIGHT, KEPT_MS);
+  }
+
+  /** The address that starts an authorization (Endpoints, "Authorize request"). */
+  authorizeUrl(state: string): URL {
+    return oauth.buildAuthorizationUrl(this.#configure(), {
+      response_type: 'code',
+      redirect_uri: this.#options.redirectUri,
+      state,
+    });
+  }
+
+  /**
+   * Exchanges the callback's code.
+   *
+   * @throws TokenRequestError
+   */
+  async exchange(code: string, state: string): Promise<Grant & { refreshToken: string }> {
+    const callback = new URL(this.#options.redirectUri);
+    callback.search = new URLSearchParams({ code, state }).toString();
+    const { refreshToken, ...grant } = await this.#grant((configuration) =>
+      oauth.authorizationCodeGrant(configuration, callback, { expectedState: state }),
+    );
+    if (refreshToken === undefined) throw noGrant('The token response holds no refresh token.');
+    return { ...grant, refreshToken };
+  }
+
+  /**
+   * Renews the access token (Endpoints, "Token request body parameters, refresh").
+   *
+   * @throws TokenRequestError
+   */
+  refresh(refreshToken: string): Promise<Grant> {
+    const { signal } = this.#ending;
+    return this.#grant((configuration) => oauth.refreshTokenGrant(configuration, refreshToken), signal);
+  }
+
+  /** Tells the clock the service's time: by the `Date` of an answer, any answer, without a token. */
+  async askTime(): Promise<void> {
+    try {
+      const { headers, body } = await request(this.#options.authUrl, {
+        dispatcher: this.#agent,
+        method: 'HEAD',
+        signal: AbortSignal.any([AbortSignal.timeout(TIME_TIMEOUT_MS), this.#ending.signal]),
+      });
+      this.#options.clock.observe(String(headers.date ?? ''));
+      await body.dump();
+    } catch {
+      // The service cannot be reached: its next request will say so.
+    }
+  }
+
+  /** Breaks off every refresh that is under way. */
+  breakOff(): void {
+    this.#ending.abort();
+  }
+
+  async #grant(
+    send: (configuration: oauth.Configuration) => Promise<oauth.TokenEndpointResponse>,
+    signal?: AbortSignal,
+  ): Promise<Grant> {
+    let refusal: TokenRefusal | undefined;
+    const configuration = this.#configure(async (url, init) => {
+      const answer = await this.#post(url, init, signal);
+      refusal = answer.refusal;
+      return answer.response;
+    });
+    let response: oauth.TokenEndpointResponse;
+    try {
+      response = await send(configuration);
+    } catch (cause) {
+      const none = { status: undefined, code: undefined, description: undefined, retryAfterMs: undefined };
+      throw new TokenRequestError(refusal ?? none, cause);
+    }
+    const { access_token: accessToken, refresh_token: refreshToken } = response;
+    if (
+      !ACCESS_TOKEN.test(accessToken) ||
+      (refreshToken !== undefined && !REFRESH_TOKEN.test(refreshToken))
+    ) {
+      throw noGrant('The token response holds a token that cannot be one.');
+    }
+    const { clock, onSecret } = this.#options;
+    for (const secret of [accessToken, refreshToken]) if (secret !== undefined) onSecret?.(secret);
+    const grantedAt = clock.now();
+    const accessExpiresAt = accessExpiry(response.expires_at, grantedAt);
+    return { accessToken, refreshToken, grantedAt, accessExpiresAt };
+  }
+
+  #configure(fetch?: oauth.CustomFetch): oauth.Configuration {
+    const { authUrl, clientId, clientSecret } = this.#options;
+    const configuration = new oauth.Configuration(
+      {
+        issuer: authUrl,
+        authorization_endpoint: authUrl + OAUTH_ROUTE.authorize,
+        token_endpoint: authUrl + OAUTH_ROUTE.token,
+      },
+      clientId,
+      undefined,
+      basicAuthentication(clientId, clientSecret),
+    );
+    configuration.timeout = undefined;
+    if (fetch !== undefined) configuration[oauth.customFetch] = fetch;
+    // Which addresses may be plain http is decided by the configuration of the app.
+    if (authUrl.startsWith('http:')) oauth.allowInsecureRequests(configuration);
+    return configuration;
+  }
+
+  /** Sends a token request. Redirects are not followed: the secret would go along. */
+  async #post(url: string, init: oauth.CustomFetchOptions, signal?: AbortSignal) {
+    const timeout = AbortSignal.timeout(TOKEN_TIMEOUT_MS);
+    const { statusCode, headers, body } = await request(url, {
+      method: 'POST',
+      headers: { ...(init.headers as Record<string, string>), 'accept-encoding': 'identity' },
+      body: String(init.body),
+      signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
+      dispatcher: this.#agent,
+    });
+    this.#options.clock.observe(String(headers.date ?? ''));
+    const text = await readBounded(body);
+    const waitHeader = [headers[HEADER.retryAfter] ?? []].flat().join(', ') || undefined;
+    return readAnswer(statusCode, text, waitHeader, parseHttpDate(String(headers.date)) || Date.now());
+  }
+}
+
+function noGrant(message: string): TokenRequestError {
+  const none = { status: 200, code: undefined, description: undefined, retryAfterMs: undefined };
+  return new TokenRequestError(none, new TypeError(message));
+}
+
+async function readBounded(body: Dispatcher.ResponseData['body']): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > LARGEST_ANSWER_BYTES) throw new TypeError('The answer is larger than any token response.');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/**
+ * Reads an answer of the token route. The library insists on details that the specification does not promise (content
+ * type, status 200, `token_type`), so it is given the specified members alone (Endpoints, "Token response").
+ */
+function readAnswer(
+  status: number,
+  text: string,
+  waitHeader: string | undefined,
+  now: number,
+): { response: Response; refusal: TokenRefusal } {
+  const answer = readObject(text);
+  const { access_token, refresh_token, expires_at, error, error_description } = answer;
+  const ownWords = messageOf(text);
+  const refusal = {
+    status,
+    code: typeof error === 'string' ? error : undefined,
+    description: typeof error_description === 'string' ? error_description : ownWords || undefined,
+    retryAfterMs: retryAfterMs(waitHeader, now) ?? (status === 429 ? statedWaitMs(ownWords) : undefined),
+  };
+  if (status >= 200 && status < 300 && typeof access_token === 'string') {
+    const hasRefreshToken = typeof refresh_token === 'string' && refresh_token !== '';
+    const members = {
+      access_token,
+      expires_at,
+      token_type: 'Bearer',
+      ...(hasRefreshToken && { refresh_token }),
+    };
+    return { response: Response.json(members), refusal };
+  }
+  return { response: Response.json({ error: 'refused' }, { status: 400 }), refusal };
+}
+
+function readObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+/**
+ * `Authorization: Basic <BASE64(client_id:client_secret)>`, to the letter (Authentication, 5). The library's own
+ * form-encodes both first, as RFC 6749 has it and the specification does not.
+ */
+function basicAuthentication(clientId: string, clientSecret: string): oauth.ClientAuth {
+  const credentials = Buffer.from(`${clientId}:${clientSecret}`, 'utf8').toString('base64');
+  return (_server, _client, _body, headers) => {
+    headers.set('authorization', `Basic ${credentials}`);
+  };
+}

@@ -1,0 +1,139 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { ServiceError } from '../client/errors.ts';
+
+/** A key that encrypts tokens at rest: 32 bytes, with the id that ciphertexts name it by. */
+export interface CipherKey {
+  id: string;
+  key: Buffer;
+}
+
+/** Where a ciphertext belongs. It decrypts nowhere else. */
+export interface CipherContext {
+  instanceId: string;
+  column: 'access_token' | 'refresh_token';
+}
+
+/** A key of TOKEN_KEYS is another one than its id stands for in this database. */
+export class WrongKeyError extends Error {
+  override readonly name = 'WrongKeyError';
+}
+
+/** A ciphertext was changed, damaged or moved: its token is lost. The message is for administrators. */
+export class DamagedTokenError extends Error {
+  override readonly name = 'DamagedTokenError';
+}
+
+const ALGORITHM = 'aes-256-gcm';
+const VERSION = 'v1';
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+const CHECK_BYTES = 32;
+
+/** The id of a key may hold dots; what comes after the last one cannot. */
+const CIPHERTEXT = /^v1\.([\w.-]{1,64})\.([\w-]+)$/;
+
+/**
+ * Encrypts tokens at rest with AES-256-GCM. A ciphertext reads `v1.<key id>.<iv, ciphertext and tag in base64url>`; key id,
+ * instance and column are authenticated with it.
+ */
+export class TokenCipher {
+  readonly #first: CipherKey;
+  readonly #keys: ReadonlyMap<string, Buffer>;
+  readonly #onSecret: (text: string) => void;
+
+  /**
+   * @param keys the first encrypts, all decrypt
+   * @param onSecret told of every token in clear
+   */
+  constructor(keys: readonly CipherKey[], onSecret: (text: string) => void = () => undefined) {
+    const [first] = keys;
+    if (first === undefined) throw new TypeError('A token cipher needs a key.');
+    this.#first = first;
+    this.#keys = new Map(keys.map(({ id, key }) => [id, key]));
+    this.#onSecret = onSecret;
+  }
+
+  /** The id of the key that encrypts. */
+  get keyId(): string {
+    return this.#first.id;
+  }
+
+  /** The ids of all keys. */
+  get keyIds(): string[] {
+    return [...this.#keys.keys()];
+  }
+
+  encrypt(text: string, context: CipherContext): string {
+    this.#onSecret(text);
+    const { id, key } = this.#first;
+    const iv = randomBytes(IV_BYTES);
+    const cipher = createCipheriv(ALGORITHM, key, iv, { authTagLength: TAG_BYTES });
+    cipher.setAAD(associatedData(context, id));
+    const bytes = Buffer.concat([iv, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+    return `${VERSION}.${id}.${bytes.toString('base64url')}`;
+  }
+
+  /**
+   * @throws ServiceError of the kind `key_missing` when TOKEN_KEYS does not hold its key: the token is not lost
+   * @throws DamagedTokenError
+   */
+  decrypt(ciphertext: string, context: CipherContext): string {
+    const [, keyId = '', data = ''] = CIPHERTEXT.exec(ciphertext) ?? [];
+    const bytes = Buffer.from(data, 'base64url');
+    // Decoding ignores characters that do not belong there; a ciphertext is only what was written.
+    if (bytes.length < IV_BYTES + TAG_BYTES || bytes.toString('base64url') !== data) throw damaged(context);
+    const key = this.#keys.get(keyId);
+    if (key === undefined) {
+      throw new ServiceError('give_up', missingKeyMessage(keyId), { kind: 'key_missing' });
+    }
+    const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, IV_BYTES), {
+      authTagLength: TAG_BYTES,
+    });
+    decipher.setAAD(associatedData(context, keyId));
+    decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
+    try {
+      const text =
+        decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8');
+      this.#onSecret(text);
+      return text;
+    } catch (cause) {
+      throw damaged(context, cause);
+    }
+  }
+
+  /** Whether a ciphertext names the key that encrypts now. */
+  isCurrent(ciphertext: string): boolean {
+    return CIPHERTEXT.exec(ciphertext)?.[1] === this.keyId;
+  }
+
+  /**
+   * Sees to it that every key is the one that its id was first used for in this database: a wrong key decrypts nothing,
+   * just as if all tokens were damaged.
+   *
+   * @param keep stores a value under a name unless there is one, and answers the one that stands
+   * @throws WrongKeyError
+   */
+  async proveKeys(keep: (name: string, value: string) => Promise<string>): Promise<void> {
+    for (const [id, key] of this.#keys) {
+      const check = Buffer.from(hkdfSync('sha256', key, '', `key check: ${id}`, CHECK_BYTES));
+      const value = check.toString('base64url');
+      if ((await keep(`key check ${id}`, value)) === value) continue;
+      throw new WrongKeyError(
+        `TOKEN_KEYS holds another key under the id "${id}" than the one that encrypted tokens in this database. Put the right key back (in development it is in .data/token-keys). A new key needs an id of its own: npm run keys makes one. If the key "${id}" is lost, take it out of TOKEN_KEYS; its companies have to authorize the app again.`,
+      );
+    }
+  }
+}
+
+function associatedData({ instanceId, column }: CipherContext, keyId: string): Buffer {
+  return Buffer.from(JSON.stringify([VERSION, keyId, instanceId, column]), 'utf8');
+}
+
+function damaged({ column }: CipherContext, cause?: unknown): DamagedTokenError {
+  return new DamagedTokenError(`The stored ${column.replace('_', ' ')} is damaged.`, { cause });
+}
+
+/** What a run says whose tokens are encrypted with a key that is not there. */
+export function missingKeyMessage(keyId: string): string {
+  return `The tokens are encrypted with the key "${keyId}", which TOKEN_KEYS does not hold. The people who run this app have to put that key back.`;
+}
