@@ -99,8 +99,15 @@ export class BrowserStore {
   /** Deletes expired sessions and installs, and browsers that have neither: nobody can come back as these. */
   async removeExpired(now: number): Promise<void> {
     await this.#db.transact(async (transaction) => {
-      await transaction.deleteFrom('sessions').where('expires_at', '<=', now).execute();
-      await transaction.deleteFrom('installs').where('expires_at', '<=', now).execute();
+      const sessions = await transaction
+        .deleteFrom('sessions')
+        .where('expires_at', '<=', now)
+        .executeTakeFirst();
+      const installs = await transaction
+        .deleteFrom('installs')
+        .where('expires_at', '<=', now)
+        .executeTakeFirst();
+      if (sessions.numDeletedRows + installs.numDeletedRows === 0n) return;
       await transaction
         .deleteFrom('browsers')
         .where('id', 'not in', (from) => from.selectFrom('sessions').select('browser_id'))

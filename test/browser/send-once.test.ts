@@ -62,13 +62,14 @@ test('a page whose company changes while a form is on its way waits for the answ
   await page.locator('[data-live-mark]', { hasText: /^Live$/ }).waitFor();
   await page.locator('summary', { hasText: 'Log out everywhere else' }).click();
   const press = await findButton(page, 'Log out everywhere else');
-  const { endAccess } = web.domain.control;
+  const { browsers } = web.domain;
+  const logOutOthers = browsers.logOutOthers.bind(browsers);
   const reached = Promise.withResolvers<void>();
   const told = Promise.withResolvers<void>();
-  web.domain.control.endAccess = async (...args) => {
+  browsers.logOutOthers = async (...args) => {
     reached.resolve();
     await told.promise;
-    return endAccess(...args);
+    return logOutOthers(...args);
   };
   await press();
   await reached.promise;
@@ -80,7 +81,7 @@ test('a page whose company changes while a form is on its way waits for the answ
   // The way to the page and back.
   await page.mouse.move(0, 0);
   expect(requests).toEqual([]);
-  web.domain.control.endAccess = endAccess;
+  browsers.logOutOthers = logOutOthers;
   web.domain.instances.set('ins_1', status);
   told.resolve();
   await page.getByText('Every other browser is logged out of this company.').waitFor();

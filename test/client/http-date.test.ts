@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { accessExpiry } from '../../src/auth/expiry.ts';
 import { parseHttpDate } from '../../src/client/http-date.ts';
 import { readRateHeaders } from '../../src/client/rate-headers.ts';
 import { refusalOf } from '../../src/client/refusal.ts';
 import { retryAfterMs } from '../../src/client/retry-timing.ts';
 import { ServiceClock } from '../../src/client/service-clock.ts';
-import { accessExpiry } from '../../src/tokens/expiry.ts';
 
 const AT = Date.UTC(2026, 10, 1, 8, 49, 37);
 const FORMS = [

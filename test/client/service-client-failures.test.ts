@@ -212,8 +212,9 @@ test.each(['token', 'permit'])(
     };
     if (what === 'permit') budget.meanwhile = end;
     const { access_token: text } = await sandbox.install(company);
-    const token = { text, accepted: () => undefined };
-    const tokens = { heldToken: () => (what === 'token' ? end() : Promise.resolve()).then(() => token) };
+    const tokens = {
+      accessToken: () => (what === 'token' ? end() : Promise.resolve()).then(() => ({ text })),
+    };
     const client = newClient({ budget, tokens, isWanted: async () => isWanted });
     const [tag_id = ''] = company.tags;
     expect(await failureOf(client.getTag({ tag_id }))).toMatchObject({ remedy: 'give_up' });

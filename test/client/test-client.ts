@@ -108,7 +108,7 @@ async function tokensOf(sandbox: TestSandbox, company: Company) {
   let { access_token: current, refresh_token: refresh } = await sandbox.install(company);
   let renewals = 0;
   const tokens: AccessTokens = {
-    async heldToken(_instanceId, rejected) {
+    async accessToken(_instanceId, rejected) {
       if (current === rejected) {
         renewals++;
         const response = await sandbox.refresh(refresh);
@@ -117,7 +117,7 @@ async function tokensOf(sandbox: TestSandbox, company: Company) {
           refresh_token: string;
         });
       }
-      return { text: current, accepted: () => {} };
+      return { text: current };
     },
   };
   return { tokens, renewals: () => renewals };

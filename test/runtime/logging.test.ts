@@ -3,7 +3,6 @@ import { EventEmitter } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { ServiceError, toServiceError } from '../../src/client/errors.ts';
 import { createLogger, rememberSecret } from '../../src/runtime/logging.ts';
-import { NoTokenAnswerError } from '../../src/tokens/token-answer.ts';
 import { testLogger } from '../support/test-logger.ts';
 
 const SECRET = 'hush.A1b2C3d4E5f6';
@@ -113,7 +112,7 @@ describe('errors', () => {
         cause: named('SocketError', 'closed', { code: 'UND_ERR_SOCKET' }),
       }),
       new ServiceError('wait', 'slow', {
-        cause: new NoTokenAnswerError(named('Error', 'x', { code: 'ECONNREFUSED' })),
+        cause: named('TokenRequestError', 'x', { cause: named('Error', 'x', { code: 'ECONNREFUSED' }) }),
       }),
       new ServiceError('wait', 'busy', {
         cause: named('OwnLogicTimeout', 'It was not done.'),

@@ -2,12 +2,10 @@ import { chownSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { withFileLock } from '../../src/runtime/file-lock.ts';
-import { FileLocks } from '../../src/runtime/file-locks.ts';
 import { Presence } from '../../src/runtime/presence.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const OWNER = 4711;
-const { signal } = new AbortController();
 
 /** Who a directory belongs to, and all that is in it. */
 function ownersOf(dir: string): number[] {
@@ -15,11 +13,10 @@ function ownersOf(dir: string): number[] {
 }
 
 async function ownersBeside(database: string): Promise<Record<string, number[]>> {
-  const [refreshes, workers] = [`${database}-refreshes`, `${database}-workers`];
+  const workers = `${database}-workers`;
   const presence = new Presence(workers, 'one');
   await presence.enter();
-  await new FileLocks(refreshes).hold('one', async () => {}, signal);
-  const owners = { refreshes: ownersOf(refreshes), workers: ownersOf(workers) };
+  const owners = { workers: ownersOf(workers) };
   await presence.leave();
   return owners;
 }
@@ -30,8 +27,8 @@ test.runIf(process.getuid?.() === 0)(
     const database = join(tempDir(), 'app.db');
     writeFileSync(database, '');
     chownSync(database, OWNER, OWNER);
-    mkdirSync(`${database}-refreshes`);
-    const owners = { refreshes: [OWNER, OWNER], workers: [OWNER, OWNER] };
+    mkdirSync(`${database}-workers`);
+    const owners = { workers: [OWNER, OWNER] };
     expect(await ownersBeside(database)).toEqual(owners);
   },
 );
@@ -60,7 +57,7 @@ test.runIf(process.getuid?.() === 0)(
 test('where there is no database of that name, or its owner is at work, nothing changes hands', async () => {
   const own = process.getuid?.() ?? 0;
   const database = join(tempDir(), 'app.db');
-  const owners = { refreshes: [own, own], workers: [own, own] };
+  const owners = { workers: [own, own] };
   expect(await ownersBeside(database)).toEqual(owners);
   writeFileSync(database, '');
   expect(await ownersBeside(database)).toEqual(owners);

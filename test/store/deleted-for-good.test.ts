@@ -5,6 +5,7 @@ import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { RemovalStore } from '../../src/store/removals.ts';
+import { installInstance } from '../support/install-instance.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { runDocumented } from './operations-page.ts';
 import { NOW, openTestStore, type TestStore } from './test-store.ts';
@@ -21,7 +22,7 @@ function documents(company: string, page: number): string[] {
   });
 }
 
-/** The sealed tokens of a company; no two are alike. */
+/** The encrypted tokens of a company; no two are alike. */
 const sealed = (company: string) => [`${company}.sealed.access.`, `${company}.sealed.refresh.`];
 
 /** Two companies whose pages came in turns, and were indexed meanwhile; the instance of the one that is to go. */
@@ -30,17 +31,8 @@ async function addCompanies(store: TestStore): Promise<{ gone: string; kept: str
   for (const company of ['gone', 'kept']) {
     const { claim } = await store.claimRun();
     const [access_token = '', refresh_token = ''] = sealed(company).map((text) => text.padEnd(300, 'x'));
-    await store.tokens.install(
-      { id: claim.instanceId, company_id: company, name: company, installed_at: NOW + 1_000 },
-      {
-        access_token,
-        refresh_token,
-        access_expires_at: NOW,
-        refresh_issued_at: NOW,
-        refresh_due_at: NOW,
-        refreshed_at: NOW,
-      },
-    );
+    const instance = { id: claim.instanceId, company_id: company, name: company };
+    await installInstance(store.db, instance, NOW, { access_token, refresh_token });
     claims.push({ company, claim });
   }
   for (let page = 0; page < PAGES; page++) {

@@ -41,22 +41,6 @@ test('what is installed while a copy is being removed waits until that is throug
   expect(await runs.find(claim)).toMatchObject({ stored: 2, records: 2 });
 });
 
-test('who saw an earlier access generation ends nothing, also where that has ended a moment before', async () => {
-  const claim = await addCopied();
-  const id = claim.instanceId;
-  const from = (await instances.accessGeneration(id)) ?? expect.unreachable();
-  const ended = await Promise.all([
-    instances.endAccess(id, from),
-    tokens.disconnect(id, { deleteData: true, from }),
-  ]);
-  expect(ended).toEqual([from + 1, undefined]);
-  expect(await instances.find(id)).toMatchObject({ status: 'active' });
-  expect(await tokens.find(id)).toBeDefined();
-  expect(await db.selectFrom('removals').selectAll().where('instance_id', '=', id).execute()).toEqual([]);
-  expect(await store.write(claim, ['{"id":"goes on"}'])).toMatchObject({ stored: 1_201 });
-  expect(await tokens.disconnect(id, { from: from + 1 })).toBe(from + 2);
-});
-
 test('a disconnect that comes to nothing has ended nothing', async () => {
   const claim = await addCopied();
   const id = claim.instanceId;

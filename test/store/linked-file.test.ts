@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { copyFileSync, linkSync, mkdirSync, readFileSync, renameSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -6,7 +7,6 @@ import { expect, test } from 'vitest';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import { newKey, tokenKeysValue } from '../trust/encrypted-tokens.ts';
 import { openTestStore } from './test-store.ts';
 
 /** Why a database is not opened. */
@@ -81,7 +81,7 @@ test('a process whose database file has a further name does not start, and leave
   const started = spawnEntry('src/worker.ts', {
     DATABASE_URL: `file:${path}`,
     REDIS_URL: 'redis://127.0.0.1:9',
-    TOKEN_KEYS: tokenKeysValue([newKey('k1')]),
+    TOKEN_KEYS: `k1:${randomBytes(32).toString('base64')}`,
     SESSION_SECRET: 'of the test alone, and long enough',
   });
   expect(await started.exited).toEqual({ code: 1, signal: null });

@@ -4,7 +4,7 @@ import { NewerSchemaError } from '../../src/store/newer-schema.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { migrateFurther, NEXT } from './migrate-further.ts';
-import { NOW, openTestStore, type TestStore } from './test-store.ts';
+import { openTestStore, type TestStore } from './test-store.ts';
 
 let store: TestStore;
 let other: Sqlite.Database;
@@ -26,34 +26,6 @@ describe('a database that a newer version has migrated', () => {
     expect(await store.runs.find(claim)).toMatchObject({ pages: 1 });
   });
 
-  test('takes nothing that begins or ends something, and is left as it is', async () => {
-    const { claim } = await store.claimRun();
-    const { instanceId } = claim;
-    const idle = { instanceId, resource: 'conversations' };
-    const row = (await store.tokens.find(instanceId)) ?? expect.unreachable();
-    const tables = () =>
-      ['instances', 'tokens', 'runs', 'removals', 'key_checks'].map((name) =>
-        other.prepare(`select * from ${name}`).all(),
-      );
-    migrateFurther(other);
-    const before = tables();
-    for (const work of [
-      () => store.tokens.reject(instanceId, row.version, 'over'),
-      () => store.tokens.takeBackEnds([{ ...row, notice: 'over' }]),
-      () => store.tokens.reseal([{ read: row, sealed: { ...row, access_token: 'anew' } }]),
-      () => store.tokens.keepKeyCheck('k1', 'value'),
-      () => store.tokens.disconnect(instanceId, { deleteData: true }),
-      () => store.instances.setStatus(instanceId, 'paused', { from: ['active'] }),
-      () => store.instances.endAccess(instanceId, 1),
-      () => store.runs.start(idle, NOW),
-      () => store.runs.countAnew(instanceId, NOW + 1),
-      () => store.runs.endNoLater(NOW - 1),
-    ]) {
-      await expect(work(), String(work)).rejects.toThrow(NewerSchemaError);
-      expect(tables(), String(work)).toEqual(before);
-    }
-  });
-
   test('is not changed by a transaction that waited for the write lock, which the migration held', async () => {
     const { claim } = await store.claimRun();
     other.exec('begin immediate');
@@ -63,34 +35,6 @@ describe('a database that a newer version has migrated', () => {
     other.exec('commit');
     await expect(waiting).rejects.toThrow(NewerSchemaError);
     expect(await store.instances.find(claim.instanceId)).toMatchObject({ status: 'active' });
-  });
-
-  test('gets the grant of an install that has come, for an instance that is there and for a new one', async () => {
-    const known = await store.addInstance();
-    const before = (await store.tokens.find(known)) ?? expect.unreachable();
-    migrateFurther(other);
-    await store.addInstance(known);
-    expect((await store.tokens.find(known))?.version).toBe(before.version + 1);
-    const anew = await store.addInstance();
-    expect(await store.tokens.find(anew)).toBeDefined();
-    expect(await store.instances.find(anew)).toMatchObject({ status: 'active' });
-    // All but the columns of these two may have gone elsewhere.
-    other.exec('alter table runs rename column behind_since to behind_from');
-    await store.addInstance(known);
-    expect((await store.tokens.find(known))?.version).toBe(before.version + 2);
-  });
-
-  test('gets a refreshed grant that has come, which would be lost otherwise; none is asked for', async () => {
-    const row = (await store.tokens.find(await store.addInstance())) ?? expect.unreachable();
-    migrateFurther(other);
-    expect(await store.tokens.replace({ ...row, refresh_token: 'rotated' }, row.version)).toBe(true);
-    expect(other.prepare('select refresh_token from tokens').pluck().all()).toEqual(['rotated']);
-    await waitFor(() =>
-      store.tokens.checkWritable().then(
-        () => false,
-        (error) => error instanceof NewerSchemaError,
-      ),
-    );
   });
 
   test('is not read any more, soon after it became so, and then never again', async () => {

@@ -66,9 +66,6 @@ test('no query of the dashboard, the sync or the upkeep goes through a whole tab
   await instances.setStatus(claim.instanceId, 'active', { from: ['active'] });
   await tokens.find(claim.instanceId);
   await tokens.due(NOW);
-  await tokens.keepKeyCheck('k1', 'x');
-  await tokens.listEnded();
-  await tokens.takeBackEnds([{ instance_id: claim.instanceId, version: 1, notice: 'x' }]);
   await failedWith(db, ['x', 'y']);
   await runs.find(claim);
   await runs.list(claim.instanceId);

@@ -14,6 +14,7 @@ import { RecordStore } from '../../src/store/records.ts';
 import { type Run, type RunKey, RunStore } from '../../src/store/runs.ts';
 import { SearchIndex } from '../../src/store/search-index.ts';
 import { TokenStore } from '../../src/store/tokens.ts';
+import { installInstance } from '../support/install-instance.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 export const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
@@ -77,17 +78,7 @@ export async function openTestStore(path = `${tempDir()}/app.db`): Promise<TestS
   const addInstance = async (again?: string) => {
     count += 1;
     const id = again ?? `ins_${count}`;
-    await tokens.install(
-      { id, company_id: id.replace('ins', 'cmp'), name: `Company ${count}`, installed_at: NOW + count },
-      {
-        access_token: 'sealed',
-        refresh_token: 'sealed',
-        access_expires_at: NOW,
-        refresh_issued_at: NOW,
-        refresh_due_at: NOW,
-        refreshed_at: NOW,
-      },
-    );
+    await installInstance(db, { id, name: `Company ${count}` }, NOW + count);
     return id;
   };
   return {

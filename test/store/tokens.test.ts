@@ -1,69 +1,114 @@
-import { expect, test } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { TokenRow } from '../../src/store/tokens.ts';
 import { openTestStore } from './test-store.ts';
 
 const { instances, tokens, addInstance } = await openTestStore();
 
-const OVER = 'The grant is over.';
-
-/** A new instance, in a state, with the tokens that it has. */
-async function instanceIn(state: 'active' | 'paused') {
-  const id = await addInstance();
-  if (state === 'paused') await instances.setStatus(id, 'paused', { from: ['active'] });
-  const row = (await tokens.find(id)) ?? expect.unreachable();
-  const read = async () => {
-    const { status, notice } = (await instances.find(id)) ?? expect.unreachable();
-    return { status, notice };
-  };
-  return { id, row, read };
-}
-
-test.each(['active', 'paused'] as const)(
-  'the end of the grant of one that is %s is noted once',
-  async (state) => {
-    const { id, row, read } = await instanceIn(state);
-    expect(await tokens.reject(id, row.version, OVER)).toBe(true);
-    expect(await read()).toEqual({ status: 'needs_reauthorization', notice: OVER });
-    expect(await tokens.reject(id, row.version, 'Once more.')).toBe(false);
-    expect((await read()).notice).toBe(OVER);
-  },
-);
-
-test('the end of a grant says nothing about the one that has come since', async () => {
-  const { id, row, read } = await instanceIn('active');
-  expect(await tokens.replace(row, row.version)).toBe(true);
-  expect(await tokens.reject(id, row.version, OVER)).toBe(false);
-  expect(await read()).toEqual({ status: 'active', notice: null });
+let id: string;
+let row: TokenRow;
+beforeEach(async () => {
+  id = await addInstance();
+  row = (await tokens.find(id)) ?? expect.unreachable();
 });
 
-test('a refresh leaves a paused instance paused', async () => {
-  const { row, read } = await instanceIn('paused');
-  expect(await tokens.replace(row, row.version)).toBe(true);
-  expect((await read()).status).toBe('paused');
+const stateOf = async () => {
+  const { status, notice } = (await instances.find(id)) ?? expect.unreachable();
+  return { status, notice };
+};
+const pauseLeft = async () => (await tokens.findForRefresh(id))?.pauseLeftMs ?? expect.unreachable();
+
+describe('a lease', () => {
+  it('is given to one, until its time is over', async () => {
+    expect(await tokens.acquireLease(row, 'first', 60_000)).toBe(true);
+    expect(await tokens.acquireLease(row, 'second', 60_000)).toBe(false);
+    const other = (await tokens.find(await addInstance())) ?? expect.unreachable();
+    expect(await tokens.acquireLease(other, 'first', -1)).toBe(true);
+    expect(await tokens.acquireLease(other, 'second', 60_000)).toBe(true);
+  });
+
+  it('is not given for tokens that have changed since they were read', async () => {
+    expect(await tokens.save(row, row, 0)).toBe(true);
+    expect(await tokens.acquireLease(row, 'late', 60_000)).toBe(false);
+  });
+
+  it('ends with a failure, which lets nobody try again for a while', async () => {
+    await tokens.acquireLease(row, 'me', 60_000);
+    await tokens.fail(row, 'me', 30_000);
+    expect(await pauseLeft()).toBeGreaterThan(20_000);
+    expect(await tokens.find(id)).toMatchObject({
+      lease_owner: null,
+      refresh_failures: 1,
+      version: row.version,
+    });
+    await tokens.fail(row, 'somebody else', 30_000);
+    expect((await tokens.find(id))?.refresh_failures).toBe(1);
+  });
 });
 
-test('a refresh that comes after all awakes an instance whose grant was taken for over', async () => {
-  const { id, row, read } = await instanceIn('active');
-  await tokens.reject(id, row.version, OVER);
-  expect(await tokens.replace(row, row.version)).toBe(true);
-  expect(await read()).toEqual({ status: 'active', notice: null });
+describe('a refreshed grant', () => {
+  it('raises the version, and ends lease and backoff', async () => {
+    await tokens.acquireLease(row, 'me', 60_000);
+    await tokens.fail(row, 'me', 30_000);
+    expect(
+      await tokens.save(row, { ...row, refresh_token: 'newer', refresh_issued_at: row.refreshed_at + 1 }, 0),
+    ).toBe(true);
+    expect(await tokens.find(id)).toMatchObject({
+      refresh_token: 'newer',
+      version: row.version + 1,
+      lease_owner: null,
+      refresh_failures: 0,
+      refreshes: 1,
+      rotations: 1,
+    });
+    expect(await pauseLeft()).toBeLessThanOrEqual(0);
+  });
+
+  it('overwrites no newer one', async () => {
+    expect(await tokens.save(row, { ...row, refresh_token: 'newer' }, 0)).toBe(true);
+    expect(await tokens.save(row, { ...row, refresh_token: 'late' }, 0)).toBe(false);
+    expect((await tokens.find(id))?.refresh_token).toBe('newer');
+  });
+
+  it('is not stored after a disconnect, nor over the next install', async () => {
+    await tokens.disconnect(id);
+    expect(await tokens.find(id)).toBeUndefined();
+    expect(await tokens.save(row, { ...row, refresh_token: 'late' }, 0)).toBe(false);
+    await addInstance(id);
+    expect(await tokens.save(row, { ...row, refresh_token: 'late' }, 0)).toBe(false);
+    expect((await tokens.find(id))?.refresh_token).toBe('encrypted');
+  });
+
+  it('leaves a paused instance paused', async () => {
+    await instances.setStatus(id, 'paused', { from: ['active'] });
+    expect(await tokens.save(row, row, 0)).toBe(true);
+    expect((await stateOf()).status).toBe('paused');
+  });
+
+  it('makes an instance active again whose grant was taken for over', async () => {
+    await tokens.reject(row, 'The grant is over.');
+    expect(await tokens.save(row, row, 0)).toBe(true);
+    expect(await stateOf()).toEqual({ status: 'active', notice: null });
+  });
 });
 
-test('ends are taken back by their words, and only of the grants that they were noted of', async () => {
-  const [{ id, row, read }, other] = [await instanceIn('active'), await instanceIn('paused')];
-  for (const one of [{ id, row }, other]) await tokens.reject(one.id, one.row.version, OVER);
-  const listed = (await tokens.listEnded()).filter((one) => [id, other.id].includes(one.instance_id));
-  expect(listed.map(({ notice }) => notice)).toEqual([OVER, OVER]);
-  expect(await tokens.takeBackEnds(listed.map((one) => ({ ...one, notice: 'Other words.' })))).toEqual([]);
-  expect(await tokens.takeBackEnds(listed.map((one) => ({ ...one, version: one.version + 1 })))).toEqual([]);
-  expect((await read()).status).toBe('needs_reauthorization');
-  expect(
-    await tokens.takeBackEnds([
-      { ...row, notice: OVER },
-      { ...other.row, notice: 'x' },
-    ]),
-  ).toEqual([id]);
-  expect(await read()).toEqual({ status: 'active', notice: null });
-  expect((await other.read()).status).toBe('needs_reauthorization');
-  expect(await tokens.takeBackEnds(listed)).toEqual([other.id]);
-  expect(await tokens.takeBackEnds(listed)).toEqual([]);
+describe('the end of a grant', () => {
+  it.each(['active', 'paused'] as const)('is noted once of an instance that is %s', async (status) => {
+    if (status === 'paused') await instances.setStatus(id, 'paused', { from: ['active'] });
+    expect(await tokens.reject(row, 'The grant is over.')).toBe(true);
+    expect(await tokens.reject(row, 'Once more.')).toBe(false);
+    expect(await stateOf()).toEqual({ status: 'needs_reauthorization', notice: 'The grant is over.' });
+  });
+
+  it('says nothing about the grant that has come since', async () => {
+    expect(await tokens.save(row, row, 0)).toBe(true);
+    expect(await tokens.reject(row, 'The grant is over.')).toBe(false);
+    expect(await stateOf()).toEqual({ status: 'active', notice: null });
+  });
+});
+
+it('encrypts again only what still is what was read, and leaves the version', async () => {
+  const written = { ...row, access_token: 'again' };
+  expect(await tokens.reencrypt([{ read: row, written }])).toBe(1);
+  expect(await tokens.reencrypt([{ read: row, written: { ...row, access_token: 'late' } }])).toBe(0);
+  expect(await tokens.find(id)).toMatchObject({ access_token: 'again', version: row.version });
 });

@@ -2,23 +2,18 @@ import { expect, test } from 'vitest';
 import { ServiceClock } from '../../src/client/service-clock.ts';
 import { collectFigures } from '../../src/sync/figures.ts';
 import { NOW, openTestStore } from '../store/test-store.ts';
+import { installInstance } from '../support/install-instance.ts';
 
 const HOUR_MS = 3_600_000;
 
 test('a refresh token is overdue from two hours after it was first to be renewed', async () => {
-  const { db, tokens } = await openTestStore();
+  const { db } = await openTestStore();
   const add = (id: string, dueAt: number) =>
-    tokens.install(
-      { id, company_id: id, name: id, installed_at: NOW },
-      {
-        access_token: 'sealed',
-        refresh_token: 'sealed',
-        access_expires_at: NOW,
-        refresh_issued_at: dueAt - HOUR_MS,
-        refresh_due_at: dueAt,
-        refreshed_at: dueAt - HOUR_MS,
-      },
-    );
+    installInstance(db, { id }, NOW, {
+      refresh_issued_at: dueAt - HOUR_MS,
+      refresh_due_at: dueAt,
+      refreshed_at: dueAt - HOUR_MS,
+    });
   const overdueAt = async (now: number) => {
     const figures = await collectFigures({ db, clock: new ServiceClock(() => now), resources: [] });
     return figures.refreshTokensOverdue;

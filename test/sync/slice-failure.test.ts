@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
+import { CREDENTIALS_REFUSED } from '../../src/auth/tokens.ts';
 import { ServiceError } from '../../src/client/errors.ts';
 import { AllowedOrigins } from '../../src/client/next-address.ts';
 import { checkLength, MOST_PAGES } from '../../src/client/page-chain.ts';
 import { NewerSchemaError } from '../../src/store/newer-schema.ts';
 import { endSlice } from '../../src/sync/slice-failure.ts';
 import type { SliceContext, SyncParts } from '../../src/sync/slice-parts.ts';
-import { CREDENTIALS_REFUSED } from '../../src/tokens/token-errors.ts';
 import { NOW, openTestStore } from '../store/test-store.ts';
 import { testLogger } from '../support/test-logger.ts';
 
@@ -102,7 +102,10 @@ test('credentials that the service refuses cost no place, however long, and say 
   await failOnce(trouble);
   const { stuck_since } = await read();
   while (clock.now < NOW + 120 * MINUTE_MS) {
-    const { attempt } = await failOnce(() => new ServiceError('give_up', CREDENTIALS_REFUSED), false);
+    const { attempt } = await failOnce(
+      () => new ServiceError('give_up', CREDENTIALS_REFUSED, { kind: 'credentials' }),
+      false,
+    );
     expect(attempt).toBe(0);
     expect(await read()).toMatchObject({ state: 'waiting', cursor: PLACE, pages: 1, stuck_since });
   }

@@ -6,7 +6,6 @@ import { findFreePort } from '../support/free-port.ts';
 import { startOldRedis } from '../support/old-redis.ts';
 import { type EntryProcess, spawnEntry } from '../support/spawn-entry.ts';
 import { startTestApp } from '../support/test-app.ts';
-import { newKey, tokenKeysValue } from './encrypted-tokens.ts';
 import { makeNextVersion, NEXT_MIGRATION } from './next-version.ts';
 
 // Many processes start: on a machine that has other work, that takes its time.
@@ -28,7 +27,6 @@ appendFileSync(
 );
 
 const [webPort, workerPort, freePort] = [await findFreePort(), await findFreePort(), await findFreePort()];
-const WRONG_KEYS = tokenKeysValue([newKey(config.tokenKeys[0]?.id ?? '')]);
 
 const reader = new Sqlite(config.databaseUrl.replace('file:', ''), { readonly: true });
 afterAll(() => void reader.close());
@@ -49,13 +47,6 @@ test.each<[string, string, Record<string, string>, RegExp, string?]>([
   ['web whose port is taken', 'src/web.ts', { PORT: `${webPort}` }, /Port \d+ is in use.*set PORT/],
   ['worker whose port is taken', 'src/worker.ts', { WORKER_PORT: `${workerPort}` }, /set WORKER_PORT/],
   ['start whose port is taken', 'src/start.ts', { PORT: `${webPort}` }, /Port \d+ is in use.*set PORT/],
-  [
-    'web with a wrong key',
-    'src/web.ts',
-    { PORT: `${freePort}`, TOKEN_KEYS: WRONG_KEYS },
-    /another key under/,
-  ],
-  ['worker with a wrong key', 'src/worker.ts', { TOKEN_KEYS: WRONG_KEYS }, /another key under/],
   ['reencrypt before the app', 'src/reencrypt.ts', {}, /Start the app of this version first/],
   ['worker without Redis', 'src/worker.ts', { REDIS_URL: 'redis://127.0.0.1:9' }, /Redis .* not migrated/],
   ['worker with a Redis too old', 'src/worker.ts', { REDIS_URL: oldRedis }, /not migrated.*Redis version/],

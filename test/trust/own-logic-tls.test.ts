@@ -4,10 +4,10 @@ import { createServer } from 'node:https';
 import { type AddressInfo, connect, type Server } from 'node:net';
 import { Agent, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
 import { afterAll, afterEach, expect, onTestFinished, test, vi } from 'vitest';
+import { OAuthClient } from '../../src/auth/oauth-client.ts';
 import { STRAIGHT } from '../../src/client/agent.ts';
 import { HttpClient } from '../../src/client/http.ts';
 import { ServiceClock } from '../../src/client/service-clock.ts';
-import { OAuthClient } from '../../src/tokens/oauth-client.ts';
 import { SELF_SIGNED } from '../support/self-signed.ts';
 
 const asked: string[] = [];
@@ -80,7 +80,7 @@ test.each<[string, () => void]>([
       onTestFinished(() => http.close());
       set();
       await expect(oauth.refresh('refresh-token')).rejects.toMatchObject({
-        cause: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' },
+        cause: { cause: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' } },
       });
       const url = new URL(`${origin}/contacts`);
       const headers = { authorization: 'Bearer access-token' };

@@ -1,5 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { InstallError, type Installer, type InstallFailure } from '../../src/install/install-types.ts';
+import { hashSecret, type Installs } from '../../src/auth/install.ts';
+import { InstallError, type InstallErrorKind } from '../../src/auth/install-errors.ts';
+import { BrowserStore } from '../../src/store/browsers.ts';
+import type { Database } from '../../src/store/database.ts';
+import { InstallStore } from '../../src/store/installs.ts';
 import type { RecordReader, StoredRecord } from '../../src/store/record-types.ts';
 import type { InstanceControl, InstanceStatus } from '../../src/sync/status-types.ts';
 import { instanceStatus } from './status-fixtures.ts';
@@ -8,47 +12,55 @@ import { instanceStatus } from './status-fixtures.ts';
 export const AUTHORIZE_URL = 'https://auth.example/oauth/authorize';
 
 /**
- * What lies behind the web app, in memory, so that its pages can be brought into any state. The way through the
- * real parts is tested with those.
+ * What lies behind the web app, so that its pages can be brought into any state: instances and their copy in memory,
+ * browsers and installs in a real database. The way through the real parts is tested with those.
  */
 export class FakeDomain {
   readonly instances = new Map<string, InstanceStatus>();
   readonly records = new Map<string, StoredRecord[]>();
   /** What the web app asked for, in order. */
   readonly calls: string[] = [];
-  /** Which failure the next installs end with. */
-  failure: InstallFailure | undefined;
-  /** Awaited in the middle of an install, so that two can meet. */
-  exchange: () => Promise<void> = async () => {};
+  /** Which error the next installs end with. */
+  failure: InstallErrorKind | undefined;
   /** What a search answers instead. */
   refusedSearch: Error | undefined;
   /** What else the browsing of records answers. */
   counts = { hasMore: false, pending: 0, isShortened: false, isCoarse: false };
-  #states = 0;
-  readonly #generations = new Map<string, number>();
+  readonly browsers: BrowserStore;
+  /** Installs as the service would let them end: the code becomes the id of the instance. */
+  readonly installs: Pick<Installs, 'begin' | 'finish'>;
 
-  readonly installer: Installer = {
-    start: (session) => {
-      this.#states += 1;
-      const state = `state-${this.#states}-${randomUUID()}`;
-      session.pendingInstalls = [...(session.pendingInstalls ?? []), { state, createdAt: 0 }];
-      return new URL(`${AUTHORIZE_URL}?state=${state}`);
-    },
-    finish: async (session, query) => {
-      const state = query.get('state');
-      const known = session.pendingInstalls ?? [];
-      if (!known.some((pending) => pending.state === state)) {
-        throw new InstallError('state', 'This browser did not start the install.');
-      }
-      session.pendingInstalls = known.filter((pending) => pending.state !== state);
-      this.calls.push(`exchange ${query.get('code')}`);
-      await this.exchange();
-      if (this.failure) throw new InstallError(this.failure, `It failed: ${this.failure} <b>`);
-      const id = query.get('code') ?? '';
-      if (!this.instances.has(id)) this.instances.set(id, instanceStatus({ id }));
-      return id;
-    },
-  };
+  constructor(db: Database) {
+    this.browsers = new BrowserStore(db);
+    const store = new InstallStore(db);
+    this.installs = {
+      begin: async (browserId) => {
+        const [state, nonce] = [randomUUID(), randomUUID()];
+        const hashes = { stateHash: hashSecret(state), nonceHash: hashSecret(nonce) };
+        await store.begin(hashes, browserId, Date.now());
+        return { address: new URL(`${AUTHORIZE_URL}?state=${state}`), nonce };
+      },
+      finish: async ({ query, nonces, carriedSid, newSid }) => {
+        const id = query.get('code') ?? '';
+        this.calls.push(`exchange ${id}`);
+        if (this.failure) throw new InstallError(this.failure, `It failed: ${this.failure} <b>`);
+        const proof = {
+          nonceHashes: nonces.map(hashSecret),
+          carriedSid: carriedSid === undefined ? undefined : hashSecret(carriedSid),
+          newSid: hashSecret(newSid),
+        };
+        const moments = { access_expires_at: 0, refresh_issued_at: 0, refresh_due_at: 0, refreshed_at: 0 };
+        const tokens = { access_token: 'encrypted', refresh_token: 'encrypted', ...moments };
+        const instance = { id, company_id: id, name: id };
+        const stateHash = hashSecret(query.get('state') ?? '');
+        if (!(await store.complete(stateHash, instance, tokens, proof, Date.now()))) {
+          throw new InstallError('state', 'This browser did not start the install.');
+        }
+        if (!this.instances.has(id)) this.instances.set(id, instanceStatus({ id }));
+        return { instanceId: id, isNew: true };
+      },
+    };
+  }
 
   readonly control: InstanceControl = {
     status: async (id) => this.instances.get(id),
@@ -56,22 +68,12 @@ export class FakeDomain {
       const resources = Object.entries(this.instances.get(id)?.resources ?? {});
       return Object.fromEntries(resources.map(([name, { set_aside }]) => [name, set_aside]));
     },
-    syncNow: async (id, generation) => this.#act('sync', id, {}, generation),
-    retryParked: async (id, generation) => this.#act('retry', id, {}, generation),
-    pause: async (id, generation) => this.#act('pause', id, { status: 'paused' }, generation),
-    resume: async (id, generation) => this.#act('resume', id, { status: 'active' }, generation),
-    accessGeneration: async (id) => this.#generations.get(id) ?? 1,
-    endAccess: async (id, from) => {
-      if (from !== (this.#generations.get(id) ?? 1)) return undefined;
-      this.calls.push(`end access ${id}`);
-      return this.#nextGeneration(id);
-    },
-    disconnect: async (id, { deleteData, from, onEnded }) => {
-      const call = deleteData ? 'disconnect and delete' : 'disconnect';
-      if (!this.#act(call, id, { status: 'disconnected' }, from)) return false;
-      await onEnded?.(this.#nextGeneration(id));
-      return true;
-    },
+    syncNow: async (id) => this.#act('sync', id, {}),
+    retryParked: async (id) => this.#act('retry', id, {}),
+    pause: async (id) => this.#act('pause', id, { status: 'paused' }),
+    resume: async (id) => this.#act('resume', id, { status: 'active' }),
+    disconnect: async (id, { deleteData }) =>
+      this.#act(deleteData ? 'disconnect and delete' : 'disconnect', id, { status: 'disconnected' }),
   };
 
   readonly reader: RecordReader = {
@@ -93,14 +95,7 @@ export class FakeDomain {
     return this.records.get(`${id}/${resource}`) ?? [];
   }
 
-  #nextGeneration(id: string): number {
-    const next = (this.#generations.get(id) ?? 1) + 1;
-    this.#generations.set(id, next);
-    return next;
-  }
-
-  #act(call: string, id: string, change: Partial<InstanceStatus>, generation = 1): boolean {
-    if (generation !== (this.#generations.get(id) ?? 1)) return false;
+  #act(call: string, id: string, change: Partial<InstanceStatus>): boolean {
     this.calls.push(`${call} ${id}`);
     const status = this.instances.get(id);
     if (status) this.instances.set(id, { ...status, ...change });

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SESSION_COOKIE } from '../../src/web/session.ts';
 import type { HttpSession } from '../support/http-session.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { install, type StartedWeb, startWeb } from './start-web.ts';
 import { instanceStatus, resourceStatus } from './status-fixtures.ts';
+
+const SESSION_COOKIE = 'partner_app.sid';
 
 interface Stream {
   answer: IncomingMessage;
@@ -32,7 +33,7 @@ beforeEach(async () => {
       intervalMs: 20,
       keepAliveMs: 50,
       maxStreams: 5,
-      maxStreamsPerSession: 3,
+      maxStreamsPerBrowser: 3,
       maxStreamsPerInstance: 4,
     },
   });
@@ -99,51 +100,6 @@ describe('the live stream', () => {
     expect(stream.events()[1]).toMatchObject({ resources: { contacts: { records: 5 } } });
   });
 
-  it('begins with a mark of the forms that its session takes, which is not their token', async () => {
-    const page = await browser.get('/instances/ins_1');
-    const token = page.form('/instances/ins_1/sync').fields.get('_csrf') ?? '';
-    const mark = /data-form="([\w-]{16})"/.exec(page.body)?.[1] ?? '';
-    expect(page.body.split(token).join('')).toContain(mark);
-    const stream = await watch();
-    await waitFor(() => stream.events().length === 1);
-    expect(stream.text()).toMatch(new RegExp(`^retry: \\d+\n\nevent: form\ndata: ${mark}\n\ndata: {`));
-    expect(stream.text()).not.toContain(token);
-    // The new session has no form yet, and then other ones.
-    const begun = await browser.get('/install', { follow: false });
-    const state = begun.location?.searchParams.get('state');
-    await browser.get(`/oauth/callback?state=${state}&code=ins_2`, { follow: false });
-    const later = await watch();
-    await waitFor(() => later.text().includes('\nevent: form\ndata: none\n\n'));
-    const next = /data-form="([\w-]+)"/.exec((await browser.get('/instances/ins_1')).body)?.[1] ?? '';
-    expect(next).not.toBe(mark);
-    const last = await watch();
-    await waitFor(() => last.text().includes(`\nevent: form\ndata: ${next}\n\n`));
-  });
-
-  it.each([
-    ['an install', 'ins_1', () => install(browser, 'ins_2')],
-    [
-      '“Log out everywhere else” of another company',
-      'ins_2',
-      async () => {
-        const form = (await browser.get('/instances/ins_1')).form('/instances/ins_1/logout-others');
-        await browser.submit(form, {}, { follow: false });
-      },
-    ],
-  ])('ends at once when %s gives its browser another session', async (_what, id, replace) => {
-    web = await startWeb({ redis: web.redis, live: { keepAliveMs: 3_600_000 } });
-    browser = web.browser();
-    await install(browser, 'ins_2');
-    await install(browser, 'ins_1');
-    const other = web.browser();
-    await install(other, id);
-    const path = `/instances/${id}/live`;
-    const [mine, theirs] = [await watch(browser, path), await watch(other, path)];
-    await replace();
-    await waitFor(() => mine.ended());
-    expect(theirs.ended()).toBe(false);
-  });
-
   it('ends when the instance is gone', async () => {
     const stream = await watch();
     web.domain.instances.delete('ins_1');
@@ -154,10 +110,10 @@ describe('the live stream', () => {
   it('brings nothing of a look in whose course, before it read, its access ended', async () => {
     const stream = await watch();
     await waitFor(() => stream.events().length === 1);
-    const { status, endAccess } = web.domain.control;
+    const { status } = web.domain.control;
     web.domain.control.status = async (id) => {
       // Somebody is quicker than the look that has begun.
-      await endAccess(id, 1);
+      await web.domain.browsers.logOutOthers('nobody', id);
       web.domain.instances.set(id, instanceStatus({ name: 'Installed anew' }));
       return status(id);
     };

@@ -4,11 +4,12 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { CopyRemovedError, SearchRefusedError, type StoredRecord } from '../../src/store/record-types.ts';
-import { SESSION_COOKIE } from '../../src/web/session.ts';
 import type { HttpSession } from '../support/http-session.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { install, type StartedWeb, startWeb } from './start-web.ts';
 import { instanceStatus, NOW } from './status-fixtures.ts';
+
+const SESSION_COOKIE = 'partner_app.sid';
 
 let web: StartedWeb;
 let browser: HttpSession;

@@ -4,8 +4,11 @@ import type { AddressInfo } from 'node:net';
 import type { Express } from 'express';
 import { Redis } from 'ioredis';
 import { afterAll } from 'vitest';
+import type { Installs } from '../../src/auth/install.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { createWebApp, type WebDependencies } from '../../src/web/web-app.ts';
 import { createHttpSession, type HttpPage, type HttpSession } from '../support/http-session.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { type TestLogger, testLogger } from '../support/test-logger.ts';
 import { startTestRedis } from '../support/test-redis.ts';
 import { FakeDomain } from './fake-domain.ts';
@@ -31,7 +34,8 @@ afterAll(async () => {
 /** Starts the web app before the stand-in domain, with a Redis of its own unless one is given. */
 export async function startWeb(changes: Partial<WebDependencies> = {}): Promise<StartedWeb> {
   const redis = changes.redis ?? new Redis((await startTestRedis()).url);
-  const domain = new FakeDomain();
+  const db = await openDatabase(`file:${tempDir()}/app.db`);
+  const domain = new FakeDomain(db);
   const log = testLogger();
   const server = createServer();
   server.listen(0, '127.0.0.1');
@@ -44,7 +48,8 @@ export async function startWeb(changes: Partial<WebDependencies> = {}): Promise<
     production: false,
     isSandbox: false,
     redis,
-    installer: domain.installer,
+    browsers: domain.browsers,
+    installs: domain.installs as Installs,
     control: domain.control,
     records: domain.reader,
     resources: [
@@ -63,6 +68,7 @@ export async function startWeb(changes: Partial<WebDependencies> = {}): Promise<
   closers.push(async () => {
     server.closeAllConnections();
     server.close();
+    await db.destroy();
     // One that was given belongs to the giver.
     if (!changes.redis) redis.disconnect();
   });

@@ -17,6 +17,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('expires_at', 'bigint', (column) => column.notNull())
     .execute();
   await db.schema.createIndex('sessions_browser').on('sessions').column('browser_id').execute();
+  await db.schema.createIndex('sessions_expiry').on('sessions').column('expires_at').execute();
 
   await db.schema
     .createTable('access')
@@ -34,7 +35,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('installs')
     .addColumn('state_hash', 'text', (column) => column.primaryKey())
-    .addColumn('nonce_hash', 'text', (column) => column.notNull())
+    .addColumn('nonce_hash', 'text', (column) => column.notNull().unique())
     .addColumn('browser_id', 'text', (column) =>
       column.notNull().references('browsers.id').onDelete('cascade'),
     )
@@ -46,6 +47,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('error_detail', 'text')
     .execute();
   await db.schema.createIndex('installs_browser').on('installs').column('browser_id').execute();
+  await db.schema.createIndex('installs_expiry').on('installs').column('expires_at').execute();
 
   await db.schema
     .createTable('settings')

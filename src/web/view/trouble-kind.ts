@@ -3,10 +3,10 @@
  * - `own logic`: the integrator's function threw (src/sync/own-logic-call.ts)
  * - `at work`: none: the integrator's function takes long (src/sync/own-logic-parking.ts)
  * - `app`: database or Redis, or a mistake of ours (src/client/errors.ts)
- * - `credentials`: the service refuses CLIENT_ID and CLIENT_SECRET (src/tokens/token-errors.ts)
+ * - `credentials`: the service refuses CLIENT_ID and CLIENT_SECRET (src/auth/tokens.ts)
  * - `forbidden`: the service does not let the app read the list (403)
  * - `refused`: the service refused for another reason that does not pass (src/client/refusal.ts)
- * - `not renewed`: the token route refuses a refresh, and does not say that the grant is over (src/tokens/token-errors.ts)
+ * - `not renewed`: the token route refuses a refresh, and does not say that the grant is over (src/auth/tokens.ts)
  * - `service`: anything else, which is the service's, and passes
  */
 export type TroubleKind =
@@ -22,8 +22,8 @@ export type TroubleKind =
 const KINDS: readonly [RegExp, TroubleKind][] = [
   [/^The app['’]s own logic failed/, 'own logic'],
   [/^The app['’]s own logic has been at work/, 'at work'],
-  [/^The app itself had trouble/, 'app'],
-  [/^The service does not accept CLIENT_ID and CLIENT_SECRET:/, 'credentials'],
+  [/^The app itself had trouble|^The tokens are encrypted with the key /, 'app'],
+  [/^The service does not accept CLIENT_ID and CLIENT_SECRET\b/, 'credentials'],
   [/^The service refused the request \(403\b/, 'forbidden'],
   [/^The service refuses to renew the app['’]s access/, 'not renewed'],
   [/^The service (?:refused the request|answered with a redirect)/, 'refused'],

@@ -4,12 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { type App, createApp } from '../../../src/app.ts';
+import { TokenCipher } from '../../../src/auth/token-cipher.ts';
+import { encryptTokens } from '../../../src/auth/tokens.ts';
 import { RateBudget } from '../../../src/client/budget/rate-budget.ts';
 import { readRateHeaders } from '../../../src/client/rate-headers.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { createLogger } from '../../../src/runtime/logging.ts';
 import { openRedis } from '../../../src/runtime/private-redis.ts';
 import { createRedis } from '../../../src/runtime/redis.ts';
+import type { Database } from '../../../src/store/database.ts';
+import { openDatabase } from '../../../src/store/open-database.ts';
+import { installInstance } from '../../support/install-instance.ts';
 import {
   BENCH_REDIRECT_URI,
   type BenchCompany,
@@ -53,8 +58,19 @@ export class BenchApp {
   readonly #workers = new Set<WorkerProcess>();
   readonly #redis: Redis;
   readonly #budget: RateBudget;
+  readonly #db: Database;
+  readonly #cipher: TokenCipher;
 
-  private constructor(app: App, env: Record<string, string>, databasePath: string, redisUrl: string) {
+  private constructor(
+    app: App,
+    env: Record<string, string>,
+    databasePath: string,
+    redisUrl: string,
+    db: Database,
+    cipher: TokenCipher,
+  ) {
+    this.#db = db;
+    this.#cipher = cipher;
     this.#redis = createRedis(redisUrl, 'general', SILENT);
     this.#budget = new RateBudget(this.#redis);
     this.app = app;
@@ -77,16 +93,21 @@ export class BenchApp {
       SESSION_SECRET: randomBytes(32).toString('hex'),
       TOKEN_KEYS: `bench:${randomBytes(32).toString('base64')}`,
     };
-    const app = await createApp(loadConfig(env, { dataDir: dir }), redisUrl, SILENT);
-    return new BenchApp(app, env, databasePath, redisUrl);
+    const config = loadConfig(env, { dataDir: dir });
+    const app = await createApp(config, redisUrl, SILENT);
+    const db = await openDatabase(config.databaseUrl);
+    return new BenchApp(app, env, databasePath, redisUrl, db, new TokenCipher(config.tokenKeys));
   }
 
   /** Takes a grant in as an install does. No sync is asked for: {@link sync} does that. @returns the instance's id */
   async install(company: BenchCompany, grant: BenchGrant): Promise<string> {
     const id = `ins_${createHash('sha256').update(company.id).digest('hex').slice(0, 32)}`;
     const { id: companyId, name } = company;
-    const now = Date.now();
-    await this.app.tokens.install({ id, companyId, name, installedAt: now }, { ...grant, grantedAt: now });
+    const { accessToken, refreshToken } = grant;
+    await installInstance(this.#db, { id, company_id: companyId, name }, Date.now(), {
+      ...encryptTokens(this.#cipher, id, accessToken, refreshToken),
+      access_expires_at: grant.accessExpiresAt,
+    });
     return id;
   }
 
@@ -124,6 +145,7 @@ export class BenchApp {
   async close(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.stop()));
     await this.app.close();
+    await this.#db.destroy();
     this.#redis.disconnect();
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { CREDENTIALS_REFUSED } from '../../../src/auth/tokens.ts';
 import type { InstanceStatus, ResourceStatus } from '../../../src/sync/status-types.ts';
-import { CREDENTIALS_REFUSED } from '../../../src/tokens/token-errors.ts';
 import { dashboardValues } from '../../../src/web/view/dashboard-values.ts';
 import { at, instanceStatus, NOW, resourceStatus } from '../status-fixtures.ts';
 

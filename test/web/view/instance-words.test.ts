@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { CREDENTIALS_REFUSED } from '../../../src/auth/tokens.ts';
 import type { ServiceClient } from '../../../src/client/calls/call-types.ts';
 import type { Instance } from '../../../src/store/instances.ts';
 import { callOwnLogic } from '../../../src/sync/own-logic-call.ts';
 import { atWorkText } from '../../../src/sync/own-logic-parking.ts';
 import type { SliceContext } from '../../../src/sync/slice-parts.ts';
 import type { InstanceStatus, ResourceStatus } from '../../../src/sync/status-types.ts';
-import { CREDENTIALS_REFUSED, toRefreshError } from '../../../src/tokens/token-errors.ts';
 import { instanceWords } from '../../../src/web/view/instance-words.ts';
 import { resourceWords } from '../../../src/web/view/resource-words.ts';
 import { at, instanceStatus, NOW, resourceStatus } from '../status-fixtures.ts';
@@ -101,19 +101,17 @@ describe('instanceWords', () => {
   });
 
   it('says that a new authorization may help where the service refuses to renew the access', () => {
-    const { message } = toRefreshError(
-      new TypeError('unexpected answer', { cause: new Response(null, { status: 403 }) }),
-    );
+    const error = "The service refuses to renew the app's access (403).";
     const said = withContacts({
       state: 'waiting',
       waiting_for: 'retry',
       waiting_until: at(23_000),
-      error: message,
+      error,
     });
     expect(said.headline).toBe('The service refuses to renew the app’s access.');
     expect(said.next).toMatch(/tries again by itself, in 23 s\..*hours.*[Aa]uthoriz/);
     expect(said.next).not.toContain('nothing to do');
-    expect(withContacts({ state: 'failed', error: message }).next).toMatch(/hours.*[Aa]uthoriz/);
+    expect(withContacts({ state: 'failed', error }).next).toMatch(/hours.*[Aa]uthoriz/);
   });
 
   it('leaves the app’s credentials to the people who run it, whatever else a list has stopped for', () => {
