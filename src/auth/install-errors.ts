@@ -120,7 +120,7 @@ export function exchangeError(error: unknown): InstallError {
       'The service did not accept the code that it had given out: it has expired, or was used before.',
     );
   }
-  if (code === 'invalid_client' || code === 'unauthorized_client') {
+  if (code === 'invalid_client' || code === 'unauthorized_client' || (status === 401 && code === undefined)) {
     return failed('credentials', "The service did not accept the app's client id and secret.");
   }
   if (status === 429) {
