@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
-import Sqlite from 'better-sqlite3';
 import { Redis } from 'ioredis';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { dumpDatabase } from './support/dump-database.ts';
 import type { HttpBrowser } from './support/http-browser.ts';
 import { freePort } from './support/processes.ts';
 import { startScript } from './support/run-script.ts';
@@ -178,20 +178,4 @@ async function dumpRedis(url: string): Promise<string> {
   return Promise.all(lines)
     .then((all) => all.join('\n'))
     .finally(() => redis.disconnect());
-}
-
-function dumpDatabase(path: string): string {
-  const database = new Sqlite(path, { readonly: true });
-  const tables = database
-    .prepare("select name from sqlite_master where type = 'table' and sql not like '%virtual%'")
-    .pluck()
-    .all();
-  const rows = tables.flatMap(
-    (name) => database.prepare(`select * from "${name}"`).raw().all() as unknown[][],
-  );
-  database.close();
-  return rows
-    .flat()
-    .map((value) => (Buffer.isBuffer(value) ? value.toString('latin1') : String(value)))
-    .join('\n');
 }
