@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto';
 import Sqlite from 'better-sqlite3';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { HttpBrowser } from './support/http-browser.ts';
+import { freePort } from './support/processes.ts';
+import { startScript } from './support/run-script.ts';
 import type { SandboxCompany } from './support/sandbox-control.ts';
 import { createWorld, type Status } from './support/world.ts';
 
@@ -74,6 +76,17 @@ describe('19. A flipped bit, or ciphertext moved to another row or column, is an
     expect((await syncAgain(other)).status).toBe('active');
     expect(await world.install(one.browser, one.company)).toBe(one.id);
     expect((await syncAgain(one)).status).toBe('active');
+  });
+
+  it('does not start with another key of the same id, and ends no grant', async () => {
+    const id = world.env.TOKEN_KEYS?.split(':')[0];
+    const TOKEN_KEYS = `${id}:${randomBytes(32).toString('base64')}`;
+    for (const script of ['web', 'worker', 'reencrypt']) {
+      const started = startScript(script, { ...world.env, TOKEN_KEYS, PORT: String(await freePort()) });
+      expect((await started.exited).code, script).toBe(1);
+      expect(started.output()).toMatch(/TOKEN_KEYS|another key/);
+    }
+    expect((await syncAgain(other)).status).toBe('active');
   });
 
   it('keeps a grant while its key is missing, and goes on when the key is back', async () => {

@@ -9,7 +9,7 @@ const LATE_MS = 1_500;
 
 describe('21. A disconnect during a job deletes the tokens and, if asked, the data; nothing is sent or written afterwards.', async () => {
   const world = await createWorld({ sandbox: { latencyMs: 150 } });
-  await world.start();
+  const { worker } = await world.start();
 
   /** Installs a company, and stops in the middle of its first sync, with a request of each list under way. */
   const begin = async (name: string) => {
@@ -47,29 +47,36 @@ describe('21. A disconnect during a job deletes the tokens and, if asked, the da
   };
 
   it.each([
-    { what: 'with the data', fields: { delete_data: 'yes', company_name: 'Leaves with the data' } },
-    { what: 'without the data', fields: {} },
-  ])('ends everything at once, $what', async ({ what, fields }) => {
+    { what: 'with the data', deletes: true, stops: false },
+    { what: 'with the data, while the worker stands still', deletes: true, stops: true },
+    { what: 'without the data', deletes: false, stops: false },
+  ])('ends everything at once, $what', async ({ what, deletes, stops }) => {
     const { company, browser, id } = await begin(`Leaves ${what}`);
+    if (stops) worker.signal('SIGSTOP');
+    const fields = deletes ? { delete_data: 'yes', company_name: company.name } : {};
     const answer = await world.press(browser, id, 'disconnect', fields);
     expect(answer.status).toBe(200);
     const { now } = await world.control.state();
     const mark = await world.control.mark();
     expect(tokensOf(id)).toEqual([]);
-    const isEmpty = Object.keys(fields).length > 0;
-    if (isEmpty) await waitFor('the data to go', () => recordIds().length === 0, LATE_MS);
-    else expect(recordIds().length).toBeGreaterThan(200);
-    const before = recordIds();
+    const waitForDeletion = () => waitFor('the data to go', () => recordIds().length === 0);
+    if (deletes && !stops) await waitForDeletion();
+    const kept = recordIds();
+    if (!deletes) expect(kept.length).toBeGreaterThan(200);
 
     const answered = () =>
       world.control.requests(mark).then((all) => all.filter(({ company_id }) => company_id === company.id));
     await waitFor('the late answers', async () => (await answered()).length >= LISTS.length);
+    if (stops) {
+      worker.signal('SIGCONT');
+      await waitForDeletion();
+    }
     // The worker is through with them when it has done other work of the same kind.
     const other = await world.control.addCompany({ name: 'Comes', contacts: 0, conversations: 0 });
     const otherBrowser = world.browser();
     await world.waitForSync(otherBrowser, await world.install(otherBrowser, other));
     expect((await answered()).filter(({ at }) => at > now)).toEqual([]);
-    expect(recordIds()).toEqual(before);
+    expect(recordIds()).toEqual(deletes ? [] : kept);
     expect(tokensOf(id)).toEqual([]);
   });
 });
