@@ -62,12 +62,3 @@ export async function openEncrypted(count: number, key: { id: string; key: Buffe
 export function instanceId(index: number): string {
   return `ins_${String(index).padStart(5, '0')}`;
 }
-
-/** Opens the tokens of every instance: `[access token, refresh token]`, in the order of the ids. */
-export async function openAll(store: TokenStore, vault: Vault): Promise<[string, string][]> {
-  const rows = await store.listSealed('', 100_000);
-  return rows.map((row) => [
-    vault.open(row.access_token, { instanceId: row.instance_id, purpose: 'access_token' }),
-    vault.open(row.refresh_token, { instanceId: row.instance_id, purpose: 'refresh_token' }),
-  ]);
-}
