@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { VARIABLES } from '../src/config/variables.ts';
 import { ConfigError, loadConfig } from '../src/config.ts';
 import { tempDir } from './support/temp-dir.ts';
 
@@ -139,6 +140,24 @@ describe('values', () => {
       { id: 'a', key: BYTES_A },
     ]);
   });
+
+  it.each(Object.keys(VARIABLES))('refuses quotes around %s by name, and never shows the value', (name) => {
+    for (const quote of ['"', "'"]) {
+      const env = { ...PRODUCTION, [name]: `${quote}a value of 32 characters or more!${quote}` };
+      expect(problemsOf(env)[name]).toMatch(/remove the quotes$/);
+      expect(() => load(env)).not.toThrow(/a value of/);
+    }
+  });
+
+  it.each(['SESSION_SECRET', 'CLIENT_SECRET', 'OPERATOR_PASSWORD', 'PUBLIC_URL', 'REDIS_URL'])(
+    'refuses a quote at one end of %s',
+    (name) => {
+      const value = (PRODUCTION as Record<string, string>)[name] ?? 'a long word of the operator';
+      for (const text of [`"${value}`, `${value}'`]) {
+        expect(problemsOf({ ...PRODUCTION, [name]: text })[name]).toMatch(/quote at one end: remove it$/);
+      }
+    },
+  );
 
   it.each([
     ['PORT', '70000', 'whole number from 0 to 65535 (it is "70000")'],

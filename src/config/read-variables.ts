@@ -14,6 +14,11 @@ export function readVariables(env: NodeJS.ProcessEnv): { given: GivenValues; pro
     const text = env[name];
     if (text === undefined || text === '') return [name, undefined];
     const { schema, example, shown } = VARIABLES[name];
+    const quoted = quoteProblem(text, shown !== true);
+    if (quoted !== undefined) {
+      problems.push({ variable: name, problem: quoted, example });
+      return [name, undefined];
+    }
     const result = schema.safeParse(text);
     if (result.success) return [name, result.data as GivenValues[Name]];
     const got = shown === true ? ` (it is "${text.slice(0, MAX_SHOWN_CHARACTERS)}")` : '';
@@ -23,4 +28,15 @@ export function readVariables(env: NodeJS.ProcessEnv): { given: GivenValues; pro
   };
   const names = Object.keys(VARIABLES) as VariableName[];
   return { given: Object.fromEntries(names.map(read)) as GivenValues, problems };
+}
+
+/**
+ * Finds the quotes that container tools leave around a value of an env file (docker run --env-file).
+ *
+ * @param atOneEnd whether a single quote is wrong, too, as in a secret or a URL
+ */
+function quoteProblem(text: string, atOneEnd: boolean): string | undefined {
+  if (/^(["']).*\1$/s.test(text))
+    return 'stands in quotes, which are no part of the value: remove the quotes';
+  return atOneEnd && /^["']|["']$/.test(text) ? 'has a quote at one end: remove it' : undefined;
 }

@@ -23,22 +23,6 @@ async function describe(db: Database) {
   return { schema, done };
 }
 
-test('processes that open a new file at the same time all find the schema, made once', async () => {
-  const url = `file:${tempDir()}/deep/er/app.db`;
-  const at = String(Date.now() + 1_500);
-  const processes = [0, 1, 2, 3].map(() =>
-    spawnEntry('test/store/migrate-process.ts', {}, { args: [url, at] }),
-  );
-  const ends = await Promise.all(processes.map(({ exited }) => exited));
-  expect(processes.map((one) => one.output())).toEqual(Array(4).fill('opened, 0 instances\n'));
-  expect(ends.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
-
-  const db = await openDatabase(url);
-  const { done } = await describe(db);
-  await db.destroy();
-  expect(done.length).toBe(NAMES.length);
-});
-
 test('migrating again changes nothing, and keeps what is there', async () => {
   const url = `file:${tempDir()}/app.db`;
   const first = await openDatabase(url);

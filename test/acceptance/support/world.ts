@@ -72,7 +72,7 @@ export class World {
   /** Starts the web process, and waits until it answers. Its log is its output. */
   async startWeb(options: StartOptions = {}): Promise<TestProcess> {
     const web = this.#spawn('src/web.ts', options);
-    await this.#waitUntilUp(web, Number(this.env.PORT));
+    await this.#waitUntilUp(web, Number(options.env?.PORT ?? this.env.PORT));
     return web;
   }
 

@@ -1,0 +1,124 @@
+import { randomBytes } from 'node:crypto';
+import Sqlite from 'better-sqlite3';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { HttpBrowser } from './support/http-browser.ts';
+import { freePort } from './support/processes.ts';
+import { startScript } from './support/run-script.ts';
+import type { SandboxCompany } from './support/sandbox-control.ts';
+import { createWorld, type Status } from './support/world.ts';
+
+type Column = 'access_token' | 'refresh_token';
+
+interface Installed {
+  company: SandboxCompany;
+  browser: HttpBrowser;
+  id: string;
+}
+
+describe('19. A flipped bit, or ciphertext moved to another row or column, is an authenticated failure of that instance alone; a missing key never ends a grant.', async () => {
+  const world = await createWorld();
+  const web = await world.startWeb();
+  let worker = await world.startWorker();
+  const database = new Sqlite(`${world.dir}/app.db`);
+  afterAll(() => database.close());
+
+  const installed = async (name: string): Promise<Installed> => {
+    const company = await world.control.addCompany({ name });
+    const browser = world.browser();
+    const id = await world.install(browser, company);
+    await world.waitForSync(browser, id);
+    return { company, browser, id };
+  };
+  const read = (id: string, column: Column) =>
+    database.prepare(`select ${column} from tokens where instance_id = ?`).pluck().get(id) as string | Buffer;
+  const write = (id: string, column: Column, value: string | Buffer) =>
+    database.prepare(`update tokens set ${column} = ? where instance_id = ?`).run(value, id);
+  const syncAgain = async ({ browser, id }: Installed) => {
+    const before = (await world.status(browser, id)).resources.contacts.finished_at;
+    await world.press(browser, id, 'sync');
+    return world.waitForStatus(
+      browser,
+      id,
+      'synced again',
+      ({ resources: { contacts } }) => contacts.state === 'idle' && contacts.finished_at !== before,
+    );
+  };
+  /** Whether the sync has met the trouble and told it. */
+  const isRefused = ({ status, resources: { contacts } }: Status) =>
+    status === 'needs_reauthorization' || contacts.error !== null;
+
+  const other = await installed('Bystander');
+
+  it.each<[string, (id: string) => void]>([
+    [
+      'a flipped bit of the access token',
+      (id) => write(id, 'access_token', flipBit(read(id, 'access_token'))),
+    ],
+    [
+      'a flipped bit of the refresh token',
+      (id) => write(id, 'refresh_token', flipBit(read(id, 'refresh_token'))),
+    ],
+    ['the token of another row', (id) => write(id, 'access_token', read(other.id, 'access_token'))],
+    ['the token of the other column', (id) => write(id, 'access_token', read(id, 'refresh_token'))],
+  ])('refuses %s, for that instance alone, until it is installed again', async (what, damage) => {
+    const one = await installed(`With ${what}`);
+    damage(one.id);
+    const mark = await world.control.mark();
+    // The access token is old: the refresh token is read, too.
+    await world.control.clock({ advance_ms: 24 * 60 * 60_000 });
+    await world.press(one.browser, one.id, 'sync');
+    await world.waitForStatus(one.browser, one.id, 'the tokens refused', isRefused);
+    const sent = await world.control.requests(mark);
+    expect(sent.filter(({ company_id, status }) => company_id === one.company.id || status >= 400)).toEqual(
+      [],
+    );
+    expect((await world.download(one.browser, one.id, 'contacts')).length).toBe(5);
+    expect((await syncAgain(other)).status).toBe('active');
+    expect(await world.install(one.browser, one.company)).toBe(one.id);
+    expect((await syncAgain(one)).status).toBe('active');
+  });
+
+  it('does not start with another key of the same id, and ends no grant', async () => {
+    const id = world.env.TOKEN_KEYS?.split(':')[0];
+    const TOKEN_KEYS = `${id}:${randomBytes(32).toString('base64')}`;
+    for (const script of ['web', 'worker', 'reencrypt']) {
+      const started = startScript(script, { ...world.env, TOKEN_KEYS, PORT: String(await freePort()) });
+      expect((await started.exited).code, script).toBe(1);
+      expect(started.output()).toMatch(/TOKEN_KEYS|another key/);
+    }
+    expect((await syncAgain(other)).status).toBe('active');
+  });
+
+  it('keeps a grant while its key is missing, and goes on when the key is back', async () => {
+    const old = world.env.TOKEN_KEYS ?? '';
+    const added = `added:${randomBytes(32).toString('base64')}`;
+    const restart = async (TOKEN_KEYS: string) => {
+      world.env.TOKEN_KEYS = TOKEN_KEYS;
+      await worker.stop();
+      worker = await world.startWorker();
+    };
+    await web.stop();
+    world.env.TOKEN_KEYS = `${added},${old}`;
+    await world.startWeb();
+    await restart(world.env.TOKEN_KEYS);
+    const later = await installed('Under the added key');
+    await restart(added);
+    await world.press(other.browser, other.id, 'sync');
+    const without = await world.waitForStatus(other.browser, other.id, 'the key missed', isRefused);
+    expect(without.status).toBe('active');
+    expect((await syncAgain(later)).status).toBe('active');
+    await restart(`${added},${old}`);
+    expect((await syncAgain(other)).status).toBe('active');
+    expect((await world.status(other.browser, other.id)).resources.contacts.error).toBeNull();
+  });
+});
+
+function flipBit(token: string | Buffer): string | Buffer {
+  // Well within the ciphertext, where each character of Base64 stands for whole bits.
+  const at = token.length - 12;
+  if (typeof token === 'string')
+    return token.slice(0, at) + (token[at] === 'A' ? 'B' : 'A') + token.slice(at + 1);
+  const bytes = Buffer.from(token);
+  bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
+  return bytes;
+}

@@ -1,0 +1,82 @@
+import Sqlite from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { dumpDatabase } from './support/dump-database.ts';
+import { waitFor } from './support/wait-for.ts';
+import { createWorld } from './support/world.ts';
+
+const LISTS = ['contacts', 'conversations'] as const;
+const LATE_MS = 1_500;
+
+describe('21. A disconnect during a job deletes the tokens and, if asked, the data; nothing is sent or written afterwards.', async () => {
+  const world = await createWorld({ sandbox: { latencyMs: 150 } });
+  const { worker } = await world.start();
+
+  /** Installs a company, and stops in the middle of its first sync, with a request of each list under way. */
+  const begin = async (name: string) => {
+    const company = await world.control.addCompany({
+      name,
+      plan: 'enterprise',
+      contacts: 3_000,
+      conversations: 3_000,
+    });
+    const browser = world.browser();
+    const id = await world.install(browser, company);
+    await world.waitForStatus(browser, id, 'begun', ({ resources }) =>
+      LISTS.every((list) => resources[list].pages > 1),
+    );
+    for (const list of LISTS) {
+      const match = { path: `/${list}`, company_id: company.id };
+      await world.control.fault({ match, fault: { delay_ms: LATE_MS }, times: 1 });
+    }
+    await waitFor('late requests', async () =>
+      (await world.control.faults()).every(({ used }) => used === 1),
+    );
+    return { company, browser, id };
+  };
+  /** The ids of records that stand anywhere in the database. */
+  const recordIds = () =>
+    [...new Set(dumpDatabase(`${world.dir}/app.db`).match(/\b(?:crd|cnv)_\w+/g))].sort();
+  const tokensOf = (id: string) => {
+    const database = new Sqlite(`${world.dir}/app.db`, { readonly: true });
+    const rows = database
+      .prepare('select access_token, refresh_token from tokens where instance_id = ?')
+      .raw()
+      .all(id);
+    database.close();
+    return rows.flat().filter((token) => token !== null);
+  };
+
+  it.each([
+    { what: 'with the data', deletes: true, stops: false },
+    { what: 'with the data, while the worker stands still', deletes: true, stops: true },
+    { what: 'without the data', deletes: false, stops: false },
+  ])('ends everything at once, $what', async ({ what, deletes, stops }) => {
+    const { company, browser, id } = await begin(`Leaves ${what}`);
+    if (stops) worker.signal('SIGSTOP');
+    const fields = deletes ? { delete_data: 'yes', company_name: company.name } : {};
+    const answer = await world.press(browser, id, 'disconnect', fields);
+    expect(answer.status).toBe(200);
+    const { now } = await world.control.state();
+    const mark = await world.control.mark();
+    expect(tokensOf(id)).toEqual([]);
+    const waitForDeletion = () => waitFor('the data to go', () => recordIds().length === 0);
+    if (deletes && !stops) await waitForDeletion();
+    const kept = recordIds();
+    if (!deletes) expect(kept.length).toBeGreaterThan(200);
+
+    const answered = () =>
+      world.control.requests(mark).then((all) => all.filter(({ company_id }) => company_id === company.id));
+    await waitFor('the late answers', async () => (await answered()).length >= LISTS.length);
+    if (stops) {
+      worker.signal('SIGCONT');
+      await waitForDeletion();
+    }
+    // The worker is through with them when it has done other work of the same kind.
+    const other = await world.control.addCompany({ name: 'Comes', contacts: 0, conversations: 0 });
+    const otherBrowser = world.browser();
+    await world.waitForSync(otherBrowser, await world.install(otherBrowser, other));
+    expect((await answered()).filter(({ at }) => at > now)).toEqual([]);
+    expect(recordIds()).toEqual(deletes ? [] : kept);
+    expect(tokensOf(id)).toEqual([]);
+  });
+});
