@@ -10,7 +10,7 @@ type ListName = 'contacts' | 'conversations';
 export async function readService(world: World, company: SandboxCompany, list: ListName): Promise<string[]> {
   const documents: string[] = [];
   const headers = { authorization: `Bearer ${company.api_tokens[0]?.token}` };
-  let next: string | null = `${world.sandbox.apiUrl}/${list}?limit=100`;
+  let next: string | null = `${world.env.SERVICE_API_URL}/${list}?limit=100`;
   while (next !== null) {
     const { statusCode, body } = await request(next, { headers });
     const page = (await body.json()) as { _results: unknown[]; _pagination: { next: string | null } };
