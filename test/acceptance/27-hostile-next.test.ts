@@ -17,7 +17,7 @@ describe('27. A repeating, circular or endless `next` is noticed and bounded; on
   proxy.lead(world.sandbox.origin);
   await world.start();
 
-  /** Nobody may call here. Browsers of this machine would: it answers to all of its names. */
+  /** Nobody may call here; it listens on every address of this machine. */
   let calls = 0;
   const trap = createServer((socket) => {
     calls++;
