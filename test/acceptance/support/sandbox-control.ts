@@ -15,7 +15,7 @@ export interface JournalEntry {
   at: number;
   method: string;
   path: string;
-  query: string;
+  query: Record<string, string | string[]>;
   status: number;
   company_id: string | null;
   application: string | null;
