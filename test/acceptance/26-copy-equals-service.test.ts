@@ -58,6 +58,20 @@ describe("26. The final copy equals the service's after the following run, whate
     },
   );
 
+  it('an empty page is not the end', async () => {
+    const company = await newCompany();
+    const next = `${world.sandbox.apiUrl}/contacts?limit=99`;
+    const body = { _pagination: { next }, _links: { self: next }, _results: [] };
+    const match = { path: '/contacts', company_id: company.id };
+    await control.fault({ match, fault: { status: 200, body } });
+    const browser = world.browser();
+    const id = await world.install(browser, company);
+    await world.waitForSync(browser, id);
+    expect(await readCopy(world, browser, id, 'contacts')).toEqual(
+      await readService(world, company, 'contacts'),
+    );
+  });
+
   /** Of each the run does not come beyond its third page, and the service has deleted 60 records before. */
   it.each([
     ['fails', { status: 403 }, 1_000],

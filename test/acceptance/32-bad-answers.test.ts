@@ -88,6 +88,22 @@ describe("32. Truncated, dripping, huge, deeply nested, HTML, empty or gzip-bomb
     );
   });
 
+  it.concurrent.each([
+    ['a 500', { status: 500 }],
+    ['a connection that breaks', { drop: 'before' as const }],
+    ['an answer that is lost', { drop: 'after' as const }],
+    ['an answer that is cut short', { truncate: 300 }],
+  ])('%s passes by itself, and nothing is missing', async (_what, fault) => {
+    const company = await world.control.addCompany({ name: 'Passing', contacts: 250, conversations: 0 });
+    await world.control.fault({ match: { path: '/contacts', company_id: company.id }, fault, times: 2 });
+    const browser = world.browser();
+    const id = await world.install(browser, company);
+    await world.waitForSync(browser, id);
+    expect(await readCopy(world, browser, id, 'contacts')).toEqual(
+      await readService(world, company, 'contacts'),
+    );
+  });
+
   it('the worker that has read all of that is the same, and has stayed small', async () => {
     const status = `/proc/${worker.pid}/status`;
     // Other systems than Linux do not say it: there the test holds the rest.
