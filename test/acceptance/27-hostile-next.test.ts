@@ -61,7 +61,7 @@ describe('27. A repeating, circular or endless `next` is noticed and bounded; on
     ['the host with a user', `http://token@${host}/api/contacts?elsewhere`],
     ['dots that leave the API', `${proxy.origin}/api/../elsewhere`],
     ['encoded dots that leave the API', `${proxy.origin}/api/%2e%2E%2felsewhere`],
-  ])('a next page at %s is not asked for, and the dashboard says so', async (_what, next) => {
+  ])('a next page at %s is not asked for, and that is told', async (_what, next) => {
     const { dashboard, told, asked } = await expectTold(({ response }) =>
       response.writeHead(200, goodHeaders()).end(pageOf(['{"id":"crd_1"}'], next)),
     );
@@ -72,7 +72,7 @@ describe('27. A repeating, circular or endless `next` is noticed and bounded; on
   });
 
   it.concurrent.each([301, 302, 303, 307, 308])(
-    'a redirect (%d) is not followed, and the dashboard says so',
+    'a redirect (%d) is not followed, and that is told',
     async (status) => {
       const location = `http://127.0.0.1:${trapPort}/api/contacts`;
       const { dashboard, told } = await expectTold(({ response }) =>

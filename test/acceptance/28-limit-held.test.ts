@@ -105,7 +105,7 @@ describe('28. No window of the service ever holds more requests than the limit, 
   });
 
   it.each(['86400', '99999999999999999999999999', 'Fri, 31 Dec 9999 23:59:59 GMT'])(
-    'a wait of %s is bounded, and holds up no other company',
+    'a wait of %s is bounded; other companies go on',
     async (said) => {
       const { company, browser, id } = await refused(429, said, 1);
       const { budget } = await world.waitForStatus(

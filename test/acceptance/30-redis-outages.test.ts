@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
 import { readCopy, readService } from './support/lists.ts';
+import type { SandboxCompany } from './support/sandbox-control.ts';
 import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
@@ -13,17 +14,15 @@ describe('30. Redis emptied, restarted or half-open: schedules and runs are back
   const { worker } = await world.start();
 
   const readiness = async () => (await world.browser().get('/readyz')).status;
+  const empty = async () => {
+    const client = new Redis(redis.url);
+    await client.flushall();
+    client.disconnect();
+  };
   const untilToldAway = () => waitFor('the outage to be told', async () => (await readiness()) === 503);
 
   it.each([
-    [
-      'is emptied',
-      async () => {
-        const client = new Redis(redis.url);
-        await client.flushall();
-        client.disconnect();
-      },
-    ],
+    ['is emptied', () => empty()],
     [
       'dies and starts again, empty',
       async () => {
@@ -33,14 +32,14 @@ describe('30. Redis emptied, restarted or half-open: schedules and runs are back
       },
     ],
     [
-      'keeps its connections open and answers nothing for a while',
+      'is silent for a while, with its connections open',
       async () => {
         redis.freeze();
         await untilToldAway();
         redis.unfreeze();
       },
     ],
-  ])('a run under way and the next ones go on after a Redis that %s', async (_what, outage) => {
+  ])('runs go on after a Redis that %s', async (_what, outage) => {
     const company = await control.addCompany({
       name: 'Goes on',
       plan: 'enterprise',
@@ -81,6 +80,26 @@ describe('30. Redis emptied, restarted or half-open: schedules and runs are back
       expect(copy.filter((document, at) => document !== service[at])).toEqual([]);
     }
     await world.press(again, id, 'pause');
+  });
+
+  it('a wait that the service asked for is kept when Redis is emptied', async () => {
+    const [waiting, other] = [
+      await control.addCompany({ name: 'Waiting' }),
+      await control.addCompany({ name: 'Other' }),
+    ];
+    const refusal = { status: 429, headers: { 'retry-after': '600' } };
+    await control.fault({ match: { path: '/contacts', company_id: waiting.id }, fault: refusal, times: 100 });
+    const asked = async ({ id }: SandboxCompany) =>
+      (await control.requests()).filter(({ company_id, path }) => company_id === id && path === '/contacts')
+        .length;
+    await world.install(world.browser(), other);
+    await world.install(world.browser(), waiting);
+    await waitFor('the refusal', async () => (await asked(waiting)) === 1);
+    await waitFor('the first sync', async () => (await asked(other)) > 0);
+    await empty();
+    const before = await asked(other);
+    await waitFor('three more runs', async () => (await asked(other)) >= before + 3, BACK_WITHIN_MS);
+    expect(await asked(waiting)).toBe(1);
   });
 
   it('the worker that has seen all of that ends in order', async () => {

@@ -21,7 +21,7 @@ describe('31. A locked database or a full disk is told as that, and the sync goe
 
   it.each([
     [
-      'a database that another process keeps locked',
+      'a database that is kept locked',
       /lock/i,
       () => void other.exec('begin immediate'),
       () => void other.exec('rollback'),

@@ -55,12 +55,8 @@ describe("32. Truncated, dripping, huge, deeply nested, HTML, empty or gzip-bomb
       /gzip|large|mega|MB/i,
     ],
     ['is 16 MB of lists within lists', body(pageOf([deep])), /values|deep|nested|large/i],
-    [
-      'is 5 million records without anything',
-      body(pageOf(Array(5 * MEGABYTE).fill('{}'))),
-      /results|records|large/i,
-    ],
-  ])('an answer that %s: told, bounded, and the other list is whole', async (_what, respond, reason) => {
+    ['is 5 million empty records', body(pageOf(Array(5 * MEGABYTE).fill('{}'))), /results|records|large/i],
+  ])('an answer that %s: told, bounded, the other list whole', async (_what, respond, reason) => {
     const company = await world.control.addCompany({ name: 'Bad answers', contacts: 30, conversations: 120 });
     proxy.answer(company.id, '/contacts', ({ response }) => respond(response));
     const browser = world.browser();
