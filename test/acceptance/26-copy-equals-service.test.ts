@@ -72,7 +72,7 @@ describe("26. The final copy equals the service's after the following run, whate
     );
   });
 
-  /** Of each the run does not come beyond its third page, and the service has deleted 60 records before. */
+  /** The service has deleted 60 records; then the run gets stuck at its third page. */
   it.each([
     ['fails', { status: 403 }, 1_000],
     ['is paused', { delay_ms: 2_000 }, 1],

@@ -116,7 +116,7 @@ describe('28. No window of the service ever holds more requests than the limit, 
       );
       const waitMs = Date.parse(budget.blocked_until ?? '') - Date.now();
       expect(waitMs).toBeGreaterThan(LONGEST_WAIT_MS / 2);
-      // What a worker whose clock is off tells is as far off.
+      // The worker that noted it may have a clock 90 s off.
       expect(waitMs).toBeLessThanOrEqual(LONGEST_WAIT_MS + 100_000);
       const other = await control.addCompany({ name: 'Other' });
       const otherBrowser = world.browser();

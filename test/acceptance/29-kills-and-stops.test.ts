@@ -35,7 +35,7 @@ describe('29. Fifty SIGKILLs over one sync, or a SIGSTOP longer than the job loc
   }
 
   it('fifty workers are killed at random while one company is synced', { timeout: 300_000 }, async () => {
-    // The next one starts while the others work: most of a worker's life is its start.
+    // A killed worker's successor starts while the others work: a start takes most of the time.
     const workers = await Promise.all(Array.from({ length: AT_ONCE }, () => world.startWorker()));
     const starting: Promise<TestProcess>[] = [];
     const company = await control.addCompany({ name: 'Often killed', plan: 'enterprise', ...RECORDS });

@@ -12,7 +12,7 @@ describe('31. A locked database or a full disk is told as that, and the sync goe
   const { control } = world;
   const { web, worker } = await world.start();
 
-  /** A disk that is full, in the place of one: the operating system lets the processes write no file any further. */
+  /** Stands in for a full disk: the operating system lets the processes write no file beyond so many bytes. */
   const limitFiles = (bytes: string) => {
     for (const { pid } of [web, worker])
       execFileSync('prlimit', ['--pid', String(pid), `--fsize=${bytes}:unlimited`]);

@@ -102,7 +102,7 @@ describe("32. Truncated, dripping, huge, deeply nested, HTML, empty or gzip-bomb
 
   it('the worker that has read all of that is the same, and has stayed small', async () => {
     const status = `/proc/${worker.pid}/status`;
-    // Other systems than Linux do not say it: there the test holds the rest.
+    // Only Linux tells the peak.
     const peakKb = existsSync(status) ? /^VmHWM:\s+(\d+)/m.exec(readFileSync(status, 'utf8'))?.[1] : '0';
     expect(Number(peakKb) / 1024).toBeLessThan(MOST_MEMORY_MB);
     expect((await worker.stop('SIGTERM')).code).toBe(0);
