@@ -30,8 +30,11 @@ export function tempDir(): string {
   return dir;
 }
 
-/** Test files run side by side: each looks for ports in a range of its own, below those of outgoing connections. */
-const range = 10_000 + 100 * (Number(process.env.VITEST_POOL_ID ?? 0) % 100);
+/**
+ * Test files run side by side, and so do whole test runs: each file looks for ports in a range of its own, below those
+ * of outgoing connections.
+ */
+const range = 10_000 + 100 * ((Number(process.env.VITEST_POOL_ID ?? 0) + 37 * process.ppid) % 200);
 let looked = Math.floor(Math.random() * 100);
 
 /** Finds a port of 127.0.0.1 that is free. */

@@ -5,6 +5,7 @@ export interface SandboxCompany {
   id: string;
   name: string;
   teammates: { id: string; name: string; is_admin: boolean }[];
+  api_tokens: { token: string }[];
   counts: Record<string, number>;
 }
 
@@ -14,7 +15,7 @@ export interface JournalEntry {
   at: number;
   method: string;
   path: string;
-  query: string;
+  query: Record<string, string | string[]>;
   status: number;
   company_id: string | null;
   application: string | null;
@@ -23,7 +24,7 @@ export interface JournalEntry {
 
 /** What goes wrong with the next matching requests. */
 export interface FaultOrder {
-  match: { method?: string; path?: string; company_id?: string };
+  match: { method?: string; path?: string; company_id?: string; nth?: number };
   fault: {
     status?: number;
     body?: unknown;

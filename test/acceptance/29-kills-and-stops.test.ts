@@ -1,0 +1,126 @@
+import { randomInt } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Database from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { largestWindow, readCopy, readService, syncAgain } from './support/lists.ts';
+import type { TestProcess } from './support/processes.ts';
+import type { JournalEntry, SandboxCompany } from './support/sandbox-control.ts';
+import { waitFor } from './support/wait-for.ts';
+import { createWorld } from './support/world.ts';
+
+const KILLS = 50;
+const AT_ONCE = 4;
+const WINDOW_MS = 2_000;
+const LIMIT = 120;
+const RECORDS = { contacts: 15_050, conversations: 15_000 };
+const PAGES = 301;
+
+/** A signal takes effect at each thread's next turn, of which nothing tells: by then all of them have had one. */
+const STOPS_WITHIN_MS = 50;
+
+describe('29. Fifty SIGKILLs over one sync, or a SIGSTOP longer than the job lock, lose nothing and double nothing.', async () => {
+  const world = await createWorld({ sandbox: { windowMs: WINDOW_MS, latencyMs: 10 } });
+  const { control } = world;
+  await world.startWeb();
+
+  async function expectWhole(company: SandboxCompany, browser: ReturnType<typeof world.browser>, id: string) {
+    for (const list of ['contacts', 'conversations'] as const) {
+      const [copy, service] = [
+        await readCopy(world, browser, id, list),
+        await readService(world, company, list),
+      ];
+      expect(copy.length).toBe(service.length);
+      expect(copy.filter((document, at) => document !== service[at])).toEqual([]);
+    }
+  }
+
+  it('fifty workers are killed at random while one company is synced', { timeout: 300_000 }, async () => {
+    // A killed worker's successor starts while the others work: a start takes most of the time.
+    const workers = await Promise.all(Array.from({ length: AT_ONCE }, () => world.startWorker()));
+    const starting: Promise<TestProcess>[] = [];
+    const company = await control.addCompany({ name: 'Often killed', plan: 'enterprise', ...RECORDS });
+    const browser = world.browser();
+    const id = await world.install(browser, company);
+    // Spread over the pages, not over the time: so the sync outlasts the kills on a machine of any speed.
+    const moments = Array.from({ length: KILLS }, () => randomInt(PAGES - 20)).sort(
+      (one, other) => one - other,
+    );
+    const journal: JournalEntry[] = [];
+    const asked = async () => {
+      journal.push(...(await control.requests(journal.at(-1)?.n)));
+      return journal.filter(
+        ({ company_id, application, path }) =>
+          company_id === company.id && application !== null && !path.startsWith('/oauth'),
+      );
+    };
+    for (const moment of moments) {
+      await waitFor(`page ${moment}`, async () => (await asked()).length >= moment);
+      if (workers.length === 0) workers.push(...(await Promise.all(starting.splice(0))));
+      await sleep(randomInt(50));
+      const [victim] = workers.splice(randomInt(workers.length), 1);
+      expect(await victim?.stop('SIGKILL'), victim?.output()).toEqual({ code: null, signal: 'SIGKILL' });
+      starting.push(world.startWorker());
+    }
+    workers.push(...(await Promise.all(starting)));
+    const { resources } = await world.waitForSync(browser, id);
+    expect([resources.contacts.deleted, resources.conversations.deleted]).toEqual([0, 0]);
+    await expectWhole(company, browser, id);
+    const requests = await asked();
+    expect(requests.filter(({ status }) => status === 429)).toEqual([]);
+    expect(
+      largestWindow(
+        requests.map(({ at }) => at),
+        WINDOW_MS,
+      ),
+    ).toBeLessThanOrEqual(LIMIT);
+    await Promise.all(workers.map((worker) => worker.stop('SIGKILL')));
+  });
+
+  /** Stops it, but not within a transaction: the database would be held until it goes on. */
+  async function stop(worker: TestProcess): Promise<void> {
+    const db = new Database(`${world.dir}/app.db`, { timeout: 0 });
+    await waitFor('a stop outside of a transaction', async () => {
+      worker.signal('SIGSTOP');
+      await sleep(STOPS_WITHIN_MS);
+      try {
+        db.exec('begin immediate; rollback');
+        return true;
+      } catch {
+        worker.signal('SIGCONT');
+        return false;
+      }
+    });
+    db.close();
+  }
+
+  it('a worker that is stopped beyond its job lock writes nothing when it goes on', async () => {
+    const stopped = await world.startWorker();
+    const company = await control.addCompany({
+      name: 'Stopped',
+      plan: 'enterprise',
+      contacts: 450,
+      conversations: 350,
+    });
+    await control.fault({
+      match: { path: '/contacts', company_id: company.id, nth: 3 },
+      fault: { delay_ms: 500 },
+    });
+    const browser = world.browser();
+    const id = await world.install(browser, company);
+    await waitFor('the third page to be asked for', async () => (await control.faults()).at(-1)?.used);
+    await stop(stopped);
+    const healthy = await world.startWorker();
+    await world.waitForSync(browser, id);
+    await control.call('POST', `companies/${company.id}/records`, {
+      resource: 'contacts',
+      delete: 60,
+      change: 200,
+    });
+    await syncAgain(world, browser, id);
+    stopped.signal('SIGCONT');
+    // What it had under way is over when it has ended in order.
+    expect(await stopped.stop('SIGTERM'), stopped.output()).toEqual({ code: 0, signal: null });
+    await expectWhole(company, browser, id);
+    await healthy.stop('SIGKILL');
+  });
+});

@@ -1,0 +1,73 @@
+import { execFileSync } from 'node:child_process';
+import Database from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { readCopy, readService } from './support/lists.ts';
+import { waitFor } from './support/wait-for.ts';
+import { createWorld } from './support/world.ts';
+
+const BACK_WITHIN_MS = 60_000;
+
+describe('31. A locked database or a full disk is told as that, and the sync goes on by itself afterwards.', async () => {
+  const world = await createWorld({ sandbox: { windowMs: 2_000 } });
+  const { control } = world;
+  const { web, worker } = await world.start();
+
+  /** Stands in for a full disk: the operating system lets the processes write no file beyond so many bytes. */
+  const limitFiles = (bytes: string) => {
+    for (const { pid } of [web, worker])
+      execFileSync('prlimit', ['--pid', String(pid), `--fsize=${bytes}:unlimited`]);
+  };
+  const other = new Database(`${world.dir}/app.db`);
+
+  it.each([
+    [
+      'a database that is kept locked',
+      /lock/i,
+      () => void other.exec('begin immediate'),
+      () => void other.exec('rollback'),
+    ],
+    ['a full disk', /full|grow|space|room/i, () => limitFiles('1'), () => limitFiles('unlimited')],
+  ])('%s is told, and the sync goes on by itself', async (_what, reason, begin, end) => {
+    const company = await control.addCompany({
+      name: 'In trouble',
+      plan: 'enterprise',
+      contacts: 1_550,
+      conversations: 1_050,
+    });
+    await control.fault({
+      match: { company_id: company.id, path: '/contacts' },
+      fault: { delay_ms: 300 },
+      times: 10,
+    });
+    const browser = world.browser();
+    const id = await world.install(browser, company);
+    await world.waitForStatus(browser, id, 'under way', ({ resources }) => resources.contacts.pages >= 2);
+    const dashboard = async () => (await browser.get(`/instances/${id}`)).text();
+    expect(await dashboard()).not.toMatch(/database/i);
+
+    begin();
+    const unready = await waitFor('readiness to tell', async () => {
+      const page = await browser.get('/readyz');
+      return page.status === 503 && reason.test(page.body) && page;
+    });
+    expect(unready.body).toMatch(/database/);
+    await waitFor('the dashboard to tell', async () => /database/i.test(await dashboard()));
+    await worker.waitForOutput(reason);
+    const refused = await world.press(browser, id, 'pause');
+    expect(refused.status).toBe(503);
+    expect((await browser.get('/healthz')).status).toBe(200);
+
+    end();
+    await world.waitForSync(browser, id, BACK_WITHIN_MS);
+    expect((await browser.get('/readyz')).status).toBe(200);
+    expect(await dashboard()).not.toMatch(/database/i);
+    for (const list of ['contacts', 'conversations'] as const) {
+      const [copy, service] = [
+        await readCopy(world, browser, id, list),
+        await readService(world, company, list),
+      ];
+      expect(copy.length).toBe(service.length);
+      expect(copy.filter((document, at) => document !== service[at])).toEqual([]);
+    }
+  });
+});

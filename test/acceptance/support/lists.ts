@@ -1,0 +1,55 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { request } from 'undici';
+import type { HttpBrowser } from './http-browser.ts';
+import type { SandboxCompany } from './sandbox-control.ts';
+import { isSynced, type Status, type World } from './world.ts';
+
+type ListName = 'contacts' | 'conversations';
+
+/** The documents of a list as the service has them now, sorted, read with the company's own API token. */
+export async function readService(world: World, company: SandboxCompany, list: ListName): Promise<string[]> {
+  const documents: string[] = [];
+  const headers = { authorization: `Bearer ${company.api_tokens[0]?.token}` };
+  let next: string | null = `${world.env.SERVICE_API_URL}/${list}?limit=100`;
+  while (next !== null) {
+    const { statusCode, body } = await request(next, { headers });
+    const page = (await body.json()) as { _results: unknown[]; _pagination: { next: string | null } };
+    if (statusCode === 429) await sleep(100);
+    if (statusCode !== 200) continue;
+    documents.push(...page._results.map((document) => JSON.stringify(document)));
+    next = page._pagination.next;
+  }
+  return documents.sort();
+}
+
+/** The documents of a list as the copy has them, sorted. */
+export async function readCopy(world: World, browser: HttpBrowser, id: string, list: ListName) {
+  return (await world.download(browser, id, list)).sort();
+}
+
+/** Presses *Sync now*, and waits until both lists have come to the end of another run. */
+export async function syncAgain(world: World, browser: HttpBrowser, id: string): Promise<Status> {
+  const { resources: before } = await world.status(browser, id);
+  await world.press(browser, id, 'sync');
+  return world.waitForStatus(
+    browser,
+    id,
+    'synced again',
+    (status) =>
+      isSynced(status) &&
+      status.resources.contacts.finished_at !== before.contacts.finished_at &&
+      status.resources.conversations.finished_at !== before.conversations.finished_at,
+  );
+}
+
+/** The most requests that one window saw: a window begins with its first request, and ends `windowMs` later. */
+export function largestWindow(times: readonly number[], windowMs: number): number {
+  let start = Number.NEGATIVE_INFINITY;
+  let count = 0;
+  let largest = 0;
+  for (const at of times) {
+    if (at - start >= windowMs) [start, count] = [at, 0];
+    largest = Math.max(largest, ++count);
+  }
+  return largest;
+}
