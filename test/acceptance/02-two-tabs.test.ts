@@ -54,25 +54,27 @@ describe('2. Two tabs that install at once both end on their dashboards, and the
   };
 
   class Tab {
+    readonly #browser: HttpBrowser;
+    readonly #company: SandboxCompany;
     #callback: URL | undefined;
     #end: Page | undefined;
 
-    constructor(
-      readonly browser: HttpBrowser,
-      readonly company: SandboxCompany,
-    ) {}
+    constructor(browser: HttpBrowser, company: SandboxCompany) {
+      this.#browser = browser;
+      this.#company = company;
+    }
 
     async begin(): Promise<void> {
-      this.#callback = await world.authorize(this.browser, this.company);
+      this.#callback = await world.authorize(this.#browser, this.#company);
     }
 
     async finish(): Promise<void> {
-      this.#end = await this.browser.get(this.#callback ?? '');
+      this.#end = await this.#browser.get(this.#callback ?? '');
     }
 
     get instance(): string {
       if (this.#end === undefined) throw new Error('not finished');
-      expect(this.#end.text()).toContain(this.company.name);
+      expect(this.#end.text()).toContain(this.#company.name);
       return instanceOf(this.#end);
     }
   }
