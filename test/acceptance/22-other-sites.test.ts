@@ -205,22 +205,5 @@ describe('22. Cross-site requests change nothing (403); framing is blocked; `<sc
       const status = await page.request.get(`${dashboard}/status`);
       expect(await status.json()).toMatchObject({ status: 'active' });
     });
-
-    it('runs no script that has got into a page all the same', async () => {
-      const page = await browser.newPage();
-      const complaints: string[] = [];
-      page.on('console', (message) => complaints.push(message.text()));
-      await page.route(`${world.publicUrl}/`, async (route) => {
-        const response = await route.fetch();
-        const added = `${SCRIPT}<script src="${elsewhereUrl}/evil.js"></script><i id="added"></i></body>`;
-        await route.fulfill({ response, body: (await response.text()).replace('</body>', added) });
-      });
-      await page.goto(`${world.publicUrl}/`);
-      await page.locator('#added').waitFor({ state: 'attached' });
-      for (const refused of ['inline script', 'inline event handler', 'evil.js']) {
-        await waitFor(refused, () => complaints.some((text) => text.includes(refused)));
-      }
-      expect(await page.evaluate('window.ran || []')).toEqual([]);
-    });
   });
 });
