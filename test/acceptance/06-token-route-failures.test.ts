@@ -70,6 +70,8 @@ describe('6. A token route that redirects, fails, times out, answers HTML or non
     tokens: database.prepare('select instance_id, access_token, refresh_token from tokens').all(),
   });
   const before = stored();
+  // Nothing but the app's own look at the answer keeps these tokens out: nobody says that they are unknown.
+  await world.control.fault({ match: { path: '/me' }, fault: { status: 404, body: {} }, times: 1_000 });
   // The longest case waits for the app's own timeout while the others run.
   const timedOut = await installWith({ delay_ms: 100_000 });
 
@@ -79,7 +81,7 @@ describe('6. A token route that redirects, fails, times out, answers HTML or non
     const callback = await world.authorize(person, company);
     await world.control.fault({ match: { path: '/oauth/token' }, fault, times: 1 });
     const page = person.get(callback);
-    await waitFor('the fault', async () => (await world.control.faults()).every(({ used }) => used === 1));
+    await waitFor('the fault', async () => (await world.control.faults()).at(-1)?.used === 1);
     return { page };
   }
 
@@ -115,7 +117,6 @@ describe('6. A token route that redirects, fails, times out, answers HTML or non
   });
 
   it('the answer that all cases are changed from does install', async () => {
-    await world.control.fault({ match: { path: '/me' }, fault: { status: 404, body: {} }, times: 1 });
     const { page } = await installWith({ status: 200, body: GOOD });
     instanceOf(await page);
     expect(stored().instances.length).toBe(2);

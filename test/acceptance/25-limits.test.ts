@@ -23,8 +23,10 @@ describe('25. Attempts to install and log in are limited, bodies are bounded, sl
     });
     socket.write(beginning);
     const dripping = setInterval(() => socket.write(drop), 250);
+    const patience = setTimeout(() => socket.destroy(), 40_000);
     // A reset is an end, too.
     await new Promise((resolve) => socket.once('close', resolve));
+    clearTimeout(patience);
     clearInterval(dripping);
     return { text, seconds: (performance.now() - startedAt) / 1_000 };
   }
