@@ -79,9 +79,11 @@ describe('6. A token route that redirects, fails, times out, answers HTML or non
   async function installWith(fault: Fault): Promise<{ page: Promise<Page> }> {
     const person = world.browser();
     const callback = await world.authorize(person, company);
-    await world.control.fault({ match: { path: '/oauth/token' }, fault, times: 1 });
+    const { id: order } = await world.control.fault({ match: { path: '/oauth/token' }, fault, times: 1 });
     const page = person.get(callback);
-    await waitFor('the fault', async () => (await world.control.faults()).at(-1)?.used === 1);
+    await waitFor('the fault', async () =>
+      (await world.control.faults()).some(({ id, used }) => id === order && used === 1),
+    );
     return { page };
   }
 
