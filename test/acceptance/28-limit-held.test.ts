@@ -16,7 +16,7 @@ describe('28. No window of the service ever holds more requests than the limit, 
   const { control } = world;
   const clockOff = (ms: number) => ({
     env: {
-      CLOCK_OFF_MS: String(ms),
+      CLOCK_SHIFT_MS: String(ms),
       NODE_OPTIONS: `--import=${pathToFileURL(join(import.meta.dirname, 'support/shift-clock.js'))}`,
     },
   });

@@ -1,11 +1,14 @@
 import { accessSync, constants } from 'node:fs';
+import { mkdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Browser, chromium } from 'playwright-core';
-import { withFileLock } from '../../src/runtime/file-lock.ts';
 import { PATIENCE_MS } from './patience.ts';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+const LOCK_POLL_MS = 50;
+const LOCK_STALE_MS = 60_000;
 const FLAGS = [
   // Its sandbox does not work for root, nor in most containers; the tests open nothing but our own pages.
   '--no-sandbox',
@@ -39,7 +42,24 @@ function onPath(): string | undefined {
 async function unpacked(): Promise<string> {
   const { default: packed } = await import('@sparticuz/chromium');
   // It takes a file that another test file has not finished unpacking for the whole.
-  return withFileLock(join(tmpdir(), 'partner-app-test-chromium.lock'), PATIENCE_MS, () =>
-    packed.executablePath(),
-  );
+  const lock = join(tmpdir(), 'partner-app-test-chromium-unpacking');
+  while (!(await isMade(lock))) await sleep(LOCK_POLL_MS);
+  try {
+    return await packed.executablePath();
+  } finally {
+    await rm(lock, { recursive: true, force: true });
+  }
+}
+
+/** Makes a directory that is a lock. One that a killed test has left is removed, for the next try. */
+async function isMade(lock: string): Promise<boolean> {
+  try {
+    await mkdir(lock);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    const { mtimeMs } = await stat(lock).catch(() => ({ mtimeMs: Date.now() }));
+    if (Date.now() - mtimeMs > LOCK_STALE_MS) await rm(lock, { recursive: true, force: true });
+    return false;
+  }
 }

@@ -67,7 +67,7 @@ export class SandboxControl {
   }
 
   /** The faults in order, with how often each was used. */
-  faults(): Promise<{ used: number }[]> {
+  faults(): Promise<{ id: string; used: number }[]> {
     return this.call('GET', 'faults');
   }
 

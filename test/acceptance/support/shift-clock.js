@@ -1,13 +1,13 @@
-// Loaded before an entry point: its clock is CLOCK_OFF_MS milliseconds off.
-const RightDate = Date;
-const off = Number(process.env.CLOCK_OFF_MS);
-globalThis.Date = class extends RightDate {
-  constructor(...args) {
-    if (args.length === 0) super(RightDate.now() + off);
-    else super(...args);
+// Loaded before an entry point: its clock is CLOCK_SHIFT_MS ahead of the machine's, or behind where that is negative.
+const shiftMs = Number(process.env.CLOCK_SHIFT_MS ?? 0);
+const now = Date.now;
+
+globalThis.Date = class extends Date {
+  constructor(...parts) {
+    super(...(parts.length === 0 ? [now() + shiftMs] : parts));
   }
 
   static now() {
-    return RightDate.now() + off;
+    return now() + shiftMs;
   }
 };

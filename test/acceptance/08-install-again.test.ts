@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import { waitFor } from './support/wait-for.ts';
+import { createWorld } from './support/world.ts';
+
+describe('8. Installing a company again updates its instance and wakes it up; where `/me` answers 404 or 403, each install is an instance of its own.', async () => {
+  const world = await createWorld();
+  await world.start();
+
+  async function endGrant(companyId: string): Promise<void> {
+    await world.control.fault({ match: { company_id: companyId }, fault: { revoke: 'grant' }, times: 1 });
+  }
+
+  it.each([
+    ['active', async () => {}],
+    ['paused', async (...[browser, id]) => void (await world.press(browser, id, 'pause'))],
+    [
+      'needs_reauthorization',
+      async (browser, id, companyId) => {
+        await endGrant(companyId);
+        await world.press(browser, id, 'sync');
+      },
+    ],
+    ['disconnected', async (...[browser, id]) => void (await world.press(browser, id, 'disconnect'))],
+  ] as [
+    string,
+    (browser: ReturnType<typeof world.browser>, id: string, companyId: string) => Promise<void>,
+  ][])('wakes an instance up that is %s', async (status, make) => {
+    const company = await world.control.addCompany({ name: `Was ${status}` });
+    const [first, second] = [world.browser(), world.browser()];
+    const id = await world.install(first, company);
+    const before = await world.waitForSync(first, id);
+    await make(first, id, company.id);
+    await world.waitForStatus(first, id, status, (now) => now.status === status);
+    const mark = await world.control.mark();
+    expect(await world.install(second, company)).toBe(id);
+    const after = await world.waitForStatus(second, id, 'synced again', ({ resources: { contacts } }) => {
+      const last = before.resources.contacts.finished_at;
+      return contacts.state === 'idle' && contacts.finished_at !== null && contacts.finished_at !== last;
+    });
+    expect(after).toMatchObject({ status: 'active', company_id: company.id });
+    expect((await world.control.tokenRequests(mark)).length).toBe(1);
+    const lists = (await world.control.requests(mark)).filter(({ path }) => path === '/contacts');
+    expect(lists.map(({ company_id, status: answered }) => [company_id, answered])).toContainEqual([
+      company.id,
+      200,
+    ]);
+  });
+
+  it('takes over the new name of a company', async () => {
+    const company = await world.control.addCompany({ name: 'Old name' });
+    const browser = world.browser();
+    const id = await world.install(browser, company);
+    await world.control.fault({
+      match: { path: '/me', company_id: company.id },
+      fault: { status: 200, body: { _links: { self: '' }, id: company.id, name: 'New name' } },
+    });
+    expect(await world.install(browser, company)).toBe(id);
+    expect((await world.status(browser, id)).name).toBe('New name');
+    expect((await browser.get('/')).text()).toContain('New name');
+  });
+
+  it.each([404, 403])('makes an instance of each install where the identity answers %d', async (refused) => {
+    const company = await world.control.addCompany({ name: `Nameless ${refused}` });
+    const match = { path: '/me', company_id: company.id };
+    await world.control.fault({ match, fault: { status: refused, body: {} }, times: 100 });
+    const browser = world.browser();
+    const ids = [await world.install(browser, company), await world.install(browser, company)];
+    expect(new Set(ids).size).toBe(2);
+    for (const id of ids) {
+      const status = await world.waitForSync(browser, id);
+      expect(status).toMatchObject({ id, company_id: null, status: 'active' });
+      expect(status.name).not.toBe('');
+      expect((await world.download(browser, id, 'contacts')).length).toBe(5);
+    }
+  });
+
+  it('tells of an identity that is trouble, and keeps the instance', async () => {
+    const company = await world.control.addCompany({ name: 'Trouble' });
+    const [browser, other] = [world.browser(), world.browser()];
+    const id = await world.install(browser, company);
+    await world.control.fault({
+      match: { path: '/me', company_id: company.id },
+      fault: { status: 200, headers: { 'content-type': 'text/html' }, body: '<h1>Back in an hour</h1>' },
+      times: 100,
+    });
+    const page = await world.consent(other, await other.get('/install'), company);
+    expect([page.status, page.url.pathname]).toEqual([502, '/oauth/callback']);
+    expect((await other.get('/')).body).not.toContain('/instances/');
+    await waitFor('active', async () => (await world.status(browser, id)).status === 'active');
+  });
+});
