@@ -18,13 +18,13 @@ describe('12. 500, 429 and timeouts of the token route keep the grant and back o
   const world = await createWorld({ sandbox: { windowMs: 2_000 } });
   const { control } = world;
   await world.start();
-  const browser = world.browser();
 
   const install = async (name: string) => {
+    const browser = world.browser();
     const company = await control.addCompany({ name });
     const id = await world.install(browser, company);
     await world.waitForSync(browser, id);
-    return { company, id, match: { path: '/oauth/token', company_id: company.id } };
+    return { browser, company, id, match: { path: '/oauth/token', company_id: company.id } };
   };
   const troubled = await Promise.all(TROUBLES.map(({ what }) => install(what)));
   const down = await Promise.all(Array.from({ length: 6 }, (_, index) => install(`Down ${index}`)));
@@ -37,7 +37,7 @@ describe('12. 500, 429 and timeouts of the token route keep the grant and back o
   it.concurrent.each(TROUBLES.map((trouble, index) => ({ ...trouble, index })))(
     'keeps the grant after $what, and goes on when it is over',
     async ({ fault, times, statuses, index }) => {
-      const { company, id, match } = troubled[index] ?? expect.fail();
+      const { browser, company, id, match } = troubled[index] ?? expect.fail();
       const before = storedTokens(world, id);
       await control.fault({ match, fault, times });
       await world.press(browser, id, 'sync');
@@ -56,9 +56,9 @@ describe('12. 500, 429 and timeouts of the token route keep the grant and back o
 
   it.concurrent('waits longer from try to try, and not as long for each company', async () => {
     for (const { match } of down) await control.fault({ match, fault: { status: 503 }, times: 10_000 });
-    for (const { id } of down) await world.press(browser, id, 'sync');
+    for (const { browser, id } of down) await world.press(browser, id, 'sync');
     const pauses = await Promise.all(
-      down.map(async ({ company, id }) => {
+      down.map(async ({ browser, company, id }) => {
         await expect.poll(async () => (await asked(company)).length).toBeGreaterThanOrEqual(4);
         expect((await world.status(browser, id)).status).toBe('active');
         const [first = 0, second = 0, third = 0, fourth = 0] = (await asked(company)).map(({ at }) => at);
