@@ -36,13 +36,13 @@ describe('9. Fifty callers in four processes cause one refresh.', async () => {
 
   it.each([
     ['has ended', 'due'],
-    ['is rejected', 'rejected'],
+    ['was revoked', 'revoked'],
   ])('asks once when the access token %s', async (_what, why) => {
     const { browser, id, company } = await holdTwoProcesses();
     const mark = await control.mark();
     await control.fault({ match: { path: '/oauth/token' }, fault: { delay_ms: ANSWER_MS } });
     if (why === 'due') await control.clock({ advance_ms: HOUR_MS + 1_000 });
-    else await control.fault({ match: { path: '/tags' }, fault: { status: 401 }, times: 2 * CALLS });
+    else await control.fault({ match: { path: '/tags' }, fault: { revoke: 'access_token' } });
     letGo(CALLS);
     await world.waitForSync(browser, id);
 
