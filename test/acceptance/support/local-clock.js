@@ -4,7 +4,14 @@ import { readFileSync } from 'node:fs';
 const { TEST_CLOCK } = process.env;
 const rightNow = Date.now.bind(Date);
 
-Date.now = () => rightNow() + Number(readFileSync(TEST_CLOCK, 'utf8'));
+/** The file is empty for a moment when it is written. */
+let aheadMs = 0;
+
+Date.now = () => {
+  const text = readFileSync(TEST_CLOCK, 'utf8');
+  if (text !== '') aheadMs = Number(text);
+  return rightNow() + aheadMs;
+};
 
 globalThis.Date = new Proxy(Date, {
   construct: (target, args, newTarget) =>
