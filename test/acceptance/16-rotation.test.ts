@@ -9,6 +9,8 @@ const DAY_MS = 24 * HOUR_MS;
 /** Installed in a minute or two, so that all are due together; a thousand would take longer than all else here. */
 const MANY = 150;
 const LANES = 6;
+/** While a rotation is due, the clock goes on in steps shorter than the 24 hours in which it succeeds. */
+const DUE_STEP_MS = 18 * HOUR_MS;
 
 interface Installed {
   browser: HttpBrowser;
@@ -16,11 +18,10 @@ interface Installed {
 }
 
 describe('16. A thousand instances due in the same hour are spread, and none is missed; a year of moving the clock never leads to `needs_reauthorization`.', () => {
-  it('spreads many that are due together, and misses none', async () => {
+  it.concurrent('spreads many that are due together, and misses none', async () => {
     const world = await createWorld();
     await world.startWeb();
     const installed = await installMany(world, MANY);
-    const now = async () => (await world.control.state()).now;
     const statuses = await statusesOf(world, installed);
     const due = statuses.map((status) => Date.parse(status.token.refresh_due_at ?? '')).sort((a, b) => a - b);
     const firstDue = due[0] ?? 0;
@@ -41,7 +42,6 @@ describe('16. A thousand instances due in the same hour are spread, and none is 
       (await statusesOf(world, installed)).every(({ token }) => token.rotations === 1);
     await sweep(world, isRotated);
     await world.control.clock({ set: end + DAY_MS });
-    expect(await now()).toBeGreaterThan(end);
     const worker = await world.startWorker();
     for (const { browser, id } of installed.slice(0, 5)) await syncAgain(world, browser, id);
     await worker.stop();
@@ -49,22 +49,25 @@ describe('16. A thousand instances due in the same hour are spread, and none is 
     expect(after.filter(({ status }) => status !== 'active')).toEqual([]);
   });
 
-  it('keeps all grants through a year', async () => {
+  it.concurrent('keeps all grants through a year', async () => {
     const world = await createWorld();
     await world.startWeb();
+    const first = await world.startWorker();
     const installed = await installMany(world, 3);
+    for (const { browser, id } of installed) await world.waitForSync(browser, id);
+    await first.stop();
     const start = (await world.control.state()).now;
     for (let now = start; now < start + 366 * DAY_MS; ) {
-      const due = (await statusesOf(world, installed)).map(({ token }) =>
-        Date.parse(token.refresh_due_at ?? ''),
-      );
-      now = Math.min(now + 30 * DAY_MS, ...due.filter((at) => at > now).map((at) => at + HOUR_MS));
+      const tokens = (await statusesOf(world, installed)).map(({ token }) => token);
+      const due = Math.min(...tokens.map(({ refresh_due_at }) => Date.parse(refresh_due_at ?? '')));
+      now = due > now ? Math.min(now + 30 * DAY_MS, due) : now + DUE_STEP_MS;
       await world.control.clock({ set: now });
       const worker = await world.startWorker();
       for (const { browser, id } of installed) await syncAgain(world, browser, id);
       await worker.stop();
       for (const { status } of await statusesOf(world, installed)) expect(status).toBe('active');
     }
+    for (const { token } of await statusesOf(world, installed)) expect(token.rotations).toBe(2);
   });
 });
 
