@@ -17,6 +17,12 @@ describe('13. A holder whose lease has run out overwrites no newer token.', asyn
   const { control } = world;
   await world.startWeb();
 
+  it('stores its answer if nobody else has written meanwhile', async () => {
+    const { holder, id, before } = await stopInRefresh();
+    await goOnAndEnd(holder);
+    expect(storedTokens(world, id).access_token).not.toBe(before.access_token);
+  });
+
   it('leaves the tokens of an install that came while it was stopped', async () => {
     const { holder, company, browser, id, before, mark } = await stopInRefresh();
     expect(await world.install(browser, company)).toBe(id);
