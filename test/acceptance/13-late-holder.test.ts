@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { AppClock } from './support/app-clock.ts';
 import type { HttpBrowser } from './support/http-browser.ts';
 import type { TestProcess } from './support/processes.ts';
 import { storedTokens } from './support/stored-tokens.ts';
@@ -15,6 +16,7 @@ const LATE_ANSWER = { access_token: 'late-access', refresh_token: 'late-refresh'
 describe('13. A holder whose lease has run out overwrites no newer token.', async () => {
   const world = await createWorld({ sandbox: { windowMs: 2_000 } });
   const { control } = world;
+  const clock = new AppClock(world, 0);
   await world.startWeb();
 
   it('stores its answer if nobody else has written meanwhile', async () => {
@@ -24,17 +26,17 @@ describe('13. A holder whose lease has run out overwrites no newer token.', asyn
   });
 
   it('leaves the tokens of an install that came while it was stopped', async () => {
-    const { holder, company, browser, id, before, mark } = await stopInRefresh();
+    const { holder, company, browser, id, before, mark, tokenRequests } = await stopInRefresh();
     expect(await world.install(browser, company)).toBe(id);
     const newer = storedTokens(world, id);
     expect(newer).not.toEqual(before);
     await goOnAndEnd(holder);
     expect(storedTokens(world, id)).toEqual(newer);
-    await expectGoodTokens(browser, id, mark);
+    await expectGoodTokens(browser, id, () => tokenRequests(mark));
   });
 
   it('leaves the tokens that another worker refreshed when its lease was over', async () => {
-    const { holder, browser, id, before, mark } = await stopInRefresh();
+    const { holder, browser, id, before, mark, tokenRequests } = await stopInRefresh();
     const other = await world.startWorker();
     const isRefreshed = () => storedTokens(world, id).access_token !== before.access_token;
     await waitFor('a refresh by another worker', isRefreshed, LEASE_ENDS_MS);
@@ -42,7 +44,7 @@ describe('13. A holder whose lease has run out overwrites no newer token.', asyn
     await goOnAndEnd(holder);
     expect(storedTokens(world, id)).toEqual(newer);
     await other.stop();
-    await expectGoodTokens(browser, id, mark);
+    await expectGoodTokens(browser, id, () => tokenRequests(mark));
   });
 
   /** A worker that is stopped in the middle of a token request, whose answer comes meanwhile. */
@@ -53,7 +55,7 @@ describe('13. A holder whose lease has run out overwrites no newer token.', asyn
     const id = await world.install(browser, company);
     await world.waitForSync(browser, id);
     const before = storedTokens(world, id);
-    await control.clock({ advance_ms: HOUR_MS + 1_000 });
+    await clock.pass(HOUR_MS + 1_000);
     const match = { path: '/oauth/token', company_id: company.id };
     await control.fault({ match, fault: { status: 200, body: LATE_ANSWER, delay_ms: 1_500 } });
     await world.press(browser, id, 'sync');
@@ -61,7 +63,11 @@ describe('13. A holder whose lease has run out overwrites no newer token.', asyn
     holder.signal('SIGSTOP');
     const asked = await control.mark();
     await waitFor('its answer', async () => (await control.tokenRequests(asked)).length > 0);
-    return { holder, company, browser, id, before, mark: await control.mark() };
+    const tokenRequests = async (mark: number) => {
+      const requests = await control.tokenRequests(mark);
+      return requests.filter(({ company_id }) => company_id === company.id).map(({ status }) => status);
+    };
+    return { holder, company, browser, id, before, mark: await control.mark(), tokenRequests };
   }
 
   async function goOnAndEnd(holder: TestProcess): Promise<void> {
@@ -70,12 +76,12 @@ describe('13. A holder whose lease has run out overwrites no newer token.', asyn
   }
 
   /** The copy goes on with them, without another refresh than the newer one. */
-  async function expectGoodTokens(browser: HttpBrowser, id: string, mark: number) {
+  async function expectGoodTokens(browser: HttpBrowser, id: string, asked: () => Promise<number[]>) {
     const worker = await world.startWorker();
     await world.waitForSync(browser, id);
     const { status } = await syncAgain(world, browser, id);
     expect(status).toBe('active');
-    expect((await control.tokenRequests(mark)).map((entry) => entry.status)).toEqual([200]);
+    expect(await asked()).toEqual([200]);
     await worker.stop();
   }
 });
