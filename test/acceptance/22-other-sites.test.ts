@@ -15,7 +15,7 @@ const PASSWORD = 'the operator’s own words';
 const run = (n: number) => `(window.ran=window.ran||[]).push(${n})`;
 const SCRIPT = `<script>${run(1)}</script><img src=x onerror="${run(2)}"><svg onload="${run(3)}"></svg>`;
 const ATTRIBUTE = `" onmouseover="${run(4)}" autofocus onfocus="${run(5)}" x="`;
-const HOSTILE = `${SCRIPT}${ATTRIBUTE}</title></textarea></script><a href="javascript:${run(6)}">click</a>`;
+const HOSTILE = `</title></textarea>${SCRIPT}<a href="javascript:${run(6)}">click</a>${ATTRIBUTE}`;
 
 /** Another site on this machine: for a browser "localhost" and "127.0.0.1" are two. */
 let elsewherePage = '';
