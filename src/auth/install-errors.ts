@@ -110,7 +110,7 @@ export function exchangeError(error: unknown): InstallError {
   const failed = (kind: InstallErrorKind, message: string) =>
     new InstallError(kind, message, { cause: error });
   if (status === undefined) return failed('unreachable', "The service's token route could not be reached.");
-  const isRefusal = status < 500 && status !== 429;
+  const isRefusal = status >= 400 && status < 500 && status !== 429;
   if (isRefusal && !OF_THE_APP.has(code ?? '') && wantsAdministrator(description)) {
     return administratorNeeded(error);
   }

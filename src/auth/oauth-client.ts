@@ -19,7 +19,7 @@ const TIME_TIMEOUT_MS = 3_000;
 const KEPT_MS = 4_000;
 
 /** The largest answer that is read, in bytes. */
-const LARGEST_ANSWER_BYTES = 1024 * 1024;
+const LARGEST_ANSWER_BYTES = 256 * 1024;
 
 /** What an access token can be made of, as it stands in a header; and a refresh token (RFC 6749, appendix A). */
 const ACCESS_TOKEN = /^[\x21-\x7e]+$/;

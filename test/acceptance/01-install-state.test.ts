@@ -1,5 +1,3 @@
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import type { HttpBrowser, Page } from './support/http-browser.ts';
 import { createWorld, instanceOf } from './support/world.ts';
@@ -15,9 +13,7 @@ describe('1. A missing, wrong, expired (10 minutes) or replayed state, or one fr
 
   /** Begins an install in a web process whose clock is minutes off: for the next process that was so long ago. */
   async function beginAt(browser: HttpBrowser, minutes: number): Promise<URL> {
-    const hook = pathToFileURL(join(import.meta.dirname, 'support/shift-clock.js')).href;
-    const env = { NODE_OPTIONS: `--import=${hook}`, CLOCK_SHIFT_MS: String(minutes * 60_000) };
-    const web = await world.startWeb({ env });
+    const web = await world.startWeb({ clockMs: minutes * 60_000 });
     const callback = await world.authorize(browser, company);
     await web.stop();
     return callback;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { syncAgain } from './support/lists.ts';
 import { putTokenRow, storedTokens, tokenRow } from './support/stored-tokens.ts';
-import { syncAgain } from './support/sync-again.ts';
 import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 

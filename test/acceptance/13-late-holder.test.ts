@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { AppClock } from './support/app-clock.ts';
 import type { HttpBrowser } from './support/http-browser.ts';
+import { syncAgain } from './support/lists.ts';
 import type { TestProcess } from './support/processes.ts';
 import { storedTokens } from './support/stored-tokens.ts';
-import { syncAgain } from './support/sync-again.ts';
 import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AppClock } from './support/app-clock.ts';
-import { syncAgain } from './support/sync-again.ts';
+import { syncAgain } from './support/lists.ts';
 import { editTokenAnswers, type TokenAnswer } from './support/token-answers.ts';
 import { createWorld } from './support/world.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { syncAgain } from './support/sync-again.ts';
+import { syncAgain } from './support/lists.ts';
 import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 

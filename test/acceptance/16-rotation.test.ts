@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { HttpBrowser } from './support/http-browser.ts';
-import { syncAgain } from './support/sync-again.ts';
+import { syncAgain } from './support/lists.ts';
 import { waitFor } from './support/wait-for.ts';
 import { createWorld, type Status, type World } from './support/world.ts';
 

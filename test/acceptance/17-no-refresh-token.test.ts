@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { syncAgain } from './support/sync-again.ts';
+import { syncAgain } from './support/lists.ts';
 import { editTokenAnswers, type TokenAnswer } from './support/token-answers.ts';
 import { createWorld } from './support/world.ts';
 

@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import type { World } from './world.ts';
+import { localClock, type World } from './world.ts';
 
 /** The local clock of the app's processes, which goes on with the service's when both are moved. */
 export class AppClock {
@@ -19,8 +18,7 @@ export class AppClock {
     this.#aheadMs = aheadMs;
     this.#file = join(world.dir, 'local-clock');
     this.#write();
-    const preload = pathToFileURL(join(import.meta.dirname, 'local-clock.js')).href;
-    Object.assign(world.env, { TEST_CLOCK: this.#file, NODE_OPTIONS: `--import ${preload}` });
+    Object.assign(world.env, localClock(this.#file));
   }
 
   /** Lets time pass, for the service and for the processes. */

@@ -28,7 +28,12 @@ export async function readCopy(world: World, browser: HttpBrowser, id: string, l
 }
 
 /** Presses *Sync now*, and waits until both lists have come to the end of another run. */
-export async function syncAgain(world: World, browser: HttpBrowser, id: string): Promise<Status> {
+export async function syncAgain(
+  world: World,
+  browser: HttpBrowser,
+  id: string,
+  timeoutMs?: number,
+): Promise<Status> {
   const { resources: before } = await world.status(browser, id);
   await world.press(browser, id, 'sync');
   return world.waitForStatus(
@@ -39,6 +44,7 @@ export async function syncAgain(world: World, browser: HttpBrowser, id: string):
       isSynced(status) &&
       status.resources.contacts.finished_at !== before.contacts.finished_at &&
       status.resources.conversations.finished_at !== before.conversations.finished_at,
+    timeoutMs,
   );
 }
 

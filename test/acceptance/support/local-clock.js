@@ -1,14 +1,15 @@
-// Loaded before an entry point: its clock differs from the right one by the milliseconds in the file TEST_CLOCK.
+// Loaded before an entry point: its clock differs from the right one by TEST_CLOCK, milliseconds or a file that holds them.
 import { readFileSync } from 'node:fs';
 
 const { TEST_CLOCK } = process.env;
+const isFile = !/^-?\d+$/.test(TEST_CLOCK);
 const rightNow = Date.now.bind(Date);
 
-/** The file is empty for a moment when it is written. */
-let aheadMs = 0;
+let aheadMs = isFile ? 0 : Number(TEST_CLOCK);
 
 Date.now = () => {
-  const text = readFileSync(TEST_CLOCK, 'utf8');
+  const text = isFile ? readFileSync(TEST_CLOCK, 'utf8') : '';
+  // The file is empty for a moment when it is written.
   if (text !== '') aheadMs = Number(text);
   return rightNow() + aheadMs;
 };

@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { request } from 'undici';
 import { afterAll } from 'vitest';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/sandbox.ts';
@@ -40,6 +42,8 @@ export interface StartOptions {
   env?: Record<string, string>;
   /** The file of a handler in place of the fork's. */
   handler?: string;
+  /** How far its local clock is ahead of the right time, in milliseconds; negative behind it. */
+  clockMs?: number;
 }
 
 const closers: (() => Promise<unknown>)[] = [];
@@ -172,8 +176,11 @@ export class World {
     return page.body.split('\n').filter((line) => line !== '');
   }
 
-  #spawn(entry: string, { env, handler }: StartOptions): TestProcess {
-    const extra = handler === undefined ? {} : { TEST_HANDLER: handler };
+  #spawn(entry: string, { env, handler, clockMs }: StartOptions): TestProcess {
+    const extra = {
+      ...(handler === undefined ? {} : { TEST_HANDLER: handler }),
+      ...(clockMs === undefined ? {} : localClock(String(clockMs))),
+    };
     return spawnEntry(entry, { ...this.env, ...env, ...extra }, { cwd: this.dir });
   }
 
@@ -190,6 +197,12 @@ export class World {
     });
     if (hasEnded) throw new Error(`It ended instead of starting:\n${started.output()}`);
   }
+}
+
+/** The variables of a process whose local clock is off: by milliseconds, or by those in a file. */
+export function localClock(ahead: string): Record<string, string> {
+  const hook = pathToFileURL(join(import.meta.dirname, 'local-clock.js')).href;
+  return { TEST_CLOCK: ahead, NODE_OPTIONS: `--import=${hook}` };
 }
 
 /** Whether both lists have come to the end of their last run. */
