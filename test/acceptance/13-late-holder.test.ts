@@ -60,7 +60,7 @@ describe('13. A holder whose lease has run out overwrites no newer token.', asyn
     await control.fault({ match, fault: { status: 200, body: LATE_ANSWER, delay_ms: 1_500 } });
     await world.press(browser, id, 'sync');
     await waitFor('the refresh', async () => (await control.faults()).at(-1)?.used);
-    holder.signal('SIGSTOP');
+    await world.stopBetweenWrites(holder);
     const asked = await control.mark();
     await waitFor('its answer', async () => (await control.tokenRequests(asked)).length > 0);
     const tokenRequests = async (mark: number) => {

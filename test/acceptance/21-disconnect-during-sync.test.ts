@@ -52,7 +52,7 @@ describe('21. A disconnect during a job deletes the tokens and, if asked, the da
     { what: 'without the data', deletes: false, stops: false },
   ])('ends everything at once, $what', async ({ what, deletes, stops }) => {
     const { company, browser, id } = await begin(`Leaves ${what}`);
-    if (stops) worker.signal('SIGSTOP');
+    if (stops) await world.stopBetweenWrites(worker);
     const fields = deletes ? { delete_data: 'yes', company_name: company.name } : {};
     const answer = await world.press(browser, id, 'disconnect', fields);
     expect(answer.status).toBe(200);

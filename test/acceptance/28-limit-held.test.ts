@@ -67,7 +67,7 @@ describe('28. No window of the service ever holds more requests than the limit, 
     [429, 503].flatMap((status): [number, string | undefined, number, number][] => [
       [status, '1', 2, 1_000],
       [status, '0.25', 2, 250],
-      [status, 'date2', 1, 1_000],
+      [status, 'date5', 1, 1_000],
       [status, 'date-3600', 2, 0],
       [status, '0', status === 429 ? 7 : 2, 0],
       [status, '-30', 2, 0],

@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { largestWindow, readCopy, readService, syncAgain } from './support/lists.ts';
 import type { TestProcess } from './support/processes.ts';
@@ -16,7 +15,6 @@ const RECORDS = { contacts: 15_050, conversations: 15_000 };
 const PAGES = 301;
 
 /** A signal takes effect at each thread's next turn, of which nothing tells: by then all of them have had one. */
-const STOPS_WITHIN_MS = 50;
 
 describe('29. Fifty SIGKILLs over one sync, or a SIGSTOP longer than the job lock, lose nothing and double nothing.', async () => {
   const world = await createWorld({ sandbox: { windowMs: WINDOW_MS, latencyMs: 10 } });
@@ -76,23 +74,6 @@ describe('29. Fifty SIGKILLs over one sync, or a SIGSTOP longer than the job loc
     await Promise.all(workers.map((worker) => worker.stop('SIGKILL')));
   });
 
-  /** Stops it, but not within a transaction: the database would be held until it goes on. */
-  async function stop(worker: TestProcess): Promise<void> {
-    const db = new Database(`${world.dir}/app.db`, { timeout: 0 });
-    await waitFor('a stop outside of a transaction', async () => {
-      worker.signal('SIGSTOP');
-      await sleep(STOPS_WITHIN_MS);
-      try {
-        db.exec('begin immediate; rollback');
-        return true;
-      } catch {
-        worker.signal('SIGCONT');
-        return false;
-      }
-    });
-    db.close();
-  }
-
   it('a worker that is stopped beyond its job lock writes nothing when it goes on', async () => {
     const stopped = await world.startWorker();
     const company = await control.addCompany({
@@ -108,7 +89,7 @@ describe('29. Fifty SIGKILLs over one sync, or a SIGSTOP longer than the job loc
     const browser = world.browser();
     const id = await world.install(browser, company);
     await waitFor('the third page to be asked for', async () => (await control.faults()).at(-1)?.used);
-    await stop(stopped);
+    await world.stopBetweenWrites(stopped);
     const healthy = await world.startWorker();
     await world.waitForSync(browser, id);
     await control.call('POST', `companies/${company.id}/records`, {

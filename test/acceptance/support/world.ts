@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import Database from 'better-sqlite3';
 import { request } from 'undici';
 import { afterAll } from 'vitest';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/sandbox.ts';
@@ -161,6 +163,25 @@ export class World {
   /** Waits until both lists have come to the end of a run that began after the call, or of the first one. */
   waitForSync(browser: HttpBrowser, id: string, timeoutMs?: number): Promise<Status> {
     return this.waitForStatus(browser, id, 'synced', isSynced, timeoutMs);
+  }
+
+  /** Stops a process as SIGSTOP does, but not within a transaction: the SQLite database would be locked until it goes on. */
+  async stopBetweenWrites(process: TestProcess): Promise<void> {
+    for (;;) {
+      process.signal('SIGSTOP');
+      // A signal takes effect at each thread's next turn, of which nothing tells.
+      await sleep(50);
+      const database = new Database(`${this.dir}/app.db`, { timeout: 0 });
+      try {
+        database.exec('begin immediate; rollback');
+        return;
+      } catch {
+        process.signal('SIGCONT');
+        await sleep(20);
+      } finally {
+        database.close();
+      }
+    }
   }
 
   /** Presses a button of the dashboard, such as `sync`, `pause` or `disconnect`. */
