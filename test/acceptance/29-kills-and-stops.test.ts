@@ -14,8 +14,6 @@ const LIMIT = 120;
 const RECORDS = { contacts: 15_050, conversations: 15_000 };
 const PAGES = 301;
 
-/** A signal takes effect at each thread's next turn, of which nothing tells: by then all of them have had one. */
-
 describe('29. Fifty SIGKILLs over one sync, or a SIGSTOP longer than the job lock, lose nothing and double nothing.', async () => {
   const world = await createWorld({ sandbox: { windowMs: WINDOW_MS, latencyMs: 10 } });
   const { control } = world;
