@@ -3,18 +3,16 @@ import { dirname, join, relative, sep } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '..');
-const LONGEST_FILE = 300;
 
 /** What each folder may import from, besides itself; packages are not looked at. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   contract: [],
   client: ['contract'],
   store: ['contract'],
-  tokens: ['client', 'store', 'contract'],
-  sync: ['tokens', 'client', 'store', 'contract'],
-  install: ['tokens', 'client', 'store', 'contract'],
-  jobs: ['install', 'sync', 'tokens', 'client', 'store', 'contract'],
-  web: ['install', 'sync', 'tokens', 'client', 'store', 'contract'],
+  auth: ['client', 'store', 'contract'],
+  sync: ['auth', 'client', 'store', 'contract'],
+  jobs: ['auth', 'sync', 'client', 'store', 'contract'],
+  web: ['auth', 'sync', 'client', 'store', 'contract'],
   sandbox: ['contract'],
   config: ['contract'],
   runtime: ['contract'],
@@ -99,7 +97,7 @@ describe('imports', () => {
     expect([...folders].toSorted()).toEqual(Object.keys(MAY_IMPORT).toSorted());
   });
 
-  test('point one way: web, jobs → install, sync → tokens, client, store → contract', () => {
+  test('point one way: web, jobs → sync → auth → client, store → contract', () => {
     const wrong = IMPORTS.filter(({ from, to, isTypeOnly }) => {
       const [folder, target] = [folderOf(from), folderOf(to)];
       if (WIRING.test(from) || from.startsWith('test/') || folder === target) return false;
@@ -151,13 +149,4 @@ test('the environment is read in one place, and where a process begins', () => {
   });
   expect(readers.filter((file) => !MAY_READ_ENVIRONMENT.test(file))).toEqual([]);
   expect(readers).toContain('src/boot.ts');
-});
-
-test(`no file of the app is longer than ${LONGEST_FILE} lines`, () => {
-  const files = list('src/**/*.{ts,js,lua,eta,css}', 'jobs/**/*.ts');
-  const long = files
-    .map((file) => ({ file, lines: readFileSync(join(ROOT, file), 'utf8').split('\n').length - 1 }))
-    .filter(({ lines }) => lines > LONGEST_FILE);
-  expect(files).toContain('src/client/budget/budget.lua');
-  expect(long).toEqual([]);
 });

@@ -1,6 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { pathOf } from '../../src/store/existing-file.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { createHttpSession } from '../support/http-session.ts';
 import { install, isSynced, waitForStatus } from '../support/install.ts';
@@ -30,24 +28,6 @@ test('a worker tells machines that it is well, and what it has done', async () =
   expect(body).toContain('sync_records_total{resource="contacts"} 120');
   expect(body).toContain('service_requests_total{route="/contacts",outcome="200"} 2');
   expect((await worker.stop('SIGTERM')).code).toBe(0);
-});
-
-test('who cannot renew tokens, for want of its locks, is not ready, says what to do, and is again when it can', async () => {
-  const { session, config } = await startTestApp({ workers: false });
-  const machine = session();
-  const locks = `${pathOf(config.databaseUrl)}-refreshes`;
-  rmSync(locks, { recursive: true, force: true });
-  writeFileSync(locks, '');
-  const answer = await machine.get('/readyz');
-  expect(answer.status).toBe(503);
-  expect(answer.json()).toMatchObject({
-    checks: {
-      database: 'ok',
-      refreshes: expect.stringMatching(`The locks in ${locks} cannot be written: see that its disk works`),
-    },
-  });
-  rmSync(locks);
-  expect((await machine.get('/readyz')).status).toBe(200);
 });
 
 test('a worker on a port that is in use ends, and names the variable to change', async () => {

@@ -126,9 +126,6 @@ describe('errors', () => {
       named('ReplyError', 'LOADING Redis is loading the dataset in memory'),
       named('ReplyError', 'BUSY Redis is busy running a script.'),
       named('SqliteError', 'database is locked', { code: 'SQLITE_BUSY' }),
-      named('FileLocksError', 'The locks cannot be written', {
-        cause: named('Error', 'EACCES: permission denied, mkdir', { code: 'EACCES' }),
-      }),
     ];
     for (const err of trade) logger.warn({ err }, 'expected');
     expect(text()).not.toContain('"stack"');

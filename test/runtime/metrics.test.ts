@@ -80,7 +80,7 @@ it('tells refusals and refreshes from 0, so that the first of it is seen as an i
     'service_refusals_total{route="/contacts",by="guard"} 0',
   ]);
   expect(series('token_refreshes_total')).toEqual(
-    ['refreshed', 'rotated', 'failed', 'cut_off', 'rejected'].map(
+    ['refreshed', 'rotated', 'failed', 'rejected', 'lost'].map(
       (outcome) => `token_refreshes_total{outcome="${outcome}"} 0`,
     ),
   );

@@ -6,7 +6,6 @@ import { expect, test } from 'vitest';
 import type { Database } from '../../src/store/database.ts';
 import { isKnownMigration, migrate } from '../../src/store/migrate.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
-import { UNSTARTED } from '../../src/store/run-start.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { addMigration, copyApp, makeNextVersion, NEXT_MIGRATION } from '../trust/next-version.ts';
@@ -103,20 +102,6 @@ test('a database with a fork’s migration gets a later one of ours; who lacks e
   db.close();
 });
 
-test('a database that lacks a migration in the middle, as one made while they were written, gets it', async () => {
-  const url = `file:${tempDir()}/app.db`;
-  const made = await openDatabase(url);
-  const before = await describe(made);
-  await sql`drop table key_checks`.execute(made);
-  await sql`delete from kysely_migration where name = '0007-key-checks'`.execute(made);
-  await made.destroy();
-  const db = await openDatabase(url);
-  const after = await describe(db);
-  expect(after.schema).toEqual(before.schema);
-  expect(after.done.length).toBe(before.done.length);
-  await db.destroy();
-});
-
 test('what may not be lost is on the disk when it is written; readers do not wait; parents are kept', async () => {
   const db = await openDatabase(`file://${tempDir()}/app.db`);
   const pragma = async (name: string) =>
@@ -124,67 +109,5 @@ test('what may not be lost is on the disk when it is written; readers do not wai
   expect(await pragma('journal_mode')).toBe('wal');
   expect(await pragma('synchronous')).toBe(1);
   expect(await pragma('foreign_keys')).toBe(1);
-  await db.destroy();
-});
-
-test('ranges of a run under way that overlap or touch become one', async () => {
-  const db = await openDatabase(`file:${tempDir()}/app.db`);
-  // As it was before them.
-  await sql`drop table in_doubt`.execute(db);
-  await sql`alter table instances drop column access_generation`.execute(db);
-  await sql`alter table runs drop column behind_since`.execute(db);
-  await sql`delete from kysely_migration where name between '0009' and '9'`.execute(db);
-  await sql`insert into seen_ranges (list, first, last) values
-    (1, 2, 4), (1, 4, 6), (1, 5, 5), (1, 7, 9), (1, 11, 12), (2, 1, 20), (2, 3, 4), (2, 22, 22)`.execute(db);
-  await migrate(db);
-  const { rows } = await sql`select list, first, last from seen_ranges order by list, first`.execute(db);
-  expect(rows).toEqual([
-    { list: 1, first: 2, last: 9 },
-    { list: 1, first: 11, last: 12 },
-    { list: 2, first: 1, last: 20 },
-    { list: 2, first: 22, last: 22 },
-  ]);
-  await db.destroy();
-});
-
-test('notes of records in doubt from before are kept, as of nobody who tells now', async () => {
-  const db = await openDatabase(`file:${tempDir()}/app.db`);
-  // As it was before them.
-  await sql`drop table in_doubt`.execute(db);
-  await sql`create table in_doubt (list integer not null, id text not null, is_known integer not null,
-    primary key (list, id)) without rowid`.execute(db);
-  await sql`alter table runs drop column behind_since`.execute(db);
-  await sql`delete from kysely_migration where name between '0012' and '9'`.execute(db);
-  await sql`insert into in_doubt (list, id, is_known) values (1, 'a', 0), (2, 'a', 1)`.execute(db);
-  await migrate(db);
-  expect((await sql`select * from in_doubt order by list`.execute(db)).rows).toEqual([
-    { list: 1, id: 'a', fence: 0, is_known: 0 },
-    { list: 2, id: 'a', fence: 0, is_known: 1 },
-  ]);
-  await db.destroy();
-});
-
-test('lists that are under way or have failed are behind since their last start', async () => {
-  const db = await openDatabase(`file:${tempDir()}/app.db`);
-  await db
-    .insertInto('instances')
-    .values({ id: 'ins_1', company_id: null, name: 'Kept', status: 'active', notice: null, installed_at: 1 })
-    .execute();
-  const run = { ...UNSTARTED, instance_id: 'ins_1' };
-  await db
-    .insertInto('runs')
-    .values([
-      { ...run, resource: 'a', started_at: 1, finished_at: 2 },
-      { ...run, resource: 'b', state: 'failed', started_at: 3, finished_at: 4 },
-      { ...run, resource: 'c', state: 'running', started_at: 5 },
-      { ...run, resource: 'd', state: 'failed', finished_at: 6 },
-    ])
-    .execute();
-  // As it was before them.
-  await sql`alter table runs drop column behind_since`.execute(db);
-  await sql`delete from kysely_migration where name between '0013' and '9'`.execute(db);
-  await migrate(db);
-  const rows = await db.selectFrom('runs').select('behind_since').orderBy('resource').execute();
-  expect(rows.map(({ behind_since }) => behind_since)).toEqual([null, 3, 5, 6]);
   await db.destroy();
 });

@@ -237,26 +237,6 @@ test.each<[string, number, (instanceId: string) => Promise<void>]>([
   await records.finishRemoval(instanceId);
 });
 
-test('a stream breaks off when the copy is removed, and another one has taken its places since', async () => {
-  const { instanceId } = await addPortions();
-  const seen: string[] = [];
-  const reading = async () => {
-    for await (const document of records.stream(instanceId, 'contacts')) {
-      seen.push(document);
-      if (seen.length !== 10) continue;
-      await store.removeCopy(instanceId);
-      await store.addInstance(instanceId);
-      const { claim } = await store.claimRun({ instanceId, resource: 'contacts' });
-      await store.write(
-        claim,
-        Array.from({ length: 1_200 }, (_, at) => `{"id":"new ${at}"}`),
-      );
-    }
-  };
-  await expect(reading()).rejects.toThrow(CopyRemovedError);
-  expect(seen.filter((document) => document.includes('new'))).toEqual([]);
-});
-
 test('a stream brings no large record of another company whose records have taken the numbers of a removed copy', async () => {
   const { claim: removed } = await store.claimRun();
   // All of one portion, each read by its number when its turn comes.

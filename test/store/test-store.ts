@@ -78,7 +78,13 @@ export async function openTestStore(path = `${tempDir()}/app.db`): Promise<TestS
   const addInstance = async (again?: string) => {
     count += 1;
     const id = again ?? `ins_${count}`;
-    await installInstance(db, { id, name: `Company ${count}` }, NOW + count);
+    const moments = {
+      access_expires_at: NOW,
+      refresh_issued_at: NOW,
+      refresh_due_at: NOW,
+      refreshed_at: NOW,
+    };
+    await installInstance(db, { id, name: `Company ${count}` }, NOW + count, moments);
     return id;
   };
   return {

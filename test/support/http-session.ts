@@ -27,8 +27,11 @@ export interface HttpSession {
 export function createHttpSession(baseUrl: string): HttpSession {
   const session = new Session(baseUrl);
   const get: HttpSession['get'] = async (target, options) => withForms(await session.get(target, options));
-  const post: HttpSession['post'] = async (target, fields, options) =>
-    withForms(await session.post(target, fields, options));
+  // As a form of the app's own pages is sent.
+  const post: HttpSession['post'] = async (target, fields, options = {}) => {
+    const headers = { 'sec-fetch-site': 'same-origin', ...options.headers };
+    return withForms(await session.post(target, fields, { ...options, headers }));
+  };
   return {
     cookies: session.cookies,
     get,

@@ -75,10 +75,10 @@ async function readContacts(
     }
   })({ apiUrl, transport, clock, budget, origins, givesSecretAway: () => false });
   const tokens = {
-    heldToken: async () => {
+    accessToken: async () => {
       const { access_token: text } = await sandbox.install(company);
       const from = asked;
-      return { text, isDue: () => asked - from >= endsAfter, accepted: () => undefined };
+      return { text, isDue: () => asked - from >= endsAfter };
     },
   };
   const parts = { ...store, api, tokens, resources: RESOURCES } as unknown as SyncParts;

@@ -1,7 +1,6 @@
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { UPKEEP } from '../../jobs/schedules.ts';
-import { makeFirstSchema } from '../store/first-schema.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { install } from '../support/install.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
@@ -100,7 +99,6 @@ test.concurrent('a migration ends the processes of the version before, which han
 
 test.concurrent('processes that start while another one migrates for long wait, say so, and can be ended', async () => {
   const file = `${tempDir()}/app.db`;
-  await makeFirstSchema(file, []);
   const holder = new Sqlite(file);
   holder.pragma('journal_mode = WAL');
   holder.exec('begin immediate');

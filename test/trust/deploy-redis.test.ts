@@ -2,14 +2,7 @@ import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
 import { UPKEEP } from '../../jobs/schedules.ts';
 import { readBudgetState, writeBudgetState } from '../support/budget-state.ts';
-import {
-  downloadIds,
-  install,
-  isSynced,
-  largestWindow,
-  readStatus,
-  waitForStatus,
-} from '../support/install.ts';
+import { downloadIds, install, isSynced, largestWindow, waitForStatus } from '../support/install.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { startTestApp } from '../support/test-app.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -31,10 +24,9 @@ const FORMS: [RegExp, string][] = [
   [/^budget:\{[^}]+\}:counted$/, 'zset'],
   [/^budget:\{[^}]+\}:pace$/, 'hash'],
   [/^tokens:\{[^}]+\}:uses$/, 'hash'],
-  [/^session:/, 'string'],
   [/^readiness$/, 'string'],
   [
-    /^(limit|lock|operator-known|ended-session|install-handover|install-session|install-claim|install-late|session-cookie):/,
+    /^(limit|operator-known):/,
     'string',
   ],
 ];
@@ -96,22 +88,6 @@ test('what the budget of the other version knows more about stays where it is', 
   const state = await readBudgetState(redis, company.id);
   expect(state).toMatchObject({ ...others, limit: LIMIT });
   await worker.stop();
-});
-
-test('a session of another version is read, and what this one does not know of it stays', async () => {
-  const company = await testApp.control.addCompany({ name: 'Visitor', plan: 'starter', contacts: 1 });
-  const browser = testApp.session();
-  const id = await install(browser, company);
-  const keys = await redis.keys('session:*');
-  for (const key of keys) {
-    const session = JSON.parse((await redis.get(key)) ?? '{}');
-    await redis.set(key, JSON.stringify({ ...session, theme: { dark: true } }), 'KEEPTTL');
-  }
-  expect((await readStatus(browser, id)).id).toBe(id);
-  expect((await browser.get('/install', { follow: false })).status).toBe(302);
-  const sessions = await Promise.all(keys.map(async (key) => JSON.parse((await redis.get(key)) ?? '{}')));
-  const [mine] = sessions.filter(({ instances }) => instances?.includes(id));
-  expect(mine).toMatchObject({ theme: { dark: true }, pendingInstalls: [expect.anything()] });
 });
 
 test('every key in Redis has the form that its name stands for in every version', async () => {

@@ -15,7 +15,7 @@ async function disconnect(...args: string[]) {
 }
 
 const LEFT = {
-  tokens: 'select count(*) as found from tokens where instance_id = ?',
+  tokens: 'select count(access_token) as found from tokens where instance_id = ?',
   records:
     'select count(*) as found from records where list in (select list from runs where instance_id = ?)',
 } as const;

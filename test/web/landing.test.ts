@@ -71,7 +71,7 @@ describe('every answer', () => {
         "script-src 'self'",
         "style-src 'self'",
       ]);
-      expect(headers.get('referrer-policy')).toBe('no-referrer');
+      expect(headers.get('referrer-policy')).toBe('same-origin');
       expect(headers.get('x-content-type-options')).toBe('nosniff');
       expect(headers.has('x-powered-by')).toBe(false);
       expect(headers.has('strict-transport-security')).toBe(false);

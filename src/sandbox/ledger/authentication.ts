@@ -48,9 +48,7 @@ export const AUTHENTICATION_RULES = [
       id: 'flow state',
       rule: '4. Who gets another state back than the one that was sent aborts: the app does.',
       source: 'specified',
-      cases: [
-        'flows/install › a state that is missing, unknown, spent or from another browser asks the service for nothing',
-      ],
+      cases: ['acceptance/01-install-state › refuses a callback without a state, and one without anything'],
     },
     {
       id: 'basic at token route',
@@ -96,8 +94,8 @@ export const AUTHENTICATION_RULES = [
       rule: '8. The client keeps the newest refresh token and refreshes in time: the app does, in the last 24 hours.',
       source: 'specified',
       cases: [
-        'tokens/tokens › a new refresh token is durable before anybody uses the new access token',
-        'flows/tokens › the sweep renews the refresh token in its last 24 hours, without anybody asking',
+        'acceptance/10-killed-refresh › has stored the new tokens when it first uses them',
+        'auth/tokens › is rotated when it is due, and then due in half a year',
       ],
     },
     {
