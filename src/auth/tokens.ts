@@ -21,6 +21,9 @@ const LEASE_LOOK_MS = 100;
 /** Pauses after failures, in milliseconds; each doubles the one before. */
 const FAILURE_PAUSE = { firstMs: 1_000, longestMs: 5 * 60_000 };
 
+/** Wrong credentials are corrected by a restart, which must not wait for long, in milliseconds. */
+const CREDENTIALS_PAUSE_MS = 10_000;
+
 /** After a refresh that followed a 401, the next 401 causes none for this long, in milliseconds. */
 const REJECTION_PAUSE_MS = 60_000;
 
@@ -205,7 +208,10 @@ export class Tokens {
       if (newest.version !== row.version) return (await this.#decrypt(newest)).accessToken;
       return this.#reject(row, failure);
     }
-    const pauseMs = backoffMs(row.refresh_failures + 1, Math.random(), FAILURE_PAUSE);
+    const pauseMs =
+      failure.kind === 'credentials'
+        ? CREDENTIALS_PAUSE_MS
+        : backoffMs(row.refresh_failures + 1, Math.random(), FAILURE_PAUSE);
     const askedMs = (failure.retryAfterMs ?? 0) * (1 + Math.random() / 10);
     await store.fail(row, owner, Math.round(Math.max(pauseMs, askedMs)));
     onRefresh?.({ instanceId, outcome: 'failed', error });

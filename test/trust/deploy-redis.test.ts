@@ -25,10 +25,7 @@ const FORMS: [RegExp, string][] = [
   [/^budget:\{[^}]+\}:pace$/, 'hash'],
   [/^tokens:\{[^}]+\}:uses$/, 'hash'],
   [/^readiness$/, 'string'],
-  [
-    /^(limit|operator-known):/,
-    'string',
-  ],
+  [/^(limit|operator-known):/, 'string'],
 ];
 
 test('both versions work on one company side by side: its limit is kept, and each finishes what it knows', async () => {
