@@ -6,9 +6,6 @@ import type { Schema } from './schema.ts';
 /** A session ends this long after its last request, in milliseconds: 30 days. */
 export const SESSION_LIFETIME_MS = 30 * 24 * 60 * 60_000;
 
-/** A session in use is prolonged no more often than this, in milliseconds. */
-const TOUCH_EVERY_MS = 60 * 60_000;
-
 /** Browsers, their sessions, and which instances they see. All moments are milliseconds since 1970. */
 export class BrowserStore {
   readonly #db: Database;
@@ -31,14 +28,12 @@ export class BrowserStore {
     return row && { browserId: row.browser_id, expiresAt: row.expires_at };
   }
 
-  /** Prolongs a session, at most once an hour. A lost touch costs nothing. */
-  async touchSession(sidHash: string, now: number): Promise<void> {
-    const expiresAt = now + SESSION_LIFETIME_MS;
+  /** Prolongs a session. */
+  async touchSession(sidHash: string, expiresAt: number): Promise<void> {
     await this.#db
       .updateTable('sessions')
       .set({ expires_at: expiresAt })
       .where('sid_hash', '=', sidHash)
-      .where('expires_at', '<', expiresAt - TOUCH_EVERY_MS)
       .execute();
   }
 

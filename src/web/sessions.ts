@@ -1,7 +1,7 @@
 import type { CookieOptions, Request, RequestHandler } from 'express';
 import session, { type SessionData, Store } from 'express-session';
 import { hashSecret } from '../auth/install.ts';
-import type { BrowserStore } from '../store/browsers.ts';
+import { type BrowserStore, SESSION_LIFETIME_MS } from '../store/browsers.ts';
 import { INSTALL_LIFETIME_MS } from '../store/installs.ts';
 
 /**
@@ -10,6 +10,9 @@ import { INSTALL_LIFETIME_MS } from '../store/installs.ts';
  */
 const COOKIE_LIFETIME_MS = 400 * 24 * 60 * 60_000;
 
+/** A session in use is prolonged no more often than this, in milliseconds. */
+const TOUCH_EVERY_MS = 60 * 60_000;
+
 const SESSION_COOKIE = 'partner_app.sid';
 const INSTALL_COOKIE = 'partner_app.install.';
 
@@ -17,6 +20,8 @@ declare module 'express-session' {
   interface SessionData {
     /** The browser whose session it is; all that it sees is found by that. */
     browserId?: string;
+    /** Milliseconds since 1970. */
+    expiresAt?: number;
   }
 }
 
@@ -31,9 +36,7 @@ class DatabaseSessions extends Store {
 
   override get(sid: string, done: (error: unknown, data?: SessionData | null) => void): void {
     this.#browsers.findSession(hashSecret(sid), Date.now()).then((found) => {
-      if (found === undefined) return done(null, null);
-      const { browserId } = found;
-      done(null, { cookie: { originalMaxAge: COOKIE_LIFETIME_MS }, browserId });
+      done(null, found && { cookie: { originalMaxAge: COOKIE_LIFETIME_MS }, ...found });
     }, done);
   }
 
@@ -42,12 +45,13 @@ class DatabaseSessions extends Store {
     done?.();
   }
 
-  /** Prolongs the session. A failed touch must not break an answer that is whole. */
-  override touch(sid: string, _data: SessionData, done?: () => void): void {
-    void this.#browsers
-      .touchSession(hashSecret(sid), Date.now())
-      .catch(() => undefined)
-      .then(() => done?.());
+  /** Prolongs the session, at most once an hour. No answer waits for that, and a lost touch costs nothing. */
+  override touch(sid: string, { expiresAt = 0 }: SessionData, done?: () => void): void {
+    const until = Date.now() + SESSION_LIFETIME_MS;
+    if (expiresAt < until - TOUCH_EVERY_MS) {
+      this.#browsers.touchSession(hashSecret(sid), until).catch(() => undefined);
+    }
+    done?.();
   }
 
   /** A session ends with its browser's log-out, or with the install that replaces it. */
