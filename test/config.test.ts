@@ -149,16 +149,6 @@ describe('values', () => {
     }
   });
 
-  it.each(['SESSION_SECRET', 'CLIENT_SECRET', 'OPERATOR_PASSWORD', 'PUBLIC_URL', 'REDIS_URL'])(
-    'refuses a quote at one end of %s',
-    (name) => {
-      const value = (PRODUCTION as Record<string, string>)[name] ?? 'a long word of the operator';
-      for (const text of [`"${value}`, `${value}'`]) {
-        expect(problemsOf({ ...PRODUCTION, [name]: text })[name]).toMatch(/quote at one end: remove it$/);
-      }
-    },
-  );
-
   it.each([
     ['PORT', '70000', 'whole number from 0 to 65535 (it is "70000")'],
     ['PORT', '80.5', 'whole number'],

@@ -3,6 +3,9 @@ import { type GivenValues, VARIABLES, type VariableName } from './variables.ts';
 
 const MAX_SHOWN_CHARACTERS = 60;
 
+/** Container tools leave the quotes of an env file around its values (docker run --env-file). */
+const IN_QUOTES = /^(["']).*\1$/s;
+
 /**
  * Reads every known variable on its own. An empty value counts as unset.
  *
@@ -14,9 +17,9 @@ export function readVariables(env: NodeJS.ProcessEnv): { given: GivenValues; pro
     const text = env[name];
     if (text === undefined || text === '') return [name, undefined];
     const { schema, example, shown } = VARIABLES[name];
-    const quoted = quoteProblem(text, shown !== true);
-    if (quoted !== undefined) {
-      problems.push({ variable: name, problem: quoted, example });
+    if (IN_QUOTES.test(text)) {
+      const problem = 'stands in quotes, which are no part of the value: remove the quotes';
+      problems.push({ variable: name, problem, example });
       return [name, undefined];
     }
     const result = schema.safeParse(text);
@@ -28,15 +31,4 @@ export function readVariables(env: NodeJS.ProcessEnv): { given: GivenValues; pro
   };
   const names = Object.keys(VARIABLES) as VariableName[];
   return { given: Object.fromEntries(names.map(read)) as GivenValues, problems };
-}
-
-/**
- * Finds the quotes that container tools leave around a value of an env file (docker run --env-file).
- *
- * @param atOneEnd whether a single quote is wrong, too, as in a secret or a URL
- */
-function quoteProblem(text: string, atOneEnd: boolean): string | undefined {
-  if (/^(["']).*\1$/s.test(text))
-    return 'stands in quotes, which are no part of the value: remove the quotes';
-  return atOneEnd && /^["']|["']$/.test(text) ? 'has a quote at one end: remove it' : undefined;
 }
