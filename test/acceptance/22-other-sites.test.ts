@@ -178,7 +178,9 @@ describe('22. Cross-site requests change nothing (403); framing is blocked; `<sc
         const files = /\.(ndjson|csv)|\/install$/;
         todo.push(...links.filter((link) => link.startsWith(dashboard) && !files.test(link)));
       }
-      const records = [...done].filter((address) => /\/(contacts|conversations)\/./.test(address));
+      const records = [...done].filter((address) =>
+        /\/(contacts|conversations)(\/|\?record=)./.test(address),
+      );
       expect(records.length, 'pages of records that the lists lead to').toBeGreaterThanOrEqual(2);
       expect(complaints.filter((text) => !/40[01]/.test(text))).toEqual([]);
     });

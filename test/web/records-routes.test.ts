@@ -141,7 +141,7 @@ describe('a record', () => {
     const document = '{"id":"a/b?c","n":12345678901234567890,"x":"<script>"}';
     web.domain.records.set('ins_1/contacts', [record('a/b?c', document)]);
     const list = await browser.get('/instances/ins_1/contacts');
-    expect(list.body).toContain('href="/instances/ins_1/contacts/a%2Fb%3Fc"');
+    expect(list.body).toContain('href="/instances/ins_1/contacts?record=a%2Fb%3Fc"');
     const { body } = await browser.get('/instances/ins_1/contacts/a%2Fb%3Fc');
     expect(body).toContain('&quot;n&quot;: 12345678901234567890,\n');
     expect(body).toContain(document.replaceAll('"', '&quot;').replace('<script>', '&lt;script&gt;'));

@@ -21,11 +21,12 @@ export function readListQuery(query: Record<string, unknown>): ListQuery {
 }
 
 /**
- * The address of a record. Browsers take `.` and `..` in a path for a way up, however they are written: such an id
- * stands in the query.
+ * The address of a record. Browsers take `.` and `..` in a path for a way up, and proxies decode `%2F` and `%25` in a path
+ * once: ids that are more than letters, digits and a few signs stand in the query.
  */
 export function recordAddress(base: string, id: string): string {
-  return /^\.\.?$/.test(id) ? `${base}?record=${id}` : `${base}/${encodeURIComponent(id)}`;
+  const isPlain = /^(?!\.\.?$)[\w.~-]+$/.test(id);
+  return isPlain ? `${base}/${id}` : `${base}?record=${encodeURIComponent(id)}`;
 }
 
 /** The address of a page of a list. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { listAddress, readListQuery } from '../../../src/web/view/paging.ts';
+import { listAddress, readListQuery, recordAddress } from '../../../src/web/view/paging.ts';
 
 describe('paging', () => {
   it.each([
@@ -30,5 +30,17 @@ describe('paging', () => {
     const address = listAddress('/a', { search: 'a&b=ü', page: 2 });
     const query = Object.fromEntries(new URL(address, 'http://x').searchParams);
     expect(readListQuery(query)).toEqual({ search: 'a&b=ü', page: 2 });
+  });
+
+  it.each([
+    ['crd_1', '/a/crd_1'],
+    ['a.b-c~d_e', '/a/a.b-c~d_e'],
+    ['..', '/a?record=..'],
+    ['a/b', '/a?record=a%2Fb'],
+    ['50%', '/a?record=50%25'],
+    ['a%2Fb', '/a?record=a%252Fb'],
+    ['Zoë', '/a?record=Zo%C3%AB'],
+  ])('leads to record %j behind a proxy that decodes paths', (id, address) => {
+    expect(recordAddress('/a', id)).toBe(address);
   });
 });
