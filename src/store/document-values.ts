@@ -27,7 +27,7 @@ export function documentValues(document: string, most: number): string {
       for (let i = members.length - 1; i >= 0; i--) open.push(members[i]);
     }
   }
-  return values.join(' ');
+  return values.join('\n');
 }
 
 /** Numbers that may lose digits are read as texts. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import anyAscii from 'any-ascii';
 import { MOST_COST, type SearchCost } from './search-cost.ts';
 
 /** Longer words are found by their first so many characters. */
@@ -11,24 +12,47 @@ export const MOST_WORDS = 10_000;
 /** So many words are looked for, as each takes its time. */
 export const MOST_SOUGHT = 8;
 
+/** And so many numbers. */
+const MOST_NUMBERS = 2;
+
 const PLAIN = /^\p{ASCII}*$/u;
 const PLAIN_WORDS = /[a-z0-9]+/g;
+
 // Scripts that are written without spaces, and pictures, are taken sign by sign.
-const WORDS =
-  /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}]|\p{So}|(?:(?![\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}])[\p{L}\p{N}])+/gu;
+const SPACELESS = String.raw`[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Bopo}\p{sc=Yiii}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Lana}\p{sc=Tale}\p{sc=Talu}\p{sc=Tavt}\p{sc=Tibt}\p{sc=Java}\p{sc=Bali}]`;
+const WORDS = new RegExp(String.raw`${SPACELESS}|\p{So}|(?:(?!${SPACELESS})[\p{L}\p{N}])+`, 'gu');
+
+/** Letters that Unicode does not take apart, such as ł, ø and ß. */
+const LATIN = /[\p{sc=Latin}--\p{ASCII}]+/gv;
+
+/** At least seven digits, however they are grouped: a telephone number, an order's number, a date. */
+const NUMBER = /\+?\d(?:[ \u00a0()./-]{0,3}\d){6,19}/g;
+
+/** Numbers are the same if so many of their last digits are: one may have a country's code, and the other a zero. */
+const TELLING_DIGITS = 9;
+
+/** What a number backwards begins with in the index. */
+const BACKWARDS = 'r';
 
 /** The words of a text, without case and accents, as far as they count. */
 function wordsOf(whole: string): string[] {
   const text = whole.slice(0, MOST_TEXT);
   if (PLAIN.test(text)) return text.toLowerCase().match(PLAIN_WORDS)?.slice(0, MOST_WORDS) ?? [];
-  // Lower case on both sides: what is taken apart may have capitals anew. It may be many times as long, too.
+  // What is taken apart may have capitals again, and may be many times as long.
   const folded = text
     .toLowerCase()
     .normalize('NFKD')
     .slice(0, MOST_TEXT)
     .replace(/\p{M}+/gu, '')
+    .replace(LATIN, anyAscii)
+    .slice(0, MOST_TEXT)
     .toLowerCase();
   return folded.match(WORDS)?.slice(0, MOST_WORDS) ?? [];
+}
+
+/** A number's digits backwards, as a word: so that its last digits are the beginning of the word. */
+function backwards(number: string): string {
+  return BACKWARDS + [...number.replace(/\D/g, '')].reverse().join('');
 }
 
 /**
@@ -47,7 +71,8 @@ function marked(words: readonly string[], mark: string): string {
 
 /** The words of a text as they stand in the index: the first {@link MOST_WORDS} of its first {@link MOST_TEXT}. */
 export function markedWords(text: string, mark: string): string {
-  return marked(wordsOf(text), mark);
+  const numbers = text.slice(0, MOST_TEXT).match(NUMBER)?.map(backwards) ?? [];
+  return marked([...wordsOf(text), ...new Set(numbers)].slice(0, MOST_WORDS), mark);
 }
 
 /** What was typed without a space between: words in a row. */
@@ -69,25 +94,37 @@ export interface SearchQuery {
 /**
  * The index's query for what somebody typed: each word must be there as the beginning of a word, a single letter or
  * digit as a whole one, as every record has words that begin with it; what is typed without a space but consists of
- * several words, like an address, as these words in a row. Only letters and digits get into it, so that whatever is
+ * several words, like an address, as these words in a row. A number is found however it is written. Only letters and digits get into it, so that whatever is
  * typed is harmless; and a few words, each once, and what would take long as whole words alone, so that it is soon found.
  *
  * @param cost of a marked word; see search-cost.ts
  * @returns undefined when there is nothing in it to look for
  */
 export function searchQuery(typed: string, mark: string, cost: SearchCost): SearchQuery | undefined {
+  const numbers = [...new Set(typed.match(NUMBER) ?? [])].slice(0, MOST_NUMBERS);
   const phrases: Phrase[] = [];
-  for (const part of typed.split(/\s+/)) {
+  for (const part of typed.replace(NUMBER, ' ').split(/\s+/)) {
     const words = wordsOf(part);
     if (words.length > 0) phrases.push({ words, isBeginning: [...(words.at(-1) ?? '')].length > 1 });
   }
   const { sought, isShortened } = firstWords(withoutRepeated(phrases));
-  if (sought.length === 0) return undefined;
+  if (sought.length + numbers.length === 0) return undefined;
   const { affordable, isCoarse } = withinCost(sought, (word, isBeginning) => cost(mark + word, isBeginning));
-  const query = affordable
-    .map(({ words, isBeginning }) => `"${marked(words, mark).trim()}"${isBeginning ? ' *' : ''}`)
-    .join(' AND ');
-  return { query, isShortened, isCoarse };
+  const written = ({ words, isBeginning }: Phrase) =>
+    `"${marked(words, mark).trim()}"${isBeginning ? ' *' : ''}`;
+  const parts = [
+    ...affordable.map(written),
+    ...numbers.map((number) => `(${waysToWrite(number).map(written).join(' OR ')})`),
+  ];
+  return { query: parts.join(' AND '), isShortened, isCoarse };
+}
+
+/** A number as it was typed, without what stands between its digits, and by its last digits. */
+function waysToWrite(number: string): Phrase[] {
+  const digits = number.replace(/\D/g, '');
+  const significant = digits.replace(/^0+(?=\d{6})/, '').slice(-TELLING_DIGITS);
+  const ways = [wordsOf(number), [digits], [backwards(significant)]];
+  return ways.map((words) => ({ words, isBeginning: true }));
 }
 
 /** What would cost too much by its whole words, each anywhere: those are looked for record by record, each record in no time. */
