@@ -25,7 +25,7 @@ const IDENTITY_TRIES = 3;
 const LONGEST_PAUSE_MS = 5_000;
 
 /** A second click waits this long for the outcome of the first one, in milliseconds: as long as an install may take. */
-const LONGEST_INSTALL_MS = 90_000;
+const LONGEST_INSTALL_MS = 100_000;
 const OUTCOME_LOOK_MS = 100;
 
 /** What installs work with. */

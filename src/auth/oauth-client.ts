@@ -10,7 +10,7 @@ import { OAUTH_ROUTE } from '../contract/routes.ts';
 import { accessExpiry } from './expiry.ts';
 
 /** How long a token request may take, in milliseconds. */
-export const TOKEN_TIMEOUT_MS = 15_000;
+export const TOKEN_TIMEOUT_MS = 20_000;
 
 /** How long the question for the time may take, in milliseconds. */
 const TIME_TIMEOUT_MS = 3_000;
