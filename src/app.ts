@@ -30,6 +30,7 @@ import { dirBeside, pathOf } from './store/existing-file.ts';
 import { InDoubtStore } from './store/in-doubt.ts';
 import { openDatabase } from './store/open-database.ts';
 import { PageStore } from './store/pages.ts';
+import { keepSetting } from './store/settings.ts';
 import { openStores } from './store/stores.ts';
 import { abandonPermits } from './sync/abandoned-permits.ts';
 import { checkResources } from './sync/check-resources.ts';
@@ -107,7 +108,7 @@ export async function createApp(
   });
   const stores = openStores(db);
   await cipher
-    .proveKeys((name, value) => stores.tokens.keepSetting(name, value))
+    .proveKeys((name, value) => keepSetting(db, name, value))
     .catch(async (error) => {
       redis.disconnect();
       await db.destroy();

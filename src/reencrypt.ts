@@ -2,6 +2,7 @@ import { reencryptSummary, reencryptTokens } from './auth/reencrypt.ts';
 import { TokenCipher } from './auth/token-cipher.ts';
 import { boot } from './boot.ts';
 import { openExistingDatabase } from './store/open-database.ts';
+import { keepSetting } from './store/settings.ts';
 import { TokenStore } from './store/tokens.ts';
 
 await boot(async ({ config, shutdown }) => {
@@ -10,7 +11,7 @@ await boot(async ({ config, shutdown }) => {
   shutdown.add('database', () => db.destroy());
   const stopping = new AbortController();
   const store = new TokenStore(db);
-  await cipher.proveKeys((name, value) => store.keepSetting(name, value));
+  await cipher.proveKeys((name, value) => keepSetting(db, name, value));
   process.stdout.write(`Encrypting all tokens of ${config.databaseUrl} under the key "${cipher.keyId}".\n`);
   const work = reencryptTokens(
     { store, cipher },

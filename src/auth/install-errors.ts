@@ -23,7 +23,9 @@ export type InstallErrorKind =
   /** The request itself makes no sense: no code, repeated or oversized parameters. */
   | 'malformed'
   /** The grant has come, and the database did not take it. */
-  | 'store';
+  | 'store'
+  /** The company is connected, and the browser does not see it. */
+  | 'logged_out';
 
 /** An install that failed. The kind chooses the page; the message is plain text for an administrator. */
 export class InstallError extends Error {

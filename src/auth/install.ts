@@ -4,6 +4,7 @@ import { ServiceError, toServiceError } from '../client/errors.ts';
 import type { Identity } from '../client/identity.ts';
 import { backoffMs } from '../client/retry-timing.ts';
 import type { ServiceApi } from '../client/service-api.ts';
+import { hashSecret } from '../store/browsers.ts';
 import type { BrowserProof, InstallRow, InstallStore } from '../store/installs.ts';
 import { rotationDueAt } from './expiry.ts';
 import {
@@ -24,12 +25,12 @@ const SECRET_BYTES = 32;
 const IDENTITY_TRIES = 3;
 const LONGEST_PAUSE_MS = 5_000;
 
-/** A second click waits this long for the outcome of the first one, in milliseconds: as long as an install may take. */
+/** A second click waits this long for the outcome of the first one, in milliseconds. */
 const LONGEST_INSTALL_MS = 100_000;
 const OUTCOME_LOOK_MS = 100;
 
 /** What installs work with. */
-export interface InstallsParts {
+interface InstallsParts {
   oauth: OAuthClient;
   api: Pick<ServiceApi, 'identity'>;
   cipher: TokenCipher;
@@ -42,18 +43,13 @@ export interface InstallsParts {
 }
 
 /** A callback, as a browser makes it. */
-export interface Callback {
+interface Callback {
   query: URLSearchParams;
   /** The values of the nonce cookies that it carries. */
   nonces: readonly string[];
   /** The id of the session that it carries, and of the one that the answer starts. */
   carriedSid: string | undefined;
   newSid: string;
-}
-
-/** Hashes a secret of a browser: a state, a nonce, a session id. What is stored of it opens nothing. */
-export function hashSecret(secret: string): string {
-  return createHash('sha256').update(secret).digest('base64url');
 }
 
 /**
@@ -147,7 +143,9 @@ export class Installs {
       const { kind, message, cause } =
         thrown instanceof InstallError
           ? thrown
-          : new InstallError('store', "The app's own database is in trouble.", { cause: thrown });
+          : new InstallError('store', 'The app could not store what the service has granted.', {
+              cause: thrown,
+            });
       const failure = new InstallError(kind, this.#hidden(message, code), { cause });
       await store.fail(row.state_hash, kind, failure.message).catch(() => undefined);
       throw failure;
@@ -180,10 +178,7 @@ export class Installs {
     );
     if (isSeen) return id;
     await this.#parts.onInstalled(id);
-    throw new InstallError(
-      'state',
-      'The company is connected, but this browser has logged out meanwhile. Install again to see it here.',
-    );
+    throw new InstallError('logged_out', 'This browser has logged out during the installation.');
   }
 
   /**
@@ -217,7 +212,7 @@ export class Installs {
       }
       if (row.instance_id !== null) {
         if (await store.enterAgain(stateHash, proof, this.#now())) return row.instance_id;
-        throw new InstallError('state', 'This browser has logged out meanwhile.');
+        throw new InstallError('logged_out', 'This browser has logged out during the installation.');
       }
       if (this.#now() > (row.claimed_at ?? 0) + LONGEST_INSTALL_MS) {
         throw new InstallError('trouble', 'The app was stopped in the middle of this installation.');

@@ -58,7 +58,7 @@ export class TokenRequestError extends Error {
 }
 
 /** What the OAuth client works with. */
-export interface OAuthClientOptions {
+interface OAuthClientOptions {
   /** `{auth_url}`, without a slash at its end. */
   authUrl: string;
   clientId: string;
@@ -220,8 +220,8 @@ async function readBounded(body: Dispatcher.ResponseData['body']): Promise<strin
 }
 
 /**
- * Reads an answer of the token route. The library insists on details that the specification does not promise (content
- * type, status 200, `token_type`), so it is given the specified members alone (Endpoints, "Token response").
+ * Reads an answer of the token route. The library insists on details that the specification does not promise: content
+ * type, status 200, `token_type`. So it is given the specified members alone (Endpoints, "Token response").
  */
 function readAnswer(
   status: number,

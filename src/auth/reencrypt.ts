@@ -10,7 +10,7 @@ const BATCH = 100;
 const MOST_ROUNDS = 5;
 
 /** What the rounds over all tokens have found and done. */
-export interface ReencryptReport {
+interface ReencryptReport {
   /** Instances whose tokens were encrypted again. */
   renewed: number;
   /** Instances whose tokens were under the first key already. */

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import { ServiceError } from '../client/errors.ts';
 
 /** A key that encrypts tokens at rest: 32 bytes, with the id that ciphertexts name it by. */
-export interface CipherKey {
+interface CipherKey {
   id: string;
   key: Buffer;
 }

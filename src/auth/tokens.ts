@@ -9,7 +9,7 @@ import { type Grant, type OAuthClient, TOKEN_TIMEOUT_MS, TokenRequestError } fro
 import { DamagedTokenError, type TokenCipher } from './token-cipher.ts';
 
 /** How long a write is tried again, in milliseconds. */
-export const WRITE_PATIENCE_MS = 5_000;
+const WRITE_PATIENCE_MS = 5_000;
 const WRITE_AGAIN_MS = 200;
 
 /** How long one refresh keeps others out, in milliseconds: its request, its write, and a margin. */
@@ -47,7 +47,7 @@ export interface HeldToken {
 type Reason = 'due' | 'rejected' | 'rotation';
 
 /** What came of a refresh. */
-export type RefreshOutcome = 'refreshed' | 'rotated' | 'failed' | 'rejected' | 'lost';
+type RefreshOutcome = 'refreshed' | 'rotated' | 'failed' | 'rejected' | 'lost';
 
 /** What the tokens of all instances are kept with. */
 export interface TokensParts {
@@ -166,7 +166,7 @@ export class Tokens {
     if (pauseLeftMs <= 0) return;
     if (refresh_failures > 0) {
       const message = 'The last renewal of the access token failed. The app tries again by itself.';
-      throw new ServiceError('wait', message, { retryAfterMs: pauseLeftMs });
+      throw new ServiceError('wait', message, { kind: 'backoff', retryAfterMs: pauseLeftMs });
     }
     if (reason === 'rejected') throw rejectedAgain();
   }
@@ -263,7 +263,7 @@ export function encryptTokens(
   };
 }
 
-/** Tries a write again for five seconds: what it stores may be the only copy of a token. */
+/** Tries a write again until five seconds have gone: what it stores may be the only copy of a token. */
 export async function writeForSeconds<Result>(write: () => Promise<Result>): Promise<Result> {
   const giveUpAt = performance.now() + WRITE_PATIENCE_MS;
   for (;;) {

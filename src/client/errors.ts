@@ -13,7 +13,7 @@ const LONGEST_REASON = 1_000;
 export type Remedy = 'wait' | 'refresh' | 'reauthorize' | 'give_up';
 
 /** What kind of failure it is, where something depends on that. */
-export type ErrorKind = 'credentials' | 'key_missing';
+export type ErrorKind = 'credentials' | 'key_missing' | 'backoff';
 
 /** Facts about a failure that go along with its message. */
 export interface ServiceErrorFacts extends ErrorOptions {

@@ -1,10 +1,21 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import type { Kysely, Transaction } from 'kysely';
 import type { Database } from './database.ts';
 import type { Schema } from './schema.ts';
 
 /** A session ends this long after its last request, in milliseconds: 30 days. */
 export const SESSION_LIFETIME_MS = 30 * 24 * 60 * 60_000;
+
+/** An install can be finished within ten minutes, in milliseconds. */
+export const INSTALL_LIFETIME_MS = 10 * 60_000;
+
+/** The row and its cookie stay for an hour, in milliseconds: a browser that has missed an answer comes back by them. */
+export const INSTALL_KEPT_MS = 60 * 60_000;
+
+/** Hashes a secret of a browser: a state, a nonce, a session id. What is stored of it opens nothing. */
+export function hashSecret(secret: string): string {
+  return createHash('sha256').update(secret).digest('base64url');
+}
 
 /** Browsers, their sessions, and which instances they see. All moments are milliseconds since 1970. */
 export class BrowserStore {
@@ -88,7 +99,7 @@ export class BrowserStore {
 
   /** Ends the access of every other browser to an instance. */
   async logOutOthers(browserId: string, instanceId: string): Promise<void> {
-    await this.#db.durably((transaction) => endOtherAccess(transaction, instanceId, browserId));
+    await this.#db.durably((transaction) => endAccess(transaction, instanceId, browserId));
   }
 
   /** Deletes expired sessions and installs, and browsers that have neither: nobody can come back as these. */
@@ -100,7 +111,7 @@ export class BrowserStore {
         .executeTakeFirst();
       const installs = await transaction
         .deleteFrom('installs')
-        .where('expires_at', '<=', now)
+        .where('expires_at', '<=', now - INSTALL_KEPT_MS + INSTALL_LIFETIME_MS)
         .executeTakeFirst();
       if (sessions.numDeletedRows + installs.numDeletedRows === 0n) return;
       await transaction
@@ -112,23 +123,23 @@ export class BrowserStore {
   }
 }
 
-/** Ends the access to an instance of all browsers, or of all but one. */
-export async function endOtherAccess(
+/** Ends the access of all browsers to an instance, or of all but one. */
+export async function endAccess(
   db: Kysely<Schema>,
   instanceId: string,
-  keptBrowserId?: string,
+  exceptBrowserId?: string,
 ): Promise<void> {
   await db
     .deleteFrom('access')
     .where('instance_id', '=', instanceId)
-    .$if(keptBrowserId !== undefined, (query) => query.where('browser_id', '<>', keptBrowserId ?? ''))
+    .$if(exceptBrowserId !== undefined, (query) => query.where('browser_id', '<>', exceptBrowserId ?? ''))
     .execute();
 }
 
 /** Makes a browser. @returns its id */
-export async function addBrowser(transaction: Transaction<Schema>, now: number): Promise<string> {
+export async function addBrowser(transaction: Transaction<Schema>): Promise<string> {
   const id = `brw_${randomUUID()}`;
-  await transaction.insertInto('browsers').values({ id, created_at: now }).execute();
+  await transaction.insertInto('browsers').values({ id }).execute();
   return id;
 }
 

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import { endOtherAccess } from './browsers.ts';
+import { endAccess } from './browsers.ts';
 import type { Database } from './database.ts';
 import { beginRemoval } from './removals.ts';
 import { UNSTARTED } from './run-start.ts';
@@ -36,7 +36,7 @@ export function disconnectInstance(
       .set((old) => ({ access_token: null, refresh_token: null, version: old('version', '+', 1) }))
       .where('instance_id', '=', instanceId)
       .execute();
-    await endOtherAccess(transaction, instanceId, browserId);
+    await endAccess(transaction, instanceId, browserId);
     await endRuns(transaction, instanceId);
     if (deleteData) await beginRemoval(transaction, instanceId);
     return true;

@@ -28,7 +28,7 @@ export function pathOf(url: string): string {
  * The path of a directory beside a database that is there, so that all processes on it see each other, also from containers,
  * and also where one of them knows it by a link.
  */
-export function dirBeside(url: string, what: 'processes' | 'refreshes' | 'workers'): string {
+export function dirBeside(url: string, what: 'processes' | 'workers'): string {
   return besideDatabase(pathOf(url), `-${what}`);
 }
 

@@ -1,11 +1,14 @@
 import type { Selectable, Transaction } from 'kysely';
-import { addBrowser, endOtherAccess, mergeBrowsers, SESSION_LIFETIME_MS } from './browsers.ts';
+import {
+  addBrowser,
+  endAccess,
+  INSTALL_LIFETIME_MS,
+  mergeBrowsers,
+  SESSION_LIFETIME_MS,
+} from './browsers.ts';
 import type { Database } from './database.ts';
 import { countBehindFrom } from './run-start.ts';
 import type { InstallTable, Schema, TokenTable } from './schema.ts';
-
-/** An install is good for ten minutes, in milliseconds: as long as its cookie. */
-export const INSTALL_LIFETIME_MS = 10 * 60_000;
 
 export type InstallRow = Selectable<InstallTable>;
 
@@ -20,7 +23,7 @@ export interface BrowserProof {
 }
 
 /** What an install stores of the company. */
-export interface InstalledInstance {
+interface InstalledInstance {
   id: string;
   /** Null when the service does not tell which company it is. */
   company_id: string | null;
@@ -58,7 +61,7 @@ export class InstallStore {
         .values({
           state_hash: stateHash,
           nonce_hash: nonceHash,
-          browser_id: known?.id ?? (await addBrowser(transaction, now)),
+          browser_id: known?.id ?? (await addBrowser(transaction)),
           expires_at: now + INSTALL_LIFETIME_MS,
         })
         .execute();
@@ -106,7 +109,7 @@ export class InstallStore {
     proof: BrowserProof,
     now: number,
   ): Promise<boolean> {
-    return this.#db.durably(async (transaction) => {
+    const write = async (transaction: Transaction<Schema>) => {
       await storeInstance(transaction, instance, now);
       await storeTokens(transaction, instance.id, tokens);
       await countBehindFrom(transaction, instance.id, now);
@@ -125,7 +128,9 @@ export class InstallStore {
         .where('state_hash', '=', stateHash)
         .execute();
       return true;
-    });
+    };
+    // Also into a newer version's schema, as the grant would be lost otherwise.
+    return this.#db.durably(write, { inAnySchema: true });
   }
 
   /** Starts a session for a callback that comes again. @returns false when the browser has logged out */
@@ -150,7 +155,6 @@ async function enter(
     .selectFrom('installs')
     .select(['state_hash', 'browser_id'])
     .where('nonce_hash', 'in', [...nonceHashes])
-    .where('expires_at', '>', now)
     .orderBy('browser_id')
     .execute();
   if (!begun.some(({ state_hash }) => state_hash === stateHash)) return undefined;
@@ -187,7 +191,7 @@ async function storeInstance(
     .where('id', '=', instance.id)
     .executeTakeFirst();
   // Who has disconnected a company sees what was copied until then, and not what somebody else installs afterwards.
-  if (known?.status === 'disconnected') await endOtherAccess(transaction, instance.id);
+  if (known?.status === 'disconnected') await endAccess(transaction, instance.id);
   const awake = { name: instance.name, status: 'active', notice: null } as const;
   await transaction
     .insertInto('instances')

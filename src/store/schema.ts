@@ -41,7 +41,6 @@ export interface TokenTable {
 /** A browser that has begun an install. */
 export interface BrowserTable {
   id: string;
-  created_at: number;
 }
 
 /** A session of a browser: it names the browser, and holds nothing else. */

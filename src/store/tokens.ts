@@ -1,7 +1,7 @@
-import { type Selectable, sql } from 'kysely';
+import { type Selectable, sql, type Transaction } from 'kysely';
 import type { Database } from './database.ts';
 import { type DisconnectOptions, disconnectInstance } from './disconnect.ts';
-import type { TokenTable } from './schema.ts';
+import type { Schema, TokenTable } from './schema.ts';
 import type { InstanceState } from './states.ts';
 
 /** A rotation that left the refresh token as it was is tried again after this, in milliseconds. */
@@ -27,7 +27,7 @@ export type ReadTokens = Pick<TokenRow, 'instance_id' | 'version'>;
 export type EncryptedTokens = Pick<TokenRow, 'instance_id' | 'access_token' | 'refresh_token'>;
 
 /** What a refresh brings. */
-export type RefreshedTokens = Pick<
+type RefreshedTokens = Pick<
   TokenRow,
   | 'access_token'
   | 'refresh_token'
@@ -106,7 +106,7 @@ export class TokenStore {
    * @returns false when another grant is newer, or the instance was disconnected: nothing is written then
    */
   save({ instance_id, version }: ReadTokens, tokens: RefreshedTokens, pauseMs: number): Promise<boolean> {
-    return this.#db.durably(async (transaction) => {
+    const write = async (transaction: Transaction<Schema>) => {
       const rotations = sql<number>`rotations + (refresh_issued_at <> ${tokens.refresh_issued_at})`;
       const { numUpdatedRows } = await transaction
         .updateTable('tokens')
@@ -132,7 +132,9 @@ export class TokenStore {
         .where('status', '=', 'needs_reauthorization')
         .execute();
       return true;
-    });
+    };
+    // Also into a newer version's schema, as the tokens would be lost otherwise.
+    return this.#db.durably(write, { inAnySchema: true });
   }
 
   /** Notes a refresh that failed: nobody tries again for a while. The lease ends. */
@@ -214,30 +216,14 @@ export class TokenStore {
     });
   }
 
-  /** Keeps a fact about a key, if there is none of this name. @returns the one that stands */
-  async keepSetting(name: string, value: string): Promise<string> {
-    return this.#db.durably(async (transaction) => {
-      await transaction
-        .insertInto('settings')
-        .values({ name, value })
-        .onConflict((conflict) => conflict.doNothing())
-        .execute();
-      const kept = await transaction
-        .selectFrom('settings')
-        .select('value')
-        .where('name', '=', name)
-        .executeTakeFirstOrThrow();
-      return kept.value;
-    });
-  }
-
   /** Ends an instance's access, as {@link disconnectInstance} does. */
   disconnect(instanceId: string, options?: DisconnectOptions): Promise<boolean> {
     return disconnectInstance(this.#db, instanceId, options);
   }
 
   /**
-   * Active and paused instances whose refresh token is due for rotation, and that were not tried within the hour.
+   * Active and paused instances whose refresh token is due for rotation, without those refreshed within the hour and those
+   * whose backoff lasts.
    *
    * @param now the service's time, in milliseconds since 1970
    */
@@ -249,6 +235,7 @@ export class TokenStore {
       .where('instances.status', 'in', ['active', 'paused'])
       .where('refresh_due_at', '<=', now)
       .where('refreshed_at', '<=', now - ROTATION_RETRY_MS)
+      .where((eb) => eb.or([eb('refresh_failures', '=', 0), eb('refresh_not_before', '<=', nowMs)]))
       .orderBy('refresh_due_at')
       .execute();
   }

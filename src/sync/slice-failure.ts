@@ -73,6 +73,12 @@ export async function endSlice(
     // What else is given up on lies in the list, or at the place in it, and goes on nowhere but at the first page.
     return fail(message, failure.kind !== undefined);
   }
+  if (failure.kind === 'backoff') {
+    // The reason stands in the run of the refresh that failed.
+    const until = now + (retryAfterMs ?? 0);
+    await runs.wait(claim, { for: 'retry', until });
+    return { kind: 'wait', until, pages: run.pages };
+  }
   if (failure.noRoom) {
     const waitMs = backoffMs(1, Math.random(), { firstMs: NO_ROOM_MS, longestMs: NO_ROOM_MS });
     context.logger.info({ err: error, waitMs }, 'there was no room in memory for a page');

@@ -1,10 +1,10 @@
 import { Counts } from './counts.ts';
 import { WebError } from './web-error.ts';
 
-/** Downloads of one session at a time: each holds a portion of the copy in memory for as long as its client is slow. */
-const MOST_PER_SESSION = 2;
+/** Downloads of one browser at a time: each holds a portion of the copy in memory for as long as its client is slow. */
+const MOST_PER_BROWSER = 2;
 
-/** Of one company, whose administrators may have any number of sessions, and of this process. */
+/** Of one company, whose administrators may have any number of browsers, and of this process. */
 const MOST = { ofInstance: 8, inAll: 40 } as const;
 
 /** When to try again at the earliest, in seconds: nobody knows when a download ends. */
@@ -14,7 +14,7 @@ const TRY_LATER = 'Wait until one of them has ended, or break one off; then begi
 
 /** The downloads that are under way in this process. */
 export class Downloads {
-  readonly #perSession = new Counts();
+  readonly #perBrowser = new Counts();
   readonly #perInstance = new Counts();
   #inAll = 0;
 
@@ -22,11 +22,11 @@ export class Downloads {
    * Takes a place.
    *
    * @returns a function that gives it back, to be called once
-   * @throws WebError 429 when this session or this company has none left, 503 when the process has none
+   * @throws WebError 429 when this browser or this company has none left, 503 when the process has none
    */
-  begin(sessionId: string, instanceId: string): () => void {
-    if (this.#perSession.of(sessionId) >= MOST_PER_SESSION) {
-      throw tooMany(429, `This browser has ${MOST_PER_SESSION} downloads under way. ${TRY_LATER}`);
+  begin(browserId: string, instanceId: string): () => void {
+    if (this.#perBrowser.of(browserId) >= MOST_PER_BROWSER) {
+      throw tooMany(429, `This browser has ${MOST_PER_BROWSER} downloads under way. ${TRY_LATER}`);
     }
     if (this.#perInstance.of(instanceId) >= MOST.ofInstance) {
       throw tooMany(
@@ -40,11 +40,11 @@ export class Downloads {
         'The app has as many downloads under way as it takes. Begin this one again in a while.',
       );
     }
-    this.#perSession.add(sessionId);
+    this.#perBrowser.add(browserId);
     this.#perInstance.add(instanceId);
     this.#inAll++;
     return () => {
-      this.#perSession.remove(sessionId);
+      this.#perBrowser.remove(browserId);
       this.#perInstance.remove(instanceId);
       this.#inAll--;
     };

@@ -57,6 +57,12 @@ const PAGES: Record<InstallErrorKind, { status: number; title: string; advice: s
     advice: 'Wait as long as it asks, or a minute if it does not say. Then start again.',
     outcome: MAY_HAVE_ENDED,
   },
+  logged_out: {
+    status: 409,
+    title: 'Connected, but not shown here',
+    advice: 'Install the app again to see the company in this browser.',
+    outcome: 'The company is connected, and its sync is on its way.',
+  },
   refused: { status: 400, title: 'The service refused the install', advice: AGAIN },
   malformed: { status: 400, title: 'This address makes no sense', advice: AGAIN },
   store: {

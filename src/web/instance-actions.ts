@@ -1,7 +1,8 @@
 import express, { type Request } from 'express';
-import { ownInstance, ownInstanceId } from './own-instance.ts';
+import { ownInstanceId } from './own-instance.ts';
 import { actionsFor, type InstanceAction } from './view/actions.ts';
 import type { WebDependencies } from './web-dependencies.ts';
+import { notFound } from './web-error.ts';
 
 /** Larger than any form of this app, in bytes. */
 const MAX_FORM_BYTES = 10 * 1_024;
@@ -49,7 +50,8 @@ export async function actOn(
 ): Promise<Done> {
   const { browsers, control } = deps;
   const { id, browserId } = await ownInstanceId(req, deps);
-  const status = await ownInstance(req, deps);
+  const status = await control.status(id);
+  if (!status) throw notFound();
   // A checkbox that is not set is not sent.
   const deleteData = action === 'disconnect' && typeof req.body?.delete_data === 'string';
   const isGone = status.status === 'disconnected';

@@ -8,6 +8,8 @@ declare global {
     interface Locals {
       requestId: string;
       log: Logger;
+      /** Whether the request has shown the operator's password. */
+      isOperator?: boolean;
     }
   }
 }

@@ -1,8 +1,6 @@
 import type { CookieOptions, Request, RequestHandler } from 'express';
 import session, { type SessionData, Store } from 'express-session';
-import { hashSecret } from '../auth/install.ts';
-import { type BrowserStore, SESSION_LIFETIME_MS } from '../store/browsers.ts';
-import { INSTALL_LIFETIME_MS } from '../store/installs.ts';
+import { type BrowserStore, hashSecret, INSTALL_KEPT_MS, SESSION_LIFETIME_MS } from '../store/browsers.ts';
 
 /**
  * The cookie outlives every session: its row tells how long that lasts. So no answer has to renew the cookie, and none can
@@ -84,7 +82,7 @@ export class BrowserCookies {
   /** Gives the browser the nonce of an install that it begins, in a cookie of its own. */
   setNonce(req: Request, nonce: string): void {
     const name = `${this.#prefix}${INSTALL_COOKIE}${hashSecret(nonce).slice(0, 12)}`;
-    req.res?.cookie(name, nonce, { ...this.#options, maxAge: INSTALL_LIFETIME_MS });
+    req.res?.cookie(name, nonce, { ...this.#options, maxAge: INSTALL_KEPT_MS });
   }
 
   /** The nonces of the installs that this browser has begun. */

@@ -36,10 +36,21 @@ describe('23. The session id is new after an install; a log-out ends it on the s
 
     it('that somebody has planted sees nothing of what is installed in it', async () => {
       const attacker = world.browser();
-      await attacker.get('/install', { follow: false });
-      const victim = attacker.clone();
+      await world.install(attacker, await world.control.addCompany({ name: 'Of the attacker' }));
+      const victim = world.browser();
+      for (const [name, value] of Object.entries(sessionOf(attacker))) victim.setCookie(name, value);
       const id = await world.install(victim, company);
       await expectNothingSeen(attacker, id);
+    });
+
+    it('that has missed the answer of an install comes back with the next one', async () => {
+      const browser = world.browser();
+      const first = await world.install(browser, company);
+      const callback = await world.authorize(browser, await world.control.addCompany({ name: 'Missed' }));
+      const missed = instanceOf(await browser.clone().get(callback));
+      expect((await browser.get(`/instances/${first}`)).status).toBe(404);
+      await world.install(browser, await world.control.addCompany({ name: 'Next' }));
+      for (const id of [first, missed]) expect((await browser.get(`/instances/${id}`)).status).toBe(200);
     });
 
     it('ends on the server when a person logs out, and no other with it', async () => {

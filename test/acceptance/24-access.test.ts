@@ -105,6 +105,19 @@ describe('24. Another browser’s instance answers 404 on every route; `/ops`, a
       }
     });
 
+    it.each(['status', 'contacts.ndjson', 'conversations.ndjson'])('lets a program read %s', async (what) => {
+      const read = async (instance: string, headers: Record<string, string>) =>
+        (await nobody.get(`/instances/${instance}/${what}`, { headers })).status;
+      expect(await read(id, basic(PASSWORD))).toBe(200);
+      expect(await read(id, basic('wrong'))).toBe(401);
+      expect(await read(id, {})).toBe(404);
+      expect(await read('ins_none', basic(PASSWORD))).toBe(404);
+      expect((await nobody.get(`/instances/${id}`, { headers: basic(PASSWORD) })).status).toBe(404);
+      expect((await nobody.post(`/instances/${id}/pause`, {}, { headers: basic(PASSWORD) })).status).toBe(
+        404,
+      );
+    });
+
     it('limits wrong passwords, whatever address a client makes up', async () => {
       let tries = 0;
       let page = await nobody.get('/ops', { headers: basic('wrong') });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { BrowserStore, SESSION_LIFETIME_MS } from '../../src/store/browsers.ts';
-import { INSTALL_LIFETIME_MS, InstallStore } from '../../src/store/installs.ts';
+import { BrowserStore, INSTALL_KEPT_MS, SESSION_LIFETIME_MS } from '../../src/store/browsers.ts';
+import { InstallStore } from '../../src/store/installs.ts';
 import { installInstance } from '../support/install-instance.ts';
 import { NOW, openTestStore } from './test-store.ts';
 
@@ -13,9 +13,9 @@ const count = async (table: 'browsers' | 'sessions' | 'installs' | 'access') =>
 it('keeps what browsers come back with, and removes the rest', async () => {
   await installInstance(db, { id: 'ins_1' }, NOW);
   await installs.begin({ stateHash: 'abandoned', nonceHash: 'n' }, undefined, NOW);
-  await browsers.removeExpired(NOW + INSTALL_LIFETIME_MS - 1);
+  await browsers.removeExpired(NOW + INSTALL_KEPT_MS - 1);
   expect([await count('browsers'), await count('installs')]).toEqual([2, 2]);
-  await browsers.removeExpired(NOW + INSTALL_LIFETIME_MS);
+  await browsers.removeExpired(NOW + INSTALL_KEPT_MS);
   expect([await count('browsers'), await count('installs'), await count('access')]).toEqual([1, 0, 1]);
   await browsers.removeExpired(NOW + SESSION_LIFETIME_MS);
   expect([await count('browsers'), await count('sessions'), await count('access')]).toEqual([0, 0, 0]);

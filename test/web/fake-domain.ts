@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { hashSecret, type Installs } from '../../src/auth/install.ts';
+import type { Installs } from '../../src/auth/install.ts';
 import { InstallError, type InstallErrorKind } from '../../src/auth/install-errors.ts';
-import { BrowserStore } from '../../src/store/browsers.ts';
+import { BrowserStore, hashSecret } from '../../src/store/browsers.ts';
 import type { Database } from '../../src/store/database.ts';
 import { InstallStore } from '../../src/store/installs.ts';
 import type { RecordReader, StoredRecord } from '../../src/store/record-types.ts';

@@ -5,7 +5,6 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('browsers')
     .addColumn('id', 'text', (column) => column.primaryKey())
-    .addColumn('created_at', 'bigint', (column) => column.notNull())
     .execute();
 
   await db.schema

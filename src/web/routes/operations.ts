@@ -15,12 +15,20 @@ function countsText(counts: Record<string, number>): string {
   return parts.join(', ');
 }
 
-/** The operator's page: every instance and the queues; without a configured password it is not there. */
+/** What opens with the operator's password: the page of every instance and the queues, and reading for programs. */
 export function operationsRoutes(deps: WebDependencies, renderPage: RenderPage): Router {
   const router = Router();
   const { operations } = deps;
   if (!operations) return router;
   const gate = operatorGate(operations.password, deps.redis, deps.limits);
+  // A program reads with the operator's password what a browser reads with its session.
+  router.get(['/instances/:id/status', '/instances/:id/:resource.ndjson'], async (req, res, next) => {
+    if (req.get('authorization') !== undefined) {
+      await gate(req, res, () => undefined);
+      res.locals.isOperator = true;
+    }
+    next();
+  });
   router.get('/ops', noStore, gate, async (req, res) => {
     const { checks } = await deps.readiness();
     const overview = await operations.overview(readListQuery(req.query).page);
