@@ -107,12 +107,16 @@ export class TokenStore {
    */
   save({ instance_id, version }: ReadTokens, tokens: RefreshedTokens, pauseMs: number): Promise<boolean> {
     const write = async (transaction: Transaction<Schema>) => {
-      const rotations = sql<number>`rotations + (refresh_issued_at <> ${tokens.refresh_issued_at})`;
       const { numUpdatedRows } = await transaction
         .updateTable('tokens')
         .set((old) => ({
           ...tokens,
-          rotations,
+          rotations: old
+            .case()
+            .when('refresh_issued_at', '<>', tokens.refresh_issued_at)
+            .then(old('rotations', '+', 1))
+            .else(old.ref('rotations'))
+            .end(),
           version: version + 1,
           refreshes: old('refreshes', '+', 1),
           lease_owner: null,
