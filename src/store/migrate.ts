@@ -4,19 +4,6 @@ import { type Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { isBusy } from './busy.ts';
 import * as initial from './migrations/0001-initial.ts';
-import * as hashes from './migrations/0002-hashes.ts';
-import * as search from './migrations/0003-search.ts';
-import * as lists from './migrations/0004-lists.ts';
-import * as setAside from './migrations/0005-set-aside.ts';
-import * as ownSince from './migrations/0006-own-since.ts';
-import * as keyChecks from './migrations/0007-key-checks.ts';
-import * as stuckRuns from './migrations/0008-stuck-runs.ts';
-import * as disjointRanges from './migrations/0009-disjoint-ranges.ts';
-import * as inDoubt from './migrations/0010-in-doubt.ts';
-import * as accessGeneration from './migrations/0011-access-generation.ts';
-import * as doubtsByFence from './migrations/0012-doubts-by-fence.ts';
-import * as behindSince from './migrations/0013-behind-since.ts';
-import * as browsers from './migrations/0014-browsers.ts';
 import { NewerSchemaError } from './newer-schema.ts';
 import type { Schema } from './schema.ts';
 import { hasTable } from './tables.ts';
@@ -29,19 +16,6 @@ import { hasTable } from './tables.ts';
  */
 const MIGRATIONS: Record<string, Migration> = {
   '0001-initial': initial,
-  '0002-hashes': hashes,
-  '0003-search': search,
-  '0004-lists': lists,
-  '0005-set-aside': setAside,
-  '0006-own-since': ownSince,
-  '0007-key-checks': keyChecks,
-  '0008-stuck-runs': stuckRuns,
-  '0009-disjoint-ranges': disjointRanges,
-  '0010-in-doubt': inDoubt,
-  '0011-access-generation': accessGeneration,
-  '0012-doubts-by-fence': doubtsByFence,
-  '0013-behind-since': behindSince,
-  '0014-browsers': browsers,
 };
 
 /** How soon the write lock is tried again, in milliseconds. */

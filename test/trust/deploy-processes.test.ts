@@ -112,6 +112,6 @@ test.concurrent('processes that start while another one migrates for long wait, 
 
   holder.exec('rollback');
   await Promise.all(waiting.slice(0, 2).map((one) => one.waitForOutput(READY)));
-  expect(migrations(holder).length).toBeGreaterThan(3);
+  expect(migrations(holder)).toContain('0001-initial');
   holder.close();
 });
