@@ -28,6 +28,7 @@ import { SharedRedis } from './runtime/shared-redis.ts';
 import { DeletionStore } from './store/deletions.ts';
 import { dirBeside, pathOf } from './store/existing-file.ts';
 import { InDoubtStore } from './store/in-doubt.ts';
+import { NewerSchemaError } from './store/newer-schema.ts';
 import { openDatabase } from './store/open-database.ts';
 import { PageStore } from './store/pages.ts';
 import { keepSetting } from './store/settings.ts';
@@ -104,6 +105,10 @@ export async function createApp(
         .then(() => sharedRedis.checkAlone()),
   }).catch((error) => {
     redis.disconnect();
+    const isOfDevelopment = !config.production && config.databaseUrl.startsWith(`file:${config.dataDir}/`);
+    if (isOfDevelopment && error instanceof NewerSchemaError) {
+      error.message += ` In development you can delete ${config.dataDir} instead: all of it is made anew.`;
+    }
     throw error;
   });
   const stores = openStores(db);

@@ -43,4 +43,15 @@ describe("40. Migrations run once, forward only; a process that does not know th
     }
     expect(readSchema()).toEqual(before);
   });
+
+  it('says what else helps where the database is a developer’s own', async () => {
+    const env = { ...world.env, DATABASE_URL: '' };
+    await (await world.startWeb({ env })).stop();
+    const database = new Sqlite(`${world.dir}/.data/app.db`);
+    database.prepare('insert into kysely_migration values (?, ?)').run(NEWER, new Date().toISOString());
+    database.close();
+    const older = startScript('web', env, { cwd: world.dir });
+    expect((await older.exited).code).toBe(1);
+    expect(older.output()).toContain(`you can delete ${world.dir}/.data instead`);
+  });
 });
