@@ -60,7 +60,7 @@ const WANTS_ADMINISTRATOR = [
 const MAY_WANT_A_ROLE =
   /^(?:access_denied|unauthorized_(?:client|user)|forbidden|not_a(?:uthorized|llowed)|permission_denied|insufficient_\w+)$/;
 
-/** Refusals of the app's own request, whoever it is made for (RFC 6749, section 5.2). */
+/** Refusals of the app's own request, whatever the person's role (RFC 6749, section 5.2). */
 const OF_THE_APP: ReadonlySet<string> = new Set([
   'invalid_client',
   'invalid_request',

@@ -43,7 +43,7 @@ export function disconnectInstance(
   });
 }
 
-/** Whoever works on a run cannot commit any more, and the next install begins at the first page. */
+/** A worker that still has a run cannot commit any more, and the next install begins at the first page. */
 async function endRuns(transaction: Kysely<Schema>, instanceId: string): Promise<void> {
   const { stored: _stored, ...ended } = UNSTARTED;
   await transaction

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readCopy, readService, syncAgain } from './support/lists.ts';
+import { expectWhole, readCopy, readService, syncAgain } from './support/lists.ts';
 import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
@@ -52,9 +52,7 @@ describe("26. The final copy equals the service's after the following run, whate
       await syncAgain(world, browser, id);
       const { resources } = await syncAgain(world, browser, id);
       expect(resources.contacts.error).toBeNull();
-      expect(await readCopy(world, browser, id, 'contacts')).toEqual(
-        await readService(world, company, 'contacts'),
-      );
+      await expectWhole(world, company, browser, id, ['contacts']);
     },
   );
 
@@ -67,9 +65,7 @@ describe("26. The final copy equals the service's after the following run, whate
     const browser = world.browser();
     const id = await world.install(browser, company);
     await world.waitForSync(browser, id);
-    expect(await readCopy(world, browser, id, 'contacts')).toEqual(
-      await readService(world, company, 'contacts'),
-    );
+    await expectWhole(world, company, browser, id, ['contacts']);
   });
 
   /** The service has deleted 60 records; then the run gets stuck at its third page. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { largestWindow, readCopy, readService } from './support/lists.ts';
-import type { JournalEntry, SandboxCompany } from './support/sandbox-control.ts';
+import type { JournalRow } from '../../src/sandbox/journal.ts';
+import { expectWhole, largestWindow } from './support/lists.ts';
+import type { SandboxCompany } from './support/sandbox-control.ts';
 import { createWorld, isSynced } from './support/world.ts';
 
 const WINDOW_MS = 2_000;
@@ -20,7 +21,7 @@ describe('28. No window of the service ever holds more requests than the limit, 
   ]);
 
   /** Requests that count in the company's limit, oldest first. */
-  async function counted({ id }: SandboxCompany): Promise<JournalEntry[]> {
+  async function counted({ id }: SandboxCompany): Promise<JournalRow[]> {
     const all = await control.requests();
     return all.filter(
       ({ company_id, application, path }) =>
@@ -91,9 +92,7 @@ describe('28. No window of the service ever holds more requests than the limit, 
     ]);
     const waits = requests.slice(1, times + 1).map(({ at }, index) => at - (requests[index]?.at ?? 0));
     expect(Math.min(...waits)).toBeGreaterThanOrEqual(leastMs);
-    expect(await readCopy(world, browser, id, 'contacts')).toEqual(
-      await readService(world, company, 'contacts'),
-    );
+    await expectWhole(world, company, browser, id, ['contacts']);
   });
 
   it.each(['86400', '99999999999999999999999999', 'Fri, 31 Dec 9999 23:59:59 GMT'])(

@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { largestWindow, readCopy, readService, syncAgain } from './support/lists.ts';
+import type { JournalRow } from '../../src/sandbox/journal.ts';
+import { expectWhole, largestWindow, syncAgain } from './support/lists.ts';
 import type { TestProcess } from './support/processes.ts';
-import type { JournalEntry, SandboxCompany } from './support/sandbox-control.ts';
 import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
@@ -19,17 +19,6 @@ describe('29. Fifty SIGKILLs over one sync, or a SIGSTOP longer than the job loc
   const { control } = world;
   await world.startWeb();
 
-  async function expectWhole(company: SandboxCompany, browser: ReturnType<typeof world.browser>, id: string) {
-    for (const list of ['contacts', 'conversations'] as const) {
-      const [copy, service] = [
-        await readCopy(world, browser, id, list),
-        await readService(world, company, list),
-      ];
-      expect(copy.length).toBe(service.length);
-      expect(copy.filter((document, at) => document !== service[at])).toEqual([]);
-    }
-  }
-
   it('fifty workers are killed at random while one company is synced', { timeout: 300_000 }, async () => {
     // A killed worker's successor starts while the others work: a start takes most of the time.
     const workers = await Promise.all(Array.from({ length: AT_ONCE }, () => world.startWorker()));
@@ -41,7 +30,7 @@ describe('29. Fifty SIGKILLs over one sync, or a SIGSTOP longer than the job loc
     const moments = Array.from({ length: KILLS }, () => randomInt(PAGES - 20)).sort(
       (one, other) => one - other,
     );
-    const journal: JournalEntry[] = [];
+    const journal: JournalRow[] = [];
     const asked = async () => {
       journal.push(...(await control.requests(journal.at(-1)?.n)));
       return journal.filter(
@@ -60,7 +49,7 @@ describe('29. Fifty SIGKILLs over one sync, or a SIGSTOP longer than the job loc
     workers.push(...(await Promise.all(starting)));
     const { resources } = await world.waitForSync(browser, id);
     expect([resources.contacts.deleted, resources.conversations.deleted]).toEqual([0, 0]);
-    await expectWhole(company, browser, id);
+    await expectWhole(world, company, browser, id);
     const requests = await asked();
     expect(requests.filter(({ status }) => status === 429)).toEqual([]);
     expect(
@@ -99,7 +88,7 @@ describe('29. Fifty SIGKILLs over one sync, or a SIGSTOP longer than the job loc
     stopped.signal('SIGCONT');
     // What it had under way is over when it has ended in order.
     expect(await stopped.stop('SIGTERM'), stopped.output()).toEqual({ code: 0, signal: null });
-    await expectWhole(company, browser, id);
+    await expectWhole(world, company, browser, id);
     await healthy.stop('SIGKILL');
   });
 });

@@ -176,28 +176,23 @@ describe('a refresh token', () => {
     expect((await instances.find(id))?.status).toBe('active');
   });
 
-  it('that a sibling has renewed meanwhile is not over', async () => {
-    now += HOUR_MS;
-    const { asked: isAsked, answer } = server.holdAnswer();
-    const wanted = text();
-    await isAsked;
-    const newer = { ...(await row()), ...encryptTokens(cipher, id, 'at-sibling', 'rt-sibling') };
-    expect(await store.save(await row(), newer, 0)).toBe(true);
-    answer(400, { error: 'invalid_grant' });
-    expect([await wanted, await refreshToken()]).toEqual(['at-sibling', 'rt-sibling']);
-    expect((await instances.find(id))?.status).toBe('active');
-  });
-
-  it('of a sibling is not overwritten by an answer that comes late', async () => {
-    now += HOUR_MS;
-    const { asked: isAsked, answer } = server.holdAnswer();
-    const wanted = text();
-    await isAsked;
-    const newer = { ...(await row()), ...encryptTokens(cipher, id, 'at-sibling', 'rt-sibling') };
-    expect(await store.save(await row(), newer, 0)).toBe(true);
-    answer(200, { access_token: 'at-late', refresh_token: 'rt-late' });
-    expect([await wanted, await refreshToken()]).toEqual(['at-sibling', 'rt-sibling']);
-  });
+  it.each([
+    ['is refused', 400, { error: 'invalid_grant' }],
+    ['is renewed late', 200, { access_token: 'at-late', refresh_token: 'rt-late' }],
+  ])(
+    'that a sibling has renewed meanwhile is the sibling’s where the old one %s',
+    async (_, status, body) => {
+      now += HOUR_MS;
+      const { asked: isAsked, answer } = server.holdAnswer();
+      const wanted = text();
+      await isAsked;
+      const newer = { ...(await row()), ...encryptTokens(cipher, id, 'at-sibling', 'rt-sibling') };
+      expect(await store.save(await row(), newer, 0)).toBe(true);
+      answer(status, body);
+      expect([await wanted, await refreshToken()]).toEqual(['at-sibling', 'rt-sibling']);
+      expect((await instances.find(id))?.status).toBe('active');
+    },
+  );
 
   it('is over with its six months, in whatever form it is refused', async () => {
     server.answerJson(403, {});

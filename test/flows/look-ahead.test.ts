@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import type { OwnLogic, RecordBatch } from '../../src/sync/own-logic.ts';
+import type { FaultOrder, SandboxCompany } from '../acceptance/support/sandbox-control.ts';
 import { readBudgetState } from '../support/budget-state.ts';
 import { downloadIds, install, isSynced, readStatus, waitForStatus } from '../support/install.ts';
-import type { FaultOrder, SandboxCompany } from '../support/sandbox-control.ts';
 import { startTestApp } from '../support/test-app.ts';
 import { waitFor } from '../support/wait-for.ts';
 

@@ -1,9 +1,9 @@
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
+import { SandboxControl } from '../acceptance/support/sandbox-control.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { createHttpSession } from '../support/http-session.ts';
 import { install, isSynced, waitForStatus } from '../support/install.ts';
-import { SandboxControl } from '../support/sandbox-control.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { waitFor } from '../support/wait-for.ts';
 

@@ -1,7 +1,7 @@
 import type { InstanceStatus } from '../../src/sync/status-types.ts';
+import type { SandboxCompany } from '../acceptance/support/sandbox-control.ts';
 import type { HttpPage, HttpSession } from './http-session.ts';
 import { PATIENCE_MS } from './patience.ts';
-import type { SandboxCompany } from './sandbox-control.ts';
 import { waitFor } from './wait-for.ts';
 
 /** Answers the sandbox's consent page for a company, as its administrator unless somebody else is named. */

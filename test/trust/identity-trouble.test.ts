@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import type { SandboxCompany } from '../acceptance/support/sandbox-control.ts';
 import { consent, install, readStatus } from '../support/install.ts';
-import type { SandboxCompany } from '../support/sandbox-control.ts';
 import { startTestApp } from '../support/test-app.ts';
 
 const { control, session } = await startTestApp({ workers: false });

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import type { OwnLogic, RecordBatch } from '../../src/sync/own-logic.ts';
+import type { SandboxCompany } from '../acceptance/support/sandbox-control.ts';
 import { downloadIds, install, isSynced, readStatus, waitForStatus } from '../support/install.ts';
-import type { SandboxCompany } from '../support/sandbox-control.ts';
 import { startTestApp } from '../support/test-app.ts';
 
 /** What the own logic does for a company; for others it takes everything. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
+import { expect } from 'vitest';
 import type { HttpBrowser } from './http-browser.ts';
 import type { SandboxCompany } from './sandbox-control.ts';
 import { isSynced, type Status, type World } from './world.ts';
@@ -25,6 +26,23 @@ export async function readService(world: World, company: SandboxCompany, list: L
 /** The documents of a list as the copy has them, sorted. */
 export async function readCopy(world: World, browser: HttpBrowser, id: string, list: ListName) {
   return (await world.download(browser, id, list)).sort();
+}
+
+/** Expects lists of the copy to hold what the service has now, document by document. */
+export async function expectWhole(
+  world: World,
+  company: SandboxCompany,
+  browser: HttpBrowser,
+  id: string,
+  lists: readonly ListName[] = ['contacts', 'conversations'],
+): Promise<void> {
+  for (const list of lists) {
+    const copy = await readCopy(world, browser, id, list);
+    const service = await readService(world, company, list);
+    expect(copy.length).toBe(service.length);
+    // A difference of thousands of documents would take minutes to print.
+    expect(copy.filter((document, at) => document !== service[at])).toEqual([]);
+  }
 }
 
 /** Presses *Sync now*, and waits until both lists have come to the end of another run. */

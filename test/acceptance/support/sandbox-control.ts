@@ -1,4 +1,6 @@
 import { request } from 'undici';
+import type { Fault, FaultMatch } from '../../../src/sandbox/faults/fault.ts';
+import type { JournalRow } from '../../../src/sandbox/journal.ts';
 
 /** A company as the control interface describes it. */
 export interface SandboxCompany {
@@ -9,30 +11,10 @@ export interface SandboxCompany {
   counts: Record<string, number>;
 }
 
-/** One line of the journal. */
-export interface JournalEntry {
-  n: number;
-  at: number;
-  method: string;
-  path: string;
-  query: Record<string, string | string[]>;
-  status: number;
-  company_id: string | null;
-  application: string | null;
-  remaining: number | null;
-}
-
-/** What goes wrong with the next matching requests. */
+/** A fault to order. */
 export interface FaultOrder {
-  match: { method?: string; path?: string; company_id?: string; nth?: number };
-  fault: {
-    status?: number;
-    body?: unknown;
-    headers?: Record<string, string>;
-    delay_ms?: number;
-    drop?: 'before' | 'after';
-    truncate?: number;
-  } & Record<string, unknown>;
+  match: FaultMatch;
+  fault: Fault;
   times?: number;
 }
 
@@ -58,7 +40,7 @@ export class SandboxControl {
     return this.call('POST', 'companies', { plan: 'starter', contacts: 5, conversations: 5, ...company });
   }
 
-  clock(change: { advance_ms?: number; set?: number; frozen?: boolean }): Promise<{ now: number }> {
+  clock(change: { advance_ms?: number; set?: number | string; frozen?: boolean }): Promise<{ now: number }> {
     return this.call('POST', 'clock', change);
   }
 
@@ -76,7 +58,7 @@ export class SandboxControl {
   }
 
   /** The journal, oldest first, without what came before entry `after`. */
-  requests(after = 0): Promise<JournalEntry[]> {
+  requests(after = 0): Promise<JournalRow[]> {
     return this.call('GET', `requests?after=${after}`);
   }
 
@@ -86,7 +68,7 @@ export class SandboxControl {
   }
 
   /** Requests of the token route since a mark. */
-  async tokenRequests(after = 0): Promise<JournalEntry[]> {
+  async tokenRequests(after = 0): Promise<JournalRow[]> {
     return (await this.requests(after)).filter(({ path }) => path === '/oauth/token');
   }
 
