@@ -25,6 +25,7 @@ export default defineConfig({
   plugins: [usualResources],
   test: {
     include: ['test/**/*.test.ts'],
+    globalSetup: 'test/support/postgres-for-all.ts',
     // Many files wait most of the time: for a window's end, a process, a browser. Two workers a core keep it busy.
     maxWorkers: 2 * availableParallelism() + 1,
     // Ends for what hangs: a test waits several times, and its waits end first, with words.

@@ -1,11 +1,15 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createQueues, type Queues } from '../jobs/queues.ts';
+import { watchWorkers } from '../jobs/watch-workers.ts';
 import { startWorkers, type Workers } from '../jobs/workers.ts';
 import { Installs } from './auth/install.ts';
 import { OAuthClient } from './auth/oauth-client.ts';
 import { TokenCipher } from './auth/token-cipher.ts';
 import { Tokens } from './auth/tokens.ts';
+import type { ChangeHandler } from './changes/change-handler.ts';
+import { HANDLER_CONSUMER, handlerConsumer } from './changes/handler-consumer.ts';
+import { searchConsumer } from './changes/search-consumer.ts';
 import { AnswerMemory } from './client/answer-memory.ts';
 import { openBudgets } from './client/budget/process-budgets.ts';
 import { createServiceClient } from './client/calls/service-client.ts';
@@ -17,30 +21,23 @@ import { Transport } from './client/transport.ts';
 import { configuredSecrets } from './config/configured-secrets.ts';
 import type { Config } from './config.ts';
 import { CALLBACK_PATH } from './contract/routes.ts';
+import { RESOURCES } from './integration/resources.ts';
 import { checkReadiness } from './runtime/health.ts';
-import { watchWorkers } from './runtime/living-workers.ts';
 import { givesSecretAway, hideSecrets, type Logger, rememberSecret } from './runtime/logging.ts';
 import { countRequests } from './runtime/metrics/count-requests.ts';
 import { createMetrics } from './runtime/metrics.ts';
-import { Presence } from './runtime/presence.ts';
-import { checkRedis, createRedis, tellThatNothingIsMigrated } from './runtime/redis.ts';
-import { SharedRedis } from './runtime/shared-redis.ts';
-import { DeletionStore } from './store/deletions.ts';
-import { dirBeside, pathOf } from './store/existing-file.ts';
-import { InDoubtStore } from './store/in-doubt.ts';
-import { NewerSchemaError } from './store/newer-schema.ts';
+import { checkRedis, createRedis } from './runtime/redis.ts';
+import { SchemaError } from './store/migrate.ts';
 import { openDatabase } from './store/open-database.ts';
 import { PageStore } from './store/pages.ts';
+import { SEARCH_CONSUMER } from './store/records.ts';
+import type { ListKey } from './store/runs.ts';
 import { keepSetting } from './store/settings.ts';
 import { openStores } from './store/stores.ts';
-import { abandonPermits } from './sync/abandoned-permits.ts';
-import { checkResources } from './sync/check-resources.ts';
 import { SyncControl } from './sync/control.ts';
 import { collectFigures } from './sync/figures.ts';
-import { findOvercome } from './sync/overcome.ts';
-import type { OwnLogic } from './sync/own-logic.ts';
-import { RESOURCES } from './sync/resources.ts';
-import type { SyncParts } from './sync/slice-parts.ts';
+import type { SyncParts } from './sync/parts.ts';
+import { checkResources } from './sync/resource.ts';
 import { StatusReader } from './sync/status.ts';
 import { watchApp } from './sync/watch-app.ts';
 import type { TakenPort } from './web/listen.ts';
@@ -61,10 +58,6 @@ export interface App {
   startWorkers(): Workers;
   /** What machines ask, for a process without the web app. */
   startHealth(at: TakenPort): Promise<void>;
-  /** Shows the other processes on the Redis which database this one works with; throws when another works with another. */
-  enterRedis(): Promise<void>;
-  /** Tells once when a newer version of the app has migrated the database: this process has to end then. */
-  onNewerSchema(listener: (error: Error) => void): void;
   /** Begins the end: no grant is asked for any more. */
   end(): void;
   /** Closes what all parts share; the parts are closed before. */
@@ -72,68 +65,62 @@ export interface App {
 }
 
 /**
- * Puts the app of this process together; nothing runs yet. It migrates the database of an older version, which ends the
- * processes of that one: whatever may keep this one from working is looked at before, here or by the caller.
+ * Puts the app of this process together; nothing runs yet. In development the database is migrated; in production
+ * `npm run migrate` does that, and another schema is refused.
  *
  * @param redisUrl of the Redis that all processes share
- * @param options.ownLogic the integrator's function; without it, nothing is told
- * @throws when a resource cannot be synced as it is described, the database cannot be opened, a key is not the one that
- *   its tokens are under, or it is to be migrated and Redis is away
+ * @param options.handler the integrator's handler; without it, nothing is delivered
+ * @throws when a resource cannot be synced as it is described, the database cannot be opened or has another schema, or a
+ *   key is not the one that its tokens are under
  */
 export async function createApp(
   config: Config,
   redisUrl: string,
   logger: Logger,
-  options: { ownLogic?: OwnLogic | undefined } = {},
+  { handler }: { handler?: ChangeHandler | undefined } = {},
 ): Promise<App> {
   checkResources(RESOURCES);
   for (const secret of configuredSecrets(config, redisUrl)) rememberSecret(secret, { forGood: true });
-  const redis = createRedis(redisUrl, 'general', logger);
   const processId = randomUUID();
-  const processes = () => new Presence(dirBeside(config.databaseUrl, 'processes'), processId);
-  const sharedRedis = new SharedRedis(redis, { path: pathOf(config.databaseUrl), processes, logger });
-  const queues = createQueues(redis, logger);
-  const isRedisWell = () =>
-    checkRedis(redis, { isPrivate: config.redisUrl === undefined }).then(() => queues.check());
   const cipher = new TokenCipher(config.tokenKeys, rememberSecret);
   const db = await openDatabase(config.databaseUrl, {
-    onWait: (waitedMs) => logger.warn({ waitedMs }, 'another process changes the database: waiting for it'),
-    onNew: () => logger.info({ path: pathOf(config.databaseUrl) }, 'a new database was made'),
-    beforeMigration: () =>
-      isRedisWell()
-        .catch(tellThatNothingIsMigrated)
-        .then(() => sharedRedis.checkAlone()),
+    migrates: !config.production,
+    onError: (err) => logger.warn({ err }, 'a connection to the database broke'),
   }).catch((error) => {
-    redis.disconnect();
     const isOfDevelopment = !config.production && config.databaseUrl.startsWith(`file:${config.dataDir}/`);
-    if (isOfDevelopment && error instanceof NewerSchemaError) {
+    if (isOfDevelopment && error instanceof SchemaError) {
       error.message += ` In development you can delete ${config.dataDir} instead: all of it is made anew.`;
     }
     throw error;
   });
   const stores = openStores(db);
-  await cipher
-    .proveKeys((name, value) => keepSetting(db, name, value))
+  const keep = (name: string, value: string) => keepSetting(db, name, value);
+  const installation = await cipher
+    .proveKeys(keep)
+    .then(() => keep('installation_id', randomBytes(6).toString('hex')))
     .catch(async (error) => {
-      redis.disconnect();
       await db.destroy();
       throw error;
     });
+  const redis = createRedis(redisUrl, 'general', logger, { keyPrefix: `${installation}:` });
+  // BullMQ has a prefix of its own.
+  const queueRedis = createRedis(redisUrl, 'general', logger);
+  const queues = createQueues(queueRedis, installation, logger);
+  const isRedisWell = () => checkRedis(redis, { isPrivate: config.redisUrl === undefined });
   const watch = watchApp({ database: () => db.check(), redis: isRedisWell }, logger);
   const memory = new AnswerMemory();
   const http = new HttpClient(REQUEST_TIMEOUT_MS, memory, config.wayOut);
   const clock = new ServiceClock();
   let workers: Workers | undefined;
-  const workersWatch = watchWorkers(dirBeside(config.databaseUrl, 'workers'));
+  const workersWatch = watchWorkers(queues.countWorkers);
   const metrics = createMetrics(
     RESOURCES.map(({ route }) => route),
     {
       store: () => collectFigures({ db, clock, resources: RESOURCES }),
       jobs: queues.syncCounts,
-      upkeepLateMs: async () => workers?.schedulesLateMs() || queues.upkeepLateMs(),
-      workers: workersWatch.count,
+      sweepLateMs: () => workers?.sweepLateMs() ?? 0,
+      workers: () => workersWatch.count,
       answers: () => memory.bytes,
-      unusableConnections: () => workers?.unusableConnections() ?? 0,
       isReady: () => health.readiness().then(({ ok }) => ok),
     },
   );
@@ -164,25 +151,45 @@ export async function createApp(
     },
   });
   const shared = { ...stores, resources: RESOURCES, intervalMs: config.syncIntervalMs };
-  const status = new StatusReader({ ...shared, budget, clock, workers: workersWatch });
+  const hasHandler = handler !== undefined;
+  const status = new StatusReader({ ...shared, budget, clock, workers: workersWatch, hasHandler });
   const control = new SyncControl({
     ...shared,
     watch,
     status,
-    enqueue: (runs) => queues.enqueue(runs, { hurry: true }),
+    enqueueRuns: (runs) => queues.enqueueRuns(runs, { now: true }),
+    enqueueDeliveries: async (lists) => {
+      if (hasHandler) await queues.enqueueDeliveries(lists, { now: true });
+    },
   });
+  const consumers = [
+    searchConsumer(db),
+    ...(handler === undefined
+      ? []
+      : [
+          handlerConsumer({
+            handler,
+            timeoutMs: config.handlerTimeoutMs,
+            changes: stores.changes,
+            db,
+            hideSecrets,
+            serviceFor: (whose) =>
+              createServiceClient({ apiUrl, transport, budget: callBudget, tokens, origins, guards }, whose),
+          }),
+        ]),
+  ];
   const sync: SyncParts = {
     ...shared,
     api,
     tokens,
     pages: new PageStore(db, hideSecrets),
-    deletions: new DeletionStore(db),
-    inDoubt: new InDoubtStore(db),
-    ownLogic: options.ownLogic,
-    ownLogicTimeoutMs: config.ownLogicTimeoutMs,
+    memory,
     hideSecrets,
-    serviceFor: (whose) =>
-      createServiceClient({ apiUrl, transport, budget: callBudget, tokens, origins, guards }, whose),
+    onChanges: (list: ListKey) => {
+      const names = [SEARCH_CONSUMER, ...(hasHandler ? [HANDLER_CONSUMER] : [])];
+      // What Redis does not take now, the next sweep brings.
+      queues.enqueueDeliveries(names.map((consumer) => ({ ...list, consumer }))).catch(() => undefined);
+    },
     onSlot: ({ waitMs }) => metrics.slotWaitSeconds.observe(waitMs / 1_000),
     onPage: ({ resource, records }) => {
       metrics.pages.inc({ resource });
@@ -205,20 +212,14 @@ export async function createApp(
   const overview = async (page: number) => ({
     ...(await status.readPage(page)),
     queues: await queues.counts(),
-    workers: workersWatch.count(),
+    workers: workersWatch.count,
   });
 
   const health = {
-    readiness: () =>
-      checkReadiness({
-        database: () => db.check(),
-        redis: isRedisWell,
-        ...workers?.checks,
-      }),
+    readiness: () => checkReadiness({ database: () => db.check(), redis: isRedisWell }),
     metrics: metrics.scrape,
   };
 
-  const endWatches: (() => void)[] = [];
   return {
     tokens,
     clock,
@@ -263,35 +264,20 @@ export async function createApp(
     },
     startWorkers() {
       workers = startWorkers({
-        connect: (log, name) => createRedis(redisUrl, 'worker', log, name),
+        redis: createRedis(redisUrl, 'worker', logger),
         queues,
         sync,
-        onFirstTurn: ({ waitMs }) => metrics.jobWaitSeconds.observe(waitMs / 1_000),
-        browsers: stores.browsers,
-        schedule: {
-          ...shared,
-          overcome: findOvercome({ db, checkRedis: isRedisWell, keyIds: cipher.keyIds, hideSecrets }),
-        },
-        index: { databaseUrl: config.databaseUrl },
-        takeOver: {
-          processes: new Presence(dirBeside(config.databaseUrl, 'workers'), processId),
-          redis,
-          onAbandoned: abandonPermits({ instances: stores.instances, budget }),
-        },
-        memory,
+        stores,
+        consumers,
         logger,
+        onFirstSlot: ({ waitMs }) => metrics.jobWaitSeconds.observe(waitMs / 1_000),
       });
       return workers;
-    },
-    enterRedis: () => sharedRedis.enter(),
-    onNewerSchema(listener) {
-      endWatches.push(db.watchSchema(listener));
     },
     end() {
       tokens.end();
     },
     async close() {
-      for (const end of endWatches) end();
       try {
         await tokens.close();
       } finally {
@@ -299,10 +285,9 @@ export async function createApp(
         workersWatch.close();
         metrics.close();
         await queues.close();
-        await sharedRedis.leave();
         await http.close();
         redis.disconnect();
-        await stores.records.close();
+        queueRedis.disconnect();
         await db.destroy();
       }
     },

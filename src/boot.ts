@@ -1,10 +1,10 @@
 import { type App, createApp } from './app.ts';
+import type { ChangeHandler } from './changes/change-handler.ts';
 import { type Config, ConfigError, EnvFileError, loadConfig, loadEnvFile } from './config.ts';
 import { commandArguments } from './contract/command-arguments.ts';
 import { createLogger, type Logger } from './runtime/logging.ts';
 import { openRedis } from './runtime/private-redis.ts';
 import { installShutdown, type Shutdown } from './runtime/shutdown.ts';
-import type { OwnLogic } from './sync/own-logic.ts';
 
 /** A process with everything that it needs, before it begins to work. */
 export interface Boot {
@@ -18,7 +18,7 @@ export interface Boot {
 /** Runs the workers of this process until its shutdown, which ends them before what has been opened until now. */
 export function runWorkers(app: App, shutdown: Shutdown): void {
   const workers = app.startWorkers();
-  shutdown.add('workers', () => workers.close(shutdown));
+  shutdown.add('workers', () => workers.close());
 }
 
 /** A class is a function, too, that cannot be called. */
@@ -27,22 +27,22 @@ function isCallable(value: unknown): boolean {
 }
 
 /**
- * Loads the integrator's function. Not before the configuration: what stands around it may read the environment, and so
+ * Loads the integrator's handler. Not before the configuration: what stands around it may read the environment, and so
  * the `.env` file.
  *
- * @throws Error that says where it is that something is wrong with it
+ * @throws Error that says where something is wrong with it
  */
-async function loadOwnLogic(): Promise<OwnLogic | undefined> {
-  const module: { onRecords?: OwnLogic | undefined } = await import('./sync/own-logic.ts').catch(
+async function loadHandler(): Promise<ChangeHandler | undefined> {
+  const module: { onChanges?: ChangeHandler | undefined } = await import('./integration/handler.ts').catch(
     (cause: unknown) => {
       const where = cause instanceof Error ? cause.stack : String(cause);
-      throw new Error(`Your own logic, src/sync/own-logic.ts, does not load:\n\n${where}`, { cause });
+      throw new Error(`Your handler, src/integration/handler.ts, does not load:\n\n${where}`, { cause });
     },
   );
-  const { onRecords } = module;
-  if ('onRecords' in module && (onRecords === undefined || isCallable(onRecords))) return onRecords;
+  const { onChanges } = module;
+  if ('onChanges' in module && (onChanges === undefined || isCallable(onChanges))) return onChanges;
   throw new Error(
-    'Your own logic, src/sync/own-logic.ts, exports no function onRecords: export it under this name, or undefined.',
+    'Your handler, src/integration/handler.ts, exports no function onChanges: export it under this name, or undefined.',
   );
 }
 
@@ -70,20 +70,12 @@ export async function boot(
       };
       const redis = await openRedis({ redisUrl: config.redisUrl, dir: config.dataDir, logger, onLost });
       shutdown.add('redis', () => redis.release());
-      const app = await createApp(config, redis.url, logger, { ownLogic: await loadOwnLogic() });
+      const app = await createApp(config, redis.url, logger, { handler: await loadHandler() });
       shutdown.add(
         'app',
         () => app.close(),
         () => app.end(),
       );
-      await app.enterRedis();
-      app.onNewerSchema((error) => {
-        logger.fatal(
-          { err: error },
-          'a newer version of the app has changed the database: this process ends',
-        );
-        void shutdown.stop('newer schema', 1);
-      });
       return app;
     };
     try {

@@ -19,7 +19,7 @@ export { EnvFileError, loadEnvFile } from './contract/env-file.ts';
 export const DEFAULT_DATA_DIR = '.data';
 const DEFAULT_PORT = 3000;
 const DEFAULT_SYNC_INTERVAL_MINUTES = 60;
-const DEFAULT_OWN_LOGIC_TIMEOUT_SECONDS = 60;
+const DEFAULT_HANDLER_TIMEOUT_SECONDS = 60;
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 
@@ -52,7 +52,7 @@ export interface Config {
   port: number;
   /** Where a worker answers `/healthz`, `/readyz` and `/metrics`; undefined: nowhere. */
   workerPort: number | undefined;
-  /** `file:` and a path. */
+  /** `file:` and a path, or `postgres://…`. */
   databaseUrl: string;
   /** Undefined: a private Redis. */
   redisUrl: string | undefined;
@@ -62,8 +62,8 @@ export interface Config {
   /** Undefined: there is no `/ops`. */
   operatorPassword: string | undefined;
   syncIntervalMs: number;
-  /** How long one call of the own logic may take. */
-  ownLogicTimeoutMs: number;
+  /** How long one call of the handler may take. */
+  handlerTimeoutMs: number;
   /** A level of pino, or `silent`. */
   logLevel: string;
   /** Absolute path of the directory for what the app makes for itself in development. */
@@ -104,7 +104,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, options: { dataDir?: string }
     ...withDevelopmentSecrets(dataDir, { sessionSecret: given.SESSION_SECRET, tokenKeys: given.TOKEN_KEYS }),
     operatorPassword: given.OPERATOR_PASSWORD,
     syncIntervalMs: (given.SYNC_INTERVAL_MINUTES ?? DEFAULT_SYNC_INTERVAL_MINUTES) * MINUTE_MS,
-    ownLogicTimeoutMs: (given.OWN_LOGIC_TIMEOUT_SECONDS ?? DEFAULT_OWN_LOGIC_TIMEOUT_SECONDS) * SECOND_MS,
+    handlerTimeoutMs: (given.HANDLER_TIMEOUT_SECONDS ?? DEFAULT_HANDLER_TIMEOUT_SECONDS) * SECOND_MS,
     logLevel: given.LOG_LEVEL ?? 'info',
     dataDir,
     sandbox: {

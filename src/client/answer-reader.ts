@@ -179,7 +179,7 @@ export class AnswerReader implements Dispatcher.DispatchHandler {
       return;
     }
     const message = `The service did not answer within ${this.#parts.timeoutMs / 1_000} seconds.`;
-    this.#failInTime(new ServiceError('wait', message));
+    this.#failInTime(new ServiceError('wait', message, { kind: 'timeout' }));
   };
 
   readonly #onAbort = (): void => {
@@ -252,6 +252,7 @@ function tooLarge(): ServiceError {
   return new ServiceError(
     'wait',
     `The service's answer is larger than ${LARGEST_BODY_BYTES / MEGABYTE} megabytes.`,
+    { kind: 'bad_answer' },
   );
 }
 
@@ -263,7 +264,7 @@ function noRoom(cause: ServiceError): ServiceError {
 
 function wasPacked(coding: string): ServiceError {
   const name = /^[\w-]{1,20}$/.test(coding) ? ` (${coding})` : '';
-  return new ServiceError('wait', `The service packed its answer${name}, which it was asked not to do.`);
+  return new ServiceError('wait', `The service packed its answer${name}, which it was asked not to do.`, { kind: 'bad_answer' });
 }
 
 /** The first, but of waits all: the longest is to be kept. In place: nobody else has this object. */

@@ -13,7 +13,7 @@ const LONGEST_REASON = 1_000;
 export type Remedy = 'wait' | 'refresh' | 'reauthorize' | 'give_up';
 
 /** What kind of failure it is, where something depends on that. */
-export type ErrorKind = 'credentials' | 'key_missing' | 'backoff';
+export type ErrorKind = 'credentials' | 'key_missing' | 'backoff' | 'timeout' | 'bad_answer' | 'internal';
 
 /** Facts about a failure that go along with its message. */
 export interface ServiceErrorFacts extends ErrorOptions {
@@ -69,7 +69,7 @@ export function rejectedAgain(cause?: ServiceError): ServiceError {
   return new ServiceError(
     'wait',
     'The service rejects access tokens that should still be good (401).',
-    cause === undefined ? {} : { cause },
+    { status: 401, ...(cause === undefined ? {} : { cause }) },
   );
 }
 
@@ -78,6 +78,7 @@ export function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   const reason = error instanceof Error ? error.message : String(error);
   return new ServiceError('wait', `The app itself had trouble: ${cutText(reason, LONGEST_REASON)}`, {
+    kind: 'internal',
     cause: error,
   });
 }

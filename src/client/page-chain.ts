@@ -23,7 +23,9 @@ export class PageChain {
   follow(address: string, next: string | null): void {
     if (next === null) return;
     if (next === address)
-      throw new ServiceError('wait', 'The service sent a page that names itself as the next one.');
+      throw new ServiceError('wait', 'The service sent a page that names itself as the next one.', {
+        kind: 'bad_answer',
+      });
     this.#pages++;
     if ((this.#pages & (this.#pages - 1)) === 0) this.#marked = address;
     if (next === this.#marked)

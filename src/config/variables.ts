@@ -7,8 +7,8 @@ import { baseUrl, originPatterns, originUrl } from './urls.ts';
 const MIN_SECRET_CHARACTERS = 32;
 const MIN_SYNC_INTERVAL_MINUTES = 0.01;
 const MAX_SYNC_INTERVAL_MINUTES = 30 * 24 * 60;
-const MIN_OWN_LOGIC_SECONDS = 0.01;
-const MAX_OWN_LOGIC_SECONDS = 24 * 60 * 60;
+const MIN_HANDLER_SECONDS = 0.01;
+const MAX_HANDLER_SECONDS = 24 * 60 * 60;
 const MAX_WINDOW_MS = 24 * 60 * 60_000;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -34,12 +34,13 @@ const guardLimit = z.string().transform((text, context) => {
 
 const databaseUrl = z.string().transform((text, context) => {
   if (/^postgres(ql)?:/i.test(text)) {
-    context.addIssue('names a PostgreSQL database, which is not supported yet: use file:…');
+    if (URL.canParse(text)) return text;
+    context.addIssue('must be a URL: postgres://user:password@host:5432/name, with "%25" for a "%" in a password');
     return z.NEVER;
   }
   const path = /^file:(?:\/\/(?=\/))?([^?#]+)$/.exec(text)?.[1];
   if (path === undefined || path.startsWith('//') || path.includes(':memory:')) {
-    context.addIssue('must be file: and the path of a database file, without parameters');
+    context.addIssue('must be file: and the path of a database file, without parameters; or postgres://user:password@host/name');
     return z.NEVER;
   }
   return `file:${path}`;
@@ -134,10 +135,10 @@ export const VARIABLES = {
     example: '60',
     shown: true,
   }),
-  OWN_LOGIC_TIMEOUT_SECONDS: variable({
+  HANDLER_TIMEOUT_SECONDS: variable({
     schema: numberBetween(
-      MIN_OWN_LOGIC_SECONDS,
-      MAX_OWN_LOGIC_SECONDS,
+      MIN_HANDLER_SECONDS,
+      MAX_HANDLER_SECONDS,
       /^\d{0,10}(\.\d{1,10})?$/,
       'a number',
     ),

@@ -49,14 +49,14 @@ const CHECK_LIMIT_MS = 1_500;
  * for it is told when it is refused then, too.
  *
  * @param url redis:// or rediss://
- * @param options.connectionName by which Redis lists it
+ * @param options.keyPrefix what all keys begin with
  * @returns the connection, connecting; close it with `quit()` or `disconnect()`
  */
 export function createRedis(
   url: string,
   role: RedisRole,
   logger: Logger,
-  options: Pick<RedisOptions, 'connectionName'> = {},
+  options: Pick<RedisOptions, 'keyPrefix'> = {},
 ): Redis {
   const redis = openAtNumber(url, {
     ...options,
@@ -168,15 +168,6 @@ export async function checkRedis(redis: Redis, { isPrivate }: { isPrivate: boole
       { cause: error },
     );
   }
-}
-
-/** For a start that would have had to migrate the database, and found Redis in trouble. */
-export function tellThatNothingIsMigrated(cause: unknown): never {
-  throw new Error(
-    'Redis cannot be worked with: so the database of an older version was not migrated, and nothing was done. ' +
-      `See that Redis runs, at the address of REDIS_URL if that is set, and start again. (${(cause as Error).message})`,
-    { cause },
-  );
 }
 
 async function withinLimit(answer: Promise<unknown>): Promise<void> {

@@ -41,11 +41,13 @@ export class BrowserStore {
 
   /** Prolongs a session. */
   async touchSession(sidHash: string, expiresAt: number): Promise<void> {
-    await this.#db
-      .updateTable('sessions')
-      .set({ expires_at: expiresAt })
-      .where('sid_hash', '=', sidHash)
-      .execute();
+    await this.#db.transact((transaction) =>
+      transaction
+        .updateTable('sessions')
+        .set({ expires_at: expiresAt })
+        .where('sid_hash', '=', sidHash)
+        .execute(),
+    );
   }
 
   /** The ids of the instances that a browser sees, the newest first. */

@@ -1,243 +1,156 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import type Sqlite from 'better-sqlite3';
-import { Kysely, sql, type Transaction } from 'kysely';
-import { isBusy } from './busy.ts';
-import { type CopiedLog, copyLog } from './copy-log.ts';
-import { isKnownMigration } from './migrate.ts';
-import { NewerSchemaError, SchemaWatch } from './newer-schema.ts';
-import type { OwnFile } from './own-file.ts';
-import { Patience } from './patience.ts';
-import { PatientDialect } from './patient-dialect.ts';
+import { type Dialect, Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
+import type { ColumnDefinitionBuilder } from 'kysely';
 import type { Schema } from './schema.ts';
 
-/** How long a write waits for another process's write, in milliseconds. */
-export const BUSY_TIMEOUT_MS = 5_000;
+/** How long a transaction waits for another process's write, in milliseconds. */
+const PATIENCE_MS = 5_000;
 
-/** How long {@link Database.check} waits for other processes' writes, in milliseconds. */
-const CHECK_MS = 1_500;
+/** The pause between two tries to begin a transaction, in milliseconds. */
+const BUSY_PAUSE_MS = 5;
 
-/** How soon a transaction that found another's write under way is tried again: most are over by then. */
-const LOCKED_PAUSE_MS = 1;
-
-/** How soon what does not wait by itself is tried again, in milliseconds. */
-const BUSY_PAUSE_MS = 20;
+/** Tries of a transaction that another one got in the way of. */
+const CONFLICT_TRIES = 5;
 
 type Work<T> = (transaction: Transaction<Schema>) => Promise<T>;
 
-/**
- * The database, typed; one connection an event loop, which Kysely's queries and prepared statements share. A
- * transaction has the write lock from its beginning: see `openDatabase`.
- *
- * What happens thousands of times a minute (pages) goes past Kysely: by statements that are prepared once, in
- * transactions that are over before anybody else of this process has a turn.
- */
+/** The words of a record, for the search index. */
+export interface IndexedRecord {
+  record: number;
+  words: readonly string[];
+}
+
+/** A row of words to look for; the last one may go on. */
+export interface Phrase {
+  words: readonly string[];
+  isBeginning: boolean;
+}
+
+/** A search index over words that are folded and marked already: see search-words.ts. */
+export interface SearchDialect {
+  create(db: Kysely<unknown>): Promise<void>;
+  write(db: Kysely<Schema>, records: readonly IndexedRecord[]): Promise<void>;
+  remove(db: Kysely<Schema>, records: readonly number[]): Promise<void>;
+  /**
+   * Finds live records of a list that have a row of every group, in the order of their ids.
+   *
+   * @returns at most `limit` ids
+   */
+  find(
+    db: Kysely<Schema>,
+    list: number,
+    groups: readonly (readonly Phrase[])[],
+    limit: number,
+  ): Promise<number[]>;
+}
+
+/** What differs between the databases, and nothing else. */
+export interface StoreDialect {
+  name: 'sqlite' | 'postgres';
+  kysely: Dialect;
+  /** The database's clock, in milliseconds since 1970: leases of several hosts compare with one clock. */
+  nowMs: RawBuilder<number>;
+  /** A primary key that the database counts up and never uses again. */
+  identity: {
+    type: 'integer' | 'bigint';
+    build: (column: ColumnDefinitionBuilder) => ColumnDefinitionBuilder;
+  };
+  /** How a table of short rows that are updated often is stored. */
+  narrowTable: RawBuilder<unknown>;
+  search: SearchDialect;
+  /** Another process writes: the transaction did not begin. */
+  isBusy(error: unknown): boolean;
+  /** Another transaction came in between: this one was rolled back, and may be tried again. */
+  isConflict(error: unknown): boolean;
+  /** The error of a database in trouble, in words for the engineer on call; undefined for any other error. */
+  explain(error: unknown): string | undefined;
+  /** Runs a transaction; `isDurable`: it is on the disk when it is over. */
+  transaction<T>(db: Kysely<Schema>, isDurable: boolean, work: Work<T>): Promise<T>;
+  /** Runs migrations one process at a time. */
+  exclusively(db: Kysely<Schema>, work: (db: Kysely<Schema>) => Promise<void>): Promise<void>;
+  hasTable(db: Kysely<Schema>, name: string): Promise<boolean>;
+  /** Whether the database takes writes; throws its error. */
+  check(db: Kysely<Schema>): Promise<void>;
+}
+
+/** The database is in trouble: it cannot be reached, is locked, or takes no writes. */
+export class StoreError extends Error {
+  override readonly name = 'StoreError';
+}
+
+/** The database, typed. All that writes is a transaction. */
 export class Database extends Kysely<Schema> {
-  /** For `joinDatabase`. */
-  readonly url: string;
-  readonly #sqlite: Sqlite.Database;
-  readonly #inTransaction: Sqlite.Transaction<(work: () => unknown) => unknown>;
-  readonly #doNotWait: Sqlite.Statement;
-  readonly #wait: Sqlite.Statement;
-  readonly #schema: SchemaWatch;
-  readonly #patience: Patience;
-  readonly #file: OwnFile;
+  readonly dialect: StoreDialect;
 
-  /** @param keepsThreadMs how long SQLite itself waits for another process's lock, in milliseconds */
-  constructor(sqlite: Sqlite.Database, file: OwnFile, keepsThreadMs: number) {
-    const patience = new Patience(BUSY_TIMEOUT_MS);
-    super({ dialect: new PatientDialect(sqlite, { patience, keepsThreadMs, file }) });
-    this.#patience = patience;
-    this.#file = file;
-    this.#sqlite = sqlite;
-    this.url = `file:${sqlite.name}`;
-    this.#inTransaction = sqlite.transaction((work) => work());
-    this.#doNotWait = sqlite.prepare('pragma busy_timeout = 0');
-    this.#wait = sqlite.prepare(`pragma busy_timeout = ${keepsThreadMs}`);
-    this.#wait.get();
-    this.#schema = new SchemaWatch(sqlite, isKnownMigration);
+  constructor(dialect: StoreDialect) {
+    super({ dialect: dialect.kysely });
+    this.dialect = dialect;
   }
 
   /**
-   * Watches whether a newer version of the app changes the schema. From that moment on nothing is read or
-   * written by prepared statements; what is left for this process is to end.
+   * A transaction whose loss in a power cut costs only work that is done again: pages and consumers.
    *
-   * @param onNewer told once, within a second or so
-   * @returns a function that ends the watch
-   */
-  watchSchema(onNewer: (error: NewerSchemaError) => void): () => void {
-    return this.#schema.start(onNewer);
-  }
-
-  /** Copies the log into the database, and answers what is left, as {@link copyLog} does. */
-  copyLog(): CopiedLog | undefined {
-    try {
-      return copyLog(this.#sqlite);
-    } catch {
-      return undefined; // As after a commit: a disk that is full is told by whoever writes.
-    }
-  }
-
-  /** Prepares a statement that is run within {@link atOnce} or {@link writeAtOnce}. */
-  prepare<Parameters extends unknown[], Row = unknown>(source: string): Sqlite.Statement<Parameters, Row> {
-    return this.#sqlite.prepare<Parameters, Row>(source);
-  }
-
-  /**
-   * Runs prepared statements that read between the transactions of others, never within one.
-   *
-   * @throws NewerSchemaError when the schema is a newer version's, at the latest a tenth of a second after it became so
-   */
-  async atOnce<T>(work: () => T): Promise<T> {
-    const giveUpAt = performance.now() + BUSY_TIMEOUT_MS;
-    for (;;) {
-      try {
-        this.#schema.checkAtTimes();
-        return await this.#between(work);
-      } catch (error) {
-        // Readers wait for nobody, but for a moment while another process opens the file after a crash.
-        if (!isBusy(error) || performance.now() >= giveUpAt) throw error;
-      }
-      await sleep(BUSY_PAUSE_MS);
-    }
-  }
-
-  /**
-   * Runs prepared statements in a transaction of their own, which holds the write lock from its beginning. While another
-   * connection writes, it is tried again, and the event loop does other things.
-   *
-   * @param patienceMs how long, in milliseconds; by default seconds, unless somebody has just waited in vain
-   * @throws when another connection writes for longer; NewerSchemaError, LostFileError: nothing of it is written then
-   */
-  async writeAtOnce<T>(work: () => T, patienceMs = this.#patience.ms): Promise<T> {
-    const giveUpAt = performance.now() + patienceMs;
-    for (;;) {
-      const isLastTime = performance.now() >= giveUpAt;
-      const written = await this.#between(() => this.#tryToWrite(work, isLastTime));
-      if (written !== undefined) {
-        this.#patience.renew();
-        return written.result;
-      }
-      await sleep(LOCKED_PAUSE_MS);
-    }
-  }
-
-  /**
-   * Whether the database can be written, by a number in the file that stays as it is, and has room for more than that.
-   *
-   * @throws Error that says what is wrong and what to do, for whoever is on call
-   */
-  async check(): Promise<void> {
-    this.#file.check();
-    await this.writeAtOnce(() => {
-      this.#sqlite.pragma(`user_version = ${this.#sqlite.pragma('user_version', { simple: true })}`);
-    }, CHECK_MS);
-    await this.#file.checkRoom();
-  }
-
-  async #between<T>(work: () => T): Promise<T> {
-    try {
-      if (!this.#sqlite.inTransaction) return work();
-      return await this.connection().execute(async () => work());
-    } catch (error) {
-      throw this.explain(error);
-    }
-  }
-
-  /** As {@link OwnFile.explain} does. */
-  explain(error: unknown): unknown {
-    return this.#file.explain(error);
-  }
-
-  /** Returns undefined when another connection writes just now. */
-  #tryToWrite<T>(work: () => T, isLastTime: boolean): { result: T } | undefined {
-    let hasBegun = false;
-    this.#doNotWait.get();
-    try {
-      const result = this.#inTransaction.immediate(() => {
-        hasBegun = true;
-        this.#file.checkPlace();
-        this.#schema.check();
-        return work();
-      });
-      return { result: result as T };
-    } catch (error) {
-      if (hasBegun || !isBusy(error)) throw error;
-      if (!isLastTime) return undefined;
-      this.#patience.wearOut();
-      throw error;
-    } finally {
-      this.#wait.get();
-    }
-  }
-
-  /**
-   * A transaction of queries.
-   *
-   * @throws NewerSchemaError when the schema is a newer version's by now, LostFileError: nothing of it is written
+   * @throws StoreError
    */
   transact<T>(work: Work<T>): Promise<T> {
-    return this.#inTurn(this.#checked(work), (checked) => this.transaction().execute(checked));
+    return this.#run(false, work);
   }
 
   /**
-   * A transaction that is on the disk when it is over: what it wrote survives a loss of power.
+   * A transaction that is on the disk when it is over: tokens, installs, sessions, what a person did.
    *
-   * @param options.inAnySchema also in a newer version's: for what would be lost otherwise
-   * @throws NewerSchemaError as {@link transact} does
+   * @throws StoreError
    */
-  durably<T>(work: Work<T>, { inAnySchema = false } = {}): Promise<T> {
-    return this.#inTurn(inAnySchema ? work : this.#checked(work), (begun) =>
-      this.connection().execute(async (connection) => {
-        // Before the transaction, as it cannot be changed within one.
-        await sql`pragma synchronous = full`.execute(connection);
-        try {
-          return await connection.transaction().execute(begun);
-        } finally {
-          await sql`pragma synchronous = normal`.execute(connection);
-        }
-      }),
-    );
+  durably<T>(work: Work<T>): Promise<T> {
+    return this.#run(true, work);
   }
 
-  /** Tries to begin a transaction until another process's write is over; others have the connection in between. */
-  async #inTurn<T>(work: Work<T>, run: (work: Work<T>) => Promise<T>): Promise<T> {
-    const giveUpAt = performance.now() + this.#patience.ms;
-    for (;;) {
-      const isLastTime = performance.now() >= giveUpAt;
-      let hasBegun = false;
+  /** @throws StoreError that says what is wrong, for the engineer on call */
+  async check(): Promise<void> {
+    await this.dialect.check(this).catch((error) => this.#fail(error));
+  }
+
+  /** Waits without the connection, so that other queries of the process go on. */
+  async #run<T>(isDurable: boolean, work: Work<T>): Promise<T> {
+    const { dialect } = this;
+    const giveUpAt = performance.now() + PATIENCE_MS;
+    for (let tries = 1; ; ) {
       try {
-        return await run((transaction) => {
-          hasBegun = true;
-          return work(transaction);
-        });
+        return await dialect.transaction(this, isDurable, work);
       } catch (error) {
-        if (hasBegun || !isBusy(error)) throw error;
-        if (isLastTime) {
-          this.#patience.wearOut();
-          throw error;
-        }
+        const isBusy = dialect.isBusy(error) && performance.now() < giveUpAt;
+        const isConflict = dialect.isConflict(error) && tries++ < CONFLICT_TRIES;
+        if (!isBusy && !isConflict) return this.#fail(error);
       }
-      await sleep(LOCKED_PAUSE_MS);
+      await new Promise((resolve) => setTimeout(resolve, BUSY_PAUSE_MS));
     }
   }
 
-  /** Whether this version of the app knows the schema: to a transaction that stays so until it is over. */
-  knowsSchema(): boolean {
-    try {
-      this.#schema.check();
-      return true;
-    } catch (error) {
-      if (error instanceof NewerSchemaError) return false;
-      throw error;
-    }
+  #fail(error: unknown): never {
+    const message = this.dialect.explain(error);
+    throw message === undefined ? error : new StoreError(message, { cause: error });
   }
+}
 
-  /** Looks behind the work, which has the write lock. */
-  #checked<T>(work: Work<T>): Work<T> {
-    return async (transaction) => {
-      const result = await work(transaction);
-      this.#schema.check();
-      return result;
-    };
-  }
+/** Holds a list until the transaction is over: only one at a time writes its records. Undefined when it is removed. */
+export async function lockList(db: Database, transaction: Kysely<Schema>, list: number) {
+  const row = await transaction
+    .selectFrom('lists')
+    .select(['change_seq', 'stored', 'removed_at'])
+    .where('id', '=', list)
+    .$if(db.dialect.name === 'postgres', (query) => query.forUpdate())
+    .executeTakeFirst();
+  return row?.removed_at === null ? row : undefined;
+}
+
+/**
+ * The next number of a list's change feed: behind its last one, and not before the clock in microseconds, so that no
+ * number comes twice, whatever was lost, restored or installed again.
+ */
+export function nextSeq(last: number): number {
+  return Math.max(last + 1, Date.now() * 1_000);
+}
+
+/** `column = value`, also where both are null. */
+export function isSame(column: string, value: string | null) {
+  return sql<boolean>`${sql.ref(column)} is not distinct from ${value}`;
 }

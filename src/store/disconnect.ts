@@ -1,9 +1,7 @@
-import { type Kysely, sql } from 'kysely';
 import { endAccess } from './browsers.ts';
 import type { Database } from './database.ts';
 import { beginRemoval } from './removals.ts';
-import { UNSTARTED } from './run-start.ts';
-import type { Schema } from './schema.ts';
+import { raiseFences } from './runs.ts';
 
 /** How an instance is disconnected. */
 export interface DisconnectOptions {
@@ -37,24 +35,9 @@ export function disconnectInstance(
       .where('instance_id', '=', instanceId)
       .execute();
     await endAccess(transaction, instanceId, browserId);
-    await endRuns(transaction, instanceId);
-    if (deleteData) await beginRemoval(transaction, instanceId);
+    const now = Date.now();
+    await raiseFences(transaction, instanceId, now);
+    if (deleteData) await beginRemoval(transaction, instanceId, now);
     return true;
   });
-}
-
-/** A worker that still has a run cannot commit any more, and the next install begins at the first page. */
-async function endRuns(transaction: Kysely<Schema>, instanceId: string): Promise<void> {
-  const { stored: _stored, ...ended } = UNSTARTED;
-  await transaction
-    .updateTable('runs')
-    .set({ ...ended, fence: sql<number>`fence + 1` })
-    .where('instance_id', '=', instanceId)
-    .execute();
-  await transaction
-    .deleteFrom('seen_ranges')
-    .where('list', 'in', (lists) =>
-      lists.selectFrom('runs').select('list').where('instance_id', '=', instanceId),
-    )
-    .execute();
 }

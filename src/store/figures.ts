@@ -1,17 +1,21 @@
+import { sql } from 'kysely';
 import type { Database } from './database.ts';
-import type { InstanceState, RunState } from './states.ts';
+import { type InstanceState, type ListState, listState, type RunState } from './states.ts';
 
-/** How many instances and runs are in which state. */
+/** How many instances and lists are in which state. */
 export interface StateCounts {
   instances: Partial<Record<InstanceState, number>>;
-  /** Runs of active instances. */
-  runs: Partial<Record<RunState, number>>;
+  /** Lists of active instances. */
+  lists: Partial<Record<ListState, number>>;
 }
 
 /** Numbers over all instances, for whoever watches the app; moments are milliseconds since 1970. */
 export interface StoreFigures extends StateCounts {
   /** Since when a list of an active instance has not been read to its end, the one that is behind the longest; null when none is. */
   behindSince: number | null;
+  /** Deletions that whole runs hold back, and records that the handler could not take. */
+  heldDeletions: number;
+  deadLetters: number;
   /** When the oldest refresh token in use was issued; null when there is none. */
   oldestRefreshToken: number | null;
   /** Refresh tokens whose rotation is due. */
@@ -27,26 +31,35 @@ export async function countStates(db: Database): Promise<StateCounts> {
     .select(({ fn }) => ['status', fn.countAll<number>().as('count')])
     .groupBy('status')
     .execute();
-  const runs = await db
-    .selectFrom('runs')
-    .innerJoin('instances', 'instances.id', 'runs.instance_id')
-    .select(({ fn }) => ['state', fn.countAll<number>().as('count')])
+  const newest = await db
+    .selectFrom('lists')
+    .innerJoin('instances', 'instances.id', 'lists.instance_id')
+    .select([
+      sql<RunState | null>`(select state from runs where runs.list = lists.id order by runs.id desc limit 1)`.as('state'),
+      ({ fn }) => fn.countAll<number>().as('count'),
+    ])
     .where('instances.status', '=', 'active')
-    .groupBy('state')
+    .where('lists.removed_at', 'is', null)
+    .groupBy(sql`1`)
     .execute();
+  const lists: StateCounts['lists'] = {};
+  for (const { state, count } of newest) {
+    lists[listState(state)] = (lists[listState(state)] ?? 0) + Number(count);
+  }
   return {
     instances: Object.fromEntries(instances.map(({ status, count }) => [status, Number(count)])),
-    runs: Object.fromEntries(runs.map(({ state, count }) => [state, Number(count)])),
+    lists,
   };
 }
 
 /** A run of a resource that this version of the app does not know may stand where it is: nobody works on it. */
 async function findBehindSince(db: Database, resources: readonly string[]): Promise<number | null> {
   const { since } = await db
-    .selectFrom('runs')
-    .innerJoin('instances', 'instances.id', 'runs.instance_id')
+    .selectFrom('lists')
+    .innerJoin('instances', 'instances.id', 'lists.instance_id')
     .select(({ fn }) => fn.min<number | null>('behind_since').as('since'))
     .where('instances.status', '=', 'active')
+    .where('removed_at', 'is', null)
     .where('resource', 'in', [...resources])
     .executeTakeFirstOrThrow();
   return since;
@@ -84,8 +97,23 @@ export async function readFigures(
     .where('instances.status', 'in', ['active', 'paused'])
     .executeTakeFirstOrThrow();
 
+  const { held } = await db
+    .selectFrom('lists')
+    .select(
+      sql<number | null>`sum((select held from runs where runs.list = lists.id and state = 'finished'
+        order by runs.id desc limit 1))`.as('held'),
+    )
+    .where('lists.removed_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  const letters = await db
+    .selectFrom('dead_letters')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+
   return {
     ...states,
+    heldDeletions: Number(held ?? 0),
+    deadLetters: Number(letters.count),
     behindSince: await findBehindSince(db, resources),
     oldestRefreshToken: tokens.oldest,
     due: Number(tokens.due ?? 0),

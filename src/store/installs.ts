@@ -7,7 +7,6 @@ import {
   SESSION_LIFETIME_MS,
 } from './browsers.ts';
 import type { Database } from './database.ts';
-import { countBehindFrom } from './run-start.ts';
 import type { InstallTable, Schema, TokenTable } from './schema.ts';
 
 export type InstallRow = Selectable<InstallTable>;
@@ -112,7 +111,6 @@ export class InstallStore {
     const write = async (transaction: Transaction<Schema>) => {
       await storeInstance(transaction, instance, now);
       await storeTokens(transaction, instance.id, tokens);
-      await countBehindFrom(transaction, instance.id, now);
       const browserId = await enter(transaction, stateHash, proof, now);
       if (browserId === undefined) return false;
       await transaction
@@ -129,8 +127,7 @@ export class InstallStore {
         .execute();
       return true;
     };
-    // Also into a newer version's schema, as the grant would be lost otherwise.
-    return this.#db.durably(write, { inAnySchema: true });
+    return this.#db.durably(write);
   }
 
   /** Starts a session for a callback that comes again. @returns false when the browser has logged out */

@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { Database } from './database.ts';
 import { countStates, type StateCounts } from './figures.ts';
+import { raiseFences } from './runs.ts';
 import type { InstanceTable } from './schema.ts';
 import type { InstanceState } from './states.ts';
 
@@ -30,7 +31,7 @@ export class InstanceStore {
   }
 
   /**
-   * Moves an instance to another state.
+   * Moves an instance to another state. Unless that is `active`, those who work for it cannot commit any more.
    *
    * @param options.from only from one of these states
    * @returns whether it was so
@@ -38,16 +39,17 @@ export class InstanceStore {
   async setStatus(
     id: string,
     status: InstanceState,
-    options: { from: readonly InstanceState[]; notice?: string },
+    options: { from: readonly InstanceState[] },
   ): Promise<boolean> {
-    const result = await this.#db.durably((transaction) =>
-      transaction
+    return this.#db.durably(async (transaction) => {
+      const { numUpdatedRows } = await transaction
         .updateTable('instances')
-        .set({ status, notice: options.notice ?? null })
+        .set({ status })
         .where('id', '=', id)
         .where('status', 'in', [...options.from])
-        .executeTakeFirst(),
-    );
-    return result.numUpdatedRows > 0n;
+        .executeTakeFirst();
+      if (numUpdatedRows > 0n && status !== 'active') await raiseFences(transaction, id);
+      return numUpdatedRows > 0n;
+    });
   }
 }

@@ -5,7 +5,7 @@ export interface StoredRecord {
   document: string;
   /** Whether it is the beginning alone. */
   isCut: boolean;
-  /** Milliseconds since 1970, local clock. */
+  /** When it last changed, in milliseconds since 1970. */
   updatedAt: number;
   /** When a finished run no longer saw it, or null. */
   deletedAt: number | null;
@@ -22,8 +22,17 @@ export interface RecordPage {
   pending: number;
   /** Not all words that were typed were looked for. */
   isShortened: boolean;
-  /** Some of what was typed is so common that only whole words were looked for, anywhere in a record. */
-  isCoarse: boolean;
+}
+
+/** Something in a list that the copy cannot keep, for people to look at. */
+export interface RejectedRecord {
+  reason: string;
+  /** How its text begins, without secrets. */
+  excerpt: string;
+  /** How long its text is, in UTF-16 units. */
+  length: number;
+  /** When a run met it first, in milliseconds since 1970. */
+  at: number;
 }
 
 /** A copy that was removed while it was read: what was read of it is not the whole. */
@@ -35,24 +44,9 @@ export class CopyRemovedError extends Error {
   }
 }
 
-/** A search that was not done, as too many are under way or it takes too long: it may be asked for again later. */
-export class SearchRefusedError extends Error {
-  override readonly name = 'SearchRefusedError';
-  readonly reason: 'too_many' | 'too_long';
-
-  constructor(reason: 'too_many' | 'too_long', message: string) {
-    super(message);
-    this.reason = reason;
-  }
-}
-
 /** Reading the copy of one instance, by resource name. */
 export interface RecordReader {
-  /**
-   * Records in the order in which they were first copied; `search` finds words by their beginnings, see search-words.ts. Deleted ones are left out.
-   *
-   * @throws SearchRefusedError when a search is not done
-   */
+  /** Live records in the order in which they were first copied; `search` finds words by their beginnings. */
   browse(
     instanceId: string,
     resource: string,

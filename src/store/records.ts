@@ -1,183 +1,244 @@
 import { setImmediate as othersTurn } from 'node:timers/promises';
+import { sql } from 'kysely';
 import type { Database } from './database.ts';
-import { CopyRemovedError, type RecordPage, type RecordReader, type StoredRecord } from './record-types.ts';
-import { RemovalStore } from './removals.ts';
-import { LIST_OF } from './runs.ts';
-import type { FoundRecords } from './search.ts';
-import { Searches } from './searches.ts';
+import { CopyRemovedError, type RecordPage, type RecordReader, type RejectedRecord, type StoredRecord } from './record-types.ts';
+import type { ListKey } from './runs.ts';
+import { listMark, searchQuery } from './search-words.ts';
 
-/**
- * How many documents a stream reads at a time, and up to what length (bytes) it does: a larger one is read by itself when
- * its turn comes. So a portion is bounded, and those of usual sizes need not be measured one by one, which would take
- * half as long as reading them.
- */
-const STREAM_LENGTH = 1_024 * 1_024;
+/** The search index is a consumer of the change feed, by this name. */
+export const SEARCH_CONSUMER = 'search';
+
+/** How many documents a stream reads at a time; a larger one than this (bytes) is read by itself. */
 const STREAM_CHUNK = 125;
-const READ_AHEAD = STREAM_LENGTH / STREAM_CHUNK;
+const READ_AHEAD = 8_192;
 
 /** So much of a document is read for a page, in characters; the rest is in the download. */
 const MOST_SHOWN = 100_000;
 
-interface BrowseOptions {
-  search?: string;
-  offset: number;
-  limit: number;
-}
+/** Matches of a search, and records that it does not find yet, are counted up to here. */
+const MOST_COUNTED = 10_000;
+
+const SHOWN = [
+  'id',
+  'external_id',
+  'change_seq',
+  'deleted_at',
+  sql<string>`substr(document, 1, ${sql.lit(MOST_SHOWN)})`.as('document'),
+  sql<number>`octet_length(document)`.as('bytes'),
+] as const;
 
 interface ShownRow {
-  id: string;
-  document: string;
-  updated_at: number;
+  external_id: string;
+  change_seq: number;
   deleted_at: number | null;
-  is_cut: number;
+  document: string;
+  bytes: number;
 }
 
 /** The copy, for reading. */
 export class RecordStore implements RecordReader {
   readonly #db: Database;
-  readonly #statements: ReturnType<typeof prepare>;
-  readonly #searches: Searches;
-  readonly #removals: RemovalStore;
 
   constructor(db: Database) {
     this.#db = db;
-    this.#statements = prepare(db);
-    this.#searches = new Searches(db);
-    this.#removals = new RemovalStore(db);
   }
 
-  async browse(instanceId: string, resource: string, options: BrowseOptions): Promise<RecordPage> {
-    const { offset, limit, search = '' } = options;
+  async browse(
+    instanceId: string,
+    resource: string,
+    { search = '', offset, limit }: { search?: string; offset: number; limit: number },
+  ): Promise<RecordPage> {
+    const list = await this.#list({ instanceId, resource });
+    if (list === undefined) return { records: [], total: 0, hasMore: false, pending: 0, isShortened: false };
     const typed = search.trim();
-    const { pending, listed } = await this.#db.atOnce(() => ({
-      pending: this.#statements.pending.get(instanceId, resource)?.pending ?? 0,
-      listed: typed === '' ? this.#list(instanceId, resource, options) : undefined,
-    }));
-    const { seqs, ...found } =
-      listed ?? (await this.#searches.find({ instanceId, resource, typed, offset, limit }));
+    const found = typed === '' ? undefined : await this.#search(list.id, typed);
+    const ids =
+      found === undefined
+        ? await this.#liveIds(list.id, offset, limit)
+        : found.ids.slice(offset, offset + limit);
     const records: StoredRecord[] = [];
-    for (const seq of seqs) {
-      const rows = await this.#db.atOnce(() => this.#statements.record.all(seq, instanceId, resource));
-      records.push(...rows.map(toStoredRecord));
+    for (const id of ids) {
+      const row = await this.#db
+        .selectFrom('records')
+        .select(SHOWN)
+        .where('id', '=', id)
+        .where('deleted_at', 'is', null)
+        .executeTakeFirst();
+      if (row === undefined) continue;
+      records.push(toStoredRecord(row));
       // All of a document is read for its beginning.
-      if (rows.some(({ is_cut }) => is_cut === 1)) await othersTurn();
+      if (row.bytes > MOST_SHOWN) await othersTurn();
     }
-    return { records, ...found, pending };
+    return {
+      records,
+      total: found === undefined ? list.stored : Math.min(found.ids.length, MOST_COUNTED),
+      hasMore: found !== undefined && found.ids.length > MOST_COUNTED,
+      pending: await this.#countUnindexed(list.id),
+      isShortened: found?.isShortened ?? false,
+    };
   }
 
   async find(instanceId: string, resource: string, id: string): Promise<StoredRecord | undefined> {
-    const row = await this.#db.atOnce(() => this.#statements.find.get(instanceId, resource, id));
-    return row === undefined ? undefined : toStoredRecord(row);
+    const list = await this.#list({ instanceId, resource });
+    if (list === undefined) return undefined;
+    const row = await this.#db
+      .selectFrom('records')
+      .select(SHOWN)
+      .where('list', '=', list.id)
+      .where('external_id', '=', id)
+      .where('erased_at', 'is', null)
+      .executeTakeFirst();
+    return row && toStoredRecord(row);
   }
 
   async *stream(instanceId: string, resource: string): AsyncIterable<string> {
-    // In portions after the last seq, so that a slow reader never keeps the connection from writers.
+    const list = await this.#list({ instanceId, resource });
+    if (list === undefined) return;
+    // In portions behind the last record, so that a slow reader never keeps the connection from writers.
     for (let after = 0; ; ) {
-      const { rows, isRemoved } = await this.#db.atOnce(() => ({
-        rows: this.#statements.portion.all(instanceId, resource, after, STREAM_CHUNK),
-        isRemoved: this.#isRemoved(instanceId, resource, after),
-      }));
-      // Before the first record, it is a copy of nothing; later, what was read would be taken for the whole.
-      if (isRemoved && after === 0) return;
-      if (isRemoved) throw new CopyRemovedError();
-      for (const { seq, document } of rows) {
+      const rows = await this.#db
+        .selectFrom('records')
+        .select([
+          'id',
+          sql<string | null>`case when octet_length(document) <= ${sql.lit(READ_AHEAD)} then document end`.as('document'),
+        ])
+        .where('list', '=', list.id)
+        .where('deleted_at', 'is', null)
+        .where('id', '>', after)
+        .orderBy('id')
+        .limit(STREAM_CHUNK)
+        .execute();
+      // What was read of a copy that is removed meanwhile would be taken for the whole.
+      if ((await this.#list({ instanceId, resource }))?.id !== list.id) throw new CopyRemovedError();
+      for (const { id, document } of rows) {
         if (document !== null) yield document;
-        else yield* await this.#large(seq, instanceId, resource);
+        else yield* await this.#documentOf(id);
       }
       const last = rows.at(-1);
       if (last === undefined) return;
-      after = last.seq;
+      after = last.id;
     }
   }
 
-  /** Whether anything is kept of an instance's records, be it of deleted ones, or set aside. */
-  keepsAny(instanceId: string): Promise<boolean> {
-    return this.#removals.hasAny(instanceId);
+  /** Whether anything is kept of an instance's records. */
+  async keepsAny(instanceId: string): Promise<boolean> {
+    const row = await this.#db
+      .selectFrom('lists')
+      .select('id')
+      .where('instance_id', '=', instanceId)
+      .where('removed_at', 'is', null)
+      .where((eb) =>
+        eb.or([
+          eb.exists(eb.selectFrom('records').select('records.id').whereRef('records.list', '=', 'lists.id')),
+          eb.exists(
+            eb.selectFrom('rejected_records').select('hash').whereRef('rejected_records.list', '=', 'lists.id'),
+          ),
+        ]),
+      )
+      .executeTakeFirst();
+    return row !== undefined;
   }
 
-  /** Ends what searches; the store is not asked any more. */
-  close(): Promise<void> {
-    return this.#searches.close();
+  /** Whether a copy of the instance is being removed. */
+  async isGoing(instanceId: string): Promise<boolean> {
+    const row = await this.#db
+      .selectFrom('lists')
+      .select('id')
+      .where('instance_id', '=', instanceId)
+      .where('removed_at', 'is not', null)
+      .executeTakeFirst();
+    return row !== undefined;
   }
 
-  /** Whether an instance's copy is to be removed, and is not yet. */
-  isGoing(instanceId: string): Promise<boolean> {
-    return this.#db.atOnce(() => this.#statements.removal.get(instanceId) !== undefined);
+  async countRejected(list: number): Promise<number> {
+    const { count } = await this.#db
+      .selectFrom('rejected_records')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .where('list', '=', list)
+      .executeTakeFirstOrThrow();
+    return Number(count);
   }
 
-  /** Removes what is left of a copy whose removal was begun. */
-  finishRemoval(instanceId: string): Promise<void> {
-    return this.#removals.finish(instanceId);
+  /** What a list holds that cannot be kept, always in the same order. */
+  rejected(list: number, limit: number): Promise<RejectedRecord[]> {
+    return this.#db
+      .selectFrom('rejected_records')
+      .select(['reason', 'excerpt', 'length', 'at'])
+      .where('list', '=', list)
+      .orderBy('hash')
+      .limit(limit)
+      .execute();
   }
 
-  /**
-   * Whether the copy is being removed, or was since a record of it was read. To be asked after the records that it is
-   * about were read: another process may begin in between.
-   *
-   * @param seq of the record, which else stays, though it may be marked as deleted; 0 for none
-   */
-  #isRemoved(instanceId: string, resource: string, seq: number): boolean {
-    const { removal, kept } = this.#statements;
-    if (removal.get(instanceId) !== undefined) return true;
-    return seq > 0 && kept.get(seq, instanceId, resource) === undefined;
+  #list({ instanceId, resource }: ListKey) {
+    return this.#db
+      .selectFrom('lists')
+      .select(['id', 'stored'])
+      .where('instance_id', '=', instanceId)
+      .where('resource', '=', resource)
+      .where('removed_at', 'is', null)
+      .executeTakeFirst();
   }
 
-  /** One document, unless its record was deleted meanwhile. */
-  #large(seq: number, instanceId: string, resource: string): Promise<string[]> {
-    const { large } = this.#statements;
-    return this.#db.atOnce(() => large.all(seq, instanceId, resource).map(({ document }) => document));
+  async #liveIds(list: number, offset: number, limit: number): Promise<number[]> {
+    const rows = await this.#db
+      .selectFrom('records')
+      .select('id')
+      .where('list', '=', list)
+      .where('deleted_at', 'is', null)
+      .orderBy('id')
+      .limit(limit)
+      .offset(offset)
+      .execute();
+    return rows.map(({ id }) => id);
   }
 
-  #list(instanceId: string, resource: string, { offset, limit }: BrowseOptions): FoundRecords {
-    const { list, stored } = this.#statements;
-    return {
-      seqs: list.all(instanceId, resource, limit, offset).map(({ seq }) => seq),
-      total: stored.get(instanceId, resource)?.stored ?? 0,
-      hasMore: false,
-      isShortened: false,
-      isCoarse: false,
-    };
+  async #search(list: number, typed: string): Promise<{ ids: number[]; isShortened: boolean }> {
+    const { groups, isShortened } = searchQuery(typed, listMark(list));
+    if (groups.length === 0) return { ids: [], isShortened };
+    return { ids: await this.#db.dialect.search.find(this.#db, list, groups, MOST_COUNTED + 1), isShortened };
   }
-}
 
-function prepare(db: Database) {
-  // No more of a large document leaves the database than is shown. Few are counted: the length in bytes stands in the row.
-  const shown = `id, substr(document, 1, ${MOST_SHOWN}) as document, updated_at, deleted_at,
-    octet_length(document) > ${MOST_SHOWN}
-      and (octet_length(document) > ${4 * MOST_SHOWN} or length(document) > ${MOST_SHOWN}) as is_cut`;
-  // By the list, too: where a copy was removed meanwhile, its numbers may be another's by now.
-  const live = `from records where seq = ? and list = ${LIST_OF} and deleted_at is null`;
-  return {
-    find: db.prepare<[string, string, id: string], ShownRow>(
-      `select ${shown} from records where list = ${LIST_OF} and id = ?`,
-    ),
-    list: db.prepare<[string, string, limit: number, offset: number], { seq: number }>(`
-      select seq from records where list = ${LIST_OF} and deleted_at is null
-      order by seq limit ? offset ?`),
-    record: db.prepare<[seq: number, string, string], ShownRow>(`select ${shown} ${live}`),
-    stored: db.prepare<[string, string], { stored: number }>(
-      'select stored from runs where instance_id = ? and resource = ?',
-    ),
-    portion: db.prepare<[string, string, number, number], { seq: number; document: string | null }>(`
-      select seq, iif(octet_length(document) <= ${READ_AHEAD}, document, null) as document from records
-      where list = ${LIST_OF} and deleted_at is null and seq > ?
-      order by seq limit ?`),
-    removal: db.prepare<[string]>('select 1 from removals where instance_id = ?'),
-    kept: db.prepare<[seq: number, string, string]>(
-      `select 1 from records where seq = ? and list = ${LIST_OF}`,
-    ),
-    large: db.prepare<[seq: number, string, string], { document: string }>(`select document ${live}`),
-    pending: db.prepare<[string, string], { pending: number }>(`
-      select coalesce(sum(count), 0) as pending from search_queue where list = ${LIST_OF}`),
-  };
+  async #countUnindexed(list: number): Promise<number> {
+    const cursor = this.#db
+      .selectFrom('consumers')
+      .select('cursor')
+      .where('list', '=', list)
+      .where('consumer', '=', SEARCH_CONSUMER);
+    const { count } = await this.#db
+      .selectFrom((from) =>
+        from
+          .selectFrom('records')
+          .select('change_seq')
+          .where('list', '=', list)
+          .where('change_seq', '>', sql<number>`coalesce(${cursor}, 0)`)
+          .where('deleted_at', 'is', null)
+          .limit(MOST_COUNTED)
+          .as('pending'),
+      )
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .executeTakeFirstOrThrow();
+    return Number(count);
+  }
+
+  /** One document, unless its record is deleted by now. */
+  async #documentOf(id: number): Promise<string[]> {
+    const row = await this.#db
+      .selectFrom('records')
+      .select('document')
+      .where('id', '=', id)
+      .where('deleted_at', 'is', null)
+      .executeTakeFirst();
+    return row?.document == null ? [] : [row.document];
+  }
 }
 
 function toStoredRecord(row: ShownRow): StoredRecord {
   return {
-    id: row.id,
+    id: row.external_id,
     document: row.document,
-    isCut: row.is_cut === 1,
-    updatedAt: row.updated_at,
+    isCut: row.bytes > Buffer.byteLength(row.document),
+    updatedAt: Math.round(row.change_seq / 1_000),
     deletedAt: row.deleted_at,
   };
 }

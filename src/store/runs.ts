@@ -1,270 +1,429 @@
-import type Sqlite from 'better-sqlite3';
-import { type Selectable, sql, type Updateable } from 'kysely';
-import type { Database } from './database.ts';
-import { countBehindFrom, type StartOptions, startRuns } from './run-start.ts';
-import type { RunTable } from './schema.ts';
+import { type Kysely, type Selectable, sql, type Transaction, type Updateable } from 'kysely';
+import { type Database, lockList } from './database.ts';
+import type { ListTable, RunTable, Schema } from './schema.ts';
+import type { ErrorKind } from './states.ts';
 
 export type Run = Selectable<RunTable>;
+export type List = Selectable<ListTable>;
 
-/** Names a run: one instance, one resource. */
-export interface RunKey {
+/** Runs of a list that are kept. */
+const HISTORY = 50;
+
+/** Names a list: one instance, one resource. */
+export interface ListKey {
   instanceId: string;
   resource: string;
 }
 
-/** The list of an instance's id and a resource, which are bound in its place: for a prepared statement. */
-export const LIST_OF = '(select list from runs where instance_id = ? and resource = ?)';
-
-/** A run that must have a job, and until when it waits (milliseconds since 1970), if it does. */
-export interface UnfinishedRun extends RunKey {
-  until?: number;
-}
-
-/** A run that a worker holds: with the fence that its commits must carry. */
-export interface RunClaim extends RunKey {
+/** A run that a worker holds: commits name the fence. */
+export interface RunClaim {
+  run: number;
+  list: number;
   fence: number;
 }
 
-/**
- * The table of runs. A run goes idle → waiting → running → idle; it waits (for the limit, for a retry, for its
- * turn) as often as it must, and ends as failed when its retries are used up. `fence` rises with every worker
- * that takes the run over, and only the newest worker may write.
- */
+/** An open run that needs a job, and until when it waits (milliseconds since 1970), if it does. */
+export interface OpenRun extends ListKey {
+  run: number;
+  until: number | null;
+}
+
+/** A list with its newest run. */
+export interface ListStatus extends List {
+  run: Run | undefined;
+}
+
+/** Why a run waits or has failed. */
+export interface RunError {
+  kind: ErrorKind;
+  detail: string;
+}
+
+const NO_ERROR = { error_kind: null, error_detail: null, attempt: 0, stuck_since: null } as const;
+
+/** Lists and their runs. */
 export class RunStore {
   readonly #db: Database;
-  readonly #holds: Sqlite.Statement<[RunClaim], unknown>;
 
   constructor(db: Database) {
     this.#db = db;
-    // Not as a join: SQLite would plan that anew whenever parameters are bound, which takes five times as long as the search.
-    this.#holds = db.prepare(`
-      select 1 from runs
-      where instance_id = :instanceId and resource = :resource and fence = :fence
-        and (select status from instances where id = :instanceId) = 'active'`);
   }
 
-  find(key: RunKey): Promise<Run | undefined> {
+  /** The lists of an instance, each with its newest run, which is the open one if there is one. */
+  async lists(instanceId: string): Promise<ListStatus[]> {
+    const lists = await this.#db
+      .selectFrom('lists')
+      .selectAll()
+      .where('instance_id', '=', instanceId)
+      .where('removed_at', 'is', null)
+      .execute();
+    const runs = await this.#db
+      .selectFrom('runs')
+      .selectAll()
+      .where('id', 'in', (newest) =>
+        newest
+          .selectFrom('runs')
+          .innerJoin('lists', 'lists.id', 'runs.list')
+          .select(({ fn }) => fn.max('runs.id').as('id'))
+          .where('instance_id', '=', instanceId)
+          .where('removed_at', 'is', null)
+          .groupBy('list'),
+      )
+      .execute();
+    return lists.map((list) => ({ ...list, run: runs.find((run) => run.list === list.id) }));
+  }
+
+  /** The last runs of a list, the newest first. */
+  history(list: number, limit = HISTORY): Promise<Run[]> {
     return this.#db
       .selectFrom('runs')
       .selectAll()
-      .where('instance_id', '=', key.instanceId)
-      .where('resource', '=', key.resource)
-      .executeTakeFirst();
-  }
-
-  list(instanceId: string): Promise<Run[]> {
-    return this.#db.selectFrom('runs').selectAll().where('instance_id', '=', instanceId).execute();
-  }
-
-  /** Starts a run that is not under way, as {@link startRuns} does. */
-  async start(key: RunKey, now: number, options?: StartOptions): Promise<boolean> {
-    const started = await this.startAll([key], now, options);
-    return started?.[0] ?? false;
-  }
-
-  /** Starts what is not under way of these runs of one instance, as {@link startRuns} does. */
-  startAll(keys: readonly RunKey[], now: number, options?: StartOptions): Promise<boolean[] | undefined> {
-    return startRuns(this.#db, keys, now, options);
+      .where('list', '=', list)
+      .orderBy('id', 'desc')
+      .limit(limit)
+      .execute();
   }
 
   /**
-   * Takes an unfinished run of an active instance over: whoever held it before cannot commit any more. While an
-   * older copy of the instance is being removed, it cannot be taken: the next sweep finds it again.
+   * Sees to it that each of these lists of one instance has an open run, and that none waits for a retry. A run that is
+   * stuck at its place is closed, and another one begins at the first page.
    *
-   * @returns the run with its new fence, or undefined when there is nothing to do
+   * @param options.retries also runs that wait for a retry go on now
+   * @returns the open runs; undefined when the instance is not active
    */
-  claim(key: RunKey): Promise<Run | undefined> {
-    return this.#db
-      .updateTable('runs')
-      .set({ fence: sql<number>`fence + 1`, state: 'running', waiting_for: null, waiting_until: null })
-      .where('instance_id', '=', key.instanceId)
-      .where('resource', '=', key.resource)
-      .where('state', 'in', ['waiting', 'running'])
-      .where((where) =>
-        where.exists(
-          where
-            .selectFrom('instances')
-            .select('id')
-            .whereRef('instances.id', '=', 'runs.instance_id')
-            .where('status', '=', 'active'),
-        ),
-      )
-      .where((where) =>
-        where.not(
-          where.exists(
-            where
-              .selectFrom('removals')
-              .select('instance_id')
-              .whereRef('removals.instance_id', '=', 'runs.instance_id'),
-          ),
-        ),
-      )
-      .returningAll()
+  start(
+    instanceId: string,
+    resources: readonly string[],
+    now: number,
+    { retries = false }: { retries?: boolean } = {},
+  ): Promise<OpenRun[] | undefined> {
+    return this.#db.transact(async (transaction) => {
+      const instance = await transaction
+        .selectFrom('instances')
+        .select('id')
+        .where('id', '=', instanceId)
+        .where('status', '=', 'active')
+        .executeTakeFirst();
+      if (instance === undefined) return undefined;
+      const open: OpenRun[] = [];
+      for (const resource of resources) {
+        const list = await ensureList(transaction, { instanceId, resource });
+        await lockList(this.#db, transaction, list);
+        const run = await startRun(transaction, list, now, retries);
+        open.push({ instanceId, resource, run: run.id, until: run.wait_until });
+      }
+      return open;
+    });
+  }
+
+  /**
+   * Takes the open run of an active instance over: its holder before cannot commit any more.
+   *
+   * @returns undefined when there is nothing to do
+   */
+  claim({ instanceId, resource }: ListKey): Promise<{ run: Run; list: List } | undefined> {
+    return this.#db.transact(async (transaction) => {
+      const found = await transaction
+        .selectFrom('runs')
+        .innerJoin('lists', 'lists.id', 'runs.list')
+        .innerJoin('instances', 'instances.id', 'lists.instance_id')
+        .select(['runs.id', 'runs.fence'])
+        .where('lists.instance_id', '=', instanceId)
+        .where('lists.resource', '=', resource)
+        .where('lists.removed_at', 'is', null)
+        .where('runs.finished_at', 'is', null)
+        .where('instances.status', '=', 'active')
+        .executeTakeFirst();
+      if (found === undefined) return undefined;
+      // A pause in between has raised the fence.
+      const run = await transaction
+        .updateTable('runs')
+        .set({ fence: found.fence + 1, state: 'running', waiting_for: null, wait_until: null })
+        .where('id', '=', found.id)
+        .where('fence', '=', found.fence)
+        .returningAll()
+        .executeTakeFirst();
+      if (run === undefined) return undefined;
+      const list = await transaction
+        .selectFrom('lists')
+        .selectAll()
+        .where('id', '=', run.list)
+        .executeTakeFirstOrThrow();
+      return { run, list };
+    });
+  }
+
+  /** Whether the claim still holds: else no request is to be sent for it. */
+  async holds({ run, fence }: RunClaim): Promise<boolean> {
+    const found = await this.#db
+      .selectFrom('runs')
+      .select('id')
+      .where('id', '=', run)
+      .where('fence', '=', fence)
       .executeTakeFirst();
+    return found !== undefined;
   }
 
-  /** Whether the claim is still the newest, and its instance active: else nothing is to be sent or done for it any more. */
-  holds({ instanceId, resource, fence }: RunClaim): Promise<boolean> {
-    return this.#db.atOnce(() => this.#holds.get({ instanceId, resource, fence }) !== undefined);
-  }
-
-  /** Notes that the run waits, for what, and until when (milliseconds since 1970). */
-  wait(
+  /** Notes that the run waits. */
+  async wait(
     claim: RunClaim,
     waiting: {
       for: NonNullable<Run['waiting_for']>;
       until: number | null;
+      error?: RunError | undefined;
       attempt?: number;
-      /** Of the own logic on the next batch: how often it has failed, and since when (milliseconds since 1970). */
-      own?: { tries: number; since: number };
-      /** How many waits the service has asked for in a row. */
-      waits?: number;
-      /** Since when the run is stuck at its place (milliseconds since 1970). */
       stuckSince?: number | null;
-      error?: string | null;
+      hasFailed?: boolean;
+      /** Requests that brought no page, and those of them that were refused. */
+      requests: number;
+      refused: number;
     },
-  ): Promise<boolean> {
-    return this.#update(claim, {
-      state: 'waiting',
+  ): Promise<void> {
+    const values = {
+      state: waiting.hasFailed ? ('failed' as const) : ('waiting' as const),
       waiting_for: waiting.for,
-      waiting_until: waiting.until,
-      ...(waiting.attempt === undefined ? {} : { attempt: waiting.attempt }),
-      ...(waiting.own === undefined ? {} : { own_tries: waiting.own.tries, own_since: waiting.own.since }),
-      ...(waiting.waits === undefined ? {} : { waits: waiting.waits }),
-      ...(waiting.stuckSince === undefined ? {} : { stuck_since: waiting.stuckSince }),
-      ...(waiting.error === undefined ? {} : { error: waiting.error }),
+      wait_until: waiting.until,
+      ...(waiting.attempt !== undefined && { attempt: waiting.attempt }),
+      ...(waiting.stuckSince !== undefined && { stuck_since: waiting.stuckSince }),
+      ...(waiting.error !== undefined && {
+        error_kind: waiting.error.kind,
+        error_detail: waiting.error.detail,
+      }),
+    };
+    await this.#update(claim, values, waiting);
+  }
+
+  /** Closes a run that cannot go on; the next one begins at the first page. */
+  async fail(claim: RunClaim, error: RunError, now: number): Promise<void> {
+    await this.#update(claim, {
+      state: 'failed',
+      error_kind: error.kind,
+      error_detail: error.detail,
+      waiting_for: null,
+      wait_until: null,
+      finished_at: now,
     });
-  }
-
-  /** Sets back how often the own logic was tried with the next batch: the last one says nothing about it. */
-  setOwnTries(claim: RunClaim, tries: number): Promise<boolean> {
-    return this.#update(claim, { own_tries: tries });
-  }
-
-  /** Notes that a run which has waited in its slice's midst goes on. */
-  goOn(claim: RunClaim): Promise<boolean> {
-    return this.#update(claim, { state: 'running', waiting_for: null, waiting_until: null, error: null });
   }
 
   /**
-   * Ends the run as failed.
+   * Closes a run that has read its list to the end.
    *
-   * @param failure `keepsPlace` whether the next start may go on where this one stopped; `stuckSince` since when the run
-   *   is stuck there (milliseconds since 1970), if it is
+   * @param held deletions that it holds back
    */
-  fail(
-    claim: RunClaim,
-    failure: { error: string; keepsPlace: boolean; stuckSince?: number | null; now: number },
-  ): Promise<boolean> {
-    return this.#update(claim, {
-      state: 'failed',
-      error: failure.error,
-      waiting_for: null,
-      waiting_until: null,
-      finished_at: failure.now,
-      ...(failure.stuckSince === undefined ? {} : { stuck_since: failure.stuckSince }),
-      ...(failure.keepsPlace ? {} : { cursor: null, phase: 'pages' as const, waits: 0, stuck_since: null }),
+  async finish(claim: RunClaim, held: number, now: number): Promise<boolean> {
+    return this.#db.transact(async (transaction) => {
+      const { numUpdatedRows } = await transaction
+        .updateTable('runs')
+        .set({ ...NO_ERROR, state: 'finished', held, waiting_for: null, wait_until: null, finished_at: now })
+        .where('id', '=', claim.run)
+        .where('fence', '=', claim.fence)
+        .executeTakeFirst();
+      if (numUpdatedRows === 0n) return false;
+      await transaction
+        .updateTable('lists')
+        .set({ behind_since: null })
+        .where('id', '=', claim.list)
+        .execute();
+      await transaction
+        .deleteFrom('rejected_records')
+        .where('list', '=', claim.list)
+        .where('run', '<', claim.run)
+        .execute();
+      await transaction
+        .deleteFrom('runs')
+        .where('list', '=', claim.list)
+        .where('id', '<=', (oldest) =>
+          oldest
+            .selectFrom('runs')
+            .select('id')
+            .where('list', '=', claim.list)
+            .orderBy('id', 'desc')
+            .limit(1)
+            .offset(HISTORY),
+        )
+        .execute();
+      return true;
     });
   }
 
-  /** Ends the run as finished: every page was read, and what it did not see is marked as deleted. */
-  finish(claim: RunClaim, now: number): Promise<boolean> {
-    return this.#update(claim, {
-      state: 'idle',
-      phase: 'pages',
-      cursor: null,
-      attempt: 0,
-      waits: 0,
-      stuck_since: null,
-      error: null,
-      waiting_for: null,
-      waiting_until: null,
-      finished_at: now,
-      behind_since: null,
-    });
-  }
-
-  /** Unfinished runs of active instances: each must have a job. */
-  async unfinished(): Promise<UnfinishedRun[]> {
+  /** Open runs of active instances whose wait ends before a moment: each must have a job. */
+  async open(now: number): Promise<OpenRun[]> {
     const rows = await this.#db
       .selectFrom('runs')
-      .innerJoin('instances', 'instances.id', 'runs.instance_id')
-      .select(['runs.instance_id', 'runs.resource', 'runs.waiting_until'])
-      .where('runs.state', 'in', ['waiting', 'running'])
+      .innerJoin('lists', 'lists.id', 'runs.list')
+      .innerJoin('instances', 'instances.id', 'lists.instance_id')
+      .select(['runs.id', 'lists.instance_id', 'lists.resource', 'wait_until'])
+      .where('runs.finished_at', 'is', null)
       .where('instances.status', '=', 'active')
+      .where((eb) => eb.or([eb('wait_until', 'is', null), eb('wait_until', '<=', now)]))
       .execute();
-    return rows.map(({ instance_id: instanceId, resource, waiting_until: until }) => ({
-      instanceId,
-      resource,
-      ...(until !== null && { until }),
+    return rows.map((row) => ({
+      run: row.id,
+      instanceId: row.instance_id,
+      resource: row.resource,
+      until: row.wait_until,
     }));
   }
 
-  /** Counts anew how long an instance's lists have been behind: nothing was to be done for them until now. */
-  async countAnew(instanceId: string, now: number): Promise<void> {
-    await this.#db.transact((transaction) => countBehindFrom(transaction, instanceId, now));
-  }
-
   /**
-   * Takes it that runs which are said to have ended later than now have ended now: the clock was set back since, and the
-   * next would not start for as much longer. Nor has a list been behind since a moment that is yet to come: nobody would
-   * be told for as much longer.
-   *
-   * @param now milliseconds since 1970
-   */
-  async endNoLater(now: number): Promise<void> {
-    const isLater = await this.#db
-      .selectFrom('runs')
-      .select('list')
-      .where((where) => where.or([where('finished_at', '>', now), where('behind_since', '>', now)]))
-      .executeTakeFirst();
-    // There is hardly ever one: nobody waits for a write.
-    if (isLater === undefined) return;
-    await this.#db.transact(async (transaction) => {
-      for (const column of ['finished_at', 'behind_since'] as const) {
-        await transaction
-          .updateTable('runs')
-          .set({ [column]: now })
-          .where(column, '>', now)
-          .execute();
-      }
-    });
-  }
-
-  /**
-   * What is to be started: a resource of active instances that never ran, or whose last run ended long enough ago.
+   * Active instances whose list of this resource is due: it never ran, or its last run was closed long enough ago.
    *
    * @param finishedBefore milliseconds since 1970: finished runs from before are due
    * @param failedBefore likewise for failed ones
    */
-  async due(resource: string, finishedBefore: number, failedBefore: number): Promise<RunKey[]> {
+  async due(resource: string, finishedBefore: number, failedBefore: number): Promise<string[]> {
     const rows = await this.#db
       .selectFrom('instances')
-      .leftJoin('runs', (join) =>
-        join.onRef('runs.instance_id', '=', 'instances.id').on('runs.resource', '=', resource),
-      )
       .select('instances.id')
       .where('instances.status', '=', 'active')
-      .where((where) =>
-        where.or([
-          where('runs.state', 'is', null),
-          where.and([where('runs.state', '=', 'idle'), where('runs.finished_at', 'is', null)]),
-          where.and([where('runs.state', '=', 'idle'), where('runs.finished_at', '<=', finishedBefore)]),
-          where.and([where('runs.state', '=', 'failed'), where('runs.finished_at', '<=', failedBefore)]),
-        ]),
+      .where((eb) =>
+        eb.not(
+          eb.exists(
+            eb
+              .selectFrom('lists')
+              .innerJoin('runs', 'runs.list', 'lists.id')
+              .select('runs.id')
+              .whereRef('lists.instance_id', '=', 'instances.id')
+              .where('lists.resource', '=', resource)
+              .where('lists.removed_at', 'is', null)
+              .where((run) =>
+                run.or([
+                  run('runs.finished_at', 'is', null),
+                  run.and([run('runs.state', '=', 'finished'), run('runs.finished_at', '>', finishedBefore)]),
+                  run.and([run('runs.state', '=', 'failed'), run('runs.finished_at', '>', failedBefore)]),
+                ]),
+              ),
+          ),
+        ),
       )
       .execute();
-    return rows.map((row) => ({ instanceId: row.id, resource }));
+    return rows.map(({ id }) => id);
   }
 
-  async #update(claim: RunClaim, values: Updateable<RunTable>): Promise<boolean> {
-    const result = await this.#db
-      .updateTable('runs')
-      .set(values)
-      .where('instance_id', '=', claim.instanceId)
-      .where('resource', '=', claim.resource)
-      .where('fence', '=', claim.fence)
+  /** The last whole run of a list; before another one, if that is named. */
+  lastFinished(list: number, before = Number.MAX_SAFE_INTEGER): Promise<Run | undefined> {
+    return this.#db
+      .selectFrom('runs')
+      .selectAll()
+      .where('list', '=', list)
+      .where('state', '=', 'finished')
+      .where('id', '<', before)
+      .orderBy('id', 'desc')
+      .limit(1)
       .executeTakeFirst();
-    return result.numUpdatedRows > 0n;
   }
+
+  /** Notes that the deletions that a whole run held are done. */
+  async releaseHeld(run: number): Promise<void> {
+    await this.#db.durably((transaction) =>
+      transaction.updateTable('runs').set({ held: 0 }).where('id', '=', run).execute(),
+    );
+  }
+
+  async #update(
+    claim: RunClaim,
+    values: Updateable<RunTable>,
+    { requests, refused }: { requests: number; refused: number } = { requests: 0, refused: 0 },
+  ): Promise<void> {
+    await this.#db.transact((transaction) =>
+      transaction
+        .updateTable('runs')
+        .set((old) => ({
+          ...values,
+          requests: old('requests', '+', requests),
+          refused: old('refused', '+', refused),
+        }))
+        .where('id', '=', claim.run)
+        .where('fence', '=', claim.fence)
+        .execute(),
+    );
+  }
+}
+
+/** The id of a list, which is made if there is none. */
+export async function ensureList(
+  transaction: Transaction<Schema>,
+  { instanceId, resource }: ListKey,
+): Promise<number> {
+  const find = () =>
+    transaction
+      .selectFrom('lists')
+      .select('id')
+      .where('instance_id', '=', instanceId)
+      .where('resource', '=', resource)
+      .where('removed_at', 'is', null)
+      .executeTakeFirst();
+  const known = await find();
+  if (known !== undefined) return known.id;
+  await transaction
+    .insertInto('lists')
+    .values({ instance_id: instanceId, resource })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  return (await find())?.id ?? 0;
+}
+
+async function startRun(transaction: Transaction<Schema>, list: number, now: number, retries: boolean) {
+  const open = await transaction
+    .selectFrom('runs')
+    .selectAll()
+    .where('list', '=', list)
+    .where('finished_at', 'is', null)
+    .executeTakeFirst();
+  if (open !== undefined && !retries) return open;
+  if (open !== undefined && (open.state !== 'failed' || open.stuck_since === null)) {
+    if (open.waiting_for !== 'retry') return open;
+    return transaction
+      .updateTable('runs')
+      .set({ state: 'waiting', waiting_for: 'turn', wait_until: null, attempt: 0 })
+      .where('id', '=', open.id)
+      .returningAll()
+      .executeTakeFirstOrThrow();
+  }
+  if (open !== undefined) {
+    await transaction
+      .updateTable('runs')
+      .set({ finished_at: now, fence: open.fence + 1, waiting_for: null, wait_until: null })
+      .where('id', '=', open.id)
+      .execute();
+  }
+  await transaction
+    .updateTable('lists')
+    .set({ behind_since: sql<number>`coalesce(behind_since, ${now})` })
+    .where('id', '=', list)
+    .execute();
+  return transaction
+    .insertInto('runs')
+    .values({ list, state: 'waiting', waiting_for: 'turn', started_at: now })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+}
+
+/**
+ * Takes the runs and consumers of an instance away from those who hold them: nothing of theirs is written any more.
+ *
+ * @param endedAt when its open runs end for good (milliseconds since 1970); else they stay as they are
+ */
+export async function raiseFences(db: Kysely<Schema>, instanceId: string, endedAt?: number): Promise<void> {
+  const lists = db.selectFrom('lists').select('id').where('instance_id', '=', instanceId);
+  await db
+    .updateTable('runs')
+    .set((old) => ({ fence: old('fence', '+', 1) }))
+    .$if(endedAt !== undefined, (query) =>
+      query.set({ state: 'ended', finished_at: endedAt ?? null, waiting_for: null, wait_until: null }),
+    )
+    .where('list', 'in', lists)
+    .where('finished_at', 'is', null)
+    .execute();
+  await db
+    .updateTable('runs')
+    .set({ state: 'waiting', waiting_for: 'turn' })
+    .where('list', 'in', lists)
+    .where('state', '=', 'running')
+    .execute();
+  await db
+    .updateTable('consumers')
+    .set((old) => ({ fence: old('fence', '+', 1) }))
+    .where('list', 'in', lists)
+    .execute();
 }

@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely';
-import type { InstanceState, RunState } from './states.ts';
+import type { ErrorKind, InstanceState, RunState } from './states.ts';
 
 /** An installation of the app at one company. All times are milliseconds since 1970. */
 export interface InstanceTable {
@@ -77,109 +77,120 @@ export interface SettingTable {
   value: string;
 }
 
-/** The run of one resource of one instance: the current one, or else the last. All progress lives here. */
-export interface RunTable {
-  /** Short for instance and resource, wherever there are many rows of a list. */
-  list: Generated<number>;
+/** The copy of one resource of one instance. */
+export interface ListTable {
+  id: Generated<number>;
   instance_id: string;
   resource: string;
-  state: RunState;
-  /** `pages` while paging, then `deletions` while marking what the run did not see. */
-  phase: 'pages' | 'deletions';
-  /** Counts the workers that took this run over: only the newest may commit. */
-  fence: number;
-  /** The next page as the service gave it, or null before the first one. */
-  cursor: string | null;
-  pages: number;
-  records: number;
-  skipped: number;
-  deleted: number;
-  /** Live records of the copy, whichever run brought them. */
-  stored: number;
-  /** Failures in a row. */
-  attempt: number;
-  /** How often the own logic was called with the batch that comes next, in vain or without an end; and the call under way. */
-  own_tries: number;
-  /** When the own logic was first called with that batch, if it has failed on it. */
-  own_since: number | null;
-  /** Waits in a row that the service has asked for at the page that comes next, other than by its limit (429). */
-  waits: number;
-  /** Since when no page has come from the cursor, though its tries were used up, or many waits kept; null for a page that may yet come. */
-  stuck_since: number | null;
-  error: string | null;
-  waiting_until: number | null;
-  waiting_for: 'limit' | 'retry' | 'turn' | null;
-  started_at: number | null;
-  finished_at: number | null;
-  /** The first start since the list was last read to its end, however many runs have failed since; null while it is idle. */
+  /** The newest number in the list's change feed. Numbers rise and never come twice, over all lists. */
+  change_seq: Generated<number>;
+  /** Live records. */
+  stored: Generated<number>;
+  /** The first start since the list was last read to its end; null while it is up to date. */
   behind_since: number | null;
+  /** Since when the list is being removed: nothing shows it any more. */
+  removed_at: number | null;
 }
 
-/** One record of the copy. */
+/**
+ * One run over a list. It is open until `finished_at` is set; an open run that is `failed` is tried again at `wait_until`.
+ *
+ *     waiting ⇄ running ─→ finished
+ *        ↑         └─→ failed ─→ (tried again) or closed
+ */
+export interface RunTable {
+  id: Generated<number>;
+  list: number;
+  state: RunState;
+  /** Counts claims, pauses and disconnects: a commit names the fence that it holds. */
+  fence: Generated<number>;
+  /** The next page as the service gave it. Null before the first page, and behind the last one. */
+  cursor: string | null;
+  pages: Generated<number>;
+  records: Generated<number>;
+  /** Different live records that the run has seen. */
+  seen: Generated<number>;
+  created: Generated<number>;
+  changed: Generated<number>;
+  deleted: Generated<number>;
+  /** Records that could not be kept; those of them without a readable id. */
+  rejected: Generated<number>;
+  unreadable: Generated<number>;
+  /** Requests for pages, and how many of them the service refused with 429. */
+  requests: Generated<number>;
+  refused: Generated<number>;
+  /** Deletions that the run holds back. */
+  held: Generated<number>;
+  /** Failures in a row. */
+  attempt: Generated<number>;
+  wait_until: number | null;
+  waiting_for: 'limit' | 'retry' | 'turn' | null;
+  /** Since when no page has come from the cursor. */
+  stuck_since: number | null;
+  error_kind: ErrorKind | null;
+  error_detail: string | null;
+  started_at: number;
+  finished_at: number | null;
+}
+
+/** One record of a list. */
 export interface RecordTable {
-  seq: Generated<number>;
+  id: Generated<number>;
   list: number;
-  id: string;
-  /** What the document is compared by. */
-  hash: string;
-  updated_at: number;
+  external_id: string;
+  /** What the document is compared by; null once erased. */
+  hash: string | null;
+  /** Its place in the list's change feed, and the place at which it came, or came back. */
+  change_seq: number;
+  created_seq: number;
   deleted_at: number | null;
-  document: string;
+  erased_at: number | null;
+  /** The text as it came; null once erased. */
+  document: string | null;
 }
 
-/** Records that the current run of a resource has seen, by `seq`, both ends included. */
-export interface SeenRangeTable {
+/** Which run saw a live record last. */
+export interface SeenTable {
   list: number;
-  first: number;
-  last: number;
+  record: number;
+  run: number;
 }
 
-/** Records whose words the search index does not know yet, or knows as they were. */
-export interface SearchQueueTable {
-  place: Generated<number>;
-  list: number;
-  /** A list of `seq`s, as JSON. */
-  seqs: string;
-  count: number;
-}
-
-/** A batch that the own logic did not take, as `seq`s: what is done with it stands in parked-batches.ts. */
-export interface ParkedBatchTable {
-  place: Generated<number>;
-  list: number;
-  seqs: string;
-  count: number;
-  tries: number;
-  error: string;
-  parked_at: number;
-  tried_at: number;
-}
-
-/** A note that the own logic may know a record otherwise than the copy: see in-doubt.ts. */
-export interface InDoubtTable {
-  list: number;
-  /** As in {@link RecordTable}; the copy may have no record of it. */
-  id: string;
-  /** Of the claim under which the record was told. */
-  fence: number;
-  /** 1 when the own logic has it in any case, in whatever form. */
-  is_known: number;
-}
-
-/** The beginning of something in a list that the copy cannot keep; by the hash of its whole text. */
-export interface QuarantineTable {
+/** Something in a list that the copy cannot keep; by the hash of its whole text. */
+export interface RejectedRecordTable {
   list: number;
   hash: string;
   reason: string;
   excerpt: string;
   length: number;
-  first_seen_at: number;
-  seen_at: number;
+  at: number;
+  /** The run that met it last. */
+  run: number;
 }
 
-/** An instance whose copy is being removed: its runs wait until it is. */
-export interface RemovalTable {
-  instance_id: string;
+/** How far a consumer of a list's change feed has come. */
+export interface ConsumerTable {
+  list: number;
+  consumer: string;
+  cursor: Generated<number>;
+  fence: Generated<number>;
+  /** Failed tries of the record behind the cursor. */
+  attempts: Generated<number>;
+  not_before: number | null;
+  /** Dead letters since a record was last delivered. */
+  failed_in_row: Generated<number>;
+  error_kind: ErrorKind | null;
+  error_detail: string | null;
+}
+
+/** A record that a consumer could not take. */
+export interface DeadLetterTable {
+  list: number;
+  consumer: string;
+  external_id: string;
+  error_kind: ErrorKind;
+  error_detail: string;
+  at: number;
 }
 
 /** The database as Kysely sees it. */
@@ -191,12 +202,11 @@ export interface Schema {
   access: AccessTable;
   installs: InstallTable;
   settings: SettingTable;
+  lists: ListTable;
   runs: RunTable;
   records: RecordTable;
-  seen_ranges: SeenRangeTable;
-  search_queue: SearchQueueTable;
-  parked_batches: ParkedBatchTable;
-  in_doubt: InDoubtTable;
-  quarantine: QuarantineTable;
-  removals: RemovalTable;
+  seen: SeenTable;
+  rejected_records: RejectedRecordTable;
+  consumers: ConsumerTable;
+  dead_letters: DeadLetterTable;
 }

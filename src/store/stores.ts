@@ -1,10 +1,11 @@
 import { BrowserStore } from './browsers.ts';
+import { ChangeStore } from './changes.ts';
 import type { Database } from './database.ts';
+import { DeletionStore } from './deletions.ts';
 import { InstallStore } from './installs.ts';
 import { InstanceStore } from './instances.ts';
-import { ParkedStore } from './parked-batches.ts';
-import { QuarantineStore } from './quarantine.ts';
 import { RecordStore } from './records.ts';
+import { RemovalStore } from './removals.ts';
 import { RunStore } from './runs.ts';
 import { TokenStore } from './tokens.ts';
 
@@ -17,7 +18,10 @@ export function openStores(db: Database) {
     installs: new InstallStore(db),
     runs: new RunStore(db),
     records: new RecordStore(db),
-    parked: new ParkedStore(db),
-    quarantine: new QuarantineStore(db),
+    deletions: new DeletionStore(db),
+    changes: new ChangeStore(db),
+    removals: new RemovalStore(db),
   };
 }
+
+export type Stores = ReturnType<typeof openStores>;

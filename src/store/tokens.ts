@@ -7,9 +7,6 @@ import type { InstanceState } from './states.ts';
 /** A rotation that left the refresh token as it was is tried again after this, in milliseconds. */
 const ROTATION_RETRY_MS = 60 * 60_000;
 
-/** The database's clock, in milliseconds since 1970: leases and backoff of several hosts compare with one clock. */
-const nowMs = sql<number>`cast(unixepoch('subsec') * 1000 as integer)`;
-
 /** The tokens of an instance that has some. */
 export type TokenRow = Selectable<TokenTable> & { access_token: string; refresh_token: string };
 
@@ -70,7 +67,7 @@ export class TokenStore {
       .select([
         'instances.status',
         'instances.company_id',
-        sql<number>`coalesce(refresh_not_before, 0) - ${nowMs}`.as('pauseLeftMs'),
+        sql<number>`coalesce(refresh_not_before, 0) - ${this.#db.dialect.nowMs}`.as('pauseLeftMs'),
       ])
       .where('instance_id', '=', instanceId)
       .where('access_token', 'is not', null)
@@ -88,11 +85,11 @@ export class TokenStore {
     return this.#db.durably(async (transaction) => {
       const { numUpdatedRows } = await transaction
         .updateTable('tokens')
-        .set({ lease_owner: owner, lease_until: sql<number>`${nowMs} + ${leaseMs}` })
+        .set({ lease_owner: owner, lease_until: sql<number>`${this.#db.dialect.nowMs} + ${leaseMs}` })
         .where('instance_id', '=', instance_id)
         .where('version', '=', version)
         .where('access_token', 'is not', null)
-        .where((eb) => eb.or([eb('lease_until', 'is', null), eb('lease_until', '<=', nowMs)]))
+        .where((eb) => eb.or([eb('lease_until', 'is', null), eb('lease_until', '<=', this.#db.dialect.nowMs)]))
         .executeTakeFirst();
       return numUpdatedRows > 0n;
     });
@@ -121,7 +118,7 @@ export class TokenStore {
           refreshes: old('refreshes', '+', 1),
           lease_owner: null,
           lease_until: null,
-          refresh_not_before: sql<number>`${nowMs} + ${pauseMs}`,
+          refresh_not_before: sql<number>`${this.#db.dialect.nowMs} + ${pauseMs}`,
           refresh_failures: 0,
         }))
         .where('instance_id', '=', instance_id)
@@ -137,8 +134,7 @@ export class TokenStore {
         .execute();
       return true;
     };
-    // Also into a newer version's schema, as the tokens would be lost otherwise.
-    return this.#db.durably(write, { inAnySchema: true });
+    return this.#db.durably(write);
   }
 
   /** Notes a refresh that failed: nobody tries again for a while. The lease ends. */
@@ -149,7 +145,7 @@ export class TokenStore {
         .set((old) => ({
           lease_owner: null,
           lease_until: null,
-          refresh_not_before: sql<number>`${nowMs} + ${pauseMs}`,
+          refresh_not_before: sql<number>`${this.#db.dialect.nowMs} + ${pauseMs}`,
           refresh_failures: old('refresh_failures', '+', 1),
         }))
         .where('instance_id', '=', instance_id)
@@ -239,7 +235,7 @@ export class TokenStore {
       .where('instances.status', 'in', ['active', 'paused'])
       .where('refresh_due_at', '<=', now)
       .where('refreshed_at', '<=', now - ROTATION_RETRY_MS)
-      .where((eb) => eb.or([eb('refresh_failures', '=', 0), eb('refresh_not_before', '<=', nowMs)]))
+      .where((eb) => eb.or([eb('refresh_failures', '=', 0), eb('refresh_not_before', '<=', this.#db.dialect.nowMs)]))
       .orderBy('refresh_due_at')
       .execute();
   }

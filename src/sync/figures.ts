@@ -28,14 +28,18 @@ export async function collectFigures(parts: {
 }) {
   const now = parts.clock.now();
   const names = parts.resources.map(({ name }) => name);
-  const store = await readFigures(parts.db, now, OVERDUE_AFTER_MS, names);
-  const { instances, runs, behindSince, oldestRefreshToken } = store;
+  const { instances, behindSince, oldestRefreshToken, due, overdue, ...figures } = await readFigures(
+    parts.db,
+    now,
+    OVERDUE_AFTER_MS,
+    names,
+  );
   return {
+    ...figures,
     instances: { ...NO_INSTANCES, ...instances },
-    runs,
     oldestRunAgeMs: behindSince === null ? 0 : Math.max(0, Date.now() - behindSince),
     refreshTokenEndsInMs: oldestRefreshToken === null ? undefined : refreshExpiry(oldestRefreshToken) - now,
-    refreshTokensDue: store.due,
-    refreshTokensOverdue: store.overdue,
+    refreshTokensDue: due,
+    refreshTokensOverdue: overdue,
   };
 }

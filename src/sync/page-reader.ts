@@ -4,127 +4,122 @@ import type { Admission, Permit } from '../client/budget/rate-budget.ts';
 import { rejectedAgain, ServiceError } from '../client/errors.ts';
 import type { PageAddress } from '../client/next-address.ts';
 import { PageChain } from '../client/page-chain.ts';
-import type { AnsweredPage, ReadPage } from '../client/service-api.ts';
+import type { AnsweredPage } from '../client/service-api.ts';
 import { MOST_PERMITS } from '../client/transport.ts';
-import { NewerSchemaError } from '../store/newer-schema.ts';
+import type { FetchedPage } from '../store/pages.ts';
 import type { Run } from '../store/runs.ts';
-import { RepeatedPage } from './repeated-page.ts';
-import type { SliceContext, SliceWork, SyncParts } from './slice-parts.ts';
+import type { SliceContext, SliceWork, SyncParts } from './parts.ts';
 
-/** Waits up to this long are sat out, in milliseconds; longer ones free the worker's place. */
+/** Waits up to this long are sat out, in milliseconds; longer ones free the worker's slot. */
 const SHORT_WAIT_MS = 1_000;
 
-/**
- * Why there is no page: the limit grants none until then (milliseconds since 1970), or the service has asked for no
- * request until then; or the run is somebody else's by
- * now, or its instance not active any more.
- */
+/** Why there is no page: the limit grants none until then (milliseconds since 1970), or the run is not ours any more. */
 export type NoPage = { until: number; isBlocked: boolean } | { isLost: true };
 
-type PageRead = { page: AnsweredPage } | NoPage;
-
-type Fetched = { page: AnsweredPage; admission: Admission | undefined } | NoPage;
+interface Fetched {
+  page: AnsweredPage;
+  bytes: number;
+  admission: Admission | undefined;
+}
 
 /**
  * Reads the pages of a slice, one request ahead of what is written:
  *
- *     request N ── answer ┬─ request N+1 ───────────── answer ┬─ request N+2 …
- *                         └─ own logic, write page N          └─ own logic, write page N+1
+ *     request N ── answer ┬─ request N+1 ────── answer ┬─ request N+2 …
+ *                         └─ write page N              └─ write page N+1
  *
- * The answer gives its permit back for the next one, so that the next request goes at once. It is the only one under
- * way: N+2 waits until page N is written, and is granted no permit before. After a failure nothing is asked for ahead
- * until a page was written: own logic that fails again and again costs one request a try.
+ * N+2 waits until page N is written. After a failure nothing is asked for ahead until a page was written.
  */
 export class PageReader {
   readonly #parts: SyncParts;
   readonly #work: SliceWork;
   readonly #context: SliceContext;
-  readonly #isTurnOver: (asked: number) => boolean;
+  readonly #isOver: (asked: number) => boolean;
   readonly #broken = new AbortController();
   readonly #chain = new PageChain();
   #run: Run;
-  #begun = 0;
-  #ahead: Promise<Fetched> | undefined;
+  #asked = 0;
+  #ahead: Promise<Fetched | NoPage> | undefined;
   #isWriting = false;
-  /** How large the pages are that are kept in memory, in bytes: the one that is written, and the one after it. */
+  /** Sizes of the pages in memory, in bytes: the one that is written, and the one after it. */
   readonly #kept: number[] = [];
-  // For this slice only: another process may renew it, and a disconnect must end its use.
   #token: HeldToken | undefined;
+  #requests = 0;
+  #refused = 0;
   #pageError: unknown;
 
-  /** @param isTurnOver whether no more is to be asked for, after so many pages */
+  /** @param isOver whether no more is to be asked for, after so many pages */
   constructor(
     parts: SyncParts,
     work: SliceWork,
     run: Run,
     context: SliceContext,
-    isTurnOver: (asked: number) => boolean,
+    isOver: (asked: number) => boolean,
   ) {
     this.#parts = parts;
     this.#work = work;
     this.#run = run;
     this.#context = context;
-    this.#isTurnOver = isTurnOver;
+    this.#isOver = isOver;
     context.signal.addEventListener('abort', this.#breakOff);
     if (context.signal.aborted) this.#breakOff();
   }
 
-  /** Whether the turn is over, and nothing is under way any more. */
+  /** Whether the slice is over, and nothing is under way any more. */
   get isOver(): boolean {
     return this.#ahead === undefined && !this.#mayAsk();
+  }
+
+  /** Requests since the last page was returned, and how many of them were refused with 429. */
+  takeCounts(): { requests: number; refused: number } {
+    const counts = { requests: this.#requests, refused: this.#refused };
+    this.#requests = 0;
+    this.#refused = 0;
+    return counts;
   }
 
   /**
    * The page at the run's cursor.
    *
-   * @param run as it was left by the last page that was written
+   * @param run as the last page left it
    * @throws ServiceError
    */
-  async read(run: Run): Promise<PageRead> {
+  async read(run: Run): Promise<FetchedPage | NoPage> {
     this.#run = run;
     if (this.#isWriting) this.#forget(1);
     this.#isWriting = false;
     const ahead = this.#ahead;
     this.#ahead = undefined;
-    let fetched = await (ahead ?? this.#fetch(run.cursor));
-    // Own logic that took its time may have outlasted the wait.
-    while ('until' in fetched && fetched.until <= this.#now()) fetched = await this.#fetch(run.cursor);
+    const fetched = await (ahead ?? this.#fetch(run.cursor));
     if (!('page' in fetched)) return fetched;
     const { page, admission } = fetched;
     this.#isWriting = true;
+    const counts = this.takeCounts();
     if (admission !== undefined || (page.next !== null && this.#mayLookAhead())) {
       this.#ahead = this.#fetch(page.next, admission);
-      // What became of it is asked for when its page's turn comes.
+      // What became of it is asked for when its turn comes.
       this.#ahead.catch(() => undefined);
     }
-    return { page };
-  }
-
-  /**
-   * What the page holds that {@link read} has brought.
-   *
-   * @throws ServiceError to wait on, when it is no page after all
-   */
-  parse(page: AnsweredPage): ReadPage {
     try {
-      return page.read();
+      return { ...page.read(), ...counts };
     } catch (error) {
       this.#pageError = error;
       throw error;
     }
   }
 
-  /** Whether an error is what came of asking for a page: neither of its token nor of the app itself. */
+  /** Whether an error came of asking for a page: neither of its token nor of the app itself. */
   isOfPage(error: unknown): boolean {
     return error instanceof ServiceError && error === this.#pageError;
   }
 
   /** Breaks off what is under way, and waits until every permit is given back. */
-  async drop(): Promise<void> {
+  async close(): Promise<void> {
     this.#context.signal.removeEventListener('abort', this.#breakOff);
     if (this.#ahead !== undefined) {
       this.#breakOff();
-      await this.#ahead.catch(() => undefined);
+      const ahead = await this.#ahead.catch(() => undefined);
+      if (ahead && 'admission' in ahead) await this.#decline(ahead.admission);
     }
     this.#forget(this.#kept.length);
     await this.#parts.api.giveBackLate(this.#company, this.#work.resource.route).catch(() => undefined);
@@ -136,103 +131,78 @@ export class PageReader {
   }
 
   #forget(pages: number): void {
-    for (const bytes of this.#kept.splice(0, pages)) this.#context.gate.written(bytes);
+    for (const bytes of this.#kept.splice(0, pages)) this.#parts.memory.give(bytes);
   }
 
   readonly #breakOff = (): void => this.#broken.abort();
 
-  /** @param admission what the answer before brought, together with a place in the gate */
-  async #fetch(cursor: string | null, admission?: Admission): Promise<Fetched> {
-    const { api } = this.#parts;
-    this.#begun++;
+  /** @param admission what the answer before brought */
+  async #fetch(cursor: string | null, admission?: Admission): Promise<Fetched | NoPage> {
+    const { api, runs } = this.#parts;
+    this.#asked++;
     let pending = admission;
-    const repeated = new RepeatedPage();
     try {
       const at = api.pageAddress(this.#work.resource.route, cursor);
       const address = cursor ?? at.url.href;
-      let isAskedAgain = false;
-      const accept = (page: AnsweredPage, bytes: number) => {
-        isAskedAgain = repeated.check(address, page);
-        this.#chain.follow(address, page.next);
-        this.#kept.push(bytes);
-        this.#context.gate.keep(bytes);
-      };
       let unsent = 0;
       for (let rejected: string | undefined; ; ) {
         const token = await this.#accessToken(rejected);
-        // Its place is given back there from now on, whatever comes.
         const first = pending;
         pending = undefined;
         const permit = await this.#admit(first);
-        if ('until' in permit) {
-          repeated.end();
-          return permit;
+        if ('until' in permit) return permit;
+        // Last of all: token and permit may have taken long, and a pause raises the fence.
+        if (!(await runs.holds(this.#work.claim).catch((error) => this.#declineAndThrow(permit, error)))) {
+          await this.#decline({ permit });
+          return { isLost: true };
         }
-        // Nothing is sent for an instance that was disconnected meanwhile; nor told or written, as the store sees to.
-        if (!(await this.#isOurs(permit))) return { isLost: true };
         try {
-          return await this.#ask(at, permit, token.text, accept);
+          this.#requests++;
+          return await this.#ask(at, address, permit, token.text);
         } catch (error) {
-          // The process stood still in between, or the connection took its time: another one, with another place in the gate.
+          // The process stood still in between, or the connection took its time: another permit.
           if (error instanceof ServiceError && error.permitOver && ++unsent < MOST_PERMITS) continue;
-          if (isAskedAgain) {
-            isAskedAgain = false;
-            continue;
-          }
+          if (error instanceof ServiceError && error.status === 429) this.#refused++;
           const isRejected = error instanceof ServiceError && error.remedy === 'refresh';
           this.#pageError = isRejected ? rejectedAgain(error) : error;
           if (!isRejected || rejected !== undefined) throw this.#pageError;
           rejected = token.text;
         }
       }
-    } catch (error) {
-      if (pending !== undefined) await this.#decline(pending);
-      // A process that ends, or whose place a newer version takes, cannot write how a run ends.
-      if (!this.#broken.signal.aborted && !(error instanceof NewerSchemaError)) repeated.end(error);
-      throw error;
-    }
-  }
-
-  /** @param permit for the next request: given back when the run is not ours any more, or that cannot be read */
-  async #isOurs(permit: Permit): Promise<boolean> {
-    let isOurs = false;
-    try {
-      isOurs = await this.#parts.runs.holds(this.#work.claim);
-      return isOurs;
     } finally {
-      if (!isOurs) await this.#decline({ permit });
+      await this.#decline(pending);
     }
   }
 
-  /** Gives back what was granted for a request that is not sent: the permit, and the place in the gate. */
-  async #decline({ permit }: Pick<Admission, 'permit'>): Promise<void> {
-    this.#context.gate.leave();
-    if (permit !== undefined) await this.#parts.api.giveBack(permit);
+  async #ask(at: PageAddress, address: string, permit: Permit, accessToken: string): Promise<Fetched> {
+    const { api, memory } = this.#parts;
+    let size = 0;
+    const { page, admission } = await api.listPage(
+      at,
+      permit,
+      accessToken,
+      {
+        wantsMore: () => !this.#isWriting && this.#token?.isDue() === false && this.#mayLookAhead(),
+        accept: (answered, bytes) => {
+          this.#chain.follow(address, answered.next);
+          size = bytes;
+          this.#kept.push(bytes);
+          memory.take(bytes);
+        },
+      },
+      this.#broken.signal,
+    );
+    return { page, bytes: size, admission };
   }
 
-  /** Sends the request under a permit and a place in the gate; both are kept for the next page if that is wanted. */
-  async #ask(
-    at: PageAddress,
-    permit: Permit,
-    accessToken: string,
-    accept: (page: AnsweredPage, bytes: number) => void,
-  ): Promise<Fetched> {
-    const { gate } = this.#context;
-    const { api } = this.#parts;
-    let isInside = true;
-    const wantsMore = () => {
-      gate.leave();
-      isInside =
-        !this.#isWriting && this.#token?.isDue() === false && this.#mayLookAhead() && gate.tryEnter();
-      return isInside;
-    };
-    try {
-      const got = await api.listPage(at, permit, accessToken, { wantsMore, accept }, this.#broken.signal);
-      if (got.admission !== undefined) isInside = false;
-      return got;
-    } finally {
-      if (isInside) gate.leave();
-    }
+  /** Gives back a permit whose request is not sent. */
+  async #decline(admission: Pick<Admission, 'permit'> | undefined): Promise<void> {
+    if (admission?.permit !== undefined) await this.#parts.api.giveBack(admission.permit).catch(() => undefined);
+  }
+
+  async #declineAndThrow(permit: Permit, error: unknown): Promise<never> {
+    await this.#decline({ permit });
+    throw error;
   }
 
   async #accessToken(rejected: string | undefined): Promise<HeldToken> {
@@ -242,37 +212,23 @@ export class PageReader {
     return this.#token;
   }
 
-  /**
-   * A permit, with a place in the gate.
-   *
-   * @param first an admission that was asked for already, with its place
-   */
+  /** @param first an admission that was asked for already */
   async #admit(first?: Admission): Promise<Permit | { until: number; isBlocked: boolean }> {
-    const { gate, waits } = this.#context;
-    const { claim } = this.#work;
+    const { api, onSlot } = this.#parts;
+    const startedAt = performance.now();
     for (let known = first; ; known = undefined) {
-      const admission = known ?? (await this.#acquire());
-      const now = this.#now();
+      const admission = known ?? (await api.acquire(this.#company, this.#work.resource.route));
+      const waitedMs = performance.now() - startedAt;
       if (admission.permit !== undefined) {
-        this.#parts.onSlot?.({ waitMs: waits.end(claim, now) });
+        onSlot?.({ waitMs: waitedMs });
         return admission.permit;
       }
-      gate.leave();
-      const until = now + admission.waitMs;
-      waits.wait(claim, until, now);
-      if (admission.waitMs > SHORT_WAIT_MS) return { until, isBlocked: admission.why === 'blocked' };
-      await sleep(admission.waitMs, undefined, { signal: this.#broken.signal });
-    }
-  }
-
-  async #acquire(): Promise<Admission> {
-    const { gate } = this.#context;
-    await gate.enter(this.#run.pages, this.#broken.signal);
-    try {
-      return await this.#parts.api.acquire(this.#company, this.#work.resource.route);
-    } catch (error) {
-      gate.leave();
-      throw error;
+      const { waitMs, why } = admission;
+      if (waitMs > SHORT_WAIT_MS) {
+        onSlot?.({ waitMs: waitedMs + waitMs });
+        return { until: this.#now() + waitMs, isBlocked: why === 'blocked' };
+      }
+      await sleep(waitMs, undefined, { signal: this.#broken.signal });
     }
   }
 
@@ -281,7 +237,7 @@ export class PageReader {
   }
 
   #mayAsk(): boolean {
-    return !this.#broken.signal.aborted && !this.#isTurnOver(this.#begun);
+    return !this.#broken.signal.aborted && !this.#isOver(this.#asked);
   }
 
   #now(): number {

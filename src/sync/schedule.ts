@@ -1,7 +1,7 @@
-import type { RunKey, RunStore, UnfinishedRun } from '../store/runs.ts';
-import type { Resource } from './resources.ts';
+import type { OpenRun, RunStore } from '../store/runs.ts';
+import type { Resource } from './resource.ts';
 
-/** A failed run is started again after this at the latest, in milliseconds. */
+/** A failed run is tried again, or followed by another one, after this at the latest, in milliseconds. */
 const FAILED_AGAIN_MS = 10 * 60_000;
 
 /** What decides when runs start. */
@@ -10,38 +10,31 @@ export interface ScheduleParts {
   resources: readonly Resource[];
   /** From the end of one run to the start of the next, in milliseconds. */
   intervalMs: number;
-  /** Failed runs that what they failed on does not hold up any more, or may not. */
-  overcome?: () => Promise<RunKey[]>;
   now?: () => number;
 }
 
-/** When a run that ended is started again by itself, in milliseconds since 1970. */
+/** The pause behind a failed run, in milliseconds. */
+export function failedAgainMs(intervalMs: number): number {
+  return Math.min(intervalMs, FAILED_AGAIN_MS);
+}
+
+/** When the run behind a closed one starts by itself, in milliseconds since 1970. */
 export function nextStartAt(ended: { failed: boolean; finishedAt: number }, intervalMs: number): number {
-  return ended.finishedAt + (ended.failed ? Math.min(intervalMs, FAILED_AGAIN_MS) : intervalMs);
+  return ended.finishedAt + (ended.failed ? failedAgainMs(intervalMs) : intervalMs);
 }
 
 /**
- * Starts every run that is due: resources that were never synced, finished runs after the interval, failed ones
- * somewhat sooner, and at once when what they failed on is over. An end that lies ahead, as the clock was set back since,
- * counts as now.
+ * Starts every run that is due: lists that were never synced, finished ones after the interval, failed ones sooner.
  *
- * @returns every run that is unfinished now, and so must have a job: what was in Redis may be gone. Those of resources
- *   that are not known here are left to the version of the app that knows them
+ * @returns every open run whose wait is over, and so must have a job: what was in Redis may be gone
  */
-export async function startDueRuns(parts: ScheduleParts): Promise<UnfinishedRun[]> {
-  const now = (parts.now ?? Date.now)();
-  await parts.runs.endNoLater(now);
-  const endedBefore = (failed: boolean) => now - nextStartAt({ failed, finishedAt: 0 }, parts.intervalMs);
-  for (const { name } of parts.resources) {
-    for (const key of await parts.runs.due(name, endedBefore(false), endedBefore(true))) {
-      await parts.runs.start(key, now, { whileActive: true });
-    }
+export async function startDueRuns({ runs, resources, intervalMs, now = Date.now }: ScheduleParts): Promise<OpenRun[]> {
+  const at = now();
+  for (const { name } of resources) {
+    const due = await runs.due(name, at - intervalMs, at - failedAgainMs(intervalMs));
+    for (const instanceId of due) await runs.start(instanceId, [name], at);
   }
-  for (const key of (await parts.overcome?.()) ?? []) {
-    if (parts.resources.some(({ name }) => name === key.resource))
-      await parts.runs.start(key, now, { whileActive: true });
-  }
-  const unfinished = await parts.runs.unfinished();
+  const open = await runs.open(at);
   // A run of a resource that this version of the app does not know is another version's.
-  return unfinished.filter(({ resource }) => parts.resources.some(({ name }) => name === resource));
+  return open.filter(({ resource }) => resources.some(({ name }) => name === resource));
 }

@@ -1,58 +1,55 @@
 import type { DisconnectOptions } from '../store/disconnect.ts';
-import type { InstanceState, RunState } from '../store/states.ts';
-
-export type { InstanceState, RunState };
+import type { ErrorKind, InstanceState, ListState } from '../store/states.ts';
 
 /** How many instances the operator sees on a page. */
 export const INSTANCES_PER_PAGE = 100;
 
-/** How many of each kind of what is set aside the status has, and a page has lines for; of the others the number is. */
-export const SET_ASIDE_IN_STATUS = 5;
+/** How many of each kind of problem the status has, and how many their page. */
+export const PROBLEMS_IN_STATUS = 5;
+export const PROBLEMS_ON_PAGE = 100;
 
-/** The progress of one resource, dates as ISO 8601 in UTC. */
-export interface ResourceStatus {
-  state: RunState;
-  /** Pages and records that the current or last run has brought. */
+/** The progress of one list, dates as ISO 8601 in UTC. */
+export interface ListStatusJson {
+  state: ListState;
+  /** Pages and records that the open or last run has brought. */
   pages: number;
   records: number;
-  /** Records that the last finished run marked as deleted. */
+  /** Records that the run has marked as deleted. */
   deleted: number;
   /** Records that the run could not keep. */
-  skipped: number;
-  /** Records in the copy, without the deleted ones. */
+  rejected: number;
+  /** Live records in the copy. */
   stored: number;
   started_at: string | null;
   finished_at: string | null;
+  error_kind: ErrorKind | null;
   /** What went wrong last, in words for an administrator, with what to do. */
   error: string | null;
   /** When a waiting run goes on, and why it waits. */
   waiting_until: string | null;
   waiting_for: 'limit' | 'retry' | 'turn' | null;
-  set_aside: SetAsideStatus;
+  /** Deletions that the last whole run holds back. */
+  held_deletions: number;
+  /** Null without a handler. */
+  handler: HandlerStatus | null;
+  problems: ListProblems;
 }
 
-/** What a resource has set aside: how much, and the first of it. Dates as ISO 8601 in UTC. */
-export interface SetAsideStatus {
-  /** Batches that the own logic did not take. */
-  parked: number;
-  parked_batches: {
-    records: number;
-    /** Of the first of them, as the copy knows it. */
-    first_id: string | null;
-    tries: number;
-    error: string;
-    parked_at: string;
-  }[];
-  /** Different records that cannot be kept, as far as they are counted. */
-  quarantined: number;
-  quarantined_records: {
-    reason: string;
-    /** How the record's text begins. */
-    excerpt: string;
-    /** How long the text is, in UTF-16 units. */
-    length: number;
-    first_seen_at: string;
-  }[];
+/** How far the handler has come with a list. */
+export interface HandlerStatus {
+  /** Changes that it has not taken. */
+  pending: number;
+  dead_letters: number;
+  last_error: string | null;
+  /** When a change that failed is tried again. */
+  next_try_at: string | null;
+}
+
+/** What of a list cannot be kept or delivered: how much, and the first of it. */
+export interface ListProblems {
+  rejected: number;
+  rejected_records: { reason: string; excerpt: string; length: number; at: string }[];
+  dead_letters: { id: string; error: string; at: string }[];
 }
 
 /** The facts of the dashboard, as `GET /instances/:id/status` answers them. */
@@ -67,7 +64,7 @@ export interface InstanceStatus {
   /** The service's time now, as far as its answers tell. */
   now: string;
   next_sync_at: string | null;
-  /** Whether no worker process runs that could work on it, as far as can be told. */
+  /** Whether no worker process runs that could work on it. */
   workers_missing: boolean;
   token: {
     access_expires_at: string | null;
@@ -86,24 +83,28 @@ export interface InstanceStatus {
     burst_remaining: number | null;
     blocked_until: string | null;
   };
-  /** Whether anything is kept of its records, be it of deleted ones, or set aside. */
+  /** Whether anything is kept of its records. */
   has_copy: boolean;
-  /** Whether that is being deleted, as it was asked for. */
+  /** Whether a copy is being deleted. */
   deleting_copy: boolean;
-  /** By the resource's name in the registry, in its order. */
-  resources: Record<string, ResourceStatus>;
+  /** By the resource's name, in the order of `resources.ts`. */
+  resources: Record<string, ListStatusJson>;
 }
 
 /** What an administrator does to an instance, and what the pages read. Each action answers whether the state allowed it. */
 export interface InstanceControl {
   status(instanceId: string): Promise<InstanceStatus | undefined>;
-  /** What it has set aside, a hundred of each kind and list at the most, by the resource's name. */
-  setAside(instanceId: string): Promise<Record<string, SetAsideStatus>>;
-  syncNow(instanceId: string): Promise<boolean>;
+  /** What cannot be kept or delivered, by the resource's name. */
+  problems(instanceId: string): Promise<Record<string, ListProblems>>;
+  syncNow(instanceId: string, resource?: string): Promise<boolean>;
   pause(instanceId: string): Promise<boolean>;
   resume(instanceId: string): Promise<boolean>;
-  /** Hands what is parked to the own logic once more, at once. */
-  retryParked(instanceId: string): Promise<boolean>;
-  /** Deletes the tokens, stops everything and ends other browsers' access; with `deleteData` the copied records, too. */
+  /** Hands dead letters to the handler once more. */
+  retry(instanceId: string, resource?: string): Promise<boolean>;
+  /** Hands the copy, one list or one record to the handler again. */
+  replay(instanceId: string, resource?: string, record?: string): Promise<boolean>;
+  /** Marks what the last whole run holds back as deleted. */
+  confirmDeletions(instanceId: string, resource?: string): Promise<boolean>;
+  /** Deletes the tokens, stops everything and ends other browsers' access; with `deleteData` the copy, too. */
   disconnect(instanceId: string, options: DisconnectOptions): Promise<boolean>;
 }

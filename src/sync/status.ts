@@ -1,32 +1,32 @@
 import { refreshExpiry } from '../auth/expiry.ts';
+import { HANDLER_CONSUMER } from '../changes/handler-consumer.ts';
 import type { BudgetState, RateBudget } from '../client/budget/rate-budget.ts';
 import type { ServiceClock } from '../client/service-clock.ts';
 import type { StateCounts } from '../store/figures.ts';
-import type { Instance, InstanceStore } from '../store/instances.ts';
-import type { RecordStore } from '../store/records.ts';
-import type { Run, RunStore } from '../store/runs.ts';
-import type { TokenRow, TokenStore } from '../store/tokens.ts';
-import type { Resource } from './resources.ts';
+import type { Instance } from '../store/instances.ts';
+import type { ListStatus, Run } from '../store/runs.ts';
+import { listState } from '../store/states.ts';
+import type { Stores } from '../store/stores.ts';
+import type { TokenRow } from '../store/tokens.ts';
+import type { Resource } from './resource.ts';
 import { nextStartAt } from './schedule.ts';
-import { MOST_SEEN, readSetAside, type SetAsideParts } from './set-aside-status.ts';
-import { plainError } from './status-error.ts';
 import {
+  type HandlerStatus,
   INSTANCES_PER_PAGE,
   type InstanceStatus,
-  type ResourceStatus,
-  type SetAsideStatus,
+  type ListProblems,
+  type ListStatusJson,
+  PROBLEMS_IN_STATUS,
+  PROBLEMS_ON_PAGE,
 } from './status-types.ts';
 
 /** What the status of an instance is read from. */
-export interface StatusParts extends SetAsideParts {
-  instances: InstanceStore;
-  tokens: TokenStore;
-  runs: RunStore;
-  records: Pick<RecordStore, 'keepsAny' | 'isGoing'>;
+export interface StatusParts extends Pick<Stores, 'instances' | 'tokens' | 'runs' | 'records' | 'changes'> {
   budget: RateBudget;
   clock: ServiceClock;
   resources: readonly Resource[];
   intervalMs: number;
+  hasHandler: boolean;
   /** Whether no worker runs; without it, one does. */
   workers?: { readonly areMissing: boolean };
 }
@@ -38,7 +38,7 @@ export interface StatusPage {
   page: number;
   total: number;
   states: StateCounts['instances'];
-  runs: StateCounts['runs'];
+  lists: StateCounts['lists'];
 }
 
 /** Puts together what the dashboard shows. */
@@ -54,17 +54,16 @@ export class StatusReader {
     const workersMissing = workers?.areMissing ?? false;
     const instance = await instances.find(instanceId);
     if (instance === undefined) return undefined;
-    const [token, runRows, hasCopy, isGoing, budgetState] = await Promise.all([
+    const [token, lists, hasCopy, isGoing, budgetState] = await Promise.all([
       tokens.find(instanceId),
-      runs.list(instanceId),
+      runs.lists(instanceId),
       records.keepsAny(instanceId),
       records.isGoing(instanceId),
       budget.read(instance.company_id ?? instanceId),
     ]);
-    const runOf = new Map(runRows.map((run) => [run.resource, run]));
-    const resourceStatuses = resources.map(async ({ name }) => {
-      const setAside = await readSetAside(this.#parts, { instanceId, resource: name });
-      return [name, { ...resourceStatus(runOf.get(name), workersMissing), set_aside: setAside }] as const;
+    const statuses = resources.map(async ({ name }) => {
+      const list = lists.find(({ resource }) => resource === name);
+      return [name, await this.#list(list, workersMissing)] as const;
     });
     return {
       id: instance.id,
@@ -74,20 +73,22 @@ export class StatusReader {
       installed_at: iso(instance.installed_at),
       notice: instance.notice,
       now: iso(this.#parts.clock.now()),
-      next_sync_at: this.#nextSync(instance, runRows),
+      next_sync_at: this.#nextSync(instance, lists),
       workers_missing: workersMissing,
       has_copy: hasCopy,
       deleting_copy: isGoing,
       token: tokenStatus(token),
       budget: budgetStatus(budgetState),
-      resources: Object.fromEntries(await Promise.all(resourceStatuses)),
+      resources: Object.fromEntries(await Promise.all(statuses)),
     };
   }
 
-  /** Everything that an instance has set aside and that can be seen, by the resource's name. */
-  async readSetAside(instanceId: string): Promise<Record<string, SetAsideStatus>> {
+  /** What of an instance cannot be kept or delivered, by the resource's name. */
+  async readProblems(instanceId: string): Promise<Record<string, ListProblems>> {
+    const lists = await this.#parts.runs.lists(instanceId);
     const read = this.#parts.resources.map(async ({ name }) => {
-      return [name, await readSetAside(this.#parts, { instanceId, resource: name }, MOST_SEEN)] as const;
+      const list = lists.find(({ resource }) => resource === name);
+      return [name, await this.#problems(list, PROBLEMS_ON_PAGE)] as const;
     });
     return Object.fromEntries(await Promise.all(read));
   }
@@ -99,7 +100,7 @@ export class StatusReader {
    * @param page from 1; beyond the last one it is the last
    */
   async readPage(page: number): Promise<StatusPage> {
-    const { instances: states, runs } = await this.#parts.instances.countStates();
+    const { instances: states, lists } = await this.#parts.instances.countStates();
     const total = Object.values(states).reduce((sum, count) => sum + count, 0);
     const found = Math.min(page, Math.max(1, Math.ceil(total / INSTANCES_PER_PAGE)));
     const place = { offset: (found - 1) * INSTANCES_PER_PAGE, limit: INSTANCES_PER_PAGE };
@@ -108,21 +109,81 @@ export class StatusReader {
       const status = await this.read(id);
       if (status !== undefined) instances.push(status);
     }
-    return { instances, page: found, total, states, runs };
+    return { instances, page: found, total, states, lists };
   }
 
-  #nextSync(instance: Instance, runs: readonly Run[]): string | null {
+  /** @param workersMissing whether nobody can be working on a run, whatever it says of itself */
+  async #list(list: ListStatus | undefined, workersMissing: boolean): Promise<ListStatusJson> {
+    const run = list?.run;
+    const isLeft = workersMissing && run?.state === 'running';
+    return {
+      state: isLeft ? 'waiting' : listState(run?.state),
+      pages: run?.pages ?? 0,
+      records: run?.records ?? 0,
+      deleted: run?.deleted ?? 0,
+      rejected: run?.rejected ?? 0,
+      stored: list?.stored ?? 0,
+      started_at: iso(run?.started_at),
+      finished_at: iso(run?.finished_at),
+      error_kind: run?.error_kind ?? null,
+      error: errorText(run),
+      waiting_until: iso(run?.wait_until),
+      waiting_for: isLeft ? 'turn' : (run?.waiting_for ?? null),
+      held_deletions: list === undefined ? 0 : await this.#held(list),
+      handler: this.#parts.hasHandler ? await this.#handler(list) : null,
+      problems: await this.#problems(list, PROBLEMS_IN_STATUS),
+    };
+  }
+
+  async #held({ id, run }: ListStatus): Promise<number> {
+    const whole = run?.state === 'finished' ? run : await this.#parts.runs.lastFinished(id);
+    return whole?.held ?? 0;
+  }
+
+  async #handler(list: ListStatus | undefined): Promise<HandlerStatus> {
+    const none = { pending: 0, dead_letters: 0, last_error: null, next_try_at: null };
+    if (list === undefined) return none;
+    const { changes } = this.#parts;
+    const consumer = await changes.find(list.id, HANDLER_CONSUMER);
+    return {
+      pending: await changes.countPending(list, consumer?.cursor ?? 0),
+      dead_letters: await changes.countDeadLetters(list.id, HANDLER_CONSUMER),
+      last_error: consumer?.error_detail ?? null,
+      next_try_at: iso(consumer?.not_before),
+    };
+  }
+
+  async #problems(list: ListStatus | undefined, most: number): Promise<ListProblems> {
+    if (list === undefined) return { rejected: 0, rejected_records: [], dead_letters: [] };
+    const { records, changes } = this.#parts;
+    const rejected = await records.countRejected(list.id);
+    const items = rejected === 0 ? [] : await records.rejected(list.id, most);
+    const letters = await changes.deadLetters(list.id, HANDLER_CONSUMER, most);
+    return {
+      rejected,
+      rejected_records: items.map((item) => ({ ...item, at: iso(item.at) })),
+      dead_letters: letters.map(({ external_id, error_detail, at }) => {
+        return { id: external_id, error: error_detail, at: iso(at) };
+      }),
+    };
+  }
+
+  #nextSync(instance: Instance, lists: readonly ListStatus[]): string | null {
     if (instance.status !== 'active') return null;
-    const starts = runs
-      .filter((run) => run.finished_at !== null)
-      .map((run) =>
-        nextStartAt(
-          { failed: run.state === 'failed', finishedAt: run.finished_at ?? 0 },
-          this.#parts.intervalMs,
-        ),
-      );
+    const starts = lists.flatMap(({ run }) =>
+      run === undefined || run.finished_at === null
+        ? []
+        : [nextStartAt({ failed: run.state === 'failed', finishedAt: run.finished_at }, this.#parts.intervalMs)],
+    );
     return starts.length === 0 ? null : iso(Math.min(...starts));
   }
+}
+
+/** What a run's error means for an administrator. */
+function errorText(run: Run | undefined): string | null {
+  if (run?.error_detail == null) return null;
+  if (run.state !== 'failed' || run.finished_at !== null || run.attempt === 0) return run.error_detail;
+  return `${run.error_detail} Tried ${run.attempt} times; it will be tried again by itself.`;
 }
 
 function tokenStatus(token: TokenRow | undefined): InstanceStatus['token'] {
@@ -143,24 +204,6 @@ function budgetStatus(state: BudgetState): InstanceStatus['budget'] {
     reset_at: iso(state.resetAt),
     burst_remaining: state.burstRemaining ?? null,
     blocked_until: iso(state.blockedUntil),
-  };
-}
-
-/** @param workersMissing whether nobody can be working on the run, whatever it says of itself */
-function resourceStatus(run: Run | undefined, workersMissing: boolean): Omit<ResourceStatus, 'set_aside'> {
-  const isLeft = workersMissing && run?.state === 'running';
-  return {
-    state: isLeft ? 'waiting' : (run?.state ?? 'idle'),
-    pages: run?.pages ?? 0,
-    records: run?.records ?? 0,
-    deleted: run?.deleted ?? 0,
-    skipped: run?.skipped ?? 0,
-    stored: run?.stored ?? 0,
-    started_at: iso(run?.started_at),
-    finished_at: iso(run?.finished_at),
-    error: plainError(run?.error ?? null),
-    waiting_until: iso(run?.waiting_until),
-    waiting_for: isLeft ? 'turn' : (run?.waiting_for ?? null),
   };
 }
 

@@ -1,47 +1,56 @@
 import type { Logger } from '../runtime/logging.ts';
-import { NewerSchemaError } from '../store/newer-schema.ts';
-import { watchHealth } from './watch-health.ts';
+
+/** How often it is looked, in milliseconds. */
+const LOOK_EVERY_MS = 5_000;
 
 /** What keeps the whole app from copying, as this process saw it last. */
 export interface AppWatch {
-  /** For administrators, who cannot do anything about it: why is for the log, and for who is on call. */
+  /** For administrators, who cannot do anything about it. */
   readonly notice: string | undefined;
   close(): void;
 }
 
 const HELP =
   'Those who run the app find the reason in its log, and what to do; mostly it goes on by itself when that is over.';
-const DATABASE_NOTICE = `The app cannot write to its own database at the moment, so nothing new is copied. ${HELP}`;
-const REDIS_NOTICE = `The app cannot work with its own queue (Redis) at the moment, so nothing new is copied. ${HELP}`;
+const NOTICES = {
+  database: `The app cannot write to its own database at the moment, so nothing new is copied. ${HELP}`,
+  redis: `The app cannot work with its own queue (Redis) at the moment, so nothing new is copied. ${HELP}`,
+} as const;
 
 /**
- * Watches what all companies' copies depend on, and tells the log when the database is in trouble, and when that is over:
- * once, not with every job that fails of it. Connections to Redis tell that themselves.
+ * Looks every few seconds at what all companies' copies depend on, and tells the log when it is in trouble, and when
+ * that is over: once, not with every job that fails.
  *
  * @param checks throw what is wrong, and what to do
  */
-export function watchApp(
-  checks: { database: () => Promise<void>; redis: () => Promise<void> },
-  logger: Logger,
-): AppWatch {
-  const checkDatabase = () =>
-    checks.database().catch((error: unknown) => {
-      // This process ends then, and says so itself.
-      if (!(error instanceof NewerSchemaError)) throw error;
-    });
-  const database = watchHealth(checkDatabase, {
-    onTrouble: (err) => logger.error({ err }, 'the database cannot be written, trying on'),
-    onWell: () => logger.info('the database can be written again'),
+export function watchApp(checks: Record<keyof typeof NOTICES, () => Promise<void>>, logger: Logger): AppWatch {
+  const unwell = new Set<keyof typeof NOTICES>();
+  const closers = (['database', 'redis'] as const).map((what) => {
+    let isLooking = false;
+    const look = async () => {
+      // One that takes longer than the pause is not overtaken.
+      if (isLooking) return;
+      isLooking = true;
+      try {
+        await checks[what]();
+        if (unwell.delete(what)) logger.info(`the ${what} can be worked with again`);
+      } catch (err) {
+        if (!unwell.has(what)) logger.error({ err }, `the ${what} cannot be worked with, trying on`);
+        unwell.add(what);
+      } finally {
+        isLooking = false;
+      }
+    };
+    const timer = setInterval(look, LOOK_EVERY_MS).unref();
+    return () => clearInterval(timer);
   });
-  const redis = watchHealth(checks.redis);
   return {
     get notice() {
-      if (!database.isWell) return DATABASE_NOTICE;
-      return redis.isWell ? undefined : REDIS_NOTICE;
+      const [what] = unwell;
+      return what && NOTICES[what];
     },
-    close() {
-      database.close();
-      redis.close();
+    close: () => {
+      for (const close of closers) close();
     },
   };
 }

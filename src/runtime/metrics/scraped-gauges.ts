@@ -6,7 +6,10 @@ const SCRAPE_LIMIT_MS = 1_000;
 /** What the store tells when somebody scrapes: the same whichever process is asked. */
 export interface Figures {
   instances: Record<string, number>;
-  runs: Record<string, number>;
+  lists: Record<string, number>;
+  /** Deletions that whole runs hold back, and records that the handler could not take. */
+  heldDeletions: number;
+  deadLetters: number;
   /** How long a list has not been read to its end, the one that is behind the longest; 0 when none is. */
   oldestRunAgeMs: number;
   /** Until the first refresh token in use ends; undefined when there is none. */
@@ -20,12 +23,10 @@ export interface FigureSources {
   store: () => Promise<Figures>;
   /** Sync jobs by state, which Redis knows. */
   jobs: () => Promise<Record<string, number>>;
-  /** By how much what comes round by itself is late, in milliseconds, as Redis knows. */
-  upkeepLateMs: () => Promise<number>;
-  /** Worker processes that live, by their files; undefined when that cannot be told. */
+  /** For how long this process could not look for due runs, in milliseconds. */
+  sweepLateMs: () => number;
+  /** Worker processes that live; undefined when that cannot be told. */
   workers: () => number | undefined;
-  /** Of the connections by which workers of this process get their jobs, how many cannot be used. */
-  unusableConnections: () => number;
   /** How many bytes of answers this process has in memory. */
   answers: () => number;
   /** Whether this process can do its work, by the checks of `/readyz`. */
@@ -44,7 +45,6 @@ type Reading = number | Record<string, number> | undefined;
 export function addScrapedGauges(registry: Registry, sources: FigureSources): void {
   const store = sharedReading(sources.store);
   const jobs = sharedReading(sources.jobs);
-  const upkeepLateMs = sharedReading(sources.upkeepLateMs);
   const isReady = sharedReading(sources.isReady);
   const add = (name: string, help: string, read: () => Reading | Promise<Reading>, label?: string) =>
     new Gauge({
@@ -75,9 +75,9 @@ export function addScrapedGauges(registry: Registry, sources: FigureSources): vo
 
   add(
     'figures_read',
-    '1 if database, queue and files of workers could be read for this scrape.',
+    '1 if database and queue could be read for this scrape.',
     async () => {
-      const read = await Promise.all([store(), jobs(), upkeepLateMs(), sources.workers()]);
+      const read = await Promise.all([store(), jobs()]);
       return read.includes(undefined) ? 0 : 1;
     },
   );
@@ -86,22 +86,20 @@ export function addScrapedGauges(registry: Registry, sources: FigureSources): vo
     (await isReady()) ? 1 : 0,
   );
   addOfStore('app_instances', 'Instances by status.', ({ instances }) => instances, 'status');
-  addOfStore('sync_runs_now', 'Runs of active instances by state.', ({ runs }) => runs, 'state');
+  addOfStore('sync_lists', 'Lists of active instances by state.', ({ lists }) => lists, 'state');
+  addOfStore(
+    'sync_held_deletions',
+    'Deletions that runs hold back until the next one agrees or a person confirms them.',
+    (read) => read.heldDeletions,
+  );
+  addOfStore('handler_dead_letters', 'Records that the handler could not take.', (read) => read.deadLetters);
   add('sync_jobs', 'Sync jobs by state: waiting (for a worker), active, delayed.', jobs, 'state');
   add(
-    'sync_upkeep_late_seconds',
-    'By how much what comes round by itself is late: the look for due runs, and the rotation of tokens.',
-    async () => {
-      const lateMs = await upkeepLateMs();
-      return lateMs && lateMs / 1_000;
-    },
+    'sync_sweep_late_seconds',
+    'For how long this worker could not look for due runs and tokens; 0 while it can.',
+    () => sources.sweepLateMs() / 1_000,
   );
   add('sync_workers', 'Worker processes that run on this database.', sources.workers);
-  add(
-    'sync_unusable_connections',
-    'Connections to Redis by which workers get their jobs, and which have not been usable for some seconds.',
-    sources.unusableConnections,
-  );
   add(
     'service_answer_bytes',
     'Answers in memory: those that are read, and pages until they are written.',

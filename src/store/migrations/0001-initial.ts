@@ -1,18 +1,14 @@
 import { type Kysely, sql } from 'kysely';
+import type { StoreDialect } from '../database.ts';
 
-/**
- * The schema, edited in place until the first version is out. Moments are milliseconds since 1970.
- *
- * `runs.list` is short for instance and resource wherever there are many rows, and never given twice, so that no list
- * takes the records of one before it for its own. The document is a record's last column, so that reading the others does
- * not walk over it.
- */
-export async function up(db: Kysely<unknown>): Promise<void> {
+/** The schema, edited in place until the first version is out. Moments are milliseconds since 1970. */
+export async function up(db: Kysely<unknown>, dialect: StoreDialect): Promise<void> {
   await addInstances(db);
   await addBrowsers(db);
-  await addRuns(db);
-  await addRecords(db);
-  await addSearch(db);
+  await addLists(db, dialect);
+  await addRecords(db, dialect);
+  await addChanges(db);
+  await dialect.search.create(db);
 }
 
 async function addInstances(db: Kysely<unknown>): Promise<void> {
@@ -102,90 +98,137 @@ async function addBrowsers(db: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-async function addRuns(db: Kysely<unknown>): Promise<void> {
-  await sql`create table runs (
-    list integer primary key autoincrement,
-    instance_id text not null references instances (id) on delete cascade,
-    resource text not null,
-    state text not null,
-    phase text not null,
-    fence integer not null,
-    cursor text,
-    pages integer not null,
-    records integer not null,
-    skipped integer not null,
-    deleted integer not null,
-    stored integer not null default 0,
-    attempt integer not null,
-    own_tries integer not null default 0,
-    own_since bigint,
-    waits integer not null default 0,
-    stuck_since bigint,
-    error text,
-    waiting_until bigint,
-    waiting_for text,
-    started_at bigint,
-    finished_at bigint,
-    behind_since bigint,
-    unique (instance_id, resource))`.execute(db);
-  await sql`create index runs_state on runs (state)`.execute(db);
-  await sql`create table seen_ranges (
-    list integer not null,
-    first integer not null,
-    last integer not null,
-    primary key (list, first)) without rowid`.execute(db);
-  await sql`create table removals (instance_id text primary key) without rowid`.execute(db);
+/** A list that was removed keeps its row until its records are gone; a new install makes another one. */
+async function addLists(db: Kysely<unknown>, dialect: StoreDialect): Promise<void> {
+  await db.schema
+    .createTable('lists')
+    .addColumn('id', dialect.identity.type, dialect.identity.build)
+    .addColumn('instance_id', 'text', (column) => column.notNull().references('instances.id'))
+    .addColumn('resource', 'text', (column) => column.notNull())
+    .addColumn('change_seq', 'bigint', (column) => column.notNull().defaultTo(0))
+    .addColumn('stored', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('behind_since', 'bigint')
+    .addColumn('removed_at', 'bigint')
+    .execute();
+  await db.schema
+    .createIndex('lists_key')
+    .unique()
+    .on('lists')
+    .columns(['instance_id', 'resource'])
+    .where(sql.ref('removed_at'), 'is', null)
+    .execute();
+
+  await db.schema
+    .createTable('runs')
+    .addColumn('id', dialect.identity.type, dialect.identity.build)
+    .addColumn('list', 'bigint', (column) => column.notNull().references('lists.id'))
+    .addColumn('state', 'text', (column) => column.notNull())
+    .addColumn('fence', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('cursor', 'text')
+    .addColumn('pages', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('records', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('seen', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('created', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('changed', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('deleted', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('rejected', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('unreadable', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('requests', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('refused', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('held', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('attempt', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('wait_until', 'bigint')
+    .addColumn('waiting_for', 'text')
+    .addColumn('stuck_since', 'bigint')
+    .addColumn('error_kind', 'text')
+    .addColumn('error_detail', 'text')
+    .addColumn('started_at', 'bigint', (column) => column.notNull())
+    .addColumn('finished_at', 'bigint')
+    .execute();
+  await db.schema
+    .createIndex('runs_open')
+    .unique()
+    .on('runs')
+    .column('list')
+    .where(sql.ref('finished_at'), 'is', null)
+    .execute();
+  await db.schema.createIndex('runs_list').on('runs').columns(['list', 'id']).execute();
 }
 
-async function addRecords(db: Kysely<unknown>): Promise<void> {
-  await sql`create table records (
-    seq integer primary key,
-    list integer not null,
-    id text not null,
-    hash text not null,
-    updated_at bigint not null,
-    deleted_at bigint,
-    document text not null)`.execute(db);
-  await sql`create unique index records_key on records (list, id)`.execute(db);
-  await sql`create index records_live on records (list) where deleted_at is null`.execute(db);
-  await sql`create table parked_batches (
-    place integer primary key autoincrement,
-    list integer not null,
-    seqs text not null,
-    count integer not null,
-    tries integer not null,
-    error text not null,
-    parked_at bigint not null,
-    tried_at bigint not null)`.execute(db);
-  await sql`create index parked_batches_due on parked_batches (list, tried_at)`.execute(db);
-  await sql`create table in_doubt (
-    list integer not null,
-    id text not null,
-    fence integer not null,
-    is_known integer not null,
-    primary key (list, id, fence)) without rowid`.execute(db);
-  await sql`create table quarantine (
-    list integer not null,
-    hash text not null,
-    reason text not null,
-    excerpt text not null,
-    length integer not null,
-    first_seen_at bigint not null,
-    seen_at bigint not null,
-    primary key (list, hash)) without rowid`.execute(db);
+/** The document is the last column, so that reading the others does not walk over it. */
+async function addRecords(db: Kysely<unknown>, dialect: StoreDialect): Promise<void> {
+  await db.schema
+    .createTable('records')
+    .addColumn('id', dialect.identity.type, dialect.identity.build)
+    .addColumn('list', 'bigint', (column) => column.notNull())
+    .addColumn('external_id', 'text', (column) => column.notNull())
+    .addColumn('hash', 'text')
+    .addColumn('change_seq', 'bigint', (column) => column.notNull())
+    .addColumn('created_seq', 'bigint', (column) => column.notNull())
+    .addColumn('deleted_at', 'bigint')
+    .addColumn('erased_at', 'bigint')
+    .addColumn('document', 'text')
+    .execute();
+  await db.schema
+    .createIndex('records_key')
+    .unique()
+    .on('records')
+    .columns(['list', 'external_id'])
+    .execute();
+  await db.schema.createIndex('records_changes').on('records').columns(['list', 'change_seq']).execute();
+  await db.schema
+    .createIndex('records_live')
+    .on('records')
+    .columns(['list', 'id'])
+    .where(sql.ref('deleted_at'), 'is', null)
+    .execute();
+
+  // Live records alone, and apart from them: a record that has not changed costs no write to its own row.
+  await db.schema
+    .createTable('seen')
+    .addColumn('list', 'bigint', (column) => column.notNull())
+    .addColumn('record', 'bigint', (column) => column.notNull())
+    .addColumn('run', 'bigint', (column) => column.notNull())
+    .addPrimaryKeyConstraint('seen_key', ['list', 'record'])
+    .modifyEnd(dialect.narrowTable)
+    .execute();
+
+  await db.schema
+    .createTable('rejected_records')
+    .addColumn('list', 'bigint', (column) => column.notNull())
+    .addColumn('hash', 'text', (column) => column.notNull())
+    .addColumn('reason', 'text', (column) => column.notNull())
+    .addColumn('excerpt', 'text', (column) => column.notNull())
+    .addColumn('length', 'integer', (column) => column.notNull())
+    .addColumn('at', 'bigint', (column) => column.notNull())
+    .addColumn('run', 'bigint', (column) => column.notNull())
+    .addPrimaryKeyConstraint('rejected_records_key', ['list', 'hash'])
+    .execute();
 }
 
-/** The index keeps no texts of its own; its rows go by `records.seq`. Records that it does not know stand in the queue. */
-async function addSearch(db: Kysely<unknown>): Promise<void> {
-  // The words come folded and told apart already (search-words.ts): the tokenizer only splits at spaces.
-  await sql`create virtual table search using fts5(
-    words, content = '', contentless_delete = 1, tokenize = 'ascii')`.execute(db);
-  // Its parts are merged little by little by whoever writes it (search-index.ts), never many at once.
-  await sql`insert into search (search, rank) values ('automerge', 0), ('crisismerge', 1000)`.execute(db);
-  await sql`create table search_queue (
-    place integer primary key,
-    list integer not null,
-    seqs text not null,
-    count integer not null)`.execute(db);
-  await sql`create index search_queue_list on search_queue (list, count)`.execute(db);
+async function addChanges(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('consumers')
+    .addColumn('list', 'bigint', (column) => column.notNull())
+    .addColumn('consumer', 'text', (column) => column.notNull())
+    .addColumn('cursor', 'bigint', (column) => column.notNull().defaultTo(0))
+    .addColumn('fence', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('attempts', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('not_before', 'bigint')
+    .addColumn('failed_in_row', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('error_kind', 'text')
+    .addColumn('error_detail', 'text')
+    .addPrimaryKeyConstraint('consumers_key', ['list', 'consumer'])
+    .execute();
+
+  await db.schema
+    .createTable('dead_letters')
+    .addColumn('list', 'bigint', (column) => column.notNull())
+    .addColumn('consumer', 'text', (column) => column.notNull())
+    .addColumn('external_id', 'text', (column) => column.notNull())
+    .addColumn('error_kind', 'text', (column) => column.notNull())
+    .addColumn('error_detail', 'text', (column) => column.notNull())
+    .addColumn('at', 'bigint', (column) => column.notNull())
+    .addPrimaryKeyConstraint('dead_letters_key', ['list', 'consumer', 'external_id'])
+    .execute();
 }

@@ -1,0 +1,138 @@
+import { PostgresDialect, sql } from 'kysely';
+import pg from 'pg';
+import type { Phrase, StoreDialect } from '../database.ts';
+
+const MOST_CONNECTIONS = 10;
+
+/** A database that does not answer is in trouble after this, in milliseconds. */
+const CONNECT_TIMEOUT_MS = 5_000;
+const CHECK_TIMEOUT_MS = 1_500;
+
+/** Types that JavaScript's numbers hold: `bigint` (up to 2^53, which clocks in microseconds do not reach) and sums. */
+const NUMBERS: ReadonlySet<number> = new Set([pg.types.builtins.INT8, pg.types.builtins.NUMERIC]);
+
+/** Serialization failure and deadlock: https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01']);
+
+/** Classes of errors that tell of a server in trouble. */
+const MEANINGS: readonly [RegExp, string][] = [
+  [/^08|^57P|^ECONN|^EPIPE|^ETIMEDOUT|^ENOTFOUND|^EAI_AGAIN|^EHOST/, 'it cannot be reached'],
+  [/^53100/, 'its disk is full'],
+  [/^53/, 'it has no connections or memory left'],
+  [/^25006/, 'it takes no writes: this server is a standby'],
+  [/^28|^3D000/, 'it refuses the user, the password or the name in DATABASE_URL'],
+  [/^55P03/, 'another process keeps it locked'],
+  [/^58|^XX/, 'the server itself is in trouble'],
+];
+
+/** A vector holds a megabyte at most. */
+const MOST_VECTOR_LENGTH = 500_000;
+
+/**
+ * PostgreSQL, for processes of several machines. Sessions commit without waiting for the disk
+ * (`synchronous_commit=off`); what must stay waits for it.
+ *
+ * @param url as pg reads it
+ * @param onError told of connections that break while nobody uses them
+ */
+export function openPostgres(url: string, onError: (error: Error) => void): StoreDialect {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: MOST_CONNECTIONS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    application_name: 'partner-app',
+    types: {
+      getTypeParser: ((id: number, format?: 'text' | 'binary') =>
+        NUMBERS.has(id) ? Number : pg.types.getTypeParser(id, format)) as typeof pg.types.getTypeParser,
+    },
+  });
+  pool.on('error', onError);
+  pool.on('connect', (client) => {
+    client.query('set synchronous_commit = off').catch(onError);
+  });
+  return {
+    name: 'postgres',
+    kysely: new PostgresDialect({ pool }),
+    nowMs: sql<number>`floor(extract(epoch from clock_timestamp()) * 1000)`,
+    identity: { type: 'bigint', build: (column) => column.generatedByDefaultAsIdentity().primaryKey() },
+    // Room for new versions of rows that are updated in every run.
+    narrowTable: sql`with (fillfactor = 80)`,
+    search: {
+      async create(db) {
+        await sql`create table search (record bigint primary key, words tsvector not null)`.execute(db);
+        await sql`create index search_words on search using gin (words)`.execute(db);
+      },
+      async write(db, records) {
+        await sql`insert into search (record, words)
+          select record, words::tsvector from unnest(
+            ${records.map(({ record }) => record)}::bigint[],
+            ${records.map(({ words }) => vector(words))}::text[]) as fresh (record, words)
+          on conflict (record) do update set words = excluded.words`.execute(db);
+      },
+      async remove(db, records) {
+        await sql`delete from search where record = any(${records}::bigint[])`.execute(db);
+      },
+      async find(db, list, groups, limit) {
+        const query = groups.map((group) => `(${group.map(written).join(' | ')})`).join(' & ');
+        const { rows } = await sql<{ id: number }>`
+          select records.id from search join records on records.id = search.record
+          where words @@ ${query}::tsquery and list = ${list} and deleted_at is null
+          order by records.id limit ${limit}`.execute(db);
+        return rows.map(({ id }) => id);
+      },
+    },
+    isBusy: () => false,
+    isConflict: (error) => CONFLICTS.has(codeOf(error) ?? ''),
+    explain(error) {
+      const code = codeOf(error);
+      if (code === undefined) return undefined;
+      const meaning = MEANINGS.find(([codes]) => codes.test(code))?.[1];
+      return meaning && `The database cannot be used: ${meaning} (${(error as Error).message}).`;
+    },
+    transaction: (db, isDurable, work) =>
+      db.transaction().execute(async (transaction) => {
+        if (isDurable) await sql`set local synchronous_commit = on`.execute(transaction);
+        return work(transaction);
+      }),
+    // Kysely's migrator takes a lock of its own here.
+    exclusively: (db, work) => work(db),
+    async hasTable(db, name) {
+      const { rows } = await sql`select 1 where to_regclass(${name}) is not null`.execute(db);
+      return rows.length > 0;
+    },
+    async check(db) {
+      const late = new Promise<never>((_, reject) => {
+        const error = Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' });
+        setTimeout(reject, CHECK_TIMEOUT_MS, error).unref();
+      });
+      const { rows } = await Promise.race([
+        sql<{ standby: boolean }>`select pg_is_in_recovery() as standby`.execute(db),
+        late,
+      ]);
+      if (rows[0]?.standby) throw Object.assign(new Error('in recovery'), { code: '25006' });
+    },
+  };
+}
+
+/** The code of an error of the server, or of the connection to it. */
+function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { code } = error as { code?: unknown };
+  if (typeof code === 'string') return code;
+  // What the driver itself says is a plain error without a code.
+  const isDrivers = error.constructor === Error && /^(Connection terminated|timeout exceeded|Client )/.test(error.message);
+  return isDrivers ? 'ECONNRESET' : undefined;
+}
+
+/** A vector's text. Words are letters and digits alone: none of them needs an escape. */
+function vector(words: readonly string[]): string {
+  let text = '';
+  for (let at = 0; at < words.length && text.length < MOST_VECTOR_LENGTH; at++)
+    text += `'${words[at]}':${at + 1} `;
+  return text;
+}
+
+function written({ words, isBeginning }: Phrase): string {
+  return words.map((word, at) => `'${word}'${isBeginning && at === words.length - 1 ? ':*' : ''}`).join(' <-> ');
+}

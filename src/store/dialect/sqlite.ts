@@ -1,0 +1,193 @@
+import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { setImmediate as othersTurn } from 'node:timers/promises';
+import Sqlite from 'better-sqlite3';
+import { CompiledQuery, type DatabaseConnection, SqliteDialect, SqliteDriver, sql } from 'kysely';
+import type { Phrase, StoreDialect } from '../database.ts';
+
+/** How long SQLite itself waits for another process's write, in milliseconds: the event loop stands still meanwhile. */
+const BUSY_TIMEOUT_MS = 20;
+
+/** How long queries that follow each other may keep the event loop, in milliseconds: SQLite answers at once. */
+const MOST_IN_A_ROW_MS = 20;
+
+/** Statements that are kept prepared. */
+const MOST_PREPARED = 500;
+
+/** The lengths of beginnings that have an index of their own: a mark of eight letters, and two or three more. */
+const PREFIXES = '10 11';
+
+/** What SQLite's errors mean. */
+const MEANINGS: readonly [RegExp, string][] = [
+  [/^SQLITE_(BUSY|LOCKED)/, 'another process keeps it locked'],
+  [/^SQLITE_FULL/, 'the disk is full'],
+  [/^SQLITE_IOERR/, 'its file cannot be read or written: the disk may be full or broken'],
+  [/^SQLITE_(CANTOPEN|READONLY|PERM|AUTH)/, 'its file, or the directory of it, cannot be written'],
+  [/^SQLITE_(CORRUPT|NOTADB)/, 'its file is damaged: restore a backup'],
+];
+
+/** The path of a `file:` URL. */
+export function pathOf(url: string): string {
+  return resolve(url.replace(/^file:(\/\/)?/, ''));
+}
+
+/**
+ * SQLite in one file, for the processes of one machine. With `synchronous=NORMAL` a power cut may take the last
+ * transactions; what must stay is written with `FULL`. Deleted rows are overwritten in the file (`secure_delete`).
+ *
+ * @throws Error when the file cannot be opened
+ */
+export function openSqlite(url: string): StoreDialect {
+  const path = pathOf(url);
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  closeSync(openSync(path, 'a', 0o600));
+  const sqlite = new Sqlite(path, { timeout: BUSY_TIMEOUT_MS });
+  // Another process may be opening the file after a crash.
+  sqlite.pragma('busy_timeout = 5000');
+  sqlite.pragma('journal_mode = WAL');
+  sqlite.pragma('synchronous = NORMAL');
+  sqlite.pragma('foreign_keys = ON');
+  sqlite.pragma('secure_delete = ON');
+  sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
+  return {
+    name: 'sqlite',
+    kysely: new StoreSqliteDialect(sqlite),
+    nowMs: sql<number>`cast(unixepoch('subsec') * 1000 as integer)`,
+    identity: { type: 'integer', build: (column) => column.primaryKey().autoIncrement() },
+    narrowTable: sql`without rowid`,
+    search: {
+      async create(db) {
+        // The words come folded and told apart already: the tokenizer only splits at spaces.
+        await sql`create virtual table search using fts5(words, content = '', contentless_delete = 1,
+          tokenize = 'ascii', prefix = ${sql.lit(PREFIXES)})`.execute(db);
+      },
+      async write(db, records) {
+        for (const { record, words } of records)
+          await sql`insert or replace into search (rowid, words) values (${record}, ${words.join(' ')})`.execute(db);
+      },
+      async remove(db, records) {
+        for (const record of records) await sql`delete from search where rowid = ${record}`.execute(db);
+      },
+      async find(db, list, groups, limit) {
+        const query = groups.map((group) => `(${group.map(written).join(' OR ')})`).join(' AND ');
+        const { rows } = await sql<{ id: number }>`
+          select records.id from search cross join records on records.id = search.rowid
+          where search match ${query} and list = ${list} and deleted_at is null
+          order by search.rowid limit ${limit}`.execute(db);
+        return rows.map(({ id }) => id);
+      },
+    },
+    isBusy: (error) => codeOf(error)?.startsWith('SQLITE_BUSY') ?? false,
+    isConflict: () => false,
+    explain(error) {
+      const code = codeOf(error);
+      const meaning = MEANINGS.find(([codes]) => code !== undefined && codes.test(code))?.[1];
+      return meaning && `The database cannot be used: ${meaning} (${path}: ${(error as Error).message}).`;
+    },
+    transaction: (db, isDurable, work) =>
+      db.connection().execute(async (connection) => {
+        // Outside the transaction: it cannot be changed within one.
+        if (isDurable) sqlite.pragma('synchronous = FULL');
+        try {
+          return await connection.transaction().execute(work);
+        } finally {
+          if (isDurable) sqlite.pragma('synchronous = NORMAL');
+        }
+      }),
+    exclusively: (db, work) =>
+      db.connection().execute(async (connection) => {
+        // A migration of much data may take minutes.
+        sqlite.pragma('busy_timeout = 600000');
+        await sql`begin immediate`.execute(connection);
+        sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
+        try {
+          await work(connection);
+          await sql`commit`.execute(connection);
+        } catch (error) {
+          if (sqlite.inTransaction) await sql`rollback`.execute(connection);
+          throw error;
+        }
+      }),
+    async hasTable(db, name) {
+      const { rows } = await sql`select 1 from sqlite_master where name = ${name}`.execute(db);
+      return rows.length > 0;
+    },
+    check: (db) =>
+      db.connection().execute(async (connection) => {
+        await connection.transaction().execute(async (transaction) => {
+          // A number in the file that stays as it is.
+          const version = sqlite.pragma('user_version', { simple: true });
+          await sql`pragma user_version = ${sql.lit(version)}`.execute(transaction);
+        });
+      }),
+  };
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Sqlite.SqliteError ? error.code : undefined;
+}
+
+function written({ words, isBeginning }: Phrase): string {
+  return `"${words.join(' ')}"${isBeginning ? ' *' : ''}`;
+}
+
+class StoreSqliteDialect extends SqliteDialect {
+  readonly #sqlite: Sqlite.Database;
+
+  constructor(sqlite: Sqlite.Database) {
+    super({ database: sqlite });
+    this.#sqlite = sqlite;
+  }
+
+  override createDriver(): SqliteDriver {
+    return new StoreSqliteDriver(this.#sqlite);
+  }
+}
+
+/** Statements are prepared once, transactions begin `immediate`, and others of the process have their turn. */
+class StoreSqliteDriver extends SqliteDriver {
+  readonly #sqlite: Sqlite.Database;
+  /** When the queries of this turn of the event loop began. */
+  #turnSince: number | undefined;
+
+  constructor(sqlite: Sqlite.Database) {
+    const prepared = new Map<string, Sqlite.Statement>();
+    super({
+      database: {
+        close: () => void sqlite.close(),
+        prepare(source) {
+          let statement = prepared.get(source);
+          if (statement === undefined) {
+            statement = sqlite.prepare(source);
+            prepared.set(source, statement);
+            if (prepared.size > MOST_PREPARED) prepared.delete(prepared.keys().next().value as string);
+          }
+          return statement;
+        },
+      },
+    });
+    this.#sqlite = sqlite;
+  }
+
+  override async acquireConnection(): Promise<DatabaseConnection> {
+    const connection = await super.acquireConnection();
+    const now = performance.now();
+    if (this.#turnSince === undefined) {
+      this.#turnSince = now;
+      setImmediate(() => {
+        this.#turnSince = undefined;
+      });
+    } else if (now - this.#turnSince > MOST_IN_A_ROW_MS) await othersTurn();
+    return connection;
+  }
+
+  /** A deferred transaction that reads first and writes later fails if another process wrote in between. */
+  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('begin immediate'));
+  }
+
+  /** A full disk rolls back by itself. */
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#sqlite.inTransaction) await super.rollbackTransaction(connection);
+  }
+}

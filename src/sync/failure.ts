@@ -1,0 +1,116 @@
+import { ServiceError, toServiceError } from '../client/errors.ts';
+import { backoffMs } from '../client/retry-timing.ts';
+import { StoreError } from '../store/database.ts';
+import type { Run, RunClaim } from '../store/runs.ts';
+import type { ErrorKind } from '../store/states.ts';
+import type { SliceContext, SliceOutcome, SyncParts } from './parts.ts';
+import { failedAgainMs } from './schedule.ts';
+
+/** Tries of a page before its run counts as failed: with the pauses between them, about half a minute. */
+const MOST_TRIES = 7;
+
+/** How long a run keeps a place from which no page comes, in milliseconds; then the list is read again from its start. */
+const PLACE_KEPT_MS = 45 * 60_000;
+
+/** A page for which there was no memory is asked for again after so long, in milliseconds, or half of it. */
+const NO_ROOM_MS = 5_000;
+
+/** Redis, as ioredis and Redis itself name their errors. */
+const OF_REDIS: ReadonlySet<string> = new Set(['ReplyError', 'MaxRetriesPerRequestError', 'AbortError']);
+
+/** What kind of failure an error is. */
+export function kindOf(error: unknown): ErrorKind {
+  if (error instanceof StoreError) return 'store';
+  if (error instanceof Error && OF_REDIS.has(error.name)) return 'redis';
+  if (!(error instanceof ServiceError)) return 'internal';
+  const { kind, remedy, status } = error;
+  if (remedy === 'reauthorize') return 'reauthorize';
+  if (kind !== undefined && kind !== 'backoff') return kind;
+  if (status === 429) return 'rate_limited';
+  if (status === undefined) return remedy === 'give_up' ? 'bad_answer' : 'unreachable';
+  return status >= 500 ? 'server_error' : 'refused';
+}
+
+/**
+ * Decides how a slice ends that met an error, and writes it down:
+ *
+ * | kind | what happens |
+ * | --- | --- |
+ * | a wait that the service asked for | waits; that uses up no try |
+ * | `reauthorize` | the run waits for a new authorization |
+ * | `credentials`, `key_missing` | failed; tried again in some minutes, from where it stands |
+ * | what another try does not change (404, a circle of pages) | failed and closed |
+ * | anything else | tried again after growing pauses; failed after seven tries, and still tried |
+ * | no page from a place for 45 minutes | failed and closed: the next run begins at the first page |
+ *
+ * @param isOfPage whether it came of asking for the page at the run's cursor
+ * @throws the error itself where the database or Redis is in trouble: nothing can be written down
+ */
+export async function endSlice(
+  parts: SyncParts,
+  claim: RunClaim,
+  run: Run,
+  thrown: unknown,
+  { logger, signal }: SliceContext,
+  { resource, isOfPage, counts }: { resource: string; isOfPage: boolean; counts: Counts },
+): Promise<SliceOutcome> {
+  const { runs, hideSecrets = (text: string) => text } = parts;
+  const now = (parts.now ?? Date.now)();
+  const { pages } = run;
+  if (signal.aborted) {
+    await runs.wait(claim, { for: 'turn', until: null, ...counts });
+    return { kind: 'yield', pages };
+  }
+  const kind = kindOf(thrown);
+  if (kind === 'store' || kind === 'redis') throw thrown;
+  const failure = toServiceError(thrown);
+  const error = { kind, detail: hideSecrets(failure.message) };
+  const { remedy, retryAfterMs } = failure;
+
+  const close = async () => {
+    logger.warn({ err: thrown }, 'the run failed');
+    await runs.fail(claim, error, now);
+    parts.onRunEnd?.({ resource, outcome: 'failed' });
+    return { kind: 'ended' } as const;
+  };
+  const wait = async (waitMs: number, facts: Partial<Parameters<typeof runs.wait>[1]> = {}) => {
+    const until = now + Math.ceil(waitMs);
+    await runs.wait(claim, { for: 'retry', until, error, ...counts, ...facts });
+    return { kind: 'wait', until, pages } as const;
+  };
+
+  if (kind === 'reauthorize') {
+    logger.info({ err: thrown }, 'the run waits: the app has to be authorized again');
+    await runs.wait(claim, { for: 'turn', until: null, ...counts });
+    return { kind: 'ended' };
+  }
+  // The reason stands in the run that met it.
+  if (failure.kind === 'backoff') return wait(retryAfterMs ?? 0, { error: undefined });
+  if (failure.noRoom) return wait(backoffMs(1, Math.random(), { firstMs: NO_ROOM_MS, longestMs: NO_ROOM_MS }));
+
+  const stuckSince = isOfPage ? Math.min(run.stuck_since ?? now, now) : run.stuck_since;
+  const isPlaceLost = run.cursor !== null && stuckSince !== null && now - stuckSince >= PLACE_KEPT_MS;
+  if (kind === 'rate_limited') {
+    logger.info({ err: thrown, waitMs: retryAfterMs }, 'the service asked to slow down');
+    return wait(retryAfterMs ?? 0, { for: 'limit', error: undefined });
+  }
+  if (isPlaceLost) return close();
+  if (retryAfterMs !== undefined) {
+    logger.info({ err: thrown, waitMs: retryAfterMs }, 'the service asked to wait');
+    return wait(retryAfterMs, { stuckSince });
+  }
+  if (remedy === 'give_up' && kind !== 'credentials' && kind !== 'key_missing') return close();
+  const attempt = run.attempt + 1;
+  const hasFailed = remedy === 'give_up' || attempt >= MOST_TRIES;
+  const longestMs = failedAgainMs(parts.intervalMs);
+  const waitMs = remedy === 'give_up' ? longestMs : Math.min(backoffMs(attempt, Math.random()), longestMs);
+  logger[hasFailed ? 'warn' : 'info']({ err: thrown, attempt, waitMs }, 'a page failed and is tried again');
+  if (hasFailed && run.state !== 'failed') parts.onRunEnd?.({ resource, outcome: 'failed' });
+  return wait(waitMs, { attempt, stuckSince, hasFailed });
+}
+
+/** Requests that brought no page. */
+interface Counts {
+  requests: number;
+  refused: number;
+}

@@ -1,0 +1,147 @@
+import { ServiceError } from '../client/errors.ts';
+import { checkLength } from '../client/page-chain.ts';
+import type { ListKey, Run } from '../store/runs.ts';
+import { markDeletions } from './deletions.ts';
+import { endSlice } from './failure.ts';
+import { PageReader } from './page-reader.ts';
+import type { SliceContext, SliceOutcome, SyncParts } from './parts.ts';
+
+/** A slice gives way to others that wait after so many pages, or so long; and to anybody after a minute. */
+const SLICE = { pages: 25, ms: 5_000, mostMs: 60_000 } as const;
+
+/** Changes are told to the consumers once in so many milliseconds. */
+const TELL_EVERY_MS = 1_000;
+
+/** A run is looked at from so many pages on, and then whenever it has twice as many. */
+const FIRST_LOOK_PAGES = 64;
+
+/** Records that may come again for no bad reason: they moved while the run was paging. */
+const SOME_REPEATS = 1_000;
+
+/** So many pages with next to nothing on them: two hours' requests. */
+const MANY_PAGES = 16_384;
+
+/**
+ * Works on a run for a while: page after page, as long as the budget grants requests and the slice lasts; after the
+ * last page, the deletions. Everything it knows afterwards is in the database.
+ *
+ * @throws only what is wrong with this process (the database or Redis cannot be reached)
+ */
+export async function runSlice(parts: SyncParts, key: ListKey, context: SliceContext): Promise<SliceOutcome> {
+  const { runs, pages } = parts;
+  const now = parts.now ?? Date.now;
+  const resource = parts.resources.find(({ name }) => name === key.resource);
+  const claimed = resource && (await runs.claim(key));
+  const instance = claimed && (await parts.instances.find(key.instanceId));
+  // Paused, ended, finished by another worker, or a resource that this version of the app does not know.
+  if (claimed === undefined || resource === undefined || instance === undefined) return { kind: 'ended' };
+
+  let { run } = claimed;
+  const claim = { run: run.id, list: run.list, fence: run.fence };
+  const work = { instance, resource, claim };
+  const isOver = beginSlice(context);
+  const changes = new ChangeTold(() => parts.onChanges(key));
+  const reader = new PageReader(parts, work, run, context, isOver);
+  const wait = async (until: number | null, waitsFor: 'limit' | 'retry' | 'turn') =>
+    runs.wait(claim, { for: waitsFor, until, ...reader.takeCounts() });
+  try {
+    while (!isReadToEnd(run)) {
+      if (reader.isOver) {
+        await wait(null, 'turn');
+        return { kind: 'yield', pages: run.pages };
+      }
+      checkProgress(run);
+      const startedFrom = run.cursor;
+      const page = await reader.read(run);
+      if ('until' in page) {
+        await wait(page.until, page.isBlocked && run.error_kind !== null ? 'retry' : 'limit');
+        return { kind: 'wait', until: page.until, pages: run.pages };
+      }
+      if ('isLost' in page) return { kind: 'ended' };
+      const written = await pages.commit(claim, startedFrom, page, now());
+      if (written === undefined) return { kind: 'ended' };
+      if (written.run.rejected > run.rejected) {
+        const records = written.run.rejected - run.rejected;
+        context.logger.warn({ records }, 'records cannot be kept: the dashboard lists them');
+      }
+      parts.onPage?.({ resource: resource.name, records: written.run.records - run.records });
+      if (written.hasChanges) changes.note();
+      run = written.run;
+    }
+    const held = await markDeletions(parts, work, run, () => isOver(0), context);
+    changes.note();
+    if (held === 'lost') return { kind: 'ended' };
+    if (held === 'over') {
+      await wait(null, 'turn');
+      return { kind: 'yield', pages: run.pages };
+    }
+    if (await runs.finish(claim, held, now())) {
+      context.logger.info({ pages: run.pages, records: run.records, held }, 'the run is finished');
+      parts.onRunEnd?.({ resource: resource.name, outcome: 'finished' });
+    }
+    return { kind: 'ended' };
+  } catch (error) {
+    const facts = { resource: resource.name, isOfPage: reader.isOfPage(error), counts: reader.takeCounts() };
+    return await endSlice(parts, claim, run, error, context, facts);
+  } finally {
+    changes.tell();
+    await reader.close();
+  }
+}
+
+/** A run without a cursor has read nothing, or everything. */
+function isReadToEnd({ pages, cursor }: Run): boolean {
+  return pages > 0 && cursor === null;
+}
+
+function beginSlice({ othersWait }: SliceContext): (asked: number) => boolean {
+  const begunAt = performance.now();
+  return (asked) => {
+    const ms = performance.now() - begunAt;
+    if (ms >= SLICE.mostMs) return true;
+    return (asked >= SLICE.pages || ms >= SLICE.ms) && othersWait();
+  };
+}
+
+/** Tells the consumers now and then that there is something for them. */
+class ChangeTold {
+  readonly #tell: () => void;
+  #hasNew = false;
+  #toldAt = Number.NEGATIVE_INFINITY;
+
+  constructor(tell: () => void) {
+    this.#tell = tell;
+  }
+
+  note(): void {
+    this.#hasNew = true;
+    if (performance.now() - this.#toldAt >= TELL_EVERY_MS) this.tell();
+  }
+
+  tell(): void {
+    if (!this.#hasNew) return;
+    this.#hasNew = false;
+    this.#toldAt = performance.now();
+    this.#tell();
+  }
+}
+
+/**
+ * Notices a run that does not get on: its pages bring the same records again and again, or nothing, and would do so for
+ * ever. Addresses do not tell, as each may be new. It goes by what the run's row counts, so that no crash hides it.
+ *
+ * @throws ServiceError to give up on
+ */
+function checkProgress({ pages, records, seen }: Run): void {
+  checkLength(pages);
+  if (pages < FIRST_LOOK_PAGES || !Number.isInteger(Math.log2(pages))) return;
+  if (records > 2 * seen + SOME_REPEATS) {
+    throw new ServiceError(
+      'give_up',
+      `The service's pages repeat themselves: ${pages} pages held ${records} records, but only ${seen} different ones.`,
+    );
+  }
+  if (pages >= MANY_PAGES && seen < pages) {
+    throw new ServiceError('give_up', `The service's list does not get on: ${pages} pages held only ${seen} records.`);
+  }
+}
