@@ -15,7 +15,7 @@ const usualResources: Plugin = {
   async resolveId(source, importer) {
     if (!source.endsWith('/resources.ts')) return;
     const found = await this.resolve(source, importer, { skipSelf: true });
-    return found?.id === pathOf('src/sync/resources.ts')
+    return found?.id === pathOf('src/integration/resources.ts')
       ? pathOf('test/support/usual-resources.ts')
       : undefined;
   },

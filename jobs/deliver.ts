@@ -1,6 +1,7 @@
 import { DelayedError, type Job } from 'bullmq';
 import { type ChangeConsumer, type DeliveryContext, deliver } from '../src/changes/deliver.ts';
 import type { ChangeStore } from '../src/store/changes.ts';
+import { kindOf } from '../src/sync/failure.ts';
 import type { DeliverJobData } from './queues.ts';
 
 /** How soon a job is tried again that the database kept from its work, in milliseconds. */
@@ -25,7 +26,8 @@ export async function deliverJob(
   if (consumer === undefined) return;
   const logger = context.logger.child({ job: job.id, instanceId, resource, consumer: consumer.name });
   const again = await deliver(changes, consumer, job.data, { ...context, logger }).catch((err) => {
-    logger.warn({ err }, 'changes could not be delivered: trying on');
+    const isTold = ['store', 'redis'].includes(kindOf(err));
+    logger[isTold ? 'debug' : 'error']({ err }, 'changes could not be delivered: trying on');
     return Date.now() + TROUBLE_PAUSE_MS;
   });
   if (again === undefined) return;

@@ -1,8 +1,8 @@
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { SEARCH_CONSUMER } from '../src/store/records.ts';
 import type { Logger } from '../src/runtime/logging.ts';
 import type { Lagging } from '../src/store/changes.ts';
+import { SEARCH_CONSUMER } from '../src/store/records.ts';
 import type { ListKey, OpenRun } from '../src/store/runs.ts';
 
 /** The queues by their names in Redis: runs, deliveries to the handler, and those to the search index. */
@@ -82,9 +82,7 @@ export function createQueues(redis: Redis, installation: string, logger: Logger)
       return { waiting: waiting + prioritized, active, delayed };
     },
     counts: () =>
-      Promise.all(
-        queues.map(async (queue) => ({ name: queue.name, counts: await queue.getJobCounts() })),
-      ),
+      Promise.all(queues.map(async (queue) => ({ name: queue.name, counts: await queue.getJobCounts() }))),
     countWorkers: () => sync.getWorkersCount().catch(() => undefined),
     async close() {
       await Promise.all(queues.map((queue) => queue.close()));

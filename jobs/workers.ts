@@ -70,7 +70,9 @@ export function startWorkers(parts: WorkerParts): Workers {
   const workers: Worker[] = [sync, deliver, index];
   for (const worker of workers) {
     worker.on('failed', (job, err) => logger.error({ job: job?.id, err }, 'a job failed'));
-    worker.on('error', (err) => logger.debug({ queue: worker.name, err }, 'the worker has trouble with Redis'));
+    worker.on('error', (err) =>
+      logger.debug({ queue: worker.name, err }, 'the worker has trouble with Redis'),
+    );
   }
   sync.on('active', (job) => {
     if (job.attemptsStarted !== 1) return;

@@ -8,6 +8,7 @@ import { OAuthClient } from './auth/oauth-client.ts';
 import { TokenCipher } from './auth/token-cipher.ts';
 import { Tokens } from './auth/tokens.ts';
 import type { ChangeHandler } from './changes/change-handler.ts';
+import { feedLines } from './changes/feed.ts';
 import { HANDLER_CONSUMER, handlerConsumer } from './changes/handler-consumer.ts';
 import { searchConsumer } from './changes/search-consumer.ts';
 import { AnswerMemory } from './client/answer-memory.ts';
@@ -209,6 +210,10 @@ export async function createApp(
         .syncNow(instanceId)
         .catch((error) => logger.warn({ instanceId, err: error }, 'sync not started')),
   });
+  async function* feed(instanceId: string, resource: string, range: { after: number; limit: number }) {
+    const list = (await stores.runs.lists(instanceId)).find((one) => one.resource === resource);
+    if (list !== undefined) yield* feedLines(stores.changes, list.id, range);
+  }
   const overview = async (page: number) => ({
     ...(await status.readPage(page)),
     queues: await queues.counts(),
@@ -244,7 +249,8 @@ export async function createApp(
             installs,
             control,
             records: stores.records,
-            resources: [...RESOURCES],
+            changes: { feed },
+            resources: RESOURCES,
             ...health,
             onRequest: ({ method, route, status, durationMs }) =>
               metrics.httpRequestSeconds.observe({ method, route, status }, durationMs / 1_000),

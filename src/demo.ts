@@ -4,7 +4,7 @@ import { startParts } from './demo/parts.ts';
 import { labelOf, ProgressBars } from './demo/progress-bars.ts';
 import { summarize, summaryTable } from './demo/summary.ts';
 import { DemoError, syncCompany } from './demo/sync-company.ts';
-import { RESOURCES } from './sync/resources.ts';
+import { RESOURCES } from './integration/resources.ts';
 
 const ALL = '--all';
 const all = commandArguments(`The demo takes nothing, or ${ALL}: npm run demo -- ${ALL}`, [ALL]).has(ALL);

@@ -7,13 +7,10 @@ import { SANDBOX_DEFAULTS } from './contract/sandbox.ts';
 import { giveToOwnerOfDir } from './runtime/owner.ts';
 import { createSandbox, type Sandbox } from './sandbox/sandbox.ts';
 import { takePort } from './web/listen.ts';
-// Loaded here, as app.ts asks for it only behind the migration: one that does not load must not come so far.
-import './web/web-app.ts';
 
 await boot(async ({ config, shutdown, openApp }) => {
   const sandbox = config.service.isSandbox ? await startSandbox(config) : undefined;
   if (sandbox !== undefined) shutdown.add('sandbox', () => sandbox.close());
-  // Before the database is migrated, which ends the version before: see createApp.
   const web = await takePort({ ...config, variable: 'PORT' });
   const app = await openApp();
   await app.startWeb(web);

@@ -3,8 +3,6 @@ import { takePort } from './web/listen.ts';
 
 await boot(async ({ config, logger, shutdown, openApp }) => {
   const { host, workerPort } = config;
-  // Before the database is migrated, which ends the version before: see createApp. As is what app.ts asks for behind it.
-  if (workerPort !== undefined) await import('./web/health-app.ts');
   const health =
     workerPort === undefined
       ? undefined

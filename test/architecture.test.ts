@@ -4,30 +4,44 @@ import { describe, expect, test } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '..');
 
-/** What each folder may import from, besides itself; packages are not looked at. */
+/** What each folder may import from, besides itself. `sync` and `changes` are peers. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   contract: [],
   client: ['contract'],
   store: ['contract'],
   auth: ['client', 'store', 'contract'],
-  sync: ['auth', 'client', 'store', 'contract'],
-  jobs: ['auth', 'sync', 'client', 'store', 'contract'],
-  web: ['auth', 'sync', 'client', 'store', 'contract'],
+  changes: ['sync', 'client', 'store', 'contract'],
+  sync: ['auth', 'changes', 'client', 'store', 'contract'],
+  jobs: ['auth', 'sync', 'changes', 'client', 'store', 'contract'],
+  web: ['auth', 'sync', 'changes', 'client', 'store', 'contract'],
+  integration: [],
   sandbox: ['contract'],
   config: ['contract'],
   runtime: ['contract'],
 };
 
+/** Folders whose types another folder may name besides. */
+const MAY_IMPORT_TYPES: Record<string, readonly string[]> = {
+  // The handler's documents and tables are the fork's.
+  changes: ['integration'],
+  integration: ['changes', 'sync', 'client', 'store', 'contract'],
+};
+
 /** Modules that any folder but the sandbox may name the types of: everybody may be handed a logger. */
 const TYPES_FOR_ALL = ['src/runtime/logging.ts'];
 
-/** Whatever puts the app together; it may import what it likes, but the sandbox only where it is named below. */
-const WIRING = /^src\/(app|boot|start|web|worker|demo|keys|reencrypt|disconnect)\.ts$|^src\/demo\//;
+/** Puts the app together; it may import what it likes, but the sandbox only where it is named below. */
+const WIRING = /^src\/(app|boot|start|web|worker|demo|cli)\.ts$|^src\/demo\//;
 
 const MAY_IMPORT_SANDBOX = /^src\/(start|demo)\.ts$|^src\/demo\/|^src\/sandbox\/|^test\//;
 
 const MAY_READ_ENVIRONMENT =
-  /^src\/config(\.ts|\/.+)$|^src\/(app|boot|start|web|worker|demo|keys|reencrypt|disconnect)\.ts$|^src\/demo\/parts\.ts$|^src\/sandbox\/(main|environment)\.ts$/;
+  /^src\/config(\.ts|\/.+)$|^src\/(app|boot|start|web|worker|demo|cli)\.ts$|^src\/demo\/parts\.ts$|^src\/sandbox\/(main|environment)\.ts$/;
+
+/** Where the packages of the database may be imported, and where only their types. */
+const DATABASE_PACKAGES = /^(kysely|pg|better-sqlite3)(\/|$)/;
+const MAY_IMPORT_DATABASE = /^src\/store\//;
+const MAY_IMPORT_KYSELY_TYPES = /^src\/(changes|integration)\//;
 
 /** What belongs to the machine, not to the configuration: where programs are found, and how npm started us. */
 const MACHINE: Record<string, readonly string[]> = {
@@ -38,6 +52,7 @@ const MACHINE: Record<string, readonly string[]> = {
 
 interface Import {
   from: string;
+  /** A path from the root, or the name of a package. */
   to: string;
   isTypeOnly: boolean;
 }
@@ -48,7 +63,7 @@ function list(...patterns: string[]): string[] {
     .toSorted();
 }
 
-/** The files that a module imports, statically or not, by their path from the root. */
+/** What a module imports, statically or not. */
 function importsOf(file: string): Import[] {
   const source = readFileSync(join(ROOT, file), 'utf8');
   const statements = source.matchAll(/^\s*(?:import|export)\b([^'"`;]*?)\bfrom\s+'([^']+)'/gm);
@@ -65,15 +80,15 @@ function importsOf(file: string): Import[] {
       isTypeOnly: false,
     })),
   ];
-  return found
-    .filter(({ target }) => target.startsWith('.'))
-    .map(({ target, isTypeOnly }) => ({
-      from: file,
-      to: relative(ROOT, join(ROOT, dirname(file), target))
-        .split(sep)
-        .join('/'),
-      isTypeOnly,
-    }));
+  return found.map(({ target, isTypeOnly }) => ({
+    from: file,
+    to: target.startsWith('.')
+      ? relative(ROOT, join(ROOT, dirname(file), target))
+          .split(sep)
+          .join('/')
+      : target,
+    isTypeOnly,
+  }));
 }
 
 /** `src/store/runs.ts` → `store`; `jobs/queues.ts` → `jobs`; `src/config.ts` → `config`. */
@@ -83,7 +98,9 @@ function folderOf(file: string): string {
 }
 
 const CODE = list('src/**/*.{ts,js}', 'jobs/**/*.{ts,js}');
-const IMPORTS = [...CODE, ...list('test/**/*.ts')].flatMap(importsOf);
+const ALL_IMPORTS = [...CODE, ...list('test/**/*.ts')].flatMap(importsOf);
+const IMPORTS = ALL_IMPORTS.filter(({ to }) => /^(src|jobs|test)\//.test(to));
+const IMPORTS_OF_PACKAGES = ALL_IMPORTS.filter((found) => !IMPORTS.includes(found));
 
 describe('imports', () => {
   test('are found, and lead to files that exist', () => {
@@ -97,11 +114,12 @@ describe('imports', () => {
     expect([...folders].toSorted()).toEqual(Object.keys(MAY_IMPORT).toSorted());
   });
 
-  test('point one way: web, jobs → sync → auth → client, store → contract', () => {
+  test('point one way: web, jobs → auth, sync, changes → client, store → contract', () => {
     const wrong = IMPORTS.filter(({ from, to, isTypeOnly }) => {
       const [folder, target] = [folderOf(from), folderOf(to)];
       if (WIRING.test(from) || from.startsWith('test/') || folder === target) return false;
       if (isTypeOnly && folder !== 'sandbox' && TYPES_FOR_ALL.includes(to)) return false;
+      if (isTypeOnly && MAY_IMPORT_TYPES[folder]?.includes(target)) return false;
       return WIRING.test(to) || !MAY_IMPORT[folder]?.includes(target);
     });
     expect(wrong.map(({ from, to }) => `${from} → ${to}`)).toEqual([]);
@@ -113,6 +131,18 @@ describe('imports', () => {
     );
     expect(wrong.map(({ from, to }) => `${from} → ${to}`)).toEqual([]);
     expect(IMPORTS.some(({ from, to }) => from === 'src/start.ts' && to.startsWith('src/sandbox/'))).toBe(
+      true,
+    );
+  });
+
+  test('of the database’s packages are only in the store', () => {
+    const wrong = IMPORTS_OF_PACKAGES.filter(({ from, to, isTypeOnly }) => {
+      if (!DATABASE_PACKAGES.test(to) || from.startsWith('test/') || MAY_IMPORT_DATABASE.test(from))
+        return false;
+      return !(isTypeOnly && to === 'kysely' && MAY_IMPORT_KYSELY_TYPES.test(from));
+    });
+    expect(wrong.map(({ from, to }) => `${from} → ${to}`)).toEqual([]);
+    expect(IMPORTS_OF_PACKAGES.some(({ from, to }) => from.startsWith('src/store/') && to === 'pg')).toBe(
       true,
     );
   });

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { configuredSecrets } from '../src/config/configured-secrets.ts';
 import { VARIABLES } from '../src/config/variables.ts';
 import { ConfigError, loadConfig } from '../src/config.ts';
 import { tempDir } from './support/temp-dir.ts';
@@ -104,6 +105,7 @@ describe('values', () => {
       TOKEN_KEYS: `b:${KEY_B}, a:${KEY_A}`,
       OPERATOR_PASSWORD: 'a long word of the operator',
       SYNC_INTERVAL_MINUTES: '0.5',
+      HANDLER_TIMEOUT_SECONDS: '1.5',
       LOG_LEVEL: 'silent',
       SANDBOX_WINDOW_MS: '2000',
       SANDBOX_LATENCY_MS: '40',
@@ -127,6 +129,7 @@ describe('values', () => {
       sessionSecret: PRODUCTION.SESSION_SECRET,
       operatorPassword: 'a long word of the operator',
       syncIntervalMs: 30_000,
+      handlerTimeoutMs: 1_500,
       logLevel: 'silent',
       sandbox: {
         port: 4010,
@@ -169,8 +172,9 @@ describe('values', () => {
     ['DATABASE_URL', 'app.db', 'must be file:'],
     ['DATABASE_URL', 'file::memory:', 'must be file:'],
     ['DATABASE_URL', 'file://host/app.db', 'must be file:'],
-    ['DATABASE_URL', 'postgres://db/app', 'not supported yet'],
-    ['DATABASE_URL', 'postgresql://db/app', 'not supported yet'],
+    ['DATABASE_URL', 'postgres://db', 'with the name of a database'],
+    ['DATABASE_URL', 'postgresql://me:a%b@db/app', 'has to stand there as "%25"'],
+    ['HANDLER_TIMEOUT_SECONDS', '0', 'from 0.01'],
     ['REDIS_URL', 'localhost:6379', 'redis://'],
     ['REDIS_URL', 'redis://redis/prod', 'nothing but the number of a database'],
     ['REDIS_URL', 'redis://redis/1/2', 'nothing but the number of a database'],
@@ -211,7 +215,7 @@ describe('values', () => {
   it('names every problem at once, with an example each, and shows no secret', () => {
     const secrets = {
       REDIS_URL: 'http://:hush-1@redis',
-      DATABASE_URL: 'postgres://me:hush-2@db/app',
+      DATABASE_URL: 'postgres://me:hush-2%@db/app',
       SESSION_SECRET: 'hush-3',
       TOKEN_KEYS: 'a:hush-4',
       SERVICE_API_URL: 'https://me:hush-5@example.com',
@@ -342,6 +346,17 @@ describe('production', () => {
     expect(found).toContain('must have an absolute path in production');
     expect(found).toContain(cause);
     expect(problemsOf({ DATABASE_URL })).toEqual({});
+  });
+
+  it('takes PostgreSQL, whose password is a secret', () => {
+    for (const DATABASE_URL of [
+      'postgres://me:hush%3A1@db/app',
+      'postgresql://db/app?user=me&password=hush:1',
+    ]) {
+      const config = load({ ...PRODUCTION, DATABASE_URL });
+      expect(config.databaseUrl).toBe(DATABASE_URL);
+      expect(configuredSecrets(config, PRODUCTION.REDIS_URL)).toContain('hush:1');
+    }
   });
 
   it('wants an operator password that cannot be guessed quickly', () => {

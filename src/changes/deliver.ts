@@ -2,7 +2,13 @@ import { setImmediate as othersTurn } from 'node:timers/promises';
 import type { Transaction } from 'kysely';
 import { backoffMs } from '../client/retry-timing.ts';
 import type { Logger } from '../runtime/logging.ts';
-import { BATCH_RECORDS, type ChangeStore, type FeedEntry, type HeldConsumer, type Lagging } from '../store/changes.ts';
+import {
+  BATCH_RECORDS,
+  type ChangeStore,
+  type FeedEntry,
+  type HeldConsumer,
+  type Lagging,
+} from '../store/changes.ts';
 import type { RunError } from '../store/runs.ts';
 import type { Schema } from '../store/schema.ts';
 
@@ -92,7 +98,14 @@ export async function deliver(
         oneByOneUpTo = entries.at(-1)?.seq ?? 0;
         continue;
       }
-      const failed: number | HeldConsumer | undefined = await fail(changes, current, first, error, context, now());
+      const failed: number | HeldConsumer | undefined = await fail(
+        changes,
+        current,
+        first,
+        error,
+        context,
+        now(),
+      );
       if (typeof failed === 'number') return failed;
       held = failed;
     }

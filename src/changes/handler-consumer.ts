@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Kysely, KyselyPlugin, Transaction } from 'kysely';
 import type { ServiceClient } from '../client/calls/call-types.ts';
 import type { ClientFor } from '../client/calls/service-client.ts';
@@ -48,7 +47,8 @@ export function handlerConsumer(parts: HandlerParts): ChangeConsumer {
       const batch = { instanceId, companyId, resource, changes: entries.map(toChange) } as ChangeBatch;
       const time = new HandlerTime(parts.timeoutMs, context.signal);
       try {
-        const returned = await time.limit(parts.handler(batch, contextOf(parts, held, context, time)));
+        const call = async () => parts.handler(batch, contextOf(parts, held, context, time));
+        const returned = await time.limit(call());
         return typeof returned === 'function' ? inTransaction(parts, returned) : undefined;
       } catch (error) {
         throw failureOf(parts, error);
@@ -105,15 +105,18 @@ function inTransaction(parts: HandlerParts, work: InTransaction) {
       },
       transformResult: async ({ result }) => result,
     };
-    const late = sleep(TRANSACTION_MS, undefined, { ref: false }).then(() => {
-      throw new Error(`The function that the handler returned was not done after ${TRANSACTION_MS / 1_000} s.`);
-    });
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      const seconds = TRANSACTION_MS / 1_000;
+      late.reject(new Error(`The function that the handler returned was not done after ${seconds} s.`));
+    }, TRANSACTION_MS);
     try {
       const guarded = transaction.withPlugin(guard) as unknown as Transaction<HandlerTables>;
-      await Promise.race([work(guarded), late]);
+      await Promise.race([work(guarded), late.promise]);
     } catch (error) {
       throw failureOf(parts, error);
     } finally {
+      clearTimeout(timer);
       isOver = true;
     }
   };

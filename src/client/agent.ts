@@ -18,7 +18,7 @@ export interface WayOut {
 export const STRAIGHT: WayOut = { usesProxy: false, checksCertificates: true };
 
 /**
- * Makes the connections to the service. Own logic may set for all requests of the process how they are sent, or that no
+ * Makes the connections to the service. A handler may set for all requests of the process how they are sent, or that no
  * certificate is checked, for a host of its own: requests with the secrets of the app heed none of that.
  *
  * @param keptMs how long a connection is kept for a further request, in milliseconds

@@ -18,7 +18,7 @@ export interface LargeAnswer {
  * Counts the bytes of answers that a process has in memory: while they are read, and as pages until they are written.
  *
  * A large one is read on when there is room for all that it may come to, first come first served: so none waits half read
- * for room that another one half read takes up. Large and small ones do not wait for each other's room: own logic that
+ * for room that another one half read takes up. Large and small ones do not wait for each other's room: a handler that
  * holds up large pages holds up no small ones.
  */
 export class AnswerMemory {

@@ -264,7 +264,9 @@ function noRoom(cause: ServiceError): ServiceError {
 
 function wasPacked(coding: string): ServiceError {
   const name = /^[\w-]{1,20}$/.test(coding) ? ` (${coding})` : '';
-  return new ServiceError('wait', `The service packed its answer${name}, which it was asked not to do.`, { kind: 'bad_answer' });
+  return new ServiceError('wait', `The service packed its answer${name}, which it was asked not to do.`, {
+    kind: 'bad_answer',
+  });
 }
 
 /** The first, but of waits all: the longest is to be kept. In place: nobody else has this object. */

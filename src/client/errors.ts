@@ -66,11 +66,10 @@ export class ServiceError extends Error {
 
 /** A second 401 in a row, or one on a token long before its end: what is wrong is not the token. */
 export function rejectedAgain(cause?: ServiceError): ServiceError {
-  return new ServiceError(
-    'wait',
-    'The service rejects access tokens that should still be good (401).',
-    { status: 401, ...(cause === undefined ? {} : { cause }) },
-  );
+  return new ServiceError('wait', 'The service rejects access tokens that should still be good (401).', {
+    status: 401,
+    ...(cause === undefined ? {} : { cause }),
+  });
 }
 
 /** The error itself if it is one of the family, else one that wraps it as passing trouble. */

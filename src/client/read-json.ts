@@ -29,7 +29,10 @@ export function readJson(text: string, what: string): unknown {
 
 /** What an answer is that came, but says nothing that can be used: it may be better the next time. */
 export function unreadable(what: string, why: string, cause?: unknown): ServiceError {
-  return new ServiceError('wait', `The service sent ${what} that cannot be read: ${why}.`, { kind: 'bad_answer', cause });
+  return new ServiceError('wait', `The service sent ${what} that cannot be read: ${why}.`, {
+    kind: 'bad_answer',
+    cause,
+  });
 }
 
 /** Counts what JSON.parse would have to make, without making it. */

@@ -6,7 +6,7 @@ import type { Config } from '../config.ts';
  * @param redisUrl of the Redis that is used, the private one, too: its password may be one of them
  */
 export function configuredSecrets(
-  { service, sessionSecret, tokenKeys, operatorPassword }: Config,
+  { service, sessionSecret, tokenKeys, operatorPassword, databaseUrl }: Config,
   redisUrl: string,
 ): string[] {
   return [
@@ -14,6 +14,13 @@ export function configuredSecrets(
     sessionSecret,
     operatorPassword ?? '',
     ...tokenKeys.map(({ key }) => key.toString('base64').replace(/=+$/, '')),
-    decodeURIComponent(new URL(redisUrl).password),
+    passwordOf(redisUrl),
+    ...(databaseUrl.startsWith('file:')
+      ? []
+      : [passwordOf(databaseUrl), new URL(databaseUrl).searchParams.get('password') ?? '']),
   ].filter((secret) => secret !== '');
+}
+
+function passwordOf(url: string): string {
+  return decodeURIComponent(new URL(url).password);
 }

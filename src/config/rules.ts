@@ -99,7 +99,7 @@ function reportProduction(given: GivenValues, isSet: (name: VariableName) => boo
       report(variable, 'must be https in production: secrets travel over it');
     }
   }
-  const path = given.DATABASE_URL?.slice('file:'.length);
+  const path = /^file:(.*)/.exec(given.DATABASE_URL ?? '')?.[1];
   if (path !== undefined && !isAbsolute(path)) {
     const cause = /^[~$]/.test(path)
       ? `no shell puts anything in the place of "${path[0]}" here`

@@ -32,15 +32,31 @@ const guardLimit = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+/** Adds an issue unless the user name and the password of a URL are percent-encoded. */
+function checkCredentials(url: URL, context: { addIssue(issue: string): void }): boolean {
+  try {
+    for (const encoded of [url.username, url.password]) decodeURIComponent(encoded);
+    return true;
+  } catch {
+    context.addIssue(
+      'has a user name or password that is not percent-encoded: a "%" has to stand there as "%25"',
+    );
+    return false;
+  }
+}
+
 const databaseUrl = z.string().transform((text, context) => {
   if (/^postgres(ql)?:/i.test(text)) {
-    if (URL.canParse(text)) return text;
-    context.addIssue('must be a URL: postgres://user:password@host:5432/name, with "%25" for a "%" in a password');
+    const url = URL.parse(text);
+    if (url !== null && url.pathname.length > 1) return checkCredentials(url, context) ? text : z.NEVER;
+    context.addIssue('must be a URL with the name of a database: postgres://user:password@host:5432/name');
     return z.NEVER;
   }
   const path = /^file:(?:\/\/(?=\/))?([^?#]+)$/.exec(text)?.[1];
   if (path === undefined || path.startsWith('//') || path.includes(':memory:')) {
-    context.addIssue('must be file: and the path of a database file, without parameters; or postgres://user:password@host/name');
+    context.addIssue(
+      'must be file: and the path of a database file, without parameters; or postgres://user:password@host/name',
+    );
     return z.NEVER;
   }
   return `file:${path}`;
@@ -62,15 +78,7 @@ const redisUrl = z.string().transform((text, context) => {
     );
     return z.NEVER;
   }
-  try {
-    for (const encoded of [url.username, url.password]) decodeURIComponent(encoded);
-    return text;
-  } catch {
-    context.addIssue(
-      'has a user name or password that is not percent-encoded: a "%" has to stand there as "%25"',
-    );
-    return z.NEVER;
-  }
+  return checkCredentials(url, context) ? text : z.NEVER;
 });
 
 /** A variable of the environment: how its text is read, a value that would do, and whether its value may be shown. */
@@ -136,12 +144,7 @@ export const VARIABLES = {
     shown: true,
   }),
   HANDLER_TIMEOUT_SECONDS: variable({
-    schema: numberBetween(
-      MIN_HANDLER_SECONDS,
-      MAX_HANDLER_SECONDS,
-      /^\d{0,10}(\.\d{1,10})?$/,
-      'a number',
-    ),
+    schema: numberBetween(MIN_HANDLER_SECONDS, MAX_HANDLER_SECONDS, /^\d{0,10}(\.\d{1,10})?$/, 'a number'),
     example: '60',
     shown: true,
   }),

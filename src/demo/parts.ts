@@ -48,7 +48,7 @@ export async function startParts(): Promise<DemoParts> {
     },
     { dataDir: dir },
   );
-  // Without the integrator's own logic: what it does with made-up records may be real.
+  // Without the handler: what it does with made-up records may be real.
   const app = await createApp(config, redis.url, logger);
   shutdown.add(
     'app',
@@ -56,7 +56,7 @@ export async function startParts(): Promise<DemoParts> {
     () => app.end(),
   );
   const workers = app.startWorkers();
-  shutdown.add('workers', () => workers.close(shutdown));
+  shutdown.add('workers', () => workers.close());
   const web = await takePort({ ...config, variable: 'PORT' });
   shutdown.add('web', () => web.close());
   await app.startWeb(web);

@@ -1,5 +1,5 @@
 import { MultiBar, type SingleBar } from 'cli-progress';
-import type { InstanceStatus, ResourceStatus } from '../sync/status-types.ts';
+import type { InstanceStatus, ListStatusJson } from '../sync/status-types.ts';
 import type { DemoCompany } from './companies.ts';
 
 /** How often a log that is no terminal gets a line, in milliseconds. */
@@ -54,7 +54,7 @@ export function labelOf(company: DemoCompany, resource: string): string {
   return `${company.name}, ${resource}`;
 }
 
-function describe({ state, waiting_for, waiting_until, finished_at }: ResourceStatus): string {
+function describe({ state, waiting_for, waiting_until, finished_at }: ListStatusJson): string {
   if (finished_at !== null) return 'done';
   if (waiting_for === 'limit' && waiting_until !== null) {
     const seconds = Math.max(0, Math.ceil((Date.parse(waiting_until) - Date.now()) / 1_000));

@@ -18,7 +18,7 @@ const REFRESH_OUTCOMES = ['refreshed', 'rotated', 'failed', 'rejected', 'lost'] 
  * Creates the metrics of one process in a registry of their own: nothing is global.
  * Labels take few values, never an id of an instance, a company or a record.
  *
- * @param syncedRoutes what this app asks the service for by itself; other routes come with the own logic's calls
+ * @param syncedRoutes what this app asks the service for by itself; other routes come with the handler's calls
  * @param figures where is read what is told when somebody scrapes
  * @returns the registry, `scrape`, which brings the text for Prometheus and its type, the metrics, and `close`, which ends
  *   what measures by itself

@@ -179,7 +179,12 @@ export class ChangeStore {
   }
 
   /** Makes a dead letter of the record behind the cursor, and moves on. */
-  bury(held: HeldConsumer, entry: FeedEntry, error: RunError, now: number): Promise<HeldConsumer | undefined> {
+  bury(
+    held: HeldConsumer,
+    entry: FeedEntry,
+    error: RunError,
+    now: number,
+  ): Promise<HeldConsumer | undefined> {
     return this.#db.transact(async (transaction) => {
       const moved = await move(transaction, held, {
         cursor: entry.seq,
@@ -194,9 +199,7 @@ export class ChangeStore {
       await transaction
         .insertInto('dead_letters')
         .values({ ...letter, list: held.list, consumer: held.consumer, external_id: entry.id })
-        .onConflict((conflict) =>
-          conflict.columns(['list', 'consumer', 'external_id']).doUpdateSet(letter),
-        )
+        .onConflict((conflict) => conflict.columns(['list', 'consumer', 'external_id']).doUpdateSet(letter))
         .execute();
       return { ...held, ...moved };
     });
@@ -305,7 +308,11 @@ export class ChangeStore {
         await transaction.updateTable('records').set({ change_seq: seq++ }).where('id', '=', id).execute();
       }
       if (records.length === 0) return false;
-      await transaction.updateTable('lists').set({ change_seq: seq - 1 }).where('id', '=', list).execute();
+      await transaction
+        .updateTable('lists')
+        .set({ change_seq: seq - 1 })
+        .where('id', '=', list)
+        .execute();
       return true;
     });
   }

@@ -1,5 +1,13 @@
-import { type Dialect, Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
-import type { ColumnDefinitionBuilder } from 'kysely';
+import {
+  type ColumnDefinitionBuilder,
+  CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  Kysely,
+  type QueryResult,
+  type RawBuilder,
+  type Transaction,
+} from 'kysely';
 import type { Schema } from './schema.ts';
 
 /** How long a transaction waits for another process's write, in milliseconds. */
@@ -82,7 +90,7 @@ export class Database extends Kysely<Schema> {
   readonly dialect: StoreDialect;
 
   constructor(dialect: StoreDialect) {
-    super({ dialect: dialect.kysely });
+    super({ dialect: withStoreErrors(dialect) });
     this.dialect = dialect;
   }
 
@@ -92,7 +100,7 @@ export class Database extends Kysely<Schema> {
    * @throws StoreError
    */
   transact<T>(work: Work<T>): Promise<T> {
-    return this.#run(false, work);
+    return this.#run(() => this.dialect.transaction(this, false, work));
   }
 
   /**
@@ -101,34 +109,84 @@ export class Database extends Kysely<Schema> {
    * @throws StoreError
    */
   durably<T>(work: Work<T>): Promise<T> {
-    return this.#run(true, work);
+    return this.#run(() => this.dialect.transaction(this, true, work));
   }
 
   /** @throws StoreError that says what is wrong, for the engineer on call */
   async check(): Promise<void> {
-    await this.dialect.check(this).catch((error) => this.#fail(error));
+    await this.#run(() => this.dialect.check(this));
   }
 
   /** Waits without the connection, so that other queries of the process go on. */
-  async #run<T>(isDurable: boolean, work: Work<T>): Promise<T> {
+  async #run<T>(work: () => Promise<T>): Promise<T> {
     const { dialect } = this;
     const giveUpAt = performance.now() + PATIENCE_MS;
     for (let tries = 1; ; ) {
       try {
-        return await dialect.transaction(this, isDurable, work);
+        return await work();
       } catch (error) {
-        const isBusy = dialect.isBusy(error) && performance.now() < giveUpAt;
-        const isConflict = dialect.isConflict(error) && tries++ < CONFLICT_TRIES;
-        if (!isBusy && !isConflict) return this.#fail(error);
+        const cause = error instanceof StoreError ? error.cause : error;
+        const isBusy = dialect.isBusy(cause) && performance.now() < giveUpAt;
+        const isConflict = dialect.isConflict(cause) && tries++ < CONFLICT_TRIES;
+        if (!isBusy && !isConflict) throw error;
       }
       await new Promise((resolve) => setTimeout(resolve, BUSY_PAUSE_MS));
     }
   }
+}
 
-  #fail(error: unknown): never {
-    const message = this.dialect.explain(error);
+/** The database's driver, whose errors are StoreErrors where the database is in trouble. */
+function withStoreErrors({ kysely, explain }: StoreDialect): Dialect {
+  const fail = (error: unknown): never => {
+    const message = explain(error);
     throw message === undefined ? error : new StoreError(message, { cause: error });
-  }
+  };
+  return {
+    createAdapter: () => kysely.createAdapter(),
+    createIntrospector: (db) => kysely.createIntrospector(db),
+    createQueryCompiler: () => kysely.createQueryCompiler(),
+    createDriver() {
+      const driver = kysely.createDriver();
+      const acquire = driver.acquireConnection.bind(driver);
+      const known = new WeakSet<DatabaseConnection>();
+      driver.acquireConnection = async (options) => {
+        const connection = await acquire(options).catch(fail);
+        if (known.has(connection)) return connection;
+        known.add(connection);
+        const execute = connection.executeQuery.bind(connection);
+        connection.executeQuery = (query, ...rest) => execute<never>(query, ...rest).catch(fail);
+        return connection;
+      };
+      return driver;
+    },
+  };
+}
+
+/**
+ * A statement over many rows. Its text is made once for each number of rows: building it takes longer than running it.
+ *
+ * @param width values of a row
+ * @param text with the rows' placeholders, and one for a value behind them
+ */
+export function manyRows<Row = unknown>(
+  { name }: StoreDialect,
+  width: number,
+  text: (rows: string, last: string) => string,
+): (db: Kysely<Schema>, rows: readonly (readonly unknown[])[], last?: unknown) => Promise<QueryResult<Row>> {
+  const texts = new Map<number, string>();
+  const make = (count: number) => {
+    let at = 0;
+    const next = () => (name === 'postgres' ? `$${++at}` : '?');
+    const row = () => Array.from({ length: width }, next).join(', ');
+    const rows = Array.from({ length: count }, () => (width === 1 ? row() : `(${row()})`)).join(', ');
+    return text(rows, next());
+  };
+  return (db, rows, last) => {
+    const query = texts.get(rows.length) ?? make(rows.length);
+    texts.set(rows.length, query);
+    const values = last === undefined ? rows.flat() : [...rows.flat(), last];
+    return db.executeQuery<Row>(CompiledQuery.raw(query, values));
+  };
 }
 
 /** Holds a list until the transaction is over: only one at a time writes its records. Undefined when it is removed. */
@@ -148,9 +206,4 @@ export async function lockList(db: Database, transaction: Kysely<Schema>, list: 
  */
 export function nextSeq(last: number): number {
   return Math.max(last + 1, Date.now() * 1_000);
-}
-
-/** `column = value`, also where both are null. */
-export function isSame(column: string, value: string | null) {
-  return sql<boolean>`${sql.ref(column)} is not distinct from ${value}`;
 }

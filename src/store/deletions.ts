@@ -1,4 +1,4 @@
-import { type Transaction, sql } from 'kysely';
+import { sql, type Transaction } from 'kysely';
 import { type Database, lockList, nextSeq } from './database.ts';
 import type { RunClaim } from './runs.ts';
 import type { Schema } from './schema.ts';
@@ -68,16 +68,22 @@ export class DeletionStore {
         .execute();
       if (gone.length === 0) return true;
       const records = gone.map(({ record }) => record);
-      const first = Math.min(...records);
       const base = nextSeq(row.change_seq);
       await transaction
         .updateTable('records')
-        .set({ deleted_at: now, change_seq: sql<number>`${sql.lit(base - first)} + id` })
-        .where('id', 'in', records)
+        .from((from) =>
+          from
+            .selectFrom('records as marked')
+            .select(['marked.id as record', sql<number>`row_number() over (order by id)`.as('place')])
+            .where('marked.id', 'in', records)
+            .as('places'),
+        )
+        .set({ deleted_at: now, change_seq: sql<number>`${sql.lit(base - 1)} + place` })
+        .whereRef('records.id', '=', 'places.record')
         .execute();
       await transaction
         .updateTable('lists')
-        .set({ change_seq: base - first + Math.max(...records), stored: row.stored - records.length })
+        .set({ change_seq: base - 1 + records.length, stored: row.stored - records.length })
         .where('id', '=', list)
         .execute();
       await transaction

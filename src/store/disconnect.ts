@@ -36,7 +36,7 @@ export function disconnectInstance(
       .execute();
     await endAccess(transaction, instanceId, browserId);
     const now = Date.now();
-    await raiseFences(transaction, instanceId, now);
+    await raiseFences(db, transaction, instanceId, now);
     if (deleteData) await beginRemoval(transaction, instanceId, now);
     return true;
   });

@@ -35,7 +35,9 @@ export async function countStates(db: Database): Promise<StateCounts> {
     .selectFrom('lists')
     .innerJoin('instances', 'instances.id', 'lists.instance_id')
     .select([
-      sql<RunState | null>`(select state from runs where runs.list = lists.id order by runs.id desc limit 1)`.as('state'),
+      sql<RunState | null>`(select state from runs where runs.list = lists.id order by runs.id desc limit 1)`.as(
+        'state',
+      ),
       ({ fn }) => fn.countAll<number>().as('count'),
     ])
     .where('instances.status', '=', 'active')

@@ -111,7 +111,7 @@ export class InstallStore {
     const write = async (transaction: Transaction<Schema>) => {
       await storeInstance(transaction, instance, now);
       await storeTokens(transaction, instance.id, tokens);
-      const browserId = await enter(transaction, stateHash, proof, now);
+      const browserId = await this.#enter(transaction, stateHash, proof, now);
       if (browserId === undefined) return false;
       await transaction
         .insertInto('access')
@@ -133,48 +133,61 @@ export class InstallStore {
   /** Starts a session for a callback that comes again. @returns false when the browser has logged out */
   enterAgain(stateHash: string, proof: BrowserProof, now: number): Promise<boolean> {
     return this.#db.durably(
-      async (transaction) => (await enter(transaction, stateHash, proof, now)) !== undefined,
+      async (transaction) => (await this.#enter(transaction, stateHash, proof, now)) !== undefined,
     );
   }
-}
 
-/**
- * Ends the session that the request carried and starts another one, for the browser of the install. The session and the
- * nonces that one request carries belong to one browser: two tabs that began without a session are merged here.
- */
-async function enter(
-  transaction: Transaction<Schema>,
-  stateHash: string,
-  { nonceHashes, carriedSid, newSid }: BrowserProof,
-  now: number,
-): Promise<string | undefined> {
-  const begun = await transaction
-    .selectFrom('installs')
-    .select(['state_hash', 'browser_id'])
-    .where('nonce_hash', 'in', [...nonceHashes])
-    .orderBy('browser_id')
-    .execute();
-  if (!begun.some(({ state_hash }) => state_hash === stateHash)) return undefined;
-  const carried = await transaction
-    .selectFrom('sessions')
-    .select('browser_id')
-    .where('sid_hash', '=', carriedSid ?? '')
-    .where('expires_at', '>', now)
-    .executeTakeFirst();
-  const ids = new Set([
-    ...(carried ? [carried.browser_id] : []),
-    ...begun.map(({ browser_id }) => browser_id),
-  ]);
-  const [kept = ''] = ids;
-  await mergeBrowsers(transaction, [...ids]);
-  if (carriedSid !== undefined) {
-    await transaction.deleteFrom('sessions').where('sid_hash', '=', carriedSid).execute();
+  /**
+   * Ends the session that the request carried and starts another one, for the browser of the install. The session and the
+   * nonces that one request carries belong to one browser: two tabs that began without a session are merged here.
+   */
+  async #enter(
+    transaction: Transaction<Schema>,
+    stateHash: string,
+    { nonceHashes, carriedSid, newSid }: BrowserProof,
+    now: number,
+  ): Promise<string | undefined> {
+    // Two callbacks of one browser take turns: each merges what the other has left.
+    await transaction
+      .selectFrom('browsers')
+      .select('id')
+      .where('id', 'in', (from) =>
+        from
+          .selectFrom('installs')
+          .select('browser_id')
+          .where('nonce_hash', 'in', [...nonceHashes]),
+      )
+      .orderBy('id')
+      .$if(this.#db.dialect.name === 'postgres', (query) => query.forUpdate())
+      .execute();
+    const begun = await transaction
+      .selectFrom('installs')
+      .select(['state_hash', 'browser_id'])
+      .where('nonce_hash', 'in', [...nonceHashes])
+      .orderBy('browser_id')
+      .execute();
+    if (!begun.some(({ state_hash }) => state_hash === stateHash)) return undefined;
+    const carried = await transaction
+      .selectFrom('sessions')
+      .select('browser_id')
+      .where('sid_hash', '=', carriedSid ?? '')
+      .where('expires_at', '>', now)
+      .executeTakeFirst();
+    const ids = new Set([
+      ...(carried ? [carried.browser_id] : []),
+      ...begun.map(({ browser_id }) => browser_id),
+    ]);
+    const [kept = ''] = ids;
+    await mergeBrowsers(transaction, [...ids]);
+    if (carriedSid !== undefined) {
+      await transaction.deleteFrom('sessions').where('sid_hash', '=', carriedSid).execute();
+    }
+    await transaction
+      .insertInto('sessions')
+      .values({ sid_hash: newSid, browser_id: kept, expires_at: now + SESSION_LIFETIME_MS })
+      .execute();
+    return kept;
   }
-  await transaction
-    .insertInto('sessions')
-    .values({ sid_hash: newSid, browser_id: kept, expires_at: now + SESSION_LIFETIME_MS })
-    .execute();
-  return kept;
 }
 
 async function storeInstance(

@@ -48,7 +48,7 @@ export class InstanceStore {
         .where('id', '=', id)
         .where('status', 'in', [...options.from])
         .executeTakeFirst();
-      if (numUpdatedRows > 0n && status !== 'active') await raiseFences(transaction, id);
+      if (numUpdatedRows > 0n && status !== 'active') await raiseFences(this.#db, transaction, id);
       return numUpdatedRows > 0n;
     });
   }

@@ -10,7 +10,11 @@ const FORK_DIR = new URL('../integration/migrations/', import.meta.url);
 
 /** The app's migrations, and a fork's behind them: each set has a table of its own. */
 const SETS = [
-  { table: 'kysely_migration', lockTable: 'kysely_migration_lock', load: async (dialect: StoreDialect) => ours(dialect) },
+  {
+    table: 'kysely_migration',
+    lockTable: 'kysely_migration_lock',
+    load: async (dialect: StoreDialect) => ours(dialect),
+  },
   { table: 'fork_migration', lockTable: 'fork_migration_lock', load: loadForks },
 ] as const;
 

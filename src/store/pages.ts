@@ -1,8 +1,8 @@
-import { sql, type Transaction } from 'kysely';
-import { type Database, isSame, lockList, nextSeq } from './database.ts';
-import { type PageItem, type PageTexts, type RejectedItem, readItems } from './page-items.ts';
+import type { Selectable, Transaction } from 'kysely';
+import { type Database, lockList, manyRows, nextSeq, type StoreDialect } from './database.ts';
+import { type PageTexts, type RejectedItem, readItems } from './page-items.ts';
 import type { Run, RunClaim } from './runs.ts';
-import type { Schema } from './schema.ts';
+import type { RecordTable, Schema } from './schema.ts';
 
 /** Rows of one statement: databases take some ten thousand values at a time. */
 const ROWS_AT_ONCE = 500;
@@ -22,15 +22,20 @@ export interface FetchedPage extends PageTexts {
   refused: number;
 }
 
+/** A run was taken over, paused or ended, or the database has lost the commit before: nothing is written. */
+class LostClaimError extends Error {}
+
 /** Writing the pages of a run. */
 export class PageStore {
   readonly #db: Database;
   readonly #hideSecrets: (text: string) => string;
+  readonly #statements: ReturnType<typeof prepare>;
 
   /** @param hideSecrets leaves secrets out of what is kept of rejected records */
   constructor(db: Database, hideSecrets = (text: string) => text) {
     this.#db = db;
     this.#hideSecrets = hideSecrets;
+    this.#statements = prepare(db.dialect);
   }
 
   /**
@@ -40,76 +45,108 @@ export class PageStore {
    * @returns the run as it is now, and whether anything changed; undefined, with nothing written, when the run is
    *   another worker's, paused or ended by now, or the database has lost the commit before
    */
-  commit(
+  async commit(
     claim: RunClaim,
     startedFrom: string | null,
     page: FetchedPage,
     now: number,
   ): Promise<{ run: Run; hasChanges: boolean } | undefined> {
-    const { items, rejected } = readItems(page);
-    return this.#db.transact(async (transaction) => {
-      const list = await lockList(this.#db, transaction, claim.list);
-      if (list === undefined || !(await holds(transaction, claim, startedFrom))) return undefined;
-      const known = await findKnown(transaction, claim.list, [...items.keys()]);
+    const read = readItems(page);
+    try {
+      return await this.#db.transact((transaction) =>
+        this.#write(transaction, claim, startedFrom, page, read, now),
+      );
+    } catch (error) {
+      if (error instanceof LostClaimError) return undefined;
+      throw error;
+    }
+  }
 
-      let seq = nextSeq(list.change_seq);
-      const fresh: ReturnType<typeof freshRow>[] = [];
-      const seen: number[] = [];
-      const counts = { created: 0, changed: 0, stored: 0 };
-      for (const item of items.values()) {
-        const row = known.get(item.id);
-        // Erased for good, though the service still sends it.
-        if (row !== undefined && row.erased_at !== null) continue;
-        if (row !== undefined && row.deleted_at === null) {
-          seen.push(row.id);
-          if (row.hash === item.hash) continue;
-          counts.changed++;
-          fresh.push(freshRow(claim.list, item, seq++, row.created_seq));
-        } else {
-          counts.created++;
-          fresh.push(freshRow(claim.list, item, seq, seq));
-          seq++;
-        }
-      }
-      for (let at = 0; at < fresh.length; at += ROWS_AT_ONCE) {
-        const written = await upsert(transaction, fresh.slice(at, at + ROWS_AT_ONCE));
-        for (const row of written) if (row.created_seq === row.change_seq) seen.push(row.id);
-      }
-      const newlySeen = await noteSeen(transaction, claim, seen);
-      if (fresh.length > 0) {
-        await transaction
-          .updateTable('lists')
-          .set({ change_seq: seq - 1, stored: list.stored + counts.created })
-          .where('id', '=', claim.list)
-          .execute();
-      }
-      if (rejected.length > 0) await this.#keepRejected(transaction, claim, rejected, now);
-      const run = await transaction
-        .updateTable('runs')
-        .set((old) => ({
-          cursor: page.next,
-          state: 'running',
-          pages: old('pages', '+', 1),
-          records: old('records', '+', page.items.length - rejected.length),
-          seen: old('seen', '+', newlySeen),
-          created: old('created', '+', counts.created),
-          changed: old('changed', '+', counts.changed),
-          rejected: old('rejected', '+', rejected.length),
-          unreadable: old('unreadable', '+', rejected.filter(({ isUnreadable }) => isUnreadable).length),
-          requests: old('requests', '+', page.requests),
-          refused: old('refused', '+', page.refused),
-          attempt: 0,
-          stuck_since: null,
-          error_kind: null,
-          error_detail: null,
-          waiting_for: null,
-          wait_until: null,
-        }))
-        .where('id', '=', claim.run)
-        .returningAll()
-        .executeTakeFirstOrThrow();
-      return { run, hasChanges: fresh.length > 0 };
-    });
+  async #write(
+    transaction: Transaction<Schema>,
+    claim: RunClaim,
+    startedFrom: string | null,
+    page: FetchedPage,
+    { items, rejected }: ReturnType<typeof readItems>,
+    now: number,
+  ): Promise<{ run: Run; hasChanges: boolean }> {
+    const list = await lockList(this.#db, transaction, claim.list);
+    if (list === undefined) throw new LostClaimError();
+    const known = await this.#findKnown(transaction, claim.list, [...items.keys()]);
+
+    let seq = nextSeq(list.change_seq);
+    const fresh: unknown[][] = [];
+    const seen: number[] = [];
+    const counts = { created: 0, changed: 0 };
+    for (const { id, hash, text } of items.values()) {
+      const row = known.get(id);
+      // Erased for good, though the service still sends it.
+      if (row !== undefined && row.erased_at !== null) continue;
+      const isLive = row !== undefined && row.deleted_at === null;
+      if (isLive) seen.push(row.id);
+      if (isLive && row.hash === hash) continue;
+      counts[isLive ? 'changed' : 'created']++;
+      fresh.push([claim.list, id, hash, seq, isLive ? row.created_seq : seq, text.toString()]);
+      seq++;
+    }
+    for (const rows of portions(fresh)) {
+      const { rows: written } = await this.#statements.upsert(transaction, rows);
+      for (const row of written) if (row.created_seq === row.change_seq) seen.push(row.id);
+    }
+    let newlySeen = 0n;
+    for (const records of portions(seen)) {
+      const rows = records.map((record) => [claim.list, record, claim.run]);
+      newlySeen += (await this.#statements.see(transaction, rows)).numAffectedRows ?? 0n;
+    }
+    if (fresh.length > 0) {
+      await transaction
+        .updateTable('lists')
+        .set({ change_seq: seq - 1, stored: list.stored + counts.created })
+        .where('id', '=', claim.list)
+        .execute();
+    }
+    if (rejected.length > 0) await this.#keepRejected(transaction, claim, rejected, now);
+    const run = await transaction
+      .updateTable('runs')
+      .set((old) => ({
+        cursor: page.next,
+        state: 'running',
+        pages: old('pages', '+', 1),
+        records: old('records', '+', page.items.length - rejected.length),
+        seen: old('seen', '+', Number(newlySeen)),
+        created: old('created', '+', counts.created),
+        changed: old('changed', '+', counts.changed),
+        rejected: old('rejected', '+', rejected.length),
+        unreadable: old('unreadable', '+', rejected.filter(({ isUnreadable }) => isUnreadable).length),
+        requests: old('requests', '+', page.requests),
+        refused: old('refused', '+', page.refused),
+        attempt: 0,
+        stuck_since: null,
+        error_kind: null,
+        error_detail: null,
+        waiting_for: null,
+        wait_until: null,
+      }))
+      .where('id', '=', claim.run)
+      .where('fence', '=', claim.fence)
+      .where('cursor', 'is not distinct from', startedFrom)
+      .returningAll()
+      .executeTakeFirst();
+    if (run === undefined) throw new LostClaimError();
+    return { run, hasChanges: fresh.length > 0 };
+  }
+
+  async #findKnown(transaction: Transaction<Schema>, list: number, ids: readonly string[]) {
+    const known = new Map<string, KnownRecord>();
+    for (const some of portions(ids)) {
+      const { rows } = await this.#statements.known(
+        transaction,
+        some.map((id) => [id]),
+        list,
+      );
+      for (const row of rows) known.set(row.external_id, row);
+    }
+    return known;
   }
 
   async #keepRejected(
@@ -133,7 +170,8 @@ export class PageStore {
         .executeTakeFirst();
       if (numUpdatedRows > 0n || left-- <= 0) continue;
       const hidden = this.#hideSecrets(text.slice(0, EXCERPT_LENGTH + BEHIND_EXCERPT));
-      const end = text.length > EXCERPT_LENGTH + BEHIND_EXCERPT ? hidden.length - BEHIND_EXCERPT : hidden.length;
+      const end =
+        text.length > EXCERPT_LENGTH + BEHIND_EXCERPT ? hidden.length - BEHIND_EXCERPT : hidden.length;
       const excerpt = hidden.slice(0, Math.max(0, Math.min(end, EXCERPT_LENGTH)));
       await transaction
         .insertInto('rejected_records')
@@ -143,78 +181,39 @@ export class PageStore {
   }
 }
 
-/** Whether a run is still the holder's, and stands where the holder's last commit left it. */
-async function holds(transaction: Transaction<Schema>, { run, fence }: RunClaim, cursor: string | null) {
-  const found = await transaction
-    .selectFrom('runs')
-    .select('id')
-    .where('id', '=', run)
-    .where('fence', '=', fence)
-    .where(isSame('cursor', cursor))
-    .executeTakeFirst();
-  return found !== undefined;
-}
+type KnownRecord = Pick<
+  Selectable<RecordTable>,
+  'id' | 'external_id' | 'hash' | 'created_seq' | 'deleted_at' | 'erased_at'
+>;
 
-async function findKnown(transaction: Transaction<Schema>, list: number, ids: readonly string[]) {
-  const known = new Map<
-    string,
-    { id: number; hash: string | null; created_seq: number; deleted_at: number | null; erased_at: number | null }
-  >();
-  for (let at = 0; at < ids.length; at += ROWS_AT_ONCE) {
-    const rows = await transaction
-      .selectFrom('records')
-      .select(['id', 'external_id', 'hash', 'created_seq', 'deleted_at', 'erased_at'])
-      .where('list', '=', list)
-      .where('external_id', 'in', ids.slice(at, at + ROWS_AT_ONCE))
-      .execute();
-    for (const row of rows) known.set(row.external_id, row);
-  }
-  return known;
-}
-
-function freshRow(list: number, item: PageItem, seq: number, createdSeq: number) {
+function prepare(dialect: StoreDialect) {
   return {
-    list,
-    external_id: item.id,
-    hash: item.hash,
-    change_seq: seq,
-    created_seq: createdSeq,
-    document: item.text.toString(),
+    known: manyRows<KnownRecord>(
+      dialect,
+      1,
+      (ids, list) => `select id, external_id, hash, created_seq, deleted_at, erased_at from records
+        where external_id in (${ids}) and list = ${list}`,
+    ),
+    upsert: manyRows<{ id: number; change_seq: number; created_seq: number }>(
+      dialect,
+      6,
+      (
+        rows,
+      ) => `insert into records (list, external_id, hash, change_seq, created_seq, document) values ${rows}
+        on conflict (list, external_id) do update set hash = excluded.hash, change_seq = excluded.change_seq,
+          created_seq = excluded.created_seq, deleted_at = null, document = excluded.document
+        returning id, change_seq, created_seq`,
+    ),
+    /** Counts the records that the run has not seen before. */
+    see: manyRows(
+      dialect,
+      3,
+      (rows) => `insert into seen (list, record, run) values ${rows}
+        on conflict (list, record) do update set run = excluded.run where seen.run < excluded.run`,
+    ),
   };
 }
 
-function upsert(transaction: Transaction<Schema>, rows: ReturnType<typeof freshRow>[]) {
-  return transaction
-    .insertInto('records')
-    .values(rows)
-    .onConflict((conflict) =>
-      conflict.columns(['list', 'external_id']).doUpdateSet((eb) => ({
-        hash: eb.ref('excluded.hash'),
-        change_seq: eb.ref('excluded.change_seq'),
-        created_seq: eb.ref('excluded.created_seq'),
-        deleted_at: null,
-        document: eb.ref('excluded.document'),
-      })),
-    )
-    .returning(['id', 'change_seq', 'created_seq'])
-    .execute();
-}
-
-/** @returns how many of these records the run had not seen before */
-async function noteSeen(transaction: Transaction<Schema>, { list, run }: RunClaim, records: readonly number[]) {
-  let count = 0n;
-  for (let at = 0; at < records.length; at += ROWS_AT_ONCE) {
-    const { numInsertedOrUpdatedRows = 0n } = await transaction
-      .insertInto('seen')
-      .values(records.slice(at, at + ROWS_AT_ONCE).map((record) => ({ list, record, run })))
-      .onConflict((conflict) =>
-        conflict
-          .columns(['list', 'record'])
-          .doUpdateSet({ run })
-          .where(sql.ref('seen.run'), '<', run),
-      )
-      .executeTakeFirst();
-    count += numInsertedOrUpdatedRows;
-  }
-  return Number(count);
+function* portions<T>(all: readonly T[]): Generator<readonly T[]> {
+  for (let at = 0; at < all.length; at += ROWS_AT_ONCE) yield all.slice(at, at + ROWS_AT_ONCE);
 }

@@ -1,7 +1,13 @@
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Database } from './database.ts';
-import { CopyRemovedError, type RecordPage, type RecordReader, type RejectedRecord, type StoredRecord } from './record-types.ts';
+import {
+  CopyRemovedError,
+  type RecordPage,
+  type RecordReader,
+  type RejectedRecord,
+  type StoredRecord,
+} from './record-types.ts';
 import type { ListKey } from './runs.ts';
 import { listMark, searchQuery } from './search-words.ts';
 
@@ -97,15 +103,17 @@ export class RecordStore implements RecordReader {
     // In portions behind the last record, so that a slow reader never keeps the connection from writers.
     for (let after = 0; ; ) {
       const rows = await this.#db
-        .selectFrom('records')
+        .selectFrom('seen')
+        .innerJoin('records', 'records.id', 'seen.record')
         .select([
-          'id',
-          sql<string | null>`case when octet_length(document) <= ${sql.lit(READ_AHEAD)} then document end`.as('document'),
+          'records.id',
+          sql<string | null>`case when octet_length(document) <= ${sql.lit(READ_AHEAD)} then document end`.as(
+            'document',
+          ),
         ])
-        .where('list', '=', list.id)
-        .where('deleted_at', 'is', null)
-        .where('id', '>', after)
-        .orderBy('id')
+        .where('seen.list', '=', list.id)
+        .where('seen.record', '>', after)
+        .orderBy('seen.record')
         .limit(STREAM_CHUNK)
         .execute();
       // What was read of a copy that is removed meanwhile would be taken for the whole.
@@ -131,7 +139,10 @@ export class RecordStore implements RecordReader {
         eb.or([
           eb.exists(eb.selectFrom('records').select('records.id').whereRef('records.list', '=', 'lists.id')),
           eb.exists(
-            eb.selectFrom('rejected_records').select('hash').whereRef('rejected_records.list', '=', 'lists.id'),
+            eb
+              .selectFrom('rejected_records')
+              .select('hash')
+              .whereRef('rejected_records.list', '=', 'lists.id'),
           ),
         ]),
       )
@@ -182,15 +193,14 @@ export class RecordStore implements RecordReader {
 
   async #liveIds(list: number, offset: number, limit: number): Promise<number[]> {
     const rows = await this.#db
-      .selectFrom('records')
-      .select('id')
+      .selectFrom('seen')
+      .select('record')
       .where('list', '=', list)
-      .where('deleted_at', 'is', null)
-      .orderBy('id')
+      .orderBy('record')
       .limit(limit)
       .offset(offset)
       .execute();
-    return rows.map(({ id }) => id);
+    return rows.map(({ record }) => record);
   }
 
   async #search(list: number, typed: string): Promise<{ ids: number[]; isShortened: boolean }> {

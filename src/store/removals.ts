@@ -51,7 +51,11 @@ export class RemovalStore {
       const records = rows.map(({ id }) => id);
       if (records.length > 0) {
         await this.#db.dialect.search.remove(transaction, records);
-        await transaction.deleteFrom('seen').where('list', '=', list).where('record', 'in', records).execute();
+        await transaction
+          .deleteFrom('seen')
+          .where('list', '=', list)
+          .where('record', 'in', records)
+          .execute();
         await transaction.deleteFrom('records').where('id', 'in', records).execute();
         return true;
       }

@@ -212,6 +212,7 @@ export class RunStore {
    */
   async finish(claim: RunClaim, held: number, now: number): Promise<boolean> {
     return this.#db.transact(async (transaction) => {
+      await lockList(this.#db, transaction, claim.list);
       const { numUpdatedRows } = await transaction
         .updateTable('runs')
         .set({ ...NO_ERROR, state: 'finished', held, waiting_for: null, wait_until: null, finished_at: now })
@@ -404,9 +405,19 @@ async function startRun(transaction: Transaction<Schema>, list: number, now: num
  *
  * @param endedAt when its open runs end for good (milliseconds since 1970); else they stay as they are
  */
-export async function raiseFences(db: Kysely<Schema>, instanceId: string, endedAt?: number): Promise<void> {
-  const lists = db.selectFrom('lists').select('id').where('instance_id', '=', instanceId);
-  await db
+export async function raiseFences(
+  db: Database,
+  transaction: Kysely<Schema>,
+  instanceId: string,
+  endedAt?: number,
+): Promise<void> {
+  const lists = transaction.selectFrom('lists').select('id').where('instance_id', '=', instanceId);
+  // Pages lock their list, too: one that is being written comes to its end first.
+  await lists
+    .orderBy('id')
+    .$if(db.dialect.name === 'postgres', (query) => query.forUpdate())
+    .execute();
+  await transaction
     .updateTable('runs')
     .set((old) => ({ fence: old('fence', '+', 1) }))
     .$if(endedAt !== undefined, (query) =>
@@ -415,13 +426,13 @@ export async function raiseFences(db: Kysely<Schema>, instanceId: string, endedA
     .where('list', 'in', lists)
     .where('finished_at', 'is', null)
     .execute();
-  await db
+  await transaction
     .updateTable('runs')
     .set({ state: 'waiting', waiting_for: 'turn' })
     .where('list', 'in', lists)
     .where('state', '=', 'running')
     .execute();
-  await db
+  await transaction
     .updateTable('consumers')
     .set((old) => ({ fence: old('fence', '+', 1) }))
     .where('list', 'in', lists)

@@ -95,7 +95,9 @@ export function searchQuery(typed: string, mark: string): SearchQuery {
   const { sought, isShortened } = firstWords(phrases);
   const groups = [...sought.map((phrase) => [phrase]), ...numbers.map(waysToWrite)];
   return {
-    groups: groups.map((group) => group.map(({ words, ...rest }) => ({ ...rest, words: marked(words, mark) }))),
+    groups: groups.map((group) =>
+      group.map(({ words, ...rest }) => ({ ...rest, words: marked(words, mark) })),
+    ),
     isShortened,
   };
 }

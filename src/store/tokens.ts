@@ -89,7 +89,9 @@ export class TokenStore {
         .where('instance_id', '=', instance_id)
         .where('version', '=', version)
         .where('access_token', 'is not', null)
-        .where((eb) => eb.or([eb('lease_until', 'is', null), eb('lease_until', '<=', this.#db.dialect.nowMs)]))
+        .where((eb) =>
+          eb.or([eb('lease_until', 'is', null), eb('lease_until', '<=', this.#db.dialect.nowMs)]),
+        )
         .executeTakeFirst();
       return numUpdatedRows > 0n;
     });
@@ -235,7 +237,9 @@ export class TokenStore {
       .where('instances.status', 'in', ['active', 'paused'])
       .where('refresh_due_at', '<=', now)
       .where('refreshed_at', '<=', now - ROTATION_RETRY_MS)
-      .where((eb) => eb.or([eb('refresh_failures', '=', 0), eb('refresh_not_before', '<=', this.#db.dialect.nowMs)]))
+      .where((eb) =>
+        eb.or([eb('refresh_failures', '=', 0), eb('refresh_not_before', '<=', this.#db.dialect.nowMs)]),
+      )
       .orderBy('refresh_due_at')
       .execute();
   }

@@ -1,6 +1,6 @@
 import { HANDLER_CONSUMER } from '../changes/handler-consumer.ts';
-import type { DisconnectOptions } from '../store/disconnect.ts';
 import type { Lagging } from '../store/changes.ts';
+import type { DisconnectOptions } from '../store/disconnect.ts';
 import type { ListKey, ListStatus, OpenRun } from '../store/runs.ts';
 import type { Stores } from '../store/stores.ts';
 import type { Resource } from './resource.ts';
@@ -41,7 +41,9 @@ export class SyncControl implements InstanceControl {
 
   /** Starts what is not under way; what waits to be tried again is tried at once, and what is stuck begins anew. */
   async syncNow(instanceId: string, resource?: string): Promise<boolean> {
-    const open = await this.#parts.runs.start(instanceId, this.#names(resource), this.#now(), { retries: true });
+    const open = await this.#parts.runs.start(instanceId, this.#names(resource), this.#now(), {
+      retries: true,
+    });
     if (open === undefined) return false;
     await this.#parts.enqueueRuns(open);
     return true;

@@ -24,7 +24,9 @@ export async function markDeletions(
   const unseen = await deletions.countUnseen(claim.list, run.id);
   if (unseen === 0) return 0;
   const stored = (await runs.lists(instance.id)).find(({ id }) => id === claim.list)?.stored ?? 0;
-  const holds = run.unreadable > 0 || (stored >= BRAKE_FROM && unseen * 2 > stored);
+  // What the slice before has marked already counts, too.
+  const [gone, all] = [unseen + run.deleted, stored + run.deleted];
+  const holds = run.unreadable > 0 || (all >= BRAKE_FROM && gone * 2 > all);
   const before = holds ? await runs.lastFinished(claim.list, run.id) : undefined;
   if (holds && !before?.held) {
     logger.warn(

@@ -1,3 +1,4 @@
+import { RedisError } from '../client/budget/rate-budget.ts';
 import { ServiceError, toServiceError } from '../client/errors.ts';
 import { backoffMs } from '../client/retry-timing.ts';
 import { StoreError } from '../store/database.ts';
@@ -15,13 +16,10 @@ const PLACE_KEPT_MS = 45 * 60_000;
 /** A page for which there was no memory is asked for again after so long, in milliseconds, or half of it. */
 const NO_ROOM_MS = 5_000;
 
-/** Redis, as ioredis and Redis itself name their errors. */
-const OF_REDIS: ReadonlySet<string> = new Set(['ReplyError', 'MaxRetriesPerRequestError', 'AbortError']);
-
 /** What kind of failure an error is. */
 export function kindOf(error: unknown): ErrorKind {
   if (error instanceof StoreError) return 'store';
-  if (error instanceof Error && OF_REDIS.has(error.name)) return 'redis';
+  if (error instanceof RedisError) return 'redis';
   if (!(error instanceof ServiceError)) return 'internal';
   const { kind, remedy, status } = error;
   if (remedy === 'reauthorize') return 'reauthorize';
@@ -86,7 +84,8 @@ export async function endSlice(
   }
   // The reason stands in the run that met it.
   if (failure.kind === 'backoff') return wait(retryAfterMs ?? 0, { error: undefined });
-  if (failure.noRoom) return wait(backoffMs(1, Math.random(), { firstMs: NO_ROOM_MS, longestMs: NO_ROOM_MS }));
+  if (failure.noRoom)
+    return wait(backoffMs(1, Math.random(), { firstMs: NO_ROOM_MS, longestMs: NO_ROOM_MS }));
 
   const stuckSince = isOfPage ? Math.min(run.stuck_since ?? now, now) : run.stuck_since;
   const isPlaceLost = run.cursor !== null && stuckSince !== null && now - stuckSince >= PLACE_KEPT_MS;

@@ -197,7 +197,8 @@ export class PageReader {
 
   /** Gives back a permit whose request is not sent. */
   async #decline(admission: Pick<Admission, 'permit'> | undefined): Promise<void> {
-    if (admission?.permit !== undefined) await this.#parts.api.giveBack(admission.permit).catch(() => undefined);
+    if (admission?.permit !== undefined)
+      await this.#parts.api.giveBack(admission.permit).catch(() => undefined);
   }
 
   async #declineAndThrow(permit: Permit, error: unknown): Promise<never> {

@@ -142,6 +142,9 @@ function checkProgress({ pages, records, seen }: Run): void {
     );
   }
   if (pages >= MANY_PAGES && seen < pages) {
-    throw new ServiceError('give_up', `The service's list does not get on: ${pages} pages held only ${seen} records.`);
+    throw new ServiceError(
+      'give_up',
+      `The service's list does not get on: ${pages} pages held only ${seen} records.`,
+    );
   }
 }

@@ -28,7 +28,12 @@ export function nextStartAt(ended: { failed: boolean; finishedAt: number }, inte
  *
  * @returns every open run whose wait is over, and so must have a job: what was in Redis may be gone
  */
-export async function startDueRuns({ runs, resources, intervalMs, now = Date.now }: ScheduleParts): Promise<OpenRun[]> {
+export async function startDueRuns({
+  runs,
+  resources,
+  intervalMs,
+  now = Date.now,
+}: ScheduleParts): Promise<OpenRun[]> {
   const at = now();
   for (const { name } of resources) {
     const due = await runs.due(name, at - intervalMs, at - failedAgainMs(intervalMs));

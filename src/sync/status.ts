@@ -173,7 +173,12 @@ export class StatusReader {
     const starts = lists.flatMap(({ run }) =>
       run === undefined || run.finished_at === null
         ? []
-        : [nextStartAt({ failed: run.state === 'failed', finishedAt: run.finished_at }, this.#parts.intervalMs)],
+        : [
+            nextStartAt(
+              { failed: run.state === 'failed', finishedAt: run.finished_at },
+              this.#parts.intervalMs,
+            ),
+          ],
     );
     return starts.length === 0 ? null : iso(Math.min(...starts));
   }

@@ -12,6 +12,7 @@ export interface AppWatch {
 
 const HELP =
   'Those who run the app find the reason in its log, and what to do; mostly it goes on by itself when that is over.';
+const NAMES = { database: 'the database', redis: 'Redis' } as const;
 const NOTICES = {
   database: `The app cannot write to its own database at the moment, so nothing new is copied. ${HELP}`,
   redis: `The app cannot work with its own queue (Redis) at the moment, so nothing new is copied. ${HELP}`,
@@ -23,7 +24,10 @@ const NOTICES = {
  *
  * @param checks throw what is wrong, and what to do
  */
-export function watchApp(checks: Record<keyof typeof NOTICES, () => Promise<void>>, logger: Logger): AppWatch {
+export function watchApp(
+  checks: Record<keyof typeof NOTICES, () => Promise<void>>,
+  logger: Logger,
+): AppWatch {
   const unwell = new Set<keyof typeof NOTICES>();
   const closers = (['database', 'redis'] as const).map((what) => {
     let isLooking = false;
@@ -33,9 +37,9 @@ export function watchApp(checks: Record<keyof typeof NOTICES, () => Promise<void
       isLooking = true;
       try {
         await checks[what]();
-        if (unwell.delete(what)) logger.info(`the ${what} can be worked with again`);
+        if (unwell.delete(what)) logger.info(`${NAMES[what]} can be worked with again`);
       } catch (err) {
-        if (!unwell.has(what)) logger.error({ err }, `the ${what} cannot be worked with, trying on`);
+        if (!unwell.has(what)) logger.error({ err }, `${NAMES[what]} cannot be worked with, trying on`);
         unwell.add(what);
       } finally {
         isLooking = false;

@@ -1,4 +1,4 @@
-/** Counts what is under way, by whose it is. */
+/** Counts streams or downloads by their owner. */
 export class Counts {
   readonly #counts = new Map<string, number>();
 

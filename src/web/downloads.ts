@@ -4,7 +4,7 @@ import { WebError } from './web-error.ts';
 /** Downloads of one browser at a time: each holds a portion of the copy in memory for as long as its client is slow. */
 const MOST_PER_BROWSER = 2;
 
-/** Of one company, whose administrators may have any number of browsers, and of this process. */
+/** Of one company, in any number of browsers, and of this process. */
 const MOST = { ofInstance: 8, inAll: 40 } as const;
 
 /** When to try again at the earliest, in seconds: nobody knows when a download ends. */
@@ -19,9 +19,9 @@ export class Downloads {
   #inAll = 0;
 
   /**
-   * Takes a place.
+   * Takes a slot.
    *
-   * @returns a function that gives it back, to be called once
+   * @returns a function that releases it, to be called once
    * @throws WebError 429 when this browser or this company has none left, 503 when the process has none
    */
   begin(browserId: string, instanceId: string): () => void {

@@ -1,6 +1,5 @@
 import { InstallError } from '../auth/install-errors.ts';
-import { NewerSchemaError } from '../store/newer-schema.ts';
-import { LostFileError } from '../store/own-file.ts';
+import { StoreError } from '../store/database.ts';
 import { InstallErrorPage } from './install-error-pages.ts';
 import { StoreUnavailableError, WebError } from './web-error.ts';
 
@@ -16,23 +15,13 @@ function field(error: unknown, name: 'code' | 'status' | 'name'): unknown {
   return typeof error === 'object' && error !== null ? (error as Record<string, unknown>)[name] : undefined;
 }
 
-/** Whether a store behind the app is away, which passes, rather than a mistake of ours, which does not. */
+/** Whether the database or Redis is away, which passes, rather than a mistake of ours, which does not. */
 function isUnavailable(error: unknown): boolean {
-  if (error instanceof StoreUnavailableError) return true;
+  if (error instanceof StoreError || error instanceof StoreUnavailableError) return true;
   if (field(error, 'name') === 'MaxRetriesPerRequestError') return true;
   if (error instanceof Error && REDIS_OUTAGE.test(error.message)) return true;
   const code = field(error, 'code');
   return typeof code === 'string' && UNREACHABLE_CODES.has(code);
-}
-
-/** Likewise for the database: what is not its own state, its file's, nor a newer version's, is a mistake of ours. */
-const DATABASE_TROUBLE = /^SQLITE_(?:BUSY|FULL|IOERR|READONLY|CANTOPEN|CORRUPT|NOTADB)/;
-
-function isDatabaseTrouble(error: unknown): boolean {
-  // By their names, as they may come from another thread.
-  const name = field(error, 'name');
-  if (name === NewerSchemaError.name || name === LostFileError.name) return true;
-  return DATABASE_TROUBLE.test(String(field(error, 'code')));
 }
 
 function explainClientError(status: number): WebError {
@@ -52,22 +41,10 @@ export function explainError(error: unknown): WebError {
     return new WebError(
       503,
       'Not available right now',
-      'The app cannot reach its own store at the moment. Nothing is lost.',
-      {
-        advice: 'Wait a few seconds, then reload the page.',
-        retryAfterSeconds: RETRY_SECONDS,
-        cause: error,
-      },
-    );
-  }
-  if (isDatabaseTrouble(error)) {
-    return new WebError(
-      503,
-      'Not available right now',
-      'The app cannot use its database at the moment, so nothing was done. Why is in its log.',
+      'The app cannot use its database or Redis at the moment. Nothing is lost.',
       {
         advice:
-          'Wait a minute, then try again. If it stays, tell the people who run the app the request id below.',
+          'Wait a few seconds, then try again. If it stays, tell the people who run the app the request id below.',
         retryAfterSeconds: RETRY_SECONDS,
         cause: error,
       },

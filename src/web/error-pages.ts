@@ -30,7 +30,7 @@ export const unknownAddress: RequestHandler = () => {
   throw notFound();
 };
 
-/** Goes before the sessions, which pass over what is no path, as `*`: nobody behind them would find one. */
+/** Goes before the sessions, which skip a request without a path (`OPTIONS *`): later handlers count on a session. */
 export const refusePathless: RequestHandler = (req, _res, next) => {
   if (!req.path.startsWith('/')) throw notFound();
   next();
@@ -41,7 +41,7 @@ export function errorPages(renderPage: RenderPage): ErrorRequestHandler {
   return (thrown: unknown, req, res, _next) => {
     const error = explainError(thrown);
     const log = res.locals.log;
-    // Who only chose the words for the person adds nothing to what the log has to say.
+    // A WebError only words its cause for the person: the log gets the cause.
     const err = thrown instanceof WebError ? (thrown.cause ?? thrown) : thrown;
     if (error.status >= 500) log.error({ err }, error.title);
     else log.debug({ title: error.title, reason: error.message }, 'request refused');

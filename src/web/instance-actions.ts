@@ -1,6 +1,6 @@
 import express, { type Request } from 'express';
-import { ownInstanceId } from './own-instance.ts';
-import { actionsFor, type InstanceAction } from './view/actions.ts';
+import { ownInstanceId, pathValue } from './own-instance.ts';
+import { actionsFor, findAction, type InstanceAction } from './view/actions.ts';
 import type { WebDependencies } from './web-dependencies.ts';
 import { notFound } from './web-error.ts';
 
@@ -13,7 +13,9 @@ export const readForm = express.urlencoded({ extended: false, limit: MAX_FORM_BY
 /** What a page says after an action, by the value of `done` in its address. */
 const MESSAGES = {
   sync: 'A sync has been started.',
-  retry: 'What is still parked is tried again now.',
+  retry: 'The handler gets the dead letters again now.',
+  replay: 'The handler gets the records again now.',
+  'confirm-deletions': 'The deletions are confirmed: the records are deleted from the copy.',
   pause: 'Paused. Nothing is copied until you resume, or somebody installs the app again.',
   resume: 'Resumed. The sync goes on where it stopped.',
   'logout-others': 'Every other browser is logged out of this company.',
@@ -26,9 +28,24 @@ const MESSAGES = {
 
 export type Done = keyof typeof MESSAGES;
 
-/** Whether a form's address names one of the buttons. */
-export function isAction(value: string): value is InstanceAction {
-  return Object.hasOwn(MESSAGES, value) && !['disconnect-delete', 'delete', 'nothing'].includes(value);
+/** What a form asks for. */
+export interface AskedAction {
+  action: InstanceAction;
+  /** The list; undefined for all of the instance. */
+  resource: string | undefined;
+}
+
+/**
+ * The action that a form's address names.
+ *
+ * @throws WebError 404 when there is no such action or list
+ */
+export function askedAction(req: Request, { resources }: Pick<WebDependencies, 'resources'>): AskedAction {
+  const resource = req.params.resource === undefined ? undefined : pathValue(req, 'resource');
+  const action = findAction(pathValue(req, 'action'), resource !== undefined);
+  const isKnown = resource === undefined || resources.some(({ name }) => name === resource);
+  if (action === undefined || !isKnown) throw notFound();
+  return { action, resource };
 }
 
 /** The message for the page that an action has led to, if it has. */
@@ -39,14 +56,14 @@ export function doneMessage(req: Request): { tone: 'good' | 'warn'; text: string
 }
 
 /**
- * Does what one of an instance's buttons says.
+ * Does what a button says.
  *
  * @throws WebError 404 when this browser does not see the instance
  */
 export async function actOn(
   deps: Pick<WebDependencies, 'browsers' | 'control'>,
   req: Request,
-  action: InstanceAction,
+  { action, resource }: AskedAction,
 ): Promise<Done> {
   const { browsers, control } = deps;
   const { id, browserId } = await ownInstanceId(req, deps);
@@ -54,13 +71,16 @@ export async function actOn(
   if (!status) throw notFound();
   // A checkbox that is not set is not sent.
   const deleteData = action === 'disconnect' && typeof req.body?.delete_data === 'string';
+  const record: unknown = req.body?.id;
   const isGone = status.status === 'disconnected';
   // To disconnect a company once more makes sense only to delete the copy that was kept.
   if (!actionsFor(status).includes(action) || (isGone && action === 'disconnect' && !deleteData))
     return 'nothing';
   const ways: Record<InstanceAction, () => Promise<boolean>> = {
-    sync: () => control.syncNow(id),
-    retry: () => control.retryParked(id),
+    sync: () => control.syncNow(id, resource),
+    retry: () => control.retry(id, resource),
+    replay: () => control.replay(id, resource, typeof record === 'string' ? record : undefined),
+    'confirm-deletions': () => control.confirmDeletions(id, resource),
     pause: () => control.pause(id),
     resume: () => control.resume(id),
     'logout-others': () => browsers.logOutOthers(browserId, id).then(() => true),

@@ -1,7 +1,7 @@
 import type { InstanceStatus } from '../sync/status-types.ts';
 import type { EventStream } from './event-stream.ts';
 
-/** What goes to a watcher, and the part of it whose change is worth sending it again. */
+/** An event for a watcher; it is sent again when its gist changes. */
 export interface Presented {
   /** The event's name; without one it is a message like any other. */
   event?: string;
@@ -13,7 +13,7 @@ interface FeedOptions {
   read: () => Promise<InstanceStatus | undefined>;
   present: (status: InstanceStatus) => Presented;
   /** What watchers get while the instance cannot be read. */
-  trouble: Presented;
+  outage: Presented;
   intervalMs: number;
   /** Called for the first of several failures in a row. */
   onFailure: (error: unknown) => void;
@@ -61,7 +61,7 @@ export class InstanceFeed {
       this.#failing = false;
     } catch (error) {
       // The next look may succeed; until then no page goes on as if what it shows were true.
-      this.#send(this.#options.trouble);
+      this.#send(this.#options.outage);
       if (!this.#failing) this.#options.onFailure(error);
       this.#failing = true;
     }
@@ -75,7 +75,7 @@ export class InstanceFeed {
   #send({ event, data, gist }: Presented): void {
     const name = event === undefined ? '' : `event: ${event}\n`;
     for (const [watcher, sent] of this.#watchers) {
-      // Someone who is slow misses states in between and gets the latest once there is room.
+      // A slow watcher misses states in between, and gets the latest when it has taken in the one before.
       if (sent !== gist && watcher.send(`${name}data: ${data}\n\n`)) this.#watchers.set(watcher, gist);
     }
   }

@@ -30,8 +30,8 @@ export interface ClientPatience {
   /** Without a byte in either direction, a download that is not taken included. What may take longer, as an install may, says so itself. */
   silentMs: number;
   /**
-   * Between two requests. Proxies keep a connection for 60 to 75 s: who asks has to be the one that ends it, or the next
-   * request comes just when it ends, and nobody knows whether it was taken.
+   * Between two requests. Proxies keep a connection for 60 to 75 s, and have to be the ones that end it: a request that
+   * comes just as the app ends it may be lost.
    */
   idleMs: number;
   /** How often the first two are looked at. */
@@ -60,7 +60,7 @@ export interface TakenPort {
 }
 
 /**
- * Listens at a port. Until there is a web app, whoever asks is told to try again.
+ * Listens at a port. Until there is a web app, every answer says to try again.
  *
  * @param address.port 0 takes a free one
  * @param address.variable where the port was set
@@ -129,7 +129,7 @@ async function closeServer(server: Server, settled: () => Promise<unknown>): Pro
   ]);
   await Promise.race([closed, isOver]);
   server.closeAllConnections();
-  // Whose client has gone is not done by that.
+  // A request under way goes on when its client has gone.
   await Promise.all([closed, isSettled]);
   clearInterval(idle);
 }

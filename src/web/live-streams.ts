@@ -36,10 +36,11 @@ export interface WatchedInstances {
   control: Pick<InstanceControl, 'status'>;
   browsers: Pick<BrowserStore, 'whoSees'>;
 }
-/** Makes one feed's way from a status to what is sent. */
+
+/** Makes the function by which one feed turns a status into an event. */
 export type MakePresenter = () => (status: InstanceStatus) => Presented;
 
-/** Whose stream it is. */
+/** The browser and the instance of a stream. */
 interface Owner {
   browserId: string;
   instanceId: string;
@@ -53,24 +54,24 @@ export class LiveStreams {
   readonly #options: LiveOptions;
   readonly #watched: WatchedInstances;
   readonly #makePresenter: MakePresenter;
-  readonly #trouble: Presented;
+  readonly #outage: Presented;
   readonly #feeds = new Map<string, InstanceFeed>();
   readonly #perBrowser = new Counts();
   readonly #perInstance = new Counts();
   readonly #open = new Map<EventStream, Owner>();
   #closed = false;
 
-  /** @param trouble what watchers get while their instance cannot be read */
+  /** @param outage what watchers get while their instance cannot be read */
   constructor(
     watched: WatchedInstances,
     makePresenter: MakePresenter,
-    trouble: Presented,
+    outage: Presented,
     options: Partial<LiveOptions> = {},
   ) {
     this.#options = { ...DEFAULTS, ...options };
     this.#watched = watched;
     this.#makePresenter = makePresenter;
-    this.#trouble = trouble;
+    this.#outage = outage;
   }
 
   /**
@@ -80,7 +81,7 @@ export class LiveStreams {
    * @throws WebError as {@link admit} does
    */
   watch(res: Response, browserId: string, instanceId: string): void {
-    // Someone who has left while the app looked up the instance would never be missed.
+    // A browser that left during the lookup emits no `close` any more.
     if (res.closed || res.destroyed) return;
     this.admit(browserId, instanceId);
     const stream = new EventStream(res, {
@@ -131,7 +132,7 @@ export class LiveStreams {
     const feed = new InstanceFeed({
       read: () => this.#read(instanceId),
       present: this.#makePresenter(),
-      trouble: this.#trouble,
+      outage: this.#outage,
       intervalMs: this.#options.intervalMs,
       onFailure: (error) => res.locals.log.warn({ err: error, instanceId }, 'live status failed'),
     });

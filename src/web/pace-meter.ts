@@ -1,5 +1,5 @@
 import type { InstanceStatus } from '../sync/status-types.ts';
-import type { RecordsPerSecond } from './view/resource-values.ts';
+import type { RecordsPerSecond } from './view/list-values.ts';
 
 interface Sample {
   at: number;

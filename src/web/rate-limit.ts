@@ -45,7 +45,7 @@ export async function within<T>(answer: Promise<T>): Promise<T> {
   }
 }
 
-/** Of an IPv6 address the first 64 bits: who has one has all the addresses behind them. */
+/** The first 64 bits of an IPv6 address: its owner has all the addresses behind them. */
 function networkOf(address: string): string {
   if (!isIPv6(address)) return address;
   const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1];

@@ -1,10 +1,10 @@
+import { join } from 'node:path';
 import express, { type Express } from 'express';
-import { assets } from './assets.ts';
 import { refuseCrossSite } from './cross-site.ts';
 import { errorPages, refusePathless, unknownAddress } from './error-pages.ts';
-import { livePresenter, troubleEvent } from './live-presenter.ts';
+import { livePresenter, outageEvent } from './live-presenter.ts';
 import { LiveStreams } from './live-streams.ts';
-import { pageRenderer } from './render.ts';
+import { pageRenderer, VIEWS_DIRECTORY } from './render.ts';
 import { requestLog } from './request-log.ts';
 import { exportRoutes } from './routes/export.ts';
 import { healthRoutes } from './routes/health.ts';
@@ -13,7 +13,6 @@ import { instanceRoutes } from './routes/instance.ts';
 import { landingRoutes } from './routes/landing.ts';
 import { operationsRoutes } from './routes/operations.ts';
 import { recordRoutes } from './routes/records.ts';
-import { setAsideRoutes } from './routes/set-aside.ts';
 import { securityHeaders } from './security.ts';
 import { BrowserCookies } from './sessions.ts';
 import type { WebDependencies } from './web-dependencies.ts';
@@ -39,7 +38,7 @@ export function createWebApp(deps: WebDependencies): Express {
   const live = new LiveStreams(
     deps,
     () => livePresenter(deps.resources, now),
-    troubleEvent(deps.resources),
+    outageEvent(deps.resources),
     deps.live,
   );
   deps.shutdown?.addEventListener('abort', () => live.close(), { once: true });
@@ -54,7 +53,13 @@ export function createWebApp(deps: WebDependencies): Express {
   app.use(securityHeaders(https));
   app.use(refuseCrossSite(deps.publicUrl));
   app.use(healthRoutes(deps));
-  app.use('/assets', assets());
+  // Browsers ask each time whether their copy is still good (ETag, 304), also while two versions of the app run.
+  const assets = express.static(join(VIEWS_DIRECTORY, 'assets'), {
+    index: false,
+    redirect: false,
+    setHeaders: (res) => res.setHeader('Cache-Control', 'public, no-cache'),
+  });
+  app.use('/assets', assets);
   app.use(operationsRoutes(deps, renderPage));
   app.use(refusePathless);
   app.use(cookies.sessions);
@@ -62,7 +67,6 @@ export function createWebApp(deps: WebDependencies): Express {
   app.use(installRoutes(deps, cookies));
   app.use(exportRoutes(deps));
   app.use(instanceRoutes(deps, renderPage, live, now));
-  app.use(setAsideRoutes(deps, renderPage));
   app.use(recordRoutes(deps, renderPage));
   app.use(unknownAddress);
   app.use(errorPages(renderPage));

@@ -3,7 +3,8 @@ import type { Logger } from 'pino';
 import type { Installs } from '../auth/install.ts';
 import type { BrowserStore } from '../store/browsers.ts';
 import type { RecordReader } from '../store/record-types.ts';
-import type { InstanceControl, InstanceState, InstanceStatus, RunState } from '../sync/status-types.ts';
+import type { InstanceState, ListState } from '../store/states.ts';
+import type { InstanceControl, InstanceStatus } from '../sync/status-types.ts';
 import type { LiveOptions } from './live-streams.ts';
 import type { RequestFacts } from './request-log.ts';
 import type { WebLimits } from './web-limits.ts';
@@ -20,14 +21,23 @@ export interface OperationsOverview {
   instances: Pick<InstanceStatus, 'id' | 'name' | 'company_id' | 'status' | 'notice' | 'resources'>[];
   /** Which page, from 1. */
   page: number;
-  /** How many instances there are, and how many of them and of the active ones' runs are in which state. */
+  /** How many instances there are, and how many of them and of their lists are in which state. */
   total: number;
   states: Partial<Record<InstanceState, number>>;
-  runs: Partial<Record<RunState, number>>;
+  lists: Partial<Record<ListState, number>>;
   /** Counts of jobs by state, as the queue names its states. */
   queues: { name: string; counts: Record<string, number> }[];
   /** Worker processes that live; undefined when that cannot be told. */
   workers: number | undefined;
+}
+
+/** The change feed of a list, as lines of JSON in the order of their `seq`. */
+export interface ChangeFeed {
+  /**
+   * @param range.after begins behind this `seq`; 0 gives the whole copy
+   * @param range.limit lines at most
+   */
+  feed(instanceId: string, resource: string, range: { after: number; limit: number }): AsyncIterable<string>;
 }
 
 /** Everything that the web app needs of the rest; it reaches for nothing else. */
@@ -50,7 +60,8 @@ export interface WebDependencies {
   installs: Installs;
   control: InstanceControl;
   records: RecordReader;
-  resources: WebResource[];
+  changes: ChangeFeed;
+  resources: readonly WebResource[];
   readiness(): Promise<{ ok: boolean; checks: Record<string, string> }>;
   metrics(): Promise<{ contentType: string; body: string }>;
   /** Opens the operator's page; without it that page answers 404. */

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import Database from 'better-sqlite3';
 import { afterAll, describe, expect, it } from 'vitest';
+import { query } from './support/database.ts';
 import type { Page } from './support/http-browser.ts';
 import type { FaultOrder } from './support/sandbox-control.ts';
 import { waitFor } from './support/wait-for.ts';
@@ -63,13 +63,11 @@ describe('6. A token route that redirects, fails, times out, answers HTML or non
   const browser = world.browser();
   const id = await world.install(browser, company);
   const first = await world.waitForSync(browser, id);
-  const database = new Database(`${world.dir}/app.db`, { readonly: true });
-  afterAll(() => void database.close());
-  const stored = () => ({
-    instances: database.prepare('select id from instances order by id').all(),
-    tokens: database.prepare('select instance_id, access_token, refresh_token from tokens').all(),
+  const stored = async () => ({
+    instances: await query(world.databaseUrl, 'select id from instances order by id'),
+    tokens: await query(world.databaseUrl, 'select instance_id, access_token, refresh_token from tokens'),
   });
-  const before = stored();
+  const before = await stored();
   // Nothing but the app's own look at the answer keeps these tokens out: nobody says that they are unknown.
   await world.control.fault({ match: { path: '/me' }, fault: { status: 404, body: {} }, times: 1_000 });
   // The longest case waits for the app's own timeout while the others run.
@@ -87,24 +85,24 @@ describe('6. A token route that redirects, fails, times out, answers HTML or non
     return { page };
   }
 
-  function expectClearPage(page: Page): void {
+  async function expectClearPage(page: Page): Promise<void> {
     expect(page.url.pathname).toBe('/oauth/callback');
     expect([502, 503, 504]).toContain(page.status);
     expect(page.text()).toMatch(/the service/i);
     expect(page.body).toMatch(/<a [^>]*href="[^"]*\/install"/);
     expect(page.body).not.toMatch(/<script>alert|at_1|rt_1/);
     expect(page.body).not.toContain(world.env.CLIENT_SECRET);
-    expect(stored()).toEqual(before);
+    expect(await stored()).toEqual(before);
     expect(arrivals).toEqual([]);
   }
 
   it.each(CASES)('%s', async (_what, fault) => {
     const { page } = await installWith(fault);
-    expectClearPage(await page);
+    await expectClearPage(await page);
   });
 
   it('no answer in time', async () => {
-    expectClearPage(await timedOut.page);
+    await expectClearPage(await timedOut.page);
   });
 
   it('the older grant goes on working', async () => {
@@ -121,6 +119,6 @@ describe('6. A token route that redirects, fails, times out, answers HTML or non
   it('the answer that all cases are changed from does install', async () => {
     const { page } = await installWith({ status: 200, body: GOOD });
     instanceOf(await page);
-    expect(stored().instances.length).toBe(2);
+    expect((await stored()).instances.length).toBe(2);
   });
 });

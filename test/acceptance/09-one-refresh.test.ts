@@ -31,7 +31,7 @@ describe('9. Fifty callers in four processes cause one refresh.', async () => {
   });
   const handler = join(import.meta.dirname, 'handlers/call-at-once.ts');
   const env = { TEST_GATE: `http://127.0.0.1:${port}` };
-  await world.startWeb();
+  await world.startWeb({ handler });
   await Promise.all(Array.from({ length: PROCESSES }, () => world.startWorker({ handler, env })));
 
   it.each([
@@ -44,7 +44,7 @@ describe('9. Fifty callers in four processes cause one refresh.', async () => {
     if (why === 'due') await control.clock({ advance_ms: HOUR_MS + 1_000 });
     else await control.fault({ match: { path: '/tags' }, fault: { revoke: 'access_token' } });
     letGo(CALLS);
-    await world.waitForSync(browser, id);
+    await world.waitForDelivery(browser, id);
 
     const requests = (await control.requests(mark)).filter(({ company_id }) => company_id === company);
     expect(requests.filter(({ path, status }) => path === '/tags' && status === 200)).toHaveLength(2 * CALLS);
@@ -67,7 +67,7 @@ describe('9. Fifty callers in four processes cause one refresh.', async () => {
       const processes = new Set([...waiting.values()].map(({ pid }) => pid));
       if (processes.size === 2) return { browser, id, company: company.id };
       letGo(0);
-      await world.waitForSync(browser, id);
+      await world.waitForDelivery(browser, id);
     }
   }
 });

@@ -75,7 +75,7 @@ describe('10. The newest refresh token is durable before it is used; a SIGKILL b
 
   it('has stored the new tokens when it first uses them', async () => {
     const { company, browser, id, tokenRequests } = await inLastDay('Durable');
-    const before = storedTokens(world, id);
+    const before = await storedTokens(world, id);
     const mark = await control.mark();
     await control.fault({
       match: { path: '/oauth/token', company_id: company.id },
@@ -86,7 +86,7 @@ describe('10. The newest refresh token is durable before it is used; a SIGKILL b
     await control.fault({ match: { method: 'GET', company_id: company.id }, fault: { delay_ms: 60_000 } });
     await waitFor('a request with the new token', async () => (await control.faults()).at(-1)?.used);
     await worker.stop('SIGKILL');
-    const after = storedTokens(world, id);
+    const after = await storedTokens(world, id);
     expect(after.access_token).not.toBe(before.access_token);
     expect(after.refresh_token).not.toBe(before.refresh_token);
     worker = await world.startWorker();

@@ -18,25 +18,25 @@ describe('11. `invalid_grant` after a sibling has rotated goes on with the newer
   await world.waitForSync(browser, id);
 
   it('goes on with the tokens that a sibling stored while it was refused', async () => {
-    const older = tokenRow(world, id);
+    const older = await tokenRow(world, id);
     await control.clock({ advance_ms: 61 * MINUTE_MS });
     await syncAgain(world, browser, id);
-    const newer = tokenRow(world, id);
+    const newer = await tokenRow(world, id);
     expect(newer.access_token).not.toBe(older.access_token);
 
-    putTokenRow(world, older);
+    await putTokenRow(world, older);
     const mark = await control.mark();
     const fault = { status: 400, body: { error: 'invalid_grant' }, delay_ms: 2_000 };
     await control.fault({ match: { path: '/oauth/token' }, fault });
     await world.press(browser, id, 'sync');
     await waitFor('the refresh', async () => (await control.faults()).at(-1)?.used);
     const begun = await world.status(browser, id);
-    putTokenRow(world, newer);
+    await putTokenRow(world, newer);
     const ended = await world.waitForSync(browser, id, SOON_MS);
     expect(ended.status).toBe('active');
     expect(ended.resources.contacts.started_at).toBe(begun.resources.contacts.started_at);
     expect((await control.tokenRequests(mark)).map(({ status }) => status)).toEqual([400]);
-    expect(storedTokens(world, id).access_token).toBe(newer.access_token);
+    expect((await storedTokens(world, id)).access_token).toBe(newer.access_token);
   });
 
   it('stops, tells it once, and deletes nothing when the grant has ended', async () => {

@@ -38,13 +38,13 @@ describe('12. 500, 429 and timeouts of the token route keep the grant and back o
     'keeps the grant after $what, and goes on when it is over',
     async ({ fault, times, statuses, index }) => {
       const { browser, company, id, match } = troubled[index] ?? expect.fail();
-      const before = storedTokens(world, id);
+      const before = await storedTokens(world, id);
       await control.fault({ match, fault, times });
       await world.press(browser, id, 'sync');
       await world.waitForStatus(browser, id, 'why it waits', ({ resources }) =>
         Boolean(resources.contacts.error ?? resources.conversations.error),
       );
-      expect(storedTokens(world, id)).toEqual(before);
+      expect(await storedTokens(world, id)).toEqual(before);
       const status = await world.waitForSync(browser, id);
       expect(status).toMatchObject({ status: 'active', resources: { contacts: { error: null } } });
       const requests = await asked(company);

@@ -22,27 +22,27 @@ describe('13. A holder whose lease has run out overwrites no newer token.', asyn
   it('stores its answer if nobody else has written meanwhile', async () => {
     const { holder, id, before } = await stopInRefresh();
     await goOnAndEnd(holder);
-    expect(storedTokens(world, id).access_token).not.toBe(before.access_token);
+    expect((await storedTokens(world, id)).access_token).not.toBe(before.access_token);
   });
 
   it('leaves the tokens of an install that came while it was stopped', async () => {
     const { holder, company, browser, id, before, mark, tokenRequests } = await stopInRefresh();
     expect(await world.install(browser, company)).toBe(id);
-    const newer = storedTokens(world, id);
+    const newer = await storedTokens(world, id);
     expect(newer).not.toEqual(before);
     await goOnAndEnd(holder);
-    expect(storedTokens(world, id)).toEqual(newer);
+    expect(await storedTokens(world, id)).toEqual(newer);
     await expectGoodTokens(browser, id, () => tokenRequests(mark));
   });
 
   it('leaves the tokens that another worker refreshed when its lease was over', async () => {
     const { holder, browser, id, before, mark, tokenRequests } = await stopInRefresh();
     const other = await world.startWorker();
-    const isRefreshed = () => storedTokens(world, id).access_token !== before.access_token;
+    const isRefreshed = async () => (await storedTokens(world, id)).access_token !== before.access_token;
     await waitFor('a refresh by another worker', isRefreshed, LEASE_ENDS_MS);
-    const newer = storedTokens(world, id);
+    const newer = await storedTokens(world, id);
     await goOnAndEnd(holder);
-    expect(storedTokens(world, id)).toEqual(newer);
+    expect(await storedTokens(world, id)).toEqual(newer);
     await other.stop();
     await expectGoodTokens(browser, id, () => tokenRequests(mark));
   });
@@ -54,7 +54,7 @@ describe('13. A holder whose lease has run out overwrites no newer token.', asyn
     const holder = await world.startWorker();
     const id = await world.install(browser, company);
     await world.waitForSync(browser, id);
-    const before = storedTokens(world, id);
+    const before = await storedTokens(world, id);
     await clock.pass(HOUR_MS + 1_000);
     const match = { path: '/oauth/token', company_id: company.id };
     await control.fault({ match, fault: { status: 200, body: LATE_ANSWER, delay_ms: 1_500 } });

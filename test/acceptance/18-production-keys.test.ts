@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';
-import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
+import { query } from './support/database.ts';
 import { tempDir } from './support/processes.ts';
 import { startScript } from './support/run-script.ts';
 import { waitFor } from './support/wait-for.ts';
@@ -114,16 +114,19 @@ describe('18. Production does not start without keys, or with short, repeated or
     const both = printedKeys(printed.output());
     expect(both.endsWith(`,${old}`)).toBe(true);
     await restart(both);
-    const stored = () => readTokens(world.dir);
-    const before = stored();
+    const stored = () => readTokens(world.databaseUrl);
+    const before = await stored();
 
     const killed = startScript('reencrypt', world.env, { cwd: world.dir });
-    await waitFor('a token to be encrypted anew', () => JSON.stringify(stored()) !== JSON.stringify(before));
+    await waitFor(
+      'a token to be encrypted anew',
+      async () => JSON.stringify(await stored()) !== JSON.stringify(before),
+    );
     await killed.stop('SIGKILL');
     await syncAll();
     const whole = startScript('reencrypt', world.env, { cwd: world.dir });
     expect((await whole.exited).code, whole.output()).toBe(0);
-    const after = stored();
+    const after = await stored();
     expect(after.filter((token) => before.includes(token))).toEqual([]);
 
     await restart(both.split(',')[0] ?? '');
@@ -140,9 +143,7 @@ function printedKeys(output: string): string {
   return /^TOKEN_KEYS=(\S+)$/m.exec(output)?.[1] ?? '';
 }
 
-function readTokens(dir: string): unknown[] {
-  const database = new Sqlite(`${dir}/app.db`, { readonly: true });
-  const rows = database.prepare('select access_token, refresh_token from tokens').raw().all();
-  database.close();
-  return rows.flat();
+async function readTokens(url: string): Promise<unknown[]> {
+  const rows = await query(url, 'select access_token, refresh_token from tokens order by instance_id');
+  return rows.flatMap((row) => Object.values(row));
 }

@@ -1,10 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { Redis } from 'ioredis';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { dumpDatabase } from './support/dump-database.ts';
+import { diskContents, dump } from './support/database.ts';
 import type { HttpBrowser } from './support/http-browser.ts';
 import { freePort } from './support/processes.ts';
 import { startScript } from './support/run-script.ts';
@@ -88,10 +87,8 @@ describe('20. Canary secrets (client secret, tokens, codes, session ids) appear 
     seen.page += (await browser.get('/ops', { headers })).body;
     seen.metrics += (await browser.get('/metrics')).body;
     seen.redis += await dumpRedis(world.redis.url);
-    seen.dump += dumpDatabase(`${world.dir}/app.db`);
-    for (const file of readdirSync(world.dir).filter((name) => /^app\.db(-wal)?$/.test(name))) {
-      seen.database += readFileSync(`${world.dir}/${file}`, 'latin1');
-    }
+    seen.dump += await dump(world.databaseUrl);
+    seen.database += await diskContents(world.databaseUrl);
   };
 
   beforeAll(async () => {

@@ -1,6 +1,5 @@
-import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { dumpDatabase } from './support/dump-database.ts';
+import { dump, query } from './support/database.ts';
 import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
@@ -34,16 +33,14 @@ describe('21. A disconnect during a job deletes the tokens and, if asked, the da
     return { company, browser, id };
   };
   /** The ids of records that stand anywhere in the database. */
-  const recordIds = () =>
-    [...new Set(dumpDatabase(`${world.dir}/app.db`).match(/\b(?:crd|cnv)_\w+/g))].sort();
-  const tokensOf = (id: string) => {
-    const database = new Sqlite(`${world.dir}/app.db`, { readonly: true });
-    const rows = database
-      .prepare('select access_token, refresh_token from tokens where instance_id = ?')
-      .raw()
-      .all(id);
-    database.close();
-    return rows.flat().filter((token) => token !== null);
+  const recordIds = async () => {
+    const ids = (await dump(world.databaseUrl)).match(/\b(?:crd|cnv)_\w+/g);
+    return [...new Set(ids)].sort();
+  };
+  const tokensOf = async (id: string) => {
+    const select = 'select access_token, refresh_token from tokens where instance_id = $1';
+    const rows = await query(world.databaseUrl, select, [id]);
+    return rows.flatMap((row) => Object.values(row)).filter((token) => token !== null);
   };
 
   it.each([
@@ -58,10 +55,10 @@ describe('21. A disconnect during a job deletes the tokens and, if asked, the da
     expect(answer.status).toBe(200);
     const { now } = await world.control.state();
     const mark = await world.control.mark();
-    expect(tokensOf(id)).toEqual([]);
-    const waitForDeletion = () => waitFor('the data to go', () => recordIds().length === 0);
+    expect(await tokensOf(id)).toEqual([]);
+    const waitForDeletion = () => waitFor('the data to go', async () => (await recordIds()).length === 0);
     if (deletes && !stops) await waitForDeletion();
-    const kept = recordIds();
+    const kept = await recordIds();
     if (!deletes) expect(kept.length).toBeGreaterThan(200);
 
     const answered = () =>
@@ -76,7 +73,7 @@ describe('21. A disconnect during a job deletes the tokens and, if asked, the da
     const otherBrowser = world.browser();
     await world.waitForSync(otherBrowser, await world.install(otherBrowser, other));
     expect((await answered()).filter(({ at }) => at > now)).toEqual([]);
-    expect(recordIds()).toEqual(deletes ? [] : kept);
-    expect(tokensOf(id)).toEqual([]);
+    expect(await recordIds()).toEqual(deletes ? [] : kept);
+    expect(await tokensOf(id)).toEqual([]);
   });
 });

@@ -8,7 +8,7 @@ const CONTACTS = 330;
 
 const MOVES = [
   ['inserted', { create: 60 }],
-  ['deleted', { delete: 60 }],
+  ['deleted', { delete: 25 }],
   ['changed', { change: 120 }],
   ['reordered', { reorder: true }],
   ['all of that', { create: 20, delete: 40, change: 120, reorder: true }],

@@ -1,6 +1,5 @@
-import { execFileSync } from 'node:child_process';
-import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
+import { makeTroubledDatabase } from './support/database-trouble.ts';
 import { expectWhole } from './support/lists.ts';
 import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
@@ -8,26 +7,19 @@ import { createWorld } from './support/world.ts';
 const BACK_WITHIN_MS = 60_000;
 
 describe('31. A locked database or a full disk is told as that, and the sync goes on by itself afterwards.', async () => {
-  const world = await createWorld({ sandbox: { windowMs: 2_000 } });
+  const database = await makeTroubledDatabase();
+  const world = await createWorld({ sandbox: { windowMs: 2_000 }, env: database.env });
   const { control } = world;
   const { web, worker } = await world.start();
 
-  /** Stands in for a full disk: the operating system lets the processes write no file beyond so many bytes. */
-  const limitFiles = (bytes: string) => {
-    for (const { pid } of [web, worker])
-      execFileSync('prlimit', ['--pid', String(pid), `--fsize=${bytes}:unlimited`]);
-  };
-  const other = new Database(`${world.dir}/app.db`);
-
   it.each([
-    [
-      'a database that is kept locked',
-      /lock/i,
-      () => void other.exec('begin immediate'),
-      () => void other.exec('rollback'),
-    ],
-    ['a full disk', /full|grow|space|room/i, () => limitFiles('1'), () => limitFiles('unlimited')],
-  ])('%s is told, and the sync goes on by itself', async (_what, reason, begin, end) => {
+    {
+      what: 'a database that is kept locked',
+      reason: /lock/i,
+      begin: () => database.lock(world.databaseUrl),
+    },
+    { ...database.lost, begin: () => database.lose([web.pid, worker.pid]) },
+  ])('$what is told, and the sync goes on by itself', async ({ reason, begin }) => {
     const company = await control.addCompany({
       name: 'In trouble',
       plan: 'enterprise',
@@ -45,7 +37,7 @@ describe('31. A locked database or a full disk is told as that, and the sync goe
     const dashboard = async () => (await browser.get(`/instances/${id}`)).text();
     expect(await dashboard()).not.toMatch(/database/i);
 
-    begin();
+    const end = await begin();
     const unready = await waitFor('readiness to tell', async () => {
       const page = await browser.get('/readyz');
       return page.status === 503 && reason.test(page.body) && page;
@@ -57,7 +49,7 @@ describe('31. A locked database or a full disk is told as that, and the sync goe
     expect(refused.status).toBe(503);
     expect((await browser.get('/healthz')).status).toBe(200);
 
-    end();
+    await end();
     await world.waitForSync(browser, id, BACK_WITHIN_MS);
     expect((await browser.get('/readyz')).status).toBe(200);
     await waitFor('the dashboard to be calm', async () => !/database/i.test(await dashboard()));

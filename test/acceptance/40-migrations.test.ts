@@ -1,5 +1,6 @@
-import Sqlite from 'better-sqlite3';
+import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { query, readSchema } from './support/database.ts';
 import { freePort } from './support/processes.ts';
 import { startScript } from './support/run-script.ts';
 import { createWorld } from './support/world.ts';
@@ -8,13 +9,12 @@ const NEWER = '9999-of-a-newer-version';
 
 describe("40. Migrations run once, forward only; a process that does not know the database's schema refuses to start, and says so.", async () => {
   const world = await createWorld();
-  const readSchema = () => {
-    const database = new Sqlite(`${world.dir}/app.db`, { readonly: true });
-    const migrations = database.prepare('select * from kysely_migration order by name').all();
-    const schema = database.prepare('select type, name, sql from sqlite_master order by name').all();
-    database.close();
-    return { migrations, schema };
-  };
+  const schemaNow = () => readSchema(world.databaseUrl);
+  const addMigration = (url: string) =>
+    query(url, 'insert into kysely_migration (name, timestamp) values ($1, $2)', [
+      NEWER,
+      new Date().toISOString(),
+    ]);
 
   it('migrates once, when several processes start at the same time', async () => {
     const processes = await Promise.all([
@@ -23,33 +23,46 @@ describe("40. Migrations run once, forward only; a process that does not know th
       world.startWeb({ env: { PORT: String(await freePort()) } }),
       world.startWorker(),
     ]);
-    const made = readSchema();
+    const made = await schemaNow();
     expect(made.migrations.length).toBeGreaterThan(0);
     for (const started of processes) expect((await started.stop()).code).toBe(0);
     await (await world.startWorker()).stop();
-    expect(readSchema()).toEqual(made);
+    expect(await schemaNow()).toEqual(made);
   });
 
   it('refuses to start on a newer database, and says so', async () => {
-    const database = new Sqlite(`${world.dir}/app.db`);
-    database.prepare('insert into kysely_migration values (?, ?)').run(NEWER, new Date().toISOString());
-    database.close();
-    const before = readSchema();
+    await addMigration(world.databaseUrl);
+    const before = await schemaNow();
     for (const script of ['web', 'worker', 'start', 'reencrypt']) {
       const older = startScript(script, world.env);
       expect((await older.exited).code, script).toBe(1);
       expect(older.output()).toContain(NEWER);
       expect(older.output()).toMatch(/newer version|does not know/);
     }
-    expect(readSchema()).toEqual(before);
+    expect(await schemaNow()).toEqual(before);
+  });
+
+  it('migrates in production as a step of its own, without which nothing starts', async () => {
+    const env = { NODE_ENV: 'production', CLIENT_SECRET: randomBytes(24).toString('base64') };
+    const fresh = await createWorld({ env });
+    for (const script of ['web', 'worker']) {
+      const started = startScript(script, fresh.env);
+      expect((await started.exited).code, script).toBe(1);
+      expect(started.output()).toContain('npm run migrate');
+    }
+    const migrated = await fresh.run('src/cli.ts', ['migrate']);
+    expect(migrated.code, migrated.output).toBe(0);
+    const made = await readSchema(fresh.databaseUrl);
+    expect(made.migrations.length).toBeGreaterThan(0);
+    await fresh.start();
+    expect((await fresh.run('src/cli.ts', ['migrate'])).code).toBe(0);
+    expect(await readSchema(fresh.databaseUrl)).toEqual(made);
   });
 
   it('says what else helps where the database is a developer’s own', async () => {
     const env = { ...world.env, DATABASE_URL: '' };
     await (await world.startWeb({ env })).stop();
-    const database = new Sqlite(`${world.dir}/.data/app.db`);
-    database.prepare('insert into kysely_migration values (?, ?)').run(NEWER, new Date().toISOString());
-    database.close();
+    await addMigration(`file:${world.dir}/.data/app.db`);
     const older = startScript('web', env, { cwd: world.dir });
     expect((await older.exited).code).toBe(1);
     expect(older.output()).toContain(`you can delete ${world.dir}/.data instead`);

@@ -3,9 +3,12 @@ import { beforeEach, expect, it } from 'vitest';
 import { reencryptSummary, reencryptTokens } from '../../src/auth/reencrypt.ts';
 import { TokenCipher } from '../../src/auth/token-cipher.ts';
 import { encryptTokens } from '../../src/auth/tokens.ts';
-import type { TokenStore } from '../../src/store/tokens.ts';
-import { NOW, openTestStore } from '../store/test-store.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
+import { TokenStore } from '../../src/store/tokens.ts';
 import { installInstance } from '../support/install-instance.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const NOW = Date.UTC(2026, 2, 1);
 
 const INSTANCES = 250;
 const [oldKey, newKey] = ['old', 'new'].map((id) => ({ id, key: randomBytes(32) }));
@@ -15,12 +18,13 @@ if (older === undefined || both === undefined || newer === undefined) throw new 
 
 let store: TokenStore;
 beforeEach(async () => {
-  const opened = await openTestStore();
-  store = opened.tokens;
+  const db = await openDatabase(`file:${tempDir()}/app.db`);
+  store = new TokenStore(db);
   for (let n = 0; n < INSTANCES; n++) {
     const id = `ins_${String(n).padStart(3, '0')}`;
-    await installInstance(opened.db, { id }, NOW, encryptTokens(older, id, `at-${n}`, `rt-${n}`));
+    await installInstance(db, { id }, NOW, encryptTokens(older, id, `at-${n}`, `rt-${n}`));
   }
+  return () => db.destroy();
 });
 
 const readable = async (cipher: TokenCipher) => {

@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { OAuthClient } from '../../src/auth/oauth-client.ts';
 import { TokenCipher } from '../../src/auth/token-cipher.ts';
 import { encryptTokens, Tokens, type TokensParts } from '../../src/auth/tokens.ts';
 import { ServiceClock } from '../../src/client/service-clock.ts';
-import { openTestStore } from '../store/test-store.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
+import { openStores } from '../../src/store/stores.ts';
 import { installInstance } from '../support/install-instance.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { startTokenServer } from './token-server.ts';
 
 const START = Date.UTC(2026, 2, 1, 12, 0, 0);
@@ -15,7 +17,9 @@ const HOUR_MS = 60 * 60_000;
 const DAY_MS = 24 * HOUR_MS;
 
 const server = await startTokenServer();
-const { db, tokens: store, instances } = await openTestStore();
+const db = await openDatabase(`file:${tempDir()}/app.db`);
+afterAll(() => db.destroy());
+const { tokens: store, instances } = openStores(db);
 const cipher = new TokenCipher([{ id: 'k1', key: randomBytes(32) }]);
 
 let now: number;

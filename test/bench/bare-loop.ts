@@ -1,7 +1,5 @@
-import { join } from 'node:path';
 import { Agent, request } from 'undici';
-import { openBareStore, type PageTaker } from './bare-store.ts';
-import { openDutifulStore } from './dutiful-store.ts';
+import { type BareStore, openBareStore } from './bare-store.ts';
 
 /** One list to be copied. */
 export interface BareList {
@@ -15,17 +13,13 @@ export interface BareList {
 
 /** What the loop is to do. */
 export interface BareOrder {
-  /** An empty directory for the store. */
-  dir: string;
+  /** Of an empty database. */
+  databaseUrl: string;
   lists: BareList[];
-  /** Ends after so many pages, or else when every list is at its end. */
-  pages?: number;
-  /** Or after so many milliseconds. */
+  /** Ends after so many milliseconds, or when every list is at its end. */
   forMs?: number;
   /** Requests under way at the same time, each for another list. */
   atOnce: number;
-  /** Given when it is to do all that the app owes for a page, too: where the budget is kept. */
-  dutiesWith?: string;
 }
 
 /** What came of it. */
@@ -43,45 +37,34 @@ interface Place {
   next: string;
 }
 
-async function copyPage(
-  taker: PageTaker,
-  agent: Agent,
-  { list, next }: Place,
-  done: BareDone,
-): Promise<string | null> {
+async function copyPage(store: BareStore, agent: Agent, { list, next }: Place, done: BareDone): Promise<string | null> {
   const headers = { authorization: `Bearer ${list.token}` };
-  await taker.begin(list);
   const answer = await request(next, { dispatcher: agent, headers });
-  const bytes = Buffer.from(await answer.body.arrayBuffer());
-  if (answer.statusCode !== 200) throw new Error(`${answer.statusCode} ${bytes.toString().slice(0, 300)}`);
-  const page = await taker.take(list, bytes, answer.headers);
+  const body = await answer.body.text();
+  if (answer.statusCode !== 200) throw new Error(`${answer.statusCode} ${body.slice(0, 300)}`);
+  const stored = await store.take(`${list.company} ${list.resource}`, body);
   done.pages += 1;
-  done.records += page.records;
-  return page.next;
+  done.records += stored.records;
+  return stored.next;
 }
 
 /**
- * The least that copies lists: undici with keep-alive, JSON.parse, one prepared upsert a row and the cursor in one
- * transaction a page. No budget, no queue, no tokens that expire, no look at what changed, no fence. The lists take
- * turns, a page each, as companies that are synced at the same time do.
+ * The least that copies lists: undici with keep-alive, JSON.parse, and the records with the cursor in one transaction a
+ * page. No budget, no queue, no tokens that expire, no look at what changed, no fence. The lists take turns, a page each,
+ * as companies that are synced at the same time do.
  */
 async function copyAll(order: BareOrder): Promise<BareDone> {
-  const { dir, lists, pages = Number.POSITIVE_INFINITY, forMs = Number.POSITIVE_INFINITY, atOnce } = order;
-  const url = `file:${join(dir, 'bare.db')}`;
-  const taker = await (order.dutiesWith === undefined
-    ? openBareStore(url, lists)
-    : openDutifulStore(url, lists, order.dutiesWith));
+  const { lists, forMs = Number.POSITIVE_INFINITY, atOnce } = order;
+  const store = await openBareStore(order.databaseUrl);
   const agent = new Agent({ keepAliveTimeout: 30_000 });
   const done: BareDone = { pages: 0, records: 0, wallMs: 0, cpuMs: 0 };
   const startedAt = performance.now();
   const usedBefore = process.cpuUsage();
   const turns: Place[] = lists.map((list) => ({ list, next: list.url }));
-  let begun = 0;
-  const isEnough = () => begun >= pages || performance.now() - startedAt >= forMs;
+  const isEnough = () => performance.now() - startedAt >= forMs;
   const work = async () => {
     for (let place = turns.shift(); place !== undefined && !isEnough(); place = turns.shift()) {
-      begun += 1;
-      const next = await copyPage(taker, agent, place, done);
+      const next = await copyPage(store, agent, place, done);
       if (next !== null) turns.push({ list: place.list, next });
     }
   };
@@ -89,7 +72,7 @@ async function copyAll(order: BareOrder): Promise<BareDone> {
   done.wallMs = performance.now() - startedAt;
   const { user, system } = process.cpuUsage(usedBefore);
   done.cpuMs = (user + system) / 1_000;
-  await taker.close();
+  await store.close();
   await agent.close();
   return done;
 }

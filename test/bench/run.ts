@@ -17,8 +17,8 @@ const BENCHES: Readonly<Record<string, Entry>> = {
   limit: { load: async () => (await import('./limit/limit.ts')).limitBench },
   first: { load: async () => (await import('./first.ts')).firstBench, rows: NO_ROWS },
   sandbox: { load: async () => (await import('./sandbox-pages.ts')).sandboxPages, rows: NO_ROWS },
-  cost: { load: async () => (await import('./cost.ts')).cost, rows: /^(?:\d+|profile)$/ },
-  scale: { load: async () => (await import('./scale.ts')).scale, rows: /^(?:\d+|memory|latency\d+)$/ },
+  cost: { load: async () => (await import('./cost.ts')).cost, rows: /^(?:\d+|profile|store|sqlite|postgres)$/ },
+  scale: { load: async () => (await import('./scale.ts')).scale, rows: /^(?:\d+|latency\d+|sqlite|postgres)$/ },
   'second-run': { load: async () => (await import('./second-run.ts')).secondRun, rows: A_COUNT },
   million: { load: async () => (await import('./million.ts')).million, rows: A_COUNT },
 };

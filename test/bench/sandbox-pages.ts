@@ -1,4 +1,4 @@
-import { Child } from './child.ts';
+import { Child } from './support/child.ts';
 import type { Walk, Walked } from './page-walker.ts';
 import type { Up, Usage } from './sandbox-process.ts';
 import { table } from './table.ts';

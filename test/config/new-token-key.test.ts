@@ -48,7 +48,7 @@ test('keys in use that are wrong are not passed over', () => {
 test('the example of an error about keys is the rest of the line that npm run keys prints', async () => {
   const [, before = 'nothing'] =
     /^<what npm run keys prints behind (.*)>$/.exec(VARIABLES.TOKEN_KEYS.example) ?? [];
-  const command = spawnEntry('src/keys.ts', { NODE_ENV: 'production' });
+  const command = spawnEntry('src/cli.ts', { NODE_ENV: 'production' }, { args: ['keys'] });
   const [, value = ''] = await command.waitForOutput(new RegExp(`^${before}(.*)$`, 'm'));
   expect(loadConfig({ TOKEN_KEYS: value }, { dataDir: tempDir() }).tokenKeys).toHaveLength(1);
 });

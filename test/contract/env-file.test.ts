@@ -55,7 +55,7 @@ it('takes what is usual in such files', () => {
   const lines = [
     '# comment',
     '> partner-app@0.1.0 keys',
-    '> node --import ./src/runtime/preload.js src/keys.ts',
+    '> node --import ./src/runtime/preload.js src/cli.ts keys',
     '  # another # one',
     '\t',
     'PLAIN=a value',

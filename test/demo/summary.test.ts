@@ -1,21 +1,24 @@
 import { expect, test } from 'vitest';
 import { summarize, summaryTable } from '../../src/demo/summary.ts';
 import type { SyncedCompany } from '../../src/demo/sync-company.ts';
-import type { InstanceStatus, ResourceStatus } from '../../src/sync/status-types.ts';
+import type { InstanceStatus, ListStatusJson } from '../../src/sync/status-types.ts';
 
-const RESOURCE: ResourceStatus = {
+const RESOURCE: ListStatusJson = {
   state: 'idle',
   pages: 3,
   records: 250,
   deleted: 0,
-  skipped: 0,
+  rejected: 0,
   stored: 250,
   started_at: null,
   finished_at: null,
+  error_kind: null,
   error: null,
   waiting_until: null,
   waiting_for: null,
-  set_aside: { parked: 0, parked_batches: [], quarantined: 0, quarantined_records: [] },
+  held_deletions: 0,
+  handler: null,
+  problems: { rejected: 0, rejected_records: [], dead_letters: [] },
 };
 
 function synced(name: string): SyncedCompany {

@@ -4,7 +4,6 @@ import { expect, test } from 'vitest';
 import { KnownSecrets } from '../../src/runtime/logging/known-secrets.ts';
 import { createLogger, hideSecrets, rememberSecret } from '../../src/runtime/logging.ts';
 import { testLogger } from '../support/test-logger.ts';
-import { formsOf } from '../trust/canaries.ts';
 
 const anySecret = fc.string({ unit: 'grapheme-ascii', minLength: 16, maxLength: 80 });
 const anyText = fc.string({ maxLength: 40 });
@@ -237,3 +236,43 @@ test('a secret of one text’s affair is left out of that text alone', () => {
   expect(hideSecrets(text, own)).toMatch(/^with \[redacted\] and \[redacted\]=*$/);
   expect(hideSecrets(text)).toBe(text);
 });
+
+/** A text in its forms, by name; those that look like a form before are left out. */
+function formsOf(value: string): Map<string, string> {
+  const bytes = Buffer.from(value, 'utf8');
+  const forms: [string, string][] = [
+    ['plain', value],
+    ['URL-encoded', encodeURIComponent(value)],
+    ['as a form', new URLSearchParams({ x: value }).toString().slice(2)],
+    ['JSON-escaped', JSON.stringify(value).slice(1, -1)],
+    ['JSON-escaped twice', JSON.stringify(JSON.stringify(value)).slice(3, -3)],
+    [
+      'HTML-escaped',
+      value
+        .replace(/&/g, '&amp;')
+        .replace(/</g, '&lt;')
+        .replace(/>/g, '&gt;')
+        .replace(/"/g, '&quot;')
+        .replace(/'/g, '&#39;'),
+    ],
+    ['in hex', bytes.toString('hex')],
+    ['in capital hex', bytes.toString('hex').toUpperCase()],
+  ];
+  // Inside of a longer text that was encoded as a whole (`Basic <id:secret>`) it begins at any of three places.
+  for (const offset of [0, 1, 2]) {
+    const characters = Buffer.concat([Buffer.alloc(offset), bytes])
+      .toString('base64')
+      .replace(/=+$/, '');
+    const whole = Math.floor(((offset + bytes.length) * 8) / 6);
+    const core = characters.slice([0, 2, 3][offset], whole);
+    forms.push(
+      [`in Base64 (${offset})`, core],
+      [`in base64url (${offset})`, core.replaceAll('+', '-').replaceAll('/', '_')],
+    );
+  }
+  const unique = new Map<string, string>();
+  for (const [form, needle] of forms) {
+    if (![...unique.values()].includes(needle)) unique.set(form, needle);
+  }
+  return unique;
+}

@@ -7,17 +7,18 @@ const PAGE = readFileSync(new URL('../../docs/operations.md', import.meta.url), 
 /** What looks like a metric in the page's code, and in its rules. */
 function named(text: string): Set<string> {
   const code = [...text.matchAll(/```[\s\S]*?```|`[^`\n]+`/g)].map(([part]) => part).join('\n');
-  return new Set(code.match(/\b(?:service|sync|token|refresh|app|http|event|figures|process)_[a-z_]+[a-z]/g));
+  return new Set(
+    code.match(/\b(?:service|sync|token|refresh|app|http|event|figures|process|handler)_[a-z_]+[a-z]/g),
+  );
 }
 
 test('the page on operations names every metric of the app, and none that there is not', async () => {
   const metrics = createMetrics([], {
     store: () => Promise.reject(new Error('not read here')),
     jobs: () => Promise.reject(new Error('not read here')),
-    upkeepLateMs: () => Promise.reject(new Error('not read here')),
+    sweepLateMs: () => 0,
     workers: () => undefined,
     answers: () => 0,
-    unusableConnections: () => 0,
     isReady: () => Promise.reject(new Error('not read here')),
   });
   metrics.close();

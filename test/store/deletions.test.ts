@@ -1,156 +1,95 @@
-import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
-import { NOW, openTestStore } from './test-store.ts';
+import { describe, expect, test } from 'vitest';
+import { DATABASES, documentsOf, NOW, openTestStore, type TestClaim } from './test-store.ts';
 
-const store = await openTestStore();
-const { deletions, records, runs } = store;
+const PAGE_2 = 'https://x.example/contacts?page_token=2';
 
-/** An instance whose first run saw five records, and a second run that is under way. */
-async function startSecondRun() {
-  const { claim: first } = await store.claimRun();
-  await store.write(
-    first,
-    ['a', 'b', 'c', 'd', 'e'].map((id) => `{"id":"${id}"}`),
-  );
-  await runs.finish(first, NOW);
-  const { run, claim } = await store.claimRun({ instanceId: first.instanceId, resource: 'contacts' });
-  const unseen = async () => {
-    const { records } = await deletions.unseen(claim, 0, 100);
-    return records.map(({ document }) => JSON.parse(document).id);
-  };
-  return { run, claim, unseen };
-}
+describe.each(DATABASES)('on %s', async (kind) => {
+  const store = await openTestStore(kind);
+  const { deletions, runs } = store;
 
-test('only what this run did not see is unseen', async () => {
-  const { claim, unseen } = await startSecondRun();
-  expect(await unseen()).toEqual(['a', 'b', 'c', 'd', 'e']);
-  await store.write(claim, ['{"id":"b"}', '{"id":"f"}'], { next: 'https://x.example/p2' });
-  await store.write(claim, ['{"id":"d","changed":true}']);
-  expect(await unseen()).toEqual(['a', 'c', 'e']);
-});
-
-test('what a run has seen is counted once, however often and in whatever order it came', async () => {
-  const { claim } = await startSecondRun();
-  const documents = (ids: string) => [...ids].map((id) => `{"id":"${id}"}`);
-  expect(await deletions.seenCount(claim)).toBe(0);
-  for (const ids of ['e', 'bc', 'd', 'cdefg', 'bcd', 'g', 'abcdefg']) {
-    await store.write(claim, documents(ids), { next: 'https://x.example/p2' });
+  /** A copy of so many records, and a run that has seen the first of them. */
+  async function mostGone(count: number, seen = 1) {
+    const first = await store.copy(documentsOf(count));
+    const claim = await store.claimRun(first);
+    await store.write(claim, documentsOf(seen));
+    return claim;
   }
-  expect(await deletions.seenCount(claim)).toBe(7);
-  expect(await deletions.seenCount({ ...claim, resource: 'conversations' })).toBe(0);
-});
+  const portionOf = (claim: TestClaim) => ({ beforeRun: claim.run, counter: claim.run, claim });
 
-test('pages may overlap in any way: what one of them has brought is not unseen', async () => {
-  const ids = 'abcdefghij';
-  const page = fc
-    .subarray([...ids], { minLength: 1 })
-    .chain((some) => fc.shuffledSubarray(some, { minLength: 1 }));
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(page, { maxLength: 8 }),
-      fc.integer({ min: 1, max: 12 }),
-      async (pages, portion) => {
-        const { claim: first } = await store.claimRun();
-        const documents = (of: readonly string[]) => of.map((id) => `{"id":"${id}"}`);
-        await store.write(first, documents([...ids]));
-        await runs.finish(first, NOW);
-        const { claim } = await store.claimRun({ instanceId: first.instanceId, resource: 'contacts' });
-        for (const some of pages) await store.write(claim, documents(some), { next: 'https://x.example/p2' });
-        const unseen: string[] = [];
-        for (let after: number | null = 0; after !== null; ) {
-          const found = await deletions.unseen(claim, after, portion);
-          unseen.push(...found.records.map(({ document }) => JSON.parse(document).id));
-          after = found.after;
-        }
-        expect(unseen).toEqual([...ids].filter((id) => !pages.flat().includes(id)));
-        expect(await deletions.seenCount(claim)).toBe(new Set(pages.flat()).size);
-      },
-    ),
-    { seed: 9, numRuns: 60 },
-  );
-});
-
-test('a page that goes on where another ended makes no range of its own', async () => {
-  const { claim } = await startSecondRun();
-  const ranges = () =>
-    store.db
-      .prepare<[number], { first: number; last: number }>(
-        'select first, last from seen_ranges where list = ? order by first',
-      )
-      .all(list);
-  const { list } = (await runs.find(claim)) ?? { list: -1 };
-  const see = (...ids: string[]) =>
-    store.write(
-      claim,
-      ids.map((id) => `{"id":"${id}"}`),
-      { next: 'https://x.example/p2' },
-    );
-  await see('a', 'b');
-  const [first] = ranges();
-  await see('d');
-  expect(ranges()).toHaveLength(2);
-  await see('c');
-  await see('e');
-  expect(ranges()).toEqual([{ first: first?.first, last: (first?.first ?? 0) + 4 }]);
-  expect(await deletions.seenCount(claim)).toBe(5);
-});
-
-test('what is marked is gone from the copy, but can be found; the run counts it', async () => {
-  const { claim, unseen } = await startSecondRun();
-  await store.write(claim, ['{"id":"a"}']);
-  expect(await store.remove(claim, ['b', 'c'], NOW + 5)).toBe(true);
-  expect(await unseen()).toEqual(['d', 'e']);
-  expect(await store.count(claim.instanceId, 'contacts')).toBe(3);
-  expect(await records.find(claim.instanceId, 'contacts', 'b')).toMatchObject({
-    deletedAt: NOW + 5,
-    document: '{"id":"b"}',
+  test('records that a whole run did not see are marked, and told as deleted', async () => {
+    const claim = await mostGone(3);
+    const before = (await store.list(claim)).change_seq;
+    expect(await deletions.countUnseen(claim.list, claim.run)).toBe(2);
+    expect(await deletions.markPortion(claim.list, portionOf(claim), 0, NOW + 5)).toEqual({
+      marked: 2,
+      next: undefined,
+    });
+    expect(await deletions.countUnseen(claim.list, claim.run)).toBe(0);
+    const told = await store.feed(claim.list, before);
+    expect(told.map(({ id, change, document }) => [id, change, document])).toEqual([
+      ['1', 'deleted', null],
+      ['2', 'deleted', null],
+    ]);
+    expect(await store.list(claim)).toMatchObject({
+      stored: 1,
+      change_seq: told.at(-1)?.seq,
+      run: { deleted: 2 },
+    });
+    // Its document stays until the retention is over.
+    expect(await store.records.find(claim.instanceId, 'contacts', '2')).toMatchObject({
+      document: '{"id":"2"}',
+      deletedAt: NOW + 5,
+    });
   });
-  expect(await runs.find(claim)).toMatchObject({ deleted: 2 });
-  await store.remove(claim, ['d', 'e'], NOW + 6);
-  expect(await runs.find(claim)).toMatchObject({ deleted: 4 });
-});
 
-test('a run that resumes keeps what it has seen', async () => {
-  const { claim, unseen } = await startSecondRun();
-  await store.write(claim, ['{"id":"a"}', '{"id":"b"}'], { next: 'https://x.example/p2' });
-  await runs.fail(claim, { error: 'trouble', keepsPlace: true, now: NOW });
-  const resumed = await store.claimRun(claim);
-  await store.write(resumed.claim, ['{"id":"c"}']);
-  expect(await unseen()).toEqual(['d', 'e']);
-});
-
-test('no more at a time than is asked for, and none of other instances or resources', async () => {
-  const { claim } = await startSecondRun();
-  const other = await startSecondRun();
-  expect((await deletions.unseen(claim, 0, 2)).records.length).toBe(2);
-  expect(await deletions.unseen({ ...claim, resource: 'conversations' }, 0, 10)).toEqual({
-    records: [],
-    after: null,
+  test('many are marked in portions, and pages may be written in between', async () => {
+    const claim = await mostGone(1_200, 100);
+    const other = await store.claimRun();
+    const portions: number[] = [];
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      const marked = await deletions.markPortion(claim.list, portionOf(claim), after, NOW);
+      if (marked === 'lost') expect.unreachable();
+      portions.push(marked.marked);
+      after = marked.next;
+      expect(await store.write(other, [], { next: PAGE_2 })).toBeDefined();
+    }
+    expect(portions).toEqual([500, 500, 100]);
+    expect(await store.list(claim)).toMatchObject({ stored: 100, run: { deleted: 1_100 } });
   });
-  await store.remove(claim, ['a', 'b', 'c', 'd', 'e'], NOW);
-  expect(await other.unseen()).toEqual(['a', 'b', 'c', 'd', 'e']);
-});
 
-test('a record that comes back is no longer deleted, and not unseen', async () => {
-  const { claim, unseen } = await startSecondRun();
-  await store.remove(claim, ['a'], NOW);
-  await store.write(claim, ['{"id":"a"}']);
-  expect(await unseen()).toEqual(['b', 'c', 'd', 'e']);
-  expect(await records.find(claim.instanceId, 'contacts', 'a')).toMatchObject({ deletedAt: null });
-});
+  test('numbers of deletions follow each other, however far apart the records are', async () => {
+    const first = await store.copy(['{"id":"a"}']);
+    await store.copy(documentsOf(3_000));
+    const second = await store.copy(['{"id":"a"}', '{"id":"b"}'], first);
+    const claim = await store.claimRun(second);
+    await store.write(claim, []);
+    expect(await store.markUnseen(claim)).toBe(2);
+    const [a, b] = await store.feed(claim.list);
+    expect([a?.id, b?.id, (b?.seq ?? 0) - (a?.seq ?? 0)]).toEqual(['a', 'b', 1]);
+  });
 
-test('a portion of what is unseen ends also by its size, and the next goes on behind it', async () => {
-  const { claim: first } = await store.claimRun();
-  const documents = Array.from({ length: 12 }, (_, n) => `{"id":"${n}","x":"${'x'.repeat(1_000_000)}"}`);
-  await store.write(first, [...documents, `{"id":"12","x":"${'x'.repeat(6_000_000)}"}`, '{"id":"13"}']);
-  await runs.finish(first, NOW);
-  const { claim } = await store.claimRun(first);
-  const portions: string[][] = [];
-  for (let after: number | null = 0; after !== null; ) {
-    const portion = await deletions.unseen(claim, after, 100);
-    after = portion.after;
-    portions.push(portion.records.map(({ document }) => JSON.parse(document).id));
-  }
-  expect(portions.flat()).toEqual(Array.from({ length: 14 }, (_, n) => String(n)));
-  expect(portions.map(({ length }) => length)).toEqual([5, 5, 3, 1]);
+  test('what a later run has seen is not marked', async () => {
+    const held = await mostGone(4);
+    await runs.finish(held, 3, NOW);
+    const later = await store.claimRun(held);
+    await store.write(later, ['{"id":"0"}', '{"id":"1"}']);
+    // A person confirms what the run before held.
+    const portion = { beforeRun: held.run, counter: held.run };
+    expect(await deletions.markPortion(held.list, portion, 0, NOW)).toMatchObject({ marked: 2 });
+    expect(await store.list(held)).toMatchObject({ stored: 2, run: { id: later.run, deleted: 0 } });
+    const live = await store.records.browse(held.instanceId, 'contacts', { offset: 0, limit: 9 });
+    expect(live.records.map(({ id }) => id)).toEqual(['0', '1']);
+    expect((await runs.lastFinished(held.list))?.deleted).toBe(2);
+  });
+
+  test.each<[string, (claim: TestClaim) => Promise<unknown>]>([
+    ['another worker has taken over', (claim) => runs.claim(claim)],
+    ['whose instance is paused', ({ instanceId }) => store.instances.setStatus(instanceId, 'paused', { from: ['active'] })],
+    ['whose copy is removed', ({ instanceId }) => store.tokens.disconnect(instanceId, { deleteData: true })],
+  ])('a run that %s marks nothing', async (_what, lose) => {
+    const claim = await mostGone(3);
+    await lose(claim);
+    expect(await deletions.markPortion(claim.list, portionOf(claim), 0, NOW)).toBe('lost');
+    expect((await store.feed(claim.list)).map(({ change }) => change)).toEqual(Array(3).fill('created'));
+  });
 });

@@ -1,8 +1,7 @@
 import { openDatabase } from '../../src/store/open-database.ts';
 
 /** Opens the database of the first argument as soon as the clock shows the second one: several do so at once. */
-const [, , url, at] = process.argv;
-if (url === undefined) throw new Error('the address of a database is needed');
+const [, , url = '', at] = process.argv;
 while (Date.now() < Number(at)) {
   // Closer together than timers would wake them.
 }

@@ -1,113 +1,119 @@
-import { cpSync, readdirSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
-import { expect, test } from 'vitest';
-import type { Database } from '../../src/store/database.ts';
-import { isKnownMigration, migrate } from '../../src/store/migrate.ts';
+import { describe, expect, test } from 'vitest';
+import { openSqlite } from '../../src/store/dialect/sqlite.ts';
+import { openPostgres } from '../../src/store/dialect/postgres.ts';
+import { Database } from '../../src/store/database.ts';
+import { migrate } from '../../src/store/migrate.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
+import { installInstance } from '../support/install-instance.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import { addMigration, copyApp, makeNextVersion, NEXT_MIGRATION } from '../trust/next-version.ts';
+import { DATABASES, newDatabaseUrl, NOW } from './test-store.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
+const PROGRAM = 'test/store/migrate-process.ts';
+const REMARKS = "export const up = (db) => db.schema.createTable('remarks').addColumn('id', 'text').execute();";
+const BROKEN = "export const up = async (db) => { await db.schema.createTable('half').addColumn('id', 'text').execute(); throw new Error('broken half-way'); };";
 
-/** The names of all migrations, by their files. */
-const NAMES = readdirSync(join(ROOT, 'src/store/migrations')).map((file) => file.replace(/\.ts$/, ''));
-
-/** Everything that the schema consists of, and what the migrations keep of themselves. */
-async function describe(db: Database) {
-  const { rows: schema } = await sql`select type, name, sql from sqlite_master order by name`.execute(db);
-  const { rows: done } = await sql`select * from kysely_migration order by name`.execute(db);
-  return { schema, done };
-}
-
-test('migrating again changes nothing, and keeps what is there', async () => {
-  const url = `file:${tempDir()}/app.db`;
-  const first = await openDatabase(url);
-  await first
-    .insertInto('instances')
-    .values({ id: 'ins_1', company_id: null, name: 'Kept', status: 'active', notice: null, installed_at: 1 })
-    .execute();
-  const before = await describe(first);
-  await migrate(first);
-  expect(await describe(first)).toEqual(before);
-  await first.destroy();
-
-  const second = await openDatabase(url);
-  expect(await describe(second)).toEqual(before);
-  expect((await second.selectFrom('instances').selectAll().execute()).map(({ name }) => name)).toEqual([
-    'Kept',
-  ]);
-  await second.destroy();
-});
-
-test('a database that cannot be migrated is left as it was, and says so', async () => {
-  const url = `file:${tempDir()}/app.db`;
-  const db = await openDatabase(url);
-  await sql`delete from kysely_migration`.execute(db);
-  const before = await describe(db);
-  await expect(migrate(db)).rejects.toThrow(/^The migration 0001-initial failed: .*already exists/);
-  expect(await describe(db)).toEqual(before);
-  await db.destroy();
-});
-
-test('every migration is in its place, under a name that no fork’s can have', () => {
-  expect(NAMES).toContain('0001-initial');
-  for (const name of NAMES) {
-    expect(name).toMatch(/^(?:\d{4}|fork)-/);
-    expect(isKnownMigration(name), name).toBe(true);
+/** A copy of the app with migrations of a fork, by their names, and perhaps a later one of ours. */
+function copyApp(ofFork: Record<string, string>, hasLater = false): string {
+  const root = tempDir();
+  cpSync(join(ROOT, 'src'), join(root, 'src'), { recursive: true });
+  cpSync(join(ROOT, 'package.json'), join(root, 'package.json'));
+  symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));
+  mkdirSync(join(root, 'test/store'), { recursive: true });
+  cpSync(join(ROOT, PROGRAM), join(root, PROGRAM));
+  const dir = join(root, 'src/integration/migrations');
+  mkdirSync(dir, { recursive: true });
+  for (const [name, source] of Object.entries(ofFork)) writeFileSync(join(dir, `${name}.ts`), source);
+  if (hasLater) {
+    const file = join(root, 'src/store/migrate.ts');
+    const first = "'0001-initial': {";
+    const later = `'9000-later': { up: (db) => db.schema.createTable('later').addColumn('id', 'text').execute() }, ${first}`;
+    writeFileSync(file, readFileSync(file, 'utf8').replace(first, later));
   }
-});
-
-/** Behind those that this fork may have. */
-const FORK_MIGRATION = 'fork-9999-remarks';
-
-/** Adds a migration to a copy of the app, and a program that opens a database with it. */
-function fork(root: string): string {
-  addMigration(root, {
-    name: FORK_MIGRATION,
-    as: 'ofFork',
-    source: "export const up = (db) => db.schema.createTable('remarks').addColumn('id', 'text').execute();",
-  });
-  cpSync(join(ROOT, 'test/store'), join(root, 'test/store'), { recursive: true });
   return root;
 }
 
-test('a database with a fork’s migration gets a later one of ours; who lacks either stands aside', async () => {
-  const url = `file:${tempDir()}/app.db`;
-  const open = async (root: string) => {
-    const opening = spawnEntry('test/store/migrate-process.ts', {}, { args: [url, '0'], root });
-    return { ...(await opening.exited), output: opening.output() };
-  };
-  const before = fork(copyApp());
-  expect(await open(before)).toMatchObject({ code: 0, output: 'opened, 0 instances\n' });
-  const db = new Sqlite(url.replace('file:', ''));
-  const done = () => db.prepare('select name from kysely_migration order by rowid').pluck().all();
-  const known = done();
-  expect(known.at(-1)).toBe(FORK_MIGRATION);
-  // Taken out again, it is missing.
-  await expect(openDatabase(url)).rejects.toThrow(
-    `newer version of this app (${FORK_MIGRATION}), which this version does not know`,
-  );
+async function run(url: string, root = ROOT, at = 0) {
+  const opening = spawnEntry(PROGRAM, {}, { args: [url, String(at)], root });
+  return { ...(await opening.exited), output: opening.output() };
+}
 
-  const after = fork(makeNextVersion({ migrates: true }));
-  expect(await open(after)).toMatchObject({ code: 0, output: 'migrating\nopened, 0 instances\n' });
-  expect(done()).toEqual([...known, NEXT_MIGRATION]);
-  expect(await open(after)).toMatchObject({ code: 0, output: 'opened, 0 instances\n' });
-  const late = await open(before);
-  expect(late.code).toBe(1);
-  expect(late.output).toContain(`newer version of this app (${NEXT_MIGRATION})`);
-  expect(done()).toEqual([...known, NEXT_MIGRATION]);
-  db.close();
-});
+describe.each(DATABASES)('on %s', (kind) => {
+  /** Without looking at its schema. */
+  const open = (url: string) =>
+    new Database(kind === 'sqlite' ? openSqlite(url) : openPostgres(url, () => undefined));
+  async function look<Value>(url: string, work: (db: Database) => Promise<Value>): Promise<Value> {
+    const db = open(url);
+    return work(db).finally(() => db.destroy());
+  }
+  const done = (url: string, table = 'kysely_migration') =>
+    look(url, async (db) => {
+      const { rows } = await sql<{ name: string }>`select name from ${sql.table(table)} order by timestamp`.execute(db);
+      return rows.map(({ name }) => name);
+    });
+  const hasTable = (url: string, name: string) => look(url, (db) => db.dialect.hasTable(db, name));
 
-test('what may not be lost is on the disk when it is written; readers do not wait; parents are kept', async () => {
-  const db = await openDatabase(`file://${tempDir()}/app.db`);
-  const pragma = async (name: string) =>
-    Object.values((await sql.raw(`pragma ${name}`).execute(db)).rows[0] ?? {})[0];
-  expect(await pragma('journal_mode')).toBe('wal');
-  expect(await pragma('synchronous')).toBe(1);
-  expect(await pragma('foreign_keys')).toBe(1);
-  await db.destroy();
+  test('many processes that start at once migrate once', async () => {
+    const url = await newDatabaseUrl(kind);
+    const at = Date.now() + 2_000;
+    const ends = await Promise.all(Array.from({ length: 4 }, () => run(url, ROOT, at)));
+    expect(ends).toEqual(Array(4).fill({ code: 0, signal: null, output: 'opened, 0 instances\n' }));
+    expect(await done(url)).toEqual(['0001-initial']);
+  });
+
+  test('migrating again changes nothing', async () => {
+    const url = await newDatabaseUrl(kind);
+    const db = await openDatabase(url);
+    await installInstance(db, { id: 'ins_1' }, NOW);
+    await migrate(db);
+    await db.destroy();
+    expect(await run(url)).toMatchObject({ code: 0, output: 'opened, 1 instances\n' });
+  });
+
+  test('a database without the schema is refused where nothing migrates by itself', async () => {
+    const url = await newDatabaseUrl(kind);
+    await expect(openDatabase(url, { migrates: false })).rejects.toMatchObject({
+      name: 'SchemaError',
+      isNewer: false,
+      message: expect.stringContaining('lacks migrations of this version (0001-initial): run "npm run migrate"'),
+    });
+    expect(await hasTable(url, 'instances')).toBe(false);
+    await (await openDatabase(url)).destroy();
+    await (await openDatabase(url, { migrates: false })).destroy();
+  });
+
+  test.each([true, false])('a migration of a newer version is refused (migrates: %s)', async (migrates) => {
+    const url = await newDatabaseUrl(kind);
+    const db = await openDatabase(url);
+    await sql`insert into kysely_migration values ('9000-later', '2030-01-01T00:00:00.000Z')`.execute(db);
+    await db.destroy();
+    await expect(openDatabase(url, { migrates })).rejects.toMatchObject({
+      name: 'SchemaError',
+      isNewer: true,
+      message: expect.stringContaining('by a newer version of this app (9000-later)'),
+    });
+  });
+
+  test('a fork’s migrations come behind ours, and later ones of ours behind them', async () => {
+    const url = await newDatabaseUrl(kind);
+    const opened = { code: 0, output: 'opened, 0 instances\n' };
+    expect(await run(url, copyApp({ '0001-remarks': REMARKS }))).toMatchObject(opened);
+    expect([await done(url, 'fork_migration'), await hasTable(url, 'remarks')]).toEqual([['0001-remarks'], true]);
+    expect(await run(url, copyApp({ '0001-remarks': REMARKS }, true))).toMatchObject(opened);
+    expect(await done(url)).toEqual(['0001-initial', '9000-later']);
+    // Who lacks either stands aside.
+    await expect(openDatabase(url)).rejects.toThrow('newer version of this app (9000-later)');
+  });
+
+  test('a migration that fails is named, and on SQLite nothing has changed', async () => {
+    const url = await newDatabaseUrl(kind);
+    const { code, output } = await run(url, copyApp({ '0001-broken': BROKEN }));
+    expect([code, output]).toEqual([1, expect.stringContaining('The migration 0001-broken failed: broken half-way')]);
+    expect([await hasTable(url, 'half'), await hasTable(url, 'instances')]).toEqual([false, kind === 'postgres']);
+    expect(await run(url)).toMatchObject({ code: 0 });
+  });
 });

@@ -1,219 +1,221 @@
-import { expect, test } from 'vitest';
-import { assumeNew, KnownRecordError } from '../../src/store/pages.ts';
-import { NOW, openTestStore, pageOf } from './test-store.ts';
+import { sql } from 'kysely';
+import { describe, expect, test } from 'vitest';
+import { PageStore } from '../../src/store/pages.ts';
+import { DATABASES, documentsOf, NOW, openTestStore, pageOf, type TestClaim } from './test-store.ts';
 
-const store = await openTestStore();
-const { pages, records } = store;
+const PAGE_2 = 'https://x.example/contacts?page_token=2';
 
-test.each([
-  ['integers beyond 2^53', '{"id":"1","n":12345678901234567890}'],
-  ['fractions that say no more', '{"id":"1","n":1.0,"m":1.50,"e":1E+2}'],
-  ['names in their order, and twice', '{"z":1,"id":"1","a":2,"10":3,"9":4,"z":5}'],
-  ['escapes', String.raw`{"id":"1","s":"\u00e9\/\n\t\"\\ \ud83d\ude00"}`],
-  ['half of a pair', String.raw`{"id":"1","s":"\ud83d"}`],
-  ['unicode', '{"id":"1","s":"Zoë \u{1f511} \u202e مرحبا"}'],
-  ['nested values', '{"id":"1","a":[{},[],null,true,false,-0.0,{"b":[1,2]}],"_links":{"self":"x"}}'],
-  ['SQL', `{"id":"1","s":"'); drop table records; --"}`],
-  ['a long text', `{"id":"1","s":"${'x'.repeat(200_000)}"}`],
-])('a document is kept to the letter: %s', async (_what, document) => {
-  const { claim } = await store.claimRun();
-  await store.write(claim, [document]);
-  for await (const kept of records.stream(claim.instanceId, 'contacts')) expect(kept).toBe(document);
-  expect(await store.count(claim.instanceId, 'contacts')).toBe(1);
-});
+describe.each(DATABASES)('on %s', async (kind) => {
+  const store = await openTestStore(kind);
+  const { db, runs, records } = store;
 
-test('space between the parts of a document goes, the rest stays: it is one line', async () => {
-  const { claim } = await store.claimRun();
-  await store.write(claim, ['{\n  "id" : "1",\r\n\t"s": "a  b",  "n": 1.0 }']);
-  expect((await records.find(claim.instanceId, 'contacts', '1'))?.document).toBe(
-    '{"id":"1","s":"a  b","n":1.0}',
-  );
-});
+  /** What the feed says of a list, each record by its newest form. */
+  async function changesOf({ list }: TestClaim, after = 0) {
+    return (await store.feed(list, after)).map(({ id, change, document }) => [id, change, document]);
+  }
+  const lastSeq = async (claim: TestClaim) => (await store.list(claim)).change_seq;
+  const again = async (claim: TestClaim) => {
+    await runs.finish(claim, 0, NOW);
+    return store.claimRun(claim);
+  };
 
-test('integers of any size are ids, too, and others than the same digits as text', async () => {
-  const { claim } = await store.claimRun();
-  const ids = ['7', '-7', '9007199254740993', '12345678901234567890', '12345678901234567891'];
-  await store.write(
-    claim,
-    [...ids, ...ids.map((id) => JSON.stringify(id))].map((id) => `{"id":${id}}`),
-  );
-  for (const id of ids) {
-    const find = async (key: string) => (await records.find(claim.instanceId, 'contacts', key))?.document;
-    expect(await find(`#${id}`)).toBe(`{"id":${id}}`);
-    expect(await find(id)).toBe(`{"id":"${id}"}`);
+  test('the first page creates its records, as they came, and notes where it leads', async () => {
+    const claim = await store.claimRun();
+    const documents = ['{"id":"a","n":1.50}', '{"id":"b","name":"Ł 😀"}'];
+    expect(await store.write(claim, documents, { next: PAGE_2 })).toMatchObject({
+      state: 'running',
+      cursor: PAGE_2,
+      pages: 1,
+      records: 2,
+      seen: 2,
+      created: 2,
+      changed: 0,
+      requests: 1,
+    });
+    expect(await changesOf(claim)).toEqual([
+      ['a', 'created', documents[0]],
+      ['b', 'created', documents[1]],
+    ]);
+    expect(await store.list(claim)).toMatchObject({ stored: 2 });
+  });
+
+  test('a page without a change writes no record, and what changed is written alone', async () => {
+    const first = await store.copy(['{"id":"a"}', '{"id":"b"}', '{"id":"c"}']);
+    const before = await lastSeq(first);
+    const second = await store.claimRun(first);
+    const unchanged = await store.pages.commit(second, null, pageOf(['{"id":"a"}', '{"id":"c"}'], PAGE_2), NOW);
+    expect(unchanged).toMatchObject({ hasChanges: false, run: { seen: 2, created: 0, changed: 0 } });
+    expect(await lastSeq(first)).toBe(before);
+    expect(await store.write(second, ['{"id":"b","x":1}'])).toMatchObject({ seen: 3, changed: 1 });
+    expect(await changesOf(first, before)).toEqual([['b', 'changed', '{"id":"b","x":1}']]);
+    expect(await store.list(first)).toMatchObject({ stored: 3 });
+  });
+
+  test('of a record that is on a page twice, the last one counts', async () => {
+    const claim = await store.copy(['{"id":"a","n":1}', '{"id":"a","n":2}']);
+    expect(await changesOf(claim)).toEqual([['a', 'created', '{"id":"a","n":2}']]);
+    expect(await store.list(claim)).toMatchObject({ stored: 1, run: { records: 2, seen: 1, created: 1 } });
+  });
+
+  test('a deleted record that comes back is created again', async () => {
+    const first = await store.copy(['{"id":"a"}', '{"id":"b"}']);
+    const second = await store.claimRun(first);
+    await store.write(second, ['{"id":"a"}']);
+    expect(await store.markUnseen(second)).toBe(1);
+    expect(await store.list(first)).toMatchObject({ stored: 1 });
+    const deletedAt = await lastSeq(first);
+    const third = await again(second);
+    expect(await store.write(third, ['{"id":"a"}', '{"id":"b"}'])).toMatchObject({ created: 1, seen: 2 });
+    expect(await changesOf(first, deletedAt)).toEqual([['b', 'created', '{"id":"b"}']]);
+    expect(await store.list(first)).toMatchObject({ stored: 2 });
+    expect(await records.find(first.instanceId, 'contacts', 'b')).toMatchObject({ deletedAt: null });
+  });
+
+  test('an erased record stays out, though the service still sends it', async () => {
+    const first = await store.copy(['{"id":"a"}', '{"id":"b"}']);
+    const erased = { deleted_at: NOW, erased_at: NOW, document: null, hash: null };
+    await db
+      .updateTable('records')
+      .set(erased)
+      .where('list', '=', first.list)
+      .where('external_id', '=', 'a')
+      .execute();
+    const second = await store.claimRun(first);
+    expect(await store.write(second, ['{"id":"a","n":2}', '{"id":"b"}'])).toMatchObject({
+      created: 0,
+      changed: 0,
+      seen: 1,
+    });
+    expect(await changesOf(first)).toEqual([
+      ['a', 'deleted', null],
+      ['b', 'created', '{"id":"b"}'],
+    ]);
+  });
+
+  test('7, "7" and "#7" are three records', async () => {
+    const documents = ['{"id":7}', '{"id":"7"}', '{"id":"#7"}', '{"id":12345678901234567890}'];
+    const claim = await store.copy(documents);
+    expect((await store.feed(claim.list)).map(({ id }) => id)).toEqual(['#7', '7', '##7', '#12345678901234567890']);
+  });
+
+  test('records that cannot be kept are counted, and a hundred of them are listed', async () => {
+    const claim = await store.claimRun();
+    const bad = Array.from({ length: 130 }, (_, n) => `{"no":${n}}`);
+    const run = await store.write(claim, [...bad, '{"id":"ok"}', '{"id":"a\\u0000b"}'], { next: PAGE_2 });
+    expect(run).toMatchObject({ records: 1, created: 1, rejected: 131, unreadable: 130 });
+    expect(await records.countRejected(claim.list)).toBe(100);
+    const [one] = await records.rejected(claim.list, 1);
+    expect(one).toMatchObject({ reason: 'It has no id.', at: NOW });
+    expect(one?.excerpt).toHaveLength(one?.length ?? 0);
+    // A whole run later, what is good by then is listed no more.
+    const second = await again(claim);
+    await store.write(second, ['{"id":"ok"}', '{"no":5}'], { now: NOW + 9 });
+    await runs.finish(second, 0, NOW);
+    expect(await records.rejected(claim.list, 9)).toMatchObject([{ excerpt: '{"no":5}', at: NOW }]);
+  });
+
+  test('what is kept of a rejected record is short, and without secrets', async () => {
+    const claim = await store.claimRun();
+    const pages = new PageStore(db, (text) => text.replaceAll('secret', '…'));
+    const text = `{"x":"secret","y":"${'z'.repeat(2_000)}"}`;
+    await pages.commit(claim, null, pageOf([text]), NOW);
+    const [rejected] = await records.rejected(claim.list, 1);
+    expect(rejected).toMatchObject({ length: text.length });
+    expect(rejected?.excerpt).toMatch(/^\{"x":"…","y":"z{400,}$/);
+    expect(rejected?.excerpt.length).toBeLessThanOrEqual(500);
+  });
+
+  test.each<[string, (claim: TestClaim) => [TestClaim, string | null]]>([
+    ['with another fence', (claim) => [{ ...claim, fence: claim.fence - 1 }, PAGE_2]],
+    ['from another cursor', (claim) => [claim, `${PAGE_2}2`]],
+    ['from the first page again', (claim) => [claim, null]],
+  ])('a page %s writes nothing', async (_how, of) => {
+    const claim = await store.claimRun();
+    await store.write(claim, ['{"id":"a"}'], { next: PAGE_2 });
+    const before = [await store.list(claim), await changesOf(claim)];
+    const [late, from] = of(claim);
+    expect(await store.write(late, ['{"id":"late"}', '7'], { from })).toBeUndefined();
+    expect([await store.list(claim), await changesOf(claim)]).toEqual(before);
+    expect(await records.countRejected(claim.list)).toBe(0);
+  });
+
+  test('a page of more records than one statement takes', async () => {
+    const claim = await store.claimRun();
+    const documents = documentsOf(1_200);
+    expect(await store.write(claim, documents)).toMatchObject({ created: 1_200, seen: 1_200 });
+    const feed = await store.feed(claim.list);
+    expect(feed.map(({ document }) => document)).toEqual(documents);
+    expect(new Set(feed.map(({ seq }) => seq)).size).toBe(1_200);
+    expect(await lastSeq(claim)).toBe(feed.at(-1)?.seq);
+    const second = await again(claim);
+    expect(await store.write(second, documents)).toMatchObject({ created: 0, changed: 0, seen: 1_200 });
+  });
+
+  test('numbers rise, and none comes twice, also after the copy was deleted and made anew', async () => {
+    const first = await store.copy(documentsOf(1_000));
+    const second = await store.claimRun(first);
+    await store.write(second, ['{"id":"0","changed":true}']);
+    await store.markUnseen(second);
+    const before = (await store.feed(first.list)).map(({ seq }) => seq);
+    expect(before).toEqual(before.toSorted((a, b) => a - b));
+    await store.tokens.disconnect(first.instanceId, { deleteData: true });
+    await store.removals.finish(first.instanceId);
+    await store.addInstance(first.instanceId);
+    const third = await store.copy(documentsOf(1_000), first);
+    const [oldest] = await store.feed(third.list);
+    expect(third.list).not.toBe(first.list);
+    expect(oldest?.seq).toBeGreaterThan(before.at(-1) ?? Number.NaN);
+  });
+
+  test('two lists are written at the same time, and one run by one worker at a time', async () => {
+    const [one, two] = [await store.claimRun(), await store.claimRun()];
+    const [first, second] = await Promise.all([
+      store.write(one, documentsOf(300)),
+      store.write(two, documentsOf(200)),
+    ]);
+    expect([first?.created, second?.created]).toEqual([300, 200]);
+    const claim = await store.claimRun();
+    const twice = await Promise.all([
+      store.pages.commit(claim, null, pageOf(['{"id":"a"}'], PAGE_2), NOW),
+      store.pages.commit(claim, null, pageOf(['{"id":"b"}'], PAGE_2), NOW),
+    ]);
+    expect(twice.filter((done) => done !== undefined)).toHaveLength(1);
+    expect(await store.list(claim)).toMatchObject({ stored: 1, run: { pages: 1 } });
+  });
+
+  test.each<[string, (id: string) => Promise<boolean>]>([
+    ['pause', (id) => store.instances.setStatus(id, 'paused', { from: ['active'] })],
+    ['disconnect', (id) => store.tokens.disconnect(id)],
+  ])('a %s waits for a page that is being written: nothing is written behind it', async (_what, end) => {
+    const claim = await store.copy(['{"id":"a"}']);
+    const next = await store.claimRun(claim);
+    const order: string[] = [];
+    let writing: Promise<unknown> | undefined;
+    let ending: Promise<unknown> | undefined;
+    await db.transact(async (transaction) => {
+      // Another transaction keeps the record for a moment, so that the page stands behind what it has checked.
+      await sql`update records set deleted_at = null where list = ${claim.list}`.execute(transaction);
+      writing = store.write(next, ['{"id":"a","n":2}'], { next: PAGE_2 }).then(() => order.push('written'));
+      await waitForLock(kind, 1);
+      ending = end(claim.instanceId).then(() => order.push('over'));
+      await waitForLock(kind, 2);
+    });
+    await Promise.all([writing, ending]);
+    const { run } = await store.list(claim);
+    if (kind === 'postgres') expect(order).toEqual(['written', 'over']);
+    expect(run?.state).not.toBe('running');
+    expect(run?.fence).toBe(next.fence + 1);
+  });
+
+  /** Resolves when so many transactions of this database wait for another one. SQLite has one at a time anyway. */
+  async function waitForLock(database: typeof kind, count: number): Promise<void> {
+    if (database === 'sqlite') return;
+    await expect
+      .poll(async () => {
+        const { rows } = await sql<{ waiting: number }>`select count(*) as waiting from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'`.execute(db);
+        return rows[0]?.waiting;
+      }, { interval: 10 })
+      .toBe(count);
   }
 });
-
-test('ids of every kind of text are told apart', async () => {
-  const { claim } = await store.claimRun();
-  const ids = [
-    'a',
-    'A',
-    ' a',
-    'a ',
-    'é',
-    'e\u0301',
-    '%',
-    "'",
-    '"',
-    '\\',
-    '\n',
-    '0',
-    '00',
-    '1e2',
-    '\u{1f511}',
-  ];
-  await store.write(
-    claim,
-    ids.map((id) => JSON.stringify({ id })),
-  );
-  expect(await store.count(claim.instanceId, 'contacts')).toBe(ids.length);
-  for (const id of ids) expect((await records.find(claim.instanceId, 'contacts', id))?.id).toBe(id);
-});
-
-test('what has no usable id is left out and counted; the rest goes in', async () => {
-  const { run, claim } = await store.claimRun();
-  const documents = [
-    '{"id":"1"}',
-    '{}',
-    '{"id":null}',
-    '{"id":""}',
-    '{"id":1.5}',
-    '{"id":{}}',
-    '{"id":true}',
-    '7',
-    'null',
-    '"x"',
-    '[{"id":"9"}]',
-    '{"id":"2"}',
-  ];
-  const page = pageOf(documents);
-  const changes = await pages.compare(run, page);
-  expect(changes).toMatchObject({ created: [0, 11], changed: [], records: 2 });
-  expect(changes.unusable.length).toBe(10);
-  await pages.commit(claim, page, changes, NOW);
-  expect(await store.count(claim.instanceId, 'contacts')).toBe(2);
-  expect(await store.runs.find(claim)).toMatchObject({ records: 2, skipped: 10 });
-});
-
-test('of a record that is twice on a page, the last one stays', async () => {
-  const { claim } = await store.claimRun();
-  expect(await store.write(claim, ['{"id":"1","n":1}', '{"id":"2"}', '{"id":"1","n":2}'])).toMatchObject({
-    pages: 1,
-  });
-  expect((await records.find(claim.instanceId, 'contacts', '1'))?.document).toBe('{"id":"1","n":2}');
-  expect(await store.count(claim.instanceId, 'contacts')).toBe(2);
-});
-
-test('what is new, what differs, and what is the same', async () => {
-  const { claim } = await store.claimRun();
-  await store.write(claim, ['{"id":"same","n":1.0}', '{"id":"differs","n":1}', '{"id":"back"}'], {
-    now: NOW,
-  });
-  await store.remove(claim, ['back'], NOW + 1);
-  const run = await store.runs.find(claim);
-  if (run === undefined) throw new Error('no run');
-  const documents = ['{"id":"new"}', '{"id":"differs","n":2}', '{"id":"same", "n":1.0}', '{"id":"back"}'];
-  const page = pageOf(documents);
-  const changes = await pages.compare(run, page);
-  expect(changes).toMatchObject({ created: [0, 3], changed: [1], unusable: [], records: 4 });
-
-  await pages.commit(claim, page, changes, NOW + 10);
-  const find = (id: string) => records.find(claim.instanceId, 'contacts', id);
-  expect(await find('same')).toMatchObject({ updatedAt: NOW });
-  expect(await find('differs')).toMatchObject({ updatedAt: NOW + 10, document: '{"id":"differs","n":2}' });
-  expect(await find('new')).toMatchObject({ updatedAt: NOW + 10 });
-  expect(await find('back')).toMatchObject({ updatedAt: NOW + 10, deletedAt: null });
-});
-
-test('a page that is assumed to be new changes what a comparison with an empty copy says', async () => {
-  const { run, claim } = await store.claimRun();
-  const page = pageOf(['{"id":"1"}', '{}', '{"id":"2","n":1}', '{"id":"2","n":2}', '{"id":3}']);
-  const changes = assumeNew(page);
-  expect(changes).toEqual(await pages.compare(run, page));
-  expect(changes).toMatchObject({ created: [0, 3, 4], records: 4 });
-  expect(await pages.commit(claim, page, changes, NOW)).toMatchObject({ pages: 1, records: 4, stored: 3 });
-  expect(await store.count(claim.instanceId, 'contacts')).toBe(3);
-});
-
-test.each(['live', 'deleted'])(
-  'nothing is written of a page that was wrongly assumed to be new: one is there, %s',
-  async (how) => {
-    const { claim } = await store.claimRun();
-    await store.write(claim, ['{"id":"known","n":1}']);
-    if (how === 'deleted') await store.remove(claim, ['known'], NOW + 1);
-    const before = await store.runs.find(claim);
-    const page = pageOf(['{"id":"new"}', '{"id":"known","n":2}']);
-    await expect(pages.commit(claim, page, assumeNew(page), NOW + 2)).rejects.toThrow(KnownRecordError);
-    expect(await store.runs.find(claim)).toEqual(before);
-    expect(await records.find(claim.instanceId, 'contacts', 'new')).toBeUndefined();
-    expect((await records.find(claim.instanceId, 'contacts', 'known'))?.document).toBe(
-      '{"id":"known","n":1}',
-    );
-  },
-);
-
-test('a comparison writes nothing', async () => {
-  const { run, claim } = await store.claimRun();
-  await pages.compare(run, pageOf(['{"id":"1"}']));
-  expect(await store.count(claim.instanceId, 'contacts')).toBe(0);
-});
-
-test('the same ids of other resources and other instances are other records', async () => {
-  const { claim } = await store.claimRun();
-  const other = await store.claimRun({ ...claim, resource: 'conversations' });
-  const stranger = await store.claimRun();
-  await store.write(claim, ['{"id":"1","of":"contacts"}']);
-  await store.write(other.claim, ['{"id":"1","of":"conversations"}']);
-  await store.write(stranger.claim, ['{"id":"1","of":"another"}']);
-  expect((await records.find(claim.instanceId, 'contacts', '1'))?.document).toContain('"contacts"');
-  expect((await records.find(claim.instanceId, 'conversations', '1'))?.document).toContain('"conversations"');
-  expect((await records.find(stranger.claim.instanceId, 'contacts', '1'))?.document).toContain('"another"');
-});
-
-test('a page moves the cursor; the last one ends the pages', async () => {
-  const { claim } = await store.claimRun();
-  await store.runs.wait(claim, { for: 'retry', until: NOW, attempt: 3, error: 'no answer' });
-  const first = await store.write(claim, ['{"id":"1"}'], { next: 'https://x.example/p2' });
-  expect(first).toMatchObject({
-    cursor: 'https://x.example/p2',
-    phase: 'pages',
-    pages: 1,
-    records: 1,
-    attempt: 0,
-    error: null,
-  });
-  const empty = await store.write(claim, [], { next: 'https://x.example/p3' });
-  expect(empty).toMatchObject({ cursor: 'https://x.example/p3', phase: 'pages', pages: 2, records: 1 });
-  expect(await store.write(claim, ['{"id":"2"}'])).toMatchObject({
-    cursor: null,
-    phase: 'deletions',
-    pages: 3,
-    records: 2,
-  });
-});
-
-test('records and cursor go in together or not at all', async () => {
-  const { run, claim } = await store.claimRun();
-  const page = pageOf(['{"id":"2"}', '{"id":"1"}'], 'https://x.example/p3');
-  const changes = await pages.compare(run, page);
-  await store.write(claim, ['{"id":"1"}'], { next: 'https://x.example/p2' });
-  const before = await store.runs.find(claim);
-  // Compared too early: the second record has come in since.
-  await expect(pages.commit(claim, page, changes, NOW)).rejects.toThrow(KnownRecordError);
-  expect(await store.runs.find(claim)).toEqual(before);
-  expect(await store.count(claim.instanceId, 'contacts')).toBe(1);
-});
-
-test.each(['paused', 'needs_reauthorization', 'disconnected'] as const)(
-  'nothing is written for an instance that is %s by now',
-  async (status) => {
-    const { claim } = await store.claimRun();
-    const before = await store.runs.find(claim);
-    await store.instances.setStatus(claim.instanceId, status, { from: ['active'] });
-    expect(await store.write(claim, ['{"id":"1"}'])).toBeUndefined();
-    expect(await store.deletions.mark(claim, [1], NOW)).toBe(false);
-    expect(await store.runs.find(claim)).toEqual(before);
-    expect(await store.count(claim.instanceId, 'contacts')).toBe(0);
-  },
-);

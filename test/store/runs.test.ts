@@ -1,259 +1,147 @@
-import { expect, test } from 'vitest';
-import type { RunKey } from '../../src/store/runs.ts';
-import { NOW, openTestStore } from './test-store.ts';
+import { describe, expect, test } from 'vitest';
+import { DATABASES, NOW, openTestStore, type TestClaim } from './test-store.ts';
 
-const store = await openTestStore();
-const { runs, instances } = store;
+const PAGE_2 = 'https://x.example/contacts?page_token=2';
+const REFUSED = { kind: 'refused', detail: 'The service refused the request (404).' } as const;
+const NO_REQUESTS = { requests: 0, refused: 0 };
 
-async function newKey(): Promise<RunKey> {
-  return { instanceId: await store.addInstance(), resource: 'contacts' };
-}
+describe.each(DATABASES)('on %s', async (kind) => {
+  const store = await openTestStore(kind);
+  const { runs, instances } = store;
+  const both = ['contacts', 'conversations'];
+  const runOf = async (claim: TestClaim) => (await store.list(claim)).run ?? expect.unreachable();
 
-async function read(key: RunKey) {
-  const run = await runs.find(key);
-  if (run === undefined) throw new Error('no run');
-  return run;
-}
-
-test('a first start waits for its turn', async () => {
-  const key = await newKey();
-  expect(await runs.find(key)).toBeUndefined();
-  expect(await runs.start(key, NOW)).toBe(true);
-  expect(await read(key)).toMatchObject({
-    state: 'waiting',
-    waiting_for: 'turn',
-    phase: 'pages',
-    cursor: null,
-    pages: 0,
-    started_at: NOW,
-    finished_at: null,
-  });
-});
-
-test('what is under way is not started again, whether it waits or runs', async () => {
-  const key = await newKey();
-  await runs.start(key, NOW);
-  expect(await runs.start(key, NOW + 1)).toBe(false);
-  await runs.claim(key);
-  expect(await runs.start(key, NOW + 2)).toBe(false);
-  expect(await read(key)).toMatchObject({ started_at: NOW });
-});
-
-test('every claim raises the fence, and only the newest holder may write', async () => {
-  const { claim } = await store.claimRun();
-  const second = await runs.claim(claim);
-  expect(second?.fence).toBe(claim.fence + 1);
-
-  const before = await read(claim);
-  expect(await store.write(claim, ['{"id":"1"}'])).toBeUndefined();
-  expect(await store.deletions.mark(claim, [1], NOW)).toBe(false);
-  expect(await runs.wait(claim, { for: 'limit', until: NOW })).toBe(false);
-  expect(await runs.fail(claim, { error: 'late', keepsPlace: true, now: NOW })).toBe(false);
-  expect(await runs.finish(claim, NOW)).toBe(false);
-  expect(await read(claim)).toEqual(before);
-  expect(await store.count(claim.instanceId, claim.resource)).toBe(0);
-
-  expect(await store.write({ ...claim, fence: claim.fence + 1 }, ['{"id":"1"}'])).toMatchObject({ pages: 1 });
-});
-
-test('two that claim at the same time get different fences', async () => {
-  const key = await newKey();
-  await runs.start(key, NOW);
-  const claims = await Promise.all(Array.from({ length: 5 }, () => runs.claim(key)));
-  expect(claims.map((run) => run?.fence).toSorted()).toEqual([1, 2, 3, 4, 5]);
-});
-
-test.each(['paused', 'needs_reauthorization', 'disconnected'] as const)(
-  'a run of an instance that is %s cannot be claimed, nor has it to have a job',
-  async (status) => {
-    const key = await newKey();
-    await runs.start(key, NOW);
-    await instances.setStatus(key.instanceId, status, { from: ['active'] });
-    expect(await runs.claim(key)).toBeUndefined();
-    expect(await runs.unfinished()).not.toContainEqual(key);
-    await instances.setStatus(key.instanceId, 'active', { from: [status] });
-    expect(await runs.unfinished()).toContainEqual(key);
-    expect((await runs.claim(key))?.fence).toBe(1);
-  },
-);
-
-test('what is idle or failed cannot be claimed', async () => {
-  const { claim } = await store.claimRun();
-  await runs.finish(claim, NOW);
-  expect(await runs.claim(claim)).toBeUndefined();
-  const failed = await store.claimRun();
-  await runs.fail(failed.claim, { error: 'broken', keepsPlace: true, now: NOW });
-  expect(await runs.claim(failed.claim)).toBeUndefined();
-  expect(await runs.claim({ instanceId: 'ins_unknown', resource: 'contacts' })).toBeUndefined();
-});
-
-test('a wait says for what and until when; a claim ends it', async () => {
-  const { claim } = await store.claimRun();
-  await runs.wait(claim, { for: 'retry', until: NOW + 500, attempt: 3, error: 'no answer' });
-  expect(await read(claim)).toMatchObject({
-    state: 'waiting',
-    waiting_for: 'retry',
-    waiting_until: NOW + 500,
-    attempt: 3,
-    error: 'no answer',
-  });
-  await runs.wait(claim, { for: 'limit', until: NOW + 900 });
-  expect(await read(claim)).toMatchObject({ waiting_for: 'limit', attempt: 3, error: 'no answer' });
-  await runs.claim(claim);
-  expect(await read(claim)).toMatchObject({
-    state: 'running',
-    waiting_for: null,
-    waiting_until: null,
-    attempt: 3,
-  });
-});
-
-test('a failed run that kept its place goes on there', async () => {
-  const { claim } = await store.claimRun();
-  await store.write(claim, ['{"id":"1"}'], { next: 'https://x.example/p2' });
-  await runs.fail(claim, { error: 'tried long enough', keepsPlace: true, now: NOW + 1 });
-  expect(await read(claim)).toMatchObject({
-    state: 'failed',
-    error: 'tried long enough',
-    finished_at: NOW + 1,
+  test('a start opens one run a list, however often and by however many at once', async () => {
+    const id = await store.addInstance();
+    const starts = await Promise.all(Array.from({ length: 8 }, () => runs.start(id, both, NOW)));
+    const opened = starts.map((open) => open?.map(({ run }) => run));
+    expect(new Set(opened.flat()).size).toBe(2);
+    expect(opened).toEqual(Array(8).fill(opened[0]));
+    expect(await runs.lists(id)).toMatchObject([
+      { resource: 'contacts', behind_since: NOW, run: { state: 'waiting', waiting_for: 'turn', started_at: NOW } },
+      { resource: 'conversations' },
+    ]);
   });
 
-  expect(await runs.start(claim, NOW + 5)).toBe(true);
-  expect(await read(claim)).toMatchObject({
-    state: 'waiting',
-    cursor: 'https://x.example/p2',
-    pages: 1,
-    attempt: 0,
-    error: null,
-    finished_at: null,
-    started_at: NOW,
-  });
-});
-
-test('a failed run that lost its place begins at the first page', async () => {
-  const { claim } = await store.claimRun();
-  await store.write(claim, ['{"id":"1"}'], { next: 'https://x.example/p2' });
-  await runs.fail(claim, { error: 'refused', keepsPlace: false, now: NOW + 1 });
-  expect(await runs.start(claim, NOW + 5)).toBe(true);
-  expect(await read(claim)).toMatchObject({
-    cursor: null,
-    pages: 0,
-    records: 0,
-    started_at: NOW + 5,
-  });
-});
-
-test('a run that failed while it marked deletions goes on with them', async () => {
-  const { claim } = await store.claimRun();
-  await store.write(claim, ['{"id":"1"}']);
-  await runs.fail(claim, { error: 'own logic', keepsPlace: true, now: NOW + 1 });
-  await runs.start(claim, NOW + 5);
-  expect(await read(claim)).toMatchObject({ phase: 'deletions', pages: 1 });
-});
-
-test('a finished run is started anew; fences go on', async () => {
-  const { claim } = await store.claimRun();
-  await store.write(claim, ['{"id":"1"}']);
-  expect(await runs.finish(claim, NOW + 1)).toBe(true);
-  expect(await read(claim)).toMatchObject({
-    state: 'idle',
-    phase: 'pages',
-    cursor: null,
-    finished_at: NOW + 1,
-    pages: 1,
-  });
-  await runs.start(claim, NOW + 5);
-  expect(await read(claim)).toMatchObject({ fence: claim.fence, pages: 0, finished_at: null });
-});
-
-test('what is due: never ran, finished or failed long enough ago', async () => {
-  const fresh = await newKey();
-  const waiting = await newKey();
-  await runs.start(waiting, NOW);
-  const finished = await store.claimRun();
-  await runs.finish(finished.claim, NOW);
-  const failed = await store.claimRun();
-  await runs.fail(failed.claim, { error: 'x', keepsPlace: true, now: NOW });
-  const paused = await newKey();
-  await instances.setStatus(paused.instanceId, 'paused', { from: ['active'] });
-
-  const mine = [fresh, waiting, finished.claim, failed.claim, paused].map(({ instanceId }) => instanceId);
-  const due = async (finishedBefore: number, failedBefore: number, resource = 'contacts') =>
-    (await runs.due(resource, finishedBefore, failedBefore))
-      .map(({ instanceId }) => instanceId)
-      .filter((id) => mine.includes(id));
-  expect(await due(NOW - 1, NOW - 1)).toEqual([fresh.instanceId]);
-  expect(await due(NOW, NOW - 1)).toEqual([fresh.instanceId, finished.claim.instanceId]);
-  expect(await due(NOW - 1, NOW)).toEqual([fresh.instanceId, failed.claim.instanceId]);
-  expect((await due(0, 0, 'teammates')).length).toBe(4);
-});
-
-test('a disconnected instance’s runs are over: nobody may commit, and the next one begins anew', async () => {
-  const { claim } = await store.claimRun();
-  await store.write(claim, ['{"id":"1"}'], { next: 'https://x.example/p2' });
-  await store.tokens.disconnect(claim.instanceId);
-  expect(await store.write(claim, ['{"id":"2"}'])).toBeUndefined();
-  expect(await read(claim)).toMatchObject({ state: 'idle', cursor: null, pages: 0 });
-  expect(await runs.start(claim, NOW + 5)).toBe(true);
-  expect(await read(claim)).toMatchObject({ cursor: null });
-});
-
-test('a claim from before a disconnect is worth nothing after the next install, whoever has its run by then', async () => {
-  const { claim } = await store.claimRun();
-  await store.tokens.disconnect(claim.instanceId);
-  const expectWorthless = async () => {
-    expect(await runs.holds(claim)).toBe(false);
-    expect(await store.write(claim, ['{"id":"late"}'])).toBeUndefined();
-    expect(await runs.wait(claim, { for: 'limit', until: NOW })).toBe(false);
-    expect(await runs.finish(claim, NOW)).toBe(false);
-  };
-  await store.addInstance(claim.instanceId);
-  await expectWorthless();
-  await runs.start(claim, NOW + 5);
-  await expectWorthless();
-  const { fence } = (await runs.claim(claim)) ?? expect.unreachable();
-  await expectWorthless();
-  expect(await read(claim)).toMatchObject({ state: 'running', pages: 0, stored: 0 });
-  expect(await store.write({ ...claim, fence }, ['{"id":"1"}'])).toMatchObject({ stored: 1 });
-});
-
-test('runs are found by instance', async () => {
-  const { claim } = await store.claimRun();
-  await runs.start({ ...claim, resource: 'conversations' }, NOW);
-  expect((await runs.list(claim.instanceId)).map(({ resource }) => resource).toSorted()).toEqual([
-    'contacts',
-    'conversations',
-  ]);
-});
-
-test.each([
-  ['failed', 'anew'],
-  ['waiting for a further try', 'anew'],
-  ['being worked on', 'where it is'],
-] as const)('a stuck run that is %s goes on %s when somebody wants it to begin', async (state, how) => {
-  const { claim } = await store.claimRun();
-  await store.write(claim, ['{"id":"1"}'], { next: 'https://x.example/p2' });
-  await runs.fail(claim, { error: 'no page', keepsPlace: true, stuckSince: NOW, now: NOW });
-  if (state !== 'failed') {
-    await runs.start(claim, NOW + 1);
-    const { fence } = (await runs.claim(claim)) ?? expect.unreachable();
-    if (state !== 'being worked on') await runs.wait({ ...claim, fence }, { for: 'retry', until: NOW });
-  }
-  expect(await runs.start(claim, NOW + 5, { leavesStuck: true })).toBe(how === 'anew');
-  expect(await read(claim)).toMatchObject(
-    how === 'anew'
-      ? { state: 'waiting', cursor: null, pages: 0, stored: 1, stuck_since: null, started_at: NOW + 5 }
-      : { state: 'running', cursor: 'https://x.example/p2', pages: 1, stuck_since: NOW },
+  test.each(['paused', 'needs_reauthorization', 'disconnected'] as const)(
+    'an instance that is %s gets no run',
+    async (status) => {
+      const id = await store.addInstance();
+      await instances.setStatus(id, status, { from: ['active'] });
+      expect(await runs.start(id, both, NOW)).toBeUndefined();
+      expect(await runs.lists(id)).toEqual([]);
+    },
   );
-  expect(await store.deletions.seenCount(claim)).toBe(how === 'anew' ? 0 : 1);
-});
 
-test('a run that is not stuck keeps its place whoever starts it', async () => {
-  const { claim } = await store.claimRun();
-  await store.write(claim, ['{"id":"1"}'], { next: 'https://x.example/p2' });
-  await runs.wait(claim, { for: 'retry', until: NOW });
-  expect(await runs.start(claim, NOW + 5, { leavesStuck: true })).toBe(false);
-  await runs.fail(claim, { error: 'Redis', keepsPlace: true, now: NOW });
-  expect(await runs.start(claim, NOW + 5, { leavesStuck: true })).toBe(true);
-  expect(await read(claim)).toMatchObject({ cursor: 'https://x.example/p2', pages: 1 });
+  test('a claim takes a run over: its holder before writes nothing more', async () => {
+    const first = await store.claimRun();
+    const second = (await runs.claim(first)) ?? expect.unreachable();
+    expect(second.run).toMatchObject({ id: first.run, fence: first.fence + 1, state: 'running' });
+    expect([await runs.holds(first), await runs.holds({ ...first, fence: second.run.fence })]).toEqual([false, true]);
+    await runs.wait(first, { for: 'limit', until: NOW, ...NO_REQUESTS });
+    await runs.fail(first, REFUSED, NOW);
+    expect(await runs.finish(first, 0, NOW)).toBe(false);
+    expect(await runOf(first)).toMatchObject({ state: 'running', finished_at: null, error_kind: null });
+  });
+
+  test('of two that claim at once, one at most holds the run', async () => {
+    const { instanceId, resource } = await store.claimRun();
+    const claims = await Promise.all(Array.from({ length: 5 }, () => runs.claim({ instanceId, resource })));
+    const held = claims.flatMap((claim) => (claim ? [{ run: claim.run.id, list: claim.list.id, fence: claim.run.fence }] : []));
+    expect(new Set(held.map(({ fence }) => fence)).size).toBe(held.length);
+    const holding = await Promise.all(held.map((claim) => runs.holds(claim)));
+    expect(holding.filter(Boolean)).toHaveLength(1);
+  });
+
+  test('a pause ends the claims, and a resumed run goes on from its cursor', async () => {
+    const claim = await store.claimRun();
+    await store.write(claim, ['{"id":"a"}'], { next: PAGE_2 });
+    await instances.setStatus(claim.instanceId, 'paused', { from: ['active'] });
+    expect(await store.write(claim, ['{"id":"b"}'])).toBeUndefined();
+    expect(await runs.claim(claim)).toBeUndefined();
+    expect(await runs.open(NOW)).not.toContainEqual(expect.objectContaining({ run: claim.run }));
+    expect(await runOf(claim)).toMatchObject({ state: 'waiting', cursor: PAGE_2, finished_at: null });
+    await instances.setStatus(claim.instanceId, 'active', { from: ['paused'] });
+    expect((await runs.claim(claim))?.run).toMatchObject({ id: claim.run, cursor: PAGE_2, pages: 1 });
+  });
+
+  test('a disconnect ends the open run for good', async () => {
+    const claim = await store.claimRun();
+    await store.tokens.disconnect(claim.instanceId);
+    expect(await store.write(claim, ['{"id":"late"}'])).toBeUndefined();
+    expect(await runOf(claim)).toMatchObject({ state: 'ended', finished_at: expect.any(Number) });
+    await store.addInstance(claim.instanceId);
+    const next = await store.claimRun(claim);
+    expect(next).toMatchObject({ list: claim.list });
+    expect(next.run).toBeGreaterThan(claim.run);
+  });
+
+  test('a run is due after the interval, sooner when it failed, and not while it is open', async () => {
+    const [never, open, finished, failed] = [
+      await store.addInstance(),
+      (await store.claimRun()).instanceId,
+      await store.copy([]),
+      await store.claimRun(),
+    ];
+    await runs.fail(failed, REFUSED, NOW);
+    const due = async (finishedBefore: number, failedBefore: number) => {
+      const ids = await runs.due('contacts', finishedBefore, failedBefore);
+      return [never, open, finished.instanceId, failed.instanceId].map((id) => ids.includes(id));
+    };
+    expect(await due(NOW - 1, NOW - 1)).toEqual([true, false, false, false]);
+    expect(await due(NOW - 1, NOW)).toEqual([true, false, false, true]);
+    expect(await due(NOW, NOW)).toEqual([true, false, true, true]);
+    await instances.setStatus(never, 'paused', { from: ['active'] });
+    expect(await due(NOW, NOW)).toEqual([false, false, true, true]);
+  });
+
+  test('open runs need a job when their wait is over', async () => {
+    const claim = await store.claimRun();
+    const isOpen = async (now: number) => (await runs.open(now)).find(({ run }) => run === claim.run);
+    await runs.wait(claim, { for: 'limit', until: NOW + 10, requests: 2, refused: 1 });
+    expect(await isOpen(NOW + 9)).toBeUndefined();
+    const { instanceId, resource, run } = claim;
+    expect(await isOpen(NOW + 10)).toEqual({ instanceId, resource, run, until: NOW + 10 });
+    expect(await runOf(claim)).toMatchObject({ waiting_for: 'limit', requests: 2, refused: 1 });
+  });
+
+  test('the last fifty runs of a list are kept', async () => {
+    const first = await store.copy([]);
+    let last = first;
+    for (let count = 1; count < 53; count++) last = await store.copy([], first);
+    const history = await runs.history(first.list);
+    expect(history).toHaveLength(50);
+    expect([history[0]?.id, history.every(({ state }) => state === 'finished')]).toEqual([last.run, true]);
+    expect((await runs.history(first.list, 2)).map(({ id }) => id)).toEqual([last.run, history[1]?.id]);
+  });
+
+  test('a person’s start brings a retry forward, and begins a stuck run at the first page', async () => {
+    const claim = await store.claimRun();
+    await store.write(claim, ['{"id":"a"}'], { next: PAGE_2 });
+    const wait = { for: 'retry', until: NOW + 999, error: REFUSED, attempt: 3, ...NO_REQUESTS } as const;
+    await runs.wait(claim, wait);
+    const start = (retries: boolean) => runs.start(claim.instanceId, ['contacts'], NOW, { retries });
+    expect(await start(false)).toMatchObject([{ run: claim.run, until: NOW + 999 }]);
+    expect(await start(true)).toMatchObject([{ run: claim.run, until: null }]);
+    expect(await runOf(claim)).toMatchObject({ cursor: PAGE_2, attempt: 0, waiting_for: 'turn' });
+
+    await runs.wait(claim, { ...wait, hasFailed: true, stuckSince: NOW });
+    expect(await start(false)).toMatchObject([{ run: claim.run }]);
+    const [again] = (await start(true)) ?? [];
+    expect(again?.run).toBeGreaterThan(claim.run);
+    expect(await runOf(claim)).toMatchObject({ cursor: null, pages: 0, state: 'waiting' });
+    expect(await runs.holds(claim)).toBe(false);
+    expect((await runs.history(claim.list))[1]).toMatchObject({ state: 'failed', finished_at: NOW });
+  });
+
+  test('a list is behind since its first start, until a run comes to its end', async () => {
+    const claim = await store.claimRun();
+    await runs.fail(claim, REFUSED, NOW + 1);
+    await runs.start(claim.instanceId, ['contacts'], NOW + 2);
+    expect(await store.list(claim)).toMatchObject({ behind_since: NOW, run: { started_at: NOW + 2 } });
+    await runs.finish(await store.claimRun(claim), 7, NOW + 3);
+    expect(await store.list(claim)).toMatchObject({ behind_since: null, run: { state: 'finished', held: 7 } });
+    await runs.releaseHeld((await runOf(claim)).id);
+    expect(await runs.lastFinished(claim.list)).toMatchObject({ held: 0 });
+  });
 });

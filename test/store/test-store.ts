@@ -1,154 +1,149 @@
-import { sql } from 'kysely';
 import { afterAll } from 'vitest';
+import { deliver } from '../../src/changes/deliver.ts';
+import { searchConsumer } from '../../src/changes/search-consumer.ts';
 import { readListPage } from '../../src/client/list-page.ts';
-import type { ReadPage } from '../../src/client/service-api.ts';
+import type { FeedEntry } from '../../src/store/changes.ts';
 import type { Database } from '../../src/store/database.ts';
-import { DeletionStore } from '../../src/store/deletions.ts';
-import { InDoubtStore } from '../../src/store/in-doubt.ts';
-import { InstanceStore } from '../../src/store/instances.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
-import { PageStore } from '../../src/store/pages.ts';
-import { ParkedStore } from '../../src/store/parked-batches.ts';
-import { QuarantineStore } from '../../src/store/quarantine.ts';
-import { RecordStore } from '../../src/store/records.ts';
-import { type Run, type RunKey, RunStore } from '../../src/store/runs.ts';
-import { SearchIndex } from '../../src/store/search-index.ts';
-import { TokenStore } from '../../src/store/tokens.ts';
+import { type FetchedPage, PageStore } from '../../src/store/pages.ts';
+import { SEARCH_CONSUMER } from '../../src/store/records.ts';
+import type { ListKey, ListStatus, Run, RunClaim } from '../../src/store/runs.ts';
+import { openStores, type Stores } from '../../src/store/stores.ts';
 import { installInstance } from '../support/install-instance.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { testLogger } from '../support/test-logger.ts';
+import { createTestPostgres } from '../support/test-postgres.ts';
 
 export const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
 
-/** Every store on a new database file. */
-export interface TestStore {
+/** What every test of the stores runs on. */
+export const DATABASES = ['sqlite', 'postgres'] as const;
+
+export type DatabaseKind = (typeof DATABASES)[number];
+
+/** A claim with the list that it is for. */
+export type TestClaim = RunClaim & ListKey;
+
+/** Every store on a new database. */
+export interface TestStore extends Stores {
   url: string;
   db: Database;
-  instances: InstanceStore;
-  tokens: TokenStore;
-  runs: RunStore;
   pages: PageStore;
-  records: RecordStore;
-  deletions: DeletionStore;
-  parked: ParkedStore;
-  inDoubt: InDoubtStore;
-  quarantine: QuarantineStore;
-  /** Installs a new company, or one anew; answers its instance's id. */
+  /** Installs a new company, or one again; answers its instance's id. */
   addInstance(again?: string): Promise<string>;
-  /** A run of a new instance (or of a given one), claimed by a worker. */
-  claimRun(key?: RunKey): Promise<{ run: Run; claim: RunKey & { fence: number } }>;
-  /** Writes a page of these documents, as texts. */
+  /** The open run of a list, or a new one of a new instance, claimed. */
+  claimRun(key?: ListKey): Promise<TestClaim>;
+  /** Writes a page of these documents, as texts, at the run's cursor or at another one. */
   write(
-    claim: RunKey & { fence: number },
-    documents: string[],
-    options?: { next?: string; now?: number },
+    claim: RunClaim,
+    documents: readonly string[],
+    options?: { next?: string; from?: string | null; now?: number },
   ): Promise<Run | undefined>;
-  /** How many records a copy holds, without the deleted ones; counted, as `stored` is not. */
-  count(instanceId: string, resource: string): Promise<number>;
-  /** Works off what the search index does not know yet. */
-  index(): Promise<void>;
-  /** How many parts the search index consists of. */
-  countIndexParts(): Promise<number>;
-  /** Disconnects an instance, and removes its copy. */
-  removeCopy(instanceId: string): Promise<void>;
-  /** Marks records as deleted, by their ids. */
-  remove(claim: RunKey & { fence: number }, ids: string[], now: number): Promise<boolean>;
+  /** A whole run over these documents, without its deletions. */
+  copy(documents: readonly string[], key?: ListKey): Promise<TestClaim>;
+  /** Marks what a run did not see. @returns how many records */
+  markUnseen(claim: RunClaim): Promise<number>;
+  list(key: ListKey): Promise<ListStatus>;
+  /** Brings the search index up to date with a list. */
+  index(key: ListKey): Promise<void>;
+  /** The whole feed of a list behind a number. */
+  feed(list: number, after?: number): Promise<FeedEntry[]>;
 }
 
 /** A page of these documents, as the client reads it. */
-export function pageOf(documents: string[], next: string | null = null): ReadPage {
+export function pageOf(documents: readonly string[], next: string | null = null): FetchedPage {
   const text = `{"_results":[${documents.join(',')}],"_pagination":{"next":${JSON.stringify(next)}}}`;
-  return { next, ...readListPage(Buffer.from(text)).read() };
+  return { next, ...readListPage(Buffer.from(text)).read(), requests: 1, refused: 0 };
 }
 
-/** Opens a new database, or the one at a path; it is closed when the test file is through. */
-export async function openTestStore(path = `${tempDir()}/app.db`): Promise<TestStore> {
-  const url = `file:${path}`;
+/** As many documents, with these ids. */
+export function documentsOf(count: number, prefix = ''): string[] {
+  return Array.from({ length: count }, (_, n) => `{"id":"${prefix}${n}"}`);
+}
+
+/** All of a stream. */
+export async function collect<Item>(stream: AsyncIterable<Item>): Promise<Item[]> {
+  const items: Item[] = [];
+  for await (const item of stream) items.push(item);
+  return items;
+}
+
+/** The address of a new, empty database. */
+export async function newDatabaseUrl(kind: DatabaseKind): Promise<string> {
+  if (kind === 'sqlite') return `file:${tempDir()}/app.db`;
+  const { url, drop } = await createTestPostgres();
+  afterAll(drop);
+  return url;
+}
+
+/** Opens a new database; it is closed when the test file is through. */
+export async function openTestStore(kind: DatabaseKind): Promise<TestStore> {
+  const url = await newDatabaseUrl(kind);
   const db = await openDatabase(url);
-  afterAll(async () => {
-    await records.close();
-    await db.destroy();
-  });
-  const tokens = new TokenStore(db);
-  const records = new RecordStore(db);
-  const runs = new RunStore(db);
+  afterAll(() => db.destroy());
+  const stores = openStores(db);
   const pages = new PageStore(db);
-  const deletions = new DeletionStore(db);
-  const searchIndex = new SearchIndex(db);
   let count = 0;
-  const addInstance = async (again?: string) => {
-    count += 1;
-    const id = again ?? `ins_${count}`;
-    const moments = {
-      access_expires_at: NOW,
-      refresh_issued_at: NOW,
-      refresh_due_at: NOW,
-      refreshed_at: NOW,
-    };
-    await installInstance(db, { id, name: `Company ${count}` }, NOW + count, moments);
-    return id;
-  };
-  return {
+  const store: TestStore = {
+    ...stores,
     url,
     db,
-    instances: new InstanceStore(db),
-    tokens,
-    runs,
     pages,
-    records,
-    deletions,
-    parked: new ParkedStore(db),
-    inDoubt: new InDoubtStore(db),
-    quarantine: new QuarantineStore(db),
-    addInstance,
-    async claimRun(key) {
-      const ofRun = key ?? { instanceId: await addInstance(), resource: 'contacts' };
-      await runs.start(ofRun, NOW);
-      const run = await runs.claim(ofRun);
-      if (run === undefined) throw new Error('the run could not be claimed');
-      return { run, claim: { ...ofRun, fence: run.fence } };
+    async addInstance(again) {
+      count += 1;
+      const id = again ?? `ins_${count}`;
+      await installInstance(db, { id, name: `Company ${count}` }, NOW + count);
+      return id;
     },
-    async write(claim, documents, { next, now = NOW } = {}) {
-      const page = pageOf(documents, next);
-      const key = { instance_id: claim.instanceId, resource: claim.resource };
-      return pages.commit(claim, page, await pages.compare(key, page), now);
+    async claimRun(given) {
+      const key = given ?? { instanceId: await store.addInstance(), resource: 'contacts' };
+      await stores.runs.start(key.instanceId, [key.resource], NOW);
+      const claimed = await stores.runs.claim(key);
+      if (claimed === undefined) throw new Error('the run could not be claimed');
+      const { instanceId, resource } = key;
+      return { instanceId, resource, run: claimed.run.id, list: claimed.list.id, fence: claimed.run.fence };
     },
-    async count(instanceId, resource) {
-      const row = await db
-        .selectFrom('records')
-        .innerJoin('runs', 'runs.list', 'records.list')
-        .select((select) => select.fn.countAll<number>().as('total'))
-        .where('instance_id', '=', instanceId)
-        .where('resource', '=', resource)
-        .where('deleted_at', 'is', null)
-        .executeTakeFirstOrThrow();
-      return row.total;
+    async write(claim, documents, { next = null, from, now = NOW } = {}) {
+      const cursor = from === undefined ? (await runOf(claim.run)).cursor : from;
+      return (await pages.commit(claim, cursor, pageOf(documents, next), now))?.run;
     },
-    async index() {
-      while ((await searchIndex.indexPortion(1_000)) !== undefined) {
-        // Until the queue is empty.
+    async copy(documents, key) {
+      const claim = await store.claimRun(key);
+      await store.write(claim, documents);
+      await stores.runs.finish(claim, 0, NOW);
+      return claim;
+    },
+    async markUnseen(claim) {
+      const portion = { beforeRun: claim.run, counter: claim.run, claim };
+      let total = 0;
+      for (let after: number | undefined = 0; after !== undefined; ) {
+        const marked = await stores.deletions.markPortion(claim.list, portion, after, NOW);
+        if (marked === 'lost') throw new Error('the claim is lost');
+        total += marked.marked;
+        after = marked.next;
+      }
+      return total;
+    },
+    async list({ instanceId, resource }) {
+      const found = (await stores.runs.lists(instanceId)).find((list) => list.resource === resource);
+      if (found === undefined) throw new Error('there is no such list');
+      return found;
+    },
+    async index({ instanceId, resource }) {
+      const context = { logger: testLogger().logger, signal: new AbortController().signal };
+      const key = { instanceId, resource, consumer: SEARCH_CONSUMER };
+      while ((await deliver(stores.changes, searchConsumer(db), key, context)) !== undefined);
+    },
+    async feed(list, after = 0) {
+      const entries: FeedEntry[] = [];
+      for (let cursor = after; ; cursor = entries.at(-1)?.seq ?? cursor) {
+        const portion = await stores.changes.read(list, cursor);
+        if (portion.length === 0) return entries;
+        entries.push(...portion);
       }
     },
-    async countIndexParts() {
-      return (await sql`select distinct segid from search_idx`.execute(db)).rows.length;
-    },
-    async removeCopy(instanceId) {
-      await tokens.disconnect(instanceId, { deleteData: true });
-      await records.finishRemoval(instanceId);
-    },
-    async remove(claim, ids, now) {
-      const rows = await db
-        .selectFrom('records')
-        .innerJoin('runs', 'runs.list', 'records.list')
-        .select('seq')
-        .where('instance_id', '=', claim.instanceId)
-        .where('resource', '=', claim.resource)
-        .where('id', 'in', ids)
-        .execute();
-      return deletions.mark(
-        claim,
-        rows.map(({ seq }) => seq),
-        now,
-      );
-    },
   };
+  const runOf = (run: number) =>
+    db.selectFrom('runs').selectAll().where('id', '=', run).executeTakeFirstOrThrow();
+  return store;
 }

@@ -1,114 +1,116 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { TokenRow } from '../../src/store/tokens.ts';
-import { openTestStore } from './test-store.ts';
+import { DATABASES, openTestStore } from './test-store.ts';
 
-const { instances, tokens, addInstance } = await openTestStore();
+describe.each(DATABASES)('on %s', async (kind) => {
+  const { instances, tokens, addInstance } = await openTestStore(kind);
 
-let id: string;
-let row: TokenRow;
-beforeEach(async () => {
-  id = await addInstance();
-  row = (await tokens.find(id)) ?? expect.unreachable();
-});
-
-const stateOf = async () => {
-  const { status, notice } = (await instances.find(id)) ?? expect.unreachable();
-  return { status, notice };
-};
-const pauseLeft = async () => (await tokens.findForRefresh(id))?.pauseLeftMs ?? expect.unreachable();
-
-describe('a lease', () => {
-  it('is given to one, until its time is over', async () => {
-    expect(await tokens.acquireLease(row, 'first', 60_000)).toBe(true);
-    expect(await tokens.acquireLease(row, 'second', 60_000)).toBe(false);
-    const other = (await tokens.find(await addInstance())) ?? expect.unreachable();
-    expect(await tokens.acquireLease(other, 'first', -1)).toBe(true);
-    expect(await tokens.acquireLease(other, 'second', 60_000)).toBe(true);
+  let id: string;
+  let row: TokenRow;
+  beforeEach(async () => {
+    id = await addInstance();
+    row = (await tokens.find(id)) ?? expect.unreachable();
   });
 
-  it('is not given for tokens that have changed since they were read', async () => {
-    expect(await tokens.save(row, row, 0)).toBe(true);
-    expect(await tokens.acquireLease(row, 'late', 60_000)).toBe(false);
-  });
+  const stateOf = async () => {
+    const { status, notice } = (await instances.find(id)) ?? expect.unreachable();
+    return { status, notice };
+  };
+  const pauseLeft = async () => (await tokens.findForRefresh(id))?.pauseLeftMs ?? expect.unreachable();
 
-  it('ends with a failure, which lets nobody try again for a while', async () => {
-    await tokens.acquireLease(row, 'me', 60_000);
-    await tokens.fail(row, 'me', 30_000);
-    expect(await pauseLeft()).toBeGreaterThan(20_000);
-    expect(await tokens.find(id)).toMatchObject({
-      lease_owner: null,
-      refresh_failures: 1,
-      version: row.version,
+  describe('a lease', () => {
+    it('is given to one, until its time is over', async () => {
+      expect(await tokens.acquireLease(row, 'first', 60_000)).toBe(true);
+      expect(await tokens.acquireLease(row, 'second', 60_000)).toBe(false);
+      const other = (await tokens.find(await addInstance())) ?? expect.unreachable();
+      expect(await tokens.acquireLease(other, 'first', -1)).toBe(true);
+      expect(await tokens.acquireLease(other, 'second', 60_000)).toBe(true);
     });
-    await tokens.fail(row, 'somebody else', 30_000);
-    expect((await tokens.find(id))?.refresh_failures).toBe(1);
-  });
-});
 
-describe('a refreshed grant', () => {
-  it('raises the version, and ends lease and backoff', async () => {
-    await tokens.acquireLease(row, 'me', 60_000);
-    await tokens.fail(row, 'me', 30_000);
-    expect(
-      await tokens.save(row, { ...row, refresh_token: 'newer', refresh_issued_at: row.refreshed_at + 1 }, 0),
-    ).toBe(true);
-    expect(await tokens.find(id)).toMatchObject({
-      refresh_token: 'newer',
-      version: row.version + 1,
-      lease_owner: null,
-      refresh_failures: 0,
-      refreshes: 1,
-      rotations: 1,
+    it('is not given for tokens that have changed since they were read', async () => {
+      expect(await tokens.save(row, row, 0)).toBe(true);
+      expect(await tokens.acquireLease(row, 'late', 60_000)).toBe(false);
     });
-    expect(await pauseLeft()).toBeLessThanOrEqual(0);
+
+    it('ends with a failure, which lets nobody try again for a while', async () => {
+      await tokens.acquireLease(row, 'me', 60_000);
+      await tokens.fail(row, 'me', 30_000);
+      expect(await pauseLeft()).toBeGreaterThan(20_000);
+      expect(await tokens.find(id)).toMatchObject({
+        lease_owner: null,
+        refresh_failures: 1,
+        version: row.version,
+      });
+      await tokens.fail(row, 'somebody else', 30_000);
+      expect((await tokens.find(id))?.refresh_failures).toBe(1);
+    });
   });
 
-  it('overwrites no newer one', async () => {
-    expect(await tokens.save(row, { ...row, refresh_token: 'newer' }, 0)).toBe(true);
-    expect(await tokens.save(row, { ...row, refresh_token: 'late' }, 0)).toBe(false);
-    expect((await tokens.find(id))?.refresh_token).toBe('newer');
+  describe('a refreshed grant', () => {
+    it('raises the version, and ends lease and backoff', async () => {
+      await tokens.acquireLease(row, 'me', 60_000);
+      await tokens.fail(row, 'me', 30_000);
+      expect(
+        await tokens.save(row, { ...row, refresh_token: 'newer', refresh_issued_at: row.refreshed_at + 1 }, 0),
+      ).toBe(true);
+      expect(await tokens.find(id)).toMatchObject({
+        refresh_token: 'newer',
+        version: row.version + 1,
+        lease_owner: null,
+        refresh_failures: 0,
+        refreshes: 1,
+        rotations: 1,
+      });
+      expect(await pauseLeft()).toBeLessThanOrEqual(0);
+    });
+
+    it('overwrites no newer one', async () => {
+      expect(await tokens.save(row, { ...row, refresh_token: 'newer' }, 0)).toBe(true);
+      expect(await tokens.save(row, { ...row, refresh_token: 'late' }, 0)).toBe(false);
+      expect((await tokens.find(id))?.refresh_token).toBe('newer');
+    });
+
+    it('is not stored after a disconnect, nor over the next install', async () => {
+      await tokens.disconnect(id);
+      expect(await tokens.find(id)).toBeUndefined();
+      expect(await tokens.save(row, { ...row, refresh_token: 'late' }, 0)).toBe(false);
+      await addInstance(id);
+      expect(await tokens.save(row, { ...row, refresh_token: 'late' }, 0)).toBe(false);
+      expect((await tokens.find(id))?.refresh_token).toBe('encrypted');
+    });
+
+    it('leaves a paused instance paused', async () => {
+      await instances.setStatus(id, 'paused', { from: ['active'] });
+      expect(await tokens.save(row, row, 0)).toBe(true);
+      expect((await stateOf()).status).toBe('paused');
+    });
+
+    it('makes an instance active again whose grant was taken for over', async () => {
+      await tokens.reject(row, 'The grant is over.');
+      expect(await tokens.save(row, row, 0)).toBe(true);
+      expect(await stateOf()).toEqual({ status: 'active', notice: null });
+    });
   });
 
-  it('is not stored after a disconnect, nor over the next install', async () => {
-    await tokens.disconnect(id);
-    expect(await tokens.find(id)).toBeUndefined();
-    expect(await tokens.save(row, { ...row, refresh_token: 'late' }, 0)).toBe(false);
-    await addInstance(id);
-    expect(await tokens.save(row, { ...row, refresh_token: 'late' }, 0)).toBe(false);
-    expect((await tokens.find(id))?.refresh_token).toBe('encrypted');
+  describe('the end of a grant', () => {
+    it.each(['active', 'paused'] as const)('is noted once of an instance that is %s', async (status) => {
+      if (status === 'paused') await instances.setStatus(id, 'paused', { from: ['active'] });
+      expect(await tokens.reject(row, 'The grant is over.')).toBe(true);
+      expect(await tokens.reject(row, 'Once more.')).toBe(false);
+      expect(await stateOf()).toEqual({ status: 'needs_reauthorization', notice: 'The grant is over.' });
+    });
+
+    it('says nothing about the grant that has come since', async () => {
+      expect(await tokens.save(row, row, 0)).toBe(true);
+      expect(await tokens.reject(row, 'The grant is over.')).toBe(false);
+      expect(await stateOf()).toEqual({ status: 'active', notice: null });
+    });
   });
 
-  it('leaves a paused instance paused', async () => {
-    await instances.setStatus(id, 'paused', { from: ['active'] });
-    expect(await tokens.save(row, row, 0)).toBe(true);
-    expect((await stateOf()).status).toBe('paused');
+  it('encrypts again only what still is what was read, and leaves the version', async () => {
+    const written = { ...row, access_token: 'again' };
+    expect(await tokens.reencrypt([{ read: row, written }])).toBe(1);
+    expect(await tokens.reencrypt([{ read: row, written: { ...row, access_token: 'late' } }])).toBe(0);
+    expect(await tokens.find(id)).toMatchObject({ access_token: 'again', version: row.version });
   });
-
-  it('makes an instance active again whose grant was taken for over', async () => {
-    await tokens.reject(row, 'The grant is over.');
-    expect(await tokens.save(row, row, 0)).toBe(true);
-    expect(await stateOf()).toEqual({ status: 'active', notice: null });
-  });
-});
-
-describe('the end of a grant', () => {
-  it.each(['active', 'paused'] as const)('is noted once of an instance that is %s', async (status) => {
-    if (status === 'paused') await instances.setStatus(id, 'paused', { from: ['active'] });
-    expect(await tokens.reject(row, 'The grant is over.')).toBe(true);
-    expect(await tokens.reject(row, 'Once more.')).toBe(false);
-    expect(await stateOf()).toEqual({ status: 'needs_reauthorization', notice: 'The grant is over.' });
-  });
-
-  it('says nothing about the grant that has come since', async () => {
-    expect(await tokens.save(row, row, 0)).toBe(true);
-    expect(await tokens.reject(row, 'The grant is over.')).toBe(false);
-    expect(await stateOf()).toEqual({ status: 'active', notice: null });
-  });
-});
-
-it('encrypts again only what still is what was read, and leaves the version', async () => {
-  const written = { ...row, access_token: 'again' };
-  expect(await tokens.reencrypt([{ read: row, written }])).toBe(1);
-  expect(await tokens.reencrypt([{ read: row, written: { ...row, access_token: 'late' } }])).toBe(0);
-  expect(await tokens.find(id)).toMatchObject({ access_token: 'again', version: row.version });
 });

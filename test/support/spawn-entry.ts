@@ -7,7 +7,7 @@ import { waitFor } from './wait-for.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const PRELOAD = 'src/runtime/preload.js';
-const WITHOUT_OWN_LOGIC = join(import.meta.dirname, 'without-own-logic.js');
+const WITHOUT_HANDLER = join(import.meta.dirname, 'without-handler.js');
 const WITH_USUAL_RESOURCES = join(import.meta.dirname, 'with-usual-resources.js');
 
 /** How a process ended. */
@@ -37,13 +37,13 @@ afterAll(async () => {
 
 /**
  * Starts an entry point as a process of its own, as the npm scripts do, but without what an integrator has put in:
- * a fork's own logic is not to be told what tests make up. What still runs when the test file is through is killed.
+ * a fork's handler is not to be told what tests make up. What still runs when the test file is through is killed.
  *
  * @param entry path from the root of the repository, such as `src/worker.ts`
  * @param env all of its environment, besides PATH, HOME and where Node keeps what it has compiled
  * @param options.cwd its current directory, where it keeps `.data`; by default an empty one
  * @param options.root of another version of the repository
- * @param options.hasOwnLogic whether it has the integrator's own logic after all
+ * @param options.hasHandler whether it has the integrator's handler after all
  * @param options.through a command that becomes the one that its arguments end with
  */
 export function spawnEntry(
@@ -54,7 +54,7 @@ export function spawnEntry(
     args?: string[];
     root?: string;
     through?: readonly string[];
-    hasOwnLogic?: boolean;
+    hasHandler?: boolean;
   } = {},
 ): EntryProcess {
   const { PATH = '', HOME = '', NODE_COMPILE_CACHE = '' } = process.env;
@@ -62,7 +62,7 @@ export function spawnEntry(
   const imports = [
     join(root, PRELOAD),
     WITH_USUAL_RESOURCES,
-    ...(options.hasOwnLogic ? [] : [WITHOUT_OWN_LOGIC]),
+    ...(options.hasHandler ? [] : [WITHOUT_HANDLER]),
   ];
   const flags = imports.flatMap((path) => ['--import', path]);
   const node = [process.execPath, ...flags, join(root, entry), ...args];

@@ -1,8 +1,8 @@
 import { afterAll } from 'vitest';
 import { type App, createApp } from '../../src/app.ts';
+import type { ChangeHandler } from '../../src/changes/change-handler.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
-import type { OwnLogic } from '../../src/sync/own-logic.ts';
 import { takePort } from '../../src/web/listen.ts';
 import { SandboxControl } from '../acceptance/support/sandbox-control.ts';
 import { createCheckedSandbox } from '../sandbox/checked-sandbox.ts';
@@ -17,8 +17,9 @@ export interface TestAppOptions {
   sandbox?: { windowMs?: number; latencyMs?: number };
   /** Environment variables over those that the test app sets. */
   env?: Record<string, string>;
-  ownLogic?: OwnLogic;
-  /** Whether this process works on jobs; it does by default. */
+  handler?: ChangeHandler;
+  /** Whether this process answers browsers, and works on jobs; it does both by default. */
+  web?: boolean;
   workers?: boolean;
   /** A Redis instead of one of its own. */
   redisUrl?: string;
@@ -73,18 +74,17 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   };
   const log = testLogger();
   const join = async () => {
-    const { ownLogic } = options;
-    const app = await createApp(config, redisUrl, log.logger, { ownLogic });
+    const app = await createApp(config, redisUrl, log.logger, { handler: options.handler });
     closers.push(() => app.close());
     return app;
   };
   const app = await join();
-  const web = await takePort({ ...config, variable: 'PORT' });
-  closers.push(() => {
-    app.end();
-    return web.close();
-  });
-  await app.startWeb(web);
+  closers.push(async () => app.end());
+  if (options.web !== false) {
+    const web = await takePort({ ...config, variable: 'PORT' });
+    closers.push(() => web.close());
+    await app.startWeb(web);
+  }
   if (options.workers !== false) {
     const workers = app.startWorkers();
     closers.push(() => workers.close());

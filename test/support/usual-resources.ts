@@ -1,4 +1,4 @@
-import type { Resource } from '../../src/sync/resources.ts';
+import type { Resource } from '../../src/sync/resource.ts';
 
 /** What the tests have synced, whatever a fork has put into the place of it. */
 export const RESOURCES: readonly Resource[] = [

@@ -1,7 +1,7 @@
 // Loaded before an entry point: it syncs what the tests count on, not what the integrator has put into resources.ts.
 import { registerHooks } from 'node:module';
 
-const OWN = new URL('../../src/sync/resources.ts', import.meta.url).href;
+const OWN = new URL('../../src/integration/resources.ts', import.meta.url).href;
 const USUAL = new URL('usual-resources.ts', import.meta.url).href;
 
 registerHooks({

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
 import type { Installs } from '../../src/auth/install.ts';
 import { InstallError, type InstallErrorKind } from '../../src/auth/install-errors.ts';
 import { BrowserStore, hashSecret } from '../../src/store/browsers.ts';
@@ -6,6 +7,7 @@ import type { Database } from '../../src/store/database.ts';
 import { InstallStore } from '../../src/store/installs.ts';
 import type { RecordReader, StoredRecord } from '../../src/store/record-types.ts';
 import type { InstanceControl, InstanceStatus } from '../../src/sync/status-types.ts';
+import type { ChangeFeed } from '../../src/web/web-dependencies.ts';
 import { instanceStatus } from './status-fixtures.ts';
 
 /** Where the stand-in for the service asks for consent. */
@@ -22,10 +24,8 @@ export class FakeDomain {
   readonly calls: string[] = [];
   /** Which error the next installs end with. */
   failure: InstallErrorKind | undefined;
-  /** What a search answers instead. */
-  refusedSearch: Error | undefined;
   /** What else the browsing of records answers. */
-  counts = { hasMore: false, pending: 0, isShortened: false, isCoarse: false };
+  counts = { hasMore: false, pending: 0, isShortened: false };
   readonly browsers: BrowserStore;
   /** Installs as the service would let them end: the code becomes the id of the instance. */
   readonly installs: Pick<Installs, 'begin' | 'finish'>;
@@ -64,27 +64,37 @@ export class FakeDomain {
 
   readonly control: InstanceControl = {
     status: async (id) => this.instances.get(id),
-    setAside: async (id) => {
+    problems: async (id) => {
       const resources = Object.entries(this.instances.get(id)?.resources ?? {});
-      return Object.fromEntries(resources.map(([name, { set_aside }]) => [name, set_aside]));
+      return Object.fromEntries(resources.map(([name, { problems }]) => [name, problems]));
     },
-    syncNow: async (id) => this.#act('sync', id, {}),
-    retryParked: async (id) => this.#act('retry', id, {}),
-    pause: async (id) => this.#act('pause', id, { status: 'paused' }),
-    resume: async (id) => this.#act('resume', id, { status: 'active' }),
+    syncNow: async (...of) => this.#act('sync', of),
+    retry: async (...of) => this.#act('retry', of),
+    replay: async (...of) => this.#act('replay', of),
+    confirmDeletions: async (...of) => this.#act('confirm', of),
+    pause: async (id) => this.#act('pause', [id], { status: 'paused' }),
+    resume: async (id) => this.#act('resume', [id], { status: 'active' }),
     disconnect: async (id, { deleteData }) =>
-      this.#act(deleteData ? 'disconnect and delete' : 'disconnect', id, { status: 'disconnected' }),
+      this.#act(deleteData ? 'disconnect and delete' : 'disconnect', [id], { status: 'disconnected' }),
   };
 
   readonly reader: RecordReader = {
     browse: async (id, resource, { search, offset, limit }) => {
-      if (search && this.refusedSearch) throw this.refusedSearch;
       const found = this.#of(id, resource).filter(({ document }) => document.includes(search ?? ''));
       const records = found.slice(offset, offset + limit);
       return { records, total: found.length, ...this.counts };
     },
     find: async (id, resource, recordId) => this.#of(id, resource).find((record) => record.id === recordId),
     stream: (id, resource) => this.stream(id, resource),
+  };
+
+  /** The change feed of every list. */
+  readonly feed: string[] = [];
+  readonly changes: ChangeFeed = {
+    feed: (id, resource, range) => {
+      this.calls.push(`feed ${id} ${resource} ${range.after} ${range.limit}`);
+      return Readable.from(this.feed.slice(range.after, range.after + range.limit));
+    },
   };
 
   async *stream(id: string, resource: string): AsyncGenerator<string> {
@@ -95,8 +105,10 @@ export class FakeDomain {
     return this.records.get(`${id}/${resource}`) ?? [];
   }
 
-  #act(call: string, id: string, change: Partial<InstanceStatus>): boolean {
-    this.calls.push(`${call} ${id}`);
+  /** @param of the instance, and what of it */
+  #act(call: string, of: (string | undefined)[], change: Partial<InstanceStatus> = {}): boolean {
+    this.calls.push([call, ...of].filter((part) => part !== undefined).join(' '));
+    const [id = ''] = of;
     const status = this.instances.get(id);
     if (status) this.instances.set(id, { ...status, ...change });
     return true;

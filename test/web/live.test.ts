@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { HttpSession } from '../support/http-session.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { install, type StartedWeb, startWeb } from './start-web.ts';
-import { instanceStatus, resourceStatus } from './status-fixtures.ts';
+import { instanceStatus, listStatus } from './status-fixtures.ts';
 
 const SESSION_COOKIE = 'partner_app.sid';
 
@@ -94,7 +94,7 @@ describe('the live stream', () => {
     web.domain.instances.set('ins_1', instanceStatus({ now: '2025-06-10T12:00:40.000Z' }));
     await waitFor(() => stream.text().split('data: still here').length > 3);
     expect(stream.events()).toHaveLength(1);
-    const contacts = resourceStatus({ state: 'running', records: 5 });
+    const contacts = listStatus({ state: 'running', records: 5 });
     web.domain.instances.set('ins_1', instanceStatus({ resources: { contacts } }));
     await waitFor(() => stream.events().length >= 2);
     expect(stream.events()[1]).toMatchObject({ resources: { contacts: { records: 5 } } });
@@ -130,7 +130,7 @@ describe('the live stream', () => {
   });
 
   it('says so when it cannot look, and goes on when it can again, also when nothing has changed', async () => {
-    const contacts = resourceStatus({ state: 'running', records: 5 });
+    const contacts = listStatus({ state: 'running', records: 5 });
     web.domain.instances.set('ins_1', instanceStatus({ resources: { contacts } }));
     const stream = await watch();
     await waitFor(() => stream.events().length === 1);
@@ -139,7 +139,7 @@ describe('the live stream', () => {
       throw new Error('the store is away');
     };
     await waitFor(() => stream.events().length === 2);
-    expect(stream.text()).toMatch(/^event: trouble\ndata: /m);
+    expect(stream.text()).toMatch(/^event: outage\ndata: /m);
     expect(stream.events()[1]).toMatchObject({
       view: {
         text: {

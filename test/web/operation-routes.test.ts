@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type StartedWeb, startWeb } from './start-web.ts';
-import { instanceStatus, resourceStatus } from './status-fixtures.ts';
+import { instanceStatus, listStatus } from './status-fixtures.ts';
 
 /** Worker processes that run; undefined when it cannot be told. */
 let workers: number | undefined = 2;
@@ -11,11 +11,12 @@ const overview = async (page: number) => ({
     instanceStatus({
       name: '<i>Odd</i>',
       resources: {
-        contacts: resourceStatus({
+        contacts: listStatus({
           state: 'failed',
           error: 'It broke.',
-          skipped: 1_234,
-          set_aside: { parked: 17, parked_batches: [], quarantined: 100, quarantined_records: [] },
+          held_deletions: 60,
+          handler: { pending: 5, dead_letters: 17, last_error: null, next_try_at: null },
+          problems: { rejected: 1_234, rejected_records: [], dead_letters: [] },
         }),
       },
     }),
@@ -23,7 +24,7 @@ const overview = async (page: number) => ({
   page: Math.min(page, 3),
   total: 234,
   states: { active: 230, needs_reauthorization: 4 },
-  runs: { idle: 455, failed: 5 },
+  lists: { idle: 455, failed: 5 },
   queues: [{ name: 'sync', counts: { waiting: 3, delayed: 1_200 } }],
   workers,
 });
@@ -53,10 +54,10 @@ describe('/ops', () => {
     expect(page.status).toBe(200);
     expect(page.body).toContain('&lt;i&gt;Odd&lt;/i&gt;');
     expect(page.body).toContain('It broke.');
-    expect(page.body).toContain('Parked batches: 17');
-    expect(page.body).toContain('Records that could not be kept: 1,234');
+    for (const text of ['pending: 5', 'Dead letters: 17', 'Rejected records: 1,234', 'held: 60']) {
+      expect(page.body).toContain(text);
+    }
     expect(page.body).toContain('waiting 3, delayed 1,200');
-    expect(page.body).toContain('<td>active, parked</td>');
     expect(page.body).toMatch(/Stopped <time datetime="[^"]+">10 Jun 2025, 11:55 UTC</);
   });
 
@@ -99,6 +100,17 @@ describe('/ops', () => {
     const { body } = await web.browser().get('/ops', { headers: basic(PASSWORD) });
     expect(body).toContain(sentence);
     expect(body.match(/worker process/gi)?.length ?? 0).toBe(running === undefined ? 0 : 1);
+  });
+
+  it('lets a program read the status, the records and the changes of an instance with the password', async () => {
+    web.domain.instances.set('ins_1', instanceStatus());
+    for (const path of ['status', 'contacts.ndjson', 'changes/contacts.ndjson']) {
+      const ask = (headers: Record<string, string>) =>
+        web.browser().get(`/instances/ins_1/${path}`, { headers });
+      expect((await ask(basic(PASSWORD))).status, path).toBe(200);
+      expect((await ask(basic('guess'))).status, path).toBe(401);
+      expect((await ask({})).status, path).toBe(404);
+    }
   });
 
   it.each(['Basic', 'Basic !!', 'Basic bm9jb2xvbg==', 'Bearer x', 'Basic Og=='])(

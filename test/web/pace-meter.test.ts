@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { PaceMeter } from '../../src/web/pace-meter.ts';
-import { instanceStatus, resourceStatus } from './status-fixtures.ts';
+import { instanceStatus, listStatus } from './status-fixtures.ts';
 
 function running(records: number) {
-  return instanceStatus({ resources: { contacts: resourceStatus({ state: 'running', records }) } });
+  return instanceStatus({ resources: { contacts: listStatus({ state: 'running', records }) } });
 }
 
 it('tells records a second over the last seconds', () => {
@@ -21,7 +21,7 @@ it('starts over with a new run, and counts from the end of a wait', () => {
   expect(meter.observe(running(100), 1_000).contacts).toBeUndefined();
   expect(meter.observe(running(300), 2_000).contacts).toBe(200);
   meter.observe(
-    instanceStatus({ resources: { contacts: resourceStatus({ state: 'waiting', records: 4_000 }) } }),
+    instanceStatus({ resources: { contacts: listStatus({ state: 'waiting', records: 4_000 }) } }),
     3_000,
   );
   expect(meter.observe(running(4_500), 4_000).contacts).toBe(500);

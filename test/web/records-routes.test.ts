@@ -3,11 +3,11 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { CopyRemovedError, SearchRefusedError, type StoredRecord } from '../../src/store/record-types.ts';
+import { CopyRemovedError, type StoredRecord } from '../../src/store/record-types.ts';
 import type { HttpSession } from '../support/http-session.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { install, type StartedWeb, startWeb } from './start-web.ts';
-import { instanceStatus, NOW } from './status-fixtures.ts';
+import { instanceStatus, listStatus, NOW } from './status-fixtures.ts';
 
 const SESSION_COOKIE = 'partner_app.sid';
 
@@ -61,44 +61,14 @@ describe('browsing', () => {
     fill(120);
     const page = async (query: string) => (await browser.get(`/instances/ins_1/contacts${query}`)).body;
     expect(await page('?q=Person')).not.toContain('searchable');
-    web.domain.counts = { hasMore: true, pending: 1_234, isShortened: false, isCoarse: false };
+    web.domain.counts = { hasMore: true, pending: 1_234, isShortened: false };
     expect(await page('?q=Person')).toContain('more than 120 records');
     expect(await page('?q=Person')).toContain('1,234 newly copied or changed records are not searchable yet');
     expect(await page('')).not.toContain('searchable');
-    web.domain.counts = { hasMore: false, pending: 1, isShortened: true, isCoarse: false };
+    web.domain.counts = { hasMore: false, pending: 1, isShortened: true };
     expect(await page('?q=nothing')).toContain('1 newly copied or changed record is not searchable yet');
     expect(await page('?q=many+words')).toContain('Only the first 8 words are looked for');
   });
-
-  it('says when only whole words were looked for, and what helps', async () => {
-    fill(3);
-    const page = async (query: string) => (await browser.get(`/instances/ins_1/contacts${query}`)).body;
-    expect(await page('?q=pe')).not.toContain('whole words');
-    expect(await page('?q=zz')).toContain('Try fewer or shorter ones');
-    web.domain.counts = { hasMore: false, pending: 0, isShortened: false, isCoarse: true };
-    expect(await page('?q=pe')).toContain(
-      'only whole words were looked for, in any order. Type more letters',
-    );
-    expect(await page('?q=zz')).not.toContain('shorter ones');
-  });
-
-  it.each<['too_many' | 'too_long', number, string]>([
-    ['too_many', 429, 'Wait until they have ended'],
-    ['too_long', 503, 'Search for rarer words'],
-  ])(
-    'says why a search was not done (%s), and what helps; the list itself is there',
-    async (reason, status, advice) => {
-      fill(3);
-      web.domain.refusedSearch = new SearchRefusedError(reason, 'It was not done.');
-      const page = await browser.get('/instances/ins_1/contacts?q=pe');
-      expect(page.status).toBe(status);
-      expect(page.headers.get('retry-after')).toBe('5');
-      expect(page.body).toContain('It was not done.');
-      expect(page.body).toContain(advice);
-      expect(page.body).toContain('href="/instances/ins_1/contacts"');
-      expect((await browser.get('/instances/ins_1/contacts')).status).toBe(200);
-    },
-  );
 
   it.each(['page=-1', 'page=x', 'page=1&page=2', 'q[]=x', 'page=99999999999999999999'])(
     'takes %s for the first page',
@@ -176,6 +146,19 @@ describe('a record', () => {
       expect((await browser.get(link)).status).toBe(404);
     },
   );
+
+  it('is handed to the handler again by a button, under the id that the copy knows', async () => {
+    web.domain.records.set('ins_1/contacts', [record('#7', '{"id":7}')]);
+    const path = '/instances/ins_1/contacts?record=%237';
+    expect((await browser.get(path)).body).not.toContain('Hand to the handler again');
+    const handler = { pending: 0, dead_letters: 0, last_error: null, next_try_at: null };
+    const resources = { contacts: listStatus({ handler }) };
+    web.domain.instances.set('ins_1', instanceStatus({ resources }));
+    const form = (await browser.get(path)).form('/instances/ins_1/contacts/replay');
+    const page = await browser.submit(form);
+    expect(web.domain.calls).toContain('replay ins_1 contacts #7');
+    expect(page.body).toContain('The handler gets the records again now.');
+  });
 
   it('says when the service no longer has it, and 404 when it never was', async () => {
     web.domain.records.set('ins_1/contacts', [{ ...record('crd_1', '{}'), deletedAt: NOW }]);
@@ -401,5 +384,35 @@ describe('the download', () => {
       throw new Error('the store is broken');
     };
     for (let n = 0; n < 5; n++) expect((await browser.get(path)).status).toBe(500);
+  });
+});
+
+describe('the change feed', () => {
+  const path = '/instances/ins_1/changes/contacts.ndjson';
+
+  it('has the entries in their order, behind a number, as many as are asked for', async () => {
+    web.domain.feed.push('{"seq":1}', '{"seq":2}', '{"seq":3}', '{"seq":4}');
+    const ask = async (query: string) => (await browser.get(path + query)).body;
+    expect(await ask('')).toBe('{"seq":1}\n{"seq":2}\n{"seq":3}\n{"seq":4}\n');
+    expect(await ask('?after=1&limit=2')).toBe('{"seq":2}\n{"seq":3}\n');
+    expect(await ask('?limit=0')).toBe('');
+    const answer = await browser.get(`${path}?after=4`);
+    expect([answer.status, answer.body]).toEqual([200, '']);
+    expect(answer.headers.get('content-type')).toMatch(/^application\/x-ndjson/);
+    expect(web.domain.calls).toContain('feed ins_1 contacts 0 Infinity');
+  });
+
+  it.each(['after=-1', 'after=x', 'after=', 'limit=1.5', 'limit=1&limit=2', 'after=99999999999999999999'])(
+    'refuses %s, and says what is wrong',
+    async (query) => {
+      const answer = await browser.get(`${path}?${query}`);
+      expect(answer.status).toBe(400);
+      const { message } = (answer.json() as { _error: { message: string } })._error;
+      expect(message).toMatch(/^“(after|limit)” has to be a whole number, 0 or more\.$/);
+    },
+  );
+
+  it('is of a list that there is', async () => {
+    expect((await browser.get('/instances/ins_1/changes/tags.ndjson')).status).toBe(404);
   });
 });

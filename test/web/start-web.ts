@@ -52,6 +52,7 @@ export async function startWeb(changes: Partial<WebDependencies> = {}): Promise<
     installs: domain.installs as Installs,
     control: domain.control,
     records: domain.reader,
+    changes: domain.changes,
     resources: [
       { name: 'contacts', title: 'Contacts' },
       { name: 'conversations', title: 'Conversations' },

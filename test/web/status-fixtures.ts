@@ -1,4 +1,4 @@
-import type { InstanceStatus, ResourceStatus } from '../../src/sync/status-types.ts';
+import type { InstanceStatus, ListStatusJson } from '../../src/sync/status-types.ts';
 
 /** The time that fixtures are written for. */
 export const NOW = Date.parse('2025-06-10T12:00:00Z');
@@ -11,21 +11,24 @@ export function at(offsetMs: number): string {
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
-/** A resource that was copied once, with changes. */
-export function resourceStatus(changes: Partial<ResourceStatus> = {}): ResourceStatus {
+/** A list that was copied once, with changes. */
+export function listStatus(changes: Partial<ListStatusJson> = {}): ListStatusJson {
   return {
     state: 'idle',
     pages: 41,
     records: 4_012,
     deleted: 0,
-    skipped: 0,
+    rejected: 0,
     stored: 4_012,
     started_at: at(-6 * MINUTE_MS),
     finished_at: at(-5 * MINUTE_MS),
+    error_kind: null,
     error: null,
     waiting_until: null,
     waiting_for: null,
-    set_aside: { parked: 0, parked_batches: [], quarantined: 0, quarantined_records: [] },
+    held_deletions: 0,
+    handler: null,
+    problems: { rejected: 0, rejected_records: [], dead_letters: [] },
     ...changes,
   };
 }
@@ -60,8 +63,8 @@ export function instanceStatus(changes: Partial<InstanceStatus> = {}): InstanceS
       blocked_until: null,
     },
     resources: {
-      contacts: resourceStatus(),
-      conversations: resourceStatus({ stored: 9_120, records: 9_120 }),
+      contacts: listStatus(),
+      conversations: listStatus({ stored: 9_120, records: 9_120 }),
     },
     ...changes,
   };

@@ -112,7 +112,7 @@ function follow(root) {
       apply(root, status.view);
     };
     source.addEventListener('gone', loadAnew);
-    source.addEventListener('trouble', (event) => {
+    source.addEventListener('outage', (event) => {
       say('reconnecting', 'Not live');
       apply(root, JSON.parse(event.data).view);
     });

@@ -53,7 +53,7 @@
 
 local KEEP_MS = 30 * 60 * 1000 -- how long an idle company's budget is kept: no block lasts as long
 local UNASKED = 'none' -- the permit of a request for which nobody asked
-local OF_CALLS = ':calls:' -- stands in the names of permits for calls of the own logic
+local OF_CALLS = ':calls:' -- stands in the names of permits for calls of the handler
 local TROUBLE_MS = 60 * 1000 -- how long the company waits at the most for what may be the trouble of one route
 local CLEAR_MS = 60 * 1000 -- how often our own count is cleared of what is over
 

@@ -23,7 +23,7 @@ const LEASE_MS = GOOD_FOR_MS + REQUEST_TIMEOUT_MS;
 const KEPT_FOR_PEOPLE = 2;
 
 /**
- * Of a window, the share that calls of the own logic leave to the sync, until the same three seconds before its end:
+ * Of a window, the share that calls of the handler leave to the sync, until the same three seconds before its end:
  * hundreds of them may wait for the next window, and would have all of it before a page is asked for.
  */
 export const LEFT_TO_SYNC = 0.1;
@@ -100,6 +100,11 @@ interface ScriptState {
 const SCRIPT = ['./timing.lua', './pacing.lua', './budget.lua', './routes.lua', './decide.lua']
   .map((file) => readFileSync(new URL(file, import.meta.url), 'utf8'))
   .join('\n');
+
+/** Redis cannot be asked for a permit. */
+export class RedisError extends Error {
+  override readonly name = 'RedisError';
+}
 
 interface BudgetCommand {
   rateBudget(
@@ -250,7 +255,7 @@ export class RateBudget {
     const key = keyOf(company);
     const counts = bucket?.name ?? route;
     const begun = this.#watch.begin();
-    const [granted, waitMs, why, clockMs] = await this.#redis.rateBudget(
+    const asked = this.#redis.rateBudget(
       `${key}:state`,
       `${key}:unheard`,
       `${key}:bucket:${counts}`,
@@ -271,6 +276,9 @@ export class RateBudget {
       counts,
       this.#watch.gapAgoMs,
     );
+    const [granted, waitMs, why, clockMs] = await asked.catch((cause: Error) => {
+      throw new RedisError(`Redis cannot be asked for a permit: ${cause.message}`, { cause });
+    });
     return { granted: granted === 1, waitMs, why, isUnbroken: this.#watch.isUnbroken(begun, clockMs) };
   }
 }

@@ -139,7 +139,7 @@ function timing.held_back(others, watched_for, unseen_for, limit)
   return math.min(math.max(1, math.ceil(mean + 2 * math.sqrt(mean))), math.max(1, math.floor(limit / HELD_OF)))
 end
 
--- Permits that are kept for people, and the share that calls of the own logic leave to the sync.
+-- Permits that are kept for people, and the share that calls of the handler leave to the sync.
 function timing.kept(left, limit, for_people, share)
   if left <= RELEASE_MS then return 0 end
   return math.min(for_people, math.floor(limit / KEPT_OF)) + math.floor(limit * share)

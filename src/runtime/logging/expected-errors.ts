@@ -1,15 +1,14 @@
 /** Errors of the app that say all in their message: no line of the code is to blame. */
 const EXPECTED_NAMES = new Set([
   'ServiceError',
-  'OwnLogicError',
-  'OwnLogicTimeout',
+  'ConsumerError',
   'InstallError',
   'TokenRequestError',
   'DamagedTokenError',
-  'StoreUnavailableError',
+  'StoreError',
   'FileLockTimeoutError',
-  'NewerSchemaError',
-  'LostFileError',
+  'SchemaError',
+  'RedisError',
   'WrongKeyError',
   'PrivateRedisLostError',
   'MaxRetriesPerRequestError',
@@ -45,9 +44,9 @@ export interface ErrorWords {
  * @param outer the errors that this one is the cause of, the outermost first
  */
 export function isExpected(error: ErrorWords, outer: readonly ErrorWords[]): boolean {
-  const isIntegrators = outer.some(({ name }) => name === 'OwnLogicError');
-  if (EXPECTED_NAMES.has(error.name)) return !isIntegrators || /^(?:Service|OwnLogic)/.test(error.name);
-  // Whatever else the own logic threw is the integrator's to find.
+  const isIntegrators = outer.some(({ name }) => name === 'ConsumerError');
+  if (EXPECTED_NAMES.has(error.name)) return !isIntegrators || /^(?:Service|Consumer)/.test(error.name);
+  // Whatever else the handler threw is the integrator's to find.
   if (isIntegrators) return false;
   const { code } = error;
   const codes = [EXPECTED_CODE, DATABASE_OUTAGE, FILE_OUTAGE];

@@ -44,7 +44,7 @@ export interface MemoryLimits {
 
 /**
  * The secrets that this process has had in its hands, so that texts that come from elsewhere (a message of the service,
- * an error of the own logic) and repeat one, or a piece of one, can be told, whatever they look like.
+ * an error of the handler) and repeat one, or a piece of one, can be told, whatever they look like.
  */
 export class KnownSecrets {
   readonly #most: number;

@@ -73,14 +73,10 @@ export function addScrapedGauges(registry: Registry, sources: FigureSources): vo
       label,
     );
 
-  add(
-    'figures_read',
-    '1 if database and queue could be read for this scrape.',
-    async () => {
-      const read = await Promise.all([store(), jobs()]);
-      return read.includes(undefined) ? 0 : 1;
-    },
-  );
+  add('figures_read', '1 if database and queue could be read for this scrape.', async () => {
+    const read = await Promise.all([store(), jobs()]);
+    return read.includes(undefined) ? 0 : 1;
+  });
   // One that takes too long counts as not ready: a locked database is waited for longer than a scrape waits.
   add('app_ready', '1 if /readyz of this process would say that it is ready.', async () =>
     (await isReady()) ? 1 : 0,

@@ -1,6 +1,6 @@
 import { PostgresDialect, sql } from 'kysely';
 import pg from 'pg';
-import type { Phrase, StoreDialect } from '../database.ts';
+import { type Phrase, type StoreDialect, StoreError } from '../database.ts';
 
 const MOST_CONNECTIONS = 10;
 
@@ -19,7 +19,7 @@ const MEANINGS: readonly [RegExp, string][] = [
   [/^08|^57P|^ECONN|^EPIPE|^ETIMEDOUT|^ENOTFOUND|^EAI_AGAIN|^EHOST/, 'it cannot be reached'],
   [/^53100/, 'its disk is full'],
   [/^53/, 'it has no connections or memory left'],
-  [/^25006/, 'it takes no writes: this server is a standby'],
+  [/^25006/, 'it takes no writes'],
   [/^28|^3D000/, 'it refuses the user, the password or the name in DATABASE_URL'],
   [/^55P03/, 'another process keeps it locked'],
   [/^58|^XX/, 'the server itself is in trouble'],
@@ -42,15 +42,13 @@ export function openPostgres(url: string, onError: (error: Error) => void): Stor
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
     application_name: 'partner-app',
+    onConnect: (client) => client.query('set synchronous_commit = off'),
     types: {
       getTypeParser: ((id: number, format?: 'text' | 'binary') =>
         NUMBERS.has(id) ? Number : pg.types.getTypeParser(id, format)) as typeof pg.types.getTypeParser,
     },
   });
   pool.on('error', onError);
-  pool.on('connect', (client) => {
-    client.query('set synchronous_commit = off').catch(onError);
-  });
   return {
     name: 'postgres',
     kysely: new PostgresDialect({ pool }),
@@ -102,15 +100,21 @@ export function openPostgres(url: string, onError: (error: Error) => void): Stor
       return rows.length > 0;
     },
     async check(db) {
-      const late = new Promise<never>((_, reject) => {
-        const error = Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' });
-        setTimeout(reject, CHECK_TIMEOUT_MS, error).unref();
-      });
-      const { rows } = await Promise.race([
-        sql<{ standby: boolean }>`select pg_is_in_recovery() as standby`.execute(db),
-        late,
-      ]);
-      if (rows[0]?.standby) throw Object.assign(new Error('in recovery'), { code: '25006' });
+      const late = Promise.withResolvers<never>();
+      const timer = setTimeout(() => {
+        late.reject(
+          new StoreError(
+            `The database cannot be used: it cannot be reached (no answer within ${CHECK_TIMEOUT_MS} ms).`,
+          ),
+        );
+      }, CHECK_TIMEOUT_MS);
+      try {
+        const asked = sql<{ standby: boolean }>`select pg_is_in_recovery() as standby`.execute(db);
+        const { rows } = await Promise.race([asked, late.promise]);
+        if (rows[0]?.standby) throw new StoreError('The database takes no writes: this server is a standby.');
+      } finally {
+        clearTimeout(timer);
+      }
     },
   };
 }
@@ -121,7 +125,8 @@ function codeOf(error: unknown): string | undefined {
   const { code } = error as { code?: unknown };
   if (typeof code === 'string') return code;
   // What the driver itself says is a plain error without a code.
-  const isDrivers = error.constructor === Error && /^(Connection terminated|timeout exceeded|Client )/.test(error.message);
+  const isDrivers =
+    error.constructor === Error && /^(Connection terminated|timeout exceeded|Client )/.test(error.message);
   return isDrivers ? 'ECONNRESET' : undefined;
 }
 
@@ -134,5 +139,7 @@ function vector(words: readonly string[]): string {
 }
 
 function written({ words, isBeginning }: Phrase): string {
-  return words.map((word, at) => `'${word}'${isBeginning && at === words.length - 1 ? ':*' : ''}`).join(' <-> ');
+  return words
+    .map((word, at) => `'${word}'${isBeginning && at === words.length - 1 ? ':*' : ''}`)
+    .join(' <-> ');
 }

@@ -14,8 +14,14 @@ const MOST_IN_A_ROW_MS = 20;
 /** Statements that are kept prepared. */
 const MOST_PREPARED = 500;
 
-/** The lengths of beginnings that have an index of their own: a mark of eight letters, and two or three more. */
-const PREFIXES = '10 11';
+/** Beginnings of two letters, behind a mark of eight, have an index of their own: they are the most common. */
+const PREFIX_LENGTH = '10';
+
+/**
+ * The index grows by parts, which are merged a little with each batch: so many pages of 4 KB, in some milliseconds. SQLite
+ * itself would merge rarely, and for a tenth of a second.
+ */
+const MERGED_PAGES = 64;
 
 /** What SQLite's errors mean. */
 const MEANINGS: readonly [RegExp, string][] = [
@@ -48,6 +54,8 @@ export function openSqlite(url: string): StoreDialect {
   sqlite.pragma('synchronous = NORMAL');
   sqlite.pragma('foreign_keys = ON');
   sqlite.pragma('secure_delete = ON');
+  // Else statements that write many rows keep their journals in files.
+  sqlite.pragma('temp_store = MEMORY');
   sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
   return {
     name: 'sqlite',
@@ -59,11 +67,15 @@ export function openSqlite(url: string): StoreDialect {
       async create(db) {
         // The words come folded and told apart already: the tokenizer only splits at spaces.
         await sql`create virtual table search using fts5(words, content = '', contentless_delete = 1,
-          tokenize = 'ascii', prefix = ${sql.lit(PREFIXES)})`.execute(db);
+          tokenize = 'ascii', prefix = ${sql.lit(PREFIX_LENGTH)})`.execute(db);
+        await sql`insert into search (search, rank) values ('automerge', 0), ('crisismerge', 64)`.execute(db);
       },
       async write(db, records) {
-        for (const { record, words } of records)
-          await sql`insert or replace into search (rowid, words) values (${record}, ${words.join(' ')})`.execute(db);
+        for (const { record, words } of records) {
+          const text = words.join(' ');
+          await sql`insert or replace into search (rowid, words) values (${record}, ${text})`.execute(db);
+        }
+        await sql`insert into search (search, rank) values ('merge', ${sql.lit(MERGED_PAGES)})`.execute(db);
       },
       async remove(db, records) {
         for (const record of records) await sql`delete from search where rowid = ${record}`.execute(db);

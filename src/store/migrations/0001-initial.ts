@@ -176,13 +176,6 @@ async function addRecords(db: Kysely<unknown>, dialect: StoreDialect): Promise<v
     .columns(['list', 'external_id'])
     .execute();
   await db.schema.createIndex('records_changes').on('records').columns(['list', 'change_seq']).execute();
-  await db.schema
-    .createIndex('records_live')
-    .on('records')
-    .columns(['list', 'id'])
-    .where(sql.ref('deleted_at'), 'is', null)
-    .execute();
-
   // Live records alone, and apart from them: a record that has not changed costs no write to its own row.
   await db.schema
     .createTable('seen')

@@ -47,8 +47,8 @@ async function* resume(first: string, rest: AsyncIterable<string>): AsyncGenerat
 }
 
 /**
- * Breaks a download off when the browser that has asked for it does not see the instance any more. Whoever takes little of
- * it is asked for nothing: so it is looked at from time to time, and what the system holds for its client goes, too.
+ * Breaks a download off when the browser that has asked for it does not see the instance any more. A slow client takes
+ * nothing for minutes, so the access is checked every second; the reset also drops what the system has buffered.
  *
  * @param signal ends the watch
  */
@@ -66,7 +66,7 @@ async function breakOffUnseen(
 /** What a stream says of a client that goes away in the middle of a download, and of one that has before it. */
 const GONE_AWAY: readonly unknown[] = ['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE'];
 
-/** Who goes away, logs out, or deletes the copy meanwhile, has not met an error. */
+/** A client that leaves, a log-out and a deleted copy are no errors. */
 function isEndedEarly(error: unknown): boolean {
   if (error instanceof CopyRemovedError) return true;
   return error instanceof Error && 'code' in error && GONE_AWAY.includes(error.code);
@@ -91,19 +91,53 @@ function headers(name: string): Record<string, string> {
 }
 
 /**
- * The whole copy of a resource as newline-delimited JSON, each document as the service sent it. What is not the whole
- * ends with a broken connection, which only HTTP/1.1 can tell: others are answered 505.
+ * A whole number from the query.
+ *
+ * @throws WebError 400 for anything else
+ */
+function wholeNumber(req: Request, name: string, otherwise: number): number {
+  const given = req.query[name];
+  if (given === undefined) return otherwise;
+  if (typeof given === 'string' && /^\d+$/.test(given) && Number.isSafeInteger(Number(given)))
+    return Number(given);
+  throw new WebError(400, 'Bad request', `“${name}” has to be a whole number, 0 or more.`);
+}
+
+/**
+ * Downloads as newline-delimited JSON, each document as the service sent it: all live records of a list, or its change
+ * feed. What is not the whole ends with a broken connection, which only HTTP/1.1 can tell: others are answered 505.
  */
 export function exportRoutes(deps: WebDependencies): Router {
   const router = Router();
   const downloads = new Downloads();
-  router.get('/instances/:id/:resource.ndjson', async (req, res) => {
+
+  router.get('/instances/:id/:resource.ndjson', (req, res) =>
+    send(req, res, '', (id, resource) => deps.records.stream(id, resource)),
+  );
+
+  router.get('/instances/:id/changes/:resource.ndjson', (req, res) =>
+    send(req, res, '-changes', (id, resource) => {
+      const range = {
+        after: wholeNumber(req, 'after', 0),
+        limit: wholeNumber(req, 'limit', Number.POSITIVE_INFINITY),
+      };
+      return deps.changes.feed(id, resource, range);
+    }),
+  );
+
+  async function send(
+    req: Request,
+    res: Response,
+    suffix: string,
+    open: (instanceId: string, resource: string) => AsyncIterable<string>,
+  ): Promise<void> {
     const { browserId } = await ownInstanceId(req, deps);
     const status = await ownInstance(req, deps);
     const resource = deps.resources.find(({ name }) => name === pathValue(req, 'resource'));
     if (!resource) throw notFound();
     checkVersion(req);
-    const name = fileName(status.name, resource.name);
+    const documents = open(status.id, resource.name);
+    const name = fileName(status.name, resource.name + suffix);
     if (req.method === 'HEAD') {
       res.set(headers(name)).end();
       return;
@@ -115,7 +149,7 @@ export function exportRoutes(deps: WebDependencies): Router {
     const over = new AbortController();
     breakOffUnseen(res, sees, over.signal).catch(() => undefined);
     try {
-      const chunks = lines(deps.records.stream(status.id, resource.name));
+      const chunks = lines(documents);
       // A store that fails at once gets its error page: nothing has been sent before the first chunk is there.
       const first = await chunks.next();
       res.set(headers(name));
@@ -130,6 +164,7 @@ export function exportRoutes(deps: WebDependencies): Router {
       over.abort();
       end();
     }
-  });
+  }
+
   return router;
 }

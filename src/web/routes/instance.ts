@@ -1,6 +1,6 @@
-import { Router } from 'express';
-import { SET_ASIDE_IN_STATUS } from '../../sync/status-types.ts';
-import { actOn, doneMessage, isAction, readForm } from '../instance-actions.ts';
+import { type NextFunction, type Request, type Response, Router } from 'express';
+import { PROBLEMS_IN_STATUS } from '../../sync/status-types.ts';
+import { actOn, askedAction, doneMessage, readForm } from '../instance-actions.ts';
 import type { LiveStreams } from '../live-streams.ts';
 import { ownInstance, ownInstanceId, pathValue } from '../own-instance.ts';
 import type { RenderPage } from '../render.ts';
@@ -8,11 +8,10 @@ import { noStore } from '../security.ts';
 import { actionsFor } from '../view/actions.ts';
 import { dashboardValues } from '../view/dashboard-values.ts';
 import { formatInstant } from '../view/format.ts';
-import { SET_ASIDE_KINDS } from '../view/set-aside-values.ts';
+import { PROBLEM_KINDS, problemSections } from '../view/problem-values.ts';
 import type { WebDependencies } from '../web-dependencies.ts';
-import { notFound } from '../web-error.ts';
 
-/** The page of one instance, the same facts as JSON and as a stream, and its buttons. */
+/** The page of one instance, the same facts as JSON and as a stream, all of its problems, and its buttons. */
 export function instanceRoutes(
   deps: WebDependencies,
   renderPage: RenderPage,
@@ -28,8 +27,8 @@ export function instanceRoutes(
       installedText: formatInstant(status.installed_at),
       resources: deps.resources.filter(({ name }) => status.resources[name]),
       actions: actionsFor(status),
-      setAsideLines: SET_ASIDE_IN_STATUS,
-      setAsideKinds: SET_ASIDE_KINDS,
+      problemLines: PROBLEMS_IN_STATUS,
+      problemKinds: PROBLEM_KINDS,
       values: dashboardValues(status, deps.resources, {}, now()),
       formatInstant,
       flash: doneMessage(req),
@@ -48,25 +47,31 @@ export function instanceRoutes(
     res.status(200).type('text/event-stream').end();
   });
 
-  router.post(
-    '/instances/:id/:action',
-    noStore,
-    async (req, _res, next) => {
-      await ownInstanceId(req, deps);
-      if (!isAction(pathValue(req, 'action'))) throw notFound();
-      next();
-    },
-    readForm,
-    async (req, res) => {
+  router.get('/instances/:id/problems', noStore, async (req, res) => {
+    const status = await ownInstance(req, deps);
+    const found = await deps.control.problems(status.id);
+    const address = `/instances/${encodeURIComponent(status.id)}`;
+    const sections = problemSections(deps.resources, status.resources, found, address);
+    renderPage(res, 200, 'problems', { status, sections });
+  });
+
+  for (const path of ['/instances/:id/:action', '/instances/:id/:resource/:action']) {
+    router.post(path, noStore, checkAction, readForm, async (req, res) => {
+      const asked = askedAction(req, deps);
       const id = pathValue(req, 'id');
-      const action = pathValue(req, 'action');
-      if (!isAction(action)) throw notFound();
-      const done = await actOn(deps, req, action);
-      res.locals.log.info({ instanceId: id, action }, 'instance action');
-      const page = action === 'forget' ? '/' : `/instances/${encodeURIComponent(id)}`;
+      const done = await actOn(deps, req, asked);
+      res.locals.log.info({ instanceId: id, ...asked }, 'instance action');
+      const page = asked.action === 'forget' ? '/' : `/instances/${encodeURIComponent(id)}`;
       res.redirect(303, `${page}?done=${done}`);
-    },
-  );
+    });
+  }
+
+  /** Before the form is read. */
+  async function checkAction(req: Request, _res: Response, next: NextFunction) {
+    await ownInstanceId(req, deps);
+    askedAction(req, deps);
+    next();
+  }
 
   return router;
 }

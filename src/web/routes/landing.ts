@@ -4,7 +4,7 @@ import type { RenderPage } from '../render.ts';
 import { noStore } from '../security.ts';
 import type { BrowserCookies } from '../sessions.ts';
 import { formatInstant, listOf } from '../view/format.ts';
-import { instanceWords } from '../view/instance-words.ts';
+import { instanceMessage } from '../view/instance-message.ts';
 import type { WebDependencies } from '../web-dependencies.ts';
 
 /** The front page: what the app does, the way to install it, and what this browser sees, newest first. And its log-out. */
@@ -30,9 +30,13 @@ export function landingRoutes(
         installedAt: status.installed_at,
         installedText: formatInstant(status.installed_at),
         isKnown: status.company_id !== null,
-        words: instanceWords(status, deps.resources, now()),
+        message: instanceMessage(status, deps.resources, now()),
       }));
-    renderPage(res, 200, 'landing', { instances, copied, flash: doneMessage(req) });
+    const unknown = instances
+      .filter(({ isKnown }) => !isKnown)
+      .map(({ name }) => `“${name}”`)
+      .join(', ');
+    renderPage(res, 200, 'landing', { instances, unknown, copied, flash: doneMessage(req) });
   });
 
   router.post('/logout', noStore, readForm, async (req, res) => {

@@ -1,10 +1,10 @@
 import { type Request, type Response, Router } from 'express';
-import { SearchRefusedError } from '../../store/record-types.ts';
 import { MOST_SOUGHT } from '../../store/search-words.ts';
 import type { InstanceStatus } from '../../sync/status-types.ts';
 import { ownInstance, pathValue } from '../own-instance.ts';
 import type { RenderPage } from '../render.ts';
 import { noStore } from '../security.ts';
+import { actionsFor } from '../view/actions.ts';
 import { formatInstant, formatNumber } from '../view/format.ts';
 import { formatJson } from '../view/format-json.ts';
 import {
@@ -42,26 +42,6 @@ function noSuchRecord(name: string, base: string): WebError {
   });
 }
 
-/** When to search again at the earliest, in seconds: most searches are over by then. */
-const RETRY_AFTER_SECONDS = 5;
-
-/** What a person can do about a search that was not done. */
-function explainSearch(error: unknown, base: string): unknown {
-  if (!(error instanceof SearchRefusedError)) return error;
-  const back = { address: base, text: 'Back to the list' };
-  const options = { retryAfterSeconds: RETRY_AFTER_SECONDS, back, cause: error };
-  return error.reason === 'too_many'
-    ? new WebError(429, 'Too many searches', error.message, {
-        ...options,
-        advice: 'Wait until they have ended, then search again.',
-      })
-    : new WebError(503, 'The search takes too long', error.message, {
-        ...options,
-        advice:
-          'Search for rarer words, or for fewer; or try again later, as others may be searching just now.',
-      });
-}
-
 /** Browsing and searching the copy, and one record of it. */
 export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Router {
   const router = Router();
@@ -78,13 +58,11 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
 
   async function showList({ status, resource, base }: Place, req: Request, res: Response) {
     const { search, page } = readListQuery(req.query);
-    const found = await deps.records
-      .browse(status.id, resource.name, {
-        ...(search ? { search } : {}),
-        offset: (page - 1) * RECORDS_PER_PAGE,
-        limit: RECORDS_PER_PAGE,
-      })
-      .catch((error) => Promise.reject(explainSearch(error, base)));
+    const found = await deps.records.browse(status.id, resource.name, {
+      ...(search ? { search } : {}),
+      offset: (page - 1) * RECORDS_PER_PAGE,
+      limit: RECORDS_PER_PAGE,
+    });
     const last = lastPage(found.total, RECORDS_PER_PAGE);
     if (page > last) {
       res.redirect(302, listAddress(base, { search, page: last }));
@@ -111,7 +89,6 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
       pendingText: found.pending === 0 ? null : formatNumber(found.pending),
       pending: found.pending,
       pages: pageLinks(base, { search, page }, last),
-      isCoarse: found.isCoarse,
       soughtText: found.isShortened ? formatNumber(MOST_SOUGHT) : null,
     });
   }
@@ -133,6 +110,7 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
       deletedAt,
       deletedText: formatInstant(deletedAt),
       lengthText: formatNumber(record.document.length),
+      canReplay: actionsFor(status).includes('replay'),
     });
   }
 

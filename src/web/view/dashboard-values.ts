@@ -1,25 +1,20 @@
-import type { InstanceStatus, ResourceStatus } from '../../sync/status-types.ts';
+import type { InstanceStatus, ListStatusJson } from '../../sync/status-types.ts';
 import type { WebResource } from '../web-dependencies.ts';
 import { budgetValues } from './budget-values.ts';
-import { instanceWords } from './instance-words.ts';
+import { instanceMessage, isRetried } from './instance-message.ts';
+import { listValues, type RecordsPerSecond } from './list-values.ts';
 import { type LiveValues, mergeLiveValues } from './live-values.ts';
-import { type RecordsPerSecond, resourceValues } from './resource-values.ts';
-import { setAsideShown, setAsideValues } from './set-aside-values.ts';
+import { problemsShown, problemValues } from './problem-values.ts';
 import { tokenValues } from './token-values.ts';
-import { troubleKind } from './trouble-kind.ts';
-import { isRetried } from './waiting-words.ts';
 
 /** Whether there is anything that a sync could start. */
-function canSync(status: InstanceStatus, resources: WebResource[]): boolean {
-  const states = resources.map(({ name }) => status.resources[name]?.state);
-  return states.some((state) => state === 'idle' || state === 'failed');
+function canSync({ state }: ListStatusJson): boolean {
+  return state === 'idle' || state === 'failed';
 }
 
 /** Whether a new authorization may help, although the app has one. */
-function mayNeedAuthorization(resource: ResourceStatus): boolean {
-  const kind = troubleKind(resource.error);
-  if (resource.state === 'failed') return kind === 'forbidden' || kind === 'not renewed';
-  return isRetried(resource) && kind === 'not renewed';
+function mayNeedAuthorization(list: ListStatusJson): boolean {
+  return list.error_kind === 'refused' && (list.state === 'failed' || isRetried(list));
 }
 
 /**
@@ -30,41 +25,40 @@ function mayNeedAuthorization(resource: ResourceStatus): boolean {
  */
 export function dashboardValues(
   status: InstanceStatus,
-  resources: WebResource[],
+  resources: readonly WebResource[],
   paces: Record<string, RecordsPerSecond>,
   now: number,
 ): LiveValues {
-  const words = instanceWords(status, resources, now);
-  const known = resources.flatMap(({ name }) => {
-    const resource = status.resources[name];
-    return resource ? [{ name, resource }] : [];
+  const message = instanceMessage(status, resources, now);
+  const known = resources.flatMap((resource) => {
+    const list = status.resources[resource.name];
+    return list ? [{ resource, list }] : [];
   });
-  const parts = known.flatMap(({ name, resource }) => [
-    resourceValues(name, resource, status, paces[name], now),
-    ...setAsideValues(name, resource),
-  ]);
-  const aside = known.map(({ resource }) => resource);
+  const lists = known.map(({ list }) => list);
   return mergeLiveValues([
     {
       text: {
-        'state.label': words.label,
-        'state.headline': words.headline,
-        'state.next': words.next,
+        'state.label': message.label,
+        'state.headline': message.headline,
+        'state.next': message.next,
         notice: status.notice ?? '',
       },
       time: {},
-      attributes: { 'state.tone': { 'data-tone': words.tone } },
+      attributes: { 'state.tone': { 'data-tone': message.tone } },
       show: {
-        'state.next': words.next !== '',
+        'state.next': message.next !== '',
         notice: status.notice !== null,
-        'action.sync': canSync(status, resources),
-        'action.authorize': aside.some(mayNeedAuthorization),
+        'action.sync': lists.some(canSync),
+        'action.authorize': lists.some(mayNeedAuthorization),
         'action.delete': status.has_copy,
         'action.forget': !status.has_copy,
       },
     },
-    ...parts,
-    setAsideShown(aside, status.status),
+    ...known.flatMap(({ resource, list }) => [
+      listValues(resource, list, status, paces[resource.name], now),
+      problemValues(resource.name, list),
+    ]),
+    problemsShown(lists),
     budgetValues(status.budget, now),
     tokenValues(status),
   ]);

@@ -3,8 +3,8 @@ import { registerHooks } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
 const { TEST_HANDLER } = process.env;
-const OWN = new URL('../../../src/sync/own-logic.ts', import.meta.url).href;
-const NONE = 'data:text/javascript,export const onRecords = undefined;';
+const OWN = new URL('../../../src/integration/handler.ts', import.meta.url).href;
+const NONE = 'data:text/javascript,export const onChanges = undefined;';
 
 registerHooks({
   resolve(specifier, context, next) {

@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import Database from 'better-sqlite3';
 import { request } from 'undici';
 import { afterAll } from 'vitest';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/sandbox.ts';
+import { createTestPostgres } from '../../support/test-postgres.ts';
+import { isBeingWritten } from './database.ts';
 import { HttpBrowser, type Page } from './http-browser.ts';
 import { freePort, spawnEntry, type TestProcess, tempDir } from './processes.ts';
 import { startRedis, type TestRedis } from './redis.ts';
@@ -18,6 +19,16 @@ export interface ResourceStatus {
   pages: number;
   records: number;
   deleted: number;
+  rejected: number;
+  held_deletions: number;
+  /** Null where the web process has no handler. */
+  handler: {
+    pending: number;
+    dead_letters: number;
+    last_error: string | null;
+    next_try_at: string | null;
+  } | null;
+  problems: { dead_letters: { id: string; error: string; at: string }[] };
   started_at: string | null;
   finished_at: string | null;
   error: string | null;
@@ -46,6 +57,8 @@ export interface StartOptions {
   handler?: string;
   /** How far its local clock is ahead of the right time, in milliseconds; negative behind it. */
   clockMs?: number;
+  /** Its current directory, in place of the world's. */
+  cwd?: string;
 }
 
 const closers: (() => Promise<unknown>)[] = [];
@@ -59,7 +72,7 @@ export class World {
   readonly sandbox: Sandbox;
   readonly control: SandboxControl;
   readonly redis: TestRedis;
-  /** The current directory of the app's processes; the SQLite database is `app.db` in it. */
+  /** The current directory of the app's processes. */
   readonly dir = tempDir();
   /** The environment of the app's processes. */
   readonly env: Record<string, string>;
@@ -69,6 +82,10 @@ export class World {
     this.control = new SandboxControl(sandbox.origin);
     this.redis = redis;
     this.env = { DATABASE_URL: `file:${this.dir}/app.db`, ...env };
+  }
+
+  get databaseUrl(): string {
+    return this.env.DATABASE_URL ?? '';
   }
 
   get publicUrl(): string {
@@ -99,7 +116,7 @@ export class World {
     return { web, worker: await this.startWorker(options) };
   }
 
-  /** Runs a command of the app, such as `src/reencrypt.ts`, to its end. */
+  /** Runs a command of the app, such as `src/cli.ts`, to its end. */
   async run(entry: string, args: readonly string[] = []): Promise<{ code: number | null; output: string }> {
     const process = spawnEntry(entry, this.env, { cwd: this.dir, args });
     const { code } = await process.exited;
@@ -165,22 +182,22 @@ export class World {
     return this.waitForStatus(browser, id, 'synced', isSynced, timeoutMs);
   }
 
-  /** Stops a process as SIGSTOP does, but not within a transaction: the SQLite database would be locked until it goes on. */
+  /** Waits until the handler has got all changes of both lists, or made dead letters of them. */
+  waitForDelivery(browser: HttpBrowser, id: string, timeoutMs?: number): Promise<Status> {
+    const isDelivered = (status: Status) =>
+      isSynced(status) && Object.values(status.resources).every(({ handler }) => handler?.pending === 0);
+    return this.waitForStatus(browser, id, 'synced and delivered', isDelivered, timeoutMs);
+  }
+
+  /** Stops a process as SIGSTOP does, but not within a transaction: what it has locked would be so until it goes on. */
   async stopBetweenWrites(process: TestProcess): Promise<void> {
     for (;;) {
       process.signal('SIGSTOP');
       // A signal takes effect at each thread's next turn, of which nothing tells.
       await sleep(50);
-      const database = new Database(`${this.dir}/app.db`, { timeout: 0 });
-      try {
-        database.exec('begin immediate; rollback');
-        return;
-      } catch {
-        process.signal('SIGCONT');
-        await sleep(20);
-      } finally {
-        database.close();
-      }
+      if (!(await isBeingWritten(this.databaseUrl))) return;
+      process.signal('SIGCONT');
+      await sleep(20);
     }
   }
 
@@ -197,12 +214,12 @@ export class World {
     return page.body.split('\n').filter((line) => line !== '');
   }
 
-  #spawn(entry: string, { env, handler, clockMs }: StartOptions): TestProcess {
+  #spawn(entry: string, { env, handler, clockMs, cwd = this.dir }: StartOptions): TestProcess {
     const extra = {
       ...(handler === undefined ? {} : { TEST_HANDLER: handler }),
       ...(clockMs === undefined ? {} : localClock(String(clockMs))),
     };
-    return spawnEntry(entry, { ...this.env, ...env, ...extra }, { cwd: this.dir });
+    return spawnEntry(entry, { ...this.env, ...env, ...extra }, { cwd });
   }
 
   async #waitUntilUp(started: TestProcess, port: number): Promise<void> {
@@ -243,10 +260,12 @@ export function instanceOf(page: Page): string {
  *
  * @param options.sandbox how its sandbox is made
  * @param options.env variables over those that the app's processes have
+ * @param options.isPostgres whether its database is one of PostgreSQL; by default TEST_DATABASE says so
  */
 export async function createWorld(
-  options: { sandbox?: SandboxOptions; env?: Record<string, string> } = {},
+  options: { sandbox?: SandboxOptions; env?: Record<string, string>; isPostgres?: boolean } = {},
 ): Promise<World> {
+  const { isPostgres = process.env.TEST_DATABASE === 'postgres' } = options;
   const port = await freePort();
   const publicUrl = options.env?.PUBLIC_URL ?? `http://127.0.0.1:${port}`;
   const sandbox = await createSandbox({
@@ -255,6 +274,8 @@ export async function createWorld(
   });
   closers.push(() => sandbox.close());
   const redis = await startRedis();
+  const postgres = isPostgres ? await createTestPostgres() : undefined;
+  if (postgres !== undefined) closers.push(postgres.drop);
   return new World(sandbox, redis, {
     SERVICE_API_URL: sandbox.apiUrl,
     SERVICE_AUTH_URL: sandbox.authUrl,
@@ -265,6 +286,7 @@ export async function createWorld(
     REDIS_URL: redis.url,
     SESSION_SECRET: randomBytes(32).toString('base64'),
     TOKEN_KEYS: `test:${randomBytes(32).toString('base64')}`,
+    ...(postgres === undefined ? {} : { DATABASE_URL: postgres.url }),
     ...options.env,
   });
 }

@@ -1,4 +1,4 @@
-import { Child } from '../child.ts';
+import { Child } from '../support/child.ts';
 import type { PeerList, PeerOrder } from '../peers/peer.ts';
 import { CpuMeter } from '../support/cpu-meter.ts';
 import type { Contender, Track } from './contender.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PARTNER_LIMIT } from '../../../src/contract/limits.ts';
-import { Child } from '../child.ts';
+import { Child } from '../support/child.ts';
 import type { PeerOrder } from '../peers/peer.ts';
 import { BenchApp, benchDir, startBenchRedis } from '../support/bench-app.ts';
 import { BenchSandbox } from '../support/bench-sandbox.ts';

@@ -1,6 +1,6 @@
 import { Agent, request } from 'undici';
 import type { JournalRow } from '../../../src/sandbox/journal.ts';
-import { Child } from '../child.ts';
+import { Child } from './child.ts';
 import type { SandboxOrder, Up, Usage } from '../sandbox-process.ts';
 
 /** A company, as far as benches look at it. */

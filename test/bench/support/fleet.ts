@@ -1,4 +1,4 @@
-import type { BareCompany } from '../bare-run.ts';
+import type { BareCompany } from './bare-run.ts';
 import type { BenchApp } from './bench-app.ts';
 import type { BenchCompany, BenchSandbox } from './bench-sandbox.ts';
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { CREDENTIALS_REFUSED } from '../../../src/auth/tokens.ts';
-import type { InstanceStatus, ResourceStatus } from '../../../src/sync/status-types.ts';
+import type { InstanceStatus, ListStatusJson } from '../../../src/sync/status-types.ts';
 import { dashboardValues } from '../../../src/web/view/dashboard-values.ts';
-import { at, instanceStatus, NOW, resourceStatus } from '../status-fixtures.ts';
+import { at, instanceStatus, listStatus, NOW } from '../status-fixtures.ts';
 
 const RESOURCES = [{ name: 'contacts', title: 'Contacts' }];
 const DAY_MS = 86_400_000;
@@ -11,8 +10,8 @@ function values(changes: Partial<InstanceStatus>, pace?: number) {
   return dashboardValues(instanceStatus(changes), RESOURCES, { contacts: pace }, NOW);
 }
 
-function bar(changes: Partial<ResourceStatus>) {
-  return values({ resources: { contacts: resourceStatus(changes) } }).attributes['contacts.bar'];
+function bar(changes: Partial<ListStatusJson>) {
+  return values({ resources: { contacts: listStatus(changes) } }).attributes['contacts.bar'];
 }
 
 describe('progress', () => {
@@ -24,15 +23,15 @@ describe('progress', () => {
   });
 
   it('hides while nothing moves and no share is known', () => {
-    const shown = (changes: Partial<ResourceStatus>) =>
-      values({ resources: { contacts: resourceStatus(changes) } }).show['contacts.bar'];
+    const shown = (changes: Partial<ListStatusJson>) =>
+      values({ resources: { contacts: listStatus(changes) } }).show['contacts.bar'];
     expect(shown({ state: 'running', records: 100, stored: 100 })).toBe(true);
     expect(shown({ state: 'waiting', records: 100, stored: 100 })).toBe(false);
     expect(shown({ state: 'waiting', records: 100, stored: 4_000 })).toBe(true);
   });
 
   it('shows the speed only while a run is watched, else how long it took', () => {
-    const running = { resources: { contacts: resourceStatus({ state: 'running' }) } };
+    const running = { resources: { contacts: listStatus({ state: 'running' }) } };
     expect(values(running, 812.4).text['contacts.pace']).toBe('812 records/s');
     expect(values(running).show['contacts.pace']).toBe(false);
     expect(values(running, 0.4).show['contacts.pace']).toBe(false);
@@ -41,15 +40,15 @@ describe('progress', () => {
 
   it('offers a sync only when there is something to start', () => {
     expect(values({}).show['action.sync']).toBe(true);
-    const busy = { resources: { contacts: resourceStatus({ state: 'waiting' }) } };
+    const busy = { resources: { contacts: listStatus({ state: 'waiting' }) } };
     expect(values(busy).show['action.sync']).toBe(false);
   });
 });
 
 describe('a resource of an instance that is not active', () => {
   const UNSTARTED = { pages: 0, records: 0, started_at: null, finished_at: null } as const;
-  const card = (status: InstanceStatus['status'], changes: Partial<ResourceStatus>) => {
-    const { text, show } = values({ status, resources: { contacts: resourceStatus(changes) } });
+  const card = (status: InstanceStatus['status'], changes: Partial<ListStatusJson>) => {
+    const { text, show } = values({ status, resources: { contacts: listStatus(changes) } });
     return { label: text['contacts.state'], wait: text['contacts.wait'], show };
   };
 
@@ -80,22 +79,67 @@ describe('a resource of an instance that is not active', () => {
 });
 
 it('does not call a resource finished that has stopped', () => {
-  const ended = (state: ResourceStatus['state']) =>
-    values({ resources: { contacts: resourceStatus({ state }) } }).text['contacts.ended'];
+  const ended = (state: ListStatusJson['state']) =>
+    values({ resources: { contacts: listStatus({ state }) } }).text['contacts.ended'];
   expect([ended('failed'), ended('idle')]).toEqual(['Stopped', 'Last finished']);
 });
 
-it('offers a new authorization where the service forbids a list or refuses to renew the access, and only there', () => {
-  const offered = (changes: Partial<ResourceStatus>) =>
-    values({ resources: { contacts: resourceStatus(changes) } }).show['action.authorize'];
-  expect(offered({ state: 'failed', error: 'The service refused the request (403: No).' })).toBe(true);
-  expect(offered({ state: 'failed', error: 'The service refused the request (404).' })).toBe(false);
-  expect(offered({ state: 'failed', error: CREDENTIALS_REFUSED })).toBe(false);
+it('offers a new authorization where the service refuses, and only there', () => {
+  const offered = (changes: Partial<ListStatusJson>) =>
+    values({ resources: { contacts: listStatus(changes) } }).show['action.authorize'];
+  expect(offered({ state: 'failed', error_kind: 'refused' })).toBe(true);
+  expect(offered({ state: 'failed', error_kind: 'credentials' })).toBe(false);
   expect(offered({})).toBe(false);
-  const error = "The service refuses to renew the app's access (403).";
-  expect(offered({ state: 'failed', error })).toBe(true);
-  expect(offered({ state: 'waiting', waiting_for: 'retry', error })).toBe(true);
-  expect(offered({ state: 'waiting', waiting_for: 'turn', error })).toBe(false);
+  expect(offered({ state: 'waiting', waiting_for: 'retry', error_kind: 'refused' })).toBe(true);
+  expect(offered({ state: 'waiting', waiting_for: 'turn', error_kind: 'refused' })).toBe(false);
+});
+
+it('says what an error means, beside its details', () => {
+  const list = listStatus({ error_kind: 'server_error', error: 'It answered 503.' });
+  const { text, show } = values({ resources: { contacts: list } });
+  expect(text['contacts.error']).toBe('The service failed. There is nothing to do: the app tries again.');
+  expect(text['contacts.detail']).toBe('It answered 503.');
+  expect([show['contacts.error'], values({}).show['contacts.error']]).toEqual([true, false]);
+});
+
+it('calls no list complete that holds deletions, and says how many of how many', () => {
+  const held = { held_deletions: 1_060, stored: 2_000 };
+  const shown = (status: InstanceStatus['status']) =>
+    values({ status, resources: { contacts: listStatus(held) } });
+  const { text, attributes } = shown('active');
+  expect(text['contacts.state']).toBe('Deletions held');
+  expect(attributes['contacts.tone']).toEqual({ 'data-tone': 'warn' });
+  expect(text['contacts.held']).toMatch(/^This sync would delete 1,060 of 2,000 contacts\. Nothing was/);
+  expect(shown('disconnected').show['contacts.held']).toBe(false);
+});
+
+describe('the handler', () => {
+  const NONE = { pending: 0, dead_letters: 0, last_error: null, next_try_at: null };
+  const shown = (handler: ListStatusJson['handler']) => {
+    const { text, show } = values({ resources: { contacts: listStatus({ handler }) } });
+    return [text['contacts.handler'], text['contacts.handler-error'], show['contacts.retry']];
+  };
+
+  it.each([
+    [null, '', '', false],
+    [NONE, 'The handler has taken every change.', '', false],
+    [{ ...NONE, pending: 1_200 }, '1,200 changes pending for the handler.', '', false],
+    [
+      { ...NONE, pending: 1, last_error: 'No leads.', next_try_at: at(5_000) },
+      '1 change pending for the handler.',
+      'The handler failed: No leads. (next try in 5 s)',
+      true,
+    ],
+    // The reason stands with the dead letter.
+    [
+      { ...NONE, dead_letters: 1, last_error: 'No leads.' },
+      '1 dead letter; the handler has taken everything else.',
+      '',
+      true,
+    ],
+  ])('%j', (handler, text, error, retry) => {
+    expect(shown(handler)).toEqual([text, error, retry]);
+  });
 });
 
 describe('budget', () => {

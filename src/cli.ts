@@ -1,0 +1,223 @@
+import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { reencryptSummary, reencryptTokens } from './auth/reencrypt.ts';
+import { TokenCipher } from './auth/token-cipher.ts';
+import { boot } from './boot.ts';
+import { HANDLER_CONSUMER } from './changes/handler-consumer.ts';
+import {
+  type Config,
+  ConfigError,
+  DEFAULT_DATA_DIR,
+  EnvFileError,
+  loadEnvFile,
+  withNewTokenKey,
+} from './config.ts';
+import { INTERRUPTED_CODE } from './runtime/shutdown.ts';
+import type { Database } from './store/database.ts';
+import type { Instance } from './store/instances.ts';
+import { openDatabase, openExistingDatabase } from './store/open-database.ts';
+import { keepSetting } from './store/settings.ts';
+import { openStores } from './store/stores.ts';
+
+/** What a command works with. */
+interface Context {
+  db: Database;
+  config: Config;
+  /** The database as a message names it, without a password. */
+  database: string;
+  /** Aborted by a signal: the command ends after the step that is under way. */
+  signal: AbortSignal;
+}
+
+interface Command {
+  /** What follows `npm run NAME --`. */
+  usage: string;
+  /** The fewest and the most positional arguments. */
+  positionals: readonly [number, number];
+  options?: ParseArgsConfig['options'];
+  run(positionals: string[], options: Record<string, unknown>): Promise<void>;
+}
+
+const COMMANDS: Record<string, Command> = {
+  migrate: {
+    usage: '',
+    positionals: [0, 0],
+    run: () => onDatabase(migrate, (url) => openDatabase(url, { migrates: true })),
+  },
+  keys: { usage: '', positionals: [0, 0], run: makeKey },
+  reencrypt: { usage: '', positionals: [0, 0], run: () => onDatabase(reencrypt) },
+  disconnect: {
+    usage: 'INSTANCE_ID [--delete-data]',
+    positionals: [1, 1],
+    options: { 'delete-data': { type: 'boolean' } },
+    run: ([id = ''], options) =>
+      onDatabase((context) => disconnect(context, id, options['delete-data'] === true)),
+  },
+  replay: {
+    usage: 'INSTANCE_ID [RESOURCE [RECORD_ID]]',
+    positionals: [1, 3],
+    run: ([id = '', resource, record]) => onDatabase((context) => replay(context, id, resource, record)),
+  },
+};
+
+async function migrate(): Promise<number> {
+  print("The database has this version's schema.");
+  return 0;
+}
+
+async function makeKey(): Promise<void> {
+  try {
+    loadEnvFile(process.env);
+    const { value, id, olderIds } = withNewTokenKey(process.env, DEFAULT_DATA_DIR, Date.now());
+    // Only the value goes to the standard output, so that it can be piped to where secrets are kept.
+    print(`TOKEN_KEYS=${value}`);
+    const older = olderIds.map((olderId) => `"${olderId}"`).join(', ');
+    const next =
+      olderIds.length === 0
+        ? 'This is a first key. Keep a copy of it away from the database: without it, every company has to install again.'
+        : `Give this value to every process and restart them. From then on "${id}" encrypts, and ${older} still decrypt. Then run: npm run reencrypt`;
+    process.stderr.write(`\n${next}\n`);
+  } catch (error) {
+    if (!(error instanceof ConfigError || error instanceof EnvFileError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 1;
+  }
+}
+
+async function reencrypt({ db, config, database, signal }: Context): Promise<number> {
+  const cipher = new TokenCipher(config.tokenKeys);
+  await cipher.proveKeys((name, value) => keepSetting(db, name, value));
+  print(`Encrypting all tokens of ${database} under the key "${cipher.keyId}".`);
+  const report = await reencryptTokens(
+    { store: openStores(db).tokens, cipher },
+    { signal, onBatch: (seen, round) => print(`  ${seen} instances checked, round ${round}`) },
+  );
+  print(reencryptSummary(report, cipher));
+  return report.isDone && report.unreadable.length === 0 ? 0 : 1;
+}
+
+async function disconnect(context: Context, id: string, deleteData: boolean): Promise<number> {
+  const { tokens, removals } = openStores(context.db);
+  const instance = await findInstance(context, id);
+  print(`Disconnecting ${nameOf(instance)} (${id}) of ${context.database}.`);
+  await tokens.disconnect(id, { deleteData });
+  print('It is disconnected, and its tokens are deleted.');
+  if (!deleteData) return 0;
+  await removals.finish(id, context.signal);
+  print(
+    context.signal.aborted
+      ? 'Some of its copied data is left: the workers delete it, or run this again.'
+      : 'Its copied data is deleted.',
+  );
+  return 0;
+}
+
+async function replay(context: Context, id: string, resource?: string, record?: string): Promise<number> {
+  const { runs, changes } = openStores(context.db);
+  const instance = await findInstance(context, id);
+  const all = await runs.lists(id);
+  const lists = all.filter((list) => resource === undefined || list.resource === resource);
+  const [first] = lists;
+  if (first === undefined) {
+    const names = all.map((list) => list.resource).join(', ') || 'none yet';
+    const what = resource === undefined ? 'no list' : `no list "${resource}"`;
+    throw new Error(`${nameOf(instance)} has ${what}; its lists: ${names}. Nothing was done.`);
+  }
+  if (record === undefined) {
+    for (const list of lists) await changes.replayList(list.id, HANDLER_CONSUMER);
+    print(`The handler gets ${lists.map((list) => list.resource).join(', ')} of ${nameOf(instance)} again.`);
+  } else {
+    // The copy marks an integer with "#", and doubles that of a text.
+    const ids = [record.replace(/^#/, '##'), ...(/^-?\d+$/.test(record) ? [`#${record}`] : [])];
+    let isFound = false;
+    for (const known of ids) isFound ||= await changes.replayRecord(first.id, known);
+    if (!isFound) {
+      throw new Error(
+        `There is no record ${record} in ${resource} of ${nameOf(instance)}. Nothing was done.`,
+      );
+    }
+    print(`The handler gets ${record} of ${resource} of ${nameOf(instance)} again.`);
+  }
+  print(
+    instance.status === 'active'
+      ? 'A running worker begins within half a minute.'
+      : `The company is ${instance.status}: the workers begin when it is active again.`,
+  );
+  return 0;
+}
+
+async function findInstance({ db, database }: Context, id: string): Promise<Instance> {
+  const instance = await openStores(db).instances.find(id);
+  if (instance !== undefined) return instance;
+  throw new Error(`There is no instance ${id} in ${database}: /ops shows them. Nothing was done.`);
+}
+
+/** The service chose the name: a terminal would obey control characters. */
+function nameOf({ name }: Instance): string {
+  return name.replaceAll(/\p{C}/gu, '?');
+}
+
+/** Opens the database, runs a command on it and ends the process with the code that the command returns. */
+async function onDatabase(
+  run: (context: Context) => Promise<number>,
+  open: (url: string) => Promise<Database> = openExistingDatabase,
+): Promise<void> {
+  const work = async ({ config, shutdown }: Parameters<Parameters<typeof boot>[0]>[0]) => {
+    const db = await open(config.databaseUrl);
+    shutdown.add('database', () => db.destroy());
+    const stopping = new AbortController();
+    const running = run({
+      db,
+      config,
+      database: withoutPassword(config.databaseUrl),
+      signal: stopping.signal,
+    });
+    shutdown.add('work', async () => {
+      stopping.abort();
+      await running.catch(() => undefined);
+    });
+    await shutdown.stop('the work is over', await running);
+  };
+  await boot(work, { takesArguments: true, signalCode: INTERRUPTED_CODE });
+}
+
+function withoutPassword(databaseUrl: string): string {
+  if (databaseUrl.startsWith('file:')) return databaseUrl;
+  const { protocol, username, host, pathname } = new URL(databaseUrl);
+  return `${protocol}//${username && `${username}@`}${host}${pathname}`;
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+function endWithUsage(problem: string, usage: string): never {
+  process.stderr.write(`${problem} Nothing was done. Usage: ${usage}\n`);
+  process.exit(2);
+}
+
+function readCommand(): { command: Command; positionals: string[]; options: Record<string, unknown> } {
+  const [name = '', ...args] = process.argv.slice(2);
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (command === undefined) {
+    return endWithUsage(`There is no command "${name}".`, `npm run ${Object.keys(COMMANDS).join('|')}`);
+  }
+  const usage = `npm run ${name}${command.usage && ` -- ${command.usage}`}`;
+  try {
+    const { options = {} } = command;
+    const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
+    const [fewest, most] = command.positionals;
+    if (positionals.length < fewest) throw new Error('An argument is missing.');
+    if (positionals.length > most) throw new Error(`"${positionals[most]}" is one argument too many.`);
+    // Without the two dashes npm takes an option for a setting of its own.
+    const kept = Object.keys(options).find(
+      (option) => process.env[`npm_config_${option.replaceAll('-', '_')}`] !== undefined,
+    );
+    if (kept !== undefined) throw new Error(`npm has kept --${kept} for itself.`);
+    return { command, positionals, options: values };
+  } catch (error) {
+    return endWithUsage((error as Error).message, usage);
+  }
+}
+
+const { command, positionals, options } = readCommand();
+await command.run(positionals, options);

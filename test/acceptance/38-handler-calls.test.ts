@@ -1,0 +1,57 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { largestWindow } from './support/lists.ts';
+import { createWorld } from './support/world.ts';
+
+const WINDOW_MS = 2_000;
+const LIMIT = 120;
+/** Requests of a window that calls of the handler leave to the sync: a tenth. */
+const SHARE = 12;
+/** Of the list that is copied meanwhile: more than a window holds. */
+const PAGES = 150;
+
+describe('38. Calls of the handler to the service share the limit, and leave a share of it to the sync.', async () => {
+  const world = await createWorld({ sandbox: { windowMs: WINDOW_MS, latencyMs: 20 } });
+  const handler = join(import.meta.dirname, 'handlers/call-without-end.ts');
+  await world.startWeb({ handler });
+  await Promise.all([world.startWorker({ handler }), world.startWorker({ handler })]);
+
+  it('a handler that calls without end slows a sync down, and does not stop it', async () => {
+    const company = await world.control.addCompany({
+      name: 'Busy',
+      plan: 'enterprise',
+      contacts: 1,
+      conversations: PAGES * 100,
+    });
+    const browser = world.browser();
+    const id = await world.install(browser, company);
+    const { resources } = await world.waitForSync(browser, id);
+    expect(resources.conversations.records).toBe(PAGES * 100);
+
+    const requests = (await world.control.requests()).filter(
+      ({ company_id, application, path }) =>
+        company_id === company.id && application !== null && !path.startsWith('/oauth'),
+    );
+    expect(requests.filter(({ status }) => status === 429)).toEqual([]);
+    const times = requests.map(({ at }) => at);
+    expect(largestWindow(times, WINDOW_MS)).toBeLessThanOrEqual(LIMIT);
+
+    const windows = splitWindows(requests);
+    const calls = windows.map((rows) => rows.filter(({ path }) => path === '/tags').length);
+    const pages = windows.map((rows) => rows.filter(({ path }) => path === '/conversations').length);
+    // In the first and the last window the sync had less to do, or the handler had not begun.
+    expect(Math.min(...pages.slice(1, -1))).toBeGreaterThanOrEqual(SHARE);
+    expect(Math.max(...calls)).toBeGreaterThan(0);
+  });
+});
+
+/** Splits requests into the service's windows: each begins with its first request. */
+function splitWindows<Row extends { at: number }>(rows: readonly Row[]): Row[][] {
+  const windows: Row[][] = [];
+  for (const row of rows) {
+    const last = windows.at(-1);
+    if (last?.[0] !== undefined && row.at - last[0].at < WINDOW_MS) last.push(row);
+    else windows.push([row]);
+  }
+  return windows;
+}

@@ -1,0 +1,91 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { tempDir } from './processes.ts';
+import { waitFor } from './wait-for.ts';
+import type { StartOptions } from './world.ts';
+
+/** A change as a handler got it. */
+export interface Change {
+  seq: number;
+  change: 'created' | 'changed' | 'deleted';
+  id: string;
+  document: unknown;
+}
+
+/** A call of a handler: when, and in which process. */
+export interface Call {
+  pid: number;
+  at: number;
+  instanceId: string;
+  companyId: string | null;
+  resource: 'contacts' | 'conversations';
+  changes: Change[];
+}
+
+/** What the handlers of a world's processes have reported. */
+export class HandlerReport {
+  readonly #file = join(tempDir(), 'calls');
+  /** How many calls of an instance are not looked at any more. */
+  readonly #forgotten = new Map<string, number>();
+  /** For the processes: web and workers. */
+  readonly options: StartOptions & { env: Record<string, string> };
+
+  /**
+   * @param handler a file of `handlers/` that reports
+   * @param workMs how long a call takes
+   */
+  constructor(handler = 'report', workMs = 0) {
+    writeFileSync(this.#file, '');
+    this.options = {
+      handler: join(import.meta.dirname, `../handlers/${handler}.ts`),
+      env: { TEST_REPORT: this.#file, TEST_WORK_MS: String(workMs) },
+    };
+  }
+
+  /** The calls for an instance, or for all, in their order. */
+  calls(instanceId?: string): Call[] {
+    const calls = readFileSync(this.#file, 'utf8').split('\n').flatMap(parse);
+    if (instanceId === undefined) return calls;
+    return calls.filter((call) => call.instanceId === instanceId).slice(this.#forgotten.get(instanceId));
+  }
+
+  /** Forgets the calls for an instance up to now. */
+  forget(instanceId: string): void {
+    this.#forgotten.delete(instanceId);
+    this.#forgotten.set(instanceId, this.calls(instanceId).length);
+  }
+
+  /** The changes of a list in the order in which they were handed over. */
+  changes(instanceId: string, resource: Call['resource']): Change[] {
+    const calls = this.calls(instanceId).filter((call) => call.resource === resource);
+    return calls.flatMap(({ changes }) => changes);
+  }
+
+  /** Waits until a call begins. @returns its process */
+  async nextCall(): Promise<number> {
+    const { size } = statSync(this.#file);
+    await waitFor('a call of the handler', () => statSync(this.#file).size > size);
+    return this.calls().at(-1)?.pid ?? 0;
+  }
+}
+
+/** The documents that a list has by what its handler was told, sorted; and the ids that were deleted. */
+export function newest(changes: readonly Change[]): { documents: string[]; deleted: string[] } {
+  const last = [...new Map(changes.map((change) => [change.id, change])).values()];
+  return {
+    documents: last
+      .filter(({ change }) => change !== 'deleted')
+      .map(({ document }) => JSON.stringify(document))
+      .sort(),
+    deleted: last.filter(({ change }) => change === 'deleted').map(({ id }) => id),
+  };
+}
+
+/** A line that a SIGKILL cut off holds nothing. */
+function parse(line: string): Call[] {
+  try {
+    return [JSON.parse(line) as Call];
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,206 @@
+import { describe, expect, test } from 'vitest';
+import { type ChangeConsumer, ConsumerError, deliver } from '../../src/changes/deliver.ts';
+import type { FeedEntry } from '../../src/store/changes.ts';
+import { DATABASES, documentsOf, NOW, openTestStore, type TestClaim } from '../store/test-store.ts';
+import { testLogger } from '../support/test-logger.ts';
+
+const CONSUMER = 'handler';
+
+describe.each(DATABASES)('on %s', async (kind) => {
+  const store = await openTestStore(kind);
+  const { changes, db } = store;
+  const { logger } = testLogger();
+
+  /** A list of so many records, and a consumer that keeps a note of every call. */
+  async function open(count: number, take: (ids: string[], entries: readonly FeedEntry[]) => unknown = () => undefined) {
+    const claim = await store.copy(documentsOf(count));
+    const calls: string[] = [];
+    const clock = { now: NOW };
+    const stopping = new AbortController();
+    const consumer: ChangeConsumer = {
+      name: CONSUMER,
+      whileActive: true,
+      async take(entries) {
+        const ids = entries.map(({ id }) => id);
+        calls.push(ids.length > 1 ? `${ids[0]}–${ids.at(-1)}` : `${ids[0]}`);
+        return (await take(ids, entries)) as undefined;
+      },
+    };
+    const once = () =>
+      deliver(changes, consumer, { ...claim, consumer: CONSUMER }, { logger, signal: stopping.signal }, () => clock.now);
+    return {
+      claim,
+      calls,
+      clock,
+      stopping,
+      once,
+      /** As the worker does it: again, whenever it is wanted again; so many times at most. */
+      async drain(most = 200): Promise<number[]> {
+        const pauses: number[] = [];
+        for (let turn = 0; turn < most; turn++) {
+          const again = await once();
+          if (again === undefined) return pauses;
+          pauses.push(again - clock.now);
+          clock.now = again;
+        }
+        return pauses;
+      },
+    };
+  }
+  const rowOf = async ({ list }: TestClaim) => (await changes.find(list, CONSUMER)) ?? expect.unreachable();
+  const letters = async ({ list }: TestClaim) => {
+    const dead = await changes.deadLetters(list, CONSUMER, 100);
+    return dead.map(({ external_id }) => external_id).toSorted((a, b) => Number(a) - Number(b));
+  };
+  const broken = (...which: string[]) => (ids: string[]) => {
+    if (ids.some((id) => which.includes(id))) throw new ConsumerError(`It does not take ${ids}.`);
+  };
+
+  test('a list is handed over in batches of a hundred, and then there is nothing to do', async () => {
+    const { claim, calls, once } = await open(250);
+    expect(await once()).toBeUndefined();
+    expect(calls).toEqual(['0–99', '100–199', '200–249']);
+    expect((await rowOf(claim)).cursor).toBe((await store.list(claim)).change_seq);
+    expect(await once()).toBeUndefined();
+    expect(calls).toHaveLength(3);
+  });
+
+  test('a batch that fails is given record by record; the one that fails is tried five times', async () => {
+    const { claim, calls, clock, drain } = await open(10, broken('3'));
+    const pauses = await drain();
+    expect(calls).toEqual(['0–9', '0', '1', '2', '3', '3', '3', '3', '3', '4–9']);
+    expect(pauses).toHaveLength(4);
+    for (const [n, pause] of pauses.entries()) {
+      expect(pause).toBeGreaterThanOrEqual(500 * 2 ** n);
+      expect(pause).toBeLessThanOrEqual(1_000 * 2 ** n);
+    }
+    expect(await changes.deadLetters(claim.list, CONSUMER, 9)).toMatchObject([
+      { external_id: '3', error_kind: 'handler', error_detail: 'It does not take 3.', at: clock.now },
+    ]);
+    expect(await rowOf(claim)).toMatchObject({ attempts: 0, failed_in_row: 0, error_kind: null });
+  });
+
+  test('a list whose pause is not over is left alone, and the reason is told', async () => {
+    const { claim, calls, clock, once } = await open(1, broken('0'));
+    const again = (await once()) ?? expect.unreachable();
+    clock.now = again - 1;
+    expect(await once()).toBe(again);
+    expect(calls).toEqual(['0']);
+    expect(await rowOf(claim)).toMatchObject({
+      attempts: 1,
+      not_before: again,
+      error_detail: 'It does not take 0.',
+    });
+  });
+
+  test('after ten dead letters in a row the list waits, and goes on when the outage is over', async () => {
+    let isDown = true;
+    const { claim, calls, drain } = await open(15, () => {
+      if (isDown) throw new ConsumerError('It is down.');
+    });
+    const pauses = await drain(100);
+    expect(await letters(claim)).toEqual(documentsOf(10).map((_, n) => `${n}`));
+    expect(calls.at(-1)).toBe('10');
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(5 * 60_000);
+    expect(Math.min(...pauses.slice(-20))).toBeGreaterThanOrEqual(2.5 * 60_000);
+    isDown = false;
+    calls.length = 0;
+    await drain();
+    expect(calls).toEqual(['10', '11–14']);
+    expect(await letters(claim)).toHaveLength(10);
+    expect(await rowOf(claim)).toMatchObject({ failed_in_row: 0, attempts: 0 });
+  });
+
+  test('a record that is taken in between begins the count of dead letters anew', async () => {
+    const bad = documentsOf(20).flatMap((_, n) => (n === 9 ? [] : [`${n}`]));
+    const { claim, drain } = await open(20, broken(...bad));
+    await drain();
+    expect(await letters(claim)).toEqual(bad);
+  });
+
+  test('a wait that the service asked for uses up no try', async () => {
+    let waits = 8;
+    const { claim, drain } = await open(1, () => {
+      if (waits-- > 0) throw new ConsumerError('Too many requests.', { waitMs: 90_000 });
+    });
+    expect(await drain()).toEqual(Array(8).fill(90_000));
+    expect(await rowOf(claim)).toMatchObject({ attempts: 0, error_kind: null });
+    expect(await letters(claim)).toEqual([]);
+  });
+
+  test('trouble of the app’s own is nobody’s failure', async () => {
+    const { claim, once } = await open(2, () => {
+      throw new Error('The database is away.');
+    });
+    await expect(once()).rejects.toThrow('The database is away.');
+    expect(await rowOf(claim)).toMatchObject({ cursor: 0, attempts: 0, error_kind: null });
+  });
+
+  test('what a consumer returns is written with the cursor, or neither is', async () => {
+    let isBroken = true;
+    const { claim, clock, once } = await open(1, (ids) => async (transaction: typeof db) => {
+      await transaction.insertInto('settings').values({ name: `${kind}-${ids}`, value: '1' }).execute();
+      if (isBroken) throw new ConsumerError('It broke behind its write.');
+    });
+    const settings = async () => (await db.selectFrom('settings').selectAll().execute()).length;
+    clock.now = (await once()) ?? expect.unreachable();
+    expect(await settings()).toBe(0);
+    expect(await rowOf(claim)).toMatchObject({ cursor: 0, attempts: 1 });
+    isBroken = false;
+    expect(await once()).toBeUndefined();
+    expect(await settings()).toBe(1);
+    expect(await rowOf(claim)).toMatchObject({ attempts: 0 });
+  });
+
+  test('a replay while a delivery runs is not lost', async () => {
+    let isFirst = true;
+    const { claim, calls, once } = await open(150, async () => {
+      if (isFirst) await changes.replayList(claim.list, CONSUMER);
+      isFirst = false;
+    });
+    expect(await once()).toBeUndefined();
+    expect(await rowOf(claim)).toMatchObject({ cursor: 0 });
+    expect(await once()).toBeUndefined();
+    expect(calls).toEqual(['0–99', '0–99', '100–149']);
+  });
+
+  test('behind a pause no cursor moves, and a resumed list goes on where it was', async () => {
+    let isFirst = true;
+    const { claim, calls, once } = await open(2, async () => {
+      if (isFirst) await store.instances.setStatus(claim.instanceId, 'paused', { from: ['active'] });
+      isFirst = false;
+    });
+    expect([await once(), await once()]).toEqual([undefined, undefined]);
+    expect([(await rowOf(claim)).cursor, calls]).toEqual([0, ['0–1']]);
+    await store.instances.setStatus(claim.instanceId, 'active', { from: ['paused'] });
+    await once();
+    expect(calls).toEqual(['0–1', '0–1']);
+  });
+
+  test('a shutdown ends the delivery between two calls, and costs no try', async () => {
+    const { claim, calls, clock, once, stopping } = await open(250, (ids) => {
+      if (ids[0] !== '100') return;
+      stopping.abort();
+      throw new ConsumerError('It was broken off.');
+    });
+    expect(await once()).toBe(clock.now);
+    expect(calls).toEqual(['0–99', '100–199']);
+    expect(await rowOf(claim)).toMatchObject({ attempts: 0, error_kind: null });
+    expect(told(await changes.read(claim.list, (await rowOf(claim)).cursor, 1))).toEqual(['100']);
+  });
+
+  const told = (entries: readonly FeedEntry[]) => entries.map(({ id }) => id);
+
+  test('what changes while a list is handed over comes in its newest form', async () => {
+    let isFirst = true;
+    const { claim, calls, once } = await open(120, async () => {
+      if (!isFirst) return;
+      isFirst = false;
+      const next = await store.claimRun(claim);
+      await store.write(next, ['{"id":"110","n":1}', '{"id":"5","n":1}'], { next: 'https://x.example/p2' });
+    });
+    await once();
+    // The two that changed come last, one of them for the first time.
+    expect(calls).toEqual(['0–99', '100–5']);
+  });
+});

@@ -1,0 +1,219 @@
+import { afterEach, describe, expect, expectTypeOf, test, vi } from 'vitest';
+import type { ChangeBatch, ChangeHandler, HandlerContext } from '../../src/changes/change-handler.ts';
+import { deliver } from '../../src/changes/deliver.ts';
+import { HANDLER_CONSUMER, type HandlerParts, handlerConsumer } from '../../src/changes/handler-consumer.ts';
+import type { ServiceClient } from '../../src/client/calls/call-types.ts';
+import type { ClientFor } from '../../src/client/calls/service-client.ts';
+import { ServiceError } from '../../src/client/errors.ts';
+import { DATABASES, openTestStore } from '../store/test-store.ts';
+import { testLogger } from '../support/test-logger.ts';
+
+const SECOND_MS = 1_000;
+
+afterEach(() => void vi.useRealTimers());
+
+describe.each(DATABASES)('on %s', async (kind) => {
+  const store = await openTestStore(kind);
+  const { changes, db } = store;
+  const { logger } = testLogger();
+
+  /** A handler with a list of these documents, and what the service's client was made with. */
+  async function open(handler: ChangeHandler, documents = ['{"id":"a"}'], call = async () => undefined as unknown) {
+    const claim = await store.copy(documents);
+    const key = { ...claim, consumer: HANDLER_CONSUMER };
+    const made: ClientFor[] = [];
+    const parts: HandlerParts = {
+      handler,
+      timeoutMs: SECOND_MS,
+      changes,
+      db,
+      hideSecrets: (text) => text.replaceAll('secret', '…'),
+      serviceFor(whose) {
+        made.push(whose);
+        return { listTags: () => whose.around?.(call) } as unknown as ServiceClient;
+      },
+    };
+    const consumer = handlerConsumer(parts);
+    const stopping = new AbortController();
+    const context = { logger, signal: stopping.signal };
+    return {
+      claim,
+      made,
+      stopping,
+      deliver: () => deliver(changes, consumer, key, context),
+      /** One call of it, without its delivery. */
+      async take() {
+        const held = (await changes.claim(key, consumer)) ?? expect.unreachable();
+        return consumer.take(await changes.read(held.list, held.cursor), held, context);
+      },
+      row: async () => (await changes.find(claim.list, HANDLER_CONSUMER)) ?? expect.unreachable(),
+    };
+  }
+  const hang = () => new Promise<never>(() => undefined);
+  /** Its signal comes with its call; the timers of the handler stand still from here on. */
+  function holdTimers() {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    return Promise.withResolvers<AbortSignal>();
+  }
+
+  test('a handler gets the changes with ids and documents as values', async () => {
+    const batches: ChangeBatch[] = [];
+    const documents = ['{"id":7,"n":1.5}', '{"id":"7"}', '{"id":"#7"}', '{"id":12345678901234567890}'];
+    const { claim, deliver } = await open(async (batch) => void batches.push(batch), documents);
+    await deliver();
+    const { instanceId } = claim;
+    const instance = await store.instances.find(instanceId);
+    expect(batches).toMatchObject([{ instanceId, companyId: instance?.company_id, resource: 'contacts' }]);
+    const [first, ...others] = batches[0]?.changes ?? [];
+    expect(first).toEqual({ seq: expect.any(Number), id: 7, change: 'created', document: { id: 7, n: 1.5 } });
+    // More than a number holds exactly comes as its digits.
+    expect(others.map(({ id }) => id)).toEqual(['7', '#7', '12345678901234567890']);
+    const next = await store.claimRun(claim);
+    await store.write(next, documents.slice(1));
+    await store.markUnseen(next);
+    await deliver();
+    expect(batches[1]?.changes).toEqual([{ seq: expect.any(Number), id: 7, change: 'deleted', document: null }]);
+  });
+
+  test('the context has the database, and a client that is wanted until the list is somebody else’s', async () => {
+    const contexts: HandlerContext[] = [];
+    const wanted: (boolean | undefined)[] = [];
+    const { claim, made, deliver } = await open(async (_batch, context) => {
+      contexts.push(context);
+      const isWanted = async () => wanted.push(await made[0]?.isWanted?.());
+      await isWanted();
+      await store.instances.setStatus(claim.instanceId, 'paused', { from: ['active'] });
+      await isWanted();
+    });
+    await deliver();
+    const [context] = contexts;
+    const { instanceId } = claim;
+    expect(context?.db).toBe(db);
+    expect(made).toMatchObject([{ instanceId, company: instanceId.replace('ins', 'cmp'), signal: context?.signal }]);
+    expect(wanted).toEqual([true, false]);
+    // What it left running is told that it is over.
+    expect(context?.signal.aborted).toBe(true);
+  });
+
+  test.each<[string, () => never, string]>([
+    ['throws', () => { throw new Error('It is closed (secret).'); }, 'It is closed (…).'],
+    ['throws a text', () => { throw 'closed'; }, 'closed'],
+    ['throws much', () => { throw new Error('much '.repeat(9_000)); }, 'much '.repeat(190)],
+  ])('a handler that %s has failed, in its words', async (_what, fail, words) => {
+    const { deliver, row } = await open(async () => fail());
+    expect(await deliver()).toBeGreaterThan(Date.now());
+    const { attempts, error_kind, error_detail } = await row();
+    expect([attempts, error_kind]).toEqual([1, 'handler']);
+    expect(error_detail).toContain(words);
+    expect(error_detail?.length).toBeLessThan(1_010);
+  });
+
+  test.each<[string, ServiceError, object]>([
+    ['to wait', new ServiceError('wait', 'Slow down.', { status: 429, retryAfterMs: 60_000 }), { attempts: 0 }],
+    ['for something else', new ServiceError('give_up', 'Not found.', { status: 404 }), { attempts: 1 }],
+  ])('an error of the service that asks %s', async (_what, error, expected) => {
+    const { deliver, row } = await open(async () => Promise.reject(error));
+    await deliver();
+    expect(await row()).toMatchObject({ ...expected, error_detail: error.message });
+  });
+
+  test('a handler that takes too long has failed, and is told', async () => {
+    const called = holdTimers();
+    const { take } = await open((_batch, context) => {
+      called.resolve(context.signal);
+      return hang();
+    });
+    const taken = take().catch((error) => error);
+    const signal = await called.promise;
+    await vi.advanceTimersByTimeAsync(SECOND_MS - 1);
+    expect(signal.aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await taken).toMatchObject({
+      name: 'ConsumerError',
+      message: 'It was not done after 1 s (HANDLER_TIMEOUT_SECONDS).',
+    });
+    expect(signal.reason).toMatchObject({ message: expect.stringContaining('HANDLER_TIMEOUT_SECONDS') });
+  });
+
+  test('its time stands still while it calls the service', async () => {
+    const called = holdTimers();
+    const asking = () => new Promise((resolve) => setTimeout(resolve, 60 * SECOND_MS));
+    let isAnswered = false;
+    const handler: ChangeHandler = async (_batch, context) => {
+      called.resolve(context.signal);
+      await Promise.all([context.service.listTags(), context.service.listTags()]);
+      isAnswered = true;
+      await hang();
+    };
+    const { take } = await open(handler, undefined, asking);
+    const taken = take().catch((error) => error);
+    const signal = await called.promise;
+    await vi.advanceTimersByTimeAsync(60 * SECOND_MS);
+    expect([isAnswered, signal.aborted]).toEqual([true, false]);
+    await vi.advanceTimersByTimeAsync(SECOND_MS - 1);
+    expect(signal.aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect((await taken).message).toContain('not done after 1 s');
+  });
+
+  test('when the process ends, a handler has two seconds to heed that', async () => {
+    const called = holdTimers();
+    const { take, stopping } = await open((_batch, context) => {
+      called.resolve(context.signal);
+      return context.service.listTags().then(hang);
+    }, undefined, hang);
+    let isOver = false;
+    const taken = take().catch((error) => {
+      isOver = true;
+      return error;
+    });
+    const signal = await called.promise;
+    stopping.abort(new Error('The process ends.'));
+    expect(signal.reason).toMatchObject({ message: 'The process ends.' });
+    await vi.advanceTimersByTimeAsync(1_999);
+    expect(isOver).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await taken).toMatchObject({ name: 'ConsumerError', message: 'The process ends.' });
+  });
+
+  test('the function that it returns writes with the cursor, and its transaction is over afterwards', async () => {
+    let late: (() => Promise<unknown>) | undefined;
+    const { claim, deliver, row } = await open(async ({ changes: [change] }) => async (transaction) => {
+      const settings = transaction as unknown as typeof db;
+      const write = (name: string) => settings.insertInto('settings').values({ name, value: '1' }).execute();
+      await write(`${change?.id}`);
+      late = () => write('late');
+    });
+    expect(await deliver()).toBeUndefined();
+    expect((await row()).cursor).toBe((await store.list(claim)).change_seq);
+    await expect(late?.()).rejects.toThrow('The transaction is over.');
+    expect((await db.selectFrom('settings').select('name').execute()).map(({ name }) => name)).toEqual(['a']);
+  });
+
+  test('a function that is not done after five seconds is rolled back, and has failed', async () => {
+    const written = holdTimers();
+    const { deliver, row } = await open(async () => async (transaction) => {
+      await (transaction as unknown as typeof db)
+        .insertInto('settings')
+        .values({ name: 'half', value: '1' })
+        .execute();
+      written.resolve(new AbortController().signal);
+      await hang();
+    });
+    const delivered = deliver();
+    await written.promise;
+    await vi.advanceTimersByTimeAsync(5 * SECOND_MS);
+    await delivered;
+    expect(await row()).toMatchObject({ cursor: 0, attempts: 1, error_detail: expect.stringContaining('after 5 s') });
+    expect(await db.selectFrom('settings').selectAll().where('name', '=', 'half').execute()).toEqual([]);
+  });
+});
+
+test('the resource decides the type of the documents', () => {
+  type Contact = Extract<ChangeBatch, { resource: 'contacts' }>['changes'][number];
+  type Conversation = Extract<ChangeBatch, { resource: 'conversations' }>['changes'][number];
+  expectTypeOf<ChangeBatch['resource']>().toEqualTypeOf<'contacts' | 'conversations'>();
+  expectTypeOf<Extract<Contact, { change: 'deleted' }>['document']>().toEqualTypeOf<null>();
+  expectTypeOf<NonNullable<Contact['document']>['name']>().toBeString();
+  expectTypeOf<NonNullable<Conversation['document']>>().not.toEqualTypeOf<NonNullable<Contact['document']>>();
+});

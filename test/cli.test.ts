@@ -1,0 +1,153 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import type { Database } from '../src/store/database.ts';
+import { openDatabase } from '../src/store/open-database.ts';
+import { installInstance } from './support/install-instance.ts';
+import { spawnEntry } from './support/spawn-entry.ts';
+import { tempDir } from './support/temp-dir.ts';
+import { createTestPostgres } from './support/test-postgres.ts';
+
+const NOW = Date.UTC(2026, 2, 1);
+const SEQ = 7;
+
+const closers: (() => Promise<void>)[] = [];
+afterAll(async () => {
+  for (const close of closers.reverse()) await close();
+});
+
+async function createUrl(kind: string): Promise<string> {
+  if (kind === 'SQLite') return `file:${tempDir()}/app.db`;
+  const postgres = await createTestPostgres();
+  closers.push(() => postgres.drop());
+  return postgres.url;
+}
+
+/** An instance with two lists, whose handler has got everything; contacts hold the ids "a", 7 and "#b". */
+async function createInstance(url: string): Promise<Database> {
+  const db = await openDatabase(url);
+  closers.push(() => db.destroy());
+  await installInstance(db, { id: 'ins_1', name: 'Acme\u001b[2J' }, NOW);
+  for (const resource of ['contacts', 'conversations']) {
+    const { id: list } = await db
+      .insertInto('lists')
+      .values({ instance_id: 'ins_1', resource, change_seq: SEQ })
+      .returning('id')
+      .executeTakeFirstOrThrow();
+    await db.insertInto('consumers').values({ list, consumer: 'handler', cursor: SEQ }).execute();
+    if (resource !== 'contacts') continue;
+    const values = ['a', '#7', '##b'].map((external_id, at) => ({ external_id, change_seq: SEQ - at }));
+    const rest = { list, hash: 'h', created_seq: 1, document: '{}' };
+    await db
+      .insertInto('records')
+      .values(values.map((value) => ({ ...rest, ...value })))
+      .execute();
+  }
+  return db;
+}
+
+async function run(url: string, args: string[], env: Record<string, string> = {}) {
+  const command = spawnEntry('src/cli.ts', { DATABASE_URL: url, LOG_LEVEL: 'silent', ...env }, { args });
+  const { code } = await command.exited;
+  return { code, output: command.output() };
+}
+
+describe.each(['SQLite', 'PostgreSQL'])('with %s', (kind) => {
+  it('migrate makes the schema, which the other commands wait for', async () => {
+    const url = await createUrl(kind);
+    const early = await run(url, ['reencrypt']);
+    expect(early).toMatchObject({
+      code: 1,
+      output: expect.stringMatching(/no database in|npm run migrate/),
+    });
+    for (let times = 0; times < 2; times++) {
+      expect(await run(url, ['migrate'])).toEqual({
+        code: 0,
+        output: "The database has this version's schema.\n",
+      });
+    }
+    expect(await run(url, ['reencrypt'])).toMatchObject({
+      code: 0,
+      output: expect.stringContaining('holds no tokens'),
+    });
+  });
+
+  it('replay gives the handler the copy, a list or a record again', async () => {
+    const url = await createUrl(kind);
+    const db = await createInstance(url);
+    const cursors = async () =>
+      (await db.selectFrom('consumers').select('cursor').orderBy('list').execute()).map((row) => row.cursor);
+    const replayed = async () => {
+      const rows = await db
+        .selectFrom('records')
+        .select('external_id')
+        .where('change_seq', '>', SEQ)
+        .execute();
+      return rows.map((row) => row.external_id).sort();
+    };
+    for (const id of ['a', '7', '#b']) {
+      expect(await run(url, ['replay', 'ins_1', 'contacts', id])).toMatchObject({ code: 0 });
+    }
+    expect(await replayed()).toEqual(['##b', '#7', 'a']);
+    expect(await cursors()).toEqual([SEQ, SEQ]);
+    expect(await run(url, ['replay', 'ins_1', 'contacts'])).toMatchObject({ code: 0 });
+    expect(await cursors()).toEqual([0, SEQ]);
+    const whole = await run(url, ['replay', 'ins_1']);
+    expect(whole).toMatchObject({
+      code: 0,
+      output: expect.stringContaining('contacts, conversations of Acme?[2J'),
+    });
+    expect(await cursors()).toEqual([0, 0]);
+  });
+});
+
+describe('a command that cannot do what it is asked', () => {
+  it.each([
+    [['replay', 'ins_2'], 1, 'no instance ins_2'],
+    [['replay', 'ins_1', 'tags'], 1, 'no list "tags"; its lists: contacts, conversations'],
+    [['replay', 'ins_1', 'contacts', '8'], 1, 'no record 8 in contacts'],
+    [['disconnect', 'ins_2'], 1, 'no instance ins_2'],
+    [['disconnect'], 2, 'npm run disconnect -- INSTANCE_ID [--delete-data]'],
+    [['disconnect', 'ins_1', 'ins_2'], 2, '"ins_2" is one argument too many'],
+    [['migrate', '--dry-run'], 2, "'--dry-run'"],
+    [['toString'], 2, 'npm run migrate|keys|reencrypt|disconnect|replay'],
+  ])('says so and ends: %j', async (args, code, says) => {
+    const url = await createUrl('SQLite');
+    const db = await createInstance(url);
+    const ended = await run(url, args);
+    expect(ended).toMatchObject({ code, output: expect.stringContaining('Nothing was done.') });
+    expect(ended.output).toContain(says);
+    const instance = await db.selectFrom('instances').select('status').executeTakeFirstOrThrow();
+    expect(instance.status).toBe('active');
+  });
+
+  it('names the option that npm has kept', async () => {
+    const ended = await run('file:unused', ['disconnect', 'ins_1'], { npm_config_delete_data: 'true' });
+    expect(ended).toMatchObject({ code: 2, output: expect.stringContaining('npm has kept --delete-data') });
+  });
+
+  it('names a PostgreSQL database without its password', async () => {
+    const url = new URL(await createUrl('PostgreSQL'));
+    await (await openDatabase(url.href)).destroy();
+    url.password ||= 'hush';
+    url.searchParams.set('application_name', 'hush');
+    const { output } = await run(url.href, ['disconnect', 'ins_1']);
+    expect(output).toContain(`no instance ins_1 in postgres`);
+    expect(output).toContain(url.pathname);
+    expect(output).not.toContain('hush');
+  });
+});
+
+it('disconnect deletes the tokens and, if asked, the copied data', async () => {
+  const url = await createUrl('SQLite');
+  const db = await createInstance(url);
+  const state = async () => {
+    const { status } = await db.selectFrom('instances').select('status').executeTakeFirstOrThrow();
+    const tokens = await db.selectFrom('tokens').select('refresh_token').execute();
+    const records = await db.selectFrom('records').select('id').execute();
+    return [status, tokens.map((row) => row.refresh_token), records.length];
+  };
+  expect(await state()).toEqual(['active', ['encrypted'], 3]);
+  expect(await run(url, ['disconnect', 'ins_1'])).toMatchObject({ code: 0 });
+  expect(await state()).toEqual(['disconnected', [null], 3]);
+  expect(await run(url, ['disconnect', 'ins_1', '--delete-data'])).toMatchObject({ code: 0 });
+  expect(await state()).toEqual(['disconnected', [null], 0]);
+});

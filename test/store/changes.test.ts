@@ -1,0 +1,175 @@
+import { describe, expect, test } from 'vitest';
+import type { FeedEntry, HeldConsumer } from '../../src/store/changes.ts';
+import { DATABASES, documentsOf, NOW, openTestStore, type TestClaim } from './test-store.ts';
+
+const CONSUMER = 'handler';
+const BROKEN = { kind: 'handler', detail: 'It is broken.' } as const;
+const MEGABYTE = 1_024 * 1_024;
+
+describe.each(DATABASES)('on %s', async (kind) => {
+  const store = await openTestStore(kind);
+  const { changes } = store;
+
+  async function hold(claim: TestClaim, consumer = CONSUMER): Promise<HeldConsumer> {
+    const held = await changes.claim({ ...claim, consumer }, { whileActive: true });
+    return held ?? expect.unreachable('it cannot be claimed');
+  }
+  const rowOf = async ({ list }: TestClaim) => (await changes.find(list, CONSUMER)) ?? expect.unreachable();
+  const told = (entries: readonly FeedEntry[]) => entries.map(({ id, change }) => `${id} ${change}`);
+  const lettersOf = async ({ list }: TestClaim) =>
+    (await changes.deadLetters(list, CONSUMER, 100)).map(({ external_id }) => external_id);
+  /** What becomes of a batch at the cursor. */
+  async function take(claim: TestClaim, limit?: number): Promise<FeedEntry[]> {
+    const held = await hold(claim);
+    const entries = await changes.read(held.list, held.cursor, limit);
+    if (entries.length > 0) expect(await changes.deliver(held, entries)).toBeDefined();
+    return entries;
+  }
+  async function bury(claim: TestClaim): Promise<HeldConsumer | undefined> {
+    const held = await hold(claim);
+    const [entry] = await changes.read(held.list, held.cursor, 1);
+    return changes.bury(held, entry ?? expect.unreachable(), BROKEN, NOW);
+  }
+
+  test('each record comes once, in its newest form, in the order of the numbers', async () => {
+    const claim = await store.copy(['{"id":"a"}', '{"id":"b"}', '{"id":"c"}']);
+    expect(told(await take(claim, 1))).toEqual(['a created']);
+    const second = await store.claimRun(claim);
+    await store.write(second, ['{"id":"a","n":1}', '{"id":"b","n":1}']);
+    await store.markUnseen(second);
+    const rest = await take(claim);
+    expect(told(rest)).toEqual(['a changed', 'b created', 'c deleted']);
+    expect(rest.map(({ document }) => document)).toEqual(['{"id":"a","n":1}', '{"id":"b","n":1}', null]);
+    expect(await take(claim)).toEqual([]);
+    // From the beginning, all of them are there.
+    expect(told(await changes.read(claim.list, 0))).toEqual(['a created', 'b created', 'c deleted']);
+  });
+
+  test('a batch has a hundred records, or eight megabytes, or one larger record', async () => {
+    const sizes = [3, 3, 3, 12, 1].map((size, n) => `{"id":"${n}","x":"${'x'.repeat(size * MEGABYTE)}"}`);
+    const large = await store.claimRun();
+    await store.write(large, sizes);
+    const batches: string[][] = [];
+    for (let after = 0; ; ) {
+      const entries = await changes.read(large.list, after);
+      if (entries.length === 0) break;
+      batches.push(entries.map(({ id }) => id));
+      after = entries.at(-1)?.seq ?? 0;
+    }
+    expect(batches).toEqual([['0', '1'], ['2'], ['3'], ['4']]);
+    const many = await store.copy(documentsOf(250));
+    expect(await changes.read(many.list, 0)).toHaveLength(100);
+    expect(await changes.read(many.list, 0, 7)).toHaveLength(7);
+  });
+
+  test('who holds a consumer moves its cursor, and who held it before does not', async () => {
+    const claim = await store.copy(documentsOf(3));
+    const [first, second] = [await hold(claim), await hold(claim)];
+    const entries = await changes.read(claim.list, 0);
+    expect([await changes.holds(first), await changes.holds(second)]).toEqual([false, true]);
+    expect(await changes.deliver(first, entries)).toBeUndefined();
+    await changes.fail(first, BROKEN, NOW, true);
+    expect(await changes.bury(first, entries[0] ?? expect.unreachable(), BROKEN, NOW)).toBeUndefined();
+    expect(await rowOf(claim)).toMatchObject({ cursor: 0, attempts: 0, error_kind: null });
+    expect(await lettersOf(claim)).toEqual([]);
+    expect(await changes.deliver(second, entries)).toMatchObject({ cursor: entries[2]?.seq });
+    // The cursor has moved since.
+    expect(await changes.deliver(second, entries.slice(0, 1))).toBeUndefined();
+    expect((await rowOf(claim)).cursor).toBe(entries[2]?.seq);
+  });
+
+  test('what runs in the transaction is written with the cursor, or neither is', async () => {
+    const claim = await store.copy(documentsOf(2));
+    const held = await hold(claim);
+    const entries = await changes.read(claim.list, 0);
+    const note = (name: string) => async (transaction: Parameters<NonNullable<Parameters<typeof changes.deliver>[2]>>[0]) => {
+      await transaction.insertInto('settings').values({ name, value: '1' }).execute();
+      if (name === 'broken') throw new Error('It broke behind its write.');
+    };
+    const settings = async () => (await store.db.selectFrom('settings').select('name').execute()).map(({ name }) => name);
+    await expect(changes.deliver(held, entries, note('broken'))).rejects.toThrow('It broke');
+    expect([await settings(), (await rowOf(claim)).cursor]).toEqual([[], 0]);
+    await changes.deliver(held, entries, note('works'));
+    expect([await settings(), (await rowOf(claim)).cursor]).toEqual([['works'], entries[1]?.seq]);
+    expect(await changes.deliver(held, entries, note('late'))).toBeUndefined();
+    expect(await settings()).toEqual(['works']);
+  });
+
+  test('tries count and dead letters add up, until a delivery succeeds', async () => {
+    const claim = await store.copy(documentsOf(4));
+    const held = await hold(claim);
+    await changes.fail(held, BROKEN, NOW + 5, true);
+    await changes.fail({ ...held, attempts: 1 }, BROKEN, NOW + 9, false);
+    expect(await rowOf(claim)).toMatchObject({ attempts: 1, not_before: NOW + 9, error_detail: 'It is broken.' });
+    expect(await bury(claim)).toMatchObject({ attempts: 0, not_before: null, failed_in_row: 1 });
+    expect(await bury(claim)).toMatchObject({ failed_in_row: 2 });
+    expect(await lettersOf(claim)).toEqual(['0', '1']);
+    expect(await changes.countDeadLetters(claim.list, CONSUMER)).toBe(2);
+    expect(told(await take(claim))).toEqual(['2 created', '3 created']);
+    expect(await rowOf(claim)).toMatchObject({ failed_in_row: 0, error_kind: null });
+    expect(await changes.countDeadLetters(claim.list, CONSUMER)).toBe(2);
+  });
+
+  test('a replayed list comes again from the beginning, to this consumer alone', async () => {
+    const claim = await store.copy(documentsOf(3));
+    const other = await hold(claim, 'other');
+    await changes.deliver(other, await changes.read(claim.list, 0));
+    await take(claim);
+    const held = await hold(claim);
+    await changes.replayList(claim.list, CONSUMER);
+    expect(await changes.holds(held)).toBe(false);
+    expect(await rowOf(claim)).toMatchObject({ cursor: 0, failed_in_row: 0 });
+    expect((await changes.find(claim.list, 'other'))?.cursor).toBeGreaterThan(0);
+    expect(told(await take(claim))).toEqual(['0 created', '1 created', '2 created']);
+  });
+
+  test('a replayed record comes again behind the others, as it is', async () => {
+    const claim = await store.copy(documentsOf(3));
+    await take(claim);
+    expect(await changes.replayRecord(claim.list, '1')).toBe(true);
+    expect(await changes.replayRecord(claim.list, 'nobody')).toBe(false);
+    const { change_seq } = await store.list(claim);
+    const [entry, ...others] = await changes.read(claim.list, (await rowOf(claim)).cursor);
+    expect(others).toEqual([]);
+    expect(entry).toMatchObject({ id: '1', change: 'changed', seq: change_seq, document: '{"id":"1"}' });
+  });
+
+  test('dead letters are retried in their order, and go when they are delivered', async () => {
+    const claim = await store.copy(documentsOf(230));
+    for (let count = 0; count < 120; count++) await bury(claim);
+    await take(claim);
+    expect(await changes.retry(claim.list, CONSUMER)).toBe(120);
+    expect(await rowOf(claim)).toMatchObject({ failed_in_row: 0, not_before: null });
+    expect(await changes.countDeadLetters(claim.list, CONSUMER)).toBe(120);
+    const again: FeedEntry[] = [];
+    for (let batch = await take(claim); batch.length > 0; batch = await take(claim)) again.push(...batch);
+    expect(new Set(again.map(({ id }) => id)).size).toBe(130);
+    expect(await changes.countDeadLetters(claim.list, CONSUMER)).toBe(0);
+  });
+
+  test('lists lag that a consumer has not read to their end, unless it has to wait', async () => {
+    const [claim, empty] = [await store.copy(documentsOf(2)), await store.copy([])];
+    const lags = async ({ instanceId }: TestClaim, now = NOW, whileActive = true) =>
+      (await changes.lagging(CONSUMER, { now, whileActive })).some((key) => key.instanceId === instanceId);
+    expect([await lags(claim), await lags(empty)]).toEqual([true, false]);
+    await changes.fail(await hold(claim), BROKEN, NOW + 5, true);
+    expect([await lags(claim, NOW + 4), await lags(claim, NOW + 5)]).toEqual([false, true]);
+    expect(await changes.countPending(await store.list(claim), 0)).toBe(2);
+    await take(claim);
+    expect(await lags(claim)).toBe(false);
+    expect(await changes.countPending(await store.list(claim), (await rowOf(claim)).cursor)).toBe(0);
+    await changes.replayList(claim.list, CONSUMER);
+    await store.instances.setStatus(claim.instanceId, 'paused', { from: ['active'] });
+    expect([await lags(claim), await lags(claim, NOW, false)]).toEqual([false, true]);
+    await store.tokens.disconnect(claim.instanceId, { deleteData: true });
+    expect(await lags(claim, NOW, false)).toBe(false);
+  });
+
+  test.each(['paused', 'disconnected'] as const)('an instance that is %s can be read, but not for a handler', async (status) => {
+    const claim = await store.copy(documentsOf(1));
+    await store.instances.setStatus(claim.instanceId, status, { from: ['active'] });
+    const key = { ...claim, consumer: CONSUMER };
+    expect(await changes.claim(key, { whileActive: true })).toBeUndefined();
+    expect(await changes.claim(key, { whileActive: false })).toMatchObject({ instanceId: claim.instanceId });
+  });
+});

@@ -1,0 +1,141 @@
+import { once } from 'node:events';
+import { chmodSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Sqlite from 'better-sqlite3';
+import { type Kysely, sql } from 'kysely';
+import { describe, expect, inject, test } from 'vitest';
+import type { Database } from '../../src/store/database.ts';
+import { openDatabase, openExistingDatabase } from '../../src/store/open-database.ts';
+import type { Schema } from '../../src/store/schema.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { DATABASES, openTestStore } from './test-store.ts';
+
+/** Whether a transaction waits for the disk. */
+async function waitsForDisk(db: Database, transaction: Kysely<Schema>): Promise<boolean> {
+  if (db.dialect.name === 'sqlite') {
+    const { rows } = await sql<{ synchronous: number }>`pragma synchronous`.execute(transaction);
+    return rows[0]?.synchronous === 2;
+  }
+  const { rows } = await sql<{ synchronous_commit: string }>`show synchronous_commit`.execute(transaction);
+  return rows[0]?.synchronous_commit === 'on';
+}
+
+describe.each(DATABASES)('on %s', async (kind) => {
+  const { db, url } = await openTestStore(kind);
+  const add = (transaction: Kysely<Schema>, name: string) =>
+    transaction.insertInto('settings').values({ name, value: '1' }).execute();
+  const names = async () => (await db.selectFrom('settings').select('name').execute()).map(({ name }) => name);
+
+  test('what must stay waits for the disk, and pages do not', async () => {
+    const seen: boolean[] = [];
+    const look = async (transaction: Kysely<Schema>) => void seen.push(await waitsForDisk(db, transaction));
+    await db.transact(look);
+    await db.durably(look);
+    await db.durably(async () => Promise.reject(new Error('broken'))).catch(() => undefined);
+    await db.transact(look);
+    expect(seen).toEqual([false, true, false]);
+  });
+
+  test('a transaction that throws has written nothing, and leaves nothing open', async () => {
+    const broken = async (transaction: Kysely<Schema>) => {
+      await add(transaction, 'broken');
+      throw new Error('It broke.');
+    };
+    await expect(db.transact(broken)).rejects.toThrow('It broke.');
+    await expect(db.durably(broken)).rejects.toThrow('It broke.');
+    await db.transact((transaction) => add(transaction, 'works'));
+    expect(await names()).toEqual(['works']);
+  });
+
+  test('transactions that get in each other’s way are tried again', async () => {
+    for (const name of ['a', 'b']) await db.transact((transaction) => add(transaction, name));
+    const both = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+    let tries = 0;
+    const write = (order: readonly string[], own: number) =>
+      db.transact(async (transaction) => {
+        tries++;
+        for (const name of order) {
+          await transaction.updateTable('settings').set({ value: String(own) }).where('name', '=', name).execute();
+          both[own as 0 | 1].resolve();
+          // SQLite has one writer at a time.
+          if (kind === 'postgres') await Promise.all(both.map(({ promise }) => promise));
+        }
+      });
+    await Promise.all([write(['a', 'b'], 0), write(['b', 'a'], 1)]);
+    expect(tries).toBe(kind === 'postgres' ? 3 : 2);
+  });
+
+  test('another process’s write is waited for', async () => {
+    const other = await openDatabase(url);
+    let isOver = false;
+    const started = Promise.withResolvers<void>();
+    const blocking = other.transact(async (transaction) => {
+      await add(transaction, 'first');
+      started.resolve();
+      await sleep(300);
+      isOver = true;
+    });
+    await started.promise;
+    await db.transact((transaction) =>
+      transaction.insertInto('settings').values({ name: 'first', value: '2' }).onConflict((conflict) => conflict.doNothing()).execute(),
+    );
+    expect(isOver).toBe(true);
+    await blocking;
+    await other.destroy();
+  });
+
+  test('a command finds the database that is there', async () => {
+    const opened = await openExistingDatabase(url);
+    await opened.check();
+    await opened.destroy();
+  });
+});
+
+test('a command makes no database', async () => {
+  const path = join(tempDir(), 'none.db');
+  await expect(openExistingDatabase(`file:${path}`)).rejects.toThrow(`There is no database in ${path}`);
+});
+
+test('a file that is no database, and one that cannot be made, are told as that', async () => {
+  const dir = tempDir();
+  writeFileSync(join(dir, 'none.db'), 'x'.repeat(5_000));
+  await expect(openDatabase(`file:${dir}/none.db`)).rejects.toThrow(/not a database|damaged/);
+  if (process.getuid?.() === 0) return;
+  chmodSync(dir, 0o500);
+  await expect(openDatabase(`file:${dir}/new.db`)).rejects.toThrow(/EACCES|cannot be written/);
+});
+
+test('a file that another process keeps locked is told as that', async () => {
+  const { db, url } = await openTestStore('sqlite');
+  const other = new Sqlite(url.replace('file:', ''));
+  other.exec('begin immediate');
+  await expect(db.check()).rejects.toMatchObject({
+    name: 'StoreError',
+    message: expect.stringContaining('another process keeps it locked'),
+  });
+  other.exec('rollback');
+  other.close();
+  await db.check();
+});
+
+test('a server that is away, silent, or without the database is told as that', async () => {
+  const server = new URL(inject('postgresUrl'));
+  const silent = createServer().listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as { port: number };
+  const [nobody, nowhere] = [new URL(server), new URL(server)];
+  nobody.pathname = '/no_such_database';
+  nowhere.search = '';
+  const cases: [string, string][] = [
+    [nobody.href, 'refuses the user, the password or the name in DATABASE_URL'],
+    ['postgres://127.0.0.1:9/app', 'it cannot be reached'],
+    [`postgres://127.0.0.1:${port}/app`, 'it cannot be reached'],
+  ];
+  const errors = await Promise.all(cases.map(([url]) => openDatabase(url).then(() => undefined, (error) => error)));
+  silent.close();
+  expect(errors.map(({ name, message }) => [name, message])).toEqual(
+    cases.map(([, words]) => ['StoreError', expect.stringContaining(words)]),
+  );
+});

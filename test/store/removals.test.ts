@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest';
+import { DATABASES, documentsOf, openTestStore } from './test-store.ts';
+
+describe.each(DATABASES)('on %s', async (kind) => {
+  const store = await openTestStore(kind);
+  const { db, removals, records, tokens } = store;
+  const COPY_TABLES = ['records', 'seen', 'rejected_records', 'consumers', 'dead_letters', 'runs'] as const;
+
+  const left = async (list: number) => {
+    const counts = COPY_TABLES.map(async (table) => {
+      const rows = await db.selectFrom(table).selectAll().where('list', '=', list).execute();
+      return rows.length;
+    });
+    return Promise.all(counts);
+  };
+  const isGoing = (instanceId: string) => records.isGoing(instanceId);
+
+  test('a copy of many portions is removed with all that belongs to it', async () => {
+    const gone = await store.copy([...documentsOf(1_200), '{"no":"id"}']);
+    const kept = await store.copy(documentsOf(3));
+    for (const copy of [gone, kept]) await store.index(copy);
+    expect((await left(gone.list)).slice(0, 4)).toEqual([1_200, 1_200, 1, 1]);
+    await tokens.disconnect(gone.instanceId, { deleteData: true });
+    expect([await isGoing(gone.instanceId), await records.keepsAny(gone.instanceId)]).toEqual([true, false]);
+    await removals.finish();
+    expect(await left(gone.list)).toEqual([0, 0, 0, 0, 0, 0]);
+    expect((await left(kept.list)).slice(0, 4)).toEqual([3, 3, 0, 1]);
+    expect([await isGoing(gone.instanceId), await records.keepsAny(kept.instanceId)]).toEqual([false, true]);
+    const found = await records.browse(kept.instanceId, 'contacts', { search: '1', offset: 0, limit: 9 });
+    expect(found.records.map(({ id }) => id)).toEqual(['1']);
+  });
+
+  test('a removal that was broken off is finished later, and only its own', async () => {
+    const [one, two] = [await store.copy(documentsOf(600)), await store.copy(documentsOf(2))];
+    for (const { instanceId } of [one, two]) await tokens.disconnect(instanceId, { deleteData: true });
+    await removals.finish(one.instanceId, AbortSignal.abort());
+    expect([await isGoing(one.instanceId), await isGoing(two.instanceId)]).toEqual([true, true]);
+    await removals.finish(one.instanceId);
+    expect([await isGoing(one.instanceId), await isGoing(two.instanceId)]).toEqual([false, true]);
+    await Promise.all([removals.finish(), removals.finish()]);
+    expect(await left(two.list)).toEqual([0, 0, 0, 0, 0, 0]);
+  });
+
+  test('what is installed before the removal is through gets a list of its own, which stays', async () => {
+    const old = await store.copy(documentsOf(600, 'old-'));
+    await tokens.disconnect(old.instanceId, { deleteData: true });
+    await store.addInstance(old.instanceId);
+    const fresh = await store.copy(documentsOf(2, 'new-'), old);
+    expect(fresh.list).not.toBe(old.list);
+    await removals.finish();
+    expect((await left(fresh.list))[0]).toBe(2);
+    const { total } = await records.browse(old.instanceId, 'contacts', { offset: 0, limit: 9 });
+    expect(total).toBe(2);
+  });
+
+  test('a disconnect without deletion keeps the copy', async () => {
+    const claim = await store.copy(documentsOf(2));
+    await tokens.disconnect(claim.instanceId);
+    await removals.finish();
+    expect([await records.keepsAny(claim.instanceId), (await left(claim.list))[0]]).toEqual([true, 2]);
+  });
+});

@@ -1,0 +1,191 @@
+import { describe, expect, test } from 'vitest';
+import { RedisError } from '../../src/client/budget/rate-budget.ts';
+import { ServiceError, type ServiceErrorFacts } from '../../src/client/errors.ts';
+import { StoreError } from '../../src/store/database.ts';
+import type { Run } from '../../src/store/runs.ts';
+import type { ErrorKind } from '../../src/store/states.ts';
+import { endSlice, kindOf } from '../../src/sync/failure.ts';
+import type { SliceContext, SyncParts } from '../../src/sync/parts.ts';
+import { NOW, openTestStore } from '../store/test-store.ts';
+import { testLogger } from '../support/test-logger.ts';
+
+const MINUTE_MS = 60_000;
+const PAGE_2 = 'https://x.example/contacts?page_token=2';
+
+const store = await openTestStore('sqlite');
+const context: SliceContext = {
+  logger: testLogger().logger,
+  signal: new AbortController().signal,
+  othersWait: () => false,
+};
+
+const failure = (remedy: ServiceError['remedy'], facts: ServiceErrorFacts = {}) =>
+  new ServiceError(remedy, 'The reason (secret).', facts);
+const SERVER_ERROR = failure('wait', { status: 500 });
+
+/** A run in the middle of its list, at a time that goes on as the run waits. */
+async function openRun() {
+  const ends: string[] = [];
+  const clock = { now: NOW };
+  const parts = {
+    ...store,
+    intervalMs: 60 * MINUTE_MS,
+    now: () => clock.now,
+    hideSecrets: (text: string) => text.replace('secret', '…'),
+    onRunEnd: ({ outcome }) => void ends.push(outcome),
+  } as SyncParts;
+  let claim = await store.claimRun();
+  await store.write(claim, ['{"id":"1"}'], { next: PAGE_2 });
+  const read = async (): Promise<Run> => (await store.runs.history(claim.list, 1))[0] ?? expect.unreachable();
+  return {
+    ends,
+    clock,
+    read,
+    /** Meets an error as a worker's slice does, and lets the wait pass. */
+    async meet(error: unknown, { isOfPage = true, signal = context.signal } = {}) {
+      const claimed = (await store.runs.claim(claim)) ?? expect.unreachable('it is closed');
+      claim = { ...claim, run: claimed.run.id, fence: claimed.run.fence };
+      const counts = { requests: 2, refused: 1 };
+      const facts = { resource: 'contacts', isOfPage, counts };
+      const outcome = await endSlice(parts, claim, claimed.run, error, { ...context, signal }, facts);
+      const waitMs = outcome.kind === 'wait' ? outcome.until - clock.now : undefined;
+      clock.now += waitMs ?? 0;
+      return { outcome, waitMs, run: await read() };
+    },
+  };
+}
+
+test.each<[ErrorKind, unknown]>([
+  ['store', new StoreError('away')],
+  ['redis', new RedisError('away')],
+  ['internal', new TypeError('a bug')],
+  ['reauthorize', failure('reauthorize', { status: 401 })],
+  ['credentials', failure('give_up', { kind: 'credentials' })],
+  ['key_missing', failure('give_up', { kind: 'key_missing' })],
+  ['timeout', failure('wait', { kind: 'timeout' })],
+  ['bad_answer', failure('wait', { kind: 'bad_answer', status: 200 })],
+  ['bad_answer', failure('give_up')],
+  ['rate_limited', failure('wait', { status: 429 })],
+  ['server_error', failure('wait', { status: 503 })],
+  ['refused', failure('give_up', { status: 404 })],
+  ['unreachable', failure('wait')],
+])('what is %s', (kind, error) => {
+  expect(kindOf(error)).toBe(kind);
+});
+
+describe('a failure that', () => {
+  const waiting = { state: 'waiting', cursor: PAGE_2, finished_at: null, attempt: 0 };
+
+  test.each<[string, unknown, object, object]>([
+    [
+      'is the limit’s waits without a reason',
+      failure('wait', { status: 429, retryAfterMs: 7_000 }),
+      { kind: 'wait', until: NOW + 7_000, pages: 1 },
+      { ...waiting, waiting_for: 'limit', wait_until: NOW + 7_000, error_kind: null },
+    ],
+    [
+      'the service asks to wait for waits as long',
+      failure('wait', { status: 503, retryAfterMs: 7_000 }),
+      { kind: 'wait', until: NOW + 7_000, pages: 1 },
+      { ...waiting, waiting_for: 'retry', error_kind: 'server_error', error_detail: 'The reason (…).', stuck_since: NOW },
+    ],
+    [
+      'is of tokens that are refreshed elsewhere waits for those',
+      failure('wait', { kind: 'backoff', retryAfterMs: 3_000 }),
+      { kind: 'wait', until: NOW + 3_000, pages: 1 },
+      { ...waiting, waiting_for: 'retry', error_kind: null, stuck_since: null },
+    ],
+    [
+      'needs a new authorization ends the job, and leaves the run where it is',
+      failure('reauthorize'),
+      { kind: 'ended' },
+      { ...waiting, waiting_for: 'turn', wait_until: null },
+    ],
+    [
+      'is of our credentials is tried again in ten minutes, from its place',
+      failure('give_up', { kind: 'credentials' }),
+      { kind: 'wait', until: NOW + 10 * MINUTE_MS, pages: 1 },
+      { state: 'failed', cursor: PAGE_2, finished_at: null, error_kind: 'credentials', waiting_for: 'retry' },
+    ],
+    [
+      'another try does not change closes the run',
+      failure('give_up', { status: 404 }),
+      { kind: 'ended' },
+      { state: 'failed', finished_at: NOW, error_kind: 'refused', error_detail: 'The reason (…).', wait_until: null },
+    ],
+    [
+      'asks for patience though it is a refusal is not closed',
+      failure('give_up', { status: 403, retryAfterMs: 2_000 }),
+      { kind: 'wait', until: NOW + 2_000, pages: 1 },
+      { ...waiting, waiting_for: 'retry', error_kind: 'refused' },
+    ],
+  ])('%s', async (_what, error, outcome, run) => {
+    const { meet } = await openRun();
+    const met = await meet(error);
+    expect(met.outcome).toEqual(outcome);
+    expect(met.run).toMatchObject(run);
+  });
+
+  test.each(['store', 'redis'])('is of the %s is thrown on, as nothing can be written down', async (kind) => {
+    const { meet, read } = await openRun();
+    const error = kind === 'store' ? new StoreError('away') : new RedisError('away');
+    await expect(meet(error)).rejects.toBe(error);
+    expect(await read()).toMatchObject({ state: 'running', error_kind: null });
+  });
+
+  test('met the end of the process leaves the run to the next worker', async () => {
+    const { meet } = await openRun();
+    const { outcome, run } = await meet(new Error('aborted'), { signal: AbortSignal.abort() });
+    expect(outcome).toEqual({ kind: 'yield', pages: 1 });
+    expect(run).toMatchObject({ ...waiting, waiting_for: 'turn', requests: 3, refused: 1 });
+  });
+});
+
+test('trouble is tried again after growing pauses; from the seventh try on the run has failed, and tries on', async () => {
+  const { meet, ends } = await openRun();
+  for (let attempt = 1; attempt <= 9; attempt++) {
+    const { run, waitMs } = await meet(SERVER_ERROR);
+    const full = Math.min(500 * 2 ** (attempt - 1), MINUTE_MS);
+    expect(run).toMatchObject({ attempt, cursor: PAGE_2, finished_at: null, stuck_since: NOW });
+    expect(run.state).toBe(attempt < 7 ? 'waiting' : 'failed');
+    expect(waitMs).toBeGreaterThanOrEqual(full / 2);
+    expect(waitMs).toBeLessThanOrEqual(full);
+  }
+  expect(ends.length).toBeGreaterThan(0);
+});
+
+test('after 45 minutes without a page from its place, a run is closed and the list read anew', async () => {
+  const { meet, clock, read } = await openRun();
+  for (let tries = 0; (await read()).finished_at === null; tries++) {
+    if (tries > 100) expect.unreachable('it goes on for ever');
+    await meet(SERVER_ERROR);
+  }
+  expect(await read()).toMatchObject({ state: 'failed', error_kind: 'server_error' });
+  expect(clock.now - NOW).toBeGreaterThanOrEqual(45 * MINUTE_MS);
+  expect(clock.now - NOW).toBeLessThan(47 * MINUTE_MS);
+});
+
+test.each<[string, unknown, boolean]>([
+  ['the limit', failure('wait', { status: 429, retryAfterMs: MINUTE_MS }), true],
+  ['what is not the page’s own trouble', SERVER_ERROR, false],
+  ['memory that is short', failure('wait', { noRoom: true }), true],
+])('%s costs a run no place, however long it lasts', async (_what, error, isOfPage) => {
+  const { meet, clock } = await openRun();
+  for (let tries = 0; tries < 100; tries++) {
+    const { run } = await meet(error, { isOfPage });
+    expect(run).toMatchObject({ cursor: PAGE_2, finished_at: null, stuck_since: null });
+    clock.now += MINUTE_MS;
+  }
+});
+
+test('a page that comes ends the trouble', async () => {
+  const { meet, read, clock } = await openRun();
+  await meet(SERVER_ERROR);
+  clock.now += 44 * MINUTE_MS;
+  const run = await read();
+  await store.write({ run: run.id, list: run.list, fence: run.fence }, ['{"id":"2"}'], { next: `${PAGE_2}2` });
+  expect(await read()).toMatchObject({ attempt: 0, stuck_since: null, error_kind: null, error_detail: null });
+  clock.now += 2 * MINUTE_MS;
+  const at = clock.now;
+  expect((await meet(SERVER_ERROR)).run).toMatchObject({ attempt: 1, stuck_since: at, finished_at: null });
+});

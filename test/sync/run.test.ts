@@ -1,0 +1,175 @@
+import { sql } from 'kysely';
+import { afterAll, describe, expect, test } from 'vitest';
+import { TokenCipher } from '../../src/auth/token-cipher.ts';
+import { encryptTokens } from '../../src/auth/tokens.ts';
+import type { ChangeBatch } from '../../src/changes/change-handler.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
+import { openStores } from '../../src/store/stores.ts';
+import type { FaultOrder } from '../acceptance/support/sandbox-control.ts';
+import { type Company, TestSandbox } from '../sandbox/test-sandbox.ts';
+import { collect, DATABASES, newDatabaseUrl } from '../store/test-store.ts';
+import { installInstance } from '../support/install-instance.ts';
+import { startTestApp } from '../support/test-app.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** Six pages of contacts, or more: the service may send short ones. */
+const CONTACTS = 550;
+const YEAR_MS = 365 * 24 * 3_600_000;
+
+describe.each(DATABASES)('on %s', async (kind) => {
+  const told: ChangeBatch[] = [];
+  const { app, config, sandbox, control } = await startTestApp({
+    web: false,
+    sandbox: { latencyMs: 20 },
+    env: { DATABASE_URL: await newDatabaseUrl(kind) },
+    handler: async (batch) => void told.push(batch),
+  });
+  const service = new TestSandbox(sandbox);
+  const db = await openDatabase(config.databaseUrl);
+  const { runs, records } = openStores(db);
+  afterAll(() => db.destroy());
+
+  /** A company that has installed the app, as the callback leaves it. */
+  async function installed({ conversations = 0 } = {}) {
+    const company = await service.company({ plan: 'enterprise', contacts: CONTACTS, conversations });
+    const { items, pages } = await ofService(company);
+    const grant = await service.install(company);
+    const id = `ins_${company.id}`;
+    const cipher = new TokenCipher(config.tokenKeys);
+    const now = Date.now();
+    await installInstance(db, { id, company_id: company.id }, now, {
+      ...encryptTokens(cipher, id, grant.access_token, grant.refresh_token),
+      access_expires_at: now + YEAR_MS,
+      refresh_due_at: now + YEAR_MS,
+    });
+    const key = { instanceId: id, resource: 'contacts' };
+    const runOf = async (resource = 'contacts') => {
+      const list = (await runs.lists(id)).find((one) => one.resource === resource);
+      return list?.run;
+    };
+    return {
+      id,
+      key,
+      company,
+      pages,
+      runOf,
+      /** Whether the copy is the service's. */
+      expectCopy: async () =>
+        expect(byId((await collect(records.stream(id, 'contacts'))).map((text) => JSON.parse(text)))).toEqual(byId(items)),
+      finished: (resource?: string) =>
+        waitFor(async () => (await runOf(resource))?.state === 'finished' && runOf(resource)),
+    };
+  }
+  /** The app's requests for pages of contacts, in the order in which they came to the service. */
+  async function asked({ id }: Company) {
+    const all = await control.requests();
+    return all.filter((row) => row.path === '/contacts' && row.company_id === id && row.application !== null);
+  }
+  /** All contacts, as the service has them. */
+  async function ofService({ api_tokens: [own] }: Company) {
+    const items: { id: string }[] = [];
+    let pages = 0;
+    for (let path: string | null = '/contacts?limit=100'; path !== null; ) {
+      const { body } = await service.call('GET', path, own?.token ?? '');
+      const page = body as { _results: { id: string }[]; _pagination: { next: string | null } };
+      items.push(...page._results);
+      pages++;
+      path = page._pagination.next;
+    }
+    return { items, pages };
+  }
+  const byId = (items: readonly { id: string }[]) => new Map(items.map((item) => [item.id, item]));
+  const noneActive = () => waitFor(async () => (await app.queues.syncCounts()).active === 0);
+
+  test('a first run copies the list page by page, and hands all of it to the handler', async () => {
+    const { id, company, pages, finished, expectCopy } = await installed();
+    await app.control.syncNow(id);
+    expect(await finished()).toMatchObject({
+      pages,
+      records: CONTACTS,
+      created: CONTACTS,
+      seen: CONTACTS,
+      requests: pages,
+      held: 0,
+      error_kind: null,
+    });
+    const requests = await asked(company);
+    expect(requests.map(({ status }) => status)).toEqual(Array(pages).fill(200));
+    await expectCopy();
+    const changes = () => told.filter(({ instanceId, resource }) => instanceId === id && resource === 'contacts').flatMap((batch) => batch.changes as { id: unknown; change: string }[]);
+    await waitFor(() => changes().length === CONTACTS);
+    expect(new Set(changes().map((change) => change.id)).size).toBe(CONTACTS);
+
+    // Another run brings nothing new.
+    await app.control.syncNow(id);
+    await waitFor(async () => (await runs.lists(id)).every(({ run }) => run?.state === 'finished' && run.created === 0));
+    expect(changes()).toHaveLength(CONTACTS);
+  });
+
+  test('a run that another worker takes over goes on from its cursor, and nothing is written twice', async () => {
+    const { id, key, company, pages, runOf, finished, expectCopy } = await installed();
+    await app.control.syncNow(id);
+    await waitFor(async () => ((await runOf())?.pages ?? 0) >= 2);
+    // As after a SIGKILL: somebody else holds the run, and the first worker may be alive after all.
+    const { run } = (await runs.claim(key)) ?? expect.unreachable();
+    await waitFor(async () => {
+      await noneActive();
+      return (await runOf())?.fence === run.fence;
+    });
+    expect(await runOf()).toMatchObject({ id: run.id, pages: run.pages, cursor: run.cursor });
+    await app.queues.enqueueRuns([{ ...key, run: run.id, until: null }], { now: true });
+    expect(await finished()).toMatchObject({ id: run.id, pages, records: CONTACTS, created: CONTACTS });
+    await expectCopy();
+    // The page that was under way when the run was lost is asked for once more, and the one ahead of it.
+    expect((await asked(company)).length).toBeLessThanOrEqual(pages + 2);
+  });
+
+  test('a pause in the middle stops before the next request, and a resumed run goes on', async () => {
+    const { id, company, pages, runOf, finished, expectCopy } = await installed();
+    await app.control.syncNow(id);
+    await waitFor(async () => ((await runOf())?.pages ?? 0) >= 1);
+    expect(await app.control.pause(id)).toBe(true);
+    const paused = (await runOf()) ?? expect.unreachable();
+    await noneActive();
+    expect(await runOf()).toEqual(paused);
+    expect(paused.pages).toBeLessThan(pages);
+    expect((await asked(company)).length).toBeLessThanOrEqual(paused.pages + 2);
+    expect(await app.control.syncNow(id)).toBe(false);
+    expect(await app.control.resume(id)).toBe(true);
+    expect(await finished()).toMatchObject({ id: paused.id, pages, created: CONTACTS });
+    await expectCopy();
+  });
+
+  test.each<[string, FaultOrder['fault']]>([
+    ['a rejected token', { status: 401 }],
+    ['the limit', { status: 429, headers: { 'retry-after': '0.2' } }],
+    ['a server error', { status: 500 }],
+    ['a connection that breaks', { drop: 'before' }],
+    ['a page that is none', { status: 200, body: {} }],
+  ])('%s on the way to the next page leaves the page before as it is', async (_what, fault) => {
+    const { id, company, pages, finished, expectCopy } = await installed();
+    await control.fault({ match: { path: '/contacts', company_id: company.id, nth: 2 }, fault });
+    await app.control.syncNow(id);
+    expect(await finished()).toMatchObject({ pages, records: CONTACTS, created: CONTACTS, attempt: 0 });
+    expect((await asked(company)).length).toBe(pages + 1);
+    await expectCopy();
+  });
+
+  test.runIf(kind === 'postgres')('while a page is written the next one is fetched, and no further one', async () => {
+    const { id, company, pages, runOf, finished } = await installed({ conversations: 450 });
+    const open = (await runs.start(id, ['contacts', 'conversations'], Date.now())) ?? expect.unreachable();
+    await db.transact(async (transaction) => {
+      await sql`select id from lists where instance_id = ${id} and resource = 'contacts' for update`.execute(
+        transaction,
+      );
+      await app.queues.enqueueRuns(open, { now: true });
+      await waitFor(async () => (await asked(company)).length === 2);
+      // The other list comes to its end meanwhile.
+      await finished('conversations');
+      expect((await asked(company)).length).toBe(2);
+      expect(await runOf()).toMatchObject({ state: 'running', pages: 0 });
+    });
+    expect(await finished()).toMatchObject({ pages });
+    expect((await asked(company)).length).toBe(pages);
+  });
+});

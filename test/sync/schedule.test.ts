@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'vitest';
+import { nextStartAt, startDueRuns } from '../../src/sync/schedule.ts';
+import { DATABASES, NOW, openTestStore } from '../store/test-store.ts';
+
+const MINUTE_MS = 60_000;
+const INTERVAL_MS = 60 * MINUTE_MS;
+const RESOURCES = ['contacts', 'conversations'].map((name) => ({ name, title: name, route: `/${name}` }));
+
+test.each([
+  ['a finished run after the interval', false, INTERVAL_MS, INTERVAL_MS],
+  ['a failed one after ten minutes', true, INTERVAL_MS, 10 * MINUTE_MS],
+  ['a failed one after a shorter interval', true, 3 * MINUTE_MS, 3 * MINUTE_MS],
+])('a run is followed by another one: %s', (_what, failed, intervalMs, afterMs) => {
+  expect(nextStartAt({ failed, finishedAt: NOW }, intervalMs)).toBe(NOW + afterMs);
+});
+
+describe.each(DATABASES)('on %s', (kind) => {
+  async function open() {
+    const store = await openTestStore(kind);
+    const due = (at: number, resources = RESOURCES) =>
+      startDueRuns({ runs: store.runs, resources, intervalMs: INTERVAL_MS, now: () => at });
+    return { ...store, due };
+  }
+  const keys = (open: readonly { instanceId: string; resource: string }[]) =>
+    open.map(({ instanceId, resource }) => `${instanceId} ${resource}`).toSorted();
+
+  test('every list of an active instance is started once', async () => {
+    const { addInstance, instances, due, runs } = await open();
+    const [one, two, paused] = [await addInstance(), await addInstance(), await addInstance()];
+    await instances.setStatus(paused, 'paused', { from: ['active'] });
+    const all = [one, two].flatMap((id) => RESOURCES.map(({ name }) => `${id} ${name}`));
+    const started = await due(NOW);
+    expect(keys(started)).toEqual(all);
+    expect(await runs.lists(paused)).toEqual([]);
+    // What is under way must have a job: Redis may have lost it.
+    expect(await due(NOW + 2 * INTERVAL_MS)).toEqual(started);
+  });
+
+  test('finished and failed lists are started when their time has come', async () => {
+    const { copy, claimRun, runs, due, list } = await open();
+    const contacts = RESOURCES.slice(0, 1);
+    const [finished, failed] = [await copy([]), await claimRun()];
+    await runs.fail(failed, { kind: 'refused', detail: 'x' }, NOW);
+    const states = async (at: number) => {
+      await due(at, contacts);
+      return [(await list(finished)).run?.state, (await list(failed)).run?.state];
+    };
+    expect(await states(NOW + 10 * MINUTE_MS - 1)).toEqual(['finished', 'failed']);
+    expect(await states(NOW + 10 * MINUTE_MS)).toEqual(['finished', 'waiting']);
+    expect(await states(NOW + INTERVAL_MS)).toEqual(['waiting', 'waiting']);
+  });
+
+  test('a run that waits has no job before its time, and one of another version none at all', async () => {
+    const { claimRun, runs, due, addInstance } = await open();
+    const claim = await claimRun();
+    await runs.wait(claim, { for: 'limit', until: NOW + 5, requests: 0, refused: 0 });
+    const other = await addInstance();
+    await runs.start(other, ['teammates'], NOW);
+    const open_ = async (at: number) => keys(await due(at)).filter((key) => key !== `${other} contacts` && !key.endsWith('conversations'));
+    expect(await open_(NOW + 4)).toEqual([]);
+    expect(await open_(NOW + 5)).toEqual([`${claim.instanceId} contacts`]);
+  });
+});
