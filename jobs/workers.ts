@@ -11,9 +11,15 @@ import { deliverJob } from './deliver.ts';
 import { type DeliverJobData, QUEUE, type Queues, type SyncJobData } from './queues.ts';
 import { syncJob } from './sync.ts';
 
-/** Jobs that one process works on at the same time. Runs mostly wait for the network; more would only wait for the core. */
-const RUNS_AT_ONCE = 80;
+/** Deliveries that one process works on at the same time: they mostly wait for the handler. */
 const DELIVERIES_AT_ONCE = 50;
+
+/**
+ * Runs likewise: as many as the core keeps up with. Most wait for the network; where the core is busy, more of them would
+ * make every page wait, and small companies with it.
+ */
+const RUNS_AT_ONCE = { least: 16, first: 64, most: 256, step: 16 } as const;
+const BUSY = { from: 0.9, until: 0.7, lookEveryMs: 500 } as const;
 
 /** Another worker has the job of a killed one within lock and check together; the fence keeps the dead one out. */
 const RECOVERY = { lockDuration: 4_000, stalledInterval: 2_000, maxStalledCount: 1_000 } as const;
@@ -51,14 +57,14 @@ export function startWorkers(parts: WorkerParts): Workers {
   const { signal } = stopping;
   const options = { connection: redis, prefix: queues.prefix, ...RECOVERY };
   let running = 0;
-  const sync = new Worker<SyncJobData>(
+  const sync: Worker<SyncJobData> = new Worker<SyncJobData>(
     QUEUE.sync,
     async (job, token) => {
       running++;
-      const context = { logger, signal, othersWait: () => running >= RUNS_AT_ONCE };
+      const context = { logger, signal, othersWait: () => running >= sync.concurrency };
       await syncJob(parts.sync, job, token, context).finally(() => running--);
     },
-    { ...options, concurrency: RUNS_AT_ONCE },
+    { ...options, concurrency: RUNS_AT_ONCE.first },
   );
   const deliverOne = (job: Job<DeliverJobData>, token: string | undefined) =>
     deliverJob(stores.changes, consumers, job, token, { logger, signal });
@@ -79,16 +85,32 @@ export function startWorkers(parts: WorkerParts): Workers {
     const from = job.timestamp + (job.opts.delay ?? 0);
     parts.onFirstSlot?.({ waitMs: Math.max(0, (job.processedOn ?? Date.now()) - from) });
   });
+  const endAdjusting = adjustConcurrency(sync);
   const sweeping = startSweep(parts, signal);
   return {
     sweepLateMs: sweeping.lateMs,
     async close() {
+      endAdjusting();
       stopping.abort();
       const closed = Promise.all([sweeping.ended(), ...workers.map((worker) => worker.close())]);
       await Promise.race([closed, sleep(CLOSE_MS, undefined, { ref: false })]);
       redis.disconnect();
     },
   };
+}
+
+/** @returns a function that ends it */
+function adjustConcurrency(sync: Worker): () => void {
+  const { least, most, step } = RUNS_AT_ONCE;
+  let last = performance.eventLoopUtilization();
+  const timer = setInterval(() => {
+    const now = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(now, last);
+    last = now;
+    if (utilization > BUSY.from) sync.concurrency = Math.max(least, Math.floor(sync.concurrency * 0.7));
+    else if (utilization < BUSY.until) sync.concurrency = Math.min(most, sync.concurrency + step);
+  }, BUSY.lookEveryMs).unref();
+  return () => clearInterval(timer);
 }
 
 /** Looks in the database, again and again, for all that must have a job or comes round by itself. */

@@ -77,12 +77,14 @@ export async function deliver(
   context: DeliveryContext,
   now: () => number = Date.now,
 ): Promise<number | undefined> {
-  const startedAt = performance.now();
+  const startedAt = now();
   let held = await changes.claim(key, consumer);
   if (held?.not_before != null && held.not_before > now()) return held.not_before;
   let oneByOneUpTo = 0;
   while (held !== undefined) {
-    if (context.signal.aborted || performance.now() - startedAt > SLICE_MS) return now();
+    // A batch that failed is given record by record to its end: the next job would begin with the batch again.
+    const isOver = now() - startedAt > SLICE_MS && held.cursor >= oneByOneUpTo;
+    if (context.signal.aborted || isOver) return now();
     const current: HeldConsumer = held;
     const limit: number = held.cursor < oneByOneUpTo || held.attempts > 0 ? 1 : BATCH_RECORDS;
     const entries: FeedEntry[] = await changes.read(held.list, held.cursor, limit);
@@ -114,7 +116,7 @@ export async function deliver(
   return undefined;
 }
 
-/** @returns when to try again; or the consumer, behind the dead letter */
+/** @returns when to try again; or the consumer, behind the dead letter; undefined when it is not held any more */
 async function fail(
   changes: ChangeStore,
   held: HeldConsumer,
@@ -126,8 +128,8 @@ async function fail(
   const failure: RunError = { kind: 'handler', detail: error.message };
   const tries = held.attempts + 1;
   if (error.waitMs !== undefined) {
-    await changes.fail(held, failure, now + error.waitMs, false);
-    return now + error.waitMs;
+    const until = now + error.waitMs;
+    return (await changes.fail(held, failure, until, false)) ? until : undefined;
   }
   if (tries >= MOST_TRIES && held.failed_in_row < MOST_DEAD_IN_ROW) {
     logger.error({ err: error, record: entry.id }, 'a record became a dead letter');
@@ -135,6 +137,5 @@ async function fail(
   }
   const until = now + backoffMs(tries, Math.random(), PAUSES);
   logger.warn({ err: error, record: entry.id, tries }, 'the handler failed and is tried again');
-  await changes.fail(held, failure, until, true);
-  return until;
+  return (await changes.fail(held, failure, until, true)) ? until : undefined;
 }

@@ -5,7 +5,7 @@ import { cutText } from '../client/cut-text.ts';
 import { ServiceError } from '../client/errors.ts';
 import type { HandlerTables } from '../integration/schema.ts';
 import type { ChangeStore, FeedEntry, HeldConsumer } from '../store/changes.ts';
-import type { Database } from '../store/database.ts';
+import { type Database, StoreError } from '../store/database.ts';
 import { idJson } from '../store/page-items.ts';
 import type { Schema } from '../store/schema.ts';
 import type { ChangeBatch, ChangeHandler, HandlerContext, InTransaction } from './change-handler.ts';
@@ -113,6 +113,8 @@ function inTransaction(parts: HandlerParts, work: InTransaction) {
     try {
       const guarded = transaction.withPlugin(guard) as unknown as Transaction<HandlerTables>;
       await Promise.race([work(guarded), late.promise]);
+      // PostgreSQL ends a transaction with its first statement that fails, also where the function has caught that.
+      await transaction.selectNoFrom((eb) => eb.lit(1).as('one')).execute();
     } catch (error) {
       throw failureOf(parts, error);
     } finally {
@@ -122,8 +124,9 @@ function inTransaction(parts: HandlerParts, work: InTransaction) {
   };
 }
 
-/** Anything can be thrown: only its words are kept. */
-function failureOf({ hideSecrets }: HandlerParts, cause: unknown): ConsumerError {
+/** Anything can be thrown: only its words are kept. A database in trouble is nobody's failure. */
+function failureOf({ hideSecrets }: HandlerParts, cause: unknown): ConsumerError | StoreError {
+  if (cause instanceof StoreError) return cause;
   const words = cause instanceof Error ? cause.message : String(cause);
   const waitMs = cause instanceof ServiceError && cause.remedy === 'wait' ? cause.retryAfterMs : undefined;
   return new ConsumerError(hideSecrets(cutText(words, LONGEST_REASON)), { cause, waitMs });

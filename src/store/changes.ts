@@ -5,7 +5,7 @@ import type { ConsumerTable, DeadLetterTable, Schema } from './schema.ts';
 import type { InstanceState } from './states.ts';
 
 export type Consumer = Selectable<ConsumerTable>;
-export type DeadLetter = Selectable<DeadLetterTable>;
+type DeadLetter = Selectable<DeadLetterTable>;
 
 /** Records of one batch, and up to how many bytes of documents: a larger one comes alone. */
 export const BATCH_RECORDS = 100;
@@ -166,9 +166,14 @@ export class ChangeStore {
     });
   }
 
-  /** Notes that the record behind the cursor failed. @param counts whether that uses up a try */
-  async fail(held: HeldConsumer, error: RunError, notBefore: number, counts: boolean): Promise<void> {
-    await this.#db.transact((transaction) =>
+  /**
+   * Notes that the record behind the cursor failed.
+   *
+   * @param counts whether that uses up a try
+   * @returns false, with nothing written, when another worker holds the consumer, or it was paused or set back
+   */
+  async fail(held: HeldConsumer, error: RunError, notBefore: number, counts: boolean): Promise<boolean> {
+    const moved = await this.#db.transact((transaction) =>
       move(transaction, held, {
         attempts: held.attempts + (counts ? 1 : 0),
         not_before: notBefore,
@@ -176,6 +181,7 @@ export class ChangeStore {
         error_detail: error.detail,
       }),
     );
+    return moved !== undefined;
   }
 
   /** Makes a dead letter of the record behind the cursor, and moves on. */

@@ -22,7 +22,7 @@ const CONFLICT_TRIES = 5;
 type Work<T> = (transaction: Transaction<Schema>) => Promise<T>;
 
 /** The words of a record, for the search index. */
-export interface IndexedRecord {
+interface IndexedRecord {
   record: number;
   words: readonly string[];
 }
@@ -34,7 +34,7 @@ export interface Phrase {
 }
 
 /** A search index over words that are folded and marked already: see search-words.ts. */
-export interface SearchDialect {
+interface SearchDialect {
   create(db: Kysely<unknown>): Promise<void>;
   write(db: Kysely<Schema>, records: readonly IndexedRecord[]): Promise<void>;
   remove(db: Kysely<Schema>, records: readonly number[]): Promise<void>;

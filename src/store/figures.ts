@@ -10,7 +10,7 @@ export interface StateCounts {
 }
 
 /** Numbers over all instances, for whoever watches the app; moments are milliseconds since 1970. */
-export interface StoreFigures extends StateCounts {
+interface StoreFigures extends StateCounts {
   /** Since when a list of an active instance has not been read to its end, the one that is behind the longest; null when none is. */
   behindSince: number | null;
   /** Deletions that whole runs hold back, and records that the handler could not take. */

@@ -5,7 +5,7 @@ import { openSqlite, pathOf } from './dialect/sqlite.ts';
 import { checkSchema, migrate } from './migrate.ts';
 
 /** Whether a URL names a file of SQLite. */
-export function isFileUrl(url: string): boolean {
+function isFileUrl(url: string): boolean {
   return url.startsWith('file:');
 }
 

@@ -20,7 +20,7 @@ export interface PageTexts {
 }
 
 /** A record of a page that the copy can keep. */
-export interface PageItem {
+interface PageItem {
   /** What the copy knows it by. */
   id: string;
   text: Buffer;

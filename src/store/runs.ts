@@ -342,7 +342,7 @@ export class RunStore {
 }
 
 /** The id of a list, which is made if there is none. */
-export async function ensureList(
+async function ensureList(
   transaction: Transaction<Schema>,
   { instanceId, resource }: ListKey,
 ): Promise<number> {

@@ -39,19 +39,19 @@ export interface TokenTable {
 }
 
 /** A browser that has begun an install. */
-export interface BrowserTable {
+interface BrowserTable {
   id: string;
 }
 
 /** A session of a browser: it names the browser, and holds nothing else. */
-export interface SessionTable {
+interface SessionTable {
   sid_hash: string;
   browser_id: string;
   expires_at: number;
 }
 
 /** Which browser sees which instance. */
-export interface AccessTable {
+interface AccessTable {
   browser_id: string;
   instance_id: string;
   granted_at: number;
@@ -72,7 +72,7 @@ export interface InstallTable {
 }
 
 /** Facts about the whole database, by name. */
-export interface SettingTable {
+interface SettingTable {
   name: string;
   value: string;
 }
@@ -150,14 +150,14 @@ export interface RecordTable {
 }
 
 /** Which run saw a live record last. */
-export interface SeenTable {
+interface SeenTable {
   list: number;
   record: number;
   run: number;
 }
 
 /** Something in a list that the copy cannot keep; by the hash of its whole text. */
-export interface RejectedRecordTable {
+interface RejectedRecordTable {
   list: number;
   hash: string;
   reason: string;

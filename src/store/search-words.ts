@@ -6,7 +6,7 @@ const LONGEST_WORD = 64;
 
 /** So much of a record is found, in UTF-16 units and in words; what is behind that is not. */
 export const MOST_TEXT = 256 * 1_024;
-export const MOST_WORDS = 10_000;
+const MOST_WORDS = 10_000;
 
 /** So many words are looked for, as each takes its time. */
 export const MOST_SOUGHT = 8;

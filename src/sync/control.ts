@@ -8,7 +8,7 @@ import type { StatusReader } from './status.ts';
 import type { InstanceControl, InstanceStatus, ListProblems } from './status-types.ts';
 
 /** What an administrator's buttons work with. */
-export interface ControlParts
+interface ControlParts
   extends Pick<Stores, 'instances' | 'tokens' | 'runs' | 'deletions' | 'changes' | 'removals'> {
   resources: readonly Resource[];
   status: StatusReader;

@@ -14,7 +14,7 @@ import type { SliceContext, SliceWork, SyncParts } from './parts.ts';
 const SHORT_WAIT_MS = 1_000;
 
 /** Why there is no page: the limit grants none until then (milliseconds since 1970), or the run is not ours any more. */
-export type NoPage = { until: number; isBlocked: boolean } | { isLost: true };
+type NoPage = { until: number; isBlocked: boolean } | { isLost: true };
 
 interface Fetched {
   page: AnsweredPage;

@@ -10,7 +10,7 @@ import type { SliceContext, SliceOutcome, SyncParts } from './parts.ts';
 const SLICE = { pages: 25, ms: 5_000, mostMs: 60_000 } as const;
 
 /** Changes are told to the consumers once in so many milliseconds. */
-const TELL_EVERY_MS = 1_000;
+const TELL_EVERY_MS = 5_000;
 
 /** A run is looked at from so many pages on, and then whenever it has twice as many. */
 const FIRST_LOOK_PAGES = 64;

@@ -5,7 +5,7 @@ import type { Resource } from './resource.ts';
 const FAILED_AGAIN_MS = 10 * 60_000;
 
 /** What decides when runs start. */
-export interface ScheduleParts {
+interface ScheduleParts {
   runs: RunStore;
   resources: readonly Resource[];
   /** From the end of one run to the start of the next, in milliseconds. */

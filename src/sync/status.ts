@@ -21,7 +21,7 @@ import {
 } from './status-types.ts';
 
 /** What the status of an instance is read from. */
-export interface StatusParts extends Pick<Stores, 'instances' | 'tokens' | 'runs' | 'records' | 'changes'> {
+interface StatusParts extends Pick<Stores, 'instances' | 'tokens' | 'runs' | 'records' | 'changes'> {
   budget: RateBudget;
   clock: ServiceClock;
   resources: readonly Resource[];
@@ -32,7 +32,7 @@ export interface StatusParts extends Pick<Stores, 'instances' | 'tokens' | 'runs
 }
 
 /** Some of all instances, and sums over all. */
-export interface StatusPage {
+interface StatusPage {
   instances: InstanceStatus[];
   /** From 1. */
   page: number;

@@ -4,7 +4,7 @@ import type { Logger } from '../runtime/logging.ts';
 const LOOK_EVERY_MS = 5_000;
 
 /** What keeps the whole app from copying, as this process saw it last. */
-export interface AppWatch {
+interface AppWatch {
   /** For administrators, who cannot do anything about it. */
   readonly notice: string | undefined;
   close(): void;

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Installs } from '../auth/install.ts';
 import type { BrowserStore } from '../store/browsers.ts';
-import type { RecordReader } from '../store/record-types.ts';
+import type { RecordStore } from '../store/records.ts';
 import type { InstanceState, ListState } from '../store/states.ts';
 import type { InstanceControl, InstanceStatus } from '../sync/status-types.ts';
 import type { LiveOptions } from './live-streams.ts';
@@ -59,7 +59,7 @@ export interface WebDependencies {
   browsers: BrowserStore;
   installs: Installs;
   control: InstanceControl;
-  records: RecordReader;
+  records: Pick<RecordStore, 'browse' | 'find' | 'stream'>;
   changes: ChangeFeed;
   resources: readonly WebResource[];
   readiness(): Promise<{ ok: boolean; checks: Record<string, string> }>;

@@ -1,36 +1,37 @@
-import { randomInt } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { query } from './support/database.ts';
 import { type Change, HandlerReport, newest } from './support/handler-report.ts';
 import { readService, syncAgain } from './support/lists.ts';
 import type { TestProcess } from './support/processes.ts';
+import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
 const LISTS = ['contacts', 'conversations'] as const;
-/** How long a call of the handler takes: it is killed meanwhile. */
-const WORK_MS = 60;
 
 describe("34. Every record's newest state, its deletion included, reaches the handler at least once, in order of `seq`, through SIGKILLs, pauses and restarts.", async () => {
   it.concurrent('tells all, in order, whatever happens to the workers', async () => {
-    const { world, report, killInCall, restart } = await prepare('report');
+    const { world, report, start, killInCalls, killAny, stop } = await prepare('report');
     const company = await world.control.addCompany({ name: 'Told', contacts: 1_050, conversations: 550 });
     const browser = world.browser();
     const id = await world.install(browser, company);
-    for (let kills = 0; kills < 4; kills++) await killInCall();
+    await killInCalls(3);
+    await start();
     await world.press(browser, id, 'pause');
-    await restart();
-    const told = report.calls().length;
+    await stop();
+    await start();
     await world.press(browser, id, 'resume');
+    await killAny();
     await world.waitForDelivery(browser, id);
-    expect(report.calls().length).toBeGreaterThan(told);
 
     for (const resource of LISTS) {
       const records = { resource, create: 60, change: 300, delete: 200 };
       await world.control.call('POST', `companies/${company.id}/records`, records);
     }
+    await stop();
     const synced = syncAgain(world, browser, id);
-    for (let kills = 0; kills < 3; kills++) await killInCall();
+    await killInCalls(2);
+    await start();
+    await killAny();
     await synced;
     await world.waitForDelivery(browser, id);
 
@@ -47,7 +48,7 @@ describe("34. Every record's newest state, its deletion included, reaches the ha
   });
 
   it.concurrent('what a handler writes in the transaction of its cursor is there exactly once', async () => {
-    const { world, killInCall } = await prepare('write-in-transaction');
+    const { world, start, killInCalls, killAny } = await prepare('write-in-transaction');
     await query(
       world.databaseUrl,
       'create table handled (resource text not null, seq bigint not null, id text not null)',
@@ -55,7 +56,9 @@ describe("34. Every record's newest state, its deletion included, reaches the ha
     const company = await world.control.addCompany({ name: 'Once', contacts: 1_050, conversations: 550 });
     const browser = world.browser();
     const id = await world.install(browser, company);
-    for (let kills = 0; kills < 5; kills++) await killInCall();
+    await killInCalls(4);
+    await start();
+    await killAny();
     const { resources } = await world.waitForDelivery(browser, id);
     for (const list of LISTS) {
       expect(resources[list].handler).toMatchObject({ dead_letters: 0, last_error: null });
@@ -66,33 +69,45 @@ describe("34. Every record's newest state, its deletion included, reaches the ha
   });
 });
 
-/** Three workers with a handler, and a web process. */
+/** A web process and workers with a handler. */
 async function prepare(handler: string) {
   const world = await createWorld({ sandbox: { windowMs: 1_000, latencyMs: 5 } });
-  const report = new HandlerReport(handler, WORK_MS);
-  await world.startWeb(report.options);
-  const start = () => world.startWorker(report.options);
-  const workers: TestProcess[] = await Promise.all([start(), start(), start()]);
-  const starting: Promise<unknown>[] = [];
+  const report = new HandlerReport(handler);
+  const { options } = report;
+  const stuckAt = (call: number) => ({ ...options, env: { ...options.env, TEST_STUCK_AT: String(call) } });
+  await world.startWeb(options);
+  const workers = new Map<number, TestProcess>();
+  const start = async (more = options) => {
+    const worker = await world.startWorker(more);
+    workers.set(worker.pid, worker);
+  };
+  const kill = async (pid: number) => {
+    const worker = workers.get(pid);
+    workers.delete(pid);
+    expect(await worker?.stop('SIGKILL')).toEqual({ code: null, signal: 'SIGKILL' });
+  };
   return {
     world,
     report,
-    /** Kills the worker that is in a call, or has just ended it, and starts another one. */
-    async killInCall() {
-      if (workers.length === 0) await Promise.all(starting.splice(0));
-      const pid = await report.nextCall();
-      await sleep(randomInt(WORK_MS));
-      const at = workers.findIndex((worker) => worker.pid === pid);
-      expect(await workers.splice(at, 1)[0]?.stop('SIGKILL')).toEqual({ code: null, signal: 'SIGKILL' });
-      // The others go on while it starts.
-      starting.push(start().then((worker) => workers.push(worker)));
+    start,
+    /** Kills a worker in the middle of its first or third call, and so on. */
+    async killInCalls(kills: number) {
+      for (let at = 0; at < kills; at++) {
+        await start(stuckAt(1 + 2 * (at % 2)));
+        const isStuck = () => report.calls().find((call) => call.isStuck && workers.has(call.pid))?.pid;
+        await kill(await waitFor('a call that does not end', isStuck));
+      }
     },
-    /** Ends all workers in order, and starts others. */
-    async restart() {
-      await Promise.all(starting.splice(0));
-      for (const { code } of await Promise.all(workers.splice(0).map((worker) => worker.stop())))
-        expect(code).toBe(0);
-      workers.push(await start(), await start(), await start());
+    /** Kills a worker whatever it does. */
+    async killAny() {
+      const [pid = 0] = workers.keys();
+      await start();
+      await kill(pid);
+    },
+    /** Ends all workers in order. */
+    async stop() {
+      for (const worker of workers.values()) expect((await worker.stop()).code).toBe(0);
+      workers.clear();
     },
   };
 }

@@ -3,12 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { largestWindow } from './support/lists.ts';
 import { createWorld } from './support/world.ts';
 
-const WINDOW_MS = 2_000;
+/** What is left to the sync goes to anybody three seconds before a window's end. */
+const WINDOW_MS = 8_000;
 const LIMIT = 120;
 /** Requests of a window that calls of the handler leave to the sync: a tenth. */
 const SHARE = 12;
 /** Of the list that is copied meanwhile: more than a window holds. */
-const PAGES = 150;
+const PAGES = 45;
 
 describe('38. Calls of the handler to the service share the limit, and leave a share of it to the sync.', async () => {
   const world = await createWorld({ sandbox: { windowMs: WINDOW_MS, latencyMs: 20 } });
@@ -41,7 +42,7 @@ describe('38. Calls of the handler to the service share the limit, and leave a s
     const pages = windows.map((rows) => rows.filter(({ path }) => path === '/conversations').length);
     // In the first and the last window the sync had less to do, or the handler had not begun.
     expect(Math.min(...pages.slice(1, -1))).toBeGreaterThanOrEqual(SHARE);
-    expect(Math.max(...calls)).toBeGreaterThan(0);
+    expect(Math.max(...calls)).toBeGreaterThan(LIMIT / 2);
   });
 });
 

@@ -42,7 +42,7 @@ async function copyPage(store: BareStore, agent: Agent, { list, next }: Place, d
   const answer = await request(next, { dispatcher: agent, headers });
   const body = await answer.body.text();
   if (answer.statusCode !== 200) throw new Error(`${answer.statusCode} ${body.slice(0, 300)}`);
-  const stored = await store.take(`${list.company} ${list.resource}`, body);
+  const stored = await store.write(`${list.company} ${list.resource}`, JSON.parse(body));
   done.pages += 1;
   done.records += stored.records;
   return stored.next;

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { pathOf } from '../../src/store/dialect/sqlite.ts';
 
 /** Enough of a page for a plain client. */
-interface PlainPage {
+export interface PlainPage {
   _results: { id: string }[];
   _pagination: { next: string | null };
 }
@@ -16,8 +16,8 @@ export interface Stored {
 
 /** Stores pages. */
 export interface BareStore {
-  /** Parses a page, and writes its records and its list's cursor in one transaction. */
-  take(list: string, body: string): Promise<Stored>;
+  /** Writes the records of a page and its list's cursor in one transaction. */
+  write(list: string, page: PlainPage): Promise<Stored>;
   close(): Promise<void>;
 }
 
@@ -44,24 +44,19 @@ function openOnSqlite(path: string): BareStore {
     move.run(list, next);
   });
   return {
-    async take(list, body) {
-      const page = JSON.parse(body) as PlainPage;
+    async write(list, page) {
       write.immediate(list, page);
       return { records: page._results.length, next: page._pagination.next };
     },
-    async close() {
-      sqlite.close();
-    },
+    close: async () => void sqlite.close(),
   };
 }
 
 async function openOnPostgres(url: string): Promise<BareStore> {
-  const pool = new pg.Pool({ connectionString: url, max: 10 });
-  pool.on('connect', (client) => void client.query('set synchronous_commit = off'));
+  const pool = new pg.Pool({ connectionString: url, max: 10, options: '-c synchronous_commit=off' });
   await pool.query(TABLES);
   return {
-    async take(list, body) {
-      const { _results: results, _pagination: pagination } = JSON.parse(body) as PlainPage;
+    async write(list, { _results: results, _pagination: pagination }) {
       const client = await pool.connect();
       try {
         await client.query('begin');

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, type Dispatcher, request } from 'undici';
-import { BenchApp, benchDir, startBenchRedis } from './support/bench-app.ts';
-import { BenchSandbox } from './support/bench-sandbox.ts';
+import type { Bench } from './run.ts';
+import { type BenchApp, openStage } from './support/bench-app.ts';
+import { askedDatabases, type DatabaseKind } from './support/bench-database.ts';
 import { median } from './support/numbers.ts';
 import { table } from './table.ts';
 
@@ -64,16 +65,9 @@ async function syncAll(app: BenchApp, instanceId: string) {
   }
 }
 
-async function measure(latencyMs: number) {
+async function measure(kind: DatabaseKind, latencyMs: number) {
   await using stack = new AsyncDisposableStack();
-  const dir = benchDir();
-  stack.defer(() => dir.remove());
-  const redis = await startBenchRedis(dir.path);
-  stack.defer(() => redis.end());
-  const sandbox = await BenchSandbox.start({ latencyMs });
-  stack.defer(() => sandbox.end());
-  const app = await BenchApp.open(sandbox, redis.url, dir.path);
-  stack.defer(() => app.close());
+  const { sandbox, bench: app } = await openStage(stack, { kind, latencyMs });
   await app.startWorker();
   const agent = new Agent();
   stack.defer(() => agent.destroy());
@@ -112,13 +106,16 @@ async function measure(latencyMs: number) {
 }
 
 /** How long a company of 40 pages takes from the wish to sync until it is complete, beside what its latency alone takes. */
-export async function firstBench(write: (text: string) => void): Promise<void> {
-  const rows: Record<string, string | number>[] = [];
-  for (const latencyMs of LATENCIES_MS) rows.push(...(await measure(latencyMs)));
-  write(`a company of 40 pages, from the end of its install until it is complete
+export const first: Bench = async (write, asked) => {
+  for (const kind of askedDatabases(asked, ['sqlite'])) {
+    const rows: Record<string, string | number>[] = [];
+    for (const latencyMs of LATENCIES_MS) rows.push(...(await measure(kind, latencyMs)));
+    write(`a company of 40 pages on ${kind}, from the end of its install until it is complete
 Beside it, at the same time, a bare loop (undici, JSON.parse, a cursor for each list) through the same company's lists;
 medians of so many times. Goal: a ratio of ${GOAL}.
 
 ${table(rows)}
+
 `);
-}
+  }
+};

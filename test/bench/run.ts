@@ -10,17 +10,16 @@ interface Entry {
 }
 
 const NO_ROWS = /^(?!)/;
-const A_COUNT = /^\d+$/;
 
 /** Every bench, by the name that the command line takes. Only what is asked for is loaded. */
 const BENCHES: Readonly<Record<string, Entry>> = {
   limit: { load: async () => (await import('./limit/limit.ts')).limitBench },
-  first: { load: async () => (await import('./first.ts')).firstBench, rows: NO_ROWS },
+  first: { load: async () => (await import('./first.ts')).first, rows: /^(?:sqlite|postgres)$/ },
   sandbox: { load: async () => (await import('./sandbox-pages.ts')).sandboxPages, rows: NO_ROWS },
   cost: { load: async () => (await import('./cost.ts')).cost, rows: /^(?:\d+|profile|store|sqlite|postgres)$/ },
   scale: { load: async () => (await import('./scale.ts')).scale, rows: /^(?:\d+|latency\d+|sqlite|postgres)$/ },
-  'second-run': { load: async () => (await import('./second-run.ts')).secondRun, rows: A_COUNT },
-  million: { load: async () => (await import('./million.ts')).million, rows: A_COUNT },
+  'second-run': { load: async () => (await import('./second-run.ts')).secondRun, rows: /^(?:\d+|sqlite|postgres)$/ },
+  million: { load: async () => (await import('./million.ts')).million, rows: /^(?:\d+|sqlite|postgres)$/ },
 };
 
 const GIB = 1024 ** 3;

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
 import { PARTNER_LIMIT, WINDOW_MS } from '../../src/contract/limits.ts';
 import { findFreePort } from '../../src/runtime/free-port.ts';
+import type { BareDone } from './bare-loop.ts';
+import { type Counted, windowsOf } from './limit/journal-counts.ts';
 import type { Bench } from './run.ts';
 import { listsOf, runBareLoop } from './support/bare-run.ts';
 import { benchDir, openStage, WITHOUT_SEARCH } from './support/bench-app.ts';
@@ -10,7 +12,6 @@ import { BenchSandbox } from './support/bench-sandbox.ts';
 import { awaitComplete, awaitProgress, pagesOfEach } from './support/copy-progress.ts';
 import { addCompanies, bareCompanies, installAll } from './support/fleet.ts';
 import { median } from './support/numbers.ts';
-import { shareOfLimit, windowsOf } from './support/window-shares.ts';
 import { table } from './table.ts';
 
 const SIZES = [100, 500, 2_000];
@@ -60,7 +61,8 @@ ${table(lines)}
 };
 
 async function measureSize(order: Order): Promise<Record<string, string | number>> {
-  const bareRate = await measureBare(order);
+  const bare = await measureBare(order);
+  const bareRate = (bare.pages / bare.wallMs) * 1_000;
   const isFull = order.size > (SIZES[0] ?? 0);
   // Rounded up to whole seconds.
   const roomyMs = Math.ceil((order.size * PARTNER_LIMIT) / (LOAD * bareRate)) * 1_000;
@@ -73,6 +75,8 @@ async function measureSize(order: Order): Promise<Record<string, string | number
     'pages/s': fleet.pagesPerS,
     'bare loop, pages/s': bareRate,
     ratio: (fleet.pagesPerS / bareRate).toFixed(2),
+    'CPU, ms/page': fleet.cpuMsPerPage.toFixed(2),
+    'bare, ms/page': (bare.cpuMs / bare.pages).toFixed(2),
     'CPU of the worker': `${(fleet.cpuShare * 100).toFixed(0)}%`,
     'share: least': percent(Math.min(...fleet.shares)),
     median: percent(median(fleet.shares)),
@@ -86,8 +90,7 @@ async function measureSize(order: Order): Promise<Record<string, string | number
   };
 }
 
-/** Pages a second. */
-async function measureBare({ kind, size, latencyMs }: Order): Promise<number> {
+async function measureBare({ kind, size, latencyMs }: Order): Promise<BareDone> {
   await using stack = new AsyncDisposableStack();
   const dir = benchDir();
   stack.defer(() => dir.remove());
@@ -97,8 +100,7 @@ async function measureBare({ kind, size, latencyMs }: Order): Promise<number> {
   const companies = bareCompanies(await addCompanies(sandbox, size, LISTS));
   const lists = listsOf(sandbox.up.apiUrl, companies);
   const databaseUrl = await databases.create(dir.path);
-  const bare = await runBareLoop({ databaseUrl, lists, atOnce: AT_ONCE, forMs: BARE_MS });
-  return (bare.pages / bare.wallMs) * 1_000;
+  return runBareLoop({ databaseUrl, lists, atOnce: AT_ONCE, forMs: BARE_MS });
 }
 
 async function measureFleet({ kind, size, latencyMs }: Order, windowMs: number, isFull: boolean) {
@@ -151,16 +153,17 @@ async function measureFleet({ kind, size, latencyMs }: Order, windowMs: number, 
   const total = sum(instances.map((id) => (pages.get(id) ?? 0) - (begin.pages.get(id) ?? 0)));
 
   const journal = await sandbox.requests(seenBefore);
-  const timesOf = new Map<string, number[]>(companies.map(({ id }) => [id, []]));
-  for (const { company_id, at } of journal) timesOf.get(company_id ?? '')?.push(at);
+  const rowsOf = new Map<string, Counted[]>(companies.map(({ id }) => [id, []]));
+  for (const row of journal) rowsOf.get(row.company_id ?? '')?.push(row);
   // Who was ahead when the look began is overtaken during it: what counts is what each has by its end.
   const copied = instances.map((id) => pages.get(id) ?? 0);
   const shares = isFull
     ? copied.map((one) => one / (sum(copied) / size))
-    : [...timesOf.values()].map((at) => shareOfLimit(windowsOf(at, windowMs), PARTNER_LIMIT, windowMs) ?? 0);
+    : [...rowsOf.values()].map((own) => shareOfLimit(own, windowMs));
   return {
     pagesPerS: (total / elapsedMs) * 1_000,
     cpuShare: (cpuMs - begin.cpuMs) / elapsedMs,
+    cpuMsPerPage: (cpuMs - begin.cpuMs) / total,
     shares,
     refusals: journal.filter(({ status }) => status === 429).length,
     lagMs,
@@ -168,6 +171,18 @@ async function measureFleet({ kind, size, latencyMs }: Order, windowMs: number, 
     aloneMs: median(alone),
     amongMs: median(among),
   };
+}
+
+/**
+ * Which share of what the limit allowed a company used, from its first window's begin to that of the last one; what was
+ * lost between the end of a window and the begin of the next counts, too.
+ */
+function shareOfLimit(rows: readonly Counted[], windowMs: number): number {
+  const windows = windowsOf(rows, windowMs);
+  const [first, last] = [windows[0], windows.at(-1)];
+  if (first === undefined || last === undefined || first === last) return 0;
+  const requests = sum(windows.slice(0, -1).map(({ counted }) => counted));
+  return requests / ((PARTNER_LIMIT * (last.start - first.start)) / windowMs);
 }
 
 function sum(all: readonly number[]): number {

@@ -90,7 +90,7 @@ export async function readPages(count: number): Promise<Buffer[]> {
 
 async function storePlainly(store: BareStore, list: string, bodies: readonly Buffer[], meter: Meter): Promise<void> {
   for (const body of bodies) {
-    await meter.measure(() => store.take(list, body.toString()));
+    await meter.measure(() => store.write(list, JSON.parse(body.toString())));
     await othersTurn();
   }
 }

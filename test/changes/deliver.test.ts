@@ -12,7 +12,10 @@ describe.each(DATABASES)('on %s', async (kind) => {
   const { logger } = testLogger();
 
   /** A list of so many records, and a consumer that keeps a note of every call. */
-  async function open(count: number, take: (ids: string[], entries: readonly FeedEntry[]) => unknown = () => undefined) {
+  async function open(
+    count: number,
+    take: (ids: string[], entries: readonly FeedEntry[]) => unknown = () => undefined,
+  ) {
     const claim = await store.copy(documentsOf(count));
     const calls: string[] = [];
     const clock = { now: NOW };
@@ -27,7 +30,13 @@ describe.each(DATABASES)('on %s', async (kind) => {
       },
     };
     const once = () =>
-      deliver(changes, consumer, { ...claim, consumer: CONSUMER }, { logger, signal: stopping.signal }, () => clock.now);
+      deliver(
+        changes,
+        consumer,
+        { ...claim, consumer: CONSUMER },
+        { logger, signal: stopping.signal },
+        () => clock.now,
+      );
     return {
       claim,
       calls,
@@ -52,9 +61,11 @@ describe.each(DATABASES)('on %s', async (kind) => {
     const dead = await changes.deadLetters(list, CONSUMER, 100);
     return dead.map(({ external_id }) => external_id).toSorted((a, b) => Number(a) - Number(b));
   };
-  const broken = (...which: string[]) => (ids: string[]) => {
-    if (ids.some((id) => which.includes(id))) throw new ConsumerError(`It does not take ${ids}.`);
-  };
+  const broken =
+    (...which: string[]) =>
+    (ids: string[]) => {
+      if (ids.some((id) => which.includes(id))) throw new ConsumerError(`It does not take ${ids}.`);
+    };
 
   test('a list is handed over in batches of a hundred, and then there is nothing to do', async () => {
     const { claim, calls, once } = await open(250);
@@ -78,6 +89,15 @@ describe.each(DATABASES)('on %s', async (kind) => {
       { external_id: '3', error_kind: 'handler', error_detail: 'It does not take 3.', at: clock.now },
     ]);
     expect(await rowOf(claim)).toMatchObject({ attempts: 0, failed_in_row: 0, error_kind: null });
+  });
+
+  test('a batch that fails after a slice and more is given record by record to its end', async () => {
+    const { calls, clock, once } = await open(3, (ids) => {
+      clock.now += 60_000;
+      if (ids.length > 1) throw new ConsumerError('It was not done after 60 s.');
+    });
+    expect(await once()).toBe(clock.now);
+    expect(calls).toEqual(['0–2', '0', '1', '2']);
   });
 
   test('a list whose pause is not over is left alone, and the reason is told', async () => {
@@ -139,7 +159,10 @@ describe.each(DATABASES)('on %s', async (kind) => {
   test('what a consumer returns is written with the cursor, or neither is', async () => {
     let isBroken = true;
     const { claim, clock, once } = await open(1, (ids) => async (transaction: typeof db) => {
-      await transaction.insertInto('settings').values({ name: `${kind}-${ids}`, value: '1' }).execute();
+      await transaction
+        .insertInto('settings')
+        .values({ name: `${kind}-${ids}`, value: '1' })
+        .execute();
       if (isBroken) throw new ConsumerError('It broke behind its write.');
     });
     const settings = async () => (await db.selectFrom('settings').selectAll().execute()).length;
@@ -162,6 +185,19 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await rowOf(claim)).toMatchObject({ cursor: 0 });
     expect(await once()).toBeUndefined();
     expect(calls).toEqual(['0–99', '0–99', '100–149']);
+  });
+
+  test('a replay during a try that fails does not wait for the next one', async () => {
+    let isFirst = true;
+    const { claim, calls, once } = await open(1, async () => {
+      if (!isFirst) return;
+      isFirst = false;
+      await changes.replayList(claim.list, CONSUMER);
+      throw new ConsumerError('It is down.');
+    });
+    expect([await once(), (await rowOf(claim)).attempts]).toEqual([undefined, 0]);
+    await once();
+    expect(calls).toEqual(['0', '0']);
   });
 
   test('behind a pause no cursor moves, and a resumed list goes on where it was', async () => {

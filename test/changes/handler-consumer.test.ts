@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { afterEach, describe, expect, expectTypeOf, test, vi } from 'vitest';
 import type { ChangeBatch, ChangeHandler, HandlerContext } from '../../src/changes/change-handler.ts';
 import { deliver } from '../../src/changes/deliver.ts';
@@ -5,6 +6,7 @@ import { HANDLER_CONSUMER, type HandlerParts, handlerConsumer } from '../../src/
 import type { ServiceClient } from '../../src/client/calls/call-types.ts';
 import type { ClientFor } from '../../src/client/calls/service-client.ts';
 import { ServiceError } from '../../src/client/errors.ts';
+import { StoreError } from '../../src/store/database.ts';
 import { DATABASES, openTestStore } from '../store/test-store.ts';
 import { testLogger } from '../support/test-logger.ts';
 
@@ -18,7 +20,11 @@ describe.each(DATABASES)('on %s', async (kind) => {
   const { logger } = testLogger();
 
   /** A handler with a list of these documents, and what the service's client was made with. */
-  async function open(handler: ChangeHandler, documents = ['{"id":"a"}'], call = async () => undefined as unknown) {
+  async function open(
+    handler: ChangeHandler,
+    documents = ['{"id":"a"}'],
+    call = async () => undefined as unknown,
+  ) {
     const claim = await store.copy(documents);
     const key = { ...claim, consumer: HANDLER_CONSUMER };
     const made: ClientFor[] = [];
@@ -72,7 +78,9 @@ describe.each(DATABASES)('on %s', async (kind) => {
     await store.write(next, documents.slice(1));
     await store.markUnseen(next);
     await deliver();
-    expect(batches[1]?.changes).toEqual([{ seq: expect.any(Number), id: 7, change: 'deleted', document: null }]);
+    expect(batches[1]?.changes).toEqual([
+      { seq: expect.any(Number), id: 7, change: 'deleted', document: null },
+    ]);
   });
 
   test('the context has the database, and a client that is wanted until the list is somebody else’s', async () => {
@@ -89,16 +97,36 @@ describe.each(DATABASES)('on %s', async (kind) => {
     const [context] = contexts;
     const { instanceId } = claim;
     expect(context?.db).toBe(db);
-    expect(made).toMatchObject([{ instanceId, company: instanceId.replace('ins', 'cmp'), signal: context?.signal }]);
+    expect(made).toMatchObject([
+      { instanceId, company: instanceId.replace('ins', 'cmp'), signal: context?.signal },
+    ]);
     expect(wanted).toEqual([true, false]);
     // What it left running is told that it is over.
     expect(context?.signal.aborted).toBe(true);
   });
 
   test.each<[string, () => never, string]>([
-    ['throws', () => { throw new Error('It is closed (secret).'); }, 'It is closed (…).'],
-    ['throws a text', () => { throw 'closed'; }, 'closed'],
-    ['throws much', () => { throw new Error('much '.repeat(9_000)); }, 'much '.repeat(190)],
+    [
+      'throws',
+      () => {
+        throw new Error('It is closed (secret).');
+      },
+      'It is closed (…).',
+    ],
+    [
+      'throws a text',
+      () => {
+        throw 'closed';
+      },
+      'closed',
+    ],
+    [
+      'throws much',
+      () => {
+        throw new Error('much '.repeat(9_000));
+      },
+      'much '.repeat(190),
+    ],
   ])('a handler that %s has failed, in its words', async (_what, fail, words) => {
     const { deliver, row } = await open(async () => fail());
     expect(await deliver()).toBeGreaterThan(Date.now());
@@ -109,7 +137,11 @@ describe.each(DATABASES)('on %s', async (kind) => {
   });
 
   test.each<[string, ServiceError, object]>([
-    ['to wait', new ServiceError('wait', 'Slow down.', { status: 429, retryAfterMs: 60_000 }), { attempts: 0 }],
+    [
+      'to wait',
+      new ServiceError('wait', 'Slow down.', { status: 429, retryAfterMs: 60_000 }),
+      { attempts: 0 },
+    ],
     ['for something else', new ServiceError('give_up', 'Not found.', { status: 404 }), { attempts: 1 }],
   ])('an error of the service that asks %s', async (_what, error, expected) => {
     const { deliver, row } = await open(async () => Promise.reject(error));
@@ -158,10 +190,14 @@ describe.each(DATABASES)('on %s', async (kind) => {
 
   test('when the process ends, a handler has two seconds to heed that', async () => {
     const called = holdTimers();
-    const { take, stopping } = await open((_batch, context) => {
-      called.resolve(context.signal);
-      return context.service.listTags().then(hang);
-    }, undefined, hang);
+    const { take, stopping } = await open(
+      (_batch, context) => {
+        called.resolve(context.signal);
+        return context.service.listTags().then(hang);
+      },
+      undefined,
+      hang,
+    );
     let isOver = false;
     const taken = take().catch((error) => {
       isOver = true;
@@ -190,6 +226,26 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect((await db.selectFrom('settings').select('name').execute()).map(({ name }) => name)).toEqual(['a']);
   });
 
+  test('a function that catches what its statement failed with has failed all the same, or is delivered', async () => {
+    const { deliver, row } = await open(async () => async (transaction) => {
+      await sql`insert into no_such_table values (1)`.execute(transaction).catch(() => undefined);
+    });
+    await deliver();
+    expect((await row()).attempts).toBe(kind === 'postgres' ? 1 : 0);
+  });
+
+  test('a database in trouble is nobody’s failure', async () => {
+    const trouble = new StoreError('The disk is full.');
+    for (const handler of [
+      async () => Promise.reject(trouble),
+      async () => async () => Promise.reject(trouble),
+    ]) {
+      const { deliver, row } = await open(handler);
+      await expect(deliver()).rejects.toBe(trouble);
+      expect(await row()).toMatchObject({ attempts: 0, error_kind: null });
+    }
+  });
+
   test('a function that is not done after five seconds is rolled back, and has failed', async () => {
     const written = holdTimers();
     const { deliver, row } = await open(async () => async (transaction) => {
@@ -204,7 +260,11 @@ describe.each(DATABASES)('on %s', async (kind) => {
     await written.promise;
     await vi.advanceTimersByTimeAsync(5 * SECOND_MS);
     await delivered;
-    expect(await row()).toMatchObject({ cursor: 0, attempts: 1, error_detail: expect.stringContaining('after 5 s') });
+    expect(await row()).toMatchObject({
+      cursor: 0,
+      attempts: 1,
+      error_detail: expect.stringContaining('after 5 s'),
+    });
     expect(await db.selectFrom('settings').selectAll().where('name', '=', 'half').execute()).toEqual([]);
   });
 });

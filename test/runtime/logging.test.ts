@@ -115,17 +115,19 @@ describe('errors', () => {
         cause: named('TokenRequestError', 'x', { cause: named('Error', 'x', { code: 'ECONNREFUSED' }) }),
       }),
       new ServiceError('wait', 'busy', {
-        cause: named('OwnLogicTimeout', 'It was not done.'),
+        cause: named('ConsumerError', 'It was not done.'),
       }),
       named('InstallError', 'The service did not say which company this is.', {
         cause: new ServiceError('wait', 'trouble', { status: 503 }),
       }),
-      named('StoreUnavailableError', 'Redis cannot be reached', { cause: new Error('Command timed out') }),
+      named('RedisError', 'Redis cannot be asked', { cause: new Error('Command timed out') }),
       named('MaxRetriesPerRequestError', 'Reached the max retries per request limit'),
       new Error("Socket timeout. Expecting data, but didn't receive any in 6000ms."),
       named('ReplyError', 'LOADING Redis is loading the dataset in memory'),
       named('ReplyError', 'BUSY Redis is busy running a script.'),
-      named('SqliteError', 'database is locked', { code: 'SQLITE_BUSY' }),
+      named('StoreError', 'another process keeps it locked', {
+        cause: named('SqliteError', 'database is locked', { code: 'SQLITE_BUSY' }),
+      }),
     ];
     for (const err of trade) logger.warn({ err }, 'expected');
     expect(text()).not.toContain('"stack"');
@@ -133,19 +135,19 @@ describe('errors', () => {
     expect(lines[1]?.err).toMatchObject({ cause: { type: 'SyntaxError', message: 'Unexpected token' } });
   });
 
-  it("keep the stack where a line of the code is to blame, the own logic's, too", () => {
+  it("keep the stack where a line of the code is to blame, the handler's, too", () => {
     const { logger, lines } = testLogger();
     const stack = expect.stringContaining('logging.test.ts');
     const integrators = Object.assign(new Error('CRM says 500'), { code: 'ECONNREFUSED' });
-    const failed = new Error('The own logic failed: CRM says 500', { cause: integrators });
-    logger.warn({ err: Object.assign(failed, { name: 'OwnLogicError' }) });
+    const failed = new Error('CRM says 500', { cause: integrators });
+    logger.warn({ err: Object.assign(failed, { name: 'ConsumerError' }) });
     logger.warn({ err: toServiceError(new TypeError('x is not a function')) });
     logger.warn({ err: toServiceError(new SyntaxError('of our own')) });
     logger.warn({
       err: Object.assign(new Error('no such column'), { name: 'SqliteError', code: 'SQLITE_ERROR' }),
     });
     expect(lines).toMatchObject([
-      { err: { type: 'OwnLogicError', cause: { message: 'CRM says 500', stack } } },
+      { err: { type: 'ConsumerError', cause: { message: 'CRM says 500', stack } } },
       { err: { type: 'ServiceError', cause: { type: 'TypeError', stack } } },
       { err: { cause: { type: 'SyntaxError', stack } } },
       { err: { type: 'SqliteError', stack } },

@@ -17,7 +17,7 @@ test('web and worker outlive their private Redis, and end it when they end toget
   await worker.waitForOutput(/the workers run/);
   const redisPid = (): number => JSON.parse(readFileSync(join(cwd, '.data/redis/address.json'), 'utf8')).pid;
 
-  /** It says so for each of its four connections, and each time. */
+  /** It says so for each of its three connections, and each time. */
   const workerIsBack = (times: number) =>
     waitFor(() => (worker.output().match(/Redis is reachable again/g)?.length ?? 0) >= times);
 
@@ -29,7 +29,7 @@ test('web and worker outlive their private Redis, and end it when they end toget
   process.kill(first, 'SIGKILL');
   const machine = createHttpSession(`http://127.0.0.1:${port}`);
   await web.waitForOutput(/Redis is reachable again/);
-  await workerIsBack(4);
+  await workerIsBack(3);
   await waitFor(async () => (await machine.get('/readyz')).status === 200);
   const second = redisPid();
   expect(second).not.toBe(first);
@@ -46,7 +46,7 @@ test('web and worker outlive their private Redis, and end it when they end toget
   await waitFor(async () => (await machine.get('/readyz')).status === 200);
 
   // A worker ends in order only when it has its Redis.
-  await workerIsBack(8);
+  await workerIsBack(6);
   const third = redisPid();
   await waitFor(() => restartsTold() > 1);
   expect(await Promise.all([web.stop('SIGINT'), worker.stop('SIGINT')])).toEqual([

@@ -32,7 +32,12 @@ describe.each(DATABASES)('on %s', async (kind) => {
     await installs.begin({ stateHash: 's', nonceHash: 'n' }, undefined, NOW);
     const { browser_id } = (await installs.find('s')) ?? expect.unreachable();
     await browsers.logOut(browser_id);
-    const moments = { access_expires_at: NOW, refresh_issued_at: NOW, refresh_due_at: NOW, refreshed_at: NOW };
+    const moments = {
+      access_expires_at: NOW,
+      refresh_issued_at: NOW,
+      refresh_due_at: NOW,
+      refreshed_at: NOW,
+    };
     const tokens = { access_token: 'a', refresh_token: 'r', ...moments };
     const proof = { nonceHashes: ['n'], carriedSid: undefined, newSid: 'sid' };
     const instance = { id: 'ins_3', company_id: 'cmp_3', name: 'Late' };

@@ -78,38 +78,6 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect((await rowOf(claim)).cursor).toBe(entries[2]?.seq);
   });
 
-  test('what runs in the transaction is written with the cursor, or neither is', async () => {
-    const claim = await store.copy(documentsOf(2));
-    const held = await hold(claim);
-    const entries = await changes.read(claim.list, 0);
-    const note = (name: string) => async (transaction: Parameters<NonNullable<Parameters<typeof changes.deliver>[2]>>[0]) => {
-      await transaction.insertInto('settings').values({ name, value: '1' }).execute();
-      if (name === 'broken') throw new Error('It broke behind its write.');
-    };
-    const settings = async () => (await store.db.selectFrom('settings').select('name').execute()).map(({ name }) => name);
-    await expect(changes.deliver(held, entries, note('broken'))).rejects.toThrow('It broke');
-    expect([await settings(), (await rowOf(claim)).cursor]).toEqual([[], 0]);
-    await changes.deliver(held, entries, note('works'));
-    expect([await settings(), (await rowOf(claim)).cursor]).toEqual([['works'], entries[1]?.seq]);
-    expect(await changes.deliver(held, entries, note('late'))).toBeUndefined();
-    expect(await settings()).toEqual(['works']);
-  });
-
-  test('tries count and dead letters add up, until a delivery succeeds', async () => {
-    const claim = await store.copy(documentsOf(4));
-    const held = await hold(claim);
-    await changes.fail(held, BROKEN, NOW + 5, true);
-    await changes.fail({ ...held, attempts: 1 }, BROKEN, NOW + 9, false);
-    expect(await rowOf(claim)).toMatchObject({ attempts: 1, not_before: NOW + 9, error_detail: 'It is broken.' });
-    expect(await bury(claim)).toMatchObject({ attempts: 0, not_before: null, failed_in_row: 1 });
-    expect(await bury(claim)).toMatchObject({ failed_in_row: 2 });
-    expect(await lettersOf(claim)).toEqual(['0', '1']);
-    expect(await changes.countDeadLetters(claim.list, CONSUMER)).toBe(2);
-    expect(told(await take(claim))).toEqual(['2 created', '3 created']);
-    expect(await rowOf(claim)).toMatchObject({ failed_in_row: 0, error_kind: null });
-    expect(await changes.countDeadLetters(claim.list, CONSUMER)).toBe(2);
-  });
-
   test('a replayed list comes again from the beginning, to this consumer alone', async () => {
     const claim = await store.copy(documentsOf(3));
     const other = await hold(claim, 'other');
@@ -165,11 +133,16 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await lags(claim, NOW, false)).toBe(false);
   });
 
-  test.each(['paused', 'disconnected'] as const)('an instance that is %s can be read, but not for a handler', async (status) => {
-    const claim = await store.copy(documentsOf(1));
-    await store.instances.setStatus(claim.instanceId, status, { from: ['active'] });
-    const key = { ...claim, consumer: CONSUMER };
-    expect(await changes.claim(key, { whileActive: true })).toBeUndefined();
-    expect(await changes.claim(key, { whileActive: false })).toMatchObject({ instanceId: claim.instanceId });
-  });
+  test.each(['paused', 'disconnected'] as const)(
+    'an instance that is %s can be read, but not for a handler',
+    async (status) => {
+      const claim = await store.copy(documentsOf(1));
+      await store.instances.setStatus(claim.instanceId, status, { from: ['active'] });
+      const key = { ...claim, consumer: CONSUMER };
+      expect(await changes.claim(key, { whileActive: true })).toBeUndefined();
+      expect(await changes.claim(key, { whileActive: false })).toMatchObject({
+        instanceId: claim.instanceId,
+      });
+    },
+  );
 });

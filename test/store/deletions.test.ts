@@ -84,7 +84,10 @@ describe.each(DATABASES)('on %s', async (kind) => {
 
   test.each<[string, (claim: TestClaim) => Promise<unknown>]>([
     ['another worker has taken over', (claim) => runs.claim(claim)],
-    ['whose instance is paused', ({ instanceId }) => store.instances.setStatus(instanceId, 'paused', { from: ['active'] })],
+    [
+      'whose instance is paused',
+      ({ instanceId }) => store.instances.setStatus(instanceId, 'paused', { from: ['active'] }),
+    ],
     ['whose copy is removed', ({ instanceId }) => store.tokens.disconnect(instanceId, { deleteData: true })],
   ])('a run that %s marks nothing', async (_what, lose) => {
     const claim = await mostGone(3);

@@ -61,13 +61,21 @@ describe.each(DATABASES)('on %s', (kind) => {
     const held = (await store.changes.claim(key, { whileActive: true })) ?? expect.unreachable();
     const [entry] = await store.feed(copy.list);
     await store.changes.bury(held, entry ?? expect.unreachable(), { kind: 'handler', detail: 'x' }, NOW);
-    expect(await store.read()).toMatchObject({ heldDeletions: 50, deadLetters: 1, lists: { failed: 2, idle: 1 } });
+    expect(await store.read()).toMatchObject({
+      heldDeletions: 50,
+      deadLetters: 1,
+      lists: { failed: 2, idle: 1 },
+    });
   });
 
   test('a rotation that is due is overdue only if no refresh has gone well for long', async () => {
     const store = await open();
     const add = async (name: string, dueAt: number, refreshedAt: number) => {
-      const moments = { refresh_issued_at: dueAt - HOUR_MS, refresh_due_at: dueAt, refreshed_at: refreshedAt };
+      const moments = {
+        refresh_issued_at: dueAt - HOUR_MS,
+        refresh_due_at: dueAt,
+        refreshed_at: refreshedAt,
+      };
       await installInstance(store.db, { id: name }, NOW, moments);
     };
     await add('later', NOW + 1, NOW - 9 * HOUR_MS);

@@ -2,20 +2,20 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
-import { openSqlite } from '../../src/store/dialect/sqlite.ts';
-import { openPostgres } from '../../src/store/dialect/postgres.ts';
 import { Database } from '../../src/store/database.ts';
-import { migrate } from '../../src/store/migrate.ts';
+import { openPostgres } from '../../src/store/dialect/postgres.ts';
+import { openSqlite } from '../../src/store/dialect/sqlite.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
-import { installInstance } from '../support/install-instance.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import { DATABASES, newDatabaseUrl, NOW } from './test-store.ts';
+import { DATABASES, newDatabaseUrl } from './test-store.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const PROGRAM = 'test/store/migrate-process.ts';
-const REMARKS = "export const up = (db) => db.schema.createTable('remarks').addColumn('id', 'text').execute();";
-const BROKEN = "export const up = async (db) => { await db.schema.createTable('half').addColumn('id', 'text').execute(); throw new Error('broken half-way'); };";
+const REMARKS =
+  "export const up = (db) => db.schema.createTable('remarks').addColumn('id', 'text').execute();";
+const BROKEN =
+  "export const up = async (db) => { await db.schema.createTable('half').addColumn('id', 'text').execute(); throw new Error('broken half-way'); };";
 
 /** A copy of the app with migrations of a fork, by their names, and perhaps a later one of ours. */
 function copyApp(ofFork: Record<string, string>, hasLater = false): string {
@@ -52,7 +52,9 @@ describe.each(DATABASES)('on %s', (kind) => {
   }
   const done = (url: string, table = 'kysely_migration') =>
     look(url, async (db) => {
-      const { rows } = await sql<{ name: string }>`select name from ${sql.table(table)} order by timestamp`.execute(db);
+      const { rows } = await sql<{
+        name: string;
+      }>`select name from ${sql.table(table)} order by timestamp`.execute(db);
       return rows.map(({ name }) => name);
     });
   const hasTable = (url: string, name: string) => look(url, (db) => db.dialect.hasTable(db, name));
@@ -65,21 +67,14 @@ describe.each(DATABASES)('on %s', (kind) => {
     expect(await done(url)).toEqual(['0001-initial']);
   });
 
-  test('migrating again changes nothing', async () => {
-    const url = await newDatabaseUrl(kind);
-    const db = await openDatabase(url);
-    await installInstance(db, { id: 'ins_1' }, NOW);
-    await migrate(db);
-    await db.destroy();
-    expect(await run(url)).toMatchObject({ code: 0, output: 'opened, 1 instances\n' });
-  });
-
   test('a database without the schema is refused where nothing migrates by itself', async () => {
     const url = await newDatabaseUrl(kind);
     await expect(openDatabase(url, { migrates: false })).rejects.toMatchObject({
       name: 'SchemaError',
       isNewer: false,
-      message: expect.stringContaining('lacks migrations of this version (0001-initial): run "npm run migrate"'),
+      message: expect.stringContaining(
+        'lacks migrations of this version (0001-initial): run "npm run migrate"',
+      ),
     });
     expect(await hasTable(url, 'instances')).toBe(false);
     await (await openDatabase(url)).destroy();
@@ -102,7 +97,10 @@ describe.each(DATABASES)('on %s', (kind) => {
     const url = await newDatabaseUrl(kind);
     const opened = { code: 0, output: 'opened, 0 instances\n' };
     expect(await run(url, copyApp({ '0001-remarks': REMARKS }))).toMatchObject(opened);
-    expect([await done(url, 'fork_migration'), await hasTable(url, 'remarks')]).toEqual([['0001-remarks'], true]);
+    expect([await done(url, 'fork_migration'), await hasTable(url, 'remarks')]).toEqual([
+      ['0001-remarks'],
+      true,
+    ]);
     expect(await run(url, copyApp({ '0001-remarks': REMARKS }, true))).toMatchObject(opened);
     expect(await done(url)).toEqual(['0001-initial', '9000-later']);
     // Who lacks either stands aside.
@@ -112,8 +110,14 @@ describe.each(DATABASES)('on %s', (kind) => {
   test('a migration that fails is named, and on SQLite nothing has changed', async () => {
     const url = await newDatabaseUrl(kind);
     const { code, output } = await run(url, copyApp({ '0001-broken': BROKEN }));
-    expect([code, output]).toEqual([1, expect.stringContaining('The migration 0001-broken failed: broken half-way')]);
-    expect([await hasTable(url, 'half'), await hasTable(url, 'instances')]).toEqual([false, kind === 'postgres']);
+    expect([code, output]).toEqual([
+      1,
+      expect.stringContaining('The migration 0001-broken failed: broken half-way'),
+    ]);
+    expect([await hasTable(url, 'half'), await hasTable(url, 'instances')]).toEqual([
+      false,
+      kind === 'postgres',
+    ]);
     expect(await run(url)).toMatchObject({ code: 0 });
   });
 });

@@ -43,7 +43,12 @@ describe.each(DATABASES)('on %s', async (kind) => {
     const first = await store.copy(['{"id":"a"}', '{"id":"b"}', '{"id":"c"}']);
     const before = await lastSeq(first);
     const second = await store.claimRun(first);
-    const unchanged = await store.pages.commit(second, null, pageOf(['{"id":"a"}', '{"id":"c"}'], PAGE_2), NOW);
+    const unchanged = await store.pages.commit(
+      second,
+      null,
+      pageOf(['{"id":"a"}', '{"id":"c"}'], PAGE_2),
+      NOW,
+    );
     expect(unchanged).toMatchObject({ hasChanges: false, run: { seen: 2, created: 0, changed: 0 } });
     expect(await lastSeq(first)).toBe(before);
     expect(await store.write(second, ['{"id":"b","x":1}'])).toMatchObject({ seen: 3, changed: 1 });
@@ -95,7 +100,12 @@ describe.each(DATABASES)('on %s', async (kind) => {
   test('7, "7" and "#7" are three records', async () => {
     const documents = ['{"id":7}', '{"id":"7"}', '{"id":"#7"}', '{"id":12345678901234567890}'];
     const claim = await store.copy(documents);
-    expect((await store.feed(claim.list)).map(({ id }) => id)).toEqual(['#7', '7', '##7', '#12345678901234567890']);
+    expect((await store.feed(claim.list)).map(({ id }) => id)).toEqual([
+      '#7',
+      '7',
+      '##7',
+      '#12345678901234567890',
+    ]);
   });
 
   test('records that cannot be kept are counted, and a hundred of them are listed', async () => {
@@ -211,11 +221,14 @@ describe.each(DATABASES)('on %s', async (kind) => {
   async function waitForLock(database: typeof kind, count: number): Promise<void> {
     if (database === 'sqlite') return;
     await expect
-      .poll(async () => {
-        const { rows } = await sql<{ waiting: number }>`select count(*) as waiting from pg_stat_activity
+      .poll(
+        async () => {
+          const { rows } = await sql<{ waiting: number }>`select count(*) as waiting from pg_stat_activity
           where datname = current_database() and wait_event_type = 'Lock'`.execute(db);
-        return rows[0]?.waiting;
-      }, { interval: 10 })
+          return rows[0]?.waiting;
+        },
+        { interval: 10 },
+      )
       .toBe(count);
   }
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { CopyRemovedError } from '../../src/store/record-types.ts';
+import { CopyRemovedError } from '../../src/store/records.ts';
 import { collect, DATABASES, documentsOf, NOW, openTestStore, type TestClaim } from './test-store.ts';
 
 const MEGABYTE = 1_024 * 1_024;
@@ -103,7 +103,10 @@ describe.each(DATABASES)('on %s', async (kind) => {
   });
 
   test('a search finds words of its own list alone', async () => {
-    const [one, two] = [await store.copy(['{"id":"1","x":"same"}']), await store.copy(['{"id":"2","x":"same"}'])];
+    const [one, two] = [
+      await store.copy(['{"id":"1","x":"same"}']),
+      await store.copy(['{"id":"2","x":"same"}']),
+    ];
     for (const claim of [one, two]) await store.index(claim);
     expect([await found(one, 'same'), await found(two, 'same')]).toEqual([['1'], ['2']]);
   });
@@ -113,7 +116,19 @@ describe.each(DATABASES)('on %s', async (kind) => {
     await store.index(claim);
     const page = await browse(claim, { search: 'one two three four five six seven eight missing' });
     expect([idsOf(page), page.isShortened]).toEqual([['a'], true]);
-    for (const typed of ['"', "'; drop table records", '*', 'one OR', '(', '\\', ':*', '&', '!no', '\u0000', '😀'])
+    for (const typed of [
+      '"',
+      "'; drop table records",
+      '*',
+      'one OR',
+      '(',
+      '\\',
+      ':*',
+      '&',
+      '!no',
+      '\u0000',
+      '😀',
+    ])
       expect(await found(claim, typed), typed).toEqual([]);
     expect(await found(claim, 'one:* & two')).toEqual(['a']);
   });

@@ -18,7 +18,11 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(new Set(opened.flat()).size).toBe(2);
     expect(opened).toEqual(Array(8).fill(opened[0]));
     expect(await runs.lists(id)).toMatchObject([
-      { resource: 'contacts', behind_since: NOW, run: { state: 'waiting', waiting_for: 'turn', started_at: NOW } },
+      {
+        resource: 'contacts',
+        behind_since: NOW,
+        run: { state: 'waiting', waiting_for: 'turn', started_at: NOW },
+      },
       { resource: 'conversations' },
     ]);
   });
@@ -37,7 +41,10 @@ describe.each(DATABASES)('on %s', async (kind) => {
     const first = await store.claimRun();
     const second = (await runs.claim(first)) ?? expect.unreachable();
     expect(second.run).toMatchObject({ id: first.run, fence: first.fence + 1, state: 'running' });
-    expect([await runs.holds(first), await runs.holds({ ...first, fence: second.run.fence })]).toEqual([false, true]);
+    expect([await runs.holds(first), await runs.holds({ ...first, fence: second.run.fence })]).toEqual([
+      false,
+      true,
+    ]);
     await runs.wait(first, { for: 'limit', until: NOW, ...NO_REQUESTS });
     await runs.fail(first, REFUSED, NOW);
     expect(await runs.finish(first, 0, NOW)).toBe(false);
@@ -47,7 +54,9 @@ describe.each(DATABASES)('on %s', async (kind) => {
   test('of two that claim at once, one at most holds the run', async () => {
     const { instanceId, resource } = await store.claimRun();
     const claims = await Promise.all(Array.from({ length: 5 }, () => runs.claim({ instanceId, resource })));
-    const held = claims.flatMap((claim) => (claim ? [{ run: claim.run.id, list: claim.list.id, fence: claim.run.fence }] : []));
+    const held = claims.flatMap((claim) =>
+      claim ? [{ run: claim.run.id, list: claim.list.id, fence: claim.run.fence }] : [],
+    );
     expect(new Set(held.map(({ fence }) => fence)).size).toBe(held.length);
     const holding = await Promise.all(held.map((claim) => runs.holds(claim)));
     expect(holding.filter(Boolean)).toHaveLength(1);
@@ -74,35 +83,6 @@ describe.each(DATABASES)('on %s', async (kind) => {
     const next = await store.claimRun(claim);
     expect(next).toMatchObject({ list: claim.list });
     expect(next.run).toBeGreaterThan(claim.run);
-  });
-
-  test('a run is due after the interval, sooner when it failed, and not while it is open', async () => {
-    const [never, open, finished, failed] = [
-      await store.addInstance(),
-      (await store.claimRun()).instanceId,
-      await store.copy([]),
-      await store.claimRun(),
-    ];
-    await runs.fail(failed, REFUSED, NOW);
-    const due = async (finishedBefore: number, failedBefore: number) => {
-      const ids = await runs.due('contacts', finishedBefore, failedBefore);
-      return [never, open, finished.instanceId, failed.instanceId].map((id) => ids.includes(id));
-    };
-    expect(await due(NOW - 1, NOW - 1)).toEqual([true, false, false, false]);
-    expect(await due(NOW - 1, NOW)).toEqual([true, false, false, true]);
-    expect(await due(NOW, NOW)).toEqual([true, false, true, true]);
-    await instances.setStatus(never, 'paused', { from: ['active'] });
-    expect(await due(NOW, NOW)).toEqual([false, false, true, true]);
-  });
-
-  test('open runs need a job when their wait is over', async () => {
-    const claim = await store.claimRun();
-    const isOpen = async (now: number) => (await runs.open(now)).find(({ run }) => run === claim.run);
-    await runs.wait(claim, { for: 'limit', until: NOW + 10, requests: 2, refused: 1 });
-    expect(await isOpen(NOW + 9)).toBeUndefined();
-    const { instanceId, resource, run } = claim;
-    expect(await isOpen(NOW + 10)).toEqual({ instanceId, resource, run, until: NOW + 10 });
-    expect(await runOf(claim)).toMatchObject({ waiting_for: 'limit', requests: 2, refused: 1 });
   });
 
   test('the last fifty runs of a list are kept', async () => {
@@ -140,7 +120,10 @@ describe.each(DATABASES)('on %s', async (kind) => {
     await runs.start(claim.instanceId, ['contacts'], NOW + 2);
     expect(await store.list(claim)).toMatchObject({ behind_since: NOW, run: { started_at: NOW + 2 } });
     await runs.finish(await store.claimRun(claim), 7, NOW + 3);
-    expect(await store.list(claim)).toMatchObject({ behind_since: null, run: { state: 'finished', held: 7 } });
+    expect(await store.list(claim)).toMatchObject({
+      behind_since: null,
+      run: { state: 'finished', held: 7 },
+    });
     await runs.releaseHeld((await runOf(claim)).id);
     expect(await runs.lastFinished(claim.list)).toMatchObject({ held: 0 });
   });

@@ -51,7 +51,11 @@ describe.each(DATABASES)('on %s', async (kind) => {
       await tokens.acquireLease(row, 'me', 60_000);
       await tokens.fail(row, 'me', 30_000);
       expect(
-        await tokens.save(row, { ...row, refresh_token: 'newer', refresh_issued_at: row.refreshed_at + 1 }, 0),
+        await tokens.save(
+          row,
+          { ...row, refresh_token: 'newer', refresh_issued_at: row.refreshed_at + 1 },
+          0,
+        ),
       ).toBe(true);
       expect(await tokens.find(id)).toMatchObject({
         refresh_token: 'newer',

@@ -10,6 +10,7 @@ import { findFreePort } from './free-port.ts';
 import { createHttpSession, type HttpSession } from './http-session.ts';
 import { tempDir } from './temp-dir.ts';
 import { type TestLogger, testLogger } from './test-logger.ts';
+import { createTestPostgres } from './test-postgres.ts';
 import { startTestRedis } from './test-redis.ts';
 
 /** What a test wants otherwise. */
@@ -21,6 +22,8 @@ export interface TestAppOptions {
   /** Whether this process answers browsers, and works on jobs; it does both by default. */
   web?: boolean;
   workers?: boolean;
+  /** A file, unless something else is said. */
+  database?: 'sqlite' | 'postgres';
   /** A Redis instead of one of its own. */
   redisUrl?: string;
 }
@@ -56,6 +59,12 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   closers.push(() => sandbox.close());
   const redisUrl = options.redisUrl ?? (await startTestRedis()).url;
   const dir = tempDir();
+  let databaseUrl = `file:${dir}/app.db`;
+  if (options.database === 'postgres') {
+    const { url, drop } = await createTestPostgres();
+    closers.push(drop);
+    databaseUrl = url;
+  }
   const env = {
     SERVICE_API_URL: sandbox.apiUrl,
     SERVICE_AUTH_URL: sandbox.authUrl,
@@ -63,7 +72,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     CLIENT_SECRET: sandbox.application.client_secret,
     PUBLIC_URL: publicUrl,
     PORT: String(port),
-    DATABASE_URL: `file:${dir}/app.db`,
+    DATABASE_URL: databaseUrl,
     REDIS_URL: redisUrl,
     ...options.env,
   };

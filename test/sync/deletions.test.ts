@@ -87,7 +87,8 @@ describe.each(DATABASES)('on %s', async (kind) => {
   test('the marking gives way between two portions, and goes on in the next slice', async () => {
     const { begin, parts, live } = await open(1_200);
     const { work, run } = await begin(some(0, 600));
-    const mark = (isOver: () => boolean, facts = {}) => markDeletions(parts, work, run, isOver, { ...context, ...facts });
+    const mark = (isOver: () => boolean, facts = {}) =>
+      markDeletions(parts, work, run, isOver, { ...context, ...facts });
     expect(await mark(() => true)).toBe('over');
     expect(await live()).toBe(700);
     expect(await mark(() => false, { signal: AbortSignal.abort() })).toBe('over');
@@ -108,13 +109,5 @@ describe.each(DATABASES)('on %s', async (kind) => {
       break;
     }
     expect((await store.list({ instanceId: work.instance.id, resource: 'contacts' })).stored).toBe(200);
-  });
-
-  test('a run that was taken over deletes nothing', async () => {
-    const { begin, parts, live } = await open(10);
-    const { work, run } = await begin(some(0, 5));
-    await store.runs.claim(work.claim);
-    expect(await markDeletions(parts, work, run, () => false, context)).toBe('lost');
-    expect(await live()).toBe(10);
   });
 });

@@ -32,8 +32,8 @@ async function openRun() {
     intervalMs: 60 * MINUTE_MS,
     now: () => clock.now,
     hideSecrets: (text: string) => text.replace('secret', '…'),
-    onRunEnd: ({ outcome }) => void ends.push(outcome),
-  } as SyncParts;
+    onRunEnd: ({ outcome }: { outcome: string }) => void ends.push(outcome),
+  } as unknown as SyncParts;
   let claim = await store.claimRun();
   await store.write(claim, ['{"id":"1"}'], { next: PAGE_2 });
   const read = async (): Promise<Run> => (await store.runs.history(claim.list, 1))[0] ?? expect.unreachable();
@@ -87,7 +87,13 @@ describe('a failure that', () => {
       'the service asks to wait for waits as long',
       failure('wait', { status: 503, retryAfterMs: 7_000 }),
       { kind: 'wait', until: NOW + 7_000, pages: 1 },
-      { ...waiting, waiting_for: 'retry', error_kind: 'server_error', error_detail: 'The reason (…).', stuck_since: NOW },
+      {
+        ...waiting,
+        waiting_for: 'retry',
+        error_kind: 'server_error',
+        error_detail: 'The reason (…).',
+        stuck_since: NOW,
+      },
     ],
     [
       'is of tokens that are refreshed elsewhere waits for those',
@@ -111,7 +117,13 @@ describe('a failure that', () => {
       'another try does not change closes the run',
       failure('give_up', { status: 404 }),
       { kind: 'ended' },
-      { state: 'failed', finished_at: NOW, error_kind: 'refused', error_detail: 'The reason (…).', wait_until: null },
+      {
+        state: 'failed',
+        finished_at: NOW,
+        error_kind: 'refused',
+        error_detail: 'The reason (…).',
+        wait_until: null,
+      },
     ],
     [
       'asks for patience though it is a refusal is not closed',
@@ -183,7 +195,9 @@ test('a page that comes ends the trouble', async () => {
   await meet(SERVER_ERROR);
   clock.now += 44 * MINUTE_MS;
   const run = await read();
-  await store.write({ run: run.id, list: run.list, fence: run.fence }, ['{"id":"2"}'], { next: `${PAGE_2}2` });
+  await store.write({ run: run.id, list: run.list, fence: run.fence }, ['{"id":"2"}'], {
+    next: `${PAGE_2}2`,
+  });
   expect(await read()).toMatchObject({ attempt: 0, stuck_since: null, error_kind: null, error_detail: null });
   clock.now += 2 * MINUTE_MS;
   const at = clock.now;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { checkResources } from '../../src/sync/resource.ts';
 import { RESOURCES } from '../../src/integration/resources.ts';
+import { checkResources } from '../../src/sync/resource.ts';
 
 const teammates = { name: 'teammates', title: 'Teammates', route: '/teammates' };
 const check = (...further: (typeof teammates)[]) => checkResources([...RESOURCES, ...further]);

@@ -56,7 +56,8 @@ describe.each(DATABASES)('on %s', (kind) => {
     await runs.wait(claim, { for: 'limit', until: NOW + 5, requests: 0, refused: 0 });
     const other = await addInstance();
     await runs.start(other, ['teammates'], NOW);
-    const open_ = async (at: number) => keys(await due(at)).filter((key) => key !== `${other} contacts` && !key.endsWith('conversations'));
+    const open_ = async (at: number) =>
+      keys(await due(at)).filter((key) => key !== `${other} contacts` && !key.endsWith('conversations'));
     expect(await open_(NOW + 4)).toEqual([]);
     expect(await open_(NOW + 5)).toEqual([`${claim.instanceId} contacts`]);
   });

@@ -5,9 +5,9 @@ import { InstallError, type InstallErrorKind } from '../../src/auth/install-erro
 import { BrowserStore, hashSecret } from '../../src/store/browsers.ts';
 import type { Database } from '../../src/store/database.ts';
 import { InstallStore } from '../../src/store/installs.ts';
-import type { RecordReader, StoredRecord } from '../../src/store/record-types.ts';
+import type { StoredRecord } from '../../src/store/records.ts';
 import type { InstanceControl, InstanceStatus } from '../../src/sync/status-types.ts';
-import type { ChangeFeed } from '../../src/web/web-dependencies.ts';
+import type { ChangeFeed, WebDependencies } from '../../src/web/web-dependencies.ts';
 import { instanceStatus } from './status-fixtures.ts';
 
 /** Where the stand-in for the service asks for consent. */
@@ -78,7 +78,7 @@ export class FakeDomain {
       this.#act(deleteData ? 'disconnect and delete' : 'disconnect', [id], { status: 'disconnected' }),
   };
 
-  readonly reader: RecordReader = {
+  readonly reader: WebDependencies['records'] = {
     browse: async (id, resource, { search, offset, limit }) => {
       const found = this.#of(id, resource).filter(({ document }) => document.includes(search ?? ''));
       const records = found.slice(offset, offset + limit);

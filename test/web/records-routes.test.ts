@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { CopyRemovedError, type StoredRecord } from '../../src/store/record-types.ts';
+import { CopyRemovedError, type StoredRecord } from '../../src/store/records.ts';
 import type { HttpSession } from '../support/http-session.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { install, type StartedWeb, startWeb } from './start-web.ts';

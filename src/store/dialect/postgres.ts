@@ -49,6 +49,8 @@ export function openPostgres(url: string, onError: (error: Error) => void): Stor
     },
   });
   pool.on('error', onError);
+  // One that breaks within a transaction fails its next query. Without a listener it would end the process.
+  pool.on('connect', (client) => client.on('error', () => undefined));
   return {
     name: 'postgres',
     kysely: new PostgresDialect({ pool }),

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Request, type Response, Router } from 'express';
-import { CopyRemovedError } from '../../store/record-types.ts';
+import { CopyRemovedError } from '../../store/records.ts';
 import { Downloads } from '../downloads.ts';
 import { ownInstance, ownInstanceId, pathValue } from '../own-instance.ts';
 import type { WebDependencies } from '../web-dependencies.ts';

@@ -2,7 +2,7 @@ interface Service {
   listTags(): Promise<unknown>;
 }
 
-/** Calls the service for contacts as fast as it is let, eight at a time, until the process ends. */
+/** Calls the service for contacts as fast as it is let, a hundred at a time, until the process ends. */
 export async function onChanges(
   { resource }: { resource: string },
   { service, signal }: { service: Service; signal: AbortSignal },
@@ -11,5 +11,5 @@ export async function onChanges(
   const call = async () => {
     while (!signal.aborted) await service.listTags();
   };
-  await Promise.all(Array.from({ length: 8 }, call));
+  await Promise.all(Array.from({ length: 100 }, call));
 }

@@ -1,10 +1,15 @@
 import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Appends what it got to the file of the test, then works for a while. */
+const WORK_MS = 20;
+
+let calls = 0;
+
+/** Appends what it got to the file of the test, then works for a while; one of its calls never ends. */
 export async function onChanges(batch: object): Promise<void> {
-  const call = JSON.stringify({ pid: process.pid, at: Date.now(), ...batch });
+  const isStuck = ++calls === Number(process.env.TEST_STUCK_AT);
+  const call = JSON.stringify({ pid: process.pid, at: Date.now(), isStuck, ...batch });
   // A SIGKILL may cut a line off: the next one begins anew.
   appendFileSync(process.env.TEST_REPORT ?? '', `\n${call}`);
-  await sleep(Number(process.env.TEST_WORK_MS ?? 0));
+  await (isStuck ? new Promise(() => {}) : sleep(WORK_MS));
 }

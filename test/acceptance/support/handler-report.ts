@@ -1,7 +1,6 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tempDir } from './processes.ts';
-import { waitFor } from './wait-for.ts';
 import type { StartOptions } from './world.ts';
 
 /** A change as a handler got it. */
@@ -16,6 +15,8 @@ export interface Change {
 export interface Call {
   pid: number;
   at: number;
+  /** Whether the call goes on until its process ends. */
+  isStuck: boolean;
   instanceId: string;
   companyId: string | null;
   resource: 'contacts' | 'conversations';
@@ -30,15 +31,12 @@ export class HandlerReport {
   /** For the processes: web and workers. */
   readonly options: StartOptions & { env: Record<string, string> };
 
-  /**
-   * @param handler a file of `handlers/` that reports
-   * @param workMs how long a call takes
-   */
-  constructor(handler = 'report', workMs = 0) {
+  /** @param handler a file of `handlers/` that reports */
+  constructor(handler = 'report') {
     writeFileSync(this.#file, '');
     this.options = {
       handler: join(import.meta.dirname, `../handlers/${handler}.ts`),
-      env: { TEST_REPORT: this.#file, TEST_WORK_MS: String(workMs) },
+      env: { TEST_REPORT: this.#file },
     };
   }
 
@@ -59,13 +57,6 @@ export class HandlerReport {
   changes(instanceId: string, resource: Call['resource']): Change[] {
     const calls = this.calls(instanceId).filter((call) => call.resource === resource);
     return calls.flatMap(({ changes }) => changes);
-  }
-
-  /** Waits until a call begins. @returns its process */
-  async nextCall(): Promise<number> {
-    const { size } = statSync(this.#file);
-    await waitFor('a call of the handler', () => statSync(this.#file).size > size);
-    return this.calls().at(-1)?.pid ?? 0;
   }
 }
 

@@ -14,6 +14,9 @@ export interface Condition {
   clockAheadMs?: number;
   /** Each worker is killed in the middle of a window, and another one started at once. */
   kill?: boolean;
+  /** The window of the limit, and how many whole ones are looked at. */
+  windowMs?: number;
+  windows?: number;
   /** Pages that are timed; 300 by default. */
   timedPages?: number;
 }
@@ -59,5 +62,8 @@ export const CONDITIONS: readonly Condition[] = [
     title: 'kill -9 in mid-window and a new start at once, 40 ms a page',
     latencyMs: LATENCY_MS,
     kill: true,
+    // It takes seconds until the jobs of a killed worker are found.
+    windowMs: 30_000,
+    windows: 2,
   },
 ];

@@ -14,8 +14,6 @@ export interface Contender {
   isOurs: boolean;
   /** Each with a limit of its own. */
   tracks: readonly Track[];
-  /** In which window it is killed, where that is asked for; 1 is the first one that opens during the work. */
-  killInWindow: number;
   /** Starts its processes, which wait then. */
   prepare(): Promise<void>;
   /** What comes before the work, and opens a company's window by a request of its own; without it another app opens it. */

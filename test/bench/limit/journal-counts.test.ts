@@ -1,12 +1,9 @@
 import { expect, test } from 'vitest';
 import {
   type Counted,
-  idealPages,
   idealTimeMs,
-  requestsOf,
   timeOfPage,
   windowsOf,
-  within,
 } from './journal-counts.ts';
 
 function row(at: number, status = 200, more: Partial<Counted> = {}): Counted {
@@ -34,28 +31,12 @@ test('what was neither refused nor rejected counts, whatever its answer', () => 
   expect(windowsOf(rows, 6_000)).toEqual([{ start: 0, counted: 4, refused: 1 }]);
 });
 
-test('a company’s requests are those at the API; a span ends before its end', () => {
-  const rows = [row(1), row(2, 200, { company_id: 'cmp_2' }), row(3, 200, { path: '/oauth/token' }), row(4)];
-  expect(requestsOf(rows, 'cmp_1').map(({ at }) => at)).toEqual([1, 4]);
-  expect(within(rows, { from: 2, to: 4 }).map(({ at }) => at)).toEqual([2, 3]);
-});
-
-test('limit permits what others leave of it, latency what the bare loop gets', () => {
-  expect(idealPages({ limit: 120, windows: 5, others: 100, loopPages: 1_500 })).toBe(500);
-  expect(idealPages({ limit: 120, windows: 5, others: 100, loopPages: 300 })).toBe(300);
-});
-
 test('the ideal time: what is left of the first window, then whole windows at the pace of the bare loop', () => {
   const given = { limit: 120, firstLeft: 119, firstEndsInMs: 4_000, windowMs: 6_000, perSecond: 50 };
   expect(idealTimeMs(100, given)).toBe(2_000);
   expect(idealTimeMs(119, given)).toBe(2_380);
   expect(idealTimeMs(120, given)).toBe(4_020);
   expect(idealTimeMs(300, given)).toBe(4_000 + 6_000 + 61 * 20);
-});
-
-test('where latency is the limit, the ideal time is that of the bare loop', () => {
-  const given = { limit: 120, firstLeft: 119, firstEndsInMs: 4_000, windowMs: 6_000, perSecond: 10 };
-  expect(idealTimeMs(300, given)).toBe(30_000);
 });
 
 test('a page is there when its answer is, and only those that were served count', () => {

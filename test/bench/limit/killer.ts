@@ -6,6 +6,8 @@ import { type Counted, requestsOf, windowsOf } from './journal-counts.ts';
 const FROM_SHARE = 0.2;
 const TO_SHARE = 0.8;
 const RESTART_LIMIT_MS = 20_000;
+/** The first window that opens during the work. */
+const KILL_IN_WINDOW = 1;
 
 /** Kills every contender once, each in the middle of its window. */
 export class Killer {
@@ -29,7 +31,7 @@ export class Killer {
       const track = contender.tracks[Math.floor(contender.tracks.length / 2)];
       if (track === undefined) continue;
       const windows = windowsOf(requestsOf(rows, track.company.id), this.#windowMs);
-      const window = windows[contender.killInWindow];
+      const window = windows[KILL_IN_WINDOW];
       const used = (window?.counted ?? 0) / this.#limit;
       if (used < FROM_SHARE || used > TO_SHARE) continue;
       this.#waiting.delete(contender);

@@ -19,7 +19,6 @@ class Idle implements Contender {
   readonly name = 'idle';
   readonly label = 'idle';
   readonly isOurs = false;
-  readonly killInWindow = 1;
   readonly tracks: readonly Track[];
   kills = 0;
 
@@ -87,18 +86,6 @@ test('complete windows are counted: the one that is open when the work begins is
   expect(line?.cpuMsPerPage).toBeCloseTo(60 / 419);
 });
 
-test('the request that opens a window is no page, whoever sends it', () => {
-  const rows = [
-    ...requests('a', -1, 1, 1, { path: '/me' }),
-    ...requests('a', 0, 119, 20),
-    ...requests('a', 6_000, 120, 20),
-    ...requests('a', 12_000, 120, 20),
-  ];
-  const [line] = measureAll(taken(rows, new Idle(track('a', 0)))).lines;
-  expect(line).toMatchObject({ share: 1, pages: 359, windowStarts: [-1, 6_000, 12_000] });
-  expect(line?.requests[0]).toEqual([0, 200]);
-});
-
 test('what another application is served is not ours to have; its refusals are not ours', () => {
   const rows = [
     ...requests('a', -2_000, 1, 1, opener),
@@ -114,16 +101,6 @@ test('what another application is served is not ours to have; its refusals are n
   expect(line?.othersPerWindow).toEqual({ served: 10, refused: 1.5 });
   // From the start to the end of the complete windows: 16 s.
   expect(line?.refusedPerWindow).toBeCloseTo(3 / (16 / 6));
-});
-
-test('where the bare loop runs beside, it says what latency permits in that very time', () => {
-  const rows = [
-    ...requests('a', -2_000, 1, 1, opener),
-    ...requests('a', 4_000, 57, 200),
-    ...requests('loop', 0, 100, 200, { application: null }),
-  ];
-  const loop = { companyId: 'loop', perSecondAlone: 1, isBeside: true };
-  expect(measureAll(taken(rows, new Idle(track('a', 2_000)), { loop })).lines[0]?.share).toBeCloseTo(57 / 60);
 });
 
 test('each contender is killed once, in the middle of the window that is meant', async () => {
@@ -144,7 +121,3 @@ test('each contender is killed once, in the middle of the window that is meant',
   await killer.done();
 });
 
-test('a contender that could not be killed in time fails the row', async () => {
-  const killer = new Killer([new Idle(track('a', 0))], WINDOW_MS, 120);
-  await expect(killer.done()).rejects.toThrow('not killed: idle');
-});

@@ -9,7 +9,6 @@ export class OurContender implements Contender {
   readonly label = 'this app';
   readonly isOurs = true;
   readonly tracks: readonly Track[];
-  readonly killInWindow = 1;
   readonly #app: BenchApp;
   readonly #count: number;
   readonly #cpu = new CpuMeter();

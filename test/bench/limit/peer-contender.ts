@@ -9,18 +9,16 @@ export interface PeerKind {
   label: string;
   /** It counts in Redis, so that its processes share one limit; others get a part of it each. */
   shares: boolean;
-  killInWindow: number;
 }
 
-// Those whose jobs must be found to be lost first are killed early, so that this time is in what is measured.
 export const PEER_KINDS: readonly PeerKind[] = [
-  { peer: 'bullmq-limiter', label: 'BullMQ, limiter of the queue', shares: true, killInWindow: 1 },
-  { peer: 'bullmq-manual', label: 'BullMQ, rateLimit on 429', shares: true, killInWindow: 1 },
-  { peer: 'rate-limiter-flexible', label: 'rate-limiter-flexible, BullMQ', shares: true, killInWindow: 2 },
-  { peer: 'bottleneck', label: 'bottleneck', shares: false, killInWindow: 2 },
-  { peer: 'p-throttle', label: 'p-throttle', shares: false, killInWindow: 3 },
-  { peer: 'plain-loop', label: 'loop that sleeps retry-after', shares: false, killInWindow: 3 },
-  { peer: 'storing-loop', label: 'the same loop, storing', shares: false, killInWindow: 3 },
+  { peer: 'bullmq-limiter', label: 'BullMQ, limiter of the queue', shares: true },
+  { peer: 'bullmq-manual', label: 'BullMQ, rateLimit on 429', shares: true },
+  { peer: 'rate-limiter-flexible', label: 'rate-limiter-flexible, BullMQ', shares: true },
+  { peer: 'bottleneck', label: 'bottleneck', shares: false },
+  { peer: 'p-throttle', label: 'p-throttle', shares: false },
+  { peer: 'plain-loop', label: 'loop that sleeps retry-after', shares: false },
+  { peer: 'storing-loop', label: 'the same loop, storing', shares: false },
 ];
 
 /** What every peer is told. */
@@ -45,16 +43,14 @@ export class PeerContender implements Contender {
   readonly label: string;
   readonly isOurs = false;
   readonly tracks: readonly [Track];
-  readonly killInWindow: number;
   readonly #orders: PeerOrder[];
   readonly #cpu = new CpuMeter();
   #children: Child[] = [];
 
-  constructor({ peer, label, shares, killInWindow }: PeerKind, track: Track, setting: PeerSetting) {
+  constructor({ peer, label, shares }: PeerKind, track: Track, setting: PeerSetting) {
     this.name = peer;
     this.label = label;
     this.tracks = [track];
-    this.killInWindow = killInWindow;
     const { apiUrl, redisUrl, dir, limit, windowMs, workers } = setting;
     const lists = listsAt(apiUrl);
     const token = track.grant.accessToken;

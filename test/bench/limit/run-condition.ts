@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PARTNER_LIMIT } from '../../../src/contract/limits.ts';
-import { Child } from '../support/child.ts';
 import type { PeerOrder } from '../peers/peer.ts';
-import { BenchApp, benchDir, startBenchRedis } from '../support/bench-app.ts';
-import { BenchSandbox } from '../support/bench-sandbox.ts';
+import { openStage } from '../support/bench-app.ts';
+import type { BenchSandbox } from '../support/bench-sandbox.ts';
+import { Child } from '../support/child.ts';
 import type { Condition } from './conditions.ts';
 import type { Contender, Track } from './contender.ts';
 import { Killer } from './killer.ts';
@@ -15,9 +15,9 @@ import { listsAt, PEER_KINDS, PeerContender } from './peer-contender.ts';
 export const WINDOW_MS = 6_000;
 export const WINDOWS = 5;
 
-/** So long a company's window has been open when the work begins: ours at three phases, peers at the middle one. */
-const PHASES_MS = [0, WINDOW_MS / 3, (WINDOW_MS * 2) / 3];
-const PEER_PHASE_MS = WINDOW_MS / 3;
+/** For such a part of a window it has been open when the work begins: ours at three phases, peers at the middle one. */
+const PHASES = [0, 1 / 3, 2 / 3];
+const PEER_PHASE = 1 / 3;
 
 /** More pages than anybody gets in a row. */
 const RECORDS = 1_000_000;
@@ -28,23 +28,16 @@ const LOOP_MS = 3_000;
 const LOOP_WARM_MS = 1_000;
 /** With slower answers the bare loop goes on beside the contenders: then it says what latency permits, to the page. */
 const LOOP_BESIDE_FROM_MS = 100;
-/** So far back the burst is spent: a window ago, so that the next one is untouched. */
-const SPENT_AGO_MS = WINDOW_MS + 2_000;
+/** The burst is spent a window and this time ago, so that the next window is untouched. */
+const SPENT_BEFORE_MS = 2_000;
 const WATCH_EVERY_MS = 150;
 const AFTER_MS = 500;
 
 /** One row of the bench: all contenders at the same time, on one sandbox, each with companies of its own. */
 export async function runCondition(condition: Condition): Promise<Measured> {
   await using stack = new AsyncDisposableStack();
-  const dir = benchDir();
-  stack.defer(() => dir.remove());
-  const redis = await startBenchRedis(dir.path);
-  stack.defer(() => redis.end());
-  const { latencyMs, workers = 1, clockAheadMs = 0 } = condition;
-  const sandbox = await BenchSandbox.start({ windowMs: WINDOW_MS, latencyMs });
-  stack.defer(() => sandbox.end());
-  const app = await BenchApp.open(sandbox, redis.url, dir.path);
-  stack.defer(() => app.close());
+  const { latencyMs, workers = 1, clockAheadMs = 0, windowMs = WINDOW_MS, windows = WINDOWS } = condition;
+  const { dir, redisUrl, sandbox, bench } = await openStage(stack, { kind: 'sqlite', windowMs, latencyMs });
   const other = await OtherApplication.register(sandbox);
   stack.defer(() => other.end());
 
@@ -53,25 +46,25 @@ export async function runCondition(condition: Condition): Promise<Measured> {
     await other.install(company);
     return { company, grant: await sandbox.authorize(company), openForMs };
   };
-  const ours = await Promise.all(PHASES_MS.map(newTrack));
+  const ours = await Promise.all(PHASES.map((phase) => newTrack(phase * windowMs)));
   const { apiUrl } = sandbox.up;
   const setting = {
     apiUrl,
-    redisUrl: redis.url,
-    dir: dir.path,
+    redisUrl,
+    dir,
     limit: PARTNER_LIMIT,
-    windowMs: WINDOW_MS,
+    windowMs,
     workers,
   };
-  const contenders: Contender[] = [new OurContender(app, ours, workers)];
+  const contenders: Contender[] = [new OurContender(bench, ours, workers)];
   for (const kind of PEER_KINDS)
-    contenders.push(new PeerContender(kind, await newTrack(PEER_PHASE_MS), setting));
+    contenders.push(new PeerContender(kind, await newTrack(PEER_PHASE * windowMs), setting));
   stack.defer(async () => {
     await Promise.all(contenders.map((contender) => contender.end()));
   });
   await Promise.all(contenders.map((contender) => contender.prepare()));
 
-  const loop = await startBareLoop(sandbox, redis.url, dir.path);
+  const loop = await startBareLoop(sandbox, redisUrl, dir);
   stack.defer(() => loop.child.kill());
   loop.child.send({ go: true });
   await sleep(LOOP_MS);
@@ -80,7 +73,7 @@ export async function runCondition(condition: Condition): Promise<Measured> {
   if (!isBeside) await loop.child.kill();
 
   const tracks = contenders.flatMap((contender) => contender.tracks);
-  await spendBursts(sandbox, other, tracks, clockAheadMs);
+  await spendBursts(sandbox, other, tracks, clockAheadMs - windowMs - SPENT_BEFORE_MS);
   const aheadMs = await sandbox.setClock(clockAheadMs);
   const { guard, othersShare = 0 } = condition;
   if (guard !== undefined) {
@@ -88,14 +81,14 @@ export async function runCondition(condition: Condition): Promise<Measured> {
     await sandbox.post('guards', { tier: 'lists', requests: guard.requests, per_ms: guard.perMs, paths });
   }
   const before = (await sandbox.requests()).at(-1)?.n ?? 0;
-  await openWindows(other, contenders);
-  if (othersShare > 0) other.sendEvery(WINDOW_MS / (PARTNER_LIMIT * othersShare));
+  await openWindows(other, contenders, windowMs);
+  if (othersShare > 0) other.sendEvery(windowMs / (PARTNER_LIMIT * othersShare));
 
   const startedAt = Date.now() + aheadMs;
   await Promise.all(contenders.map((contender) => contender.go()));
   const rows: Taken['rows'] = [];
-  const killer = condition.kill ? new Killer(contenders, WINDOW_MS, PARTNER_LIMIT) : undefined;
-  const endsAt = startedAt + WINDOW_MS * (WINDOWS + 1) + AFTER_MS;
+  const killer = condition.kill ? new Killer(contenders, windowMs, PARTNER_LIMIT) : undefined;
+  const endsAt = startedAt + windowMs * (windows + 1) + AFTER_MS;
   for (let last = before; Date.now() + aheadMs < endsAt; ) {
     await sleep(WATCH_EVERY_MS);
     const newest = await sandbox.requests(last);
@@ -113,8 +106,8 @@ export async function runCondition(condition: Condition): Promise<Measured> {
     startedAt,
     loop: { companyId: loop.companyId, perSecondAlone: alone, isBeside },
     othersId: other.clientId,
-    windowMs: WINDOW_MS,
-    windows: WINDOWS,
+    windowMs,
+    windows,
     limit: PARTNER_LIMIT,
   });
 }
@@ -163,14 +156,18 @@ async function spendBursts(
   tracks: readonly Track[],
   clockAheadMs: number,
 ): Promise<void> {
-  await sandbox.setClock(clockAheadMs - SPENT_AGO_MS);
+  await sandbox.setClock(clockAheadMs);
   const all = PARTNER_LIMIT * 1.5;
   await Promise.all(tracks.map(({ company }) => other.spend(company.id, all)));
 }
 
 /** Opens each company's window by one request, so long before it returns; it has been answered by then. */
-async function openWindows(other: OtherApplication, contenders: readonly Contender[]): Promise<void> {
-  const phases = PHASES_MS.toReversed();
+async function openWindows(
+  other: OtherApplication,
+  contenders: readonly Contender[],
+  windowMs: number,
+): Promise<void> {
+  const phases = PHASES.map((phase) => phase * windowMs).toReversed();
   for (const [at, openForMs] of phases.entries()) {
     const opened = contenders.flatMap((contender) =>
       contender.tracks

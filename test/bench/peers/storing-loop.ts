@@ -1,25 +1,22 @@
 import { join } from 'node:path';
 import { setImmediate as othersTurn, setTimeout as sleep } from 'node:timers/promises';
-import { openWithRuns, plainWriter } from '../bare-store.ts';
+import { openBareStore, type Stored } from '../bare-store.ts';
 import { fetchPage } from './fetch-page.ts';
 import type { Peer } from './peer.ts';
 import { prepareWalk } from './walk.ts';
 
-const COMPANY = 'the company';
-
 /** As the plain loop, but what it has read it stores, the plain way, while the next page is on its way. */
 export const storingLoop: Peer = async (order) => {
-  const lists = order.lists.map(({ name }) => ({ company: COMPANY, resource: name }));
-  const write = plainWriter(await openWithRuns(`file:${join(order.dir, 'peer.db')}`, lists));
-  const writing = new Map<string, Promise<void>>();
-  return prepareWalk(order, async (url, resource) => {
+  const store = await openBareStore(`file:${join(order.dir, `peer-${process.pid}.db`)}`);
+  const writing = new Map<string, Promise<Stored>>();
+  return prepareWalk(order, async (url, list) => {
     for (;;) {
       const fetched = await fetchPage(url, order.token);
       if ('next' in fetched) {
-        await writing.get(resource);
+        await writing.get(list);
         writing.set(
-          resource,
-          othersTurn().then(() => write({ company: COMPANY, resource }, fetched.page)),
+          list,
+          othersTurn().then(() => store.write(list, fetched.page)),
         );
         return fetched.next;
       }

@@ -60,7 +60,7 @@ export async function openStage(
   stack.defer(() => sandbox.end());
   const bench = await BenchApp.open(sandbox, redis.url, dir.path, databaseUrl);
   stack.defer(() => bench.close());
-  return { dir: dir.path, databases, redisUrl: redis.url, sandbox, bench };
+  return { dir: dir.path, databases, databaseUrl, redisUrl: redis.url, sandbox, bench };
 }
 
 /** The app on a database of its own: this process installs and orders syncs, worker processes do the work. */

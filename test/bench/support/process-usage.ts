@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 
 /** Of a second; the same on every Linux that Node runs on. */
 const TICKS = 100;
@@ -21,15 +21,6 @@ function ticksOf(statFile: string): number {
   const stat = readFileSync(statFile, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return Number(fields[USER_TICKS_AT]) + Number(fields[SYSTEM_TICKS_AT]);
-}
-
-/** Time on a processor of a process' threads of that name, in milliseconds; NaN without `/proc`. */
-export function threadCpuMs(pid: number, name: string): number {
-  if (!HAS_PROC) return Number.NaN;
-  const tasks = `/proc/${pid}/task`;
-  return readdirSync(tasks)
-    .filter((task) => readFileSync(`${tasks}/${task}/comm`, 'utf8').trim() === name)
-    .reduce((sum, task) => sum + (ticksOf(`${tasks}/${task}/stat`) * 1_000) / TICKS, 0);
 }
 
 /** What a process of this machine has used; undefined without `/proc`, and for a process that has ended. */

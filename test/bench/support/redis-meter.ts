@@ -14,10 +14,6 @@ export class RedisMeter {
     return 1_000 * (fieldOf(info, 'used_cpu_user') + fieldOf(info, 'used_cpu_sys'));
   }
 
-  async memoryBytes(): Promise<number> {
-    return fieldOf(await this.#redis.info('memory'), 'used_memory');
-  }
-
   async calls(): Promise<number> {
     return fieldOf(await this.#redis.info('stats'), 'total_commands_processed');
   }

@@ -46,11 +46,6 @@ export class WorkerProcess {
     return pid;
   }
 
-  /** Everything that it has logged. */
-  get output(): string {
-    return this.#output;
-  }
-
   /** Undefined without `/proc`, and after its end. */
   usage(): ProcessUsage | undefined {
     return usageOf(this.pid);

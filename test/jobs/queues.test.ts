@@ -1,0 +1,161 @@
+import { DelayedError, type Job, Worker } from 'bullmq';
+import { afterAll, beforeEach, expect, test, vi } from 'vitest';
+import { createQueues, type DeliverJobData, QUEUE, type SyncJobData } from '../../jobs/queues.ts';
+import { syncJob } from '../../jobs/sync.ts';
+import { watchWorkers } from '../../jobs/watch-workers.ts';
+import { createRedis } from '../../src/runtime/redis.ts';
+import type { SliceContext, SyncParts } from '../../src/sync/parts.ts';
+import { openTestStore } from '../store/test-store.ts';
+import { testLogger } from '../support/test-logger.ts';
+import { startTestRedis } from '../support/test-redis.ts';
+
+const HOUR_MS = 3_600_000;
+const TOKEN = 'token';
+
+const { logger } = testLogger();
+const { url } = await startTestRedis();
+const redis = createRedis(url, 'general', logger);
+const queues = createQueues(redis, 'one', logger);
+const store = await openTestStore('sqlite');
+const connections = [redis];
+const workers: Worker[] = [];
+
+/** A worker that takes a job when the test asks for one. */
+function workerOf<Data>(queue: string, { prefix } = queues): Worker<Data> {
+  const connection = createRedis(url, 'worker', logger);
+  connections.push(connection);
+  const worker = new Worker<Data>(queue, null, { connection, prefix, autorun: false });
+  workers.push(worker);
+  return worker;
+}
+const sync = workerOf<SyncJobData>(QUEUE.sync);
+const deliver = workerOf<DeliverJobData>(QUEUE.deliver);
+beforeEach(() => redis.flushall());
+afterAll(async () => {
+  await Promise.all(workers.map((worker) => worker.close()));
+  await queues.close();
+  for (const connection of connections) connection.disconnect();
+});
+
+const take = <Data>(worker: Worker<Data>) => worker.getNextJob(TOKEN, { block: false });
+const taken = async <Data>(worker: Worker<Data>): Promise<Job<Data>> =>
+  (await take(worker)) ?? expect.unreachable('no job is there');
+const runOf = (run: number, until: number | null = null) => ({
+  instanceId: 'ins_1',
+  resource: 'contacts',
+  run,
+  until,
+});
+const list = { instanceId: 'ins_1', resource: 'contacts', consumer: 'handler' };
+
+test('a run has one job, that carries its list alone', async () => {
+  await queues.enqueueRuns([runOf(1), runOf(2)]);
+  await queues.enqueueRuns([runOf(1)]);
+  expect(await queues.syncCounts()).toEqual({ waiting: 2, active: 0, delayed: 0 });
+  expect((await taken(sync)).data).toEqual({ instanceId: 'ins_1', resource: 'contacts' });
+});
+
+test('a run that waits has its job at its time, or now when somebody asks', async () => {
+  await queues.enqueueRuns([runOf(1, Date.now() + HOUR_MS)]);
+  expect(await queues.syncCounts()).toMatchObject({ waiting: 0, delayed: 1 });
+  expect(await take(sync)).toBeUndefined();
+  await queues.enqueueRuns([runOf(1, null)]);
+  expect(await queues.syncCounts()).toMatchObject({ delayed: 1 });
+  await queues.enqueueRuns([runOf(1, null)], { now: true });
+  expect((await taken(sync)).id).toBe('run-1');
+});
+
+test('a list has one delivery, and one more when it has changed while that was under way', async () => {
+  await queues.enqueueDeliveries([list, { ...list, resource: 'conversations' }]);
+  await queues.enqueueDeliveries([list]);
+  const [first, second] = [await taken(deliver), await taken(deliver)];
+  expect([first.data, second.data.resource]).toEqual([list, 'conversations']);
+  expect(await take(deliver)).toBeUndefined();
+  for (let times = 0; times < 3; times++) await queues.enqueueDeliveries([list]);
+  expect(await take(deliver)).toBeUndefined();
+  await second.moveToCompleted(undefined, TOKEN, false);
+  expect(await take(deliver)).toBeUndefined();
+  await first.moveToCompleted(undefined, TOKEN, false);
+  const third = await taken(deliver);
+  expect(third.data).toEqual(list);
+  await third.moveToCompleted(undefined, TOKEN, false);
+  expect(await take(deliver)).toBeUndefined();
+});
+
+test('a delivery that waits to be tried again is brought forward when somebody asks', async () => {
+  await queues.enqueueDeliveries([list]);
+  const job = await taken(deliver);
+  await job.moveToDelayed(Date.now() + HOUR_MS, TOKEN);
+  await queues.enqueueDeliveries([list]);
+  expect(await take(deliver)).toBeUndefined();
+  await queues.enqueueDeliveries([list], { now: true });
+  expect((await taken(deliver)).id).toBe(job.id);
+});
+
+test('the search index has a queue of its own', async () => {
+  await queues.enqueueDeliveries([{ ...list, consumer: 'search' }]);
+  expect(await take(deliver)).toBeUndefined();
+  expect((await taken(workerOf<DeliverJobData>(QUEUE.index))).data.consumer).toBe('search');
+});
+
+test('two installations on one Redis do not see each other’s jobs', async () => {
+  const others = createQueues(redis, 'two', logger);
+  await others.enqueueRuns([runOf(1)]);
+  expect(await queues.syncCounts()).toMatchObject({ waiting: 0 });
+  expect(await take(sync)).toBeUndefined();
+  await queues.enqueueRuns([runOf(1)]);
+  expect(await others.syncCounts()).toMatchObject({ waiting: 1 });
+  expect((await taken(workerOf<SyncJobData>(QUEUE.sync, others))).id).toBe('run-1');
+  expect(await queues.syncCounts()).toMatchObject({ waiting: 1, active: 0 });
+  await others.close();
+});
+
+test('runs with the fewest pages go first, and one that begins before all of them', async () => {
+  // Where others have their turn, as here at the end of a process, a slice yields before it asks for anything.
+  const resources = [{ name: 'contacts', title: 'Contacts', route: '/contacts' }];
+  const parts = { ...store, resources, api: { giveBackLate: async () => undefined } } as unknown as SyncParts;
+  const context: SliceContext = { logger, signal: AbortSignal.abort(), othersWait: () => true };
+  async function begin(pages: number) {
+    const claim = await store.claimRun();
+    for (let page = 1; page <= pages; page++)
+      await store.write(claim, [], { next: `https://x.example/${page}` });
+    await queues.enqueueRuns([{ ...claim, until: null }]);
+    return claim.instanceId;
+  }
+  async function turns(count: number): Promise<string[]> {
+    const order: string[] = [];
+    for (let turn = 0; turn < count; turn++) {
+      const job = await taken(sync);
+      order.push(job.data.instanceId);
+      await expect(syncJob(parts, job, TOKEN, context)).rejects.toThrow(DelayedError);
+    }
+    return order;
+  }
+  const [giant, middle, small] = [await begin(9), await begin(5), await begin(1)];
+  expect(await turns(3)).toEqual([giant, middle, small]);
+  expect(await turns(3)).toEqual([small, small, small]);
+  const fresh = await begin(0);
+  expect(await turns(2)).toEqual([fresh, fresh]);
+});
+
+test('workers are missing when two looks in a row see none', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const counts = [0, 1, 0, 0, undefined, 0, 2];
+  const watch = watchWorkers(async () => counts.shift());
+  const seen: unknown[] = [];
+  for (let looks = counts.length; looks > 0; looks--) {
+    await vi.advanceTimersByTimeAsync(3_000);
+    seen.push([watch.count, watch.areMissing]);
+  }
+  vi.useRealTimers();
+  expect(seen).toEqual([
+    [0, false],
+    [1, false],
+    [0, false],
+    [0, true],
+    [undefined, false],
+    [0, false],
+    [2, false],
+  ]);
+  watch.close();
+});

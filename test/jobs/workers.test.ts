@@ -1,0 +1,86 @@
+import { Redis } from 'ioredis';
+import { afterAll, expect, test } from 'vitest';
+import { openDatabase } from '../../src/store/open-database.ts';
+import { RunStore } from '../../src/store/runs.ts';
+import { installCompany } from '../support/install-company.ts';
+import { startTestApp, type TestApp } from '../support/test-app.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const RESOURCES = ['contacts', 'conversations'];
+
+const testApp = await startTestApp({ web: false });
+const { app, control, redisUrl } = testApp;
+const redis = new Redis(redisUrl);
+afterAll(() => redis.disconnect());
+
+async function open({ config }: TestApp) {
+  const db = await openDatabase(config.databaseUrl);
+  afterAll(() => db.destroy());
+  const runs = new RunStore(db);
+  const runOf = async (id: string, resource: string) =>
+    (await runs.lists(id)).find((list) => list.resource === resource)?.run;
+  const isFinished = async (id: string) => {
+    const states = await Promise.all(RESOURCES.map(async (resource) => (await runOf(id, resource))?.state));
+    return states.every((state) => state === 'finished');
+  };
+  return { db, runOf, finished: (id: string) => waitFor(() => isFinished(id)) };
+}
+const { db, runOf, finished } = await open(testApp);
+
+test('a job of a run without a permit is delayed, takes no worker’s slot, and others go on', async () => {
+  const { id, company } = await installCompany(testApp, db, { contacts: 5, conversations: 5 });
+  const match = { path: '/contacts', company_id: company.id };
+  await control.fault({ match, fault: { status: 429, headers: { 'retry-after': '600' } } });
+  await app.control.syncNow(id, 'contacts');
+  await waitFor(async () => (await runOf(id, 'contacts'))?.waiting_for === 'limit');
+  const mark = await control.mark();
+  await app.control.syncNow(id, 'conversations');
+  const waiting = await waitFor(async () => {
+    const run = await runOf(id, 'conversations');
+    return run?.waiting_for === 'limit' && run;
+  });
+  expect(waiting).toMatchObject({ state: 'waiting', requests: 0, attempt: 0, error_kind: null });
+  expect(waiting.wait_until).toBeGreaterThan(Date.now() + 500_000);
+  await waitFor(async () => (await app.queues.syncCounts()).delayed === 2);
+  expect(await app.queues.syncCounts()).toEqual({ waiting: 0, active: 0, delayed: 2 });
+
+  const other = await installCompany(testApp, db, { contacts: 5, conversations: 5 });
+  await app.control.syncNow(other.id);
+  await finished(other.id);
+  const own = (await control.requests(mark)).filter(({ company_id }) => company_id === company.id);
+  expect(own).toEqual([]);
+});
+
+test('a worker that starts finds in the database what Redis has lost', async () => {
+  const lost = await startTestApp({ web: false, workers: false });
+  const { db: database, finished: done } = await open(lost);
+  const { id } = await installCompany(lost, database, { contacts: 5, conversations: 5 });
+  await lost.app.control.syncNow(id);
+  const own = new Redis(lost.redisUrl);
+  await own.flushall();
+  own.disconnect();
+  const workers = lost.app.startWorkers();
+  await done(id);
+  await workers.close();
+});
+
+test('two installations on one Redis each do their own work, under keys of their own', async () => {
+  const second = await startTestApp({ web: false, redisUrl });
+  const other = await open(second);
+  const [one, two] = [
+    await installCompany(testApp, db, { contacts: 5, conversations: 5 }),
+    await installCompany(second, other.db, { contacts: 5, conversations: 5 }),
+  ];
+  await Promise.all([app.control.syncNow(one.id), second.app.control.syncNow(two.id)]);
+  await Promise.all([finished(one.id), other.finished(two.id)]);
+  const ids = await Promise.all(
+    [db, other.db].map(async (database) => {
+      const setting = database.selectFrom('settings').select('value').where('name', '=', 'installation_id');
+      return (await setting.executeTakeFirstOrThrow()).value;
+    }),
+  );
+  expect(new Set(ids).size).toBe(2);
+  const prefixes = new Set((await redis.keys('*')).map((key) => key.split(':')[0]));
+  expect(prefixes).toEqual(new Set(ids));
+  expect([await app.queues.countWorkers(), await second.app.queues.countWorkers()]).toEqual([1, 1]);
+});

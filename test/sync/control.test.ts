@@ -1,0 +1,172 @@
+import { Redis } from 'ioredis';
+import { afterAll, describe, expect, test } from 'vitest';
+import { RateBudget } from '../../src/client/budget/rate-budget.ts';
+import { ServiceClock } from '../../src/client/service-clock.ts';
+import type { Lagging } from '../../src/store/changes.ts';
+import type { OpenRun } from '../../src/store/runs.ts';
+import { SyncControl } from '../../src/sync/control.ts';
+import { StatusReader } from '../../src/sync/status.ts';
+import { DATABASES, documentsOf, NOW, openTestStore, type TestClaim } from '../store/test-store.ts';
+import { startTestRedis } from '../support/test-redis.ts';
+
+const MINUTE_MS = 60_000;
+const RESOURCES = ['contacts', 'conversations'].map((name) => ({ name, title: name, route: `/${name}` }));
+const BROKEN = { kind: 'handler', detail: 'It is broken.' } as const;
+
+const redis = new Redis((await startTestRedis()).url);
+afterAll(() => redis.disconnect());
+
+describe.each(DATABASES)('on %s', async (kind) => {
+  const store = await openTestStore(kind);
+  const { changes, runs } = store;
+  const jobs: OpenRun[] = [];
+  const deliveries: Lagging[] = [];
+  const workers = { areMissing: false };
+  const shared = { ...store, resources: RESOURCES, intervalMs: 60 * MINUTE_MS };
+  const clock = new ServiceClock();
+  const parts = { ...shared, budget: new RateBudget(redis), clock, workers };
+  const control = new SyncControl({
+    ...shared,
+    status: new StatusReader({ ...parts, hasHandler: true }),
+    enqueueRuns: async (started) => void jobs.push(...started),
+    enqueueDeliveries: async (lists) => void deliveries.push(...lists),
+    now: () => NOW,
+  });
+  const statusOf = async ({ instanceId }: { instanceId: string }) => {
+    const status = (await control.status(instanceId)) ?? expect.unreachable();
+    return { ...status, contacts: status.resources.contacts ?? expect.unreachable() };
+  };
+  async function bury({ instanceId, resource, list }: TestClaim) {
+    const held = await changes.claim({ instanceId, resource, consumer: 'handler' }, { whileActive: true });
+    const [entry] = await changes.read(list, held?.cursor ?? 0, 1);
+    if (held && entry) await changes.bury(held, entry, BROKEN, NOW);
+  }
+  async function deliverAll({ instanceId, resource, list }: TestClaim) {
+    const held = await changes.claim({ instanceId, resource, consumer: 'handler' }, { whileActive: true });
+    const entries = await changes.read(list, held?.cursor ?? 0);
+    if (held) await changes.deliver(held, entries);
+    return entries.map(({ id }) => id);
+  }
+
+  test('a sync starts all lists, or one, of an active instance', async () => {
+    const instanceId = await store.addInstance();
+    expect(await control.syncNow(instanceId, 'contacts')).toBe(true);
+    expect(await control.syncNow(instanceId)).toBe(true);
+    expect(jobs.splice(0).map(({ resource }) => resource)).toEqual(['contacts', 'contacts', 'conversations']);
+    expect(await control.pause(instanceId)).toBe(true);
+    expect([await control.pause(instanceId), await control.syncNow(instanceId)]).toEqual([false, false]);
+    expect((await statusOf({ instanceId })).status).toBe('paused');
+    expect(await control.resume(instanceId)).toBe(true);
+    expect(
+      jobs
+        .splice(0)
+        .map(({ resource }) => resource)
+        .toSorted(),
+    ).toEqual(['contacts', 'conversations']);
+    expect(await control.resume(instanceId)).toBe(false);
+  });
+
+  test('a replay gives the handler a list, all lists or one record again', async () => {
+    const claim = await store.copy(documentsOf(3));
+    await deliverAll(claim);
+    deliveries.length = 0;
+    expect(await control.replay(claim.instanceId, 'contacts', '1')).toBe(true);
+    expect(await deliverAll(claim)).toEqual(['1']);
+    expect(await control.replay(claim.instanceId, 'contacts')).toBe(true);
+    expect(await deliverAll(claim)).toEqual(['0', '2', '1']);
+    expect(await control.replay(claim.instanceId, 'contacts', 'nobody')).toBe(false);
+    expect(await control.replay(claim.instanceId, 'no such list')).toBe(false);
+    const { instanceId, resource } = claim;
+    expect(deliveries).toEqual(Array(3).fill({ instanceId, resource, consumer: 'handler' }));
+  });
+
+  test('dead letters are shown with their reason, and tried again when somebody asks', async () => {
+    const claim = await store.copy(documentsOf(2));
+    await bury(claim);
+    expect((await statusOf(claim)).contacts).toMatchObject({
+      handler: { pending: 1, dead_letters: 1, last_error: 'It is broken.', next_try_at: null },
+      problems: { dead_letters: [{ id: '0', error: 'It is broken.', at: new Date(NOW).toISOString() }] },
+    });
+    expect(await control.retry(claim.instanceId)).toBe(true);
+    expect(await deliverAll(claim)).toEqual(['1', '0']);
+    expect((await statusOf(claim)).contacts.handler).toEqual({
+      pending: 0,
+      dead_letters: 0,
+      last_error: null,
+      next_try_at: null,
+    });
+  });
+
+  test('a person confirms the deletions that the last whole run holds', async () => {
+    const first = await store.copy(documentsOf(3));
+    const held = await store.claimRun(first);
+    await store.write(held, documentsOf(1));
+    await runs.finish(held, 2, NOW);
+    // A run that is under way does not hide it.
+    const later = await store.claimRun(first);
+    await store.write(later, ['{"id":"1"}'], { next: 'https://x.example/p2' });
+    expect((await statusOf(first)).contacts.held_deletions).toBe(2);
+    expect(await control.confirmDeletions(first.instanceId, 'contacts')).toBe(true);
+    expect((await statusOf(first)).contacts).toMatchObject({ held_deletions: 0, stored: 2 });
+    expect(await store.records.find(first.instanceId, 'contacts', '2')).toMatchObject({ deletedAt: NOW });
+    expect(await control.confirmDeletions(first.instanceId, 'contacts')).toBe(false);
+    expect(await runs.holds(later)).toBe(true);
+  });
+
+  test('a disconnect removes the copy if it is asked to', async () => {
+    const [kept, gone] = [await store.copy(documentsOf(2)), await store.copy(documentsOf(2))];
+    expect(await control.disconnect(kept.instanceId, {})).toBe(true);
+    expect(await control.disconnect(gone.instanceId, { deleteData: true })).toBe(true);
+    const facts = {
+      status: 'disconnected',
+      deleting_copy: false,
+      token: { access_expires_at: null, rotations: 0 },
+    };
+    expect(await statusOf(kept)).toMatchObject({ ...facts, has_copy: true });
+    expect(await statusOf(gone)).toMatchObject({ ...facts, has_copy: false });
+    expect(await control.disconnect('ins_nobody', {})).toBe(false);
+  });
+
+  test('the status has the facts of each list, whether or not it has begun', async () => {
+    const claim = await store.claimRun();
+    expect((await statusOf(claim)).resources).toMatchObject({
+      contacts: { state: 'running', started_at: new Date(NOW).toISOString(), handler: { pending: 0 } },
+      conversations: {
+        state: 'idle',
+        pages: 0,
+        started_at: null,
+        held_deletions: 0,
+        handler: { pending: 0 },
+      },
+    });
+    workers.areMissing = true;
+    expect(await statusOf(claim)).toMatchObject({
+      workers_missing: true,
+      contacts: { state: 'waiting', waiting_for: 'turn' },
+    });
+    workers.areMissing = false;
+    await store.write(claim, ['{"id":"a"}', '{"no":"id"}']);
+    await runs.finish(claim, 0, NOW + 5);
+    expect(await statusOf(claim)).toMatchObject({
+      next_sync_at: new Date(NOW + 5 + 60 * MINUTE_MS).toISOString(),
+      contacts: {
+        state: 'idle',
+        pages: 1,
+        records: 1,
+        stored: 1,
+        rejected: 1,
+        finished_at: new Date(NOW + 5).toISOString(),
+      },
+    });
+    expect(await control.problems(claim.instanceId)).toMatchObject({
+      contacts: { rejected: 1, rejected_records: [{ reason: 'It has no id.', excerpt: '{"no":"id"}' }] },
+    });
+    await runs.fail(await store.claimRun(claim), { kind: 'refused', detail: 'Refused (404).' }, NOW + 6);
+    expect((await statusOf(claim)).contacts).toMatchObject({
+      state: 'failed',
+      error_kind: 'refused',
+      error: 'Refused (404).',
+    });
+    expect(await control.status('ins_nobody')).toBeUndefined();
+  });
+});
