@@ -242,6 +242,7 @@ export class ChangeStore {
           .select('change_seq')
           .where('list', '=', list.id)
           .where('change_seq', '>', cursor)
+          .orderBy('change_seq')
           .limit(MOST_COUNTED)
           .as('pending'),
       )

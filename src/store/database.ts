@@ -13,6 +13,9 @@ import type { Schema } from './schema.ts';
 /** How long a transaction waits for another process's write, in milliseconds. */
 const PATIENCE_MS = 5_000;
 
+/** And a check, which the readiness waits for: shorter than that does, to tell why. */
+const CHECK_PATIENCE_MS = 1_000;
+
 /** The pause between two tries to begin a transaction, in milliseconds. */
 const BUSY_PAUSE_MS = 5;
 
@@ -65,6 +68,8 @@ export interface StoreDialect {
   /** How a table of short rows that are updated often is stored. */
   narrowTable: RawBuilder<unknown>;
   search: SearchDialect;
+  /** A query as the database takes it, where it does not take every text. */
+  clean?(query: CompiledQuery): CompiledQuery;
   /** Another process writes: the transaction did not begin. */
   isBusy(error: unknown): boolean;
   /** Another transaction came in between: this one was rolled back, and may be tried again. */
@@ -114,13 +119,13 @@ export class Database extends Kysely<Schema> {
 
   /** @throws StoreError that says what is wrong, for the engineer on call */
   async check(): Promise<void> {
-    await this.#run(() => this.dialect.check(this));
+    await this.#run(() => this.dialect.check(this), CHECK_PATIENCE_MS);
   }
 
   /** Waits without the connection, so that other queries of the process go on. */
-  async #run<T>(work: () => Promise<T>): Promise<T> {
+  async #run<T>(work: () => Promise<T>, patienceMs = PATIENCE_MS): Promise<T> {
     const { dialect } = this;
-    const giveUpAt = performance.now() + PATIENCE_MS;
+    const giveUpAt = performance.now() + patienceMs;
     for (let tries = 1; ; ) {
       try {
         return await work();
@@ -136,7 +141,7 @@ export class Database extends Kysely<Schema> {
 }
 
 /** The database's driver, whose errors are StoreErrors where the database is in trouble. */
-function withStoreErrors({ kysely, explain }: StoreDialect): Dialect {
+function withStoreErrors({ kysely, explain, clean = (query) => query }: StoreDialect): Dialect {
   const fail = (error: unknown): never => {
     const message = explain(error);
     throw message === undefined ? error : new StoreError(message, { cause: error });
@@ -154,7 +159,7 @@ function withStoreErrors({ kysely, explain }: StoreDialect): Dialect {
         if (known.has(connection)) return connection;
         known.add(connection);
         const execute = connection.executeQuery.bind(connection);
-        connection.executeQuery = (query, ...rest) => execute<never>(query, ...rest).catch(fail);
+        connection.executeQuery = (query, ...rest) => execute<never>(clean(query), ...rest).catch(fail);
         return connection;
       };
       return driver;

@@ -158,6 +158,8 @@ export class RecordStore {
         ])
         .where('seen.list', '=', list.id)
         .where('seen.record', '>', after)
+        // PostgreSQL would walk over the records from the first one.
+        .where('records.id', '>', after)
         .orderBy('seen.record')
         .limit(STREAM_CHUNK)
         .execute();
@@ -182,13 +184,8 @@ export class RecordStore {
       .where('removed_at', 'is', null)
       .where((eb) =>
         eb.or([
-          eb.exists(eb.selectFrom('records').select('records.id').whereRef('records.list', '=', 'lists.id')),
-          eb.exists(
-            eb
-              .selectFrom('rejected_records')
-              .select('hash')
-              .whereRef('rejected_records.list', '=', 'lists.id'),
-          ),
+          eb('change_seq', '>', 0),
+          eb('id', 'in', (rejected) => rejected.selectFrom('rejected_records').select('list')),
         ]),
       )
       .executeTakeFirst();
@@ -268,6 +265,7 @@ export class RecordStore {
           .where('list', '=', list)
           .where('change_seq', '>', sql<number>`coalesce(${cursor}, 0)`)
           .where('deleted_at', 'is', null)
+          .orderBy('change_seq')
           .limit(MOST_COUNTED)
           .as('pending'),
       )

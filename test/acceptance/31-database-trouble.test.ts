@@ -45,7 +45,7 @@ describe('31. A locked database or a full disk is told as that, and the sync goe
     expect(unready.body).toMatch(/database/);
     await waitFor('the dashboard to tell', async () => /database/i.test(await dashboard()));
     await worker.waitForOutput(reason);
-    const refused = await world.press(browser, id, 'pause');
+    const refused = await browser.post(`/instances/${id}/pause`);
     expect(refused.status).toBe(503);
     expect((await browser.get('/healthz')).status).toBe(200);
 

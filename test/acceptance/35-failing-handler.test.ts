@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { query } from './support/database.ts';
@@ -20,7 +20,8 @@ describe('35. A handler that throws or hangs is tried again with growing pauses,
   const failing = { throws: [] as string[], hangs: [] as string[] };
   const setFailures = (change: () => unknown = () => {}) => {
     change();
-    writeFileSync(failures, JSON.stringify(failing));
+    writeFileSync(`${failures}.new`, JSON.stringify(failing));
+    renameSync(`${failures}.new`, failures);
   };
   setFailures();
   Object.assign(report.options.env, { TEST_FAILURES: failures, HANDLER_TIMEOUT_SECONDS: '0.5' });

@@ -100,7 +100,7 @@ async function measureBare({ kind, size, latencyMs }: Order): Promise<BareDone> 
   const companies = bareCompanies(await addCompanies(sandbox, size, LISTS));
   const lists = listsOf(sandbox.up.apiUrl, companies);
   const databaseUrl = await databases.create(dir.path);
-  return runBareLoop({ databaseUrl, lists, atOnce: AT_ONCE, forMs: BARE_MS });
+  return await runBareLoop({ databaseUrl, lists, atOnce: AT_ONCE, forMs: BARE_MS });
 }
 
 async function measureFleet({ kind, size, latencyMs }: Order, windowMs: number, isFull: boolean) {

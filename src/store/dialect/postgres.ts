@@ -75,13 +75,25 @@ export function openPostgres(url: string, onError: (error: Error) => void): Stor
       },
       async find(db, list, groups, limit) {
         const query = groups.map((group) => `(${group.map(written).join(' | ')})`).join(' & ');
+        // Materialized, as the planner would walk over all records in the order of their ids instead.
         const { rows } = await sql<{ id: number }>`
-          select records.id from search join records on records.id = search.record
-          where words @@ ${query}::tsquery and list = ${list} and deleted_at is null
-          order by records.id limit ${limit}`.execute(db);
+          with found as materialized (select record from search where words @@ ${query}::tsquery),
+            beginning as materialized (select record from found order by record limit ${limit})
+          select seen.record as id from beginning join seen on seen.record = beginning.record
+          where seen.list = ${list} order by seen.record`.execute(db);
         return rows.map(({ id }) => id);
       },
     },
+    // Text holds no NUL here. It comes by addresses and error messages alone: no record with one in its id is kept.
+    clean: (query) =>
+      query.parameters.some(hasNul)
+        ? {
+            ...query,
+            parameters: query.parameters.map((value) =>
+              hasNul(value) ? value.replaceAll('\0', '\ufffd') : value,
+            ),
+          }
+        : query,
     isBusy: () => false,
     isConflict: (error) => CONFLICTS.has(codeOf(error) ?? ''),
     explain(error) {
@@ -119,6 +131,10 @@ export function openPostgres(url: string, onError: (error: Error) => void): Stor
       }
     },
   };
+}
+
+function hasNul(value: unknown): value is string {
+  return typeof value === 'string' && value.includes('\0');
 }
 
 /** The code of an error of the server, or of the connection to it. */

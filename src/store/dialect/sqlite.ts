@@ -83,9 +83,9 @@ export function openSqlite(url: string): StoreDialect {
       async find(db, list, groups, limit) {
         const query = groups.map((group) => `(${group.map(written).join(' OR ')})`).join(' AND ');
         const { rows } = await sql<{ id: number }>`
-          select records.id from search cross join records on records.id = search.rowid
-          where search match ${query} and list = ${list} and deleted_at is null
-          order by search.rowid limit ${limit}`.execute(db);
+          select search.rowid as id from search
+          cross join seen on seen.list = ${list} and seen.record = search.rowid
+          where search match ${query} order by search.rowid limit ${limit}`.execute(db);
         return rows.map(({ id }) => id);
       },
     },
