@@ -18,7 +18,7 @@ const DELIVERIES_AT_ONCE = 50;
  * Runs likewise: as many as the core keeps up with. Most wait for the network; where the core is busy, more of them would
  * make every page wait, and small companies with it.
  */
-const RUNS_AT_ONCE = { least: 16, first: 64, most: 256, step: 16 } as const;
+const RUNS_AT_ONCE = { least: 8, first: 64, most: 256, step: 16 } as const;
 const BUSY = { from: 0.9, until: 0.7, lookEveryMs: 500 } as const;
 
 /** Another worker has the job of a killed one within lock and check together; the fence keeps the dead one out. */

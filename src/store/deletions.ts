@@ -1,4 +1,4 @@
-import { sql, type Transaction } from 'kysely';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import { type Database, lockList, nextSeq } from './database.ts';
 import type { RunClaim } from './runs.ts';
 import type { Schema } from './schema.ts';
@@ -53,48 +53,45 @@ export class DeletionStore {
       .orderBy('record')
       .limit(PORTION)
       .execute();
-    const ids = found.map(({ record }) => record);
-    if (ids.length === 0) return { marked: 0, next: end };
+    const last = found.at(-1)?.record;
+    if (last === undefined) return { marked: 0, next: end };
     const isMarked = await this.#db.transact(async (transaction) => {
       const row = await lockList(this.#db, transaction, list);
       if (row === undefined || (claim !== undefined && !(await holds(transaction, claim)))) return false;
-      // Another run may have seen one of them in between.
-      const gone = await transaction
+      const base = nextSeq(row.change_seq);
+      // Read again: another run may have seen one of them in between.
+      const marked = this.#unseen(list, beforeRun, after, last, transaction)
+        .select(['record', sql<number>`row_number() over (order by record)`.as('place')])
+        .as('marked');
+      const { numUpdatedRows } = await transaction
+        .updateTable('records')
+        .from(marked)
+        .set({ deleted_at: now, change_seq: sql<number>`${sql.lit(base - 1)} + place` })
+        .whereRef('records.id', '=', 'marked.record')
+        .executeTakeFirst();
+      const count = Number(numUpdatedRows);
+      if (count === 0) return true;
+      await transaction
         .deleteFrom('seen')
         .where('list', '=', list)
-        .where('record', 'in', ids)
+        .where('record', '>', after)
+        .where('record', '<=', last)
         .where('run', '<', beforeRun)
-        .returning('record')
-        .execute();
-      if (gone.length === 0) return true;
-      const records = gone.map(({ record }) => record);
-      const base = nextSeq(row.change_seq);
-      await transaction
-        .updateTable('records')
-        .from((from) =>
-          from
-            .selectFrom('records as marked')
-            .select(['marked.id as record', sql<number>`row_number() over (order by id)`.as('place')])
-            .where('marked.id', 'in', records)
-            .as('places'),
-        )
-        .set({ deleted_at: now, change_seq: sql<number>`${sql.lit(base - 1)} + place` })
-        .whereRef('records.id', '=', 'places.record')
         .execute();
       await transaction
         .updateTable('lists')
-        .set({ change_seq: base - 1 + records.length, stored: row.stored - records.length })
+        .set({ change_seq: base - 1 + count, stored: row.stored - count })
         .where('id', '=', list)
         .execute();
       await transaction
         .updateTable('runs')
-        .set((old) => ({ deleted: old('deleted', '+', records.length) }))
+        .set((old) => ({ deleted: old('deleted', '+', count) }))
         .where('id', '=', counter)
         .execute();
       return true;
     });
     if (!isMarked) return 'lost';
-    return { marked: ids.length, next: ids.length === PORTION ? ids.at(-1) : end };
+    return { marked: found.length, next: found.length === PORTION ? last : end };
   }
 
   /** The last record of a portion; undefined when it goes to the end of the list. */
@@ -111,8 +108,8 @@ export class DeletionStore {
     return row?.record;
   }
 
-  #unseen(list: number, beforeRun: number, after: number, end = BEHIND_ALL) {
-    return this.#db
+  #unseen(list: number, beforeRun: number, after: number, end = BEHIND_ALL, db: Kysely<Schema> = this.#db) {
+    return db
       .selectFrom('seen')
       .where('list', '=', list)
       .where('record', '>', after)

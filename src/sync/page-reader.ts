@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as socketsTurn } from 'node:timers/promises';
 import type { HeldToken } from '../auth/tokens.ts';
 import type { Admission, Permit } from '../client/budget/rate-budget.ts';
 import { rejectedAgain, ServiceError } from '../client/errors.ts';
@@ -12,6 +12,9 @@ import type { SliceContext, SliceWork, SyncParts } from './parts.ts';
 
 /** Waits up to this long are sat out, in milliseconds; longer ones free the worker's slot. */
 const SHORT_WAIT_MS = 1_000;
+
+/** A claim that held so long ago, in milliseconds, is not looked at again before a request. */
+const HELD_FOR_MS = 100;
 
 /** Why there is no page: the limit grants none until then (milliseconds since 1970), or the run is not ours any more. */
 type NoPage = { until: number; isBlocked: boolean } | { isLost: true };
@@ -39,6 +42,7 @@ export class PageReader {
   readonly #chain = new PageChain();
   #run: Run;
   #asked = 0;
+  #heldAt = performance.now();
   #ahead: Promise<Fetched | NoPage> | undefined;
   #isWriting = false;
   /** Sizes of the pages in memory, in bytes: the one that is written, and the one after it. */
@@ -85,6 +89,8 @@ export class PageReader {
    * @throws ServiceError
    */
   async read(run: Run): Promise<FetchedPage | NoPage> {
+    // The commit before has seen to it that the claim holds.
+    if (run !== this.#run) this.#heldAt = performance.now();
     this.#run = run;
     if (this.#isWriting) this.#forget(1);
     this.#isWriting = false;
@@ -96,9 +102,13 @@ export class PageReader {
     this.#isWriting = true;
     const counts = this.takeCounts();
     if (admission !== undefined || (page.next !== null && this.#mayLookAhead())) {
-      this.#ahead = this.#fetch(page.next, admission);
+      // Parsing and writing keep the event loop: the next request goes first, unless it has to wait.
+      const sentOrWaits = Promise.withResolvers<void>();
+      this.#ahead = this.#fetch(page.next, admission, sentOrWaits.resolve);
       // What became of it is asked for when its turn comes.
-      this.#ahead.catch(() => undefined);
+      this.#ahead.catch(() => undefined).finally(sentOrWaits.resolve);
+      await sentOrWaits.promise;
+      await socketsTurn();
     }
     try {
       return { ...page.read(), ...counts };
@@ -137,8 +147,12 @@ export class PageReader {
   readonly #breakOff = (): void => this.#broken.abort();
 
   /** @param admission what the answer before brought */
-  async #fetch(cursor: string | null, admission?: Admission): Promise<Fetched | NoPage> {
-    const { api, runs } = this.#parts;
+  async #fetch(
+    cursor: string | null,
+    admission?: Admission,
+    onSentOrWaits = () => {},
+  ): Promise<Fetched | NoPage> {
+    const { api } = this.#parts;
     this.#asked++;
     let pending = admission;
     try {
@@ -149,16 +163,15 @@ export class PageReader {
         const token = await this.#accessToken(rejected);
         const first = pending;
         pending = undefined;
-        const permit = await this.#admit(first);
+        const permit = await this.#admit(first, onSentOrWaits);
         if ('until' in permit) return permit;
         // Last of all: token and permit may have taken long, and a pause raises the fence.
-        if (!(await runs.holds(this.#work.claim).catch((error) => this.#declineAndThrow(permit, error)))) {
-          await this.#decline({ permit });
-          return { isLost: true };
-        }
+        if (!(await this.#holds(permit))) return { isLost: true };
         try {
           this.#requests++;
-          return await this.#ask(at, address, permit, token.text);
+          const answer = this.#ask(at, address, permit, token.text);
+          onSentOrWaits();
+          return await answer;
         } catch (error) {
           // The process stood still in between, or the connection took its time: another permit.
           if (error instanceof ServiceError && error.permitOver && ++unsent < MOST_PERMITS) continue;
@@ -201,9 +214,17 @@ export class PageReader {
       await this.#parts.api.giveBack(admission.permit).catch(() => undefined);
   }
 
-  async #declineAndThrow(permit: Permit, error: unknown): Promise<never> {
-    await this.#decline({ permit });
-    throw error;
+  /** Whether the claim holds; the permit is given back where it does not, or that cannot be told. */
+  async #holds(permit: Permit): Promise<boolean> {
+    if (performance.now() - this.#heldAt < HELD_FOR_MS) return true;
+    let holds = false;
+    try {
+      holds = await this.#parts.runs.holds(this.#work.claim);
+      this.#heldAt = performance.now();
+    } finally {
+      if (!holds) await this.#decline({ permit });
+    }
+    return holds;
   }
 
   async #accessToken(rejected: string | undefined): Promise<HeldToken> {
@@ -214,7 +235,10 @@ export class PageReader {
   }
 
   /** @param first an admission that was asked for already */
-  async #admit(first?: Admission): Promise<Permit | { until: number; isBlocked: boolean }> {
+  async #admit(
+    first: Admission | undefined,
+    onWait: () => void,
+  ): Promise<Permit | { until: number; isBlocked: boolean }> {
     const { api, onSlot } = this.#parts;
     const startedAt = performance.now();
     for (let known = first; ; known = undefined) {
@@ -229,6 +253,7 @@ export class PageReader {
         onSlot?.({ waitMs: waitedMs + waitMs });
         return { until: this.#now() + waitMs, isBlocked: why === 'blocked' };
       }
+      onWait();
       await sleep(waitMs, undefined, { signal: this.#broken.signal });
     }
   }

@@ -7,7 +7,7 @@ import { PageReader } from './page-reader.ts';
 import type { SliceContext, SliceOutcome, SyncParts } from './parts.ts';
 
 /** A slice gives way to others that wait after so many pages, or so long; and to anybody after a minute. */
-const SLICE = { pages: 25, ms: 5_000, mostMs: 60_000 } as const;
+const SLICE = { pages: 10, ms: 2_000, mostMs: 60_000 } as const;
 
 /** Changes are told to the consumers once in so many milliseconds. */
 const TELL_EVERY_MS = 5_000;

@@ -10,7 +10,7 @@ const DAY_MS = 24 * HOUR_MS;
 const MANY = 150;
 const LANES = 6;
 /** Longer than a sweep takes to come and to be done. */
-const SWEPT_MS = 60_000;
+const SWEPT_MS = 120_000;
 /** While a rotation is due, the clock goes on in steps shorter than the 24 hours in which it succeeds. */
 const DUE_STEP_MS = 18 * HOUR_MS;
 

@@ -38,18 +38,20 @@ describe('31. A locked database or a full disk is told as that, and the sync goe
     expect(await dashboard()).not.toMatch(/database/i);
 
     const end = await begin();
-    const unready = await waitFor('readiness to tell', async () => {
-      const page = await browser.get('/readyz');
-      return page.status === 503 && reason.test(page.body) && page;
-    });
-    expect(unready.body).toMatch(/database/);
-    await waitFor('the dashboard to tell', async () => /database/i.test(await dashboard()));
-    await worker.waitForOutput(reason);
-    const refused = await browser.post(`/instances/${id}/pause`);
-    expect(refused.status).toBe(503);
-    expect((await browser.get('/healthz')).status).toBe(200);
-
-    await end();
+    try {
+      const unready = await waitFor('readiness to tell', async () => {
+        const page = await browser.get('/readyz');
+        return page.status === 503 && reason.test(page.body) && page;
+      });
+      expect(unready.body).toMatch(/database/);
+      await waitFor('the dashboard to tell', async () => /database/i.test(await dashboard()));
+      await worker.waitForOutput(reason);
+      const refused = await browser.post(`/instances/${id}/pause`);
+      expect(refused.status).toBe(503);
+      expect((await browser.get('/healthz')).status).toBe(200);
+    } finally {
+      await end();
+    }
     await world.waitForSync(browser, id, BACK_WITHIN_MS);
     expect((await browser.get('/readyz')).status).toBe(200);
     await waitFor('the dashboard to be calm', async () => !/database/i.test(await dashboard()));

@@ -11,7 +11,7 @@ export interface Change {
   document: unknown;
 }
 
-/** A call of a handler: when, and in which process. */
+/** A call of a handler: when it was through, and in which process. */
 export interface Call {
   pid: number;
   at: number;
@@ -53,9 +53,9 @@ export class HandlerReport {
     this.#forgotten.set(instanceId, this.calls(instanceId).length);
   }
 
-  /** The changes of a list in the order in which they were handed over. */
+  /** The changes of a list that calls have seen through, in the order in which they were handed over. */
   changes(instanceId: string, resource: Call['resource']): Change[] {
-    const calls = this.calls(instanceId).filter((call) => call.resource === resource);
+    const calls = this.calls(instanceId).filter((call) => call.resource === resource && !call.isStuck);
     return calls.flatMap(({ changes }) => changes);
   }
 }
