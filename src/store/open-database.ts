@@ -22,8 +22,8 @@ export async function openDatabase(
 ): Promise<Database> {
   const db = new Database(isFileUrl(url) ? openSqlite(url) : openPostgres(url, onError));
   try {
-    await db.check();
     await (migrates ? migrate(db) : checkSchema(db));
+    await db.check();
     return db;
   } catch (error) {
     await db.destroy();

@@ -9,6 +9,9 @@ import type { SliceContext, SliceOutcome, SyncParts } from './parts.ts';
 /** A slice gives way to others that wait after so many pages, or so long; and to anybody after a minute. */
 const SLICE = { pages: 10, ms: 2_000, mostMs: 60_000 } as const;
 
+/** A run that was lost is looked at again after so long, in milliseconds. */
+const LOST_PAUSE_MS = 500;
+
 /** Changes are told to the consumers once in so many milliseconds. */
 const TELL_EVERY_MS = 5_000;
 
@@ -42,6 +45,8 @@ export async function runSlice(parts: SyncParts, key: ListKey, context: SliceCon
   const isOver = beginSlice(context);
   const changes = new ChangeTold(() => parts.onChanges(key));
   const reader = new PageReader(parts, work, run, context, isOver);
+  // It was paused or ended, or another worker has it. It may have been resumed since: the next claim tells.
+  const lost = () => ({ kind: 'wait', until: now() + LOST_PAUSE_MS, pages: run.pages }) as const;
   const wait = async (until: number | null, waitsFor: 'limit' | 'retry' | 'turn') =>
     runs.wait(claim, { for: waitsFor, until, ...reader.takeCounts() });
   try {
@@ -57,9 +62,9 @@ export async function runSlice(parts: SyncParts, key: ListKey, context: SliceCon
         await wait(page.until, page.isBlocked && run.error_kind !== null ? 'retry' : 'limit');
         return { kind: 'wait', until: page.until, pages: run.pages };
       }
-      if ('isLost' in page) return { kind: 'ended' };
+      if ('isLost' in page) return lost();
       const written = await pages.commit(claim, startedFrom, page, now());
-      if (written === undefined) return { kind: 'ended' };
+      if (written === undefined) return lost();
       if (written.run.rejected > run.rejected) {
         const records = written.run.rejected - run.rejected;
         context.logger.warn({ records }, 'records cannot be kept: the dashboard lists them');
@@ -70,7 +75,7 @@ export async function runSlice(parts: SyncParts, key: ListKey, context: SliceCon
     }
     const held = await markDeletions(parts, work, run, () => isOver(0), context);
     changes.note();
-    if (held === 'lost') return { kind: 'ended' };
+    if (held === 'lost') return lost();
     if (held === 'over') {
       await wait(null, 'turn');
       return { kind: 'yield', pages: run.pages };

@@ -8,6 +8,10 @@ const MOST_CONNECTIONS = 10;
 const CONNECT_TIMEOUT_MS = 5_000;
 const CHECK_TIMEOUT_MS = 1_500;
 
+/** Another session's lock is waited for so long, in milliseconds. */
+const LOCK_TIMEOUT_MS = 5_000;
+const CHECK_LOCK_TIMEOUT_MS = 1_000;
+
 /** Types that JavaScript's numbers hold: `bigint` (up to 2^53, which clocks in microseconds do not reach) and sums. */
 const NUMBERS: ReadonlySet<number> = new Set([pg.types.builtins.INT8, pg.types.builtins.NUMERIC]);
 
@@ -19,9 +23,9 @@ const MEANINGS: readonly [RegExp, string][] = [
   [/^08|^57P|^ECONN|^EPIPE|^ETIMEDOUT|^ENOTFOUND|^EAI_AGAIN|^EHOST/, 'it cannot be reached'],
   [/^53100/, 'its disk is full'],
   [/^53/, 'it has no connections or memory left'],
-  [/^25006/, 'it takes no writes'],
+  [/^25006|^55000/, 'it takes no writes'],
   [/^28|^3D000/, 'it refuses the user, the password or the name in DATABASE_URL'],
-  [/^55P03/, 'another process keeps it locked'],
+  [/^55P03/, 'another session keeps it locked'],
   [/^58|^XX/, 'the server itself is in trouble'],
 ];
 
@@ -42,7 +46,8 @@ export function openPostgres(url: string, onError: (error: Error) => void): Stor
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
     application_name: 'partner-app',
-    onConnect: (client) => client.query('set synchronous_commit = off'),
+    onConnect: (client) =>
+      client.query(`set synchronous_commit = off; set lock_timeout = ${LOCK_TIMEOUT_MS}`),
     types: {
       getTypeParser: ((id: number, format?: 'text' | 'binary') =>
         NUMBERS.has(id) ? Number : pg.types.getTypeParser(id, format)) as typeof pg.types.getTypeParser,
@@ -116,19 +121,15 @@ export function openPostgres(url: string, onError: (error: Error) => void): Stor
     async check(db) {
       const late = Promise.withResolvers<never>();
       const timer = setTimeout(() => {
-        late.reject(
-          new StoreError(
-            `The database cannot be used: it cannot be reached (no answer within ${CHECK_TIMEOUT_MS} ms).`,
-          ),
-        );
+        const why = `it cannot be reached, or is locked (no answer within ${CHECK_TIMEOUT_MS} ms)`;
+        late.reject(new StoreError(`The database cannot be used: ${why}.`));
       }, CHECK_TIMEOUT_MS);
-      try {
-        const asked = sql<{ standby: boolean }>`select pg_is_in_recovery() as standby`.execute(db);
-        const { rows } = await Promise.race([asked, late.promise]);
-        if (rows[0]?.standby) throw new StoreError('The database takes no writes: this server is a standby.');
-      } finally {
-        clearTimeout(timer);
-      }
+      // As a write does: a standby refuses that, and another session's lock is waited for.
+      const writes = db.transaction().execute(async (transaction) => {
+        await sql`set local lock_timeout = ${sql.lit(CHECK_LOCK_TIMEOUT_MS)}`.execute(transaction);
+        await sql`lock table runs in row exclusive mode`.execute(transaction);
+      });
+      await Promise.race([writes, late.promise]).finally(() => clearTimeout(timer));
     },
   };
 }
