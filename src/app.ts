@@ -186,8 +186,9 @@ export async function createApp(
     pages: new PageStore(db, hideSecrets),
     memory,
     hideSecrets,
-    onChanges: (list: ListKey) => {
-      const names = [SEARCH_CONSUMER, ...(hasHandler ? [HANDLER_CONSUMER] : [])];
+    onChanges: (list: ListKey, isOver: boolean) => {
+      // Words are indexed when no page waits for the core.
+      const names = [...(isOver ? [SEARCH_CONSUMER] : []), ...(hasHandler ? [HANDLER_CONSUMER] : [])];
       // What Redis does not take now, the next sweep brings.
       queues.enqueueDeliveries(names.map((consumer) => ({ ...list, consumer }))).catch(() => undefined);
     },

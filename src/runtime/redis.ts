@@ -71,6 +71,8 @@ export function createRedis(
     },
     retryStrategy: (attempt: number) => Math.min(attempt * RECONNECT_STEP_MS, MAX_RECONNECT_PAUSE_MS),
   });
+  // Several queues and workers listen to one connection.
+  redis.setMaxListeners(0);
   const leavesFor = onceEach();
   const outage = new OutageLog(role, logger);
   let takesNoWrites = false;

@@ -21,8 +21,8 @@ export interface SyncParts {
   intervalMs: number;
   /** Where all that the process has read of the service is counted. */
   memory: AnswerMemory;
-  /** Told that a list has changes to deliver. */
-  onChanges: (list: ListKey) => void;
+  /** Told that a list has changes to deliver; `isOver`: for now no more will follow. */
+  onChanges: (list: ListKey, isOver: boolean) => void;
   /** Told how long a run waited for a request that the limit granted. */
   onSlot?: (slot: { waitMs: number }) => void;
   /** Told of every page that was written. */

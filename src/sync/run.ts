@@ -43,7 +43,7 @@ export async function runSlice(parts: SyncParts, key: ListKey, context: SliceCon
   const claim = { run: run.id, list: run.list, fence: run.fence };
   const work = { instance, resource, claim };
   const isOver = beginSlice(context);
-  const changes = new ChangeTold(() => parts.onChanges(key));
+  const changes = new ChangeTold((isOver) => parts.onChanges(key, isOver));
   const reader = new PageReader(parts, work, run, context, isOver);
   // It was paused or ended, or another worker has it. It may have been resumed since: the next claim tells.
   const lost = () => ({ kind: 'wait', until: now() + LOST_PAUSE_MS, pages: run.pages }) as const;
@@ -89,7 +89,7 @@ export async function runSlice(parts: SyncParts, key: ListKey, context: SliceCon
     const facts = { resource: resource.name, isOfPage: reader.isOfPage(error), counts: reader.takeCounts() };
     return await endSlice(parts, claim, run, error, context, facts);
   } finally {
-    changes.tell();
+    changes.end();
     await reader.close();
   }
 }
@@ -110,24 +110,23 @@ function beginSlice({ othersWait }: SliceContext): (asked: number) => boolean {
 
 /** Tells the consumers now and then that there is something for them. */
 class ChangeTold {
-  readonly #tell: () => void;
-  #hasNew = false;
+  readonly #tell: (isOver: boolean) => void;
+  #hasAny = false;
   #toldAt = Number.NEGATIVE_INFINITY;
 
-  constructor(tell: () => void) {
+  constructor(tell: (isOver: boolean) => void) {
     this.#tell = tell;
   }
 
   note(): void {
-    this.#hasNew = true;
-    if (performance.now() - this.#toldAt >= TELL_EVERY_MS) this.tell();
+    this.#hasAny = true;
+    if (performance.now() - this.#toldAt < TELL_EVERY_MS) return;
+    this.#toldAt = performance.now();
+    this.#tell(false);
   }
 
-  tell(): void {
-    if (!this.#hasNew) return;
-    this.#hasNew = false;
-    this.#toldAt = performance.now();
-    this.#tell();
+  end(): void {
+    if (this.#hasAny) this.#tell(true);
   }
 }
 

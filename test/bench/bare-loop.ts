@@ -37,7 +37,12 @@ interface Place {
   next: string;
 }
 
-async function copyPage(store: BareStore, agent: Agent, { list, next }: Place, done: BareDone): Promise<string | null> {
+async function copyPage(
+  store: BareStore,
+  agent: Agent,
+  { list, next }: Place,
+  done: BareDone,
+): Promise<string | null> {
   const headers = { authorization: `Bearer ${list.token}` };
   const answer = await request(next, { dispatcher: agent, headers });
   const body = await answer.body.text();

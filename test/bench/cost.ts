@@ -2,7 +2,7 @@ import type { Bench } from './run.ts';
 import { storeCost } from './store-cost.ts';
 import { listsOf, runBareLoop } from './support/bare-run.ts';
 import { openStage, WITHOUT_SEARCH } from './support/bench-app.ts';
-import { askedDatabases, type DatabaseKind, DATABASES } from './support/bench-database.ts';
+import { askedDatabases, DATABASES, type DatabaseKind } from './support/bench-database.ts';
 import { awaitProgress } from './support/copy-progress.ts';
 import { addCompanies, bareCompanies, installAll } from './support/fleet.ts';
 import { median } from './support/numbers.ts';
@@ -38,7 +38,8 @@ export const cost: Bench = async (write, rows) => {
     write(await storeCost(kind));
     if (rows.includes('store')) continue;
     const rounds: Round[] = [];
-    for (let round = 0; round < ROUNDS; round++) rounds.push(await measure(kind, size, rows.includes('profile')));
+    for (let round = 0; round < ROUNDS; round++)
+      rounds.push(await measure(kind, size, rows.includes('profile')));
     write(report(kind, rounds, size));
   }
 };
@@ -58,7 +59,12 @@ async function measure(kind: DatabaseKind, size: number, profiles: boolean): Pro
     NODE_OPTIONS: WITHOUT_SEARCH.NODE_OPTIONS + (profiles ? ' --cpu-prof --cpu-prof-dir=.data/profiles' : ''),
   });
   const cpu = () => worker.usage()?.cpuMs ?? Number.NaN;
-  const before = { cpu: cpu(), redis: await meter.cpuMs(), calls: await meter.calls(), at: performance.now() };
+  const before = {
+    cpu: cpu(),
+    redis: await meter.cpuMs(),
+    calls: await meter.calls(),
+    at: performance.now(),
+  };
   const { pages } = await awaitProgress(
     bench.db,
     (progress) => progress.lists === 2 * size && progress.finished === progress.lists,

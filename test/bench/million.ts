@@ -76,7 +76,9 @@ async function measure(kind: DatabaseKind, records: number): Promise<string> {
   };
 
   const first = await begin(db, instanceId);
-  await add('put into the store', () => fill(db, first, `${sandbox.up.apiUrl}/contacts?limit=${PAGE_LIMIT_MAX}`, token));
+  await add('put into the store', () =>
+    fill(db, first, `${sandbox.up.apiUrl}/contacts?limit=${PAGE_LIMIT_MAX}`, token),
+  );
   await vacuum(databaseUrl);
   await add('end of a run, nothing unseen', () => sweep(db, instanceId, first));
   await new RunStore(db).finish(first, 0, Date.now());
@@ -116,7 +118,8 @@ async function fill(db: Database, claim: RunClaim, url: string, token: string): 
     coming = page.next === null ? undefined : fetchPage(page.next);
     const { items, texts } = page.read();
     const fetched = { items, texts, next: page.next, requests: 1, refused: 0 };
-    if ((await store.commit(claim, cursor, fetched, Date.now())) === undefined) throw new Error('not written');
+    if ((await store.commit(claim, cursor, fetched, Date.now())) === undefined)
+      throw new Error('not written');
     cursor = page.next;
     records += items.length;
   }
@@ -151,7 +154,11 @@ async function sweep(db: Database, instanceId: string, claim: RunClaim): Promise
   const startedAt = performance.now();
   await markDeletions(parts, work, run, () => false, context);
   const ms = performance.now() - startedAt;
-  const { deleted } = await db.selectFrom('runs').selectAll().where('id', '=', claim.run).executeTakeFirstOrThrow();
+  const { deleted } = await db
+    .selectFrom('runs')
+    .selectAll()
+    .where('id', '=', claim.run)
+    .executeTakeFirstOrThrow();
   return `${ms.toFixed(0)} ms, ${deleted.toLocaleString('en')} deleted`;
 }
 
@@ -182,9 +189,14 @@ async function addReads(
   };
   await add('dashboard', () => often(() => app.control.status(instanceId)), '50 ms');
   for (const number of [1, 500, Math.ceil(records / ROWS_PER_PAGE)])
-    await add(`browse, page ${number.toLocaleString('en')}`, () => often(() => page(number)), number > 500 ? '' : '50 ms');
+    await add(
+      `browse, page ${number.toLocaleString('en')}`,
+      () => often(() => page(number)),
+      number > 500 ? '' : '50 ms',
+    );
   for (const [what, [word = '', goal = '']] of Object.entries(searches)) {
-    const search = async () => `${await often(() => page(1, word))}, ${(await page(1, word)).total.toLocaleString('en')} found`;
+    const search = async () =>
+      `${await often(() => page(1, word))}, ${(await page(1, word)).total.toLocaleString('en')} found`;
     await add(`search, ${what}`, search, goal);
   }
 }

@@ -26,7 +26,10 @@ async function walkAll({ walks, pages }: WalkOrder): Promise<Walked> {
   const walk = async ({ url, token }: WalkOrder['walks'][number]) => {
     for (let next: string | undefined; total.pages < pages; ) {
       total.pages += 1;
-      const answer = await request(next ?? url, { dispatcher, headers: { authorization: `Bearer ${token}` } });
+      const answer = await request(next ?? url, {
+        dispatcher,
+        headers: { authorization: `Bearer ${token}` },
+      });
       const body = Buffer.from(await answer.body.arrayBuffer());
       const found = NEXT.exec(body.toString('latin1', 0, 1_000));
       if (answer.statusCode !== 200 || found === null) throw new Error(body.toString('utf8', 0, 300));

@@ -16,9 +16,18 @@ const BENCHES: Readonly<Record<string, Entry>> = {
   limit: { load: async () => (await import('./limit/limit.ts')).limitBench },
   first: { load: async () => (await import('./first.ts')).first, rows: /^(?:sqlite|postgres)$/ },
   sandbox: { load: async () => (await import('./sandbox-pages.ts')).sandboxPages, rows: NO_ROWS },
-  cost: { load: async () => (await import('./cost.ts')).cost, rows: /^(?:\d+|profile|store|sqlite|postgres)$/ },
-  scale: { load: async () => (await import('./scale.ts')).scale, rows: /^(?:\d+|latency\d+|sqlite|postgres)$/ },
-  'second-run': { load: async () => (await import('./second-run.ts')).secondRun, rows: /^(?:\d+|sqlite|postgres)$/ },
+  cost: {
+    load: async () => (await import('./cost.ts')).cost,
+    rows: /^(?:\d+|profile|store|sqlite|postgres)$/,
+  },
+  scale: {
+    load: async () => (await import('./scale.ts')).scale,
+    rows: /^(?:\d+|latency\d+|sqlite|postgres)$/,
+  },
+  'second-run': {
+    load: async () => (await import('./second-run.ts')).secondRun,
+    rows: /^(?:\d+|sqlite|postgres)$/,
+  },
   million: { load: async () => (await import('./million.ts')).million, rows: /^(?:\d+|sqlite|postgres)$/ },
 };
 

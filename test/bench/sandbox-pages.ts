@@ -1,6 +1,6 @@
-import { Child } from './support/child.ts';
 import type { Walked, WalkOrder } from './page-walker.ts';
 import type { Up, Usage } from './sandbox-process.ts';
+import { Child } from './support/child.ts';
 import { table } from './table.ts';
 
 /** As many clients walk at the same time, each through another company. */

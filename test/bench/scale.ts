@@ -48,7 +48,8 @@ export const scale: Bench = async (write, rows) => {
   const latencyMs = Number(rows.find((row) => /^latency\d+$/.test(row))?.slice('latency'.length) ?? 0);
   for (const kind of askedDatabases(rows, ['sqlite'])) {
     const lines: Record<string, string | number>[] = [];
-    for (const size of asked.length === 0 ? SIZES : asked) lines.push(await measureSize({ kind, size, latencyMs }));
+    for (const size of asked.length === 0 ? SIZES : asked)
+      lines.push(await measureSize({ kind, size, latencyMs }));
     write(`companies at once in one worker process on ${kind}, ${latencyMs} ms of latency, without the search index
 Ratio: pages of the bare loop's; the limit of the smallest size is ${LOAD} of what the loop does (goals: 0.6, 0.7, 0.7).
 Shares: of the limit for the smallest size, from the service's journal; else of an even part of all pages by the end (goal: 98 to 102 %).
@@ -137,7 +138,11 @@ async function measureFleet({ kind, size, latencyMs }: Order, windowMs: number, 
   await awaitProgress(bench.db, ({ pages }) => pages > 2 * size, START_LIMIT_MS);
   if (isFull) await sleep(RAMP_MS);
 
-  const begin = { at: performance.now(), pages: await pagesOfEach(bench.db), cpuMs: worker.usage()?.cpuMs ?? 0 };
+  const begin = {
+    at: performance.now(),
+    pages: await pagesOfEach(bench.db),
+    cpuMs: worker.usage()?.cpuMs ?? 0,
+  };
   await readLag(port);
   const measuredMs = isFull ? MEASURED_MS : windowMs * ROOMY_WINDOWS;
   const among: number[] = [];

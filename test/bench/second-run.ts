@@ -64,7 +64,12 @@ async function syncOnce(bench: BenchApp, worker: WorkerProcess, instances: reado
     .where('change_seq', '>', seqBefore)
     .executeTakeFirstOrThrow();
   const pages = Number(sums.pages);
-  return { pages, seen: Number(sums.seen), 'records written': Number(written), 'CPU, ms/page': (cpuMs / pages).toFixed(2) };
+  return {
+    pages,
+    seen: Number(sums.seen),
+    'records written': Number(written),
+    'CPU, ms/page': (cpuMs / pages).toFixed(2),
+  };
 }
 
 async function newestChange({ db }: BenchApp): Promise<number> {

@@ -9,8 +9,8 @@ import { DeletionStore } from '../../src/store/deletions.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { PageStore } from '../../src/store/pages.ts';
 import { type RunClaim, RunStore } from '../../src/store/runs.ts';
-import { type BareStore, openBareStore } from './bare-store.ts';
 import { installInstance } from '../support/install-instance.ts';
+import { type BareStore, openBareStore } from './bare-store.ts';
 import { benchDir, SILENT } from './support/bench-app.ts';
 import { BenchDatabases, type DatabaseKind, vacuum } from './support/bench-database.ts';
 import { BenchSandbox } from './support/bench-sandbox.ts';
@@ -88,7 +88,12 @@ export async function readPages(count: number): Promise<Buffer[]> {
   }
 }
 
-async function storePlainly(store: BareStore, list: string, bodies: readonly Buffer[], meter: Meter): Promise<void> {
+async function storePlainly(
+  store: BareStore,
+  list: string,
+  bodies: readonly Buffer[],
+  meter: Meter,
+): Promise<void> {
   for (const body of bodies) {
     await meter.measure(() => store.write(list, JSON.parse(body.toString())));
     await othersTurn();
@@ -111,7 +116,9 @@ async function measureList(db: Database, url: string, id: string, bodies: readon
   await copy(db, key, bodies, parsing, meters['commit, first copy']);
   await vacuum(url);
   await copy(db, key, bodies, new Meter(), meters['commit, nothing changed']);
-  const changed = bodies.map((body) => Buffer.from(body.toString().replaceAll('{"_links":{"self"', '{"x":1,"_links":{"self"')));
+  const changed = bodies.map((body) =>
+    Buffer.from(body.toString().replaceAll('{"_links":{"self"', '{"x":1,"_links":{"self"')),
+  );
   const { list } = await copy(db, key, changed, new Meter(), meters['commit, all changed']);
   await vacuum(url);
   await readFeed(db, key, meters['read 100 of the feed'], meters['index 100 for the search']);

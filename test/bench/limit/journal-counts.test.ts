@@ -1,10 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  type Counted,
-  idealTimeMs,
-  timeOfPage,
-  windowsOf,
-} from './journal-counts.ts';
+import { type Counted, idealTimeMs, timeOfPage, windowsOf } from './journal-counts.ts';
 
 function row(at: number, status = 200, more: Partial<Counted> = {}): Counted {
   return {

@@ -120,4 +120,3 @@ test('each contender is killed once, in the middle of the window that is meant',
   expect([one.kills, two.kills]).toEqual([1, 1]);
   await killer.done();
 });
-

@@ -1,5 +1,5 @@
-import { Child } from '../support/child.ts';
 import type { PeerList, PeerOrder } from '../peers/peer.ts';
+import { Child } from '../support/child.ts';
 import { CpuMeter } from '../support/cpu-meter.ts';
 import type { Contender, Track } from './contender.ts';
 

@@ -55,7 +55,10 @@ export async function openStage(
   const redis = await openRedis({ dir: dir.path, logger: SILENT });
   stack.defer(endIfInterrupted(redis.release));
   stack.defer(() => redis.release());
-  const order = { ...(windowMs === undefined ? {} : { windowMs }), ...(latencyMs === undefined ? {} : { latencyMs }) };
+  const order = {
+    ...(windowMs === undefined ? {} : { windowMs }),
+    ...(latencyMs === undefined ? {} : { latencyMs }),
+  };
   const sandbox = await BenchSandbox.start(order);
   stack.defer(() => sandbox.end());
   const bench = await BenchApp.open(sandbox, redis.url, dir.path, databaseUrl);
@@ -73,7 +76,13 @@ export class BenchApp {
   readonly #redis: Redis;
   readonly #cipher: TokenCipher;
 
-  private constructor(app: App, db: Database, env: Record<string, string>, redis: Redis, cipher: TokenCipher) {
+  private constructor(
+    app: App,
+    db: Database,
+    env: Record<string, string>,
+    redis: Redis,
+    cipher: TokenCipher,
+  ) {
     this.app = app;
     this.db = db;
     this.#env = env;

@@ -11,7 +11,10 @@ export type DatabaseKind = (typeof DATABASES)[number];
 const VACUUM_EVERY_MS = 15_000;
 
 /** Which databases a command asks for; `otherwise` when it names none. */
-export function askedDatabases(rows: readonly string[], otherwise: readonly DatabaseKind[]): readonly DatabaseKind[] {
+export function askedDatabases(
+  rows: readonly string[],
+  otherwise: readonly DatabaseKind[],
+): readonly DatabaseKind[] {
   const asked = DATABASES.filter((kind) => rows.includes(kind));
   return asked.length > 0 ? asked : otherwise;
 }

@@ -1,7 +1,7 @@
 import { Agent, request } from 'undici';
 import type { JournalRow } from '../../../src/sandbox/journal.ts';
-import { Child } from './child.ts';
 import type { SandboxOrder, Up, Usage } from '../sandbox-process.ts';
+import { Child } from './child.ts';
 
 /** A company, as far as benches look at it. */
 export interface BenchCompany {

@@ -20,7 +20,8 @@ export async function readProgress(db: Database): Promise<Progress> {
       count(*) filter (where state = 'finished') as finished, count(*) filter (where state = 'failed') as failed
     from runs where id in (select max(id) from runs group by list)`.execute(db);
   const [progress] = rows;
-  if (progress === undefined || progress.failed > 0) throw new Error(`runs failed: ${JSON.stringify(progress)}`);
+  if (progress === undefined || progress.failed > 0)
+    throw new Error(`runs failed: ${JSON.stringify(progress)}`);
   return progress;
 }
 
