@@ -230,19 +230,6 @@ export class RunStore {
         .where('list', '=', claim.list)
         .where('run', '<', claim.run)
         .execute();
-      await transaction
-        .deleteFrom('runs')
-        .where('list', '=', claim.list)
-        .where('id', '<=', (oldest) =>
-          oldest
-            .selectFrom('runs')
-            .select('id')
-            .where('list', '=', claim.list)
-            .orderBy('id', 'desc')
-            .limit(1)
-            .offset(HISTORY),
-        )
-        .execute();
       return true;
     });
   }
@@ -392,6 +379,12 @@ async function startRun(transaction: Transaction<Schema>, list: number, now: num
     .updateTable('lists')
     .set({ behind_since: sql<number>`coalesce(behind_since, ${now})` })
     .where('id', '=', list)
+    .execute();
+  const oldest = transaction.selectFrom('runs').select('id').where('list', '=', list);
+  await transaction
+    .deleteFrom('runs')
+    .where('list', '=', list)
+    .where('id', '<=', oldest.orderBy('id', 'desc').limit(1).offset(HISTORY - 1))
     .execute();
   return transaction
     .insertInto('runs')
