@@ -1,4 +1,3 @@
-import { setImmediate as othersTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Database } from './database.ts';
 import type { ListKey } from './runs.ts';
@@ -102,21 +101,15 @@ export class RecordStore {
       found === undefined
         ? await this.#liveIds(list.id, offset, limit)
         : found.ids.slice(offset, offset + limit);
-    const records: StoredRecord[] = [];
-    for (const id of ids) {
-      const row = await this.#db
-        .selectFrom('records')
-        .select(SHOWN)
-        .where('id', '=', id)
-        .where('deleted_at', 'is', null)
-        .executeTakeFirst();
-      if (row === undefined) continue;
-      records.push(toStoredRecord(row));
-      // All of a document is read for its beginning.
-      if (row.bytes > MOST_SHOWN) await othersTurn();
-    }
+    const rows = await this.#db
+      .selectFrom('records')
+      .select(SHOWN)
+      .where('id', 'in', [0, ...ids])
+      .where('deleted_at', 'is', null)
+      .orderBy('id')
+      .execute();
     return {
-      records,
+      records: rows.map(toStoredRecord),
       total: found === undefined ? list.stored : Math.min(found.ids.length, MOST_COUNTED),
       hasMore: found !== undefined && found.ids.length > MOST_COUNTED,
       pending: await this.#countUnindexed(list.id),

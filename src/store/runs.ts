@@ -384,7 +384,14 @@ async function startRun(transaction: Transaction<Schema>, list: number, now: num
   await transaction
     .deleteFrom('runs')
     .where('list', '=', list)
-    .where('id', '<=', oldest.orderBy('id', 'desc').limit(1).offset(HISTORY - 1))
+    .where(
+      'id',
+      '<=',
+      oldest
+        .orderBy('id', 'desc')
+        .limit(1)
+        .offset(HISTORY - 1),
+    )
     .execute();
   return transaction
     .insertInto('runs')
