@@ -56,18 +56,14 @@ export function startWorkers(parts: WorkerParts): Workers {
   const stopping = new AbortController();
   const { signal } = stopping;
   const options = { connection: redis, prefix: queues.prefix, ...RECOVERY };
-  let running = 0;
-  const sync: Worker<SyncJobData> = new Worker<SyncJobData>(
-    QUEUE.sync,
-    async (job, token) => {
-      running++;
-      const context = { logger, signal, othersWait: () => running >= sync.concurrency };
-      await syncJob(parts.sync, job, token, context).finally(() => running--);
-    },
-    { ...options, concurrency: RUNS_AT_ONCE.first },
-  );
+  const context = { logger, signal, othersWait: () => slots.othersWait() };
+  const sync = new Worker<SyncJobData>(QUEUE.sync, (job, token) => syncJob(parts.sync, job, token, context), {
+    ...options,
+    concurrency: RUNS_AT_ONCE.first,
+  });
+  const slots = adjustConcurrency(sync, queues);
   const deliverOne = (job: Job<DeliverJobData>, token: string | undefined) =>
-    deliverJob(stores.changes, consumers, job, token, { logger, signal });
+    deliverJob(stores.changes, consumers, job, token, context);
   const deliver = new Worker<DeliverJobData>(QUEUE.deliver, deliverOne, {
     ...options,
     concurrency: DELIVERIES_AT_ONCE,
@@ -75,6 +71,9 @@ export function startWorkers(parts: WorkerParts): Workers {
   const index = new Worker<DeliverJobData>(QUEUE.index, deliverOne, { ...options, concurrency: 1 });
   const workers: Worker[] = [sync, deliver, index];
   for (const worker of workers) {
+    worker.on('stalled', (job) =>
+      logger.warn({ job }, 'a worker has lost a job: another one goes on with it'),
+    );
     worker.on('failed', (job, err) => logger.error({ job: job?.id, err }, 'a job failed'));
     worker.on('error', (err) =>
       logger.debug({ queue: worker.name, err }, 'the worker has trouble with Redis'),
@@ -85,12 +84,11 @@ export function startWorkers(parts: WorkerParts): Workers {
     const from = job.timestamp + (job.opts.delay ?? 0);
     parts.onFirstSlot?.({ waitMs: Math.max(0, (job.processedOn ?? Date.now()) - from) });
   });
-  const endAdjusting = adjustConcurrency(sync);
   const sweeping = startSweep(parts, signal);
   return {
     sweepLateMs: sweeping.lateMs,
     async close() {
-      endAdjusting();
+      slots.end();
       stopping.abort();
       const closed = Promise.all([sweeping.ended(), ...workers.map((worker) => worker.close())]);
       await Promise.race([closed, sleep(CLOSE_MS, undefined, { ref: false })]);
@@ -99,18 +97,23 @@ export function startWorkers(parts: WorkerParts): Workers {
   };
 }
 
-/** @returns a function that ends it */
-function adjustConcurrency(sync: Worker): () => void {
+/** Keeps the number of runs at once to what the core keeps up with, and knows whether others wait for a slot. */
+function adjustConcurrency(sync: Worker, queues: Queues) {
   const { least, most, step } = RUNS_AT_ONCE;
   let last = performance.eventLoopUtilization();
-  const timer = setInterval(() => {
+  let waiting = 0;
+  const timer = setInterval(async () => {
     const now = performance.eventLoopUtilization();
     const { utilization } = performance.eventLoopUtilization(now, last);
     last = now;
     if (utilization > BUSY.from) sync.concurrency = Math.max(least, Math.floor(sync.concurrency * 0.7));
     else if (utilization < BUSY.until) sync.concurrency = Math.min(most, sync.concurrency + step);
+    waiting = await queues.syncCounts().then(
+      (counts) => counts.waiting,
+      () => 0,
+    );
   }, BUSY.lookEveryMs).unref();
-  return () => clearInterval(timer);
+  return { othersWait: () => waiting > 0, end: () => clearInterval(timer) };
 }
 
 /** Looks in the database, again and again, for all that must have a job or comes round by itself. */
@@ -120,7 +123,9 @@ function startSweep({ queues, sync, stores, consumers, logger }: WorkerParts, si
     'start runs': async () => queues.enqueueRuns(await startDueRuns(sync)),
     deliver: async () => {
       for (const { name, whileActive } of consumers) {
-        await queues.enqueueDeliveries(await stores.changes.lagging(name, { now: Date.now(), whileActive }));
+        const lagging = await stores.changes.lagging(name, { now: Date.now(), whileActive });
+        // One that was to wait may go on, as by a replay.
+        await queues.enqueueDeliveries(lagging, { now: true });
       }
     },
     'rotate tokens': () => rotateTokens(sync.tokens, logger, signal),

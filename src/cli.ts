@@ -124,10 +124,11 @@ async function replay(context: Context, id: string, resource?: string, record?: 
   }
   if (record === undefined) {
     for (const list of lists) await changes.replayList(list.id, HANDLER_CONSUMER);
-    print(`The handler gets ${lists.map((list) => list.resource).join(', ')} of ${nameOf(instance)} again.`);
+    const names = lists.map((list) => list.resource).join(', ');
+    print(`The handler, if there is one, gets ${names} of ${nameOf(instance)} again.`);
   } else {
     // The copy marks an integer with "#", and doubles that of a text.
-    const ids = [record.replace(/^#/, '##'), ...(/^-?\d+$/.test(record) ? [`#${record}`] : [])];
+    const ids = [record.replace(/^#/, '##'), ...(/^-?\d+$/.test(record) ? [`#${record}`] : []), record];
     let isFound = false;
     for (const known of ids) isFound ||= await changes.replayRecord(first.id, known);
     if (!isFound) {
@@ -135,7 +136,7 @@ async function replay(context: Context, id: string, resource?: string, record?: 
         `There is no record ${record} in ${resource} of ${nameOf(instance)}. Nothing was done.`,
       );
     }
-    print(`The handler gets ${record} of ${resource} of ${nameOf(instance)} again.`);
+    print(`The handler, if there is one, gets ${record} of ${resource} of ${nameOf(instance)} again.`);
   }
   print(
     instance.status === 'active'

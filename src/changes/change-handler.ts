@@ -32,8 +32,8 @@ export interface HandlerContext {
    * sync, and waits for them; its waits do not count as the handler's time. Let its errors through.
    */
   service: ServiceClient;
-  /** The app's database, with the tables of `src/integration/schema.ts`. */
-  db: Kysely<HandlerTables>;
+  /** The app's database, with the tables of `src/integration/schema.ts`; for a transaction return a function. */
+  db: Omit<Kysely<HandlerTables>, 'transaction' | 'startTransaction' | 'connection' | 'destroy'>;
   logger: Logger;
   /** Aborted when the time is over or the process ends: hand it on to what can hang. */
   signal: AbortSignal;

@@ -9,6 +9,7 @@ import {
   type HeldConsumer,
   type Lagging,
 } from '../store/changes.ts';
+import { StoreError } from '../store/database.ts';
 import type { RunError } from '../store/runs.ts';
 import type { Schema } from '../store/schema.ts';
 
@@ -96,6 +97,10 @@ export async function deliver(
     } catch (error) {
       if (context.signal.aborted) return now();
       if (!(error instanceof ConsumerError)) throw error;
+      // A database in trouble is nobody's failure.
+      if (error.cause instanceof StoreError && !(await changes.isWell())) throw error.cause;
+      // A pause or a disconnect ends it, and may be what has failed the call.
+      if (!(await changes.holds(current))) return undefined;
       if (entries.length > 1) {
         oneByOneUpTo = entries.at(-1)?.seq ?? 0;
         continue;
@@ -126,16 +131,17 @@ async function fail(
   now: number,
 ): Promise<number | HeldConsumer | undefined> {
   const failure: RunError = { kind: 'handler', detail: error.message };
-  const tries = held.attempts + 1;
+  const before = held.tried_seq === entry.seq ? held.attempts : 0;
   if (error.waitMs !== undefined) {
-    const until = now + error.waitMs;
-    return (await changes.fail(held, failure, until, false)) ? until : undefined;
+    const notBefore = now + error.waitMs;
+    return (await changes.fail(held, entry, failure, { tries: before, notBefore })) ? notBefore : undefined;
   }
+  const tries = before + 1;
   if (tries >= MOST_TRIES && held.failed_in_row < MOST_DEAD_IN_ROW) {
     logger.error({ err: error, record: entry.id }, 'a record became a dead letter');
     return changes.bury(held, entry, failure, now);
   }
-  const until = now + backoffMs(tries, Math.random(), PAUSES);
+  const notBefore = now + backoffMs(tries, Math.random(), PAUSES);
   logger.warn({ err: error, record: entry.id, tries }, 'the handler failed and is tried again');
-  return (await changes.fail(held, failure, until, true)) ? until : undefined;
+  return (await changes.fail(held, entry, failure, { tries, notBefore })) ? notBefore : undefined;
 }

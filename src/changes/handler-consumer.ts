@@ -5,7 +5,7 @@ import { cutText } from '../client/cut-text.ts';
 import { ServiceError } from '../client/errors.ts';
 import type { HandlerTables } from '../integration/schema.ts';
 import type { ChangeStore, FeedEntry, HeldConsumer } from '../store/changes.ts';
-import { type Database, StoreError } from '../store/database.ts';
+import type { Database } from '../store/database.ts';
 import { idJson } from '../store/page-items.ts';
 import type { Schema } from '../store/schema.ts';
 import type { ChangeBatch, ChangeHandler, HandlerContext, InTransaction } from './change-handler.ts';
@@ -43,10 +43,10 @@ export function handlerConsumer(parts: HandlerParts): ChangeConsumer {
     name: HANDLER_CONSUMER,
     whileActive: true,
     async take(entries, held, context) {
-      const { instanceId, companyId, resource } = held;
-      const batch = { instanceId, companyId, resource, changes: entries.map(toChange) } as ChangeBatch;
       const time = new HandlerTime(parts.timeoutMs, context.signal);
       try {
+        const { instanceId, companyId, resource } = held;
+        const batch = { instanceId, companyId, resource, changes: entries.map(toChange) } as ChangeBatch;
         const call = async () => parts.handler(batch, contextOf(parts, held, context, time));
         const returned = await time.limit(call());
         return typeof returned === 'function' ? inTransaction(parts, returned) : undefined;
@@ -68,7 +68,7 @@ function contextOf(
   const { instanceId, companyId, resource } = held;
   const company = companyId ?? instanceId;
   return {
-    db: parts.db as unknown as Kysely<HandlerTables>,
+    db: withoutTransactions(parts.db),
     logger: logger.child({ instanceId, resource }),
     signal: time.signal,
     service: parts.serviceFor({
@@ -111,6 +111,7 @@ function inTransaction(parts: HandlerParts, work: InTransaction) {
       late.reject(new Error(`The function that the handler returned was not done after ${seconds} s.`));
     }, TRANSACTION_MS);
     try {
+      await parts.db.dialect.limitStatements?.(transaction, TRANSACTION_MS);
       const guarded = transaction.withPlugin(guard) as unknown as Transaction<HandlerTables>;
       await Promise.race([work(guarded), late.promise]);
       // PostgreSQL ends a transaction with its first statement that fails, also where the function has caught that.
@@ -124,9 +125,22 @@ function inTransaction(parts: HandlerParts, work: InTransaction) {
   };
 }
 
-/** Anything can be thrown: only its words are kept. A database in trouble is nobody's failure. */
-function failureOf({ hideSecrets }: HandlerParts, cause: unknown): ConsumerError | StoreError {
-  if (cause instanceof StoreError) return cause;
+/** The database for a handler, which may hang: a transaction of its own would keep the connection. */
+function withoutTransactions(db: Database): HandlerContext['db'] {
+  const refused: readonly unknown[] = ['transaction', 'startTransaction', 'connection', 'destroy'];
+  return new Proxy(db as unknown as Kysely<HandlerTables>, {
+    get(target, name) {
+      if (refused.includes(name)) {
+        throw new Error(`context.db has no ${String(name)}: return a function, which runs in a transaction.`);
+      }
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+/** Anything can be thrown: only its words are kept. */
+function failureOf({ hideSecrets }: HandlerParts, cause: unknown): ConsumerError {
   const words = cause instanceof Error ? cause.message : String(cause);
   const waitMs = cause instanceof ServiceError && cause.remedy === 'wait' ? cause.retryAfterMs : undefined;
   return new ConsumerError(hideSecrets(cutText(words, LONGEST_REASON)), { cause, waitMs });

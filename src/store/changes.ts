@@ -63,17 +63,21 @@ export class ChangeStore {
     });
     const live = taken.filter(({ deleted_at }) => deleted_at === null).map(({ id }) => id);
     const documents = await this.#documents(live);
-    return taken.map((row) => ({
-      record: row.id,
-      id: row.external_id,
-      seq: row.change_seq,
-      change: row.deleted_at !== null ? 'deleted' : row.created_seq > after ? 'created' : 'changed',
-      document: documents.get(row.id) ?? null,
-    }));
+    const entries = taken.map((row): FeedEntry => {
+      return {
+        record: row.id,
+        id: row.external_id,
+        seq: row.change_seq,
+        change: row.deleted_at !== null ? 'deleted' : row.created_seq > after ? 'created' : 'changed',
+        document: documents.get(row.id) ?? null,
+      };
+    });
+    // What is removed or erased in between is no entry any more.
+    return entries.filter(({ change, document }) => change === 'deleted' || document !== null);
   }
 
   /** Makes a consumer's row, which begins before the first change. */
-  async #ensure(list: number, consumer: string): Promise<void> {
+  async #add(list: number, consumer: string): Promise<void> {
     await this.#db.transact((transaction) =>
       transaction
         .insertInto('consumers')
@@ -92,30 +96,37 @@ export class ChangeStore {
     { instanceId, resource, consumer }: Lagging,
     { whileActive }: { whileActive: boolean },
   ): Promise<HeldConsumer | undefined> {
-    const list = await this.#db
-      .selectFrom('lists')
-      .innerJoin('instances', 'instances.id', 'lists.instance_id')
-      .select(['lists.id', 'instances.company_id', 'instances.status'])
-      .where('lists.instance_id', '=', instanceId)
-      .where('lists.resource', '=', resource)
-      .where('lists.removed_at', 'is', null)
-      .executeTakeFirst();
-    if (list === undefined || (whileActive && list.status !== 'active')) return undefined;
-    const found = (await this.find(list.id, consumer)) ?? (await this.#ensure(list.id, consumer));
-    const row = found ?? (await this.find(list.id, consumer));
-    if (row === undefined) return undefined;
+    const find = () =>
+      this.#db
+        .selectFrom('lists')
+        .innerJoin('instances', 'instances.id', 'lists.instance_id')
+        .leftJoin('consumers', (join) =>
+          join.onRef('consumers.list', '=', 'lists.id').on('consumers.consumer', '=', consumer),
+        )
+        .select(['lists.id', 'instances.company_id', 'instances.status', 'consumers.fence'])
+        .where('lists.instance_id', '=', instanceId)
+        .where('lists.resource', '=', resource)
+        .where('lists.removed_at', 'is', null)
+        .executeTakeFirst();
+    let found = await find();
+    if (found?.fence === null) {
+      await this.#add(found.id, consumer);
+      found = await find();
+    }
+    if (found === undefined || (whileActive && found.status !== 'active')) return undefined;
+    const { id: list, company_id: companyId, fence } = found;
+    // A pause since then has raised the fence.
     const held = await this.#db.transact((transaction) =>
       transaction
         .updateTable('consumers')
-        .set({ fence: row.fence + 1 })
-        .where('list', '=', list.id)
+        .set((old) => ({ fence: old('fence', '+', 1) }))
+        .where('list', '=', list)
         .where('consumer', '=', consumer)
-        // A pause in between has raised the fence.
-        .where('fence', '=', row.fence)
+        .where('fence', '=', fence)
         .returningAll()
         .executeTakeFirst(),
     );
-    return held && { ...held, instanceId, companyId: list.company_id, resource };
+    return held && { ...held, instanceId, companyId, resource };
   }
 
   find(list: number, consumer: string): Promise<Consumer | undefined> {
@@ -125,6 +136,14 @@ export class ChangeStore {
       .where('list', '=', list)
       .where('consumer', '=', consumer)
       .executeTakeFirst();
+  }
+
+  /** Whether the database can be worked with. */
+  isWell(): Promise<boolean> {
+    return this.#db.check().then(
+      () => true,
+      () => false,
+    );
   }
 
   /** Whether a worker still holds a consumer. */
@@ -169,13 +188,19 @@ export class ChangeStore {
   /**
    * Notes that the record behind the cursor failed.
    *
-   * @param counts whether that uses up a try
+   * @param tries how often it has failed by now
    * @returns false, with nothing written, when another worker holds the consumer, or it was paused or set back
    */
-  async fail(held: HeldConsumer, error: RunError, notBefore: number, counts: boolean): Promise<boolean> {
+  async fail(
+    held: HeldConsumer,
+    entry: FeedEntry,
+    error: RunError,
+    { tries, notBefore }: { tries: number; notBefore: number },
+  ): Promise<boolean> {
     const moved = await this.#db.transact((transaction) =>
       move(transaction, held, {
-        attempts: held.attempts + (counts ? 1 : 0),
+        attempts: tries,
+        tried_seq: entry.seq,
         not_before: notBefore,
         error_kind: error.kind,
         error_detail: error.detail,
@@ -285,7 +310,7 @@ export class ChangeStore {
     await this.#db.durably((transaction) =>
       transaction
         .updateTable('consumers')
-        .set({ not_before: null, failed_in_row: 0 })
+        .set({ attempts: 0, not_before: null, failed_in_row: 0 })
         .where('list', '=', list)
         .where('consumer', '=', consumer)
         .execute(),

@@ -76,6 +76,8 @@ export interface StoreDialect {
   isConflict(error: unknown): boolean;
   /** The error of a database in trouble, in words for the engineer on call; undefined for any other error. */
   explain(error: unknown): string | undefined;
+  /** Ends statements of a transaction that take longer, where the database can. */
+  limitStatements?(transaction: Kysely<Schema>, ms: number): Promise<unknown>;
   /** Runs a transaction; `isDurable`: it is on the disk when it is over. */
   transaction<T>(db: Kysely<Schema>, isDurable: boolean, work: Work<T>): Promise<T>;
   /** Runs migrations one process at a time. */

@@ -1,6 +1,6 @@
-import { type Kysely, sql, type Transaction } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { type Database, lockList, nextSeq } from './database.ts';
-import type { RunClaim } from './runs.ts';
+import { holdsRun, type RunClaim } from './runs.ts';
 import type { Schema } from './schema.ts';
 
 /** Rows of `seen` that one statement looks at, for a few milliseconds. */
@@ -57,7 +57,7 @@ export class DeletionStore {
     if (last === undefined) return { marked: 0, next: end };
     const isMarked = await this.#db.transact(async (transaction) => {
       const row = await lockList(this.#db, transaction, list);
-      if (row === undefined || (claim !== undefined && !(await holds(transaction, claim)))) return false;
+      if (row === undefined || (claim !== undefined && !(await holdsRun(transaction, claim)))) return false;
       const base = nextSeq(row.change_seq);
       // Read again: another run may have seen one of them in between.
       const marked = this.#unseen(list, beforeRun, after, last, transaction)
@@ -116,14 +116,4 @@ export class DeletionStore {
       .where('record', '<=', end)
       .where('run', '<', beforeRun);
   }
-}
-
-async function holds(transaction: Transaction<Schema>, { run, fence }: RunClaim): Promise<boolean> {
-  const found = await transaction
-    .selectFrom('runs')
-    .select('id')
-    .where('id', '=', run)
-    .where('fence', '=', fence)
-    .executeTakeFirst();
-  return found !== undefined;
 }

@@ -1,8 +1,8 @@
 import { existsSync, statSync } from 'node:fs';
-import { Database } from './database.ts';
+import { Database, StoreError } from './database.ts';
 import { openPostgres } from './dialect/postgres.ts';
 import { openSqlite, pathOf } from './dialect/sqlite.ts';
-import { checkSchema, migrate } from './migrate.ts';
+import { checkSchema, migrate, SchemaError } from './migrate.ts';
 
 /** Whether a URL names a file of SQLite. */
 function isFileUrl(url: string): boolean {
@@ -27,7 +27,9 @@ export async function openDatabase(
     return db;
   } catch (error) {
     await db.destroy();
-    throw error;
+    if (error instanceof StoreError || error instanceof SchemaError) throw error;
+    const message = `The database of DATABASE_URL cannot be opened: ${(error as Error).message}`;
+    throw new Error(message, { cause: error });
   }
 }
 

@@ -154,14 +154,8 @@ export class RunStore {
   }
 
   /** Whether the claim still holds: else no request is to be sent for it. */
-  async holds({ run, fence }: RunClaim): Promise<boolean> {
-    const found = await this.#db
-      .selectFrom('runs')
-      .select('id')
-      .where('id', '=', run)
-      .where('fence', '=', fence)
-      .executeTakeFirst();
-    return found !== undefined;
+  holds(claim: RunClaim): Promise<boolean> {
+    return holdsRun(this.#db, claim);
   }
 
   /** Notes that the run waits. */
@@ -326,6 +320,17 @@ export class RunStore {
         .execute(),
     );
   }
+}
+
+/** Whether nobody has taken a run over, paused or ended it since it was claimed. */
+export async function holdsRun(db: Kysely<Schema>, { run, fence }: RunClaim): Promise<boolean> {
+  const found = await db
+    .selectFrom('runs')
+    .select('id')
+    .where('id', '=', run)
+    .where('fence', '=', fence)
+    .executeTakeFirst();
+  return found !== undefined;
 }
 
 /** The id of a list, which is made if there is none. */

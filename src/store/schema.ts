@@ -174,8 +174,9 @@ export interface ConsumerTable {
   consumer: string;
   cursor: Generated<number>;
   fence: Generated<number>;
-  /** Failed tries of the record behind the cursor. */
+  /** Failed tries of the record behind the cursor, and its number then: another one begins to count anew. */
   attempts: Generated<number>;
+  tried_seq: number | null;
   not_before: number | null;
   /** Dead letters since a record was last delivered. */
   failed_in_row: Generated<number>;

@@ -30,7 +30,7 @@ export async function markDeletions(
   const before = holds ? await runs.lastFinished(claim.list, run.id) : undefined;
   if (holds && !before?.held) {
     logger.warn(
-      { resource: resource.name, held: unseen, stored },
+      { resource: resource.name, held: unseen, stored, unreadable: run.unreadable },
       'the run would delete too much: it holds its deletions until the next one agrees or a person confirms them',
     );
     return unseen;

@@ -7,7 +7,7 @@ import { PageReader } from './page-reader.ts';
 import type { SliceContext, SliceOutcome, SyncParts } from './parts.ts';
 
 /** A slice gives way to others that wait after so many pages, or so long; and to anybody after a minute. */
-const SLICE = { pages: 10, ms: 2_000, mostMs: 60_000 } as const;
+const SLICE = { pages: 10, ms: 5_000, mostMs: 60_000 } as const;
 
 /** A run that was lost is looked at again after so long, in milliseconds. */
 const LOST_PAUSE_MS = 500;

@@ -21,7 +21,7 @@ export async function ownInstanceId(
   { browsers }: Pick<Access, 'browsers'>,
 ): Promise<{ id: string; browserId: string }> {
   const id = pathValue(req, 'id');
-  if (req.res?.locals.isOperator === true) return { id, browserId: 'operator' };
+  if (req.res?.locals.isOperator === true) return { id, browserId: `operator.${id}` };
   const { browserId } = req.session;
   if (browserId === undefined || !(await browsers.sees(browserId, id))) throw notFound();
   return { id, browserId };

@@ -7,6 +7,7 @@ import type { ServiceClient } from '../../src/client/calls/call-types.ts';
 import type { ClientFor } from '../../src/client/calls/service-client.ts';
 import { ServiceError } from '../../src/client/errors.ts';
 import { StoreError } from '../../src/store/database.ts';
+import { lock } from '../acceptance/support/database.ts';
 import { DATABASES, openTestStore } from '../store/test-store.ts';
 import { testLogger } from '../support/test-logger.ts';
 
@@ -96,7 +97,12 @@ describe.each(DATABASES)('on %s', async (kind) => {
     await deliver();
     const [context] = contexts;
     const { instanceId } = claim;
-    expect(context?.db).toBe(db);
+    const found = context?.db as unknown as typeof db;
+    expect(await found.selectFrom('instances').select('id').where('id', '=', instanceId).execute()).toEqual([
+      { id: instanceId },
+    ]);
+    // A handler that hangs in one would keep the connection.
+    expect(() => found.transaction()).toThrow('return a function');
     expect(made).toMatchObject([
       { instanceId, company: instanceId.replace('ins', 'cmp'), signal: context?.signal },
     ]);
@@ -241,8 +247,13 @@ describe.each(DATABASES)('on %s', async (kind) => {
       async () => async () => Promise.reject(trouble),
     ]) {
       const { deliver, row } = await open(handler);
+      const unlock = await lock(store.url);
       await expect(deliver()).rejects.toBe(trouble);
+      await unlock();
       expect(await row()).toMatchObject({ attempts: 0, error_kind: null });
+      // What the handler alone calls trouble is its own.
+      await deliver();
+      expect(await row()).toMatchObject({ attempts: 1, error_kind: 'handler' });
     }
   });
 

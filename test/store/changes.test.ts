@@ -68,8 +68,9 @@ describe.each(DATABASES)('on %s', async (kind) => {
     const entries = await changes.read(claim.list, 0);
     expect([await changes.holds(first), await changes.holds(second)]).toEqual([false, true]);
     expect(await changes.deliver(first, entries)).toBeUndefined();
-    await changes.fail(first, BROKEN, NOW, true);
-    expect(await changes.bury(first, entries[0] ?? expect.unreachable(), BROKEN, NOW)).toBeUndefined();
+    const entry = entries[0] ?? expect.unreachable();
+    expect(await changes.fail(first, entry, BROKEN, { tries: 1, notBefore: NOW })).toBe(false);
+    expect(await changes.bury(first, entry, BROKEN, NOW)).toBeUndefined();
     expect(await rowOf(claim)).toMatchObject({ cursor: 0, attempts: 0, error_kind: null });
     expect(await lettersOf(claim)).toEqual([]);
     expect(await changes.deliver(second, entries)).toMatchObject({ cursor: entries[2]?.seq });
@@ -120,7 +121,8 @@ describe.each(DATABASES)('on %s', async (kind) => {
     const lags = async ({ instanceId }: TestClaim, now = NOW, whileActive = true) =>
       (await changes.lagging(CONSUMER, { now, whileActive })).some((key) => key.instanceId === instanceId);
     expect([await lags(claim), await lags(empty)]).toEqual([true, false]);
-    await changes.fail(await hold(claim), BROKEN, NOW + 5, true);
+    const [entry = expect.unreachable()] = await changes.read(claim.list, 0);
+    await changes.fail(await hold(claim), entry, BROKEN, { tries: 1, notBefore: NOW + 5 });
     expect([await lags(claim, NOW + 4), await lags(claim, NOW + 5)]).toEqual([false, true]);
     expect(await changes.countPending(await store.list(claim), 0)).toBe(2);
     await take(claim);

@@ -9,7 +9,7 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const CHECK_TIMEOUT_MS = 1_500;
 
 /** Another session's lock is waited for so long, in milliseconds. */
-const LOCK_TIMEOUT_MS = 5_000;
+const LOCK_TIMEOUT_MS = 10_000;
 const CHECK_LOCK_TIMEOUT_MS = 1_000;
 
 /** Types that JavaScript's numbers hold: `bigint` (up to 2^53, which clocks in microseconds do not reach) and sums. */
@@ -24,7 +24,7 @@ const MEANINGS: readonly [RegExp, string][] = [
   [/^53100/, 'its disk is full'],
   [/^53/, 'it has no connections or memory left'],
   [/^25006|^55000/, 'it takes no writes'],
-  [/^28|^3D000/, 'it refuses the user, the password or the name in DATABASE_URL'],
+  [/^28|^3D000|^42501/, 'it refuses the user, the password or the name in DATABASE_URL'],
   [/^55P03/, 'another session keeps it locked'],
   [/^58|^XX/, 'the server itself is in trouble'],
 ];
@@ -45,6 +45,7 @@ export function openPostgres(url: string, onError: (error: Error) => void): Stor
     max: MOST_CONNECTIONS,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
     application_name: 'partner-app',
     onConnect: (client) =>
       client.query(`set synchronous_commit = off; set lock_timeout = ${LOCK_TIMEOUT_MS}`),
@@ -112,6 +113,8 @@ export function openPostgres(url: string, onError: (error: Error) => void): Stor
         if (isDurable) await sql`set local synchronous_commit = on`.execute(transaction);
         return work(transaction);
       }),
+    limitStatements: (transaction, ms) =>
+      sql`set local statement_timeout = ${sql.lit(ms)}`.execute(transaction),
     // Kysely's migrator takes a lock of its own here.
     exclusively: (db, work) => work(db),
     async hasTable(db, name) {

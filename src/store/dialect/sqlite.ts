@@ -71,10 +71,9 @@ export function openSqlite(url: string): StoreDialect {
         await sql`insert into search (search, rank) values ('automerge', 0), ('crisismerge', 64)`.execute(db);
       },
       async write(db, records) {
-        for (const { record, words } of records) {
-          const text = words.join(' ');
-          await sql`insert or replace into search (rowid, words) values (${record}, ${text})`.execute(db);
-        }
+        const rows = JSON.stringify(records.map(({ record, words }) => [record, words.join(' ')]));
+        await sql`insert or replace into search (rowid, words)
+          select value ->> 0, value ->> 1 from json_each(${rows})`.execute(db);
         await sql`insert into search (search, rank) values ('merge', ${sql.lit(MERGED_PAGES)})`.execute(db);
       },
       async remove(db, records) {

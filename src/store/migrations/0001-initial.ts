@@ -207,6 +207,7 @@ async function addChanges(db: Kysely<unknown>): Promise<void> {
     .addColumn('cursor', 'bigint', (column) => column.notNull().defaultTo(0))
     .addColumn('fence', 'integer', (column) => column.notNull().defaultTo(0))
     .addColumn('attempts', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('tried_seq', 'bigint')
     .addColumn('not_before', 'bigint')
     .addColumn('failed_in_row', 'integer', (column) => column.notNull().defaultTo(0))
     .addColumn('error_kind', 'text')
