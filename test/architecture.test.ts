@@ -40,7 +40,8 @@ const MAY_READ_ENVIRONMENT =
 
 /** Where the packages of the database may be imported, and where only their types. */
 const DATABASE_PACKAGES = /^(kysely|pg|better-sqlite3)(\/|$)/;
-const MAY_IMPORT_DATABASE = /^src\/store\//;
+// A private Redis locks its files by SQLite.
+const MAY_IMPORT_DATABASE = /^src\/store\/|^src\/runtime\/file-lock\.ts$/;
 const MAY_IMPORT_KYSELY_TYPES = /^src\/(changes|integration)\//;
 
 /** What belongs to the machine, not to the configuration: where programs are found, and how npm started us. */

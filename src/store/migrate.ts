@@ -32,8 +32,8 @@ export class SchemaError extends Error {
 /**
  * Brings the database to this version's schema, once, however many processes start at the same time.
  *
- * @throws SchemaError when a newer version of the app has been here; the error of a migration that fails: on SQLite
- *   nothing has changed then, on PostgreSQL the migrations before it stay
+ * @throws SchemaError when a newer version of the app has been here; the error of a migration that fails: its set has
+ *   changed nothing then, and on SQLite none has
  */
 export async function migrate(db: Database): Promise<void> {
   if ((await findMissing(db)).length === 0) return;

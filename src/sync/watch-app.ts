@@ -28,7 +28,8 @@ export function watchApp(
   checks: Record<keyof typeof NOTICES, () => Promise<void>>,
   logger: Logger,
 ): AppWatch {
-  const unwell = new Set<keyof typeof NOTICES>();
+  /** What is in trouble, and why. */
+  const unwell = new Map<keyof typeof NOTICES, string>();
   const closers = (['database', 'redis'] as const).map((what) => {
     let isLooking = false;
     const look = async () => {
@@ -39,8 +40,10 @@ export function watchApp(
         await checks[what]();
         if (unwell.delete(what)) logger.info(`${NAMES[what]} can be worked with again`);
       } catch (err) {
-        if (!unwell.has(what)) logger.error({ err }, `${NAMES[what]} cannot be worked with, trying on`);
-        unwell.add(what);
+        const reason = err instanceof Error ? err.message : String(err);
+        if (unwell.get(what) !== reason)
+          logger.error({ err }, `${NAMES[what]} cannot be worked with, trying on`);
+        unwell.set(what, reason);
       } finally {
         isLooking = false;
       }
@@ -50,7 +53,7 @@ export function watchApp(
   });
   return {
     get notice() {
-      const [what] = unwell;
+      const [what] = unwell.keys();
       return what && NOTICES[what];
     },
     close: () => {

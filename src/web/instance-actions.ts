@@ -69,8 +69,7 @@ export async function actOn(
   const { id, browserId } = await ownInstanceId(req, deps);
   const status = await control.status(id);
   if (!status) throw notFound();
-  // A checkbox that is not set is not sent.
-  const deleteData = action === 'disconnect' && typeof req.body?.delete_data === 'string';
+  const deleteData = action === 'disconnect' && req.body?.delete_data === 'yes';
   const record: unknown = req.body?.id;
   const isGone = status.status === 'disconnected';
   // To disconnect a company once more makes sense only to delete the copy that was kept.

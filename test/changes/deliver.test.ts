@@ -213,6 +213,30 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(calls).toEqual(['0–1', '0–1']);
   });
 
+  test('a call that fails as its instance was paused is not followed by another one', async () => {
+    const { claim, calls, once } = await open(3, async () => {
+      await store.instances.setStatus(claim.instanceId, 'paused', { from: ['active'] });
+      throw new ConsumerError('The request is not sent.');
+    });
+    expect(await once()).toBeUndefined();
+    expect(calls).toEqual(['0–2']);
+    expect(await rowOf(claim)).toMatchObject({ cursor: 0, attempts: 0 });
+  });
+
+  test('tries are counted by record, also where another one comes before it', async () => {
+    const { claim, calls, clock, once } = await open(2, broken('0', '1'));
+    for (let turn = 0; turn < 4; turn++) clock.now = (await once()) ?? expect.unreachable();
+    expect(await rowOf(claim)).toMatchObject({ attempts: 4 });
+    // It changes, and stands behind the other one now.
+    await changes.replayRecord(claim.list, '0');
+    clock.now = (await once()) ?? expect.unreachable();
+    expect(calls.at(-1)).toBe('1');
+    expect(await rowOf(claim)).toMatchObject({ attempts: 1 });
+    expect(await letters(claim)).toEqual([]);
+    await changes.retry(claim.list, CONSUMER);
+    expect(await rowOf(claim)).toMatchObject({ attempts: 0, not_before: null });
+  });
+
   test('a shutdown ends the delivery between two calls, and costs no try', async () => {
     const { claim, calls, clock, once, stopping } = await open(250, (ids) => {
       if (ids[0] !== '100') return;
