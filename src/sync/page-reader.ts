@@ -13,8 +13,8 @@ import type { SliceContext, SliceWork, SyncParts } from './parts.ts';
 /** Waits up to this long are sat out, in milliseconds; longer ones free the worker's slot. */
 const SHORT_WAIT_MS = 1_000;
 
-/** A claim that held so long ago, in milliseconds, is not looked at again before a request. */
-const HELD_FOR_MS = 100;
+/** Where the answer took longer, in milliseconds, the process may have stood still: it is asked for once more. */
+const STOOD_STILL_MS = 500;
 
 /** Why there is no page: the limit grants none until then (milliseconds since 1970), or the run is not ours any more. */
 type NoPage = { until: number; isBlocked: boolean } | { isLost: true };
@@ -42,7 +42,6 @@ export class PageReader {
   readonly #chain = new PageChain();
   #run: Run;
   #asked = 0;
-  #heldAt = performance.now();
   #ahead: Promise<Fetched | NoPage> | undefined;
   #isWriting = false;
   /** Sizes of the pages in memory, in bytes: the one that is written, and the one after it. */
@@ -89,8 +88,6 @@ export class PageReader {
    * @throws ServiceError
    */
   async read(run: Run): Promise<FetchedPage | NoPage> {
-    // The commit before has seen to it that the claim holds.
-    if (run !== this.#run) this.#heldAt = performance.now();
     this.#run = run;
     if (this.#isWriting) this.#forget(1);
     this.#isWriting = false;
@@ -216,11 +213,13 @@ export class PageReader {
 
   /** Whether the claim holds; the permit is given back where it does not, or that cannot be told. */
   async #holds(permit: Permit): Promise<boolean> {
-    if (performance.now() - this.#heldAt < HELD_FOR_MS) return true;
     let holds = false;
     try {
+      const startedAt = performance.now();
       holds = await this.#parts.runs.holds(this.#work.claim);
-      this.#heldAt = performance.now();
+      if (performance.now() - startedAt > STOOD_STILL_MS) {
+        holds = await this.#parts.runs.holds(this.#work.claim);
+      }
     } finally {
       if (!holds) await this.#decline({ permit });
     }
