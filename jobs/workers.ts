@@ -19,7 +19,7 @@ const DELIVERIES_AT_ONCE = 50;
  * make every page wait, and small companies with it.
  */
 const RUNS_AT_ONCE = { least: 8, first: 64, most: 256, step: 16 } as const;
-const BUSY = { from: 0.9, until: 0.7, lookEveryMs: 500 } as const;
+const BUSY = { from: 0.97, until: 0.92, lookEveryMs: 500 } as const;
 
 /** Another worker has the job of a killed one within lock and check together; the fence keeps the dead one out. */
 const RECOVERY = { lockDuration: 4_000, stalledInterval: 2_000, maxStalledCount: 1_000 } as const;
