@@ -93,7 +93,6 @@ interface ScriptState {
   burst?: number;
   blocked?: number;
   ahead?: number;
-  flight?: Record<string, number>;
 }
 
 /** One script of several files: what is pure first, then what reads the state, last what decides. */
@@ -196,18 +195,6 @@ export class RateBudget {
   /** Learns from an answer to a request that no permit was asked for: the one that told which company it is. */
   async observe(company: string, rate: RateHeaders): Promise<void> {
     await this.settle({ id: 'none', company, route: '', goodUntil: Infinity }, { answer: { rate } });
-  }
-
-  /**
-   * Settles what a process that died had in flight for a company: its requests may have been counted, and no answer
-   * will come. So the next windows do not wait for the end of the leases.
-   */
-  async abandon(company: string, processId: string): Promise<void> {
-    const { flight = {} } = await this.#readState(company);
-    for (const id of Object.keys(flight)) {
-      if (!id.startsWith(`${processId}:`)) continue;
-      await this.settle({ id, company, route: '', goodUntil: 0 }, {});
-    }
   }
 
   /** What is known now, for the dashboard. */
