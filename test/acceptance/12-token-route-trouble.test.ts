@@ -54,7 +54,7 @@ describe('12. 500, 429 and timeouts of the token route keep the grant and back o
     },
   );
 
-  it.concurrent('waits longer from try to try, and not as long for each company', async () => {
+  it.concurrent('waits longer from try to try, and not as long for each company', async ({ expect }) => {
     for (const { match } of down) await control.fault({ match, fault: { status: 503 }, times: 10_000 });
     for (const { browser, id } of down) await world.press(browser, id, 'sync');
     const pauses = await Promise.all(
