@@ -1,5 +1,5 @@
 import { DelayedError, type Job } from 'bullmq';
-import { type ChangeConsumer, type DeliveryContext, deliver } from '../src/changes/deliver.ts';
+import { type ChangeConsumer, type DeliveryContext, deliver } from '../src/changes/delivery.ts';
 import type { ChangeStore } from '../src/store/changes.ts';
 import { kindOf } from '../src/sync/failure.ts';
 import type { DeliverJobData } from './queues.ts';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Job, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { rotateTokens } from '../src/auth/rotation.ts';
-import type { ChangeConsumer } from '../src/changes/deliver.ts';
+import type { ChangeConsumer } from '../src/changes/delivery.ts';
 import type { Logger } from '../src/runtime/logging.ts';
 import type { Stores } from '../src/store/stores.ts';
 import type { SyncParts } from '../src/sync/parts.ts';

@@ -36,7 +36,7 @@ import type { ListKey } from './store/runs.ts';
 import { keepSetting } from './store/settings.ts';
 import { openStores } from './store/stores.ts';
 import { SyncControl } from './sync/control.ts';
-import { collectFigures } from './sync/figures.ts';
+import { collectFigures } from './sync/metric-figures.ts';
 import type { SyncParts } from './sync/parts.ts';
 import { checkResources } from './sync/resource.ts';
 import { StatusReader } from './sync/status.ts';

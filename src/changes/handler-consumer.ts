@@ -9,7 +9,7 @@ import type { Database } from '../store/database.ts';
 import { idJson } from '../store/page-items.ts';
 import type { Schema } from '../store/schema.ts';
 import type { ChangeBatch, ChangeHandler, HandlerContext, InTransaction } from './change-handler.ts';
-import { type ChangeConsumer, ConsumerError, type DeliveryContext } from './deliver.ts';
+import { type ChangeConsumer, ConsumerError, type DeliveryContext } from './delivery.ts';
 
 /** The integrator's handler, by this name in the database. */
 export const HANDLER_CONSUMER = 'handler';

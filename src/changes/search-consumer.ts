@@ -5,7 +5,7 @@ import type { Database } from '../store/database.ts';
 import { documentValues } from '../store/document-values.ts';
 import { SEARCH_CONSUMER } from '../store/records.ts';
 import { listMark, MOST_TEXT, markedWords } from '../store/search-words.ts';
-import type { ChangeConsumer } from './deliver.ts';
+import type { ChangeConsumer } from './delivery.ts';
 
 /** Before each batch the event loop is watched for so long, in milliseconds. */
 const WATCH_MS = 10;

@@ -1,7 +1,7 @@
 import { ServiceError } from '../client/errors.ts';
 import { checkLength } from '../client/page-chain.ts';
 import type { ListKey, Run } from '../store/runs.ts';
-import { markDeletions } from './deletions.ts';
+import { markDeletions } from './deletion-brake.ts';
 import { endSlice } from './failure.ts';
 import { PageReader } from './page-reader.ts';
 import type { SliceContext, SliceOutcome, SyncParts } from './parts.ts';

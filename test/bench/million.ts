@@ -7,7 +7,7 @@ import type { Database } from '../../src/store/database.ts';
 import { PageStore } from '../../src/store/pages.ts';
 import { type RunClaim, RunStore } from '../../src/store/runs.ts';
 import { openStores } from '../../src/store/stores.ts';
-import { markDeletions } from '../../src/sync/deletions.ts';
+import { markDeletions } from '../../src/sync/deletion-brake.ts';
 import type { SliceWork, SyncParts } from '../../src/sync/parts.ts';
 import type { Bench } from './run.ts';
 import { type BenchApp, openStage, SILENT } from './support/bench-app.ts';

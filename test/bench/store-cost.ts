@@ -1,5 +1,5 @@
 import { setImmediate as othersTurn } from 'node:timers/promises';
-import { ConsumerError } from '../../src/changes/deliver.ts';
+import { ConsumerError } from '../../src/changes/delivery.ts';
 import { searchConsumer } from '../../src/changes/search-consumer.ts';
 import { readListPage } from '../../src/client/list-page.ts';
 import { PAGE_LIMIT_MAX } from '../../src/contract/limits.ts';

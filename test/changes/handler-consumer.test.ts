@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { afterEach, describe, expect, expectTypeOf, test, vi } from 'vitest';
 import type { ChangeBatch, ChangeHandler, HandlerContext } from '../../src/changes/change-handler.ts';
-import { deliver } from '../../src/changes/deliver.ts';
+import { deliver } from '../../src/changes/delivery.ts';
 import { HANDLER_CONSUMER, type HandlerParts, handlerConsumer } from '../../src/changes/handler-consumer.ts';
 import type { ServiceClient } from '../../src/client/calls/call-types.ts';
 import type { ClientFor } from '../../src/client/calls/service-client.ts';

@@ -1,5 +1,5 @@
 import { afterAll } from 'vitest';
-import { deliver } from '../../src/changes/deliver.ts';
+import { deliver } from '../../src/changes/delivery.ts';
 import { searchConsumer } from '../../src/changes/search-consumer.ts';
 import { readListPage } from '../../src/client/list-page.ts';
 import type { FeedEntry } from '../../src/store/changes.ts';

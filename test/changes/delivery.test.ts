@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type ChangeConsumer, ConsumerError, deliver } from '../../src/changes/deliver.ts';
+import { type ChangeConsumer, ConsumerError, deliver } from '../../src/changes/delivery.ts';
 import type { FeedEntry } from '../../src/store/changes.ts';
 import { DATABASES, documentsOf, NOW, openTestStore, type TestClaim } from '../store/test-store.ts';
 import { testLogger } from '../support/test-logger.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { markDeletions } from '../../src/sync/deletions.ts';
+import { markDeletions } from '../../src/sync/deletion-brake.ts';
 import type { SliceContext, SliceWork, SyncParts } from '../../src/sync/parts.ts';
 import { DATABASES, documentsOf, NOW, openTestStore } from '../store/test-store.ts';
 import { testLogger } from '../support/test-logger.ts';
