@@ -1,7 +1,7 @@
 import { DelayedError, type Job } from 'bullmq';
 import { type ChangeConsumer, type DeliveryContext, deliver } from '../src/changes/delivery.ts';
 import type { ChangeStore } from '../src/store/changes.ts';
-import { kindOf } from '../src/sync/failure.ts';
+import { isOutage } from '../src/sync/failure.ts';
 import type { DeliverJobData } from './queues.ts';
 
 /** How soon a job is tried again that the database kept from its work, in milliseconds. */
@@ -26,8 +26,7 @@ export async function deliverJob(
   if (consumer === undefined) return;
   const logger = context.logger.child({ job: job.id, instanceId, resource, consumer: consumer.name });
   const again = await deliver(changes, consumer, job.data, { ...context, logger }).catch((err) => {
-    const isTold = ['store', 'redis'].includes(kindOf(err));
-    logger[isTold ? 'debug' : 'error']({ err }, 'changes could not be delivered: trying on');
+    logger[isOutage(err) ? 'debug' : 'error']({ err }, 'changes could not be delivered: trying on');
     return Date.now() + TROUBLE_PAUSE_MS;
   });
   if (again === undefined) return;

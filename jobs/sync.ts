@@ -1,5 +1,5 @@
 import { DelayedError, type Job } from 'bullmq';
-import { kindOf } from '../src/sync/failure.ts';
+import { isOutage } from '../src/sync/failure.ts';
 import type { SliceContext, SyncParts } from '../src/sync/parts.ts';
 import { runSlice } from '../src/sync/run.ts';
 import type { SyncJobData } from './queues.ts';
@@ -26,9 +26,7 @@ export async function syncJob(
   const { instanceId, resource } = job.data;
   const logger = context.logger.child({ job: job.id, instanceId, resource });
   const outcome = await runSlice(parts, { instanceId, resource }, { ...context, logger }).catch((err) => {
-    // A database or Redis in trouble is told once, by the watch over it.
-    const isTold = ['store', 'redis'].includes(kindOf(err));
-    logger[isTold ? 'debug' : 'error']({ err }, 'the run could not be worked on: trying on');
+    logger[isOutage(err) ? 'debug' : 'error']({ err }, 'the run could not be worked on: trying on');
     return { kind: 'wait', until: Date.now() + TROUBLE_PAUSE_MS, pages: job.priority } as const;
   });
   if (outcome.kind === 'ended') return;

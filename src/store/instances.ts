@@ -31,7 +31,7 @@ export class InstanceStore {
   }
 
   /**
-   * Moves an instance to another state. Unless that is `active`, those who work for it cannot commit any more.
+   * Moves an instance to another state. Unless that is `active`, workers that hold its runs cannot commit any more.
    *
    * @param options.from only from one of these states
    * @returns whether it was so

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { ChangeStore } from './changes.ts';
 import type { Database } from './database.ts';
 import type { ListKey } from './runs.ts';
 import { listMark, searchQuery } from './search-words.ts';
@@ -13,7 +14,7 @@ const READ_AHEAD = 8_192;
 /** So much of a document is read for a page, in characters; the rest is in the download. */
 const MOST_SHOWN = 100_000;
 
-/** Matches of a search, and records that it does not find yet, are counted up to here. */
+/** Matches of a search are counted up to here. */
 const MOST_COUNTED = 10_000;
 
 const SHOWN = [
@@ -70,7 +71,7 @@ export interface RejectedRecord {
   at: number;
 }
 
-/** A copy that was removed while it was read: what was read of it is not the whole. */
+/** The copy was removed while it was read: the reader does not have the whole of it. */
 export class CopyRemovedError extends Error {
   override readonly name = 'CopyRemovedError';
 
@@ -82,9 +83,11 @@ export class CopyRemovedError extends Error {
 /** The copy, for reading. */
 export class RecordStore {
   readonly #db: Database;
+  readonly #changes: ChangeStore;
 
   constructor(db: Database) {
     this.#db = db;
+    this.#changes = new ChangeStore(db);
   }
 
   /** Live records in the order in which they were first copied; `search` finds words by their beginnings. */
@@ -95,6 +98,7 @@ export class RecordStore {
   ): Promise<RecordPage> {
     const list = await this.#list({ instanceId, resource });
     if (list === undefined) return { records: [], total: 0, hasMore: false, pending: 0, isShortened: false };
+    const indexed = await this.#changes.find(list.id, SEARCH_CONSUMER);
     const typed = search.trim();
     const found = typed === '' ? undefined : await this.#search(list.id, typed);
     const ids =
@@ -112,7 +116,7 @@ export class RecordStore {
       records: rows.map(toStoredRecord),
       total: found === undefined ? list.stored : Math.min(found.ids.length, MOST_COUNTED),
       hasMore: found !== undefined && found.ids.length > MOST_COUNTED,
-      pending: await this.#countUnindexed(list.id),
+      pending: await this.#changes.countPending(list, indexed?.cursor ?? 0),
       isShortened: found?.isShortened ?? false,
     };
   }
@@ -156,7 +160,7 @@ export class RecordStore {
         .orderBy('seen.record')
         .limit(STREAM_CHUNK)
         .execute();
-      // What was read of a copy that is removed meanwhile would be taken for the whole.
+      // Else the reader would take a part of a removed copy for the whole.
       if ((await this.#list({ instanceId, resource }))?.id !== list.id) throw new CopyRemovedError();
       for (const { id, document } of rows) {
         if (document !== null) yield document;
@@ -219,7 +223,7 @@ export class RecordStore {
   #list({ instanceId, resource }: ListKey) {
     return this.#db
       .selectFrom('lists')
-      .select(['id', 'stored'])
+      .select(['id', 'stored', 'change_seq'])
       .where('instance_id', '=', instanceId)
       .where('resource', '=', resource)
       .where('removed_at', 'is', null)
@@ -242,29 +246,6 @@ export class RecordStore {
     const { groups, isShortened } = searchQuery(typed, listMark(list));
     if (groups.length === 0) return { ids: [], isShortened };
     return { ids: await this.#db.dialect.search.find(this.#db, list, groups, MOST_COUNTED + 1), isShortened };
-  }
-
-  async #countUnindexed(list: number): Promise<number> {
-    const cursor = this.#db
-      .selectFrom('consumers')
-      .select('cursor')
-      .where('list', '=', list)
-      .where('consumer', '=', SEARCH_CONSUMER);
-    const { count } = await this.#db
-      .selectFrom((from) =>
-        from
-          .selectFrom('records')
-          .select('change_seq')
-          .where('list', '=', list)
-          .where('change_seq', '>', sql<number>`coalesce(${cursor}, 0)`)
-          .where('deleted_at', 'is', null)
-          .orderBy('change_seq')
-          .limit(MOST_COUNTED)
-          .as('pending'),
-      )
-      .select(({ fn }) => fn.countAll<number>().as('count'))
-      .executeTakeFirstOrThrow();
-    return Number(count);
   }
 
   /** One document, unless its record is deleted by now. */

@@ -121,7 +121,7 @@ export class RunStore {
    *
    * @returns undefined when there is nothing to do
    */
-  claim({ instanceId, resource }: ListKey): Promise<{ run: Run; list: List } | undefined> {
+  claim({ instanceId, resource }: ListKey): Promise<Run | undefined> {
     return this.#db.transact(async (transaction) => {
       const found = await transaction
         .selectFrom('runs')
@@ -136,20 +136,13 @@ export class RunStore {
         .executeTakeFirst();
       if (found === undefined) return undefined;
       // A pause in between has raised the fence.
-      const run = await transaction
+      return transaction
         .updateTable('runs')
         .set({ fence: found.fence + 1, state: 'running', waiting_for: null, wait_until: null })
         .where('id', '=', found.id)
         .where('fence', '=', found.fence)
         .returningAll()
         .executeTakeFirst();
-      if (run === undefined) return undefined;
-      const list = await transaction
-        .selectFrom('lists')
-        .selectAll()
-        .where('id', '=', run.list)
-        .executeTakeFirstOrThrow();
-      return { run, list };
     });
   }
 
@@ -406,7 +399,7 @@ async function startRun(transaction: Transaction<Schema>, list: number, now: num
 }
 
 /**
- * Takes the runs and consumers of an instance away from those who hold them: nothing of theirs is written any more.
+ * Raises the fences of an instance's runs and consumers: workers that hold them cannot write any more.
  *
  * @param endedAt when its open runs end for good (milliseconds since 1970); else they stay as they are
  */

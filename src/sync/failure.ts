@@ -29,6 +29,11 @@ export function kindOf(error: unknown): ErrorKind {
   return status >= 500 ? 'server_error' : 'refused';
 }
 
+/** Whether the database or Redis is in trouble: the watch over them says so once, for all jobs. */
+export function isOutage(error: unknown): boolean {
+  return ['store', 'redis'].includes(kindOf(error));
+}
+
 /**
  * Decides how a slice ends that met an error, and writes it down:
  *
@@ -60,7 +65,7 @@ export async function endSlice(
     return { kind: 'yield', pages };
   }
   const kind = kindOf(thrown);
-  if (kind === 'store' || kind === 'redis') throw thrown;
+  if (isOutage(thrown)) throw thrown;
   const failure = toServiceError(thrown);
   const error = { kind, detail: hideSecrets(failure.message) };
   const { remedy, retryAfterMs } = failure;

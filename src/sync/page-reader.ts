@@ -21,7 +21,6 @@ type NoPage = { until: number; isBlocked: boolean } | { isLost: true };
 
 interface Fetched {
   page: AnsweredPage;
-  bytes: number;
   admission: Admission | undefined;
 }
 
@@ -184,10 +183,9 @@ export class PageReader {
     }
   }
 
-  async #ask(at: PageAddress, address: string, permit: Permit, accessToken: string): Promise<Fetched> {
+  #ask(at: PageAddress, address: string, permit: Permit, accessToken: string): Promise<Fetched> {
     const { api, memory } = this.#parts;
-    let size = 0;
-    const { page, admission } = await api.listPage(
+    return api.listPage(
       at,
       permit,
       accessToken,
@@ -195,14 +193,12 @@ export class PageReader {
         wantsMore: () => !this.#isWriting && this.#token?.isDue() === false && this.#mayLookAhead(),
         accept: (answered, bytes) => {
           this.#chain.follow(address, answered.next);
-          size = bytes;
           this.#kept.push(bytes);
           memory.take(bytes);
         },
       },
       this.#broken.signal,
     );
-    return { page, bytes: size, admission };
   }
 
   /** Gives back a permit whose request is not sent. */

@@ -12,8 +12,8 @@ const SLICE = { pages: 10, ms: 5_000, mostMs: 60_000 } as const;
 /** A run that was lost is looked at again after so long, in milliseconds. */
 const LOST_PAUSE_MS = 500;
 
-/** Changes are told to the consumers once in so many milliseconds. */
-const TELL_EVERY_MS = 5_000;
+/** The consumers are notified of changes once in so many milliseconds. */
+const NOTIFY_EVERY_MS = 5_000;
 
 /** A run is looked at from so many pages on, and then whenever it has twice as many. */
 const FIRST_LOOK_PAGES = 64;
@@ -39,11 +39,11 @@ export async function runSlice(parts: SyncParts, key: ListKey, context: SliceCon
   // Paused, ended, finished by another worker, or a resource that this version of the app does not know.
   if (claimed === undefined || resource === undefined || instance === undefined) return { kind: 'ended' };
 
-  let { run } = claimed;
+  let run = claimed;
   const claim = { run: run.id, list: run.list, fence: run.fence };
   const work = { instance, resource, claim };
   const isOver = beginSlice(context);
-  const changes = new ChangeTold((isOver) => parts.onChanges(key, isOver));
+  const changes = new ChangeNotice((isOver) => parts.onChanges(key, isOver));
   const reader = new PageReader(parts, work, run, context, isOver);
   // It was paused or ended, or another worker has it. It may have been resumed since: the next claim tells.
   const lost = () => ({ kind: 'wait', until: now() + LOST_PAUSE_MS, pages: run.pages }) as const;
@@ -108,25 +108,25 @@ function beginSlice({ othersWait }: SliceContext): (asked: number) => boolean {
   };
 }
 
-/** Tells the consumers now and then that there is something for them. */
-class ChangeTold {
-  readonly #tell: (isOver: boolean) => void;
+/** Notifies the consumers now and then that there is something for them. */
+class ChangeNotice {
+  readonly #notify: (isOver: boolean) => void;
   #hasAny = false;
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #notifiedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(tell: (isOver: boolean) => void) {
-    this.#tell = tell;
+  constructor(notify: (isOver: boolean) => void) {
+    this.#notify = notify;
   }
 
   note(): void {
     this.#hasAny = true;
-    if (performance.now() - this.#toldAt < TELL_EVERY_MS) return;
-    this.#toldAt = performance.now();
-    this.#tell(false);
+    if (performance.now() - this.#notifiedAt < NOTIFY_EVERY_MS) return;
+    this.#notifiedAt = performance.now();
+    this.#notify(false);
   }
 
   end(): void {
-    if (this.#hasAny) this.#tell(true);
+    if (this.#hasAny) this.#notify(true);
   }
 }
 

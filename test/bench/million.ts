@@ -102,7 +102,7 @@ async function begin(db: Database, instanceId: string): Promise<RunClaim> {
   await runs.start(instanceId, [RESOURCE], Date.now());
   const claimed = await runs.claim({ instanceId, resource: RESOURCE });
   if (claimed === undefined) throw new Error('no run');
-  return { run: claimed.run.id, list: claimed.list.id, fence: claimed.run.fence };
+  return { run: claimed.id, list: claimed.list, fence: claimed.fence };
 }
 
 /** Puts a whole list into the store, page by page, as a run does. */

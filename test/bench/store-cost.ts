@@ -135,7 +135,7 @@ export async function begin(db: Database, key: { instanceId: string; resource: s
   await runs.start(key.instanceId, [key.resource], Date.now());
   const claimed = await runs.claim(key);
   if (claimed === undefined) throw new Error('no run');
-  return { run: claimed.run.id, list: claimed.list.id, fence: claimed.run.fence };
+  return { run: claimed.id, list: claimed.list, fence: claimed.fence };
 }
 
 /** A whole run, page by page. */

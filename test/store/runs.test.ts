@@ -40,8 +40,8 @@ describe.each(DATABASES)('on %s', async (kind) => {
   test('a claim takes a run over: its holder before writes nothing more', async () => {
     const first = await store.claimRun();
     const second = (await runs.claim(first)) ?? expect.unreachable();
-    expect(second.run).toMatchObject({ id: first.run, fence: first.fence + 1, state: 'running' });
-    expect([await runs.holds(first), await runs.holds({ ...first, fence: second.run.fence })]).toEqual([
+    expect(second).toMatchObject({ id: first.run, fence: first.fence + 1, state: 'running' });
+    expect([await runs.holds(first), await runs.holds({ ...first, fence: second.fence })]).toEqual([
       false,
       true,
     ]);
@@ -55,7 +55,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     const { instanceId, resource } = await store.claimRun();
     const claims = await Promise.all(Array.from({ length: 5 }, () => runs.claim({ instanceId, resource })));
     const held = claims.flatMap((claim) =>
-      claim ? [{ run: claim.run.id, list: claim.list.id, fence: claim.run.fence }] : [],
+      claim ? [{ run: claim.id, list: claim.list, fence: claim.fence }] : [],
     );
     expect(new Set(held.map(({ fence }) => fence)).size).toBe(held.length);
     const holding = await Promise.all(held.map((claim) => runs.holds(claim)));
@@ -71,7 +71,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await runs.open(NOW)).not.toContainEqual(expect.objectContaining({ run: claim.run }));
     expect(await runOf(claim)).toMatchObject({ state: 'waiting', cursor: PAGE_2, finished_at: null });
     await instances.setStatus(claim.instanceId, 'active', { from: ['paused'] });
-    expect((await runs.claim(claim))?.run).toMatchObject({ id: claim.run, cursor: PAGE_2, pages: 1 });
+    expect(await runs.claim(claim)).toMatchObject({ id: claim.run, cursor: PAGE_2, pages: 1 });
   });
 
   test('a disconnect ends the open run for good', async () => {

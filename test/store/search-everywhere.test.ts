@@ -77,4 +77,27 @@ describe.each(DATABASES)('on %s', async (kind) => {
   it.each(['01712345679', '+1 555 2345679', 'sorry 2345678'])('does not find %s', async (typed) => {
     expect(await search(typed)).toEqual([]);
   });
+
+  it('finds a record with the most and longest words that are indexed', async () => {
+    // Three bytes a letter.
+    const words = Array.from({ length: 10_000 }, (_, at) => `${at}${'ა'.repeat(22)}`);
+    const crowded = { instanceId: await store.addInstance(), resource: 'contacts' };
+    const documents = [
+      ['crowded', `first ${words.join(' ')}`],
+      ['beside', 'second'],
+    ];
+    await store.copy(
+      documents.map(([id, text]) => JSON.stringify({ id, text })),
+      crowded,
+    );
+    await store.index(crowded);
+    for (const [id, word] of [
+      ['crowded', 'first'],
+      ['beside', 'second'],
+    ]) {
+      const options = { search: word ?? '', offset: 0, limit: 5 };
+      const { records } = await store.records.browse(crowded.instanceId, crowded.resource, options);
+      expect(records.map((record) => record.id)).toEqual([id]);
+    }
+  });
 });

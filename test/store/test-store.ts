@@ -101,7 +101,7 @@ export async function openTestStore(kind: DatabaseKind): Promise<TestStore> {
       const claimed = await stores.runs.claim(key);
       if (claimed === undefined) throw new Error('the run could not be claimed');
       const { instanceId, resource } = key;
-      return { instanceId, resource, run: claimed.run.id, list: claimed.list.id, fence: claimed.run.fence };
+      return { instanceId, resource, run: claimed.id, list: claimed.list, fence: claimed.fence };
     },
     async write(claim, documents, { next = null, from, now = NOW } = {}) {
       const cursor = from === undefined ? (await runOf(claim.run)).cursor : from;

@@ -153,3 +153,14 @@ async function answers(url: string): Promise<true> {
   }
   return true;
 }
+
+/** Runs one statement by a connection of its own. */
+export async function runStatement(url: string, statement: string): Promise<void> {
+  const client = new Client(url);
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}

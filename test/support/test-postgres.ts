@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { Client } from 'pg';
 import { inject } from 'vitest';
+import { runStatement } from './postgres-server.ts';
 
 /** An empty database, or a copy of another one. */
 export interface TestPostgres {
@@ -20,18 +20,8 @@ export async function createTestPostgres(
 ): Promise<TestPostgres> {
   const { template = 'template1', serverUrl = inject('postgresUrl') } = options;
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await execute(serverUrl, `create database ${name} template "${template}"`);
+  await runStatement(serverUrl, `create database ${name} template "${template}"`);
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
-  return { url: url.href, drop: () => execute(serverUrl, `drop database ${name} with (force)`) };
-}
-
-async function execute(url: string, statement: string): Promise<void> {
-  const client = new Client(url);
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
+  return { url: url.href, drop: () => runStatement(serverUrl, `drop database ${name} with (force)`) };
 }

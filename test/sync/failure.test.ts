@@ -44,10 +44,10 @@ async function openRun() {
     /** Meets an error as a worker's slice does, and lets the wait pass. */
     async meet(error: unknown, { isOfPage = true, signal = context.signal } = {}) {
       const claimed = (await store.runs.claim(claim)) ?? expect.unreachable('it is closed');
-      claim = { ...claim, run: claimed.run.id, fence: claimed.run.fence };
+      claim = { ...claim, run: claimed.id, fence: claimed.fence };
       const counts = { requests: 2, refused: 1 };
       const facts = { resource: 'contacts', isOfPage, counts };
-      const outcome = await endSlice(parts, claim, claimed.run, error, { ...context, signal }, facts);
+      const outcome = await endSlice(parts, claim, claimed, error, { ...context, signal }, facts);
       const waitMs = outcome.kind === 'wait' ? outcome.until - clock.now : undefined;
       clock.now += waitMs ?? 0;
       return { outcome, waitMs, run: await read() };

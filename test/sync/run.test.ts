@@ -107,7 +107,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     await app.control.syncNow(id);
     await waitFor(async () => ((await runOf())?.pages ?? 0) >= 2);
     // As after a SIGKILL: somebody else holds the run, and the first worker may be alive after all.
-    const { run } = (await runs.claim(key)) ?? expect.unreachable();
+    const run = (await runs.claim(key)) ?? expect.unreachable();
     await waitFor(async () => {
       await noneActive();
       return (await runOf())?.fence === run.fence;

@@ -29,9 +29,6 @@ const MEANINGS: readonly [RegExp, string][] = [
   [/^58|^XX/, 'the server itself is in trouble'],
 ];
 
-/** A vector holds a megabyte at most. */
-const MOST_VECTOR_LENGTH = 500_000;
-
 /**
  * PostgreSQL, for processes of several machines. Sessions commit without waiting for the disk
  * (`synchronous_commit=off`); what must stay waits for it.
@@ -152,12 +149,12 @@ function codeOf(error: unknown): string | undefined {
   return isDrivers ? 'ECONNRESET' : undefined;
 }
 
-/** A vector's text. Words are letters and digits alone: none of them needs an escape. */
+/**
+ * A vector's text. Words are letters and digits alone: none of them needs an escape. Their number and length are bounded
+ * (search-words.ts) so that it stays below the megabyte that a vector holds.
+ */
 function vector(words: readonly string[]): string {
-  let text = '';
-  for (let at = 0; at < words.length && text.length < MOST_VECTOR_LENGTH; at++)
-    text += `'${words[at]}':${at + 1} `;
-  return text;
+  return words.map((word, at) => `'${word}':${at + 1}`).join(' ');
 }
 
 function written({ words, isBeginning }: Phrase): string {

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { Client } from 'pg';
-import { type PostgresServer, startPostgresServer } from '../../support/postgres-server.ts';
+import { type PostgresServer, runStatement, startPostgresServer } from '../../support/postgres-server.ts';
 
 /** The databases that the app runs on. */
 export const DATABASES = ['sqlite', 'postgres'] as const;
@@ -37,7 +36,7 @@ export class BenchDatabases {
   async create(dir: string): Promise<string> {
     const name = `bench_${randomBytes(6).toString('hex')}`;
     if (this.#server === undefined) return `file:${join(dir, `${name}.db`)}`;
-    await execute(this.#server.url, `create database ${name}`);
+    await runStatement(this.#server.url, `create database ${name}`);
     const url = new URL(this.#server.url);
     url.pathname = `/${name}`;
     return url.href;
@@ -57,15 +56,5 @@ export function keepVacuumed(url: string): () => void {
 
 /** Brings what a planner knows of the tables up to date. */
 export async function vacuum(url: string): Promise<void> {
-  if (url.startsWith('postgres:')) await execute(url, 'vacuum analyze');
-}
-
-async function execute(url: string, statement: string): Promise<void> {
-  const client = new Client(url);
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
+  if (url.startsWith('postgres:')) await runStatement(url, 'vacuum analyze');
 }
