@@ -1,14 +1,18 @@
 import { createRequire } from 'node:module';
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { hideSecrets } from './logging/hide-secrets.ts';
 import { knownSecrets } from './logging/known-secrets.ts';
 import { plainArguments } from './logging/plain-arguments.ts';
-import { isError } from './logging/read-field.ts';
+import { isError, readField } from './logging/read-field.ts';
 import { redactLine } from './logging/redact-line.ts';
 import { serializeError } from './logging/serialize-error.ts';
 import { StandardOutput } from './logging/standard-output.ts';
+import type { ProcessFacts } from './process-facts.ts';
 
 export type { Logger } from 'pino';
-export { hideSecrets } from './logging/hide-secrets.ts';
+export { hideSecrets };
+
+const ERROR_LEVEL = pino.levels.values.error ?? 50;
 
 /** How and where to log. */
 export interface LoggerOptions {
@@ -16,7 +20,17 @@ export interface LoggerOptions {
   pretty?: boolean;
   /** Instead of the standard output. */
   destination?: DestinationStream;
+  /** Stand in every line, but not where people read it. */
+  facts?: ProcessFacts;
+  /**
+   * Told of every line at `error` or `fatal` with an error in it: the error as it was thrown, which may hold secrets,
+   * and the line's message. It must not log.
+   */
+  onError?: (error: Error, line: { message: string }) => void;
 }
+
+/** What a person at a terminal does not read: it says which process this is, or stands in the message, too. */
+const LEFT_OUT_FOR_PEOPLE = 'process,processId,version,requestId,method,path,status,ms';
 
 /**
  * Creates the logger of a process. Callers make child loggers with the id of their request or job.
@@ -34,13 +48,14 @@ export function createLogger(
   return pino(
     {
       level: config.logLevel,
-      base: null,
+      base: options.facts ?? null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       // Of child loggers, instead of pino's own, which logs every field of an error.
       serializers: { err: (error: unknown) => (isError(error) ? serializeError(error) : error) },
       hooks: {
-        logMethod(given, log) {
+        logMethod(given, log, level) {
+          if (level >= ERROR_LEVEL) tellError(given, options.onError);
           log.apply(this, plainArguments(given) as Parameters<typeof log>);
         },
         streamWrite: redactLine,
@@ -64,12 +79,19 @@ export function givesSecretAway(text: string): boolean {
   return knownSecrets.givesAway(text);
 }
 
+function tellError([first, text]: readonly unknown[], tell: LoggerOptions['onError']): void {
+  const isFields = typeof first === 'object' && first !== null && !isError(first);
+  const error = isFields ? readField(first, 'err') : first;
+  if (isError(error))
+    tell?.(error, { message: hideSecrets(typeof text === 'string' ? text : error.message) });
+}
+
 /** pino-pretty is a development dependency: where it is not installed, the log is JSON. */
 function prettyStream(destination: DestinationStream): DestinationStream | undefined {
   try {
     const pretty: unknown = createRequire(import.meta.url)('pino-pretty');
     if (typeof pretty !== 'function') return undefined;
-    return pretty({ destination, sync: true, ignore: 'pid,hostname' });
+    return pretty({ destination, sync: true, singleLine: true, ignore: LEFT_OUT_FOR_PEOPLE });
   } catch {
     return undefined;
   }

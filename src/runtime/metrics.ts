@@ -26,7 +26,7 @@ const REFRESH_OUTCOMES = ['refreshed', 'rotated', 'failed', 'rejected', 'lost'] 
 export function createMetrics(syncedRoutes: readonly string[], figures: FigureSources) {
   const registry = new Registry();
   const registers = [registry];
-  collectDefaultMetrics({ register: registry });
+  collectDefaultMetrics({ register: registry, prefix: 'partner_app_' });
   addScrapedGauges(registry, figures);
   const metrics = {
     registry,
@@ -34,28 +34,28 @@ export function createMetrics(syncedRoutes: readonly string[], figures: FigureSo
     close: measureEventLoopDelay(registry),
     /** Requests to the service; outcome: the status (`200`, `429`), or `no_answer`. */
     serviceRequests: new Counter({
-      name: 'service_requests_total',
+      name: 'partner_app_service_requests_total',
       help: 'Requests to the service, by outcome.',
       labelNames: ['route', 'outcome'] as const,
       registers,
     }),
     /** 429s; by: the main `limit`, or an additional `guard` of the route (Errors). */
     serviceRefusals: new Counter({
-      name: 'service_refusals_total',
+      name: 'partner_app_service_refusals_total',
       help: 'Requests that the service refused with 429, by what refused them.',
       labelNames: ['route', 'by'] as const,
       registers,
     }),
     /** What an answer says is left of its company's limit, as a part of the limit. */
     limitLeft: new Histogram({
-      name: 'service_limit_left_ratio',
+      name: 'partner_app_service_limit_left_ratio',
       help: 'What answers say is left of the limit of their company, from 0 (used up) to 1.',
       buckets: PART_BUCKETS,
       registers,
     }),
     /** How long the service took to answer, in seconds. */
     serviceRequestSeconds: new Histogram({
-      name: 'service_request_duration_seconds',
+      name: 'partner_app_service_request_duration_seconds',
       help: 'Time until the service had answered.',
       labelNames: ['route'] as const,
       buckets: DURATION_BUCKETS_S,
@@ -63,49 +63,49 @@ export function createMetrics(syncedRoutes: readonly string[], figures: FigureSo
     }),
     /** How long runs waited for each request that the limit granted them, in seconds. */
     slotWaitSeconds: new Histogram({
-      name: 'sync_slot_wait_seconds',
+      name: 'partner_app_sync_slot_wait_seconds',
       help: 'How long a run waited for a request to be granted.',
       buckets: WAIT_BUCKETS_S,
       registers,
     }),
     /** How long jobs of new runs waited for their first place in a worker, in seconds. */
     jobWaitSeconds: new Histogram({
-      name: 'sync_job_wait_seconds',
+      name: 'partner_app_sync_job_wait_seconds',
       help: 'How long the job of a new run waited for its first place in a worker.',
       buckets: WAIT_BUCKETS_S,
       registers,
     }),
     /** Pages whose records have been stored. */
     pages: new Counter({
-      name: 'sync_pages_total',
+      name: 'partner_app_sync_pages_total',
       help: 'Pages stored.',
       labelNames: ['resource'] as const,
       registers,
     }),
     /** Records in the pages that have been stored. */
     records: new Counter({
-      name: 'sync_records_total',
+      name: 'partner_app_sync_records_total',
       help: 'Records in the pages stored.',
       labelNames: ['resource'] as const,
       registers,
     }),
     /** Runs that came to an end; outcome: `finished` or `failed`. */
     runs: new Counter({
-      name: 'sync_runs_total',
+      name: 'partner_app_sync_runs_total',
       help: 'Runs that came to an end, by outcome.',
       labelNames: ['resource', 'outcome'] as const,
       registers,
     }),
     /** Requests for new tokens; outcome: one of {@link REFRESH_OUTCOMES}, `rejected` when the grant is over. */
     tokenRefreshes: new Counter({
-      name: 'token_refreshes_total',
+      name: 'partner_app_token_refreshes_total',
       help: 'Token refreshes, by outcome.',
       labelNames: ['outcome'] as const,
       registers,
     }),
     /** Requests to the web app in seconds; route is the pattern, not the path. */
     httpRequestSeconds: new Histogram({
-      name: 'http_request_duration_seconds',
+      name: 'partner_app_http_request_duration_seconds',
       help: 'Requests to the web app.',
       labelNames: ['method', 'route', 'status'] as const,
       buckets: DURATION_BUCKETS_S,

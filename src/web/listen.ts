@@ -4,15 +4,14 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Express } from 'express';
 import { listenError } from '../contract/listen-error.ts';
-import { oneAtATime } from './one-at-a-time.ts';
 
 /** How long requests under way may take to end when the server closes, in milliseconds. */
 const CLOSE_LIMIT_MS = 3_000;
 
-/** How long their answers, where something of them had to be waited for, in milliseconds. */
+/** How long the answers may take of what had to be waited for, in milliseconds. */
 const ANSWER_MS = 500;
 
-/** How often connections without a request are closed meanwhile, in milliseconds. */
+/** How often connections that have become idle are closed meanwhile, in milliseconds. */
 const CLOSE_IDLE_EVERY_MS = 20;
 
 /** Browsers send the cookies of parent domains along, tens of KB of them; Node's own limit of 16 KB answers an empty 431. */
@@ -22,40 +21,30 @@ const LARGEST_HEADERS_BYTES = 128 * 1_024;
 const RETRY_AFTER_SECONDS = 5;
 
 /** How long a client may take, in milliseconds: a connection costs little to open, and must not be held for nothing. */
-export interface ClientPatience {
-  /** For the headers of a request. */
-  headersMs: number;
-  /** For a whole request: the app's forms are a few bytes. */
-  requestMs: number;
-  /** Without a byte in either direction, a download that is not taken included. What may take longer, as an install may, says so itself. */
-  silentMs: number;
-  /**
-   * Between two requests. Proxies keep a connection for 60 to 75 s, and have to be the ones that end it: a request that
-   * comes just as the app ends it may be lost.
-   */
-  idleMs: number;
-  /** How often the first two are looked at. */
-  checkEveryMs: number;
-}
-
-const PATIENCE: ClientPatience = {
+const PATIENCE = {
   headersMs: 10_000,
+  /** For a whole request: the app's forms are a few bytes. */
   requestMs: 20_000,
+  /** Without a byte in either direction. What may take longer, as an install may, says so itself. */
   silentMs: 120_000,
+  /** Between two requests. Proxies end an idle connection after 60 to 75 s, and must be first: else a request is lost. */
   idleMs: 90_000,
+  /** How often the first two are looked at. */
   checkEveryMs: 1_000,
 };
+
+export type ClientPatience = typeof PATIENCE;
 
 /** A port that is this process's own, before there is a web app to answer at it. */
 export interface TakenPort {
   port: number;
   /**
-   * Lets a web app answer from now on; the signal tells its streams to end.
+   * Lets a web app answer from now on; the signal tells it that the process ends.
    *
-   * @param settled resolves when nothing is under way that its clients must not be cut off from, however long that takes
+   * @param settled resolves when nothing is under way that its clients must not be cut off from
    */
   serve(create: (shutdown: AbortSignal) => Express, settled?: () => Promise<unknown>): void;
-  /** Takes no new requests, ends live streams, waits a little for the others, and for what must not be cut off. */
+  /** Takes no new requests, and waits a little for those under way, longer for what must not be cut off. */
   close(): Promise<void>;
 }
 
@@ -82,7 +71,7 @@ export async function takePort(
       connectionsCheckingInterval: checkEveryMs,
       maxHeaderSize: LARGEST_HEADERS_BYTES,
     },
-    oneAtATime((req, res) => answer(req, res), silentMs),
+    (req, res) => answer(req, res),
   );
   server.timeout = silentMs;
   server.keepAliveTimeout = idleMs;
@@ -101,7 +90,7 @@ export async function takePort(
     },
     close: () => {
       shutdown.abort();
-      return closeServer(server, isSettled);
+      return closeServer(server, isSettled());
     },
   };
 }
@@ -117,19 +106,15 @@ const tellToTryAgain: RequestListener = (req, res) => {
   res.end(JSON.stringify({ status: isAlive ? 'alive' : 'starting' }));
 };
 
-async function closeServer(server: Server, settled: () => Promise<unknown>): Promise<void> {
+async function closeServer(server: Server, settled: Promise<unknown>): Promise<void> {
   const closed = once(server, 'close');
   server.close();
   // Again and again, or a client that keeps asking on an open connection would keep the server.
   const idle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
-  const isSettled = settled();
-  const isOver = Promise.all([
-    sleep(CLOSE_LIMIT_MS, undefined, { ref: false }),
-    isSettled.then(() => sleep(ANSWER_MS, undefined, { ref: false })),
-  ]);
-  await Promise.race([closed, isOver]);
+  const pause = (ms: number) => sleep(ms, undefined, { ref: false });
+  await Promise.race([closed, Promise.all([pause(CLOSE_LIMIT_MS), settled.then(() => pause(ANSWER_MS))])]);
   server.closeAllConnections();
   // A request under way goes on when its client has gone.
-  await Promise.all([closed, isSettled]);
+  await Promise.all([closed, settled]);
   clearInterval(idle);
 }

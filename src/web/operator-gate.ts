@@ -1,59 +1,53 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, timingSafeEqual } from 'node:crypto';
 import type { RequestHandler } from 'express';
 import type { Redis } from 'ioredis';
 import { clientAddress } from './client-address.ts';
-import { RateLimit, within } from './rate-limit.ts';
+import { createCounter, RateLimit } from './rate-limit.ts';
 import { WebError } from './web-error.ts';
 import { LIMIT_WINDOW_MS, WEB_LIMITS, type WebLimits } from './web-limits.ts';
 
 /** How long an address that got in is not held up by what others try, in seconds. */
 const KNOWN_SECONDS = 24 * 60 * 60;
 
-/** The password of a Basic header (RFC 7617), whatever the user's name. */
-function passwordOf(header: string | undefined): string | undefined {
-  const encoded = /^basic ([\w+/=-]+)$/i.exec(header ?? '')?.[1];
-  if (encoded === undefined) return undefined;
-  const text = Buffer.from(encoded, 'base64').toString('utf8');
-  const colon = text.indexOf(':');
-  return colon === -1 ? undefined : text.slice(colon + 1);
-}
+/** Texts of any length are compared by their digests, which have one length. */
+const digest = (text: string) => createHash('sha256').update(text).digest();
 
-/** Compares by digests: a comparison of the texts would end sooner the sooner they differ. */
-function secretMatcher(secret: string): (given: string) => boolean {
-  const key = randomBytes(32);
-  const digest = (text: string) => createHmac('sha256', key).update(text).digest();
-  const expected = digest(secret);
-  return (given) => timingSafeEqual(digest(given), expected);
+/** The password of a Basic header (RFC 7617), whatever the user's name. */
+function passwordOf(header = ''): string | undefined {
+  const encoded = /^basic ([\w+/=-]+)$/i.exec(header)?.[1] ?? '';
+  return /:(.*)$/s.exec(Buffer.from(encoded, 'base64').toString('utf8'))?.[1];
 }
 
 /**
- * Asks for the operator's password by HTTP Basic, with any user name. An address may be wrong ten times a
- * minute, all together a hundred times; after that even the right password waits. Redis counts, for all processes.
- * Addresses that got in within a day are not held up by what others try, or anybody could lock the operator out.
+ * Asks for the operator's password by HTTP Basic. An address may be wrong ten times a minute, all together a hundred
+ * times; then even the right password waits. An address that got in within a day waits for its own tries alone, or
+ * anybody could lock the operator out.
  */
 export function operatorGate(
   password: string,
   redis: Redis,
   limits: Partial<WebLimits> = {},
 ): RequestHandler {
-  const isRight = secretMatcher(password);
+  const expected = digest(password);
   const { operator, operatorInAll } = { ...WEB_LIMITS, ...limits };
-  const windowMs = LIMIT_WINDOW_MS;
-  const ofAddress = new RateLimit(redis, { name: 'operator', max: operator, windowMs });
-  const ofAll = new RateLimit(redis, { name: 'operator-in-all', max: operatorInAll, windowMs });
+  const limit = (name: string, max: number) => new RateLimit(redis, { name, max, windowMs: LIMIT_WINDOW_MS });
+  const ofAddress = limit('operator', operator);
+  const ofAll = limit('operator-in-all', operatorInAll);
+  const known = createCounter(redis, { name: 'operator-known', max: 1, windowMs: KNOWN_SECONDS * 1_000 });
 
   return async (req, _res, next) => {
     const given = passwordOf(req.get('authorization'));
     if (given === undefined) throw passwordWanted();
     const address = clientAddress(req);
-    const known = `operator-known:${address}`;
     await ofAddress.take(address);
-    const isKnown = (await within(redis.exists(known))) === 1;
+    const isKnown = (await known.get(address)) !== null;
     if (!isKnown) await ofAll.take();
-    if (!isRight(given)) throw passwordWanted();
-    await ofAddress.giveBack(address);
-    if (!isKnown) await ofAll.giveBack();
-    await within(redis.set(known, '1', 'EX', KNOWN_SECONDS));
+    if (!timingSafeEqual(digest(given), expected)) throw passwordWanted();
+    await Promise.all([
+      ofAddress.giveBack(address),
+      isKnown ? undefined : ofAll.giveBack(),
+      known.set(address, 1, KNOWN_SECONDS),
+    ]);
     next();
   };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cutPath, cutText } from '../../src/client/cut-text.ts';
+import { cutText } from '../../src/client/cut-text.ts';
 
 test.each([
   ['short enough', 'short enough'],
@@ -11,12 +11,4 @@ test.each([
   ['&#97;&#116;&#95;&#48;&#49;&#50;', '…'],
 ])('a long text is cut off where a word ends: %s', (text, cut) => {
   expect(cutText(text, 20)).toBe(cut);
-});
-
-test.each([
-  ['/instances/ins_1/live', '/instances/ins_1/…'],
-  ['/instances/ins_1', '/instances/ins_1'],
-  [`/${'a-'.repeat(20)}`, '/…'],
-])('a long path is cut off behind a slash: %s', (path, cut) => {
-  expect(cutPath(path, 20)).toBe(cut);
 });

@@ -1,8 +1,14 @@
 import { DelayedError, type Job, Worker } from 'bullmq';
 import { afterAll, beforeEach, expect, test, vi } from 'vitest';
-import { createQueues, type DeliverJobData, QUEUE, type SyncJobData } from '../../jobs/queues.ts';
+import {
+  createQueues,
+  type DeliverJobData,
+  QUEUE,
+  type SyncJobData,
+  watchWorkers,
+  workerName,
+} from '../../jobs/queues.ts';
 import { syncJob } from '../../jobs/sync.ts';
-import { watchWorkers } from '../../jobs/watch-workers.ts';
 import { createRedis } from '../../src/runtime/redis.ts';
 import type { SliceContext, SyncParts } from '../../src/sync/parts.ts';
 import { openTestStore } from '../store/test-store.ts';
@@ -51,7 +57,7 @@ const list = { instanceId: 'ins_1', resource: 'contacts', consumer: 'handler' };
 test('a run has one job, that carries its list alone', async () => {
   await queues.enqueueRuns([runOf(1), runOf(2)]);
   await queues.enqueueRuns([runOf(1)]);
-  expect(await queues.syncCounts()).toEqual({ waiting: 2, active: 0, delayed: 0 });
+  expect(await queues.syncCounts()).toEqual({ waiting: 2, active: 0, delayed: 0, failed: 0 });
   expect((await taken(sync)).data).toEqual({ instanceId: 'ins_1', resource: 'contacts' });
 });
 
@@ -138,10 +144,38 @@ test('runs with the fewest pages go first, and one that begins before all of the
   expect(await turns(2)).toEqual([fresh, fresh]);
 });
 
+test('the workers are told with the id and the version of their process, and when they started', async () => {
+  const own = createQueues(redis, 'three', logger);
+  const before = Date.now();
+  const name = workerName({ processId: 'a1b2', version: '1.2.3-rc.1' });
+  const connection = createRedis(url, 'worker', logger);
+  connections.push(connection);
+  const worker = new Worker(QUEUE.sync, async () => undefined, { connection, prefix: own.prefix, name });
+  await expect.poll(() => own.workers()).toHaveLength(1);
+  const [one] = (await own.workers()) ?? [];
+  expect(one).toMatchObject({ id: 'a1b2', version: '1.2.3-rc.1' });
+  expect(Date.parse(one?.startedAt ?? '')).toBeGreaterThanOrEqual(before);
+  await worker.close();
+  await own.close();
+});
+
+test('jobs and workers are unknown while Redis is away, and nobody waits for it', async () => {
+  await queues.enqueueRuns([runOf(1)]);
+  const [ofSync] = (await queues.counts()) ?? [];
+  expect(ofSync).toEqual({ name: 'sync', counts: { waiting: 1, active: 0, delayed: 0, failed: 0 } });
+  const away = createRedis('redis://127.0.0.1:1', 'general', logger);
+  connections.push(away);
+  const without = createQueues(away, 'one', logger);
+  expect([await without.counts(), await without.workers()]).toEqual([undefined, undefined]);
+});
+
 test('workers are missing when two looks in a row see none', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const counts = [0, 1, 0, 0, undefined, 0, 2];
-  const watch = watchWorkers(async () => counts.shift());
+  const watch = watchWorkers(async () => {
+    const count = counts.shift();
+    return count === undefined ? undefined : Array(count);
+  });
   const seen: unknown[] = [];
   for (let looks = counts.length; looks > 0; looks--) {
     await vi.advanceTimersByTimeAsync(3_000);

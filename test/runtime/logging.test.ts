@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { ServiceError, toServiceError } from '../../src/client/errors.ts';
-import { createLogger, rememberSecret } from '../../src/runtime/logging.ts';
+import { createLogger, type LoggerOptions, rememberSecret } from '../../src/runtime/logging.ts';
+import { processFacts } from '../../src/runtime/process-facts.ts';
 import { testLogger } from '../support/test-logger.ts';
 
 const SECRET = 'hush.A1b2C3d4E5f6';
@@ -234,12 +235,43 @@ it('keeps to the level', () => {
   expect(written.map((line) => JSON.parse(line).msg)).toEqual(['yes']);
 });
 
-it('writes for people when asked, without the secrets either', async () => {
+it('says in every line which process of which version wrote it', () => {
+  const facts = processFacts();
+  expect(facts.version).toMatch(/^\d+\.\d+\.\d+/);
+  expect(facts.processId).not.toBe(processFacts().processId);
+  const { logger, lines } = collect({ facts });
+  logger.child({ job: 'run-1' }).info('done');
+  expect(lines).toMatchObject([{ ...facts, job: 'run-1', msg: 'done' }]);
+});
+
+it('hands on the errors of lines at error and fatal, with their message', () => {
+  const told: unknown[] = [];
+  const { logger } = collect({ onError: (error, line) => told.push([error, line]) });
+  const error = new Error('broken');
+  logger.child({ requestId: 'r' }).error({ err: error }, `no access_token=${SECRET}`);
+  logger.fatal(error);
+  logger.error({ err: 'no error' }, 'a text');
+  logger.error('a text alone');
+  logger.warn({ err: error }, 'it heals by itself');
+  expect(told).toEqual([
+    [error, { message: 'no access_token=[redacted]' }],
+    [error, { message: 'broken' }],
+  ]);
+});
+
+function collect(options: LoggerOptions) {
+  const lines: unknown[] = [];
+  const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
+  return { logger: createLogger({ logLevel: 'info', production: true }, { ...options, destination }), lines };
+}
+
+it('writes a line for people when asked, without the secrets either', async () => {
   const written: string[] = [];
   const destination = Object.assign(new EventEmitter(), { write: (line: string) => written.push(line) });
-  const logger = createLogger({ logLevel: 'info', production: false }, { pretty: true, destination });
-  logger.info({ access_token: SECRET }, 'hello');
-  await expect.poll(() => written.join('')).toMatch(/INFO.*hello/);
-  expect(written.join('')).toContain('[redacted]');
-  expect(written.join('')).not.toContain(SECRET);
+  const options = { pretty: true, destination, facts: processFacts() };
+  const logger = createLogger({ logLevel: 'info', production: false }, options);
+  logger.info({ requestId: 'r', access_token: SECRET }, 'hello');
+  await expect.poll(() => written.join('')).toMatch(/INFO.*hello.*\[redacted\].*\n$/);
+  expect(written.join('').trim().split('\n')).toHaveLength(1);
+  expect(written.join('')).not.toMatch(/requestId|processId|hush/);
 });

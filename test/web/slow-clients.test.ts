@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import express, { type Express } from 'express';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { type ClientPatience, type TakenPort, takePort } from '../../src/web/listen.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -93,7 +93,7 @@ test('the app does so without being told', async () => {
   expect(client.text()).toMatch(/^HTTP\/1\.1 408 /);
 });
 
-test('a client that does not let its request end is cut off when the process ends, well within its ten seconds', async () => {
+test('a client that does not let its request end is cut off when the process ends', async () => {
   const asked = Promise.withResolvers<void>();
   const client = await connectTo(
     express().get('/', () => asked.resolve()),
@@ -101,21 +101,12 @@ test('a client that does not let its request end is cut off when the process end
   );
   client.socket.write('GET / HTTP/1.1\r\nHost: app.example\r\n\r\n');
   await asked.promise;
-  // It is closed here.
-  opened.pop();
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  try {
-    const closing = client.web.close();
-    vi.advanceTimersByTime(5_000);
-    expect(vi.getTimerCount(), 'what it still waits for').toBe(0);
-    await closing;
-  } finally {
-    vi.useRealTimers();
-    client.socket.destroy();
-  }
+  const from = performance.now();
+  await client.web.close();
+  expect(performance.now() - from).toBeLessThan(6_000);
 });
 
-test('a connection without a request is kept for longer than a proxy keeps one, and ended by a stop at once', async () => {
+test('an idle connection outlives that of a proxy, and a stop ends it at once', async () => {
   const answer = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
   const app = express().get('/', (_req, res) => void res.end('served'));
@@ -141,52 +132,4 @@ test('a connection without a request is kept for longer than a proxy keeps one, 
   answer.resolve();
   expect(await (await slow).text()).toBe('served at last');
   await closed;
-});
-
-/** Several requests at once, as one that asks ahead sends them. */
-const ahead = (...paths: string[]) =>
-  paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: app.example\r\n\r\n`).join('');
-
-test('requests that a client sends ahead are dealt with when the answer before them has ended', async () => {
-  const held = Promise.withResolvers<void>();
-  const came: string[] = [];
-  const app = express().use((req, res) => {
-    came.push(req.url);
-    if (req.url === '/held') void held.promise.then(() => res.end('held'));
-    else res.end(`after ${came.join(' ')}`);
-  });
-  const client = await connectTo(app, {});
-  client.read();
-  client.socket.write(ahead('/held', '/second', '/third'));
-  await waitFor(() => came.length > 0);
-  const other = await fetch(`http://127.0.0.1:${client.web.port}/other`);
-  expect(await other.text()).toBe('after /held /other');
-  held.resolve();
-  await waitFor(() => client.text().includes('after /held /other /second /third'));
-  expect(client.text().indexOf('held')).toBeLessThan(client.text().indexOf('/second'));
-});
-
-test('one that sends a flood of them ahead is cut off', async () => {
-  const came: string[] = [];
-  const app = express().use((req) => void came.push(req.url));
-  const client = await connectTo(app, {});
-  client.socket.write(ahead(...Array.from({ length: 30 }, (_, n) => `/${n}`)));
-  await client.closed;
-  expect(came).toEqual(['/0']);
-});
-
-test('a request that was sent ahead has no more patience than any other, whatever the one before it took', async () => {
-  const app = express();
-  app.get('/long', (req, res) => {
-    req.setTimeout(60_000);
-    res.end('long');
-  });
-  const hung = Promise.withResolvers<void>();
-  app.get('/hangs', () => hung.resolve());
-  const client = await connectTo(app, { silentMs: 200 });
-  client.read();
-  client.socket.write(ahead('/long', '/hangs'));
-  await hung.promise;
-  await client.closed;
-  expect(client.text()).toMatch(/long$/);
 });

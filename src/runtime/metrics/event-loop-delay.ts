@@ -13,7 +13,7 @@ const BUCKETS_S = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
  */
 export function measureEventLoopDelay(registry: Registry): () => void {
   const delay = new Histogram({
-    name: 'event_loop_delay_seconds',
+    name: 'partner_app_event_loop_delay_seconds',
     help: 'How late a timer comes, measured ten times a second.',
     buckets: BUCKETS_S,
     registers: [registry],

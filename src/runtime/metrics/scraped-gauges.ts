@@ -38,7 +38,7 @@ type Reading = number | Record<string, number> | undefined;
 
 /**
  * Gauges that are read when somebody scrapes. Those of a source that cannot be read in time are empty in the answer, and
- * `figures_read` is 0; the rest of the answer stands.
+ * `partner_app_figures_read` is 0; the rest of the answer stands.
  *
  * @param sources none is read again while a reading is under way
  */
@@ -73,47 +73,60 @@ export function addScrapedGauges(registry: Registry, sources: FigureSources): vo
       label,
     );
 
-  add('figures_read', '1 if database and queue could be read for this scrape.', async () => {
+  add('partner_app_figures_read', '1 if database and queue could be read for this scrape.', async () => {
     const read = await Promise.all([store(), jobs()]);
     return read.includes(undefined) ? 0 : 1;
   });
   // One that takes too long counts as not ready: a locked database is waited for longer than a scrape waits.
-  add('app_ready', '1 if /readyz of this process would say that it is ready.', async () =>
+  add('partner_app_ready', '1 if /readyz of this process would say that it is ready.', async () =>
     (await isReady()) ? 1 : 0,
   );
-  addOfStore('app_instances', 'Instances by status.', ({ instances }) => instances, 'status');
-  addOfStore('sync_lists', 'Lists of active instances by state.', ({ lists }) => lists, 'state');
+  addOfStore('partner_app_instances', 'Instances by status.', ({ instances }) => instances, 'status');
+  addOfStore('partner_app_sync_lists', 'Lists of active instances by state.', ({ lists }) => lists, 'state');
   addOfStore(
-    'sync_held_deletions',
+    'partner_app_sync_held_deletions',
     'Deletions that runs hold back until the next one agrees or a person confirms them.',
     (read) => read.heldDeletions,
   );
-  addOfStore('handler_dead_letters', 'Records that the handler could not take.', (read) => read.deadLetters);
-  add('sync_jobs', 'Sync jobs by state: waiting (for a worker), active, delayed.', jobs, 'state');
+  addOfStore(
+    'partner_app_handler_dead_letters',
+    'Records that the handler could not take.',
+    (read) => read.deadLetters,
+  );
   add(
-    'sync_sweep_late_seconds',
+    'partner_app_sync_jobs',
+    'Sync jobs by state: waiting (for a worker), active, delayed, failed.',
+    jobs,
+    'state',
+  );
+  add(
+    'partner_app_sync_sweep_late_seconds',
     'For how long this worker could not look for due runs and tokens; 0 while it can.',
     () => sources.sweepLateMs() / 1_000,
   );
-  add('sync_workers', 'Worker processes that run on this database.', sources.workers);
+  add('partner_app_sync_workers', 'Worker processes that run on this database.', sources.workers);
   add(
-    'service_answer_bytes',
+    'partner_app_service_answer_bytes',
     'Answers in memory: those that are read, and pages until they are written.',
     sources.answers,
   );
   addOfStore(
-    'sync_oldest_run_age_seconds',
+    'partner_app_sync_oldest_run_age_seconds',
     'How long a list of an active instance has not been read to its end since it was to be; 0 if all are idle.',
     ({ oldestRunAgeMs }) => oldestRunAgeMs / 1_000,
   );
   addOfStore(
-    'refresh_token_first_end_seconds',
+    'partner_app_refresh_token_first_end_seconds',
     'Until the first refresh token in use ends, if it lives six calendar months.',
     ({ refreshTokenEndsInMs }) => refreshTokenEndsInMs && refreshTokenEndsInMs / 1_000,
   );
-  addOfStore('refresh_tokens_due', 'Refresh tokens whose rotation is due.', (read) => read.refreshTokensDue);
   addOfStore(
-    'refresh_tokens_overdue',
+    'partner_app_refresh_tokens_due',
+    'Refresh tokens whose rotation is due.',
+    (read) => read.refreshTokensDue,
+  );
+  addOfStore(
+    'partner_app_refresh_tokens_overdue',
     'Refresh tokens whose rotation has been due for two hours without a refresh that went well.',
     (read) => read.refreshTokensOverdue,
   );

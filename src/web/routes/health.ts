@@ -1,9 +1,16 @@
-import { Router } from 'express';
+import express, { type Express, Router } from 'express';
 import { noStore } from '../security.ts';
 import type { WebDependencies } from '../web-dependencies.ts';
 
+type HealthDependencies = Pick<WebDependencies, 'readiness' | 'metrics' | 'shutdown'>;
+
+/** What machines ask, alone: for a process without the web app. */
+export function createHealthApp(deps: HealthDependencies): Express {
+  return express().disable('x-powered-by').use(healthRoutes(deps));
+}
+
 /** What machines ask: is the process alive, can it work, what does it count. None of it needs a session. */
-export function healthRoutes(deps: Pick<WebDependencies, 'readiness' | 'metrics' | 'shutdown'>): Router {
+export function healthRoutes(deps: HealthDependencies): Router {
   const router = Router();
 
   router.get('/healthz', noStore, (_req, res) => {
