@@ -1,9 +1,11 @@
 import { type App, createApp } from './app.ts';
+import { type EventHandler, EventSender } from './changes/app-events.ts';
 import type { ChangeHandler } from './changes/change-handler.ts';
 import { type Config, ConfigError, EnvFileError, loadConfig, loadEnvFile } from './config.ts';
 import { commandArguments } from './contract/command-arguments.ts';
 import { createLogger, type Logger } from './runtime/logging.ts';
 import { openRedis } from './runtime/private-redis.ts';
+import { processFacts } from './runtime/process-facts.ts';
 import { installShutdown, type Shutdown } from './runtime/shutdown.ts';
 
 /** A process with everything that it needs, before it begins to work. */
@@ -11,6 +13,8 @@ export interface Boot {
   config: Config;
   logger: Logger;
   shutdown: Shutdown;
+  /** Loads the integrator's event handler, and answers what sends events to it. */
+  loadEvents(): Promise<EventSender>;
   /** Opens Redis and the database, and puts the app together; both are closed at the shutdown. */
   openApp(): Promise<App>;
 }
@@ -27,22 +31,21 @@ function isCallable(value: unknown): boolean {
 }
 
 /**
- * Loads the integrator's handler. Not before the configuration: what stands around it may read the environment, and so
- * the `.env` file.
+ * Loads a function of the integrator's. Not before the configuration: what stands around it may read the environment, and
+ * so the `.env` file.
  *
  * @throws Error that says where something is wrong with it
  */
-async function loadHandler(): Promise<ChangeHandler | undefined> {
-  const module: { onChanges?: ChangeHandler | undefined } = await import('./integration/handler.ts').catch(
-    (cause: unknown) => {
-      const where = cause instanceof Error ? cause.stack : String(cause);
-      throw new Error(`Your handler, src/integration/handler.ts, does not load:\n\n${where}`, { cause });
-    },
-  );
-  const { onChanges } = module;
-  if ('onChanges' in module && (onChanges === undefined || isCallable(onChanges))) return onChanges;
+async function loadOwn<Own>(what: string, file: string, name: string): Promise<Own | undefined> {
+  const path = `src/integration/${file}`;
+  const module: Record<string, unknown> = await import(`./integration/${file}`).catch((cause: unknown) => {
+    const where = cause instanceof Error ? cause.stack : String(cause);
+    throw new Error(`Your ${what}, ${path}, does not load:\n\n${where}`, { cause });
+  });
+  const own = module[name];
+  if (name in module && (own === undefined || isCallable(own))) return own as Own | undefined;
   throw new Error(
-    'Your handler, src/integration/handler.ts, exports no function onChanges: export it under this name, or undefined.',
+    `Your ${what}, ${path}, exports no function ${name}: export it under this name, or undefined.`,
   );
 }
 
@@ -61,8 +64,18 @@ export async function boot(
   try {
     loadEnvFile(process.env);
     const config = loadConfig(process.env);
-    const logger = createLogger(config);
+    const facts = processFacts();
+    const logger: Logger = createLogger(config, {
+      facts,
+      onError: (error, { message }) => events.send({ type: 'error', error, message }),
+    });
+    const events = new EventSender(logger);
     const shutdown = installShutdown({ logger, signalCode });
+    shutdown.add('events', () => events.close());
+    const loadEvents = async () => {
+      events.handler = await loadOwn<EventHandler>('event handler', 'events.ts', 'onEvent');
+      return events;
+    };
     const openApp = async () => {
       const onLost = (error: Error) => {
         logger.fatal({ err: error }, 'the private Redis is lost: this process ends');
@@ -70,7 +83,8 @@ export async function boot(
       };
       const redis = await openRedis({ redisUrl: config.redisUrl, dir: config.dataDir, logger, onLost });
       shutdown.add('redis', () => redis.release());
-      const app = await createApp(config, redis.url, logger, { handler: await loadHandler() });
+      const handler = await loadOwn<ChangeHandler>('handler', 'handler.ts', 'onChanges');
+      const app = await createApp(config, redis.url, logger, { handler, events: await loadEvents(), facts });
       shutdown.add(
         'app',
         () => app.close(),
@@ -79,7 +93,7 @@ export async function boot(
       return app;
     };
     try {
-      await run({ config, logger, shutdown, openApp });
+      await run({ config, logger, shutdown, loadEvents, openApp });
     } catch (error) {
       // For people a plain sentence; the stack is for a log that machines read, or for who asks for it.
       logger[config.production ? 'fatal' : 'debug']({ err: error }, 'the start failed');

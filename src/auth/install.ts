@@ -72,14 +72,15 @@ export class Installs {
   /**
    * Begins an install for a browser: the one of its session, or a new one.
    *
+   * @param returnTo a path of the app that the browser wants to see afterwards
    * @returns the address of the service's consent, and the nonce for the browser's cookie
    */
-  async begin(browserId: string | undefined): Promise<{ address: URL; nonce: string }> {
+  async begin(browserId: string | undefined, returnTo?: string): Promise<{ address: URL; nonce: string }> {
     const [state = '', nonce = ''] = Array.from({ length: 2 }, () =>
       randomBytes(SECRET_BYTES).toString('base64url'),
     );
     const hashes = { stateHash: hashSecret(state), nonceHash: hashSecret(nonce) };
-    await this.#parts.store.begin(hashes, browserId, this.#now());
+    await this.#parts.store.begin({ ...hashes, returnTo }, browserId, this.#now());
     return { address: this.#parts.oauth.authorizeUrl(state), nonce };
   }
 
@@ -87,7 +88,7 @@ export class Installs {
    * Finishes the install of a callback, or waits until the same callback, made before, has finished it. The session
    * `newSid` is the browser's from then on.
    *
-   * @returns the instance, and whether this call has installed it
+   * @returns the instance, whether this call has installed it, and the path that the browser wanted to see
    * @throws InstallError
    */
   async finish({
@@ -95,7 +96,7 @@ export class Installs {
     nonces,
     carriedSid,
     newSid,
-  }: Callback): Promise<{ instanceId: string; isNew: boolean }> {
+  }: Callback): Promise<{ instanceId: string; isNew: boolean; returnTo: string | null }> {
     const proof: BrowserProof = {
       nonceHashes: nonces.map(hashSecret),
       carriedSid: carriedSid === undefined ? undefined : hashSecret(carriedSid),
@@ -123,9 +124,10 @@ export class Installs {
       const work = this.#run(row, code, state, proof);
       this.#running.add(work);
       const instanceId = await work.finally(() => this.#running.delete(work));
-      return { instanceId, isNew: true };
+      return { instanceId, isNew: true, returnTo: row.return_to };
     }
-    return { instanceId: await this.#awaitOutcome(row.state_hash, codeHash, proof), isNew: false };
+    const instanceId = await this.#awaitOutcome(row.state_hash, codeHash, proof);
+    return { instanceId, isNew: false, returnTo: row.return_to };
   }
 
   /** Resolves when no install is under way any more. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { rejectedAgain, ServiceError } from '../client/errors.ts';
-import { backoffMs } from '../client/retry-timing.ts';
+import { backoffMs, LONGEST_OUTAGE_PAUSE_MS } from '../client/retry-timing.ts';
 import type { ServiceClock } from '../client/service-clock.ts';
 import type { ReadTokens, RefreshableTokens, TokenRow, TokenStore } from '../store/tokens.ts';
 import { needsRefresh, refreshExpiry, rotationDueAt } from './expiry.ts';
@@ -18,8 +18,9 @@ const LEASE_MS = TOKEN_TIMEOUT_MS + WRITE_PATIENCE_MS + 5_000;
 /** How often a lease of another process is looked at, in milliseconds. */
 const LEASE_LOOK_MS = 100;
 
-/** Pauses after failures, in milliseconds; each doubles the one before. */
-const FAILURE_PAUSE = { firstMs: 1_000, longestMs: 5 * 60_000 };
+/** Pauses after failures, in milliseconds; each doubles the one before. A refusal is not over as soon as an outage. */
+const OUTAGE_PAUSE = { firstMs: 1_000, longestMs: LONGEST_OUTAGE_PAUSE_MS };
+const REFUSAL_PAUSE = { firstMs: 1_000, longestMs: 5 * 60_000 };
 
 /** Wrong credentials are corrected by a restart, which must not wait for long, in milliseconds. */
 const CREDENTIALS_PAUSE_MS = 10_000;
@@ -55,7 +56,7 @@ export interface TokensParts {
   store: TokenStore;
   cipher: TokenCipher;
   clock: ServiceClock;
-  /** Told what came of every refresh; with the error where its answer could not be stored. */
+  /** Told what came of every refresh, with the error where it did not go well. */
   onRefresh?: (event: { instanceId: string; outcome: RefreshOutcome; error?: unknown }) => void;
 }
 
@@ -211,7 +212,11 @@ export class Tokens {
     const pauseMs =
       failure.kind === 'credentials'
         ? CREDENTIALS_PAUSE_MS
-        : backoffMs(row.refresh_failures + 1, Math.random(), FAILURE_PAUSE);
+        : backoffMs(
+            row.refresh_failures + 1,
+            Math.random(),
+            isRefusal(failure.status) ? REFUSAL_PAUSE : OUTAGE_PAUSE,
+          );
     const askedMs = (failure.retryAfterMs ?? 0) * (1 + Math.random() / 10);
     await store.fail(row, owner, Math.round(Math.max(pauseMs, askedMs)));
     onRefresh?.({ instanceId, outcome: 'failed', error });
@@ -240,12 +245,8 @@ export class Tokens {
 
   /** Marks the instance for a new authorization: its jobs stop, the dashboard says why, nothing is deleted. Told once. */
   async #reject(row: RefreshableTokens, error: ServiceError): Promise<never> {
-    const next =
-      row.company_id === null
-        ? 'The service does not say which company an authorization is for, so a new one begins a copy of its own. This copy is kept until you disconnect it.'
-        : 'Authorize the app again to go on. Everything copied so far is kept.';
-    const isNew = await this.#parts.store.reject(row, `${error.message} ${next}`);
-    if (isNew) this.#parts.onRefresh?.({ instanceId: row.instance_id, outcome: 'rejected' });
+    const isNew = await this.#parts.store.reject(row, { kind: 'reauthorize', detail: error.message });
+    if (isNew) this.#parts.onRefresh?.({ instanceId: row.instance_id, outcome: 'rejected', error });
     throw error;
   }
 }
@@ -282,21 +283,30 @@ export async function writeForSeconds<Result>(write: () => Promise<Result>): Pro
 function refreshFailure(error: Error, row: TokenRow, now: number): ServiceError {
   if (!(error instanceof TokenRequestError)) throw error;
   const { status, code, retryAfterMs } = error.refusal;
-  const facts = { cause: error, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+  const facts = { cause: error, status, retryAfterMs };
   if (code === 'invalid_grant') {
     return new ServiceError('reauthorize', 'The service does not accept the refresh token any more.', facts);
   }
   if (code === 'invalid_client' || code === 'unauthorized_client') {
     return new ServiceError('give_up', CREDENTIALS_REFUSED, { ...facts, kind: 'credentials' });
   }
-  const isRefused = status !== undefined && status < 500 && status !== 408 && status !== 429;
+  // An answer without a token is no refusal, but as good as one at the end of the six months.
+  const isBad = status !== undefined && status < 400;
+  const isRefused = isBad || isRefusal(status);
   const endsAt = refreshExpiry(row.refresh_issued_at) + END_MARGIN_MS;
   if (isRefused && now > endsAt && row.refreshed_at <= endsAt) {
     const message = `The refresh token's six months are over, and the service refuses it (${status}).`;
     return new ServiceError('reauthorize', message, facts);
   }
-  const what = isRefused
+  const what = isRefusal(status)
     ? "The service refuses to renew the app's access"
     : 'The token route of the service has trouble';
-  return new ServiceError('wait', `${what}${status === undefined ? '' : ` (${status})`}.`, facts);
+  return new ServiceError('wait', `${what}${status === undefined ? '' : ` (${status})`}.`, {
+    ...facts,
+    ...(isBad && { kind: 'bad_answer' }),
+  });
+}
+
+function isRefusal(status: number | undefined): boolean {
+  return status !== undefined && status >= 400 && status < 500 && status !== 408 && status !== 429;
 }

@@ -10,8 +10,10 @@ import {
   type Lagging,
 } from '../store/changes.ts';
 import { StoreError } from '../store/database.ts';
+import { recordId } from '../store/page-items.ts';
 import type { RunError } from '../store/runs.ts';
 import type { Schema } from '../store/schema.ts';
+import type { TellEvent } from './app-events.ts';
 
 /** Tries of a record before it becomes a dead letter; and dead letters in a row before the list waits instead. */
 const MOST_TRIES = 5;
@@ -59,6 +61,8 @@ export interface DeliveryContext {
   logger: Logger;
   /** Aborted when the process ends. */
   signal: AbortSignal;
+  /** Told of dead letters. */
+  onEvent?: TellEvent | undefined;
 }
 
 /**
@@ -127,7 +131,7 @@ async function fail(
   held: HeldConsumer,
   entry: FeedEntry,
   error: ConsumerError,
-  { logger }: DeliveryContext,
+  { logger, onEvent }: DeliveryContext,
   now: number,
 ): Promise<number | HeldConsumer | undefined> {
   const failure: RunError = { kind: 'handler', detail: error.message };
@@ -138,8 +142,17 @@ async function fail(
   }
   const tries = before + 1;
   if (tries >= MOST_TRIES && held.failed_in_row < MOST_DEAD_IN_ROW) {
+    const buried = await changes.bury(held, entry, failure, now);
+    if (buried === undefined) return undefined;
     logger.error({ err: error, record: entry.id }, 'a record became a dead letter');
-    return changes.bury(held, entry, failure, now);
+    const { instanceId, resource } = held;
+    onEvent?.(instanceId, {
+      type: 'dead_letter',
+      resource,
+      record: recordId(entry.id),
+      error: failure.detail,
+    });
+    return buried;
   }
   const notBefore = now + backoffMs(tries, Math.random(), PAUSES);
   logger.warn({ err: error, record: entry.id, tries }, 'the handler failed and is tried again');

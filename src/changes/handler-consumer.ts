@@ -6,7 +6,7 @@ import { ServiceError } from '../client/errors.ts';
 import type { HandlerTables } from '../integration/schema.ts';
 import type { ChangeStore, FeedEntry, HeldConsumer } from '../store/changes.ts';
 import type { Database } from '../store/database.ts';
-import { idJson } from '../store/page-items.ts';
+import { recordId } from '../store/page-items.ts';
 import type { Schema } from '../store/schema.ts';
 import type { ChangeBatch, ChangeHandler, HandlerContext, InTransaction } from './change-handler.ts';
 import { type ChangeConsumer, ConsumerError, type DeliveryContext } from './delivery.ts';
@@ -84,11 +84,9 @@ function contextOf(
 }
 
 function toChange({ id, seq, change, document }: FeedEntry) {
-  const json: unknown = JSON.parse(idJson(id));
-  const isExact = typeof json === 'string' || Number.isSafeInteger(json);
   return {
     seq,
-    id: isExact ? json : idJson(id),
+    id: recordId(id),
     change,
     document: document === null ? null : JSON.parse(document),
   };

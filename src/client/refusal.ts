@@ -4,7 +4,7 @@ import { ServiceError } from './errors.ts';
 import type { HttpAnswer } from './http.ts';
 import { parseHttpDate } from './http-date.ts';
 import { readRateHeaders } from './rate-headers.ts';
-import { retryAfterMs, statedWaitMs } from './retry-timing.ts';
+import { LONGEST_GUARD_WAIT_MS, LONGEST_RETRY_AFTER_MS, retryAfterMs, statedWaitMs } from './retry-timing.ts';
 
 /** The wait after a 429 that says nothing about it, in milliseconds. */
 const UNSAID_WAIT_MS = 5_000;
@@ -22,18 +22,19 @@ export function refusalOf(answer: HttpAnswer, now: number): ServiceError | undef
   const { status, headers } = answer;
   // A part of a list (206) is not all that is there.
   if (status >= 200 && status < 300 && status !== 206) return undefined;
-  const waitMs = retryAfterMs(headers[HEADER.retryAfter], parseHttpDate(headers.date) || now);
+  const tier = headers[HEADER.tier];
+  const longestMs = tier === undefined ? LONGEST_RETRY_AFTER_MS : LONGEST_GUARD_WAIT_MS;
+  const waitMs = retryAfterMs(headers[HEADER.retryAfter], parseHttpDate(headers.date) || now, longestMs);
   const facts = { status, ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }) };
   if (status === 401) {
     return new ServiceError('refresh', 'The service rejected the access token (401).', { status });
   }
   if (status === 429) {
-    const tier = headers[HEADER.tier];
     return new ServiceError('wait', 'The service asked us to slow down (429).', {
       status,
       retryAfterMs:
         waitMs ??
-        statedWaitMs(messageOf(answer.body)) ??
+        statedWaitMs(messageOf(answer.body), longestMs) ??
         readRateHeaders(headers, now)?.endsInMs ??
         UNSAID_WAIT_MS,
       ...(tier === undefined ? {} : { tier }),

@@ -6,10 +6,20 @@ export const FIRST_PAUSE_MS = 500;
 /** The longest pause between two tries, in milliseconds. */
 export const LONGEST_PAUSE_MS = 60_000;
 
+/**
+ * The longest pause while the service is in trouble, in milliseconds: with the half minute until a sweep starts what is
+ * due, the next try comes two minutes after the last one at the latest.
+ */
+export const LONGEST_OUTAGE_PAUSE_MS = 90_000;
+
 const PAUSES = { firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS };
 
-/** The longest that we believe a `retry-after`, in milliseconds: a service that says more is asked again then. */
+/**
+ * The longest that we believe a `retry-after`, in milliseconds: a service that says more is asked again then. A guard is
+ * believed in full, as long as that makes sense.
+ */
 export const LONGEST_RETRY_AFTER_MS = 15 * 60_000;
+export const LONGEST_GUARD_WAIT_MS = 24 * 60 * 60_000;
 
 /** The shortest wait after a refusal, in milliseconds, whatever the service says: never a tight loop. */
 const SHORTEST_RETRY_AFTER_MS = 50;
@@ -39,12 +49,17 @@ const SECONDS = /(?<=\d) ?s(?:ec(?:ond)?s?)?$/i;
  *
  * @param value the header, if there was one; of several values, with commas between them, the longest wait counts
  * @param now the service's time in milliseconds since 1970
+ * @param longestMs the longest wait that is believed
  * @returns milliseconds to wait, kept within reason; undefined when the header is absent or makes no sense
  */
-export function retryAfterMs(value: string | undefined, now: number): number | undefined {
+export function retryAfterMs(
+  value: string | undefined,
+  now: number,
+  longestMs = LONGEST_RETRY_AFTER_MS,
+): number | undefined {
   const values = value?.split(BETWEEN_VALUES) ?? [];
   const waits = values.map((text) => readWait(text.trim(), now)).filter((wait) => !Number.isNaN(wait));
-  return waits.length === 0 ? undefined : withinReason(Math.max(...waits));
+  return waits.length === 0 ? undefined : withinReason(Math.max(...waits), longestMs);
 }
 
 /** A number of milliseconds in a sentence. */
@@ -53,15 +68,16 @@ const MILLISECONDS = /(?<![\d.,])\d+(?:\.\d+)?(?= ?(?:ms|milliseconds?)\b)/gi;
 /**
  * Reads the wait that the message of a 429 states (Errors), for one that has no `retry-after`.
  *
+ * @param longestMs the longest wait that is believed
  * @returns milliseconds to wait, kept within reason: of several the longest; undefined when there is none
  */
-export function statedWaitMs(message: string): number | undefined {
+export function statedWaitMs(message: string, longestMs = LONGEST_RETRY_AFTER_MS): number | undefined {
   const waits = (message.match(MILLISECONDS) ?? []).map(Number);
-  return waits.length === 0 ? undefined : withinReason(Math.max(...waits));
+  return waits.length === 0 ? undefined : withinReason(Math.max(...waits), longestMs);
 }
 
-function withinReason(ms: number): number {
-  return Math.min(Math.ceil(Math.max(ms, SHORTEST_RETRY_AFTER_MS)), LONGEST_RETRY_AFTER_MS);
+function withinReason(ms: number, longestMs: number): number {
+  return Math.min(Math.ceil(Math.max(ms, SHORTEST_RETRY_AFTER_MS)), longestMs);
 }
 
 /** In milliseconds; NaN for what makes no sense. */

@@ -1,6 +1,7 @@
 import { type Selectable, sql, type Transaction } from 'kysely';
 import type { Database } from './database.ts';
 import { type DisconnectOptions, disconnectInstance } from './disconnect.ts';
+import type { RunError } from './runs.ts';
 import type { Schema, TokenTable } from './schema.ts';
 import type { InstanceState } from './states.ts';
 
@@ -13,7 +14,6 @@ export type TokenRow = Selectable<TokenTable> & { access_token: string; refresh_
 /** Tokens as a refresh reads them: with the instance's status, and how long the backoff still lasts. */
 export type RefreshableTokens = TokenRow & {
   status: InstanceState;
-  company_id: string | null;
   pauseLeftMs: number;
 };
 
@@ -66,7 +66,6 @@ export class TokenStore {
       .selectAll('tokens')
       .select([
         'instances.status',
-        'instances.company_id',
         sql<number>`coalesce(refresh_not_before, 0) - ${this.#db.dialect.nowMs}`.as('pauseLeftMs'),
       ])
       .where('instance_id', '=', instanceId)
@@ -130,7 +129,7 @@ export class TokenStore {
       if (numUpdatedRows === 0n) return false;
       await transaction
         .updateTable('instances')
-        .set({ status: 'active', notice: null })
+        .set({ status: 'active', error_kind: null, error_detail: null })
         .where('id', '=', instance_id)
         .where('status', '=', 'needs_reauthorization')
         .execute();
@@ -160,14 +159,13 @@ export class TokenStore {
   /**
    * Marks an instance for a new authorization, if its tokens are still those that were read.
    *
-   * @param notice why, in words for an administrator
    * @returns whether that was not known before
    */
-  reject({ instance_id, version }: ReadTokens, notice: string): Promise<boolean> {
+  reject({ instance_id, version }: ReadTokens, error: RunError): Promise<boolean> {
     return this.#db.durably(async (transaction) => {
       const { numUpdatedRows } = await transaction
         .updateTable('instances')
-        .set({ status: 'needs_reauthorization', notice })
+        .set({ status: 'needs_reauthorization', error_kind: error.kind, error_detail: error.detail })
         .where('id', '=', instance_id)
         .where('status', 'in', ['active', 'paused'])
         .where('id', 'in', (from) =>

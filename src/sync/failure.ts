@@ -2,9 +2,9 @@ import { RedisError } from '../client/budget/rate-budget.ts';
 import { ServiceError, toServiceError } from '../client/errors.ts';
 import { backoffMs } from '../client/retry-timing.ts';
 import { StoreError } from '../store/database.ts';
-import type { Run, RunClaim } from '../store/runs.ts';
+import type { Run } from '../store/runs.ts';
 import type { ErrorKind } from '../store/states.ts';
-import type { SliceContext, SliceOutcome, SyncParts } from './parts.ts';
+import type { SliceContext, SliceOutcome, SliceWork, SyncParts } from './parts.ts';
 import { failedAgainMs } from './schedule.ts';
 
 /** Tries of a page before its run counts as failed: with the pauses between them, about half a minute. */
@@ -13,8 +13,19 @@ const MOST_TRIES = 7;
 /** How long a run keeps a place from which no page comes, in milliseconds; then the list is read again from its start. */
 const PLACE_KEPT_MS = 45 * 60_000;
 
+/** A list that fails is told of after so long, in milliseconds. */
+const FAILING_TOLD_MS = 60 * 60_000;
+
 /** A page for which there was no memory is asked for again after so long, in milliseconds, or half of it. */
 const NO_ROOM_MS = 5_000;
+
+/** Failures that only the people who run the app can end. */
+const OPERATORS = new Set<ErrorKind | null>(['credentials', 'key_missing']);
+
+/** Whether a run counts as failed, though it is tried again. */
+function hasFailed(kind: ErrorKind | null, attempt: number): boolean {
+  return attempt >= MOST_TRIES || (attempt > 0 && OPERATORS.has(kind));
+}
 
 /** What kind of failure an error is. */
 export function kindOf(error: unknown): ErrorKind {
@@ -51,13 +62,13 @@ export function isOutage(error: unknown): boolean {
  */
 export async function endSlice(
   parts: SyncParts,
-  claim: RunClaim,
   run: Run,
   thrown: unknown,
   { logger, signal }: SliceContext,
-  { resource, isOfPage, counts }: { resource: string; isOfPage: boolean; counts: Counts },
+  { work, isOfPage, counts }: { work: SliceWork; isOfPage: boolean; counts: Counts },
 ): Promise<SliceOutcome> {
   const { runs, hideSecrets = (text: string) => text } = parts;
+  const { claim } = work;
   const now = (parts.now ?? Date.now)();
   const { pages } = run;
   if (signal.aborted) {
@@ -67,13 +78,17 @@ export async function endSlice(
   const kind = kindOf(thrown);
   if (isOutage(thrown)) throw thrown;
   const failure = toServiceError(thrown);
-  const error = { kind, detail: hideSecrets(failure.message) };
+  const error = { kind, detail: hideSecrets(failure.message), at: now };
   const { remedy, retryAfterMs } = failure;
 
+  const hadFailed = hasFailed(run.error_kind, run.attempt);
+  const fail = (failed: Run, text: string) => {
+    logger.warn({ ...runFacts(work, failed, now), err: thrown }, text);
+    if (!hadFailed) parts.onRunEnd?.({ resource: work.resource.name, outcome: 'failed' });
+  };
   const close = async () => {
-    logger.warn({ err: thrown }, 'the run failed');
-    await runs.fail(claim, error, now);
-    parts.onRunEnd?.({ resource, outcome: 'failed' });
+    const closed = await runs.fail(claim, error, now, counts);
+    if (closed !== undefined) fail(closed, 'the run failed');
     return { kind: 'ended' } as const;
   };
   const wait = async (waitMs: number, facts: Partial<Parameters<typeof runs.wait>[1]> = {}) => {
@@ -94,7 +109,8 @@ export async function endSlice(
 
   const stuckSince = isOfPage ? Math.min(run.stuck_since ?? now, now) : run.stuck_since;
   const isPlaceLost = run.cursor !== null && stuckSince !== null && now - stuckSince >= PLACE_KEPT_MS;
-  if (kind === 'rate_limited') {
+  // A 429 of the token route is not the company's limit: its reason is told.
+  if (kind === 'rate_limited' && isOfPage) {
     logger.info({ err: thrown, waitMs: retryAfterMs }, 'the service asked to slow down');
     return wait(retryAfterMs ?? 0, { for: 'limit', error: undefined });
   }
@@ -103,14 +119,47 @@ export async function endSlice(
     logger.info({ err: thrown, waitMs: retryAfterMs }, 'the service asked to wait');
     return wait(retryAfterMs, { stuckSince });
   }
-  if (remedy === 'give_up' && kind !== 'credentials' && kind !== 'key_missing') return close();
+  if (remedy === 'give_up' && !OPERATORS.has(kind)) return close();
   const attempt = run.attempt + 1;
-  const hasFailed = remedy === 'give_up' || attempt >= MOST_TRIES;
-  const longestMs = failedAgainMs(parts.intervalMs);
+  const failsNow = hasFailed(kind, attempt);
+  const longestMs = failedAgainMs(parts.intervalMs, kind);
   const waitMs = remedy === 'give_up' ? longestMs : Math.min(backoffMs(attempt, Math.random()), longestMs);
-  logger[hasFailed ? 'warn' : 'info']({ err: thrown, attempt, waitMs }, 'a page failed and is tried again');
-  if (hasFailed && run.state !== 'failed') parts.onRunEnd?.({ resource, outcome: 'failed' });
-  return wait(waitMs, { attempt, stuckSince, hasFailed });
+  if (failsNow && !hadFailed) fail(run, 'the run failed, and is tried again');
+  else logger.info({ err: thrown, attempt, waitMs }, 'a page failed and is tried again');
+  return wait(waitMs, { attempt, stuckSince, hasFailed: failsNow });
+}
+
+/** Tells the event handler of every list that has failed for an hour. */
+export async function tellFailing({ runs, onEvent, now = Date.now }: SyncParts): Promise<void> {
+  if (onEvent === undefined) return;
+  const at = now();
+  for (const { instanceId, resource, since, run } of await runs.takeFailing(at - FAILING_TOLD_MS, at)) {
+    onEvent(instanceId, {
+      type: 'sync_failing',
+      resource,
+      since: new Date(since).toISOString(),
+      errorKind: run?.error_kind ?? null,
+      error: run?.error_detail ?? null,
+    });
+  }
+}
+
+/** What the log says of a run at its end. */
+export function runFacts({ instance }: SliceWork, run: Run, now: number) {
+  const { id, records, created, changed, deleted, requests, refused, held, started_at } = run;
+  const seconds = Math.round((now - started_at) / 1_000);
+  return {
+    company: instance.name,
+    run: id,
+    records,
+    created,
+    changed,
+    deleted,
+    requests,
+    refused,
+    seconds,
+    held,
+  };
 }
 
 /** Requests that brought no page. */

@@ -1,4 +1,5 @@
 import type { Tokens } from '../auth/tokens.ts';
+import type { TellEvent } from '../changes/app-events.ts';
 import type { AnswerMemory } from '../client/answer-memory.ts';
 import type { ServiceApi } from '../client/service-api.ts';
 import type { Logger } from '../runtime/logging.ts';
@@ -29,6 +30,8 @@ export interface SyncParts {
   onPage?: (page: { resource: string; records: number }) => void;
   /** Told of every run that ended. */
   onRunEnd?: (end: { resource: string; outcome: 'finished' | 'failed' }) => void;
+  /** Told what the fork's event handler is to hear. */
+  onEvent?: TellEvent | undefined;
   /** Leaves secrets out of an error's message. */
   hideSecrets?: (text: string) => string;
   now?: () => number;

@@ -2,7 +2,7 @@ import { ServiceError } from '../client/errors.ts';
 import { checkLength } from '../client/page-chain.ts';
 import type { ListKey, Run } from '../store/runs.ts';
 import { markDeletions } from './deletion-brake.ts';
-import { endSlice } from './failure.ts';
+import { endSlice, runFacts } from './failure.ts';
 import { PageReader } from './page-reader.ts';
 import type { SliceContext, SliceOutcome, SyncParts } from './parts.ts';
 
@@ -80,14 +80,15 @@ export async function runSlice(parts: SyncParts, key: ListKey, context: SliceCon
       await wait(null, 'turn');
       return { kind: 'yield', pages: run.pages };
     }
-    if (await runs.finish(claim, held, now())) {
-      context.logger.info({ pages: run.pages, records: run.records, held }, 'the run is finished');
-      parts.onRunEnd?.({ resource: resource.name, outcome: 'finished' });
-    }
+    const finished = await runs.finish(claim, held, now());
+    if (finished === undefined) return { kind: 'ended' };
+    context.logger.info(runFacts(work, finished, now()), 'the run is finished');
+    parts.onRunEnd?.({ resource: resource.name, outcome: 'finished' });
+    if (held > 0) parts.onEvent?.(instance.id, { type: 'deletions_held', resource: resource.name, held });
     return { kind: 'ended' };
   } catch (error) {
-    const facts = { resource: resource.name, isOfPage: reader.isOfPage(error), counts: reader.takeCounts() };
-    return await endSlice(parts, claim, run, error, context, facts);
+    const facts = { work, isOfPage: reader.isOfPage(error), counts: reader.takeCounts() };
+    return await endSlice(parts, run, error, context, facts);
   } finally {
     changes.end();
     await reader.close();

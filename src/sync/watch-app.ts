@@ -3,20 +3,16 @@ import type { Logger } from '../runtime/logging.ts';
 /** How often it is looked, in milliseconds. */
 const LOOK_EVERY_MS = 5_000;
 
+const NAMES = { store: 'the database', redis: 'Redis' } as const;
+
+/** What all companies' copies depend on, named as the kind of its errors. */
+type Dependency = keyof typeof NAMES;
+
 /** What keeps the whole app from copying, as this process saw it last. */
-interface AppWatch {
-  /** For administrators, who cannot do anything about it. */
-  readonly notice: string | undefined;
+export interface AppWatch {
+  readonly trouble: Dependency | undefined;
   close(): void;
 }
-
-const HELP =
-  'Those who run the app find the reason in its log, and what to do; mostly it goes on by itself when that is over.';
-const NAMES = { database: 'the database', redis: 'Redis' } as const;
-const NOTICES = {
-  database: `The app cannot write to its own database at the moment, so nothing new is copied. ${HELP}`,
-  redis: `The app cannot work with its own queue (Redis) at the moment, so nothing new is copied. ${HELP}`,
-} as const;
 
 /**
  * Looks every few seconds at what all companies' copies depend on, and tells the log when it is in trouble, and when
@@ -24,13 +20,10 @@ const NOTICES = {
  *
  * @param checks throw what is wrong, and what to do
  */
-export function watchApp(
-  checks: Record<keyof typeof NOTICES, () => Promise<void>>,
-  logger: Logger,
-): AppWatch {
+export function watchApp(checks: Record<Dependency, () => Promise<void>>, logger: Logger): AppWatch {
   /** What is in trouble, and why. */
-  const unwell = new Map<keyof typeof NOTICES, string>();
-  const closers = (['database', 'redis'] as const).map((what) => {
+  const unwell = new Map<Dependency, string>();
+  const closers = (['store', 'redis'] as const).map((what) => {
     let isLooking = false;
     const look = async () => {
       // One that takes longer than the pause is not overtaken.
@@ -52,9 +45,9 @@ export function watchApp(
     return () => clearInterval(timer);
   });
   return {
-    get notice() {
+    get trouble() {
       const [what] = unwell.keys();
-      return what && NOTICES[what];
+      return what;
     },
     close: () => {
       for (const close of closers) close();

@@ -8,6 +8,7 @@ import { encryptTokens, Tokens, type TokensParts } from '../../src/auth/tokens.t
 import { ServiceClock } from '../../src/client/service-clock.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { openStores } from '../../src/store/stores.ts';
+import { kindOf } from '../../src/sync/failure.ts';
 import { installInstance } from '../support/install-instance.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { startTokenServer } from './token-server.ts';
@@ -174,7 +175,8 @@ describe('a refresh token', () => {
     expect([asked(), events]).toEqual([1, ['rejected']]);
     expect(await instances.find(id)).toMatchObject({
       status: 'needs_reauthorization',
-      notice: expect.stringMatching(/does not accept the refresh token.*Authorize the app again/),
+      error_kind: 'reauthorize',
+      error_detail: 'The service does not accept the refresh token any more.',
     });
     await install();
     expect((await instances.find(id))?.status).toBe('active');
@@ -232,17 +234,32 @@ describe('trouble of the token route', () => {
     },
   );
 
-  it('grows the pause from failure to failure', async () => {
-    server.answerJson(503, {});
+  it.each([
+    // With the sweep's half minute, two minutes after the last try.
+    ['an outage', 503, 90_000],
+    ['a refusal', 403, 5 * 60_000],
+  ])('grows the pause from failure to failure: %s', async (_, status, longestMs) => {
+    server.answerJson(status, {});
     now += HOUR_MS;
     const pauses: number[] = [];
-    for (let n = 0; n < 8; n++) {
+    for (let n = 0; n < 12; n++) {
       await text().catch(() => undefined);
       pauses.push((await store.findForRefresh(id))?.pauseLeftMs ?? 0);
       await endBackoff();
     }
     expect(pauses.at(-1)).toBeGreaterThan(10 * (pauses[0] ?? 0));
-    expect(Math.max(...pauses)).toBeLessThanOrEqual(5 * 60_000);
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(longestMs);
+    expect(Math.max(...pauses)).toBeGreaterThan(longestMs / 2 - 2_000);
+  });
+
+  it.each([
+    ['server_error', 503],
+    ['refused', 403],
+    ['bad_answer', 200],
+  ])('is a failure of its kind for a run: %s', async (kind, status) => {
+    server.answerJson(status, {});
+    now += HOUR_MS;
+    expect(kindOf(await text().catch((error) => error))).toBe(kind);
   });
 
   it('that is about the app itself says so', async () => {

@@ -20,6 +20,8 @@ describe.each(DATABASES)('on %s', async (kind) => {
     const calls: string[] = [];
     const clock = { now: NOW };
     const stopping = new AbortController();
+    const events: unknown[] = [];
+    const onEvent = (instanceId: string, event: object) => void events.push({ instanceId, ...event });
     const consumer: ChangeConsumer = {
       name: CONSUMER,
       whileActive: true,
@@ -34,13 +36,14 @@ describe.each(DATABASES)('on %s', async (kind) => {
         changes,
         consumer,
         { ...claim, consumer: CONSUMER },
-        { logger, signal: stopping.signal },
+        { logger, signal: stopping.signal, onEvent },
         () => clock.now,
       );
     return {
       claim,
       calls,
       clock,
+      events,
       stopping,
       once,
       /** As the worker does it: again, whenever it is wanted again; so many times at most. */
@@ -77,8 +80,17 @@ describe.each(DATABASES)('on %s', async (kind) => {
   });
 
   test('a batch that fails is given record by record; the one that fails is tried five times', async () => {
-    const { claim, calls, clock, drain } = await open(10, broken('3'));
+    const { claim, calls, clock, events, drain } = await open(10, broken('3'));
     const pauses = await drain();
+    expect(events).toEqual([
+      {
+        type: 'dead_letter',
+        instanceId: claim.instanceId,
+        resource: 'contacts',
+        record: '3',
+        error: 'It does not take 3.',
+      },
+    ]);
     expect(calls).toEqual(['0–9', '0', '1', '2', '3', '3', '3', '3', '3', '4–9']);
     expect(pauses).toHaveLength(4);
     for (const [n, pause] of pauses.entries()) {

@@ -39,6 +39,14 @@ test('429 waits as long as retry-after says, and names the guard', () => {
   expect(refuse(429, { 'retry-after': '1.5', 'x-service-tier': 'search' })).toMatchObject({ tier: 'search' });
 });
 
+test('the company’s wait is believed for a quarter of an hour, a guard’s in full', () => {
+  expect(refuse(429, { 'retry-after': '7200' })?.retryAfterMs).toBe(15 * 60_000);
+  const tier = { 'x-service-tier': 'search' };
+  expect(refuse(429, { ...tier, 'retry-after': '7200' })?.retryAfterMs).toBe(7_200_000);
+  expect(refuse(429, tier, error('Retry in 7200000 ms.'))?.retryAfterMs).toBe(7_200_000);
+  expect(refuse(429, { ...tier, 'retry-after': '1e300' })?.retryAfterMs).toBe(24 * 60 * 60_000);
+});
+
 /** A body as the service's errors have it. */
 const error = (message: unknown) =>
   JSON.stringify({ _error: { status: 429, title: 'Too many requests', message } });

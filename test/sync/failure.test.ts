@@ -26,6 +26,7 @@ const SERVER_ERROR = failure('wait', { status: 500 });
 /** A run in the middle of its list, at a time that goes on as the run waits. */
 async function openRun() {
   const ends: string[] = [];
+  const { logger, lines } = testLogger();
   const clock = { now: NOW };
   const parts = {
     ...store,
@@ -35,19 +36,24 @@ async function openRun() {
     onRunEnd: ({ outcome }: { outcome: string }) => void ends.push(outcome),
   } as unknown as SyncParts;
   let claim = await store.claimRun();
+  const instance = (await store.instances.find(claim.instanceId)) ?? expect.unreachable();
+  const resource = { name: 'contacts', title: 'Contacts', route: '/contacts' };
   await store.write(claim, ['{"id":"1"}'], { next: PAGE_2 });
   const read = async (): Promise<Run> => (await store.runs.history(claim.list, 1))[0] ?? expect.unreachable();
   return {
     ends,
     clock,
     read,
+    /** Lines of the log that tell how a run ended. */
+    told: () => lines.filter(({ msg }) => String(msg).startsWith('the run failed')),
+    failingSince: async () => (await store.list(claim)).failing_since,
     /** Meets an error as a worker's slice does, and lets the wait pass. */
     async meet(error: unknown, { isOfPage = true, signal = context.signal } = {}) {
       const claimed = (await store.runs.claim(claim)) ?? expect.unreachable('it is closed');
       claim = { ...claim, run: claimed.id, fence: claimed.fence };
       const counts = { requests: 2, refused: 1 };
-      const facts = { resource: 'contacts', isOfPage, counts };
-      const outcome = await endSlice(parts, claim, claimed, error, { ...context, signal }, facts);
+      const facts = { work: { instance, resource, claim }, isOfPage, counts };
+      const outcome = await endSlice(parts, claimed, error, { ...context, logger, signal }, facts);
       const waitMs = outcome.kind === 'wait' ? outcome.until - clock.now : undefined;
       clock.now += waitMs ?? 0;
       return { outcome, waitMs, run: await read() };
@@ -76,7 +82,7 @@ test.each<[ErrorKind, unknown]>([
 describe('a failure that', () => {
   const waiting = { state: 'waiting', cursor: PAGE_2, finished_at: null, attempt: 0 };
 
-  test.each<[string, unknown, object, object]>([
+  test.each<[string, unknown, object, object, { isOfPage: boolean }?]>([
     [
       'is the limit’s waits without a reason',
       failure('wait', { status: 429, retryAfterMs: 7_000 }),
@@ -94,6 +100,13 @@ describe('a failure that', () => {
         error_detail: 'The reason (…).',
         stuck_since: NOW,
       },
+    ],
+    [
+      'is the token route’s limit waits with its reason',
+      failure('wait', { status: 429, retryAfterMs: 7_000 }),
+      { kind: 'wait', until: NOW + 7_000, pages: 1 },
+      { ...waiting, waiting_for: 'retry', error_kind: 'rate_limited', stuck_since: null },
+      { isOfPage: false },
     ],
     [
       'is of tokens that are refreshed elsewhere waits for those',
@@ -131,9 +144,9 @@ describe('a failure that', () => {
       { kind: 'wait', until: NOW + 2_000, pages: 1 },
       { ...waiting, waiting_for: 'retry', error_kind: 'refused' },
     ],
-  ])('%s', async (_what, error, outcome, run) => {
+  ])('%s', async (_what, error, outcome, run, options) => {
     const { meet } = await openRun();
-    const met = await meet(error);
+    const met = await meet(error, options);
     expect(met.outcome).toEqual(outcome);
     expect(met.run).toMatchObject(run);
   });
@@ -153,8 +166,8 @@ describe('a failure that', () => {
   });
 });
 
-test('trouble is tried again after growing pauses; from the seventh try on the run has failed, and tries on', async () => {
-  const { meet, ends } = await openRun();
+test('after growing pauses the seventh try has failed, and the run tries on', async () => {
+  const { meet, ends, told, failingSince } = await openRun();
   for (let attempt = 1; attempt <= 9; attempt++) {
     const { run, waitMs } = await meet(SERVER_ERROR);
     const full = Math.min(500 * 2 ** (attempt - 1), MINUTE_MS);
@@ -163,16 +176,22 @@ test('trouble is tried again after growing pauses; from the seventh try on the r
     expect(waitMs).toBeGreaterThanOrEqual(full / 2);
     expect(waitMs).toBeLessThanOrEqual(full);
   }
-  expect(ends.length).toBeGreaterThan(0);
+  expect(ends).toEqual(['failed']);
+  expect(told()).toMatchObject([
+    { level: 'warn', company: expect.stringContaining('Company'), records: 1, requests: 13, refused: 6 },
+  ]);
+  expect(await failingSince()).toBe(NOW);
 });
 
-test('after 45 minutes without a page from its place, a run is closed and the list read anew', async () => {
-  const { meet, clock, read } = await openRun();
+test('after 45 minutes without a page a run is closed, and the list read anew', async () => {
+  const { meet, clock, read, told } = await openRun();
   for (let tries = 0; (await read()).finished_at === null; tries++) {
     if (tries > 100) expect.unreachable('it goes on for ever');
     await meet(SERVER_ERROR);
   }
   expect(await read()).toMatchObject({ state: 'failed', error_kind: 'server_error' });
+  expect(told().map(({ msg }) => msg)).toEqual(['the run failed, and is tried again', 'the run failed']);
+  expect(told()[1]).toMatchObject({ seconds: expect.any(Number), err: { message: 'The reason (secret).' } });
   expect(clock.now - NOW).toBeGreaterThanOrEqual(45 * MINUTE_MS);
   expect(clock.now - NOW).toBeLessThan(47 * MINUTE_MS);
 });

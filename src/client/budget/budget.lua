@@ -51,7 +51,7 @@
 --
 -- Times and waits are whole milliseconds, waits rounded up: a number that Lua returns is cut.
 
-local KEEP_MS = 30 * 60 * 1000 -- how long an idle company's budget is kept: no block lasts as long
+local KEEP_MS = 30 * 60 * 1000 -- how long an idle company's budget is kept, if no guard's block lasts longer
 local UNASKED = 'none' -- the permit of a request for which nobody asked
 local OF_CALLS = ':calls:' -- stands in the names of permits for calls of the handler
 local TROUBLE_MS = 60 * 1000 -- how long the company waits at the most for what may be the trouble of one route
@@ -212,6 +212,13 @@ local function block_only(name, until_at)
     if over_at <= now then s.blocks[other] = nil end
   end
   s.blocks[name] = math.max(s.blocks[name] or 0, until_at)
+end
+
+-- How long the state is kept if nobody asks for a permit.
+local function kept_for()
+  local longest = KEEP_MS
+  for _, until_at in pairs(s.blocks) do longest = math.max(longest, until_at - now) end
+  return string.format('%.0f', longest)
 end
 
 -- What an answer says about the window; `missed` requests may have been counted after it.

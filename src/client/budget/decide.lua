@@ -160,5 +160,5 @@ if ARGV[11] ~= '' then
   end
 end
 
-redis.call('SET', state, cjson.encode(s), 'PX', KEEP_MS)
+redis.call('SET', state, cjson.encode(s), 'PX', kept_for())
 return { granted, math.max(0, math.ceil(wait)), why, redis_now }

@@ -87,6 +87,32 @@ describe.each(EVERY_REDIS)('a service that refuses, on $what', async ({ searchPa
     expect(keptForMs).toBeGreaterThan((await refusal(company)).waitMs);
   });
 
+  it('keeps a guard’s block of hours, also where nobody asks meanwhile', async () => {
+    const company = await newCompany(rate(50));
+    const forMs = 3 * 60 * 60_000;
+    await budget.settle(await acquire(company), {
+      answer: { rate: rate(49) },
+      block: { forMs, of: 'bucket' },
+    });
+    expect(await redis.pttl(`budget:{${company}}:state`)).toBeGreaterThan(forMs - 60_000);
+    expect(await refusal(company)).toMatchObject({ why: 'blocked', waitMs: forMs });
+  });
+
+  it('is asked once when the longest wait is over, and then waited for again', async () => {
+    const company = await newCompany(rate(50));
+    const block = { forMs: LONGEST_RETRY_AFTER_MS, of: 'company' } as const;
+    await budget.settle(await acquire(company), { answer: { rate: rate(49), isRefusal: true }, block });
+    for (let round = 0; round < 3; round++) {
+      pass((await refusal(company)).waitMs);
+      const probe = await acquire(company);
+      for (const route of [ROUTE, OTHER_ROUTE]) expect((await refusal(company, route)).why).toBe('probe');
+      await budget.settle(probe, { answer: { rate: undefined, isRefusal: true }, block });
+      for (const route of [ROUTE, OTHER_ROUTE]) {
+        expect(await refusal(company, route)).toMatchObject({ why: 'blocked', waitMs: block.forMs });
+      }
+    }
+  });
+
   it('goes on when the block is over', async () => {
     const company = await newCompany(rate(50));
     const permit = await acquire(company);
