@@ -5,10 +5,11 @@ import { rotateTokens } from '../src/auth/rotation.ts';
 import type { ChangeConsumer } from '../src/changes/delivery.ts';
 import type { Logger } from '../src/runtime/logging.ts';
 import type { Stores } from '../src/store/stores.ts';
+import { tellFailing } from '../src/sync/failure.ts';
 import type { SyncParts } from '../src/sync/parts.ts';
 import { startDueRuns } from '../src/sync/schedule.ts';
 import { deliverJob } from './deliver.ts';
-import { type DeliverJobData, QUEUE, type Queues, type SyncJobData } from './queues.ts';
+import { type DeliverJobData, QUEUE, type Queues, type SyncJobData, workerName } from './queues.ts';
 import { syncJob } from './sync.ts';
 
 /** Deliveries that one process works on at the same time: they mostly wait for the handler. */
@@ -30,12 +31,17 @@ const SWEEP_MS = { least: 1_000, most: 30_000 } as const;
 /** How long the end of jobs is waited for, in milliseconds: they break off at once, unless Redis is silent. */
 const CLOSE_MS = 6_000;
 
+const HOUR_MS = 60 * 60_000;
+
 /** What the workers of a process work with. */
 export interface WorkerParts {
   redis: Redis;
+  process: { processId: string; version: string };
   queues: Queues;
   sync: SyncParts;
-  stores: Pick<Stores, 'changes' | 'browsers' | 'removals'>;
+  stores: Pick<Stores, 'changes' | 'browsers' | 'removals' | 'erasure' | 'actions'>;
+  /** How long documents of deleted records are kept, in milliseconds. */
+  keepDeletedMs: number;
   consumers: readonly ChangeConsumer[];
   logger: Logger;
   /** Told how long the job of a new run waited for a slot, in milliseconds. */
@@ -55,8 +61,10 @@ export function startWorkers(parts: WorkerParts): Workers {
   const { redis, queues, stores, consumers, logger } = parts;
   const stopping = new AbortController();
   const { signal } = stopping;
-  const options = { connection: redis, prefix: queues.prefix, ...RECOVERY };
-  const context = { logger, signal, othersWait: () => slots.othersWait() };
+  const name = workerName(parts.process);
+  const options = { connection: redis, prefix: queues.prefix, name, ...RECOVERY };
+  const { onEvent } = parts.sync;
+  const context = { logger, signal, onEvent, othersWait: () => slots.othersWait() };
   const sync = new Worker<SyncJobData>(QUEUE.sync, (job, token) => syncJob(parts.sync, job, token, context), {
     ...options,
     concurrency: RUNS_AT_ONCE.first,
@@ -117,7 +125,8 @@ function adjustConcurrency(sync: Worker, queues: Queues) {
 }
 
 /** Looks in the database, again and again, for all that must have a job or comes round by itself. */
-function startSweep({ queues, sync, stores, consumers, logger }: WorkerParts, signal: AbortSignal) {
+function startSweep(parts: WorkerParts, signal: AbortSignal) {
+  const { queues, sync, stores, consumers, logger } = parts;
   const everyMs = Math.max(SWEEP_MS.least, Math.min(SWEEP_MS.most, sync.intervalMs / 2));
   const steps: Record<string, () => Promise<unknown>> = {
     'start runs': async () => queues.enqueueRuns(await startDueRuns(sync)),
@@ -128,9 +137,12 @@ function startSweep({ queues, sync, stores, consumers, logger }: WorkerParts, si
         await queues.enqueueDeliveries(lagging, { now: true });
       }
     },
+    'tell of failing lists': () => tellFailing(sync),
     'rotate tokens': () => rotateTokens(sync.tokens, logger, signal),
     'remove expired sessions': () => stores.browsers.removeExpired(Date.now()),
     'remove copies': () => stores.removals.finish(undefined, signal),
+    'erase deleted records': hourly(() => eraseDeleted(parts, signal)),
+    'remove old actions': hourly(() => stores.actions.removeOld(Date.now())),
   };
   const failing = new Set<string>();
   let sweptAt = performance.now();
@@ -160,5 +172,25 @@ function startSweep({ queues, sync, stores, consumers, logger }: WorkerParts, si
       const ms = performance.now() - sweptAt;
       return ms > 2 * SWEEP_MS.most ? ms : 0;
     },
+  };
+}
+
+async function eraseDeleted(
+  { stores, keepDeletedMs, logger }: WorkerParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const erased = await stores.erasure.eraseDeleted(Date.now() - keepDeletedMs, signal);
+  if (erased === 0) return;
+  logger.info({ erased }, 'documents of deleted records are erased');
+  await stores.erasure.purge();
+}
+
+/** Does something when it is called first, and then once an hour; what has failed is tried again with the next call. */
+function hourly(work: () => Promise<void>): () => Promise<void> {
+  let doneAt = Number.NEGATIVE_INFINITY;
+  return async () => {
+    if (performance.now() - doneAt < HOUR_MS) return;
+    await work();
+    doneAt = performance.now();
   };
 }

@@ -1,7 +1,8 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { reencryptSummary, reencryptTokens } from './auth/reencrypt.ts';
 import { TokenCipher } from './auth/token-cipher.ts';
-import { boot } from './boot.ts';
+import { type Boot, boot } from './boot.ts';
+import type { EventSender } from './changes/app-events.ts';
 import { HANDLER_CONSUMER } from './changes/handler-consumer.ts';
 import {
   type Config,
@@ -11,12 +12,15 @@ import {
   loadEnvFile,
   withNewTokenKey,
 } from './config.ts';
+import type { Logger } from './runtime/logging.ts';
 import { INTERRUPTED_CODE } from './runtime/shutdown.ts';
 import type { Database } from './store/database.ts';
 import type { Instance } from './store/instances.ts';
 import { openDatabase, openExistingDatabase } from './store/open-database.ts';
+import { idJson, idsOfTyped } from './store/page-items.ts';
+import type { ListStatus } from './store/runs.ts';
 import { keepSetting } from './store/settings.ts';
-import { openStores } from './store/stores.ts';
+import { openStores, type Stores } from './store/stores.ts';
 
 /** What a command works with. */
 interface Context {
@@ -24,6 +28,9 @@ interface Context {
   config: Config;
   /** The database as a message names it, without a password. */
   database: string;
+  logger: Logger;
+  /** Loads the integrator's event handler. */
+  loadEvents: () => Promise<EventSender>;
   /** Aborted by a signal: the command ends after the step that is under way. */
   signal: AbortSignal;
 }
@@ -56,6 +63,12 @@ const COMMANDS: Record<string, Command> = {
     usage: 'INSTANCE_ID [RESOURCE [RECORD_ID]]',
     positionals: [1, 3],
     run: ([id = '', resource, record]) => onDatabase((context) => replay(context, id, resource, record)),
+  },
+  erase: {
+    usage: 'INSTANCE_ID RESOURCE RECORD_ID',
+    positionals: [3, 3],
+    run: ([id = '', resource = '', record = '']) =>
+      onDatabase((context) => erase(context, id, resource, record)),
   },
 };
 
@@ -96,54 +109,98 @@ async function reencrypt({ db, config, database, signal }: Context): Promise<num
 }
 
 async function disconnect(context: Context, id: string, deleteData: boolean): Promise<number> {
-  const { tokens, removals } = openStores(context.db);
+  const { tokens, removals, actions } = openStores(context.db);
+  const events = await context.loadEvents();
   const instance = await findInstance(context, id);
   print(`Disconnecting ${nameOf(instance)} (${id}) of ${context.database}.`);
   await tokens.disconnect(id, { deleteData });
+  await actions.add({
+    instanceId: id,
+    resource: null,
+    record: null,
+    action: deleteData ? 'disconnect and delete data' : 'disconnect',
+    by: 'command',
+  });
   print('It is disconnected, and its tokens are deleted.');
-  if (!deleteData) return 0;
-  await removals.finish(id, context.signal);
-  print(
-    context.signal.aborted
-      ? 'Some of its copied data is left: the workers delete it, or run this again.'
-      : 'Its copied data is deleted.',
-  );
+  if (deleteData) {
+    await removals.finish(id, context.signal);
+    print(
+      context.signal.aborted
+        ? 'Some of its copied data is left: the workers delete it, or run this again.'
+        : 'Its copied data is deleted.',
+    );
+  }
+  context.logger.info({ instanceId: id, dataDeleted: deleteData }, 'the instance is disconnected');
+  const { company_id: companyId, name: company } = instance;
+  events.send({ type: 'disconnected', instanceId: id, companyId, company, dataDeleted: deleteData });
   return 0;
 }
 
 async function replay(context: Context, id: string, resource?: string, record?: string): Promise<number> {
-  const { runs, changes } = openStores(context.db);
+  const { changes, actions, ...stores } = openStores(context.db);
   const instance = await findInstance(context, id);
-  const all = await runs.lists(id);
-  const lists = all.filter((list) => resource === undefined || list.resource === resource);
-  const [first] = lists;
-  if (first === undefined) {
-    const names = all.map((list) => list.resource).join(', ') || 'none yet';
-    const what = resource === undefined ? 'no list' : `no list "${resource}"`;
-    throw new Error(`${nameOf(instance)} has ${what}; its lists: ${names}. Nothing was done.`);
-  }
+  const lists = await findLists(stores, instance, resource);
+  const names = lists.map((list) => list.resource).join(', ');
+  let what = names;
   if (record === undefined) {
     for (const list of lists) await changes.replayList(list.id, HANDLER_CONSUMER);
-    const names = lists.map((list) => list.resource).join(', ');
-    print(`The handler, if there is one, gets ${names} of ${nameOf(instance)} again.`);
   } else {
-    // The copy marks an integer with "#", and doubles that of a text.
-    const ids = [record.replace(/^#/, '##'), ...(/^-?\d+$/.test(record) ? [`#${record}`] : []), record];
-    let isFound = false;
-    for (const known of ids) isFound ||= await changes.replayRecord(first.id, known);
-    if (!isFound) {
-      throw new Error(
-        `There is no record ${record} in ${resource} of ${nameOf(instance)}. Nothing was done.`,
-      );
-    }
-    print(`The handler, if there is one, gets ${record} of ${resource} of ${nameOf(instance)} again.`);
+    const known = await findRecord(instance, names, record, (of) => changes.replayRecord(lists[0].id, of));
+    what = `${idJson(known)} of ${names}`;
   }
-  print(
-    instance.status === 'active'
-      ? 'A running worker begins within half a minute.'
-      : `The company is ${instance.status}: the workers begin when it is active again.`,
-  );
+  const noted = { resource: resource ?? null, record: record ?? null };
+  await actions.add({ instanceId: id, ...noted, action: 'replay', by: 'command' });
+  print(`The handler, if there is one, gets ${what} of ${nameOf(instance)} again.`);
+  print(deliveryBegins(instance));
   return 0;
+}
+
+async function erase(context: Context, id: string, resource: string, record: string): Promise<number> {
+  const { erasure, actions, ...stores } = openStores(context.db);
+  const instance = await findInstance(context, id);
+  const [list] = await findLists(stores, instance, resource);
+  const known = await findRecord(instance, resource, record, (of) => erasure.erase(list.id, of, Date.now()));
+  await actions.add({ instanceId: id, resource, record: null, action: 'erase', by: 'command' });
+  print(`${idJson(known)} of ${resource} of ${nameOf(instance)} is erased, and kept out of the copy.`);
+  await erasure.purge();
+  print(`The handler, if there is one, is told that it is deleted. ${deliveryBegins(instance)}`);
+  return 0;
+}
+
+/** The lists of an instance, or the one of a resource. @throws Error when there is none */
+async function findLists(
+  { runs }: Pick<Stores, 'runs'>,
+  instance: Instance,
+  resource?: string,
+): Promise<[ListStatus, ...ListStatus[]]> {
+  const all = await runs.lists(instance.id);
+  const [first, ...others] = all.filter((list) => resource === undefined || list.resource === resource);
+  if (first !== undefined) return [first, ...others];
+  const names = all.map((list) => list.resource).join(', ') || 'none yet';
+  const what = resource === undefined ? 'no list' : `no list "${resource}"`;
+  throw new Error(`${nameOf(instance)} has ${what}; its lists: ${names}. Nothing was done.`);
+}
+
+/**
+ * Does something to the record that somebody means.
+ *
+ * @param act answers whether there is such a record
+ * @returns what the copy knows it by
+ */
+async function findRecord(
+  instance: Instance,
+  resource: string,
+  typed: string,
+  act: (id: string) => Promise<boolean>,
+): Promise<string> {
+  for (const id of idsOfTyped(typed)) if (await act(id)) return id;
+  throw new Error(`There is no record ${typed} in ${resource} of ${nameOf(instance)}. Nothing was done.`);
+}
+
+function deliveryBegins({ status }: Instance): string {
+  return status === 'active'
+    ? 'A running worker begins within half a minute.'
+    : `The company is ${status}: the workers begin when it is active again.`;
 }
 
 async function findInstance({ db, database }: Context, id: string): Promise<Instance> {
@@ -162,13 +219,15 @@ async function onDatabase(
   run: (context: Context) => Promise<number>,
   open: (url: string) => Promise<Database> = openExistingDatabase,
 ): Promise<void> {
-  const work = async ({ config, shutdown }: Parameters<Parameters<typeof boot>[0]>[0]) => {
+  const work = async ({ config, logger, shutdown, loadEvents }: Boot) => {
     const db = await open(config.databaseUrl);
     shutdown.add('database', () => db.destroy());
     const stopping = new AbortController();
     const running = run({
       db,
       config,
+      logger,
+      loadEvents,
       database: withoutPassword(config.databaseUrl),
       signal: stopping.signal,
     });

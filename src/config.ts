@@ -19,9 +19,11 @@ export { EnvFileError, loadEnvFile } from './contract/env-file.ts';
 export const DEFAULT_DATA_DIR = '.data';
 const DEFAULT_PORT = 3000;
 const DEFAULT_SYNC_INTERVAL_MINUTES = 60;
+const DEFAULT_DELETED_RECORDS_DAYS = 30;
 const DEFAULT_HANDLER_TIMEOUT_SECONDS = 60;
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /** The service that the app talks to, and who the app is there. URLs have no slash at their end. */
 export interface ServiceConfig {
@@ -62,6 +64,8 @@ export interface Config {
   /** Undefined: there is no `/ops`. */
   operatorPassword: string | undefined;
   syncIntervalMs: number;
+  /** How long documents of deleted records are kept. */
+  keepDeletedMs: number;
   /** How long one call of the handler may take. */
   handlerTimeoutMs: number;
   /** A level of pino, or `silent`. */
@@ -104,6 +108,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, options: { dataDir?: string }
     ...withDevelopmentSecrets(dataDir, { sessionSecret: given.SESSION_SECRET, tokenKeys: given.TOKEN_KEYS }),
     operatorPassword: given.OPERATOR_PASSWORD,
     syncIntervalMs: (given.SYNC_INTERVAL_MINUTES ?? DEFAULT_SYNC_INTERVAL_MINUTES) * MINUTE_MS,
+    keepDeletedMs: (given.DELETED_RECORDS_DAYS ?? DEFAULT_DELETED_RECORDS_DAYS) * DAY_MS,
     handlerTimeoutMs: (given.HANDLER_TIMEOUT_SECONDS ?? DEFAULT_HANDLER_TIMEOUT_SECONDS) * SECOND_MS,
     logLevel: given.LOG_LEVEL ?? 'info',
     dataDir,

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import { ActionStore } from '../src/store/actions.ts';
 import type { Database } from '../src/store/database.ts';
 import { openDatabase } from '../src/store/open-database.ts';
 import { installInstance } from './support/install-instance.ts';
@@ -70,6 +71,32 @@ describe.each(['SQLite', 'PostgreSQL'])('with %s', (kind) => {
     });
   });
 
+  it('erase erases a record, and notes who did it, without its id', async () => {
+    const url = await createUrl(kind);
+    const db = await createInstance(url);
+    const left = async () => {
+      const rows = await db.selectFrom('records').select('external_id').where('document', 'is not', null);
+      return (await rows.execute()).map((row) => row.external_id).sort();
+    };
+    const erased = await run(url, ['erase', 'ins_1', 'contacts', '7']);
+    expect(erased).toMatchObject({
+      code: 0,
+      output: expect.stringContaining('7 of contacts of Acme?[2J is erased'),
+    });
+    expect(await left()).toEqual(['##b', 'a']);
+    expect(await run(url, ['erase', 'ins_1', 'contacts', '7'])).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('no record 7 in contacts'),
+    });
+    await run(url, ['replay', 'ins_1', 'contacts', 'a']);
+    await run(url, ['disconnect', 'ins_1']);
+    expect(await new ActionStore(db).list({ limit: 9 })).toMatchObject([
+      { action: 'disconnect', resource: null, record: null },
+      { action: 'replay', resource: 'contacts', record: 'a' },
+      { action: 'erase', resource: 'contacts', record: null, by: 'command', instanceId: 'ins_1' },
+    ]);
+  });
+
   it('replay gives the handler the copy, a list or a record again', async () => {
     const url = await createUrl(kind);
     const db = await createInstance(url);
@@ -104,11 +131,13 @@ describe('a command that cannot do what it is asked', () => {
     [['replay', 'ins_2'], 1, 'no instance ins_2'],
     [['replay', 'ins_1', 'tags'], 1, 'no list "tags"; its lists: contacts, conversations'],
     [['replay', 'ins_1', 'contacts', '8'], 1, 'no record 8 in contacts'],
+    [['erase', 'ins_1', 'contacts'], 2, 'npm run erase -- INSTANCE_ID RESOURCE RECORD_ID'],
+    [['erase', 'ins_1', 'tags', 'a'], 1, 'no list "tags"; its lists: contacts, conversations'],
     [['disconnect', 'ins_2'], 1, 'no instance ins_2'],
     [['disconnect'], 2, 'npm run disconnect -- INSTANCE_ID [--delete-data]'],
     [['disconnect', 'ins_1', 'ins_2'], 2, '"ins_2" is one argument too many'],
     [['migrate', '--dry-run'], 2, "'--dry-run'"],
-    [['toString'], 2, 'npm run migrate|keys|reencrypt|disconnect|replay'],
+    [['toString'], 2, 'npm run migrate|keys|reencrypt|disconnect|replay|erase'],
   ])('says so and ends: %j', async (args, code, says) => {
     const url = await createUrl('SQLite');
     const db = await createInstance(url);

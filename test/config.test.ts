@@ -105,6 +105,7 @@ describe('values', () => {
       TOKEN_KEYS: `b:${KEY_B}, a:${KEY_A}`,
       OPERATOR_PASSWORD: 'a long word of the operator',
       SYNC_INTERVAL_MINUTES: '0.5',
+      DELETED_RECORDS_DAYS: '7',
       HANDLER_TIMEOUT_SECONDS: '1.5',
       LOG_LEVEL: 'silent',
       SANDBOX_WINDOW_MS: '2000',
@@ -129,6 +130,7 @@ describe('values', () => {
       sessionSecret: PRODUCTION.SESSION_SECRET,
       operatorPassword: 'a long word of the operator',
       syncIntervalMs: 30_000,
+      keepDeletedMs: 7 * 86_400_000,
       handlerTimeoutMs: 1_500,
       logLevel: 'silent',
       sandbox: {
@@ -174,6 +176,7 @@ describe('values', () => {
     ['DATABASE_URL', 'file://host/app.db', 'must be file:'],
     ['DATABASE_URL', 'postgres://db', 'with the name of a database'],
     ['DATABASE_URL', 'postgresql://me:a%b@db/app', 'has to stand there as "%25"'],
+    ['DELETED_RECORDS_DAYS', '3651', 'from 0 to 3650'],
     ['HANDLER_TIMEOUT_SECONDS', '0', 'from 0.01'],
     ['REDIS_URL', 'localhost:6379', 'redis://'],
     ['REDIS_URL', 'redis://redis/prod', 'nothing but the number of a database'],

@@ -9,6 +9,7 @@ const MIN_SYNC_INTERVAL_MINUTES = 0.01;
 const MAX_SYNC_INTERVAL_MINUTES = 30 * 24 * 60;
 const MIN_HANDLER_SECONDS = 0.01;
 const MAX_HANDLER_SECONDS = 24 * 60 * 60;
+const MAX_DELETED_RECORDS_DAYS = 3_650;
 const MAX_WINDOW_MS = 24 * 60 * 60_000;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -141,6 +142,11 @@ export const VARIABLES = {
       'a number',
     ),
     example: '60',
+    shown: true,
+  }),
+  DELETED_RECORDS_DAYS: variable({
+    schema: wholeNumber(0, MAX_DELETED_RECORDS_DAYS),
+    example: '30',
     shown: true,
   }),
   HANDLER_TIMEOUT_SECONDS: variable({

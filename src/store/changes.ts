@@ -2,7 +2,6 @@ import { type Selectable, sql, type Transaction } from 'kysely';
 import { type Database, lockList, nextSeq } from './database.ts';
 import type { List, ListKey, RunError } from './runs.ts';
 import type { ConsumerTable, DeadLetterTable, Schema } from './schema.ts';
-import type { InstanceState } from './states.ts';
 
 export type Consumer = Selectable<ConsumerTable>;
 type DeadLetter = Selectable<DeadLetterTable>;
@@ -90,7 +89,8 @@ export class ChangeStore {
   /**
    * Takes a consumer over: its holder before cannot move the cursor any more.
    *
-   * @returns undefined where there is no such list, or its instance is not active as it has to be
+   * @param options.whileActive unless its instance is not active, or the list paused
+   * @returns undefined where there is nothing to take
    */
   async claim(
     { instanceId, resource, consumer }: Lagging,
@@ -103,7 +103,12 @@ export class ChangeStore {
         .leftJoin('consumers', (join) =>
           join.onRef('consumers.list', '=', 'lists.id').on('consumers.consumer', '=', consumer),
         )
-        .select(['lists.id', 'instances.company_id', 'instances.status', 'consumers.fence'])
+        .select((eb) => [
+          'lists.id',
+          'instances.company_id',
+          'consumers.fence',
+          eb.and([eb('instances.status', '=', 'active'), eb('paused_at', 'is', null)]).as('isActive'),
+        ])
         .where('lists.instance_id', '=', instanceId)
         .where('lists.resource', '=', resource)
         .where('lists.removed_at', 'is', null)
@@ -113,7 +118,7 @@ export class ChangeStore {
       await this.#add(found.id, consumer);
       found = await find();
     }
-    if (found === undefined || (whileActive && found.status !== 'active')) return undefined;
+    if (found === undefined || (whileActive && !found.isActive)) return undefined;
     const { id: list, company_id: companyId, fence } = found;
     // A pause since then has raised the fence.
     const held = await this.#db.transact((transaction) =>
@@ -236,12 +241,15 @@ export class ChangeStore {
     });
   }
 
-  /** Lists that a consumer has not read to their end, and may now. @param whileActive of active instances alone */
+  /**
+   * Lists that a consumer has not read to their end, and may now.
+   *
+   * @param options.whileActive of active instances alone, and none that is paused
+   */
   async lagging(
     consumer: string,
     { now, whileActive }: { now: number; whileActive: boolean },
   ): Promise<Lagging[]> {
-    const active: InstanceState = 'active';
     const rows = await this.#db
       .selectFrom('lists')
       .innerJoin('instances', 'instances.id', 'lists.instance_id')
@@ -252,7 +260,9 @@ export class ChangeStore {
       .where('lists.removed_at', 'is', null)
       .whereRef('lists.change_seq', '>', sql`coalesce(consumers.cursor, 0)`)
       .where((eb) => eb.or([eb('not_before', 'is', null), eb('not_before', '<=', now)]))
-      .$if(whileActive, (query) => query.where('instances.status', '=', active))
+      .$if(whileActive, (query) =>
+        query.where('instances.status', '=', 'active').where('paused_at', 'is', null),
+      )
       .execute();
     return rows.map((row) => ({ instanceId: row.instance_id, resource: row.resource, consumer }));
   }

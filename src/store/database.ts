@@ -44,13 +44,14 @@ interface SearchDialect {
   /**
    * Finds live records of a list that have a row of every group, in the order of their ids.
    *
+   * @param place.after behind this id
    * @returns at most `limit` ids
    */
   find(
     db: Kysely<Schema>,
     list: number,
     groups: readonly (readonly Phrase[])[],
-    limit: number,
+    place: { after: number; limit: number },
   ): Promise<number[]>;
 }
 
@@ -80,6 +81,8 @@ export interface StoreDialect {
   limitStatements?(transaction: Kysely<Schema>, ms: number): Promise<unknown>;
   /** Runs a transaction; `isDurable`: it is on the disk when it is over. */
   transaction<T>(db: Kysely<Schema>, isDurable: boolean, work: Work<T>): Promise<T>;
+  /** Overwrites what was deleted in the files, where the database leaves it there; others write in between. */
+  purge?(db: Database): Promise<void>;
   /** Runs migrations one process at a time. */
   exclusively(db: Kysely<Schema>, work: (db: Kysely<Schema>) => Promise<void>): Promise<void>;
   hasTable(db: Kysely<Schema>, name: string): Promise<boolean>;
@@ -200,7 +203,7 @@ export function manyRows<Row = unknown>(
 export async function lockList(db: Database, transaction: Kysely<Schema>, list: number) {
   const row = await transaction
     .selectFrom('lists')
-    .select(['change_seq', 'stored', 'removed_at'])
+    .select(['change_seq', 'stored', 'failing_since', 'paused_at', 'removed_at'])
     .where('id', '=', list)
     .$if(db.dialect.name === 'postgres', (query) => query.forUpdate())
     .executeTakeFirst();

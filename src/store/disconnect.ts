@@ -24,7 +24,7 @@ export function disconnectInstance(
   return db.durably(async (transaction) => {
     const { numUpdatedRows } = await transaction
       .updateTable('instances')
-      .set({ status: 'disconnected', notice: null })
+      .set({ status: 'disconnected', error_kind: null, error_detail: null })
       .where('id', '=', instanceId)
       .executeTakeFirst();
     if (numUpdatedRows === 0n) return false;
@@ -36,7 +36,7 @@ export function disconnectInstance(
       .execute();
     await endAccess(transaction, instanceId, browserId);
     const now = Date.now();
-    await raiseFences(db, transaction, instanceId, now);
+    await raiseFences(db, transaction, { instanceId, endedAt: now });
     if (deleteData) await beginRemoval(transaction, instanceId, now);
     return true;
   });

@@ -5,13 +5,16 @@ import { type InstanceState, type ListState, listState, type RunState } from './
 /** How many instances and lists are in which state. */
 export interface StateCounts {
   instances: Partial<Record<InstanceState, number>>;
-  /** Lists of active instances. */
+  /** Lists of active instances that are not paused themselves. */
   lists: Partial<Record<ListState, number>>;
 }
 
 /** Numbers over all instances, for whoever watches the app; moments are milliseconds since 1970. */
 interface StoreFigures extends StateCounts {
-  /** Since when a list of an active instance has not been read to its end, the one that is behind the longest; null when none is. */
+  /**
+   * Since when a list of an active instance, unless it is paused, has not been read to its end: the one that is behind the
+   * longest; null when none is.
+   */
   behindSince: number | null;
   /** Deletions that whole runs hold back, and records that the handler could not take. */
   heldDeletions: number;
@@ -42,6 +45,7 @@ export async function countStates(db: Database): Promise<StateCounts> {
     ])
     .where('instances.status', '=', 'active')
     .where('lists.removed_at', 'is', null)
+    .where('paused_at', 'is', null)
     .groupBy(sql`1`)
     .execute();
   const lists: StateCounts['lists'] = {};
@@ -62,6 +66,7 @@ async function findBehindSince(db: Database, resources: readonly string[]): Prom
     .select(({ fn }) => fn.min<number | null>('behind_since').as('since'))
     .where('instances.status', '=', 'active')
     .where('removed_at', 'is', null)
+    .where('paused_at', 'is', null)
     .where('resource', 'in', [...resources])
     .executeTakeFirstOrThrow();
   return since;

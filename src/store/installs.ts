@@ -45,7 +45,11 @@ export class InstallStore {
 
   /** Notes an install that a browser begins: the one of its session, or a new one. */
   async begin(
-    { stateHash, nonceHash }: { stateHash: string; nonceHash: string },
+    {
+      stateHash,
+      nonceHash,
+      returnTo,
+    }: { stateHash: string; nonceHash: string; returnTo?: string | undefined },
     browserId: string | undefined,
     now: number,
   ): Promise<void> {
@@ -61,6 +65,7 @@ export class InstallStore {
           state_hash: stateHash,
           nonce_hash: nonceHash,
           browser_id: known?.id ?? (await addBrowser(transaction)),
+          return_to: returnTo ?? null,
           expires_at: now + INSTALL_LIFETIME_MS,
         })
         .execute();
@@ -202,7 +207,7 @@ async function storeInstance(
     .executeTakeFirst();
   // Who has disconnected a company sees what was copied until then, and not what somebody else installs afterwards.
   if (known?.status === 'disconnected') await endAccess(transaction, instance.id);
-  const awake = { name: instance.name, status: 'active', notice: null } as const;
+  const awake = { name: instance.name, status: 'active', error_kind: null, error_detail: null } as const;
   await transaction
     .insertInto('instances')
     .values({ ...instance, ...awake, installed_at: now })

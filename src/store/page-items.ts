@@ -96,6 +96,21 @@ export function idJson(id: string): string {
   return unmarked.startsWith(MARK) ? JSON.stringify(unmarked) : unmarked;
 }
 
+/** The same as a value; one that JavaScript cannot hold exactly, as its JSON. */
+export function recordId(id: string): string | number {
+  const json: unknown = JSON.parse(idJson(id));
+  return typeof json === 'string' || Number.isSafeInteger(json) ? (json as string | number) : idJson(id);
+}
+
+/** What the copy may know a record by whose id somebody typed: as a text, as an integer, or as pages show it. */
+export function idsOfTyped(typed: string): string[] {
+  return [
+    typed.startsWith(MARK) ? MARK + typed : typed,
+    ...(/^-?\d+$/.test(typed) ? [MARK + typed] : []),
+    typed,
+  ];
+}
+
 interface Refusal {
   reason: string;
   isUnreadable?: boolean;

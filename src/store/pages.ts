@@ -1,7 +1,7 @@
 import type { Selectable, Transaction } from 'kysely';
 import { type Database, lockList, manyRows, nextSeq, type StoreDialect } from './database.ts';
 import { type PageTexts, type RejectedItem, readItems } from './page-items.ts';
-import type { Run, RunClaim } from './runs.ts';
+import { NOT_FAILING, type Run, type RunClaim } from './runs.ts';
 import type { RecordTable, Schema } from './schema.ts';
 
 /** Rows of one statement: databases take some ten thousand values at a time. */
@@ -98,10 +98,11 @@ export class PageStore {
       const rows = records.map((record) => [claim.list, record, claim.run]);
       newlySeen += (await this.#statements.see(transaction, rows)).numAffectedRows ?? 0n;
     }
-    if (fresh.length > 0) {
+    if (fresh.length > 0 || list.failing_since !== null) {
       await transaction
         .updateTable('lists')
-        .set({ change_seq: seq - 1, stored: list.stored + counts.created })
+        .set({ ...NOT_FAILING, stored: list.stored + counts.created })
+        .$if(fresh.length > 0, (query) => query.set({ change_seq: seq - 1 }))
         .where('id', '=', claim.list)
         .execute();
     }

@@ -11,6 +11,9 @@ export const SEARCH_CONSUMER = 'search';
 const STREAM_CHUNK = 125;
 const READ_AHEAD = 8_192;
 
+/** How many ids it looks up at a time. */
+const STREAM_IDS = 80 * STREAM_CHUNK;
+
 /** So much of a document is read for a page, in characters; the rest is in the download. */
 const MOST_SHOWN = 100_000;
 
@@ -22,29 +25,34 @@ const SHOWN = [
   'external_id',
   'change_seq',
   'deleted_at',
-  sql<string>`substr(document, 1, ${sql.lit(MOST_SHOWN)})`.as('document'),
-  sql<number>`octet_length(document)`.as('bytes'),
+  sql<string | null>`substr(document, 1, ${sql.lit(MOST_SHOWN)})`.as('document'),
+  sql<number | null>`octet_length(document)`.as('bytes'),
 ] as const;
 
 interface ShownRow {
   external_id: string;
   change_seq: number;
   deleted_at: number | null;
-  document: string;
-  bytes: number;
+  document: string | null;
+  bytes: number | null;
 }
 
 /** A record of the copy. */
 export interface StoredRecord {
   id: string;
-  /** The document's text as the service sent it, on one line; of a large one the beginning. */
-  document: string;
+  /** The document's text as the service sent it, on one line; of a large one the beginning. Null once it is erased. */
+  document: string | null;
   /** Whether it is the beginning alone. */
   isCut: boolean;
   /** When it last changed, in milliseconds since 1970. */
   updatedAt: number;
   /** When a finished run no longer saw it, or null. */
   deletedAt: number | null;
+}
+
+/** A live record in a stream, with all of its document. */
+interface StreamedRecord extends Pick<StoredRecord, 'id' | 'updatedAt'> {
+  document: string;
 }
 
 /** One page of the copy for browsing. */
@@ -100,11 +108,13 @@ export class RecordStore {
     if (list === undefined) return { records: [], total: 0, hasMore: false, pending: 0, isShortened: false };
     const indexed = await this.#changes.find(list.id, SEARCH_CONSUMER);
     const typed = search.trim();
-    const found = typed === '' ? undefined : await this.#search(list.id, typed);
+    const query = searchQuery(typed, listMark(list.id));
+    const place = { after: 0, limit: MOST_COUNTED + 1 };
+    const found = typed === '' ? undefined : await this.#search(list.id, query, place);
     const ids =
       found === undefined
-        ? await this.#liveIds(list.id, offset, limit)
-        : found.ids.slice(offset, offset + limit);
+        ? await this.#liveIds(list.id, { after: 0, offset, limit })
+        : found.slice(offset, offset + limit);
     const rows = await this.#db
       .selectFrom('records')
       .select(SHOWN)
@@ -114,13 +124,14 @@ export class RecordStore {
       .execute();
     return {
       records: rows.map(toStoredRecord),
-      total: found === undefined ? list.stored : Math.min(found.ids.length, MOST_COUNTED),
-      hasMore: found !== undefined && found.ids.length > MOST_COUNTED,
+      total: found === undefined ? list.stored : Math.min(found.length, MOST_COUNTED),
+      hasMore: found !== undefined && found.length > MOST_COUNTED,
       pending: await this.#changes.countPending(list, indexed?.cursor ?? 0),
-      isShortened: found?.isShortened ?? false,
+      isShortened: query.isShortened,
     };
   }
 
+  /** A record, also a deleted one; undefined when there is none, or it was erased for good. */
   async find(instanceId: string, resource: string, id: string): Promise<StoredRecord | undefined> {
     const list = await this.#list({ instanceId, resource });
     if (list === undefined) return undefined;
@@ -135,40 +146,38 @@ export class RecordStore {
   }
 
   /**
-   * Every live document, as text, read in small portions: memory stays flat.
+   * Every live record, or all that a search finds, in the order in which they were first copied, read in small portions:
+   * memory stays flat.
    *
    * @throws CopyRemovedError when the copy is removed on the way
    */
-  async *stream(instanceId: string, resource: string): AsyncIterable<string> {
+  async *stream(
+    instanceId: string,
+    resource: string,
+    { search = '' }: { search?: string } = {},
+  ): AsyncGenerator<StreamedRecord> {
     const list = await this.#list({ instanceId, resource });
     if (list === undefined) return;
+    const typed = search.trim();
+    const query = searchQuery(typed, listMark(list.id));
     // In portions behind the last record, so that a slow reader never keeps the connection from writers.
     for (let after = 0; ; ) {
-      const rows = await this.#db
-        .selectFrom('seen')
-        .innerJoin('records', 'records.id', 'seen.record')
-        .select([
-          'records.id',
-          sql<string | null>`case when octet_length(document) <= ${sql.lit(READ_AHEAD)} then document end`.as(
-            'document',
-          ),
-        ])
-        .where('seen.list', '=', list.id)
-        .where('seen.record', '>', after)
-        // PostgreSQL would walk over the records from the first one.
-        .where('records.id', '>', after)
-        .orderBy('seen.record')
-        .limit(STREAM_CHUNK)
-        .execute();
-      // Else the reader would take a part of a removed copy for the whole.
-      if ((await this.#list({ instanceId, resource }))?.id !== list.id) throw new CopyRemovedError();
-      for (const { id, document } of rows) {
-        if (document !== null) yield document;
-        else yield* await this.#documentOf(id);
+      const place = { after, limit: STREAM_IDS };
+      const ids = await (typed === ''
+        ? this.#liveIds(list.id, { ...place, offset: 0 })
+        : this.#search(list.id, query, place));
+      for (let at = 0; at < ids.length || at === 0; at += STREAM_CHUNK) {
+        const rows = await this.#readAhead(ids.slice(at, at + STREAM_CHUNK));
+        // Else the reader would take a part of a removed copy for the whole.
+        if ((await this.#list({ instanceId, resource }))?.id !== list.id) throw new CopyRemovedError();
+        for (const { id, external_id, change_seq, document } of rows) {
+          const text = document ?? (await this.#documentOf(id));
+          if (text !== null) yield { id: external_id, document: text, updatedAt: momentOf(change_seq) };
+        }
       }
-      const last = rows.at(-1);
+      const last = ids.at(-1);
       if (last === undefined) return;
-      after = last.id;
+      after = last;
     }
   }
 
@@ -230,11 +239,15 @@ export class RecordStore {
       .executeTakeFirst();
   }
 
-  async #liveIds(list: number, offset: number, limit: number): Promise<number[]> {
+  async #liveIds(
+    list: number,
+    { after, offset, limit }: { after: number; offset: number; limit: number },
+  ): Promise<number[]> {
     const rows = await this.#db
       .selectFrom('seen')
       .select('record')
       .where('list', '=', list)
+      .where('record', '>', after)
       .orderBy('record')
       .limit(limit)
       .offset(offset)
@@ -242,30 +255,55 @@ export class RecordStore {
     return rows.map(({ record }) => record);
   }
 
-  async #search(list: number, typed: string): Promise<{ ids: number[]; isShortened: boolean }> {
-    const { groups, isShortened } = searchQuery(typed, listMark(list));
-    if (groups.length === 0) return { ids: [], isShortened };
-    return { ids: await this.#db.dialect.search.find(this.#db, list, groups, MOST_COUNTED + 1), isShortened };
+  #search(
+    list: number,
+    { groups }: ReturnType<typeof searchQuery>,
+    place: { after: number; limit: number },
+  ): Promise<number[]> {
+    if (groups.length === 0) return Promise.resolve([]);
+    return this.#db.dialect.search.find(this.#db, list, groups, place);
   }
 
-  /** One document, unless its record is deleted by now. */
-  async #documentOf(id: number): Promise<string[]> {
+  /** Live records among these, with the documents that are not large. */
+  #readAhead(ids: readonly number[]) {
+    return this.#db
+      .selectFrom('records')
+      .select([
+        'id',
+        'external_id',
+        'change_seq',
+        sql<string | null>`case when octet_length(document) <= ${sql.lit(READ_AHEAD)} then document end`.as(
+          'document',
+        ),
+      ])
+      .where('id', 'in', [0, ...ids])
+      .where('deleted_at', 'is', null)
+      .orderBy('id')
+      .execute();
+  }
+
+  /** One document; null when its record is deleted by now. */
+  async #documentOf(id: number): Promise<string | null> {
     const row = await this.#db
       .selectFrom('records')
       .select('document')
       .where('id', '=', id)
       .where('deleted_at', 'is', null)
       .executeTakeFirst();
-    return row?.document == null ? [] : [row.document];
+    return row?.document ?? null;
   }
+}
+
+function momentOf(seq: number): number {
+  return Math.round(seq / 1_000);
 }
 
 function toStoredRecord(row: ShownRow): StoredRecord {
   return {
     id: row.external_id,
     document: row.document,
-    isCut: row.bytes > Buffer.byteLength(row.document),
-    updatedAt: Math.round(row.change_seq / 1_000),
+    isCut: (row.bytes ?? 0) > Buffer.byteLength(row.document ?? ''),
+    updatedAt: momentOf(row.change_seq),
     deletedAt: row.deleted_at,
   };
 }

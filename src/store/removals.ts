@@ -37,6 +37,7 @@ export class RemovalStore {
       .$if(instanceId !== undefined, (query) => query.where('instance_id', '=', instanceId ?? ''))
       .execute();
     for (const { id } of lists) while (!signal?.aborted && (await this.#removePortion(id)));
+    if (lists.length > 0 && !signal?.aborted) await this.#db.dialect.purge?.(this.#db);
   }
 
   /** @returns false when nothing is left of the list */

@@ -1,7 +1,7 @@
 import { type Kysely, type Selectable, sql, type Transaction, type Updateable } from 'kysely';
 import { type Database, lockList } from './database.ts';
 import type { ListTable, RunTable, Schema } from './schema.ts';
-import type { ErrorKind } from './states.ts';
+import { type ErrorKind, SERVICE_OUTAGES } from './states.ts';
 
 export type Run = Selectable<RunTable>;
 export type List = Selectable<ListTable>;
@@ -38,6 +38,9 @@ export interface RunError {
   kind: ErrorKind;
   detail: string;
 }
+
+/** A list whose pages come. */
+export const NOT_FAILING = { failing_since: null, failing_told_at: null } as const;
 
 const NO_ERROR = { error_kind: null, error_detail: null, attempt: 0, stuck_since: null } as const;
 
@@ -89,7 +92,7 @@ export class RunStore {
    * stuck at its place is closed, and another one begins at the first page.
    *
    * @param options.retries also runs that wait for a retry go on now
-   * @returns the open runs; undefined when the instance is not active
+   * @returns the open runs, none of a list that is paused; undefined when the instance is not active
    */
   start(
     instanceId: string,
@@ -108,7 +111,7 @@ export class RunStore {
       const open: OpenRun[] = [];
       for (const resource of resources) {
         const list = await ensureList(transaction, { instanceId, resource });
-        await lockList(this.#db, transaction, list);
+        if ((await lockList(this.#db, transaction, list))?.paused_at != null) continue;
         const run = await startRun(transaction, list, now, retries);
         open.push({ instanceId, resource, run: run.id, until: run.wait_until });
       }
@@ -117,7 +120,47 @@ export class RunStore {
   }
 
   /**
-   * Takes the open run of an active instance over: its holder before cannot commit any more.
+   * Pauses one list: its workers cannot commit any more.
+   *
+   * @returns false when it is paused already, or its instance is disconnected
+   */
+  pause(key: ListKey, now: number): Promise<boolean> {
+    return this.#onList(key, async (transaction, list) => {
+      const { numUpdatedRows } = await transaction
+        .updateTable('lists')
+        .set({ paused_at: now })
+        .where('id', '=', list)
+        .where('paused_at', 'is', null)
+        .executeTakeFirst();
+      if (numUpdatedRows > 0n) await raiseFences(this.#db, transaction, key);
+      return numUpdatedRows > 0n;
+    });
+  }
+
+  /** Ends the pause of one list. @returns false when it is not paused, or its instance is disconnected */
+  resume(key: ListKey): Promise<boolean> {
+    return this.#onList(key, async (transaction, list) => {
+      const { numUpdatedRows } = await transaction
+        .updateTable('lists')
+        .set({ paused_at: null })
+        .where('id', '=', list)
+        .where('paused_at', 'is not', null)
+        .executeTakeFirst();
+      return numUpdatedRows > 0n;
+    });
+  }
+
+  /** Sets the interval of one list; null: as configured. @returns false when its instance is disconnected */
+  setInterval(key: ListKey, minutes: number | null): Promise<boolean> {
+    return this.#onList(key, async (transaction, list) => {
+      const interval = { interval_minutes: minutes };
+      await transaction.updateTable('lists').set(interval).where('id', '=', list).execute();
+      return true;
+    });
+  }
+
+  /**
+   * Takes the open run of an active instance over, unless its list is paused: its holder before cannot commit any more.
    *
    * @returns undefined when there is nothing to do
    */
@@ -131,6 +174,7 @@ export class RunStore {
         .where('lists.instance_id', '=', instanceId)
         .where('lists.resource', '=', resource)
         .where('lists.removed_at', 'is', null)
+        .where('lists.paused_at', 'is', null)
         .where('runs.finished_at', 'is', null)
         .where('instances.status', '=', 'active')
         .executeTakeFirst();
@@ -157,7 +201,8 @@ export class RunStore {
     waiting: {
       for: NonNullable<Run['waiting_for']>;
       until: number | null;
-      error?: RunError | undefined;
+      /** With the moment at which it was met, in milliseconds since 1970. */
+      error?: (RunError & { at: number }) | undefined;
       attempt?: number;
       stuckSince?: number | null;
       hasFailed?: boolean;
@@ -177,39 +222,52 @@ export class RunStore {
         error_detail: waiting.error.detail,
       }),
     };
-    await this.#update(claim, values, waiting);
+    await this.#update(claim, values, waiting, waiting.error?.at);
   }
 
-  /** Closes a run that cannot go on; the next one begins at the first page. */
-  async fail(claim: RunClaim, error: RunError, now: number): Promise<void> {
-    await this.#update(claim, {
-      state: 'failed',
+  /**
+   * Closes a run that cannot go on; the next one begins at the first page.
+   *
+   * @param counts requests that brought no page, and those of them that were refused
+   * @returns the run; undefined, with nothing written, when it is not the claim's any more
+   */
+  fail(
+    claim: RunClaim,
+    error: RunError,
+    now: number,
+    counts = { requests: 0, refused: 0 },
+  ): Promise<Run | undefined> {
+    const values = {
+      state: 'failed' as const,
       error_kind: error.kind,
       error_detail: error.detail,
       waiting_for: null,
       wait_until: null,
       finished_at: now,
-    });
+    };
+    return this.#update(claim, values, counts, now);
   }
 
   /**
    * Closes a run that has read its list to the end.
    *
    * @param held deletions that it holds back
+   * @returns the run; undefined, with nothing written, when it is not the claim's any more
    */
-  async finish(claim: RunClaim, held: number, now: number): Promise<boolean> {
+  finish(claim: RunClaim, held: number, now: number): Promise<Run | undefined> {
     return this.#db.transact(async (transaction) => {
       await lockList(this.#db, transaction, claim.list);
-      const { numUpdatedRows } = await transaction
+      const run = await transaction
         .updateTable('runs')
         .set({ ...NO_ERROR, state: 'finished', held, waiting_for: null, wait_until: null, finished_at: now })
         .where('id', '=', claim.run)
         .where('fence', '=', claim.fence)
+        .returningAll()
         .executeTakeFirst();
-      if (numUpdatedRows === 0n) return false;
+      if (run === undefined) return undefined;
       await transaction
         .updateTable('lists')
-        .set({ behind_since: null })
+        .set({ ...NOT_FAILING, behind_since: null })
         .where('id', '=', claim.list)
         .execute();
       await transaction
@@ -217,11 +275,11 @@ export class RunStore {
         .where('list', '=', claim.list)
         .where('run', '<', claim.run)
         .execute();
-      return true;
+      return run;
     });
   }
 
-  /** Open runs of active instances whose wait ends before a moment: each must have a job. */
+  /** Open runs that nobody has paused, and whose wait ends before a moment: each must have a job. */
   async open(now: number): Promise<OpenRun[]> {
     const rows = await this.#db
       .selectFrom('runs')
@@ -229,6 +287,7 @@ export class RunStore {
       .innerJoin('instances', 'instances.id', 'lists.instance_id')
       .select(['runs.id', 'lists.instance_id', 'lists.resource', 'wait_until'])
       .where('runs.finished_at', 'is', null)
+      .where('lists.paused_at', 'is', null)
       .where('instances.status', '=', 'active')
       .where((eb) => eb.or([eb('wait_until', 'is', null), eb('wait_until', '<=', now)]))
       .execute();
@@ -241,12 +300,18 @@ export class RunStore {
   }
 
   /**
-   * Active instances whose list of this resource is due: it never ran, or its last run was closed long enough ago.
+   * Active instances whose list of this resource is due: it never ran, or its last run was closed long enough ago, and it
+   * is not paused.
    *
-   * @param finishedBefore milliseconds since 1970: finished runs from before are due
-   * @param failedBefore likewise for failed ones
+   * @param pauses milliseconds behind a run: the interval of a list that has none of its own, and what is enough behind
+   *   one that failed, by an outage of the service or otherwise
    */
-  async due(resource: string, finishedBefore: number, failedBefore: number): Promise<string[]> {
+  async due(
+    resource: string,
+    now: number,
+    pauses: { intervalMs: number; outageMs: number; failedMs: number },
+  ): Promise<string[]> {
+    const interval = sql<number>`coalesce(lists.interval_minutes * 60000, ${pauses.intervalMs})`;
     const rows = await this.#db
       .selectFrom('instances')
       .select('instances.id')
@@ -256,16 +321,38 @@ export class RunStore {
           eb.exists(
             eb
               .selectFrom('lists')
-              .innerJoin('runs', 'runs.list', 'lists.id')
-              .select('runs.id')
+              .leftJoin('runs', (join) =>
+                join.onRef('runs.list', '=', 'lists.id').on('runs.id', '=', (newest) =>
+                  newest
+                    .selectFrom('runs as newest')
+                    .select(({ fn }) => fn.max('newest.id').as('id'))
+                    .whereRef('newest.list', '=', 'lists.id'),
+                ),
+              )
+              .select('lists.id')
               .whereRef('lists.instance_id', '=', 'instances.id')
               .where('lists.resource', '=', resource)
               .where('lists.removed_at', 'is', null)
               .where((run) =>
                 run.or([
-                  run('runs.finished_at', 'is', null),
-                  run.and([run('runs.state', '=', 'finished'), run('runs.finished_at', '>', finishedBefore)]),
-                  run.and([run('runs.state', '=', 'failed'), run('runs.finished_at', '>', failedBefore)]),
+                  run('lists.paused_at', 'is not', null),
+                  run.and([run('runs.id', 'is not', null), run('runs.finished_at', 'is', null)]),
+                  run.and([
+                    run(run('runs.finished_at', '+', interval), '>', now),
+                    run.or([
+                      run('runs.state', '=', 'finished'),
+                      run.and([
+                        run('runs.state', '=', 'failed'),
+                        run.or([
+                          run('runs.finished_at', '>', now - pauses.outageMs),
+                          run.and([
+                            run('runs.finished_at', '>', now - pauses.failedMs),
+                            run('runs.error_kind', 'not in', SERVICE_OUTAGES),
+                          ]),
+                        ]),
+                      ]),
+                    ]),
+                  ]),
                 ]),
               ),
           ),
@@ -288,6 +375,37 @@ export class RunStore {
       .executeTakeFirst();
   }
 
+  /**
+   * Lists of active instances that have failed since before a moment and of which nobody was told: told from now on.
+   *
+   * @returns each with the last run that failed; in one worker alone
+   */
+  async takeFailing(
+    since: number,
+    now: number,
+  ): Promise<(ListKey & { since: number; run: Run | undefined })[]> {
+    const rows = await this.#db.durably((transaction) =>
+      transaction
+        .updateTable('lists')
+        .set({ failing_told_at: now })
+        .where('failing_since', '<=', since)
+        .where('failing_told_at', 'is', null)
+        .where('paused_at', 'is', null)
+        .where('removed_at', 'is', null)
+        .where('instance_id', 'in', (from) =>
+          from.selectFrom('instances').select('instances.id').where('status', '=', 'active'),
+        )
+        .returning(['id', 'instance_id', 'resource', 'failing_since'])
+        .execute(),
+    );
+    const read = rows.map(async ({ id, instance_id: instanceId, resource, failing_since }) => {
+      // A run that has just begun has not met the failure yet.
+      const run = (await this.history(id, 2)).find(({ error_kind }) => error_kind !== null);
+      return { instanceId, resource, since: failing_since ?? now, run };
+    });
+    return Promise.all(read);
+  }
+
   /** Notes that the deletions that a whole run held are done. */
   async releaseHeld(run: number): Promise<void> {
     await this.#db.durably((transaction) =>
@@ -295,13 +413,33 @@ export class RunStore {
     );
   }
 
-  async #update(
+  /** Changes a list, which is made if there is none. @returns false where there is no instance with a connection */
+  #onList(
+    key: ListKey,
+    change: (transaction: Transaction<Schema>, list: number) => Promise<boolean>,
+  ): Promise<boolean> {
+    return this.#db.durably(async (transaction) => {
+      const instance = await transaction
+        .selectFrom('instances')
+        .select('id')
+        .where('id', '=', key.instanceId)
+        .where('status', '!=', 'disconnected')
+        .executeTakeFirst();
+      return instance !== undefined && change(transaction, await ensureList(transaction, key));
+    });
+  }
+
+  /** @param failedAt when the list failed, if it did: it counts as failing from its first failure on */
+  #update(
     claim: RunClaim,
     values: Updateable<RunTable>,
-    { requests, refused }: { requests: number; refused: number } = { requests: 0, refused: 0 },
-  ): Promise<void> {
-    await this.#db.transact((transaction) =>
-      transaction
+    { requests, refused }: { requests: number; refused: number },
+    failedAt?: number,
+  ): Promise<Run | undefined> {
+    return this.#db.transact(async (transaction) => {
+      // Pages lock their list first, too.
+      const list = failedAt === undefined ? undefined : await lockList(this.#db, transaction, claim.list);
+      const run = await transaction
         .updateTable('runs')
         .set((old) => ({
           ...values,
@@ -310,8 +448,17 @@ export class RunStore {
         }))
         .where('id', '=', claim.run)
         .where('fence', '=', claim.fence)
-        .execute(),
-    );
+        .returningAll()
+        .executeTakeFirst();
+      if (run !== undefined && list?.failing_since === null) {
+        await transaction
+          .updateTable('lists')
+          .set({ failing_since: failedAt ?? null })
+          .where('id', '=', claim.list)
+          .execute();
+      }
+      return run;
+    });
   }
 }
 
@@ -399,17 +546,20 @@ async function startRun(transaction: Transaction<Schema>, list: number, now: num
 }
 
 /**
- * Raises the fences of an instance's runs and consumers: workers that hold them cannot write any more.
+ * Raises the fences of runs and consumers, of an instance or of one list: workers that hold them cannot write any more.
  *
- * @param endedAt when its open runs end for good (milliseconds since 1970); else they stay as they are
+ * @param of.endedAt when the open runs end for good (milliseconds since 1970); else they stay as they are
  */
 export async function raiseFences(
   db: Database,
   transaction: Kysely<Schema>,
-  instanceId: string,
-  endedAt?: number,
+  { instanceId, resource, endedAt }: { instanceId: string; resource?: string; endedAt?: number },
 ): Promise<void> {
-  const lists = transaction.selectFrom('lists').select('id').where('instance_id', '=', instanceId);
+  const lists = transaction
+    .selectFrom('lists')
+    .select('id')
+    .where('instance_id', '=', instanceId)
+    .$if(resource !== undefined, (query) => query.where('resource', '=', resource ?? ''));
   // Pages lock their list, too: one that is being written comes to its end first.
   await lists
     .orderBy('id')

@@ -8,8 +8,9 @@ export interface InstanceTable {
   company_id: string | null;
   name: string;
   status: InstanceState;
-  /** Why the instance needs attention, or null. */
-  notice: string | null;
+  /** Why nothing of the instance is copied until somebody acts, or null. */
+  error_kind: ErrorKind | null;
+  error_detail: string | null;
   installed_at: number;
 }
 
@@ -62,6 +63,8 @@ export interface InstallTable {
   state_hash: string;
   nonce_hash: string;
   browser_id: string;
+  /** The path of the app that the browser wants to see afterwards. */
+  return_to: string | null;
   expires_at: number;
   code_hash: string | null;
   claimed_at: number | null;
@@ -88,6 +91,13 @@ export interface ListTable {
   stored: Generated<number>;
   /** The first start since the list was last read to its end; null while it is up to date. */
   behind_since: number | null;
+  /** The first failure since a page was written; null while none fails. When the event handler was told of it. */
+  failing_since: number | null;
+  failing_told_at: number | null;
+  /** Since when an administrator has paused this list alone. */
+  paused_at: number | null;
+  /** From the end of one run to the start of the next; null: as configured. */
+  interval_minutes: number | null;
   /** Since when the list is being removed: nothing shows it any more. */
   removed_at: number | null;
 }
@@ -138,14 +148,15 @@ export interface RecordTable {
   id: Generated<number>;
   list: number;
   external_id: string;
-  /** What the document is compared by; null once erased. */
+  /** What the document is compared by; null once the document is gone. */
   hash: string | null;
   /** Its place in the list's change feed, and the place at which it came, or came back. */
   change_seq: number;
   created_seq: number;
   deleted_at: number | null;
+  /** An erased record is kept out, though the service may still send it. */
   erased_at: number | null;
-  /** The text as it came; null once erased. */
+  /** The text as it came; null once erased, or when the retention of a deleted record is over. */
   document: string | null;
 }
 
@@ -194,6 +205,19 @@ export interface DeadLetterTable {
   at: number;
 }
 
+/** What somebody did to an instance. */
+export interface ActionTable {
+  id: Generated<number>;
+  instance_id: string;
+  /** Null for the whole instance. */
+  resource: string | null;
+  /** Null for more than one record, and for one that was erased: its id is personal data, too. */
+  record: string | null;
+  action: string;
+  by: 'administrator' | 'operator' | 'command';
+  at: number;
+}
+
 /** The database as Kysely sees it. */
 export interface Schema {
   instances: InstanceTable;
@@ -210,4 +234,5 @@ export interface Schema {
   rejected_records: RejectedRecordTable;
   consumers: ConsumerTable;
   dead_letters: DeadLetterTable;
+  actions: ActionTable;
 }

@@ -12,6 +12,14 @@ export function listState(run: RunState | null | undefined): ListState {
   return run === 'waiting' || run === 'running' || run === 'failed' ? run : 'idle';
 }
 
+/** Trouble of the service that passes by itself: the next try comes within two minutes. */
+export const SERVICE_OUTAGES = [
+  'unreachable',
+  'timeout',
+  'bad_answer',
+  'server_error',
+] as const satisfies ErrorKind[];
+
 /** What went wrong, for the failure policy and for the words that people read. */
 export type ErrorKind =
   | 'unreachable'

@@ -1,7 +1,9 @@
+import { ActionStore } from './actions.ts';
 import { BrowserStore } from './browsers.ts';
 import { ChangeStore } from './changes.ts';
 import type { Database } from './database.ts';
 import { DeletionStore } from './deletions.ts';
+import { ErasureStore } from './erasure.ts';
 import { InstallStore } from './installs.ts';
 import { InstanceStore } from './instances.ts';
 import { RecordStore } from './records.ts';
@@ -21,6 +23,8 @@ export function openStores(db: Database) {
     deletions: new DeletionStore(db),
     changes: new ChangeStore(db),
     removals: new RemovalStore(db),
+    erasure: new ErasureStore(db),
+    actions: new ActionStore(db),
   };
 }
 

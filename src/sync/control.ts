@@ -3,21 +3,24 @@ import type { Lagging } from '../store/changes.ts';
 import type { DisconnectOptions } from '../store/disconnect.ts';
 import type { ListKey, ListStatus, OpenRun } from '../store/runs.ts';
 import type { Stores } from '../store/stores.ts';
-import type { Resource } from './resource.ts';
+import { checkInterval, type Resource } from './resource.ts';
 import type { StatusReader } from './status.ts';
-import type { InstanceControl, InstanceStatus, ListProblems } from './status-types.ts';
+import type { InstanceControl, InstanceStatus, ListProblems, RunJson } from './status-types.ts';
+import type { AppWatch } from './watch-app.ts';
 
 /** What an administrator's buttons work with. */
 interface ControlParts
-  extends Pick<Stores, 'instances' | 'tokens' | 'runs' | 'deletions' | 'changes' | 'removals'> {
+  extends Pick<Stores, 'instances' | 'tokens' | 'runs' | 'deletions' | 'changes' | 'removals' | 'erasure'> {
   resources: readonly Resource[];
   status: StatusReader;
   /** Sees to it that these runs have a job, now. */
   enqueueRuns: (runs: readonly OpenRun[]) => Promise<void>;
   /** Sees to it that these lists have a delivery, now. */
   enqueueDeliveries: (lists: readonly Lagging[]) => Promise<void>;
+  /** Told of every disconnect, and whether it has deleted the copy. */
+  onDisconnect?: (instanceId: string, dataDeleted: boolean) => void;
   /** What keeps the whole app from copying; without it, nothing does. */
-  watch?: { readonly notice: string | undefined };
+  watch?: Pick<AppWatch, 'trouble'>;
   now?: () => number;
 }
 
@@ -31,12 +34,17 @@ export class SyncControl implements InstanceControl {
 
   async status(instanceId: string): Promise<InstanceStatus | undefined> {
     const status = await this.#parts.status.read(instanceId);
-    const notice = this.#parts.watch?.notice;
-    return status === undefined || notice === undefined ? status : { ...status, notice };
+    const trouble = this.#parts.watch?.trouble;
+    if (status === undefined || trouble === undefined) return status;
+    return { ...status, error_kind: trouble, error: null };
   }
 
   problems(instanceId: string): Promise<Record<string, ListProblems>> {
     return this.#parts.status.readProblems(instanceId);
+  }
+
+  runs(instanceId: string): Promise<Record<string, RunJson[]>> {
+    return this.#parts.status.readRuns(instanceId);
   }
 
   /** Starts what is not under way; what waits to be tried again is tried at once, and what is stuck begins anew. */
@@ -44,29 +52,52 @@ export class SyncControl implements InstanceControl {
     const open = await this.#parts.runs.start(instanceId, this.#names(resource), this.#now(), {
       retries: true,
     });
-    if (open === undefined) return false;
+    if (open === undefined || open.length === 0) return false;
     await this.#parts.enqueueRuns(open);
     return true;
   }
 
   /** Stops before the next request; progress stays. */
-  pause(instanceId: string): Promise<boolean> {
-    return this.#parts.instances.setStatus(instanceId, 'paused', { from: ['active'] });
+  async pause(instanceId: string, resource?: string): Promise<boolean> {
+    const { instances, runs } = this.#parts;
+    if (resource === undefined) return instances.setStatus(instanceId, 'paused', { from: ['active'] });
+    return this.#knows(resource) && (await runs.pause({ instanceId, resource }, this.#now()));
   }
 
-  /** Goes on where it stopped; what was finished comes round again in its time. */
-  async resume(instanceId: string): Promise<boolean> {
+  /** Goes on where it stopped; what was finished comes round again in its time. A list's own pause ends by its own. */
+  async resume(instanceId: string, resource?: string): Promise<boolean> {
     const { instances, runs, enqueueRuns } = this.#parts;
-    if (!(await instances.setStatus(instanceId, 'active', { from: ['paused'] }))) return false;
-    const lists = await runs.lists(instanceId);
+    const isResumed =
+      resource === undefined
+        ? await instances.setStatus(instanceId, 'active', { from: ['paused'] })
+        : await runs.resume({ instanceId, resource });
+    if (!isResumed) return false;
+    const lists = await this.#lists(instanceId, resource);
     await enqueueRuns(
-      lists.flatMap(({ resource, run }) =>
-        run === undefined || run.finished_at !== null
+      lists.flatMap((list) =>
+        list.run === undefined || list.run.finished_at !== null || list.paused_at !== null
           ? []
-          : [{ instanceId, resource, run: run.id, until: run.wait_until }],
+          : [{ instanceId, resource: list.resource, run: list.run.id, until: list.run.wait_until }],
       ),
     );
     await this.#deliver(lists);
+    return true;
+  }
+
+  /** @throws RangeError for what is no interval */
+  async setInterval(instanceId: string, resource: string, minutes: number | null): Promise<boolean> {
+    if (minutes !== null) checkInterval(minutes);
+    return this.#knows(resource) && this.#parts.runs.setInterval({ instanceId, resource }, minutes);
+  }
+
+  /** @param record as the copy knows it: an integer as `#7` */
+  async erase(instanceId: string, resource: string, record: string): Promise<boolean> {
+    const { erasure } = this.#parts;
+    const lists = await this.#lists(instanceId, resource);
+    const [list] = lists;
+    if (list === undefined || !(await erasure.erase(list.id, record, this.#now()))) return false;
+    await this.#deliver(lists);
+    await erasure.purge();
     return true;
   }
 
@@ -109,16 +140,21 @@ export class SyncControl implements InstanceControl {
   }
 
   async disconnect(instanceId: string, options: DisconnectOptions): Promise<boolean> {
-    const { tokens, removals } = this.#parts;
+    const { tokens, removals, onDisconnect } = this.#parts;
     // From here on no page of the instance can be asked for or written any more.
     if (!(await tokens.disconnect(instanceId, options))) return false;
     // The workers finish it if this process ends.
     if (options.deleteData) await removals.finish(instanceId);
+    onDisconnect?.(instanceId, options.deleteData === true);
     return true;
   }
 
   #names(resource: string | undefined): string[] {
     return this.#parts.resources.map(({ name }) => name).filter((name) => (resource ?? name) === name);
+  }
+
+  #knows(resource: string): boolean {
+    return this.#names(resource).length > 0;
   }
 
   async #lists(instanceId: string, resource: string | undefined): Promise<ListStatus[]> {

@@ -9,6 +9,29 @@ export interface Resource {
   title: string;
   /** The paginated list route below `{base_url}`. */
   route: string;
+  /** Whole minutes from the end of one run to the start of the next; without it, as configured. */
+  intervalMinutes?: number;
+  /** What pages and CSV show of a record, the title first; `path` is dotted: "email", "assignee.name". */
+  columns?: readonly Column[];
+}
+
+interface Column {
+  title: string;
+  path: string;
+}
+
+/** The longest interval of a list: 31 days. */
+const MOST_MINUTES = 44_640;
+
+const INTERVAL = `a whole number of minutes, from 1 to ${MOST_MINUTES.toLocaleString('en')} (31 days)`;
+
+/** @throws RangeError that says what is possible */
+export function checkInterval(minutes: number): void {
+  if (!isInterval(minutes)) throw new RangeError(`An interval is ${INTERVAL}.`);
+}
+
+function isInterval(minutes: unknown): boolean {
+  return Number.isInteger(minutes) && Number(minutes) >= 1 && Number(minutes) <= MOST_MINUTES;
 }
 
 /** The operation of the contract that lists a route. */
@@ -45,9 +68,14 @@ export function checkResources(resources: readonly Resource[]): void {
     name: textOf(entry?.name),
     title: textOf(entry?.title),
     route: textOf(entry?.route),
+    intervalMinutes: entry?.intervalMinutes,
+    columns: Array.from(entry?.columns ?? [], (column: Partial<Column> | undefined) => [
+      textOf(column?.title).trim(),
+      textOf(column?.path).trim(),
+    ]),
   }));
   const names = entries.map(({ name }) => name);
-  const problems = entries.flatMap(({ name, title, route }, at) => [
+  const problems = entries.flatMap(({ name, title, route, intervalMinutes, columns }, at) => [
     ...(NAME.test(name)
       ? []
       : [`the name "${name}" has to begin with a letter, and to hold letters, digits, "-" and "_" alone`]),
@@ -59,6 +87,10 @@ export function checkResources(resources: readonly Resource[]): void {
     ...(ROUTE.test(route)
       ? []
       : [`the route "${route}" of "${name}" has to begin with "/", without blanks, "?" and "#"`]),
+    ...(intervalMinutes === undefined || isInterval(intervalMinutes)
+      ? []
+      : [`the intervalMinutes of "${name}" have to be ${INTERVAL}`]),
+    ...(columns.flat().includes('') ? [`a column of "${name}" needs a title and a path`] : []),
   ]);
   if (problems.length === 0) return;
   throw new Error(

@@ -1,5 +1,5 @@
 import type { DisconnectOptions } from '../store/disconnect.ts';
-import type { ErrorKind, InstanceState, ListState } from '../store/states.ts';
+import type { ErrorKind, InstanceState, ListState, RunState } from '../store/states.ts';
 
 /** How many instances the operator sees on a page. */
 export const INSTANCES_PER_PAGE = 100;
@@ -23,8 +23,16 @@ export interface ListStatusJson {
   started_at: string | null;
   finished_at: string | null;
   error_kind: ErrorKind | null;
-  /** What went wrong last, in words for an administrator, with what to do. */
+  /** What exactly went wrong last, in words for an operator. */
   error: string | null;
+  /** Since when no page has come because of failures; null while none fails. */
+  failing_since: string | null;
+  /** Whether an administrator has paused this list alone. */
+  paused: boolean;
+  /** From the end of one run to the start of the next. */
+  interval_minutes: number;
+  /** When the next run starts by itself; null while one is open, or none will. */
+  next_sync_at: string | null;
   /** When a waiting run goes on, and why it waits. */
   waiting_until: string | null;
   waiting_for: 'limit' | 'retry' | 'turn' | null;
@@ -52,6 +60,28 @@ export interface ListProblems {
   dead_letters: { id: string; error: string; at: string }[];
 }
 
+/** One run of a list, dates as ISO 8601 in UTC. */
+export interface RunJson {
+  id: number;
+  state: RunState;
+  started_at: string;
+  finished_at: string | null;
+  pages: number;
+  records: number;
+  created: number;
+  changed: number;
+  deleted: number;
+  /** Records that could not be kept. */
+  rejected: number;
+  /** Requests for pages, and how many of them the service refused with 429. */
+  requests: number;
+  refused: number;
+  /** Deletions that the run holds back. */
+  held: number;
+  error_kind: ErrorKind | null;
+  error: string | null;
+}
+
 /** The facts of the dashboard, as `GET /instances/:id/status` answers them. */
 export interface InstanceStatus {
   id: string;
@@ -59,8 +89,10 @@ export interface InstanceStatus {
   company_id: string | null;
   status: InstanceState;
   installed_at: string;
-  /** Why the instance needs attention, with what to do, or null. */
-  notice: string | null;
+  /** Why nothing of the instance is copied, or null: its authorization, or trouble of the app itself (`store`, `redis`). */
+  error_kind: ErrorKind | null;
+  /** What exactly went wrong, in words for an operator. */
+  error: string | null;
   /** The service's time now, as far as its answers tell. */
   now: string;
   next_sync_at: string | null;
@@ -96,9 +128,16 @@ export interface InstanceControl {
   status(instanceId: string): Promise<InstanceStatus | undefined>;
   /** What cannot be kept or delivered, by the resource's name. */
   problems(instanceId: string): Promise<Record<string, ListProblems>>;
+  /** The newest runs by the resource's name, newest first. */
+  runs(instanceId: string): Promise<Record<string, RunJson[]>>;
   syncNow(instanceId: string, resource?: string): Promise<boolean>;
-  pause(instanceId: string): Promise<boolean>;
-  resume(instanceId: string): Promise<boolean>;
+  /** Stops the instance, or one list of it, before the next request. */
+  pause(instanceId: string, resource?: string): Promise<boolean>;
+  resume(instanceId: string, resource?: string): Promise<boolean>;
+  /** @param minutes from the end of one run of the list to the start of the next; null: as configured */
+  setInterval(instanceId: string, resource: string, minutes: number | null): Promise<boolean>;
+  /** Erases a record for good: its document and dead letters go, the handler gets `deleted`, and the id is kept out. */
+  erase(instanceId: string, resource: string, record: string): Promise<boolean>;
   /** Hands dead letters to the handler once more. */
   retry(instanceId: string, resource?: string): Promise<boolean>;
   /** Hands the copy, one list or one record to the handler again. */

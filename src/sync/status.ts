@@ -1,15 +1,16 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { refreshExpiry } from '../auth/expiry.ts';
 import { HANDLER_CONSUMER } from '../changes/handler-consumer.ts';
 import type { BudgetState, RateBudget } from '../client/budget/rate-budget.ts';
 import type { ServiceClock } from '../client/service-clock.ts';
 import type { StateCounts } from '../store/figures.ts';
-import type { Instance } from '../store/instances.ts';
+import type { Instance, InstanceQuery } from '../store/instances.ts';
 import type { ListStatus, Run } from '../store/runs.ts';
 import { listState } from '../store/states.ts';
 import type { Stores } from '../store/stores.ts';
 import type { TokenRow } from '../store/tokens.ts';
 import type { Resource } from './resource.ts';
-import { nextStartAt } from './schedule.ts';
+import { listIntervalMs, nextStartAt } from './schedule.ts';
 import {
   type HandlerStatus,
   INSTANCES_PER_PAGE,
@@ -18,6 +19,7 @@ import {
   type ListStatusJson,
   PROBLEMS_IN_STATUS,
   PROBLEMS_ON_PAGE,
+  type RunJson,
 } from './status-types.ts';
 
 /** What the status of an instance is read from. */
@@ -31,11 +33,24 @@ interface StatusParts extends Pick<Stores, 'instances' | 'tokens' | 'runs' | 're
   workers?: { readonly areMissing: boolean };
 }
 
-/** Some of all instances, and sums over all. */
-interface StatusPage {
+/** A silent Redis is waited for so long, and then not asked again for a while, in milliseconds. */
+const BUDGET_PATIENCE_MS = 500;
+const BUDGET_PAUSE_MS = 5_000;
+
+const MINUTE_MS = 60_000;
+
+/** Which instances are to be read. */
+export interface StatusQuery extends InstanceQuery {
+  /** From 1; beyond the last one it is the last. */
+  page: number;
+}
+
+/** Some of the instances that were looked for, and sums over all. */
+export interface StatusPage {
   instances: InstanceStatus[];
   /** From 1. */
   page: number;
+  /** How many instances were found. */
   total: number;
   states: StateCounts['instances'];
   lists: StateCounts['lists'];
@@ -44,13 +59,14 @@ interface StatusPage {
 /** Puts together what the dashboard shows. */
 export class StatusReader {
   readonly #parts: StatusParts;
+  #budgetSilentUntil = 0;
 
   constructor(parts: StatusParts) {
     this.#parts = parts;
   }
 
   async read(instanceId: string): Promise<InstanceStatus | undefined> {
-    const { instances, tokens, runs, records, budget, resources, workers } = this.#parts;
+    const { instances, tokens, runs, records, resources, workers } = this.#parts;
     const workersMissing = workers?.areMissing ?? false;
     const instance = await instances.find(instanceId);
     if (instance === undefined) return undefined;
@@ -59,27 +75,30 @@ export class StatusReader {
       runs.lists(instanceId),
       records.keepsAny(instanceId),
       records.isGoing(instanceId),
-      budget.read(instance.company_id ?? instanceId),
+      this.#budget(instance.company_id ?? instanceId),
     ]);
-    const statuses = resources.map(async ({ name }) => {
-      const list = lists.find(({ resource }) => resource === name);
-      return [name, await this.#list(list, workersMissing)] as const;
+    const read = resources.map(async (resource) => {
+      const list = lists.find((one) => one.resource === resource.name);
+      return [resource.name, await this.#list(instance, resource, list, workersMissing)] as const;
     });
+    const statuses = await Promise.all(read);
+    const starts = statuses.flatMap(([, { next_sync_at }]) => next_sync_at ?? []);
     return {
       id: instance.id,
       name: instance.name,
       company_id: instance.company_id,
       status: instance.status,
       installed_at: iso(instance.installed_at),
-      notice: instance.notice,
+      error_kind: instance.error_kind,
+      error: instance.error_detail,
       now: iso(this.#parts.clock.now()),
-      next_sync_at: this.#nextSync(instance, lists),
+      next_sync_at: starts.toSorted()[0] ?? null,
       workers_missing: workersMissing,
       has_copy: hasCopy,
       deleting_copy: isGoing,
       token: tokenStatus(token),
       budget: budgetStatus(budgetState),
-      resources: Object.fromEntries(await Promise.all(statuses)),
+      resources: Object.fromEntries(statuses),
     };
   }
 
@@ -93,19 +112,28 @@ export class StatusReader {
     return Object.fromEntries(await Promise.all(read));
   }
 
+  /** The last runs of every list, the newest first, by the resource's name. */
+  async readRuns(instanceId: string): Promise<Record<string, RunJson[]>> {
+    const lists = await this.#parts.runs.lists(instanceId);
+    const read = this.#parts.resources.map(async ({ name }) => {
+      const list = lists.find(({ resource }) => resource === name);
+      const runs = list === undefined ? [] : await this.#parts.runs.history(list.id);
+      return [name, runs.map(runJson)] as const;
+    });
+    return Object.fromEntries(await Promise.all(read));
+  }
+
   /**
-   * A page of all instances, the oldest first. They are read one after the other: the limit's state comes from Redis each
-   * time, and others have their turn meanwhile.
-   *
-   * @param page from 1; beyond the last one it is the last
+   * A page of the instances that are looked for, the oldest first. They are read one after the other: the limit's state
+   * comes from Redis each time, and others have their turn meanwhile.
    */
-  async readPage(page: number): Promise<StatusPage> {
+  async readPage({ page, ...query }: StatusQuery): Promise<StatusPage> {
     const { instances: states, lists } = await this.#parts.instances.countStates();
-    const total = Object.values(states).reduce((sum, count) => sum + count, 0);
+    const total = await this.#parts.instances.count(query);
     const found = Math.min(page, Math.max(1, Math.ceil(total / INSTANCES_PER_PAGE)));
     const place = { offset: (found - 1) * INSTANCES_PER_PAGE, limit: INSTANCES_PER_PAGE };
     const instances: InstanceStatus[] = [];
-    for (const { id } of await this.#parts.instances.list(place)) {
+    for (const { id } of await this.#parts.instances.list({ ...query, ...place })) {
       const status = await this.read(id);
       if (status !== undefined) instances.push(status);
     }
@@ -113,8 +141,16 @@ export class StatusReader {
   }
 
   /** @param workersMissing whether nobody can be working on a run, whatever it says of itself */
-  async #list(list: ListStatus | undefined, workersMissing: boolean): Promise<ListStatusJson> {
+  async #list(
+    instance: Instance,
+    resource: Resource,
+    list: ListStatus | undefined,
+    workersMissing: boolean,
+  ): Promise<ListStatusJson> {
     const run = list?.run;
+    const isPaused = list?.paused_at != null;
+    const intervalMs = listIntervalMs(list, resource, this.#parts.intervalMs);
+    const startsAgain = instance.status === 'active' && !isPaused && run?.finished_at != null;
     const isLeft = workersMissing && run?.state === 'running';
     return {
       state: isLeft ? 'waiting' : listState(run?.state),
@@ -127,6 +163,10 @@ export class StatusReader {
       finished_at: iso(run?.finished_at),
       error_kind: run?.error_kind ?? null,
       error: errorText(run),
+      failing_since: iso(list?.failing_since),
+      paused: isPaused,
+      interval_minutes: intervalMs / MINUTE_MS,
+      next_sync_at: startsAgain ? iso(nextStartAt(run, intervalMs)) : null,
       waiting_until: iso(run?.wait_until),
       waiting_for: isLeft ? 'turn' : (run?.waiting_for ?? null),
       held_deletions: list === undefined ? 0 : await this.#held(list),
@@ -168,20 +208,28 @@ export class StatusReader {
     };
   }
 
-  #nextSync(instance: Instance, lists: readonly ListStatus[]): string | null {
-    if (instance.status !== 'active') return null;
-    const starts = lists.flatMap(({ run }) =>
-      run === undefined || run.finished_at === null
-        ? []
-        : [
-            nextStartAt(
-              { failed: run.state === 'failed', finishedAt: run.finished_at },
-              this.#parts.intervalMs,
-            ),
-          ],
-    );
-    return starts.length === 0 ? null : iso(Math.min(...starts));
+  /** What is known of a company's limit; nothing while Redis is away. */
+  async #budget(company: string): Promise<BudgetState | undefined> {
+    if (performance.now() < this.#budgetSilentUntil) return undefined;
+    const late = sleep(BUDGET_PATIENCE_MS, undefined, { ref: false });
+    const state = await Promise.race([this.#parts.budget.read(company), late]).catch(() => undefined);
+    if (state === undefined) this.#budgetSilentUntil = performance.now() + BUDGET_PAUSE_MS;
+    return state;
   }
+}
+
+function runJson(run: Run): RunJson {
+  const { id, state, pages, records, created, changed, deleted, rejected, requests, refused, held } = run;
+  const counts = { pages, records, created, changed, deleted, rejected, requests, refused, held };
+  return {
+    id,
+    state,
+    started_at: iso(run.started_at),
+    finished_at: iso(run.finished_at),
+    ...counts,
+    error_kind: run.error_kind,
+    error: run.error_detail,
+  };
 }
 
 /** What a run's error means for an administrator. */
@@ -202,13 +250,13 @@ function tokenStatus(token: TokenRow | undefined): InstanceStatus['token'] {
   };
 }
 
-function budgetStatus(state: BudgetState): InstanceStatus['budget'] {
+function budgetStatus(state: BudgetState | undefined): InstanceStatus['budget'] {
   return {
-    limit: state.limit ?? null,
-    remaining: state.remaining ?? null,
-    reset_at: iso(state.resetAt),
-    burst_remaining: state.burstRemaining ?? null,
-    blocked_until: iso(state.blockedUntil),
+    limit: state?.limit ?? null,
+    remaining: state?.remaining ?? null,
+    reset_at: iso(state?.resetAt),
+    burst_remaining: state?.burstRemaining ?? null,
+    blocked_until: iso(state?.blockedUntil),
   };
 }
 

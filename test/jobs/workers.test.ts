@@ -42,7 +42,7 @@ test('a job of a run without a permit is delayed, takes no worker’s slot, and 
   expect(waiting).toMatchObject({ state: 'waiting', requests: 0, attempt: 0, error_kind: null });
   expect(waiting.wait_until).toBeGreaterThan(Date.now() + 500_000);
   await waitFor(async () => (await app.queues.syncCounts()).delayed === 2);
-  expect(await app.queues.syncCounts()).toEqual({ waiting: 0, active: 0, delayed: 2 });
+  expect(await app.queues.syncCounts()).toEqual({ waiting: 0, active: 0, delayed: 2, failed: 0 });
 
   const other = await installCompany(testApp, db, { contacts: 5, conversations: 5 });
   await app.control.syncNow(other.id);
@@ -64,6 +64,30 @@ test('a worker that starts finds in the database what Redis has lost', async () 
   await workers.close();
 });
 
+test('a worker that starts erases what was deleted long ago', async () => {
+  const started = await startTestApp({ web: false, workers: false });
+  const { db: database } = await open(started);
+  const { id } = await installCompany(started, database, { contacts: 5, conversations: 5 });
+  const list = await database
+    .insertInto('lists')
+    .values({ instance_id: id, resource: 'tags', change_seq: 2 })
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  const days = [31, 29];
+  const values = days.map((day, at) => {
+    const moment = { deleted_at: Date.now() - day * 86_400_000, change_seq: at + 1, created_seq: 1 };
+    return { list: list.id, external_id: `${day}`, hash: 'h', document: '{}', ...moment };
+  });
+  await database.insertInto('records').values(values).execute();
+  const workers = started.app.startWorkers();
+  const kept = async () => {
+    const rows = database.selectFrom('records').select('external_id').where('list', '=', list.id);
+    return (await rows.where('document', 'is not', null).execute()).map((row) => row.external_id);
+  };
+  await expect.poll(kept, { timeout: 5_000 }).toEqual(['29']);
+  await workers.close();
+});
+
 test('two installations on one Redis each do their own work, under keys of their own', async () => {
   const second = await startTestApp({ web: false, redisUrl });
   const other = await open(second);
@@ -82,5 +106,7 @@ test('two installations on one Redis each do their own work, under keys of their
   expect(new Set(ids).size).toBe(2);
   const prefixes = new Set((await redis.keys('*')).map((key) => key.split(':')[0]));
   expect(prefixes).toEqual(new Set(ids));
-  expect([await app.queues.countWorkers(), await second.app.queues.countWorkers()]).toEqual([1, 1]);
+  const [own, others] = [await app.queues.workers(), await second.app.queues.workers()];
+  expect([own?.length, others?.length]).toEqual([1, 1]);
+  expect(own?.[0]?.id).not.toBe(others?.[0]?.id);
 });

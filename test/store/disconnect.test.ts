@@ -14,7 +14,10 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect((await browsers.whoSees(claim.instanceId)).size).toBe(1);
 
     expect(await tokens.disconnect(claim.instanceId)).toBe(true);
-    expect(await instances.find(claim.instanceId)).toMatchObject({ status: 'disconnected', notice: null });
+    expect(await instances.find(claim.instanceId)).toMatchObject({
+      status: 'disconnected',
+      error_kind: null,
+    });
     expect(await tokens.find(claim.instanceId)).toBeUndefined();
     expect(await changes.holds(held)).toBe(false);
     expect(await changes.deliver(held, entries)).toBeUndefined();

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { RunClaim } from '../../src/store/runs.ts';
 import { DATABASES, NOW, openTestStore, type TestClaim } from './test-store.ts';
 
 const PAGE_2 = 'https://x.example/contacts?page_token=2';
@@ -47,7 +48,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     ]);
     await runs.wait(first, { for: 'limit', until: NOW, ...NO_REQUESTS });
     await runs.fail(first, REFUSED, NOW);
-    expect(await runs.finish(first, 0, NOW)).toBe(false);
+    expect(await runs.finish(first, 0, NOW)).toBeUndefined();
     expect(await runOf(first)).toMatchObject({ state: 'running', finished_at: null, error_kind: null });
   });
 
@@ -98,7 +99,8 @@ describe.each(DATABASES)('on %s', async (kind) => {
   test('a person’s start brings a retry forward, and begins a stuck run at the first page', async () => {
     const claim = await store.claimRun();
     await store.write(claim, ['{"id":"a"}'], { next: PAGE_2 });
-    const wait = { for: 'retry', until: NOW + 999, error: REFUSED, attempt: 3, ...NO_REQUESTS } as const;
+    const error = { ...REFUSED, at: NOW };
+    const wait = { for: 'retry', until: NOW + 999, error, attempt: 3, ...NO_REQUESTS } as const;
     await runs.wait(claim, wait);
     const start = (retries: boolean) => runs.start(claim.instanceId, ['contacts'], NOW, { retries });
     expect(await start(false)).toMatchObject([{ run: claim.run, until: NOW + 999 }]);
@@ -126,5 +128,56 @@ describe.each(DATABASES)('on %s', async (kind) => {
     });
     await runs.releaseHeld((await runOf(claim)).id);
     expect(await runs.lastFinished(claim.list)).toMatchObject({ held: 0 });
+  });
+
+  describe('a list fails', () => {
+    const failAt = (claim: RunClaim, at: number) =>
+      runs.wait(claim, { for: 'retry', until: null, error: { ...REFUSED, at }, ...NO_REQUESTS });
+    const failingSince = async (claim: TestClaim) => (await store.list(claim)).failing_since;
+
+    test('since the first failure, over its runs, until a page comes', async () => {
+      const claim = await store.claimRun();
+      await failAt(claim, NOW + 1);
+      await failAt(claim, NOW + 2);
+      await runs.fail(claim, REFUSED, NOW + 3);
+      const next = await store.claimRun(claim);
+      await runs.wait(next, { for: 'limit', until: NOW + 9, ...NO_REQUESTS });
+      expect(await failingSince(claim)).toBe(NOW + 1);
+      await store.write(next, [], { next: PAGE_2 });
+      expect(await failingSince(claim)).toBeNull();
+      await failAt(next, NOW + 4);
+      expect(await failingSince(claim)).toBe(NOW + 4);
+      await runs.finish(next, 0, NOW + 5);
+      expect(await failingSince(claim)).toBeNull();
+    });
+
+    test('not by a wait for the limit, nor by a worker that has lost the run', async () => {
+      const claim = await store.claimRun();
+      await runs.wait(claim, { for: 'limit', until: NOW + 9, ...NO_REQUESTS });
+      await store.claimRun(claim);
+      await failAt(claim, NOW + 1);
+      expect(await failingSince(claim)).toBeNull();
+    });
+
+    test('which is told once, by one of several workers, until it has been well', async () => {
+      const claim = await store.claimRun();
+      const take = async (since: number) =>
+        (await Promise.all([1, 2, 3].map(() => runs.takeFailing(since, NOW + 99))))
+          .flat()
+          .filter(({ instanceId }) => instanceId === claim.instanceId);
+      await failAt(claim, NOW + 10);
+      expect(await take(NOW + 9)).toEqual([]);
+      expect(await take(NOW + 10)).toMatchObject([
+        { resource: 'contacts', since: NOW + 10, run: { error_kind: 'refused' } },
+      ]);
+      await failAt(claim, NOW + 20);
+      expect(await take(NOW + 20)).toEqual([]);
+      await store.write(claim, [], { next: PAGE_2 });
+      await failAt(claim, NOW + 30);
+      await instances.setStatus(claim.instanceId, 'paused', { from: ['active'] });
+      expect(await take(NOW + 30)).toEqual([]);
+      await instances.setStatus(claim.instanceId, 'active', { from: ['paused'] });
+      expect(await take(NOW + 30)).toHaveLength(1);
+    });
   });
 });

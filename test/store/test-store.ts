@@ -42,7 +42,7 @@ export interface TestStore extends Stores {
   /** A whole run over these documents, without its deletions. */
   copy(documents: readonly string[], key?: ListKey): Promise<TestClaim>;
   /** Marks what a run did not see. @returns how many records */
-  markUnseen(claim: RunClaim): Promise<number>;
+  markUnseen(claim: RunClaim, now?: number): Promise<number>;
   list(key: ListKey): Promise<ListStatus>;
   /** Brings the search index up to date with a list. */
   index(key: ListKey): Promise<void>;
@@ -113,11 +113,11 @@ export async function openTestStore(kind: DatabaseKind): Promise<TestStore> {
       await stores.runs.finish(claim, 0, NOW);
       return claim;
     },
-    async markUnseen(claim) {
+    async markUnseen(claim, now = NOW) {
       const portion = { beforeRun: claim.run, counter: claim.run, claim };
       let total = 0;
       for (let after: number | undefined = 0; after !== undefined; ) {
-        const marked = await stores.deletions.markPortion(claim.list, portion, after, NOW);
+        const marked = await stores.deletions.markPortion(claim.list, portion, after, now);
         if (marked === 'lost') throw new Error('the claim is lost');
         total += marked.marked;
         after = marked.next;

@@ -2,6 +2,9 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { TokenRow } from '../../src/store/tokens.ts';
 import { DATABASES, openTestStore } from './test-store.ts';
 
+const OVER = { kind: 'reauthorize', detail: 'The grant is over.' } as const;
+const ACTIVE = { status: 'active', error_kind: null, error_detail: null };
+
 describe.each(DATABASES)('on %s', async (kind) => {
   const { instances, tokens, addInstance } = await openTestStore(kind);
 
@@ -13,8 +16,8 @@ describe.each(DATABASES)('on %s', async (kind) => {
   });
 
   const stateOf = async () => {
-    const { status, notice } = (await instances.find(id)) ?? expect.unreachable();
-    return { status, notice };
+    const { status, error_kind, error_detail } = (await instances.find(id)) ?? expect.unreachable();
+    return { status, error_kind, error_detail };
   };
   const pauseLeft = async () => (await tokens.findForRefresh(id))?.pauseLeftMs ?? expect.unreachable();
 
@@ -90,24 +93,28 @@ describe.each(DATABASES)('on %s', async (kind) => {
     });
 
     it('makes an instance active again whose grant was taken for over', async () => {
-      await tokens.reject(row, 'The grant is over.');
+      await tokens.reject(row, OVER);
       expect(await tokens.save(row, row, 0)).toBe(true);
-      expect(await stateOf()).toEqual({ status: 'active', notice: null });
+      expect(await stateOf()).toEqual(ACTIVE);
     });
   });
 
   describe('the end of a grant', () => {
     it.each(['active', 'paused'] as const)('is noted once of an instance that is %s', async (status) => {
       if (status === 'paused') await instances.setStatus(id, 'paused', { from: ['active'] });
-      expect(await tokens.reject(row, 'The grant is over.')).toBe(true);
-      expect(await tokens.reject(row, 'Once more.')).toBe(false);
-      expect(await stateOf()).toEqual({ status: 'needs_reauthorization', notice: 'The grant is over.' });
+      expect(await tokens.reject(row, OVER)).toBe(true);
+      expect(await tokens.reject(row, { ...OVER, detail: 'Once more.' })).toBe(false);
+      expect(await stateOf()).toEqual({
+        status: 'needs_reauthorization',
+        error_kind: 'reauthorize',
+        error_detail: 'The grant is over.',
+      });
     });
 
     it('says nothing about the grant that has come since', async () => {
       expect(await tokens.save(row, row, 0)).toBe(true);
-      expect(await tokens.reject(row, 'The grant is over.')).toBe(false);
-      expect(await stateOf()).toEqual({ status: 'active', notice: null });
+      expect(await tokens.reject(row, OVER)).toBe(false);
+      expect(await stateOf()).toEqual(ACTIVE);
     });
   });
 

@@ -66,6 +66,125 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await control.resume(instanceId)).toBe(false);
   });
 
+  test('one list is paused, and goes on with its run and its deliveries when it is resumed', async () => {
+    const claim = await store.claimRun();
+    const { instanceId, run } = claim;
+    expect(await control.pause(instanceId, 'contacts')).toBe(true);
+    expect(await statusOf(claim)).toMatchObject({ status: 'active', contacts: { paused: true } });
+    expect([await control.syncNow(instanceId, 'contacts'), await control.syncNow(instanceId)]).toEqual([
+      false,
+      true,
+    ]);
+    expect(jobs.splice(0).map(({ resource }) => resource)).toEqual(['conversations']);
+    await control.pause(instanceId);
+    await control.resume(instanceId);
+    expect(jobs.splice(0).map(({ resource }) => resource)).toEqual(['conversations']);
+    deliveries.length = 0;
+    expect(await control.resume(instanceId, 'contacts')).toBe(true);
+    expect(jobs.splice(0)).toMatchObject([{ instanceId, resource: 'contacts', run }]);
+    expect(deliveries).toMatchObject([{ instanceId, resource: 'contacts' }]);
+    expect((await statusOf(claim)).contacts.paused).toBe(false);
+    expect([await control.pause(instanceId, 'tags'), await control.resume(instanceId, 'tags')]).toEqual([
+      false,
+      false,
+    ]);
+  });
+
+  test('a list has an interval of its own, and the instance the time of its next list', async () => {
+    const claim = await store.copy([]);
+    const { instanceId } = claim;
+    await store.copy([], { instanceId, resource: 'conversations' });
+    const next = (minutes: number) => new Date(NOW + minutes * MINUTE_MS).toISOString();
+    expect(await control.setInterval(instanceId, 'contacts', 5)).toBe(true);
+    expect(await statusOf(claim)).toMatchObject({
+      next_sync_at: next(5),
+      resources: {
+        contacts: { interval_minutes: 5, next_sync_at: next(5) },
+        conversations: { interval_minutes: 60, next_sync_at: next(60) },
+      },
+    });
+    await control.pause(instanceId, 'contacts');
+    expect(await statusOf(claim)).toMatchObject({ next_sync_at: next(60), contacts: { next_sync_at: null } });
+    expect(await control.setInterval(instanceId, 'contacts', null)).toBe(true);
+    expect((await statusOf(claim)).contacts.interval_minutes).toBe(60);
+    expect(await control.setInterval(instanceId, 'tags', 5)).toBe(false);
+    await control.pause(instanceId);
+    expect((await statusOf(claim)).next_sync_at).toBeNull();
+  });
+
+  test.each([0, -1, 1.5, 44_641, Number.NaN])('%d minutes are no interval', async (minutes) => {
+    const setting = control.setInterval(await store.addInstance(), 'contacts', minutes);
+    await expect(setting).rejects.toThrow('from 1 to 44,640 (31 days)');
+    await expect(setting).rejects.toBeInstanceOf(RangeError);
+  });
+
+  test('an erased record is told to the handler, which gets it as deleted', async () => {
+    const claim = await store.copy(documentsOf(2));
+    await deliverAll(claim);
+    deliveries.length = 0;
+    expect(await control.erase(claim.instanceId, 'contacts', '1')).toBe(true);
+    expect(deliveries).toMatchObject([{ instanceId: claim.instanceId, resource: 'contacts' }]);
+    expect(await deliverAll(claim)).toEqual(['1']);
+    expect(await control.erase(claim.instanceId, 'contacts', '1')).toBe(false);
+    expect(await control.erase(claim.instanceId, 'tags', '0')).toBe(false);
+    expect((await statusOf(claim)).contacts.stored).toBe(1);
+  });
+
+  test('the last runs of each list have their counts and their errors', async () => {
+    const claim = await store.claimRun();
+    await store.write(claim, ['{"id":"a"}', '{"no":"id"}']);
+    await runs.finish(claim, 7, NOW + 5);
+    const failed = await store.claimRun(claim);
+    await runs.fail(failed, { kind: 'refused', detail: 'Refused (404).' }, NOW + 9);
+    const at = (ms: number) => new Date(NOW + ms).toISOString();
+    const none = { records: 0, created: 0, changed: 0, deleted: 0, rejected: 0, refused: 0 };
+    expect(await control.runs(claim.instanceId)).toEqual({
+      contacts: [
+        {
+          ...none,
+          ...{ id: failed.run, state: 'failed', started_at: at(0), finished_at: at(9) },
+          ...{ pages: 0, requests: 0, held: 0, error_kind: 'refused', error: 'Refused (404).' },
+        },
+        {
+          ...none,
+          ...{ id: claim.run, state: 'finished', started_at: at(0), finished_at: at(5) },
+          ...{ pages: 1, records: 1, created: 1, rejected: 1, requests: 1, held: 7 },
+          ...{ error_kind: null, error: null },
+        },
+      ],
+      conversations: [],
+    });
+  });
+
+  test('operators page through what they look for, and the counts stay those of all', async () => {
+    const { url: _url, db, ...own } = await openTestStore(kind);
+    const reader = new StatusReader({ ...parts, ...own, hasHandler: true });
+    const ids = await Promise.all(Array.from({ length: 102 }, () => own.addInstance()));
+    await own.instances.setStatus(ids[0] ?? '', 'paused', { from: ['active'] });
+    const first = await reader.readPage({ page: 1, search: 'COMPANY', filter: 'active' });
+    expect(first).toMatchObject({ page: 1, total: 101, states: { active: 101, paused: 1 } });
+    expect(first.instances).toHaveLength(100);
+    expect((await reader.readPage({ page: 9, filter: 'active' })).instances).toHaveLength(1);
+    const none = await reader.readPage({ page: 3, search: 'nobody' });
+    expect(none).toMatchObject({ page: 1, total: 0, instances: [], states: { active: 101 } });
+    await db.destroy();
+  });
+
+  test.each(['fails', 'is silent'])('the status is read while Redis %s', async (how) => {
+    const read = () => (how === 'fails' ? Promise.reject(new Error('away')) : new Promise<never>(() => {}));
+    const budget = Object.assign(new RateBudget(redis), { read });
+    const reader = new StatusReader({ ...parts, budget, hasHandler: true });
+    const { instanceId } = await store.claimRun();
+    const before = performance.now();
+    for (let times = 0; times < 20; times++) {
+      expect(await reader.read(instanceId)).toMatchObject({
+        budget: { limit: null, remaining: null, reset_at: null, burst_remaining: null, blocked_until: null },
+        resources: { contacts: { state: 'running' } },
+      });
+    }
+    expect(performance.now() - before).toBeLessThan(5_000);
+  });
+
   test('a replay gives the handler a list, all lists or one record again', async () => {
     const claim = await store.copy(documentsOf(3));
     await deliverAll(claim);

@@ -1,13 +1,16 @@
 import { expect, test } from 'vitest';
 import { RESOURCES } from '../../src/integration/resources.ts';
-import { checkResources } from '../../src/sync/resource.ts';
+import { checkResources, type Resource } from '../../src/sync/resource.ts';
 
 const teammates = { name: 'teammates', title: 'Teammates', route: '/teammates' };
-const check = (...further: (typeof teammates)[]) => checkResources([...RESOURCES, ...further]);
+const check = (...further: Resource[]) => checkResources([...RESOURCES, ...further]);
 
 test('what is synced, and what README adds, can be used', () => {
   expect(() =>
-    check(teammates, { name: 'sub-Tags_2', title: 'Tags', route: '/tags/tag_1/children' }),
+    check(
+      { ...teammates, intervalMinutes: 44_640, columns: [{ title: 'Name', path: 'name' }] },
+      { name: 'sub-Tags_2', title: 'Tags', route: '/tags/tag_1/children' },
+    ),
   ).not.toThrow();
 });
 
@@ -24,9 +27,15 @@ test.each([
   [{ route: 'teammates' }, 'the route "teammates" of "teammates" has to begin with "/"'],
   [{ route: '.crm.example/x' }, 'the route ".crm.example/x" of "teammates" has to begin with "/"'],
   [{ route: '@crm.example/x' }, 'the route "@crm.example/x" of "teammates" has to begin with "/"'],
+  [{ intervalMinutes: 0 }, 'the intervalMinutes of "teammates" have to be a whole number of minutes, from 1'],
+  [{ intervalMinutes: 1.5 }, 'the intervalMinutes of "teammates"'],
+  [{ intervalMinutes: 44_641 }, 'to 44,640 (31 days)'],
+  [{ columns: [{ title: 'Name', path: ' ' }] }, 'a column of "teammates" needs a title and a path'],
+  [{ columns: [{ title: '', path: 'name' }] }, 'a column of "teammates" needs'],
+  [{ columns: [{ title: 'Name' }] }, 'a column of "teammates" needs'],
   [{ route: '/teammates?sort=name' }, 'the route "/teammates?sort=name" of "teammates"'],
 ])('an entry with %j is refused, and it is said why', (part, problem) => {
-  expect(() => check({ ...teammates, ...part })).toThrow(problem);
+  expect(() => check({ ...teammates, ...part } as Resource)).toThrow(problem);
 });
 
 test.each(['name', 'title', 'route'])('an entry without a %s is refused, too', (member) => {

@@ -44,9 +44,9 @@ describe.each(DATABASES)('on %s', async (kind) => {
       runOf,
       /** Whether the copy is the service's. */
       expectCopy: async () =>
-        expect(byId((await collect(records.stream(id, 'contacts'))).map((text) => JSON.parse(text)))).toEqual(
-          byId(items),
-        ),
+        expect(
+          byId((await collect(records.stream(id, 'contacts'))).map(({ document }) => JSON.parse(document))),
+        ).toEqual(byId(items)),
       finished: (resource?: string) =>
         waitFor(async () => (await runOf(resource))?.state === 'finished' && runOf(resource)),
     };
@@ -134,6 +134,25 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await app.control.resume(id)).toBe(true);
     expect(await finished()).toMatchObject({ id: paused.id, pages, created: CONTACTS });
     await expectCopy();
+  });
+
+  test.each([
+    ['the company is waited for a quarter of an hour', {}, 15 * 60_000],
+    ['a guard is waited for in full', { 'x-service-tier': 'contacts' }, 7_200_000],
+  ])('a wait of two hours is no failure: %s', async (_what, headers, waitMs) => {
+    const { id, company, runOf } = await installed();
+    const fault = { status: 429, headers: { ...headers, 'retry-after': '7200' } };
+    await control.fault({ match: { path: '/contacts', company_id: company.id }, fault });
+    await app.control.syncNow(id);
+    const run = await waitFor(async () => {
+      const found = await runOf();
+      return found?.waiting_for === 'limit' && found.refused === 1 && found;
+    });
+    expect(run).toMatchObject({ state: 'waiting', attempt: 0, error_kind: null });
+    expect((run.wait_until ?? 0) - Date.now()).toBeGreaterThan(waitMs - 60_000);
+    expect((run.wait_until ?? 0) - Date.now()).toBeLessThanOrEqual(waitMs);
+    const list = (await runs.lists(id)).find(({ resource }) => resource === 'contacts');
+    expect(list?.failing_since).toBeNull();
   });
 
   if (kind === 'sqlite') {

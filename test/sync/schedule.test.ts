@@ -7,11 +7,13 @@ const INTERVAL_MS = 60 * MINUTE_MS;
 const RESOURCES = ['contacts', 'conversations'].map((name) => ({ name, title: name, route: `/${name}` }));
 
 test.each([
-  ['a finished run after the interval', false, INTERVAL_MS, INTERVAL_MS],
-  ['a failed one after ten minutes', true, INTERVAL_MS, 10 * MINUTE_MS],
-  ['a failed one after a shorter interval', true, 3 * MINUTE_MS, 3 * MINUTE_MS],
-])('a run is followed by another one: %s', (_what, failed, intervalMs, afterMs) => {
-  expect(nextStartAt({ failed, finishedAt: NOW }, intervalMs)).toBe(NOW + afterMs);
+  ['a finished run after the interval', null, INTERVAL_MS, INTERVAL_MS],
+  ['a failed one after ten minutes', 'refused', INTERVAL_MS, 10 * MINUTE_MS],
+  ['a failed one after a shorter interval', 'refused', 3 * MINUTE_MS, 3 * MINUTE_MS],
+  ['one that an outage has failed before two minutes', 'timeout', INTERVAL_MS, 1.5 * MINUTE_MS],
+] as const)('a run is followed by another one: %s', (_what, kind, intervalMs, afterMs) => {
+  const state = kind === null ? 'finished' : 'failed';
+  expect(nextStartAt({ state, finished_at: NOW, error_kind: kind }, intervalMs)).toBe(NOW + afterMs);
 });
 
 describe.each(DATABASES)('on %s', (kind) => {
@@ -39,15 +41,39 @@ describe.each(DATABASES)('on %s', (kind) => {
   test('finished and failed lists are started when their time has come', async () => {
     const { copy, claimRun, runs, due, list } = await open();
     const contacts = RESOURCES.slice(0, 1);
-    const [finished, failed] = [await copy([]), await claimRun()];
-    await runs.fail(failed, { kind: 'refused', detail: 'x' }, NOW);
+    // The last one has finished a run before.
+    const all = [await copy([]), await claimRun(), await claimRun(await copy([]))] as const;
+    const [, refused, outage] = all;
+    await runs.fail(refused, { kind: 'refused', detail: 'x' }, NOW);
+    await runs.fail(outage, { kind: 'server_error', detail: 'x' }, NOW);
     const states = async (at: number) => {
       await due(at, contacts);
-      return [(await list(finished)).run?.state, (await list(failed)).run?.state];
+      return Promise.all(all.map(async (key) => (await list(key)).run?.state));
     };
-    expect(await states(NOW + 10 * MINUTE_MS - 1)).toEqual(['finished', 'failed']);
-    expect(await states(NOW + 10 * MINUTE_MS)).toEqual(['finished', 'waiting']);
-    expect(await states(NOW + INTERVAL_MS)).toEqual(['waiting', 'waiting']);
+    expect(await states(NOW + 1.5 * MINUTE_MS - 1)).toEqual(['finished', 'failed', 'failed']);
+    expect(await states(NOW + 1.5 * MINUTE_MS)).toEqual(['finished', 'failed', 'waiting']);
+    expect(await states(NOW + 10 * MINUTE_MS - 1)).toEqual(['finished', 'failed', 'waiting']);
+    expect(await states(NOW + 10 * MINUTE_MS)).toEqual(['finished', 'waiting', 'waiting']);
+    expect(await states(NOW + INTERVAL_MS)).toEqual(['waiting', 'waiting', 'waiting']);
+  });
+
+  test('a list is started by its own interval, or else by its resource’s, and not while it is paused', async () => {
+    const { copy, claimRun, due, list, runs } = await open();
+    const resources = [{ name: 'contacts', title: 'x', route: '/x', intervalMinutes: 30 }];
+    const [usual, own, paused] = [await copy([]), await copy([]), await copy([])];
+    await runs.setInterval(own, 44_640);
+    await runs.pause(paused, NOW);
+    const states = async (at: number) => {
+      await due(at, resources);
+      return Promise.all([usual, own, paused].map(async (key) => (await list(key)).run?.state));
+    };
+    expect(await states(NOW + 30 * MINUTE_MS - 1)).toEqual(['finished', 'finished', 'finished']);
+    expect(await states(NOW + 30 * MINUTE_MS)).toEqual(['waiting', 'finished', 'finished']);
+    expect(await states(NOW + 44_640 * MINUTE_MS - 1)).toEqual(['waiting', 'finished', 'finished']);
+    expect(await states(NOW + 44_640 * MINUTE_MS)).toEqual(['waiting', 'waiting', 'finished']);
+    await runs.setInterval(own, null);
+    await runs.finish(await claimRun(own), 0, NOW);
+    expect((await states(NOW + 30 * MINUTE_MS))[1]).toBe('waiting');
   });
 
   test('a run that waits has no job before its time, and one of another version none at all', async () => {

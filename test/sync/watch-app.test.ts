@@ -5,22 +5,22 @@ import { testLogger } from '../support/test-logger.ts';
 afterEach(() => void vi.useRealTimers());
 
 test.each([
-  ['database', 'the database', 'The app cannot write to its own database'],
-  ['redis', 'Redis', 'The app cannot work with its own queue (Redis)'],
-])('trouble with the %s is told as long as it lasts, and logged once', async (part, name, told) => {
+  ['store', 'the database'],
+  ['redis', 'Redis'],
+])('trouble of the kind "%s" is told as long as it lasts, and logged once', async (part, name) => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const { logger, lines } = testLogger();
   let isWell = true;
   const check = (checked: string) => async () => {
     if (checked === part && !isWell) throw new Error('away');
   };
-  const watch = watchApp({ database: check('database'), redis: check('redis') }, logger);
-  const notices: unknown[] = [];
+  const watch = watchApp({ store: check('store'), redis: check('redis') }, logger);
+  const told: unknown[] = [];
   for (isWell of [true, false, true]) {
     await vi.advanceTimersByTimeAsync(20_000);
-    notices.push(watch.notice);
+    told.push(watch.trouble);
   }
-  expect(notices).toEqual([undefined, expect.stringContaining(told), undefined]);
+  expect(told).toEqual([undefined, part, undefined]);
   expect(lines.map(({ level, msg }) => `${level}: ${msg}`)).toEqual([
     `error: ${name} cannot be worked with, trying on`,
     `info: ${name} can be worked with again`,
@@ -35,7 +35,7 @@ test('a check that hangs is not overtaken by another', async () => {
     checks++;
     return new Promise<void>(() => undefined);
   };
-  const watch = watchApp({ database: hang, redis: async () => undefined }, testLogger().logger);
+  const watch = watchApp({ store: hang, redis: async () => undefined }, testLogger().logger);
   await vi.advanceTimersByTimeAsync(60_000);
   expect(checks).toBe(1);
   watch.close();

@@ -76,11 +76,12 @@ export function openPostgres(url: string, onError: (error: Error) => void): Stor
       async remove(db, records) {
         await sql`delete from search where record = any(${records}::bigint[])`.execute(db);
       },
-      async find(db, list, groups, limit) {
+      async find(db, list, groups, { after, limit }) {
         const query = groups.map((group) => `(${group.map(written).join(' | ')})`).join(' & ');
         // Materialized, as the planner would walk over all records in the order of their ids instead.
         const { rows } = await sql<{ id: number }>`
-          with found as materialized (select record from search where words @@ ${query}::tsquery),
+          with found as materialized (
+              select record from search where words @@ ${query}::tsquery and record > ${after}),
             beginning as materialized (select record from found order by record limit ${limit})
           select seen.record as id from beginning join seen on seen.record = beginning.record
           where seen.list = ${list} order by seen.record`.execute(db);

@@ -1,9 +1,17 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { setImmediate as othersTurn } from 'node:timers/promises';
+import { setImmediate as othersTurn, setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
-import { CompiledQuery, type DatabaseConnection, SqliteDialect, SqliteDriver, sql } from 'kysely';
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Kysely,
+  SqliteDialect,
+  SqliteDriver,
+  sql,
+} from 'kysely';
 import type { Phrase, StoreDialect } from '../database.ts';
+import type { Schema } from '../schema.ts';
 
 /** How long SQLite itself waits for another process's write, in milliseconds: the event loop stands still meanwhile. */
 const BUSY_TIMEOUT_MS = 20;
@@ -22,6 +30,9 @@ const PREFIX_LENGTH = '10';
  * itself would merge rarely, and for a tenth of a second.
  */
 const MERGED_PAGES = 64;
+
+/** Tries to empty the write-ahead log, while no process reads, and the pause between two, in milliseconds. */
+const EMPTYING = { tries: 100, pauseMs: 50 };
 
 /** What SQLite's errors mean. */
 const MEANINGS: readonly [RegExp, string][] = [
@@ -57,6 +68,8 @@ export function openSqlite(url: string): StoreDialect {
   // Else statements that write many rows keep their journals in files.
   sqlite.pragma('temp_store = MEMORY');
   sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
+  // SQLite's own knows ASCII alone.
+  sqlite.function('lower', { deterministic: true }, (text) => (text as string | null)?.toLowerCase() ?? null);
   return {
     name: 'sqlite',
     kysely: new StoreSqliteDialect(sqlite),
@@ -79,12 +92,14 @@ export function openSqlite(url: string): StoreDialect {
       async remove(db, records) {
         for (const record of records) await sql`delete from search where rowid = ${record}`.execute(db);
       },
-      async find(db, list, groups, limit) {
+      async find(db, list, groups, { after, limit }) {
         const query = groups.map((group) => `(${group.map(written).join(' OR ')})`).join(' AND ');
         const { rows } = await sql<{ id: number }>`
           select search.rowid as id from search
           cross join seen on seen.list = ${list} and seen.record = search.rowid
-          where search match ${query} order by search.rowid limit ${limit}`.execute(db);
+          where search match ${query} and search.rowid > ${after} order by search.rowid limit ${limit}`.execute(
+          db,
+        );
         return rows.map(({ id }) => id);
       },
     },
@@ -105,6 +120,23 @@ export function openSqlite(url: string): StoreDialect {
           if (isDurable) sqlite.pragma('synchronous = NORMAL');
         }
       }),
+    async purge(db) {
+      // As `optimize` does, but in steps: a negative number begins to merge all parts, without their deleted words.
+      let pages = -MERGED_PAGES;
+      const countChanges = sqlite.prepare<[], number>('select total_changes()').pluck();
+      const step = async (transaction: Kysely<Schema>) => {
+        const before = countChanges.get() ?? 0;
+        await sql`insert into search (search, rank) values ('merge', ${sql.lit(pages)})`.execute(transaction);
+        pages = MERGED_PAGES;
+        return (countChanges.get() ?? 0) - before > 1;
+      };
+      while (await db.transact(step));
+      for (let tries = 0; tries < EMPTYING.tries; tries++) {
+        const { rows } = await sql<{ busy: number }>`pragma wal_checkpoint(truncate)`.execute(db);
+        if (rows[0]?.busy === 0) return;
+        await sleep(EMPTYING.pauseMs);
+      }
+    },
     exclusively: (db, work) =>
       db.connection().execute(async (connection) => {
         // A migration of much data may take minutes.

@@ -8,6 +8,7 @@ export async function up(db: Kysely<unknown>, dialect: StoreDialect): Promise<vo
   await addLists(db, dialect);
   await addRecords(db, dialect);
   await addChanges(db);
+  await addActions(db, dialect);
   await dialect.search.create(db);
 }
 
@@ -18,7 +19,8 @@ async function addInstances(db: Kysely<unknown>): Promise<void> {
     .addColumn('company_id', 'text', (column) => column.unique())
     .addColumn('name', 'text', (column) => column.notNull())
     .addColumn('status', 'text', (column) => column.notNull())
-    .addColumn('notice', 'text')
+    .addColumn('error_kind', 'text')
+    .addColumn('error_detail', 'text')
     .addColumn('installed_at', 'bigint', (column) => column.notNull())
     .execute();
 
@@ -81,6 +83,7 @@ async function addBrowsers(db: Kysely<unknown>): Promise<void> {
     .addColumn('browser_id', 'text', (column) =>
       column.notNull().references('browsers.id').onDelete('cascade'),
     )
+    .addColumn('return_to', 'text')
     .addColumn('expires_at', 'bigint', (column) => column.notNull())
     .addColumn('code_hash', 'text')
     .addColumn('claimed_at', 'bigint')
@@ -108,6 +111,10 @@ async function addLists(db: Kysely<unknown>, dialect: StoreDialect): Promise<voi
     .addColumn('change_seq', 'bigint', (column) => column.notNull().defaultTo(0))
     .addColumn('stored', 'integer', (column) => column.notNull().defaultTo(0))
     .addColumn('behind_since', 'bigint')
+    .addColumn('failing_since', 'bigint')
+    .addColumn('failing_told_at', 'bigint')
+    .addColumn('paused_at', 'bigint')
+    .addColumn('interval_minutes', 'bigint')
     .addColumn('removed_at', 'bigint')
     .execute();
   await db.schema
@@ -176,6 +183,13 @@ async function addRecords(db: Kysely<unknown>, dialect: StoreDialect): Promise<v
     .columns(['list', 'external_id'])
     .execute();
   await db.schema.createIndex('records_changes').on('records').columns(['list', 'change_seq']).execute();
+  // What the retention looks for.
+  await db.schema
+    .createIndex('records_deleted')
+    .on('records')
+    .column('deleted_at')
+    .where(sql<boolean>`deleted_at is not null and document is not null`)
+    .execute();
   // Live records alone, and apart from them: a record that has not changed costs no write to its own row.
   await db.schema
     .createTable('seen')
@@ -225,4 +239,19 @@ async function addChanges(db: Kysely<unknown>): Promise<void> {
     .addColumn('at', 'bigint', (column) => column.notNull())
     .addPrimaryKeyConstraint('dead_letters_key', ['list', 'consumer', 'external_id'])
     .execute();
+}
+
+/** Without a foreign key: a row outlives the data of its instance. */
+async function addActions(db: Kysely<unknown>, dialect: StoreDialect): Promise<void> {
+  await db.schema
+    .createTable('actions')
+    .addColumn('id', dialect.identity.type, dialect.identity.build)
+    .addColumn('instance_id', 'text', (column) => column.notNull())
+    .addColumn('resource', 'text')
+    .addColumn('record', 'text')
+    .addColumn('action', 'text', (column) => column.notNull())
+    .addColumn('by', 'text', (column) => column.notNull())
+    .addColumn('at', 'bigint', (column) => column.notNull())
+    .execute();
+  await db.schema.createIndex('actions_instance').on('actions').columns(['instance_id', 'id']).execute();
 }

@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'vitest';
+import { installInstance } from '../support/install-instance.ts';
+import { DATABASES, documentsOf, NOW, openTestStore } from './test-store.ts';
+
+const REFUSED = { kind: 'refused', detail: 'Refused (404).' } as const;
+
+describe.each(DATABASES)('on %s', async (kind) => {
+  const store = await openTestStore(kind);
+  const { changes, instances, runs } = store;
+  const page = { offset: 0, limit: 100 };
+
+  test.each([
+    ['acme', ['Acme 100%', 'ACME 1000']],
+    ['100%', ['Acme 100%']],
+    ['e_1', []],
+    ['CMP_42', ['Łódź']],
+    // The server of the tests knows no case beyond ASCII.
+    [kind === 'sqlite' ? 'łó' : 'Łó', ['Łódź']],
+    ['INS_acme', ['Acme 100%']],
+    ['\\', []],
+    ['', ['Acme 100%', 'ACME 1000', 'Łódź']],
+  ])('instances are found by a part of a name or an id, in any case: %j', async (search, names) => {
+    const { db, instances: own } = await openTestStore(kind);
+    await installInstance(db, { id: 'ins_acme', name: 'Acme 100%' }, NOW);
+    await installInstance(db, { id: 'other_1', name: 'ACME 1000' }, NOW + 1);
+    await installInstance(db, { id: 'other_2', name: 'Łódź', company_id: 'cmp_42' }, NOW + 2);
+    expect((await own.list({ search, ...page })).map(({ name }) => name)).toEqual(names);
+    expect(await own.count({ search })).toBe(names.length);
+    expect(await own.list({ search, offset: 0, limit: 1 })).toHaveLength(Math.min(1, names.length));
+  });
+
+  test('instances are found by their state, and by what somebody has to look after', async () => {
+    const failed = await store.claimRun();
+    await runs.fail(failed, REFUSED, NOW);
+    const overcome = await store.claimRun();
+    await runs.fail(overcome, REFUSED, NOW);
+    await store.copy([], overcome);
+    const held = await store.claimRun();
+    await runs.finish(held, 3, NOW);
+    await store.claimRun(held);
+    const released = await store.claimRun();
+    await runs.finish(released, 3, NOW);
+    await store.copy([], released);
+    const letter = await store.copy(documentsOf(1));
+    const consumer = await changes.claim({ ...letter, consumer: 'handler' }, { whileActive: true });
+    const [entry] = await store.feed(letter.list);
+    if (consumer && entry) await changes.bury(consumer, entry, { kind: 'handler', detail: 'x' }, NOW);
+    const [asked, gone] = [await store.addInstance(), await store.claimRun()];
+    await instances.setStatus(asked, 'needs_reauthorization', { from: ['active'] });
+    await runs.fail(gone, REFUSED, NOW);
+    await store.tokens.disconnect(gone.instanceId);
+
+    const found = async (filter: 'attention' | 'disconnected' | 'paused') =>
+      (await instances.list({ filter, ...page })).map(({ id }) => id);
+    const needy = [failed, held, letter].map(({ instanceId }) => instanceId);
+    expect(await found('attention')).toEqual([...needy, asked]);
+    expect(await found('disconnected')).toEqual([gone.instanceId]);
+    expect(await found('paused')).toEqual([]);
+    const { name } = (await instances.find(held.instanceId)) ?? expect.unreachable();
+    expect(await instances.count({ filter: 'attention', search: name })).toBe(1);
+    expect(await instances.count({ filter: 'disconnected', search: name })).toBe(0);
+  });
+});
