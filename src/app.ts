@@ -1,12 +1,12 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createQueues, type Queues } from '../jobs/queues.ts';
-import { watchWorkers } from '../jobs/watch-workers.ts';
+import { createQueues, type Queues, watchWorkers } from '../jobs/queues.ts';
 import { startWorkers, type Workers } from '../jobs/workers.ts';
 import { Installs } from './auth/install.ts';
 import { OAuthClient } from './auth/oauth-client.ts';
 import { TokenCipher } from './auth/token-cipher.ts';
 import { Tokens } from './auth/tokens.ts';
+import type { EventSender } from './changes/app-events.ts';
 import type { ChangeHandler } from './changes/change-handler.ts';
 import { feedLines } from './changes/feed.ts';
 import { HANDLER_CONSUMER, handlerConsumer } from './changes/handler-consumer.ts';
@@ -22,11 +22,13 @@ import { Transport } from './client/transport.ts';
 import { configuredSecrets } from './config/configured-secrets.ts';
 import type { Config } from './config.ts';
 import { CALLBACK_PATH } from './contract/routes.ts';
+import { APP_INFO } from './integration/app-info.ts';
 import { RESOURCES } from './integration/resources.ts';
 import { checkReadiness } from './runtime/health.ts';
 import { givesSecretAway, hideSecrets, type Logger, rememberSecret } from './runtime/logging.ts';
 import { countRequests } from './runtime/metrics/count-requests.ts';
 import { createMetrics } from './runtime/metrics.ts';
+import { type ProcessFacts, processFacts } from './runtime/process-facts.ts';
 import { checkRedis, createRedis } from './runtime/redis.ts';
 import { SchemaError } from './store/migrate.ts';
 import { openDatabase } from './store/open-database.ts';
@@ -39,7 +41,7 @@ import { SyncControl } from './sync/control.ts';
 import { collectFigures } from './sync/metric-figures.ts';
 import type { SyncParts } from './sync/parts.ts';
 import { checkResources } from './sync/resource.ts';
-import { StatusReader } from './sync/status.ts';
+import { type StatusQuery, StatusReader } from './sync/status.ts';
 import { watchApp } from './sync/watch-app.ts';
 import type { TakenPort } from './web/listen.ts';
 
@@ -71,6 +73,8 @@ export interface App {
  *
  * @param redisUrl of the Redis that all processes share
  * @param options.handler the integrator's handler; without it, nothing is delivered
+ * @param options.events sends events to the integrator's event handler; without it, nothing is told
+ * @param options.facts of this process, where its log has them, too
  * @throws when a resource cannot be synced as it is described, the database cannot be opened or has another schema, or a
  *   key is not the one that its tokens are under
  */
@@ -78,11 +82,11 @@ export async function createApp(
   config: Config,
   redisUrl: string,
   logger: Logger,
-  { handler }: { handler?: ChangeHandler | undefined } = {},
+  options: { handler?: ChangeHandler | undefined; events?: EventSender; facts?: ProcessFacts } = {},
 ): Promise<App> {
+  const { handler, events, facts = processFacts() } = options;
   checkResources(RESOURCES);
   for (const secret of configuredSecrets(config, redisUrl)) rememberSecret(secret, { forGood: true });
-  const processId = randomUUID();
   const cipher = new TokenCipher(config.tokenKeys, rememberSecret);
   const db = await openDatabase(config.databaseUrl, {
     migrates: !config.production,
@@ -95,6 +99,7 @@ export async function createApp(
     throw error;
   });
   const stores = openStores(db);
+  const onEvent = events?.tellBy(stores.instances);
   const keep = (name: string, value: string) => keepSetting(db, name, value);
   const installation = await cipher
     .proveKeys(keep)
@@ -108,12 +113,12 @@ export async function createApp(
   const queueRedis = createRedis(redisUrl, 'general', logger);
   const queues = createQueues(queueRedis, installation, logger);
   const isRedisWell = () => checkRedis(redis, { isPrivate: config.redisUrl === undefined });
-  const watch = watchApp({ database: () => db.check(), redis: isRedisWell }, logger);
+  const watch = watchApp({ store: () => db.check(), redis: isRedisWell }, logger);
   const memory = new AnswerMemory();
   const http = new HttpClient(REQUEST_TIMEOUT_MS, memory, config.wayOut);
   const clock = new ServiceClock();
   let workers: Workers | undefined;
-  const workersWatch = watchWorkers(queues.countWorkers);
+  const workersWatch = watchWorkers(queues.workers);
   const metrics = createMetrics(
     RESOURCES.map(({ route }) => route),
     {
@@ -125,7 +130,7 @@ export async function createApp(
       isReady: () => health.readiness().then(({ ok }) => ok),
     },
   );
-  const { budget, callBudget } = openBudgets(redis, processId);
+  const { budget, callBudget } = openBudgets(redis, facts.processId);
 
   const transport = new Transport({ http, clock, budget, ...countRequests(metrics) });
   const { apiUrl, nextOrigins, guards } = config.service;
@@ -146,21 +151,31 @@ export async function createApp(
     clock,
     onRefresh: ({ instanceId, outcome, error }) => {
       metrics.tokenRefreshes.inc({ outcome });
-      if (outcome === 'rejected') logger.warn({ instanceId }, 'the instance needs a new authorization');
+      if (outcome === 'rejected') {
+        logger.warn({ instanceId, err: error }, 'the instance needs a new authorization');
+        const reason = error instanceof Error ? error.message : String(error);
+        onEvent?.(instanceId, { type: 'authorization_ended', error: hideSecrets(reason) });
+      }
       if (outcome === 'lost')
         logger.error({ instanceId, err: error }, 'refreshed tokens could not be stored');
     },
   });
+  const ignore = () => undefined;
   const shared = { ...stores, resources: RESOURCES, intervalMs: config.syncIntervalMs };
   const hasHandler = handler !== undefined;
   const status = new StatusReader({ ...shared, budget, clock, workers: workersWatch, hasHandler });
   const control = new SyncControl({
     ...shared,
     watch,
+    onDisconnect: (instanceId, dataDeleted) => {
+      logger.info({ instanceId, dataDeleted }, 'the instance is disconnected');
+      onEvent?.(instanceId, { type: 'disconnected', dataDeleted });
+    },
     status,
-    enqueueRuns: (runs) => queues.enqueueRuns(runs, { now: true }),
+    // What Redis does not take now, the next sweep brings: a button works without Redis.
+    enqueueRuns: (runs) => queues.enqueueRuns(runs, { now: true }).catch(ignore),
     enqueueDeliveries: async (lists) => {
-      if (hasHandler) await queues.enqueueDeliveries(lists, { now: true });
+      if (hasHandler) await queues.enqueueDeliveries(lists, { now: true }).catch(ignore);
     },
   });
   const consumers = [
@@ -186,11 +201,12 @@ export async function createApp(
     pages: new PageStore(db, hideSecrets),
     memory,
     hideSecrets,
+    onEvent,
     onChanges: (list: ListKey, isOver: boolean) => {
       // Words are indexed when no page waits for the core.
       const names = [...(isOver ? [SEARCH_CONSUMER] : []), ...(hasHandler ? [HANDLER_CONSUMER] : [])];
       // What Redis does not take now, the next sweep brings.
-      queues.enqueueDeliveries(names.map((consumer) => ({ ...list, consumer }))).catch(() => undefined);
+      queues.enqueueDeliveries(names.map((consumer) => ({ ...list, consumer }))).catch(ignore);
     },
     onSlot: ({ waitMs }) => metrics.slotWaitSeconds.observe(waitMs / 1_000),
     onPage: ({ resource, records }) => {
@@ -215,10 +231,10 @@ export async function createApp(
     const list = (await stores.runs.lists(instanceId)).find((one) => one.resource === resource);
     if (list !== undefined) yield* feedLines(stores.changes, list.id, range);
   }
-  const overview = async (page: number) => ({
-    ...(await status.readPage(page)),
+  const overview = async (query: StatusQuery) => ({
+    ...(await status.readPage(query)),
     queues: await queues.counts(),
-    workers: workersWatch.count,
+    workers: await queues.workers(),
   });
 
   const health = {
@@ -243,6 +259,7 @@ export async function createApp(
             proxyHops: config.proxyHops,
             sessionSecret: config.sessionSecret,
             production: config.production,
+            appInfo: APP_INFO,
             isSandbox: config.service.isSandbox,
             ...(config.service.isSandbox ? { sandboxUrl: new URL(config.service.apiUrl).origin } : {}),
             redis,
@@ -250,6 +267,7 @@ export async function createApp(
             installs,
             control,
             records: stores.records,
+            actions: stores.actions,
             changes: { feed },
             resources: RESOURCES,
             ...health,
@@ -266,15 +284,17 @@ export async function createApp(
       );
     },
     startHealth: async (at) => {
-      const { createHealthApp } = await import('./web/health-app.ts');
+      const { createHealthApp } = await import('./web/routes/health.ts');
       at.serve((shutdown) => createHealthApp({ ...health, shutdown }));
     },
     startWorkers() {
       workers = startWorkers({
         redis: createRedis(redisUrl, 'worker', logger),
+        process: facts,
         queues,
         sync,
         stores,
+        keepDeletedMs: config.keepDeletedMs,
         consumers,
         logger,
         onFirstSlot: ({ waitMs }) => metrics.jobWaitSeconds.observe(waitMs / 1_000),

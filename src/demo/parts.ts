@@ -7,6 +7,7 @@ import { CALLBACK_PATH } from '../contract/routes.ts';
 import { findFreePort } from '../runtime/free-port.ts';
 import { createLogger } from '../runtime/logging.ts';
 import { openRedis } from '../runtime/private-redis.ts';
+import { processFacts } from '../runtime/process-facts.ts';
 import { INTERRUPTED_CODE, installShutdown, type Shutdown } from '../runtime/shutdown.ts';
 import { createSandbox } from '../sandbox/sandbox.ts';
 import { takePort } from '../web/listen.ts';
@@ -24,7 +25,8 @@ export interface DemoParts {
  */
 export async function startParts(): Promise<DemoParts> {
   const logLevel = process.env.LOG_LEVEL ?? 'warn';
-  const logger = createLogger({ logLevel, production: false });
+  const facts = processFacts();
+  const logger = createLogger({ logLevel, production: false }, { facts });
   // A demo that was interrupted has not shown what it should.
   const shutdown = installShutdown({ logger, signalCode: INTERRUPTED_CODE });
   const dir = mkdtempSync(join(tmpdir(), 'partner-app-demo-'));
@@ -49,7 +51,7 @@ export async function startParts(): Promise<DemoParts> {
     { dataDir: dir },
   );
   // Without the handler: what it does with made-up records may be real.
-  const app = await createApp(config, redis.url, logger);
+  const app = await createApp(config, redis.url, logger, { facts });
   shutdown.add(
     'app',
     () => app.close(),

@@ -69,7 +69,7 @@ async function follow(
     const failed = resources.find(([, { state }]) => state === 'failed');
     if (failed !== undefined) throw new DemoError(`${status.name}, ${failed[0]}: ${failed[1].error}`);
     if (status.status !== 'active')
-      throw new DemoError(`${status.name} is ${status.status}: ${status.notice}`);
+      throw new DemoError(`${status.name} is ${status.status}: ${status.error ?? status.error_kind}`);
     if (resources.every(([, { state, finished_at }]) => state === 'idle' && finished_at !== null))
       return status;
 

@@ -1,28 +1,57 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
-import { explainError } from './error-explain.ts';
+import { InstallError } from '../auth/install-errors.ts';
+import { StoreError } from '../store/database.ts';
 import { InstallErrorPage } from './install-error-pages.ts';
 import type { RenderPage } from './render.ts';
 import { notFound, WebError } from './web-error.ts';
 
-/** Addresses that programs read: their errors are JSON whatever the program says that it accepts. */
-const MACHINE_PATHS = /\/(?:status|live|[^/]+\.ndjson)$/;
+const RETRY_SECONDS = 5;
 
-function wantsJson(req: Request): boolean {
-  return MACHINE_PATHS.test(req.path) || req.accepts(['html', 'json']) === 'json';
+/** Addresses that programs read: their errors are JSON whatever the program says that it accepts. */
+const MACHINE_PATHS = /\/(?:status|[^/]+\.(?:ndjson|csv))$/;
+
+/** Turns what was thrown into the error that the person sees; nothing internal gets through. */
+function explainError(error: unknown, installUrl: string): WebError {
+  if (error instanceof WebError) return error;
+  if (error instanceof InstallError) return new InstallErrorPage(error, installUrl);
+  if (error instanceof StoreError) {
+    return new WebError(
+      503,
+      'Not available right now',
+      'The app cannot reach its own data at the moment. Nothing is lost.',
+      {
+        advice: 'Wait a few seconds, then try again.',
+        needsHelp: true,
+        retryAfterSeconds: RETRY_SECONDS,
+        cause: error,
+      },
+    );
+  }
+  const status = typeof error === 'object' && error !== null && 'status' in error ? error.status : undefined;
+  if (status === 413) return new WebError(413, 'Too large', 'This form is larger than any form of the app.');
+  if (typeof status === 'number' && status >= 400 && status < 500) {
+    const advice = 'Go back, reload the page and try again.';
+    return new WebError(status, 'Bad request', 'The app cannot make sense of this request.', { advice });
+  }
+  return new WebError(
+    500,
+    'Something went wrong',
+    'The app made a mistake. It has been written to the log.',
+    {
+      advice: 'Try again.',
+      needsHelp: true,
+      cause: error,
+    },
+  );
 }
 
-function answer(req: Request, res: Response, error: WebError, renderPage: RenderPage): void {
-  res.set({ ...error.headers, 'Cache-Control': 'no-store' });
-  if (error.retryAfterSeconds !== undefined) res.setHeader('Retry-After', error.retryAfterSeconds);
-  if (wantsJson(req)) {
-    const { status, title, message } = error;
-    res.status(status).json({ _error: { status, title, message, request_id: res.locals.requestId } });
-    return;
-  }
-  renderPage(res, error.status, 'error', {
-    error,
-    failedInstall: error instanceof InstallErrorPage ? error : undefined,
-  });
+/** A company's page shows in a browser that has signed in: unknown ids get the same offer, so that it gives none away. */
+function signInLink(req: Request, installUrl: string): { address: string; text: string } | undefined {
+  if (!/^\/instances\/[^/]/.test(req.path)) return undefined;
+  return {
+    address: `${installUrl}?${new URLSearchParams({ return_to: req.path })}`,
+    text: 'Sign in with the service',
+  };
 }
 
 /** Answers what no route knows. */
@@ -37,19 +66,38 @@ export const refusePathless: RequestHandler = (req, _res, next) => {
 };
 
 /** The last handler: one clear page (or `_error` as JSON) with the request's id; the details go to the log alone. */
-export function errorPages(renderPage: RenderPage): ErrorRequestHandler {
+export function errorPages(renderPage: RenderPage, installUrl: string): ErrorRequestHandler {
   return (thrown: unknown, req, res, _next) => {
-    const error = explainError(thrown);
-    const log = res.locals.log;
+    const error = explainError(thrown, installUrl);
+    const { log } = res.locals;
     // A WebError only words its cause for the person: the log gets the cause.
     const err = thrown instanceof WebError ? (thrown.cause ?? thrown) : thrown;
     if (error.status >= 500) log.error({ err }, error.title);
+    else if (thrown instanceof InstallError)
+      log.info({ err: thrown.cause, kind: thrown.kind, reason: thrown.message }, 'install refused');
     else log.debug({ title: error.title, reason: error.message }, 'request refused');
     if (res.headersSent) {
       // Half an answer is out: breaking the connection is the only way left to say that it is not the whole.
       if (!res.writableEnded) res.destroy();
       return;
     }
-    answer(req, res, error, renderPage);
+    answer(req, res, error);
   };
+
+  function answer(req: Request, res: Response, error: WebError): void {
+    const { status, title, message } = error;
+    res.set({ ...error.headers, 'Cache-Control': 'no-store' });
+    if (error.retryAfterSeconds !== undefined) res.setHeader('Retry-After', error.retryAfterSeconds);
+    if (MACHINE_PATHS.test(req.path) || req.accepts(['html', 'json']) === 'json') {
+      res.status(status).json({ _error: { status, title, message, request_id: res.locals.requestId } });
+      return;
+    }
+    const signIn = status === 404 ? signInLink(req, installUrl) : undefined;
+    renderPage(res, status, 'error', {
+      error,
+      links: [...(error.links.length === 0 && signIn ? [signIn] : []), ...error.links],
+      isSignIn: signIn !== undefined && error.links.length === 0,
+      outcome: error instanceof InstallErrorPage ? error.outcome : '',
+    });
+  }
 }

@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import type { InstanceStatus } from '../sync/status-types.ts';
-import type { WebDependencies } from './web-dependencies.ts';
+import type { WebDependencies, WebResource } from './web-dependencies.ts';
 import { notFound } from './web-error.ts';
 
 type Access = Pick<WebDependencies, 'browsers' | 'control'>;
@@ -9,6 +9,11 @@ type Access = Pick<WebDependencies, 'browsers' | 'control'>;
 export function pathValue(req: Request, name: string): string {
   const value = req.params[name];
   return typeof value === 'string' ? value : '';
+}
+
+/** The dashboard's path. */
+export function instanceAddress(id: string): string {
+  return `/instances/${encodeURIComponent(id)}`;
 }
 
 /**
@@ -37,4 +42,22 @@ export async function ownInstance(req: Request, access: Access): Promise<Instanc
   const status = await access.control.status(id);
   if (!status) throw notFound();
   return status;
+}
+
+/** The instance and the list in the path, and the list's address. */
+export interface OwnList {
+  status: InstanceStatus;
+  resource: WebResource;
+  base: string;
+}
+
+/** @throws WebError 404 when this browser does not see the instance, or there is no such list */
+export async function ownList(
+  req: Request,
+  deps: Access & Pick<WebDependencies, 'resources'>,
+): Promise<OwnList> {
+  const status = await ownInstance(req, deps);
+  const resource = deps.resources.find(({ name }) => name === pathValue(req, 'resource'));
+  if (!resource) throw notFound();
+  return { status, resource, base: `${instanceAddress(status.id)}/${resource.name}` };
 }

@@ -1,12 +1,15 @@
 import { fileURLToPath } from 'node:url';
 import { Eta } from 'eta';
 import type { Response } from 'express';
+import { formatInstant, formatNumber } from './view/format.ts';
 
 /** Where pages and assets lie. */
 export const VIEWS_DIRECTORY = fileURLToPath(new URL('../../views', import.meta.url));
 
 /** Facts that every page may show. */
-export interface SiteFacts {
+export interface PageFacts {
+  name: string;
+  support: string;
   /** Absolute: the session's cookie must belong to the host that the service sends the browser back to. */
   installUrl: string;
   isSandbox: boolean;
@@ -31,10 +34,12 @@ function escapeText(value: unknown): string {
 export type RenderPage = (res: Response, status: number, template: string, data: object) => void;
 
 /** @param cache keeps compiled templates; without it a change to a page shows on reload */
-export function pageRenderer(site: SiteFacts, cache: boolean): RenderPage {
+export function pageRenderer(site: PageFacts, cache: boolean, now: () => number): RenderPage {
   const eta = new Eta({ views: VIEWS_DIRECTORY, cache, escapeFunction: escapeText });
   return (res, status, template, data) => {
-    const html = eta.render(`./${template}`, { site, requestId: res.locals.requestId, ...data });
+    const loadedAt = new Date(now()).toISOString();
+    const facts = { site, requestId: res.locals.requestId, loadedAt, formatInstant, formatNumber };
+    const html = eta.render(`./${template}`, { ...facts, ...data });
     res.status(status).type('html').send(html);
   };
 }

@@ -1,9 +1,8 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import express, { type Express } from 'express';
 import { refuseCrossSite } from './cross-site.ts';
 import { errorPages, refusePathless, unknownAddress } from './error-pages.ts';
-import { livePresenter, outageEvent } from './live-presenter.ts';
-import { LiveStreams } from './live-streams.ts';
 import { pageRenderer, VIEWS_DIRECTORY } from './render.ts';
 import { requestLog } from './request-log.ts';
 import { exportRoutes } from './routes/export.ts';
@@ -15,9 +14,12 @@ import { operationsRoutes } from './routes/operations.ts';
 import { recordRoutes } from './routes/records.ts';
 import { securityHeaders } from './security.ts';
 import { BrowserCookies } from './sessions.ts';
-import type { WebDependencies } from './web-dependencies.ts';
+import type { Site, WebDependencies } from './web-dependencies.ts';
 
 export type { OperationsOverview, WebDependencies, WebResource } from './web-dependencies.ts';
+
+/** The library that brings an open page up to date, as a browser loads it. */
+const IDIOMORPH = dirname(fileURLToPath(import.meta.resolve('idiomorph')));
 
 /**
  * Puts the web app together: who answers what, in which order.
@@ -26,22 +28,11 @@ export type { OperationsOverview, WebDependencies, WebResource } from './web-dep
 export function createWebApp(deps: WebDependencies): Express {
   const now = deps.now ?? Date.now;
   const https = deps.publicUrl.startsWith('https:');
-  const renderPage = pageRenderer(
-    {
-      installUrl: `${deps.publicUrl}/install`,
-      isSandbox: deps.isSandbox,
-      sandboxUrl: deps.sandboxUrl ?? null,
-    },
-    deps.production,
-  );
+  const installUrl = `${deps.publicUrl}/install`;
+  const { appInfo, isSandbox, sandboxUrl = null } = deps;
+  const renderPage = pageRenderer({ ...appInfo, installUrl, isSandbox, sandboxUrl }, deps.production, now);
+  const site: Site = { resources: deps.resources, support: appInfo.support };
   const cookies = new BrowserCookies(deps.browsers, deps.sessionSecret, https);
-  const live = new LiveStreams(
-    deps,
-    () => livePresenter(deps.resources, now),
-    outageEvent(deps.resources),
-    deps.live,
-  );
-  deps.shutdown?.addEventListener('abort', () => live.close(), { once: true });
 
   const app = express();
   app.disable('x-powered-by');
@@ -53,22 +44,27 @@ export function createWebApp(deps: WebDependencies): Express {
   app.use(securityHeaders(https));
   app.use(refuseCrossSite(deps.publicUrl));
   app.use(healthRoutes(deps));
-  // Browsers ask each time whether their copy is still good (ETag, 304), also while two versions of the app run.
-  const assets = express.static(join(VIEWS_DIRECTORY, 'assets'), {
+  for (const directory of [join(VIEWS_DIRECTORY, 'assets'), IDIOMORPH]) {
+    app.use('/assets', assets(directory));
+  }
+  app.use(operationsRoutes(deps, renderPage, site, now));
+  app.use(refusePathless);
+  app.use(cookies.sessions);
+  app.use(landingRoutes(deps, renderPage, cookies, site, now));
+  app.use(installRoutes(deps, cookies));
+  app.use(exportRoutes(deps));
+  app.use(instanceRoutes(deps, renderPage, site, now));
+  app.use(recordRoutes(deps, renderPage));
+  app.use(unknownAddress);
+  app.use(errorPages(renderPage, installUrl));
+  return app;
+}
+
+/** Browsers ask each time whether their copy is still good (ETag, 304), also while two versions of the app run. */
+function assets(directory: string) {
+  return express.static(directory, {
     index: false,
     redirect: false,
     setHeaders: (res) => res.setHeader('Cache-Control', 'public, no-cache'),
   });
-  app.use('/assets', assets);
-  app.use(operationsRoutes(deps, renderPage));
-  app.use(refusePathless);
-  app.use(cookies.sessions);
-  app.use(landingRoutes(deps, renderPage, cookies, now));
-  app.use(installRoutes(deps, cookies));
-  app.use(exportRoutes(deps));
-  app.use(instanceRoutes(deps, renderPage, live, now));
-  app.use(recordRoutes(deps, renderPage));
-  app.use(unknownAddress);
-  app.use(errorPages(renderPage));
-  return app;
 }

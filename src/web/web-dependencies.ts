@@ -1,34 +1,34 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Installs } from '../auth/install.ts';
+import type { ActionStore } from '../store/actions.ts';
 import type { BrowserStore } from '../store/browsers.ts';
 import type { RecordStore } from '../store/records.ts';
-import type { InstanceState, ListState } from '../store/states.ts';
-import type { InstanceControl, InstanceStatus } from '../sync/status-types.ts';
-import type { LiveOptions } from './live-streams.ts';
+import type { StatusPage, StatusQuery } from '../sync/status.ts';
+import type { InstanceControl } from '../sync/status-types.ts';
 import type { RequestFacts } from './request-log.ts';
 import type { WebLimits } from './web-limits.ts';
 
-/** A resource of the registry: `name` stands in addresses, `title` in headings. */
+/** A resource of the registry: `name` stands in addresses, `title` in headings, and `columns` say what a record shows. */
 export interface WebResource {
   name: string;
   title: string;
+  columns?: readonly { title: string; path: string }[];
 }
 
-/** What the operator's page shows. */
-export interface OperationsOverview {
-  /** A page of all instances. */
-  instances: Pick<InstanceStatus, 'id' | 'name' | 'company_id' | 'status' | 'notice' | 'resources'>[];
-  /** Which page, from 1. */
-  page: number;
-  /** How many instances there are, and how many of them and of their lists are in which state. */
-  total: number;
-  states: Partial<Record<InstanceState, number>>;
-  lists: Partial<Record<ListState, number>>;
-  /** Counts of jobs by state, as the queue names its states. */
-  queues: { name: string; counts: Record<string, number> }[];
+/** What every page goes by. */
+export interface Site {
+  resources: readonly WebResource[];
+  /** Where administrators find help. */
+  support: string;
+}
+
+/** What the operator sees of the app as a whole. */
+export interface OperationsOverview extends StatusPage {
+  /** Counts of jobs by state; undefined while Redis is away. */
+  queues: { name: string; counts: Record<string, number> }[] | undefined;
   /** Worker processes that live; undefined when that cannot be told. */
-  workers: number | undefined;
+  workers: { id: string; version: string; startedAt: string | null }[] | undefined;
 }
 
 /** The change feed of a list, as lines of JSON in the order of their `seq`. */
@@ -50,6 +50,8 @@ export interface WebDependencies {
   sessionSecret: string;
   /** Keeps compiled pages in memory. */
   production: boolean;
+  /** The app's name, and where administrators find help. */
+  appInfo: { name: string; support: string };
   /** Says on every page that the service is the sandbox. */
   isSandbox: boolean;
   /** The sandbox's front page, for a link. */
@@ -60,19 +62,19 @@ export interface WebDependencies {
   installs: Installs;
   control: InstanceControl;
   records: Pick<RecordStore, 'browse' | 'find' | 'stream'>;
+  actions: Pick<ActionStore, 'add' | 'list'>;
   changes: ChangeFeed;
   resources: readonly WebResource[];
   readiness(): Promise<{ ok: boolean; checks: Record<string, string> }>;
   metrics(): Promise<{ contentType: string; body: string }>;
-  /** Opens the operator's page; without it that page answers 404. */
-  operations?: { password: string; overview(page: number): Promise<OperationsOverview> };
+  /** Opens the operator's pages; without it they answer 404. */
+  operations?: { password: string; overview(query: StatusQuery): Promise<OperationsOverview> };
   logger: Logger;
   /** Called once a request, when it is over: for the metrics. */
   onRequest?: (facts: RequestFacts) => void;
-  /** Ends every open stream when it aborts, so that the server can close. */
+  /** Aborts when the process ends: then `/readyz` says so. */
   shutdown?: AbortSignal;
   /** Milliseconds since 1970, local clock. */
   now?: () => number;
-  live?: Partial<LiveOptions>;
   limits?: Partial<WebLimits>;
 }

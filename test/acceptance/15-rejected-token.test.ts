@@ -43,7 +43,9 @@ describe('15. A 401 on a good token causes one refresh and one retry, then the r
       Boolean(resources.contacts.error),
     );
     expect(shown.status).toBe('active');
-    expect((await browser.get(`/instances/${id}`)).text()).toMatch(/token.*\(401\)/);
+    expect((await browser.get(`/instances/${id}`)).text()).toMatch(
+      /The service refuses this request\. Authorize/,
+    );
     expect((await asked(mark)).slice(0, 3)).toEqual(['/contacts 401', '/oauth/token 200', '/contacts 401']);
 
     await waitFor('further tries', async () => (await asked(mark)).length >= 5);

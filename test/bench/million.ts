@@ -207,7 +207,7 @@ async function exportAll({ db }: BenchApp, instanceId: string): Promise<string> 
   const startedAt = performance.now();
   let rows = 0;
   let most = before;
-  for await (const document of openStores(db).records.stream(instanceId, RESOURCE)) {
+  for await (const { document } of openStores(db).records.stream(instanceId, RESOURCE)) {
     if (document.length > 0 && ++rows % 20_000 === 0) most = Math.max(most, process.memoryUsage().rss);
   }
   return `${perSecond(rows, performance.now() - startedAt)}, +${((most - before) / MIB).toFixed(0)} MiB`;

@@ -4,6 +4,8 @@ import { redisUrlAt, startRedisServer } from '../support/redis-server.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { startTestApp } from '../support/test-app.ts';
+import { startWeb } from '../web/start-web.ts';
+import { instanceStatus } from '../web/status-fixtures.ts';
 
 const proxy = await startTcpProxy((await startRedisServer()).port);
 const testApp = await startTestApp({ workers: false, redisUrl: redisUrlAt(proxy.port) });
@@ -16,7 +18,7 @@ async function startWorker() {
   return worker;
 }
 
-test('an open dashboard says that no worker runs, and that the app cannot reach its store, as long as it is so', async () => {
+test('an open dashboard says that no worker runs, and that the app cannot use its queue, as long as it is so', async () => {
   // More than the test lasts.
   const company = await control.addCompany({
     name: 'In trouble',
@@ -32,26 +34,46 @@ test('an open dashboard says that no worker runs, and that the app cannot reach 
   await page.waitForURL('**/instances/*');
   let loads = 0;
   page.on('load', () => loads++);
-  const mark = page.locator('[data-live-mark]');
   const headline = page.locator('.headline');
   const shows = (words: RegExp) => headline.filter({ hasText: words }).waitFor();
 
   // Installed while none runs.
-  await shows(/^No worker of the app runs/);
+  await shows(/^The app’s worker is not running/);
   const worker = await startWorker();
   await shows(/^Copying|^This minute’s requests are/);
 
   await worker.stop('SIGKILL');
-  await shows(/^No worker of the app runs/);
-  expect(await page.locator('[data-text="contacts.state"]').textContent()).toBe('Waiting');
+  await shows(/^The app’s worker is not running/);
+  await page
+    .getByRole('region', { name: 'Contacts', exact: true })
+    .getByText('Waiting', { exact: true })
+    .waitFor();
 
   await proxy.refuse();
-  await shows(/^The app cannot reach its own store/);
-  await mark.filter({ hasText: 'Not live' }).waitFor();
-  expect(await page.locator('[data-text="contacts.state"]').textContent()).toBe('Not known');
+  await shows(/^The sync has stopped/);
+  await page.getByText('The app cannot use its queue, so nothing new is copied.').waitFor();
 
   await proxy.pass();
-  await shows(/^No worker of the app runs/);
-  await mark.filter({ hasText: /^Live$/ }).waitFor();
+  await shows(/^The app’s worker is not running/);
   expect(loads).toBe(0);
+});
+
+test('an open page says that it is not live while the app is away, and goes on by itself', async () => {
+  const way = await startTcpProxy(0);
+  const publicUrl = `http://127.0.0.1:${way.port}`;
+  const web = await startWeb({ publicUrl });
+  way.lead(Number(new URL(web.url).port));
+  const page = await browser.newPage();
+  const begun = await page.request.get(`${publicUrl}/install`, { maxRedirects: 0 });
+  const state = new URL(begun.headers().location ?? '').searchParams.get('state');
+  await page.goto(`${publicUrl}/oauth/callback?state=${state}&code=ins_1`);
+  const mark = page.locator('[data-live-mark]');
+  await mark.filter({ hasText: /^Live$/ }).waitFor();
+
+  await way.refuse();
+  await mark.filter({ hasText: 'Not live: the app cannot be reached' }).waitFor();
+  web.domain.instances.set('ins_1', instanceStatus({ status: 'paused' }));
+  await way.pass();
+  await mark.filter({ hasText: /^Live$/ }).waitFor();
+  await page.getByRole('button', { name: 'Resume' }).waitFor();
 });

@@ -1,5 +1,6 @@
 import { afterAll } from 'vitest';
 import { type App, createApp } from '../../src/app.ts';
+import { type EventHandler, EventSender } from '../../src/changes/app-events.ts';
 import type { ChangeHandler } from '../../src/changes/change-handler.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
@@ -19,6 +20,7 @@ export interface TestAppOptions {
   /** Environment variables over those that the test app sets. */
   env?: Record<string, string>;
   handler?: ChangeHandler;
+  onEvent?: EventHandler;
   /** Whether this process answers browsers, and works on jobs; it does both by default. */
   web?: boolean;
   workers?: boolean;
@@ -82,8 +84,10 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     TOKEN_KEYS: config.tokenKeys.map(({ id, key }) => `${id}:${key.toString('base64')}`).join(','),
   };
   const log = testLogger();
+  const events = new EventSender(log.logger);
+  events.handler = options.onEvent;
   const join = async () => {
-    const app = await createApp(config, redisUrl, log.logger, { handler: options.handler });
+    const app = await createApp(config, redisUrl, log.logger, { handler: options.handler, events });
     closers.push(() => app.close());
     return app;
   };

@@ -6,9 +6,13 @@ import { BrowserStore, hashSecret } from '../../src/store/browsers.ts';
 import type { Database } from '../../src/store/database.ts';
 import { InstallStore } from '../../src/store/installs.ts';
 import type { StoredRecord } from '../../src/store/records.ts';
-import type { InstanceControl, InstanceStatus } from '../../src/sync/status-types.ts';
+import { checkInterval } from '../../src/sync/resource.ts';
+import type { InstanceControl, InstanceStatus, RunJson } from '../../src/sync/status-types.ts';
 import type { ChangeFeed, WebDependencies } from '../../src/web/web-dependencies.ts';
-import { instanceStatus } from './status-fixtures.ts';
+import { instanceStatus, NOW } from './status-fixtures.ts';
+
+type Action = Awaited<ReturnType<WebDependencies['actions']['list']>>[number];
+type StreamedRecord = { id: string; document: string; updatedAt: number };
 
 /** Where the stand-in for the service asks for consent. */
 export const AUTHORIZE_URL = 'https://auth.example/oauth/authorize';
@@ -34,10 +38,10 @@ export class FakeDomain {
     this.browsers = new BrowserStore(db);
     const store = new InstallStore(db);
     this.installs = {
-      begin: async (browserId) => {
+      begin: async (browserId, returnTo) => {
         const [state, nonce] = [randomUUID(), randomUUID()];
         const hashes = { stateHash: hashSecret(state), nonceHash: hashSecret(nonce) };
-        await store.begin(hashes, browserId, Date.now());
+        await store.begin({ ...hashes, returnTo }, browserId, Date.now());
         return { address: new URL(`${AUTHORIZE_URL}?state=${state}`), nonce };
       },
       finish: async ({ query, nonces, carriedSid, newSid }) => {
@@ -57,12 +61,21 @@ export class FakeDomain {
           throw new InstallError('state', 'This browser did not start the install.');
         }
         if (!this.instances.has(id)) this.instances.set(id, instanceStatus({ id }));
-        return { instanceId: id, isNew: true };
+        const returnTo = (await store.find(stateHash))?.return_to ?? null;
+        return { instanceId: id, isNew: true, returnTo };
       },
     };
   }
 
+  /** The runs of every instance. */
+  runs: Record<string, RunJson[]> = {};
   readonly control: InstanceControl = {
+    runs: async () => this.runs,
+    setInterval: async (id, resource, minutes) => {
+      if (minutes !== null) checkInterval(minutes);
+      return this.#act('interval', [id, resource, String(minutes)]);
+    },
+    erase: async (...of) => this.#act('erase', of),
     status: async (id) => this.instances.get(id),
     problems: async (id) => {
       const resources = Object.entries(this.instances.get(id)?.resources ?? {});
@@ -72,20 +85,27 @@ export class FakeDomain {
     retry: async (...of) => this.#act('retry', of),
     replay: async (...of) => this.#act('replay', of),
     confirmDeletions: async (...of) => this.#act('confirm', of),
-    pause: async (id) => this.#act('pause', [id], { status: 'paused' }),
-    resume: async (id) => this.#act('resume', [id], { status: 'active' }),
+    pause: async (...of) => this.#act('pause', of, of[1] === undefined ? { status: 'paused' } : {}),
+    resume: async (...of) => this.#act('resume', of, of[1] === undefined ? { status: 'active' } : {}),
     disconnect: async (id, { deleteData }) =>
       this.#act(deleteData ? 'disconnect and delete' : 'disconnect', [id], { status: 'disconnected' }),
   };
 
   readonly reader: WebDependencies['records'] = {
     browse: async (id, resource, { search, offset, limit }) => {
-      const found = this.#of(id, resource).filter(({ document }) => document.includes(search ?? ''));
+      const found = this.#of(id, resource).filter(({ document }) => document?.includes(search ?? ''));
       const records = found.slice(offset, offset + limit);
       return { records, total: found.length, ...this.counts };
     },
     find: async (id, resource, recordId) => this.#of(id, resource).find((record) => record.id === recordId),
-    stream: (id, resource) => this.stream(id, resource),
+    stream: (id, resource, { search = '' } = {}) => this.stream(id, resource, search),
+  };
+
+  /** What was noted of actions, newest first. */
+  readonly noted: Action[] = [];
+  readonly actions: WebDependencies['actions'] = {
+    add: async (action) => void this.noted.unshift({ id: this.noted.length, at: NOW, ...action }),
+    list: async ({ limit }) => this.noted.slice(0, limit),
   };
 
   /** The change feed of every list. */
@@ -97,8 +117,10 @@ export class FakeDomain {
     },
   };
 
-  async *stream(id: string, resource: string): AsyncGenerator<string> {
-    for (const { document } of this.#of(id, resource)) yield document;
+  async *stream(id: string, resource: string, search: string): AsyncGenerator<StreamedRecord> {
+    for (const { id: recordId, document, updatedAt } of this.#of(id, resource)) {
+      if (document?.includes(search)) yield { id: recordId, document, updatedAt };
+    }
   }
 
   #of(id: string, resource: string): StoredRecord[] {

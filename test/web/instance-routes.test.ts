@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { HttpSession } from '../support/http-session.ts';
 import { install, type StartedWeb, startWeb } from './start-web.ts';
-import { at, instanceStatus, listStatus } from './status-fixtures.ts';
+import { at, instanceStatus, listStatus, runJson } from './status-fixtures.ts';
 
 const HANDLER = { pending: 0, dead_letters: 0, last_error: null, next_try_at: null };
 
@@ -19,10 +19,7 @@ function show(changes: Parameters<typeof instanceStatus>[0]) {
 }
 
 function actions(body: string): string[] {
-  const shown = body.replace(/<details[^>]* hidden>.*?<\/details>/gs, '');
-  return [...shown.matchAll(/action="\/instances\/ins_1\/([\w-]+)"(?! data-show="[^"]*" hidden)/g)].map(
-    ([, action = '']) => action,
-  );
+  return [...body.matchAll(/action="\/instances\/ins_1\/([\w-]+)"/g)].map(([, action = '']) => action);
 }
 
 describe('the dashboard', () => {
@@ -31,9 +28,18 @@ describe('the dashboard', () => {
     expect(body).toContain('Up to date');
     expect(body).toContain('4,012');
     expect(body).toContain('87 of 120 requests left in this window');
-    expect(body).toContain('It will be renewed in 152 days');
-    expect(body).toContain('<time data-time="token.expires" datetime="2025-11-10T12:00:00.000Z">');
+    expect(body).toContain('<time datetime="2025-11-10T12:00:00.000Z">10 Nov 2025, 12:00 UTC</time>');
+    expect(body).toContain(
+      'starts by itself <time datetime="2025-06-10T12:55:00.000Z" data-relative="ahead">in 55 min<',
+    );
     expect(headers.get('cache-control')).toBe('no-store');
+  });
+
+  it('says when it was loaded, and offers to load it again', async () => {
+    const { body } = await show({});
+    expect(body).toMatch(
+      /As of <time datetime="2025-06-10T12:00:00.000Z">[^<]+<\/time>\. <a href="\/instances\/ins_1">Reload/,
+    );
   });
 
   it.each([
@@ -49,44 +55,30 @@ describe('the dashboard', () => {
     expect(actions((await show({ status: 'disconnected', has_copy: false })).body)).toEqual(['forget']);
   });
 
-  it('deletes a copy in which every record is marked as deleted', async () => {
-    const resources = { contacts: listStatus({ stored: 0 }) };
-    const page = await show({ status: 'disconnected', has_copy: true, resources });
-    expect(actions(page.body)).toEqual(['logout-others', 'disconnect']);
-    const deleted = await browser.submit(page.form('/instances/ins_1/disconnect'));
-    expect(deleted.body).toContain('>The copied data is deleted.<');
-    expect(web.domain.calls).toContain('disconnect and delete ins_1');
-  });
-
-  it('says once why a new authorization is needed', async () => {
-    const { body } = await show({
-      status: 'needs_reauthorization',
-      notice: 'The service does not accept the refresh token any more. Authorize the app again to go on.',
-      resources: { contacts: listStatus({ state: 'waiting', waiting_for: 'turn' }) },
-    });
-    expect(body).toMatch(/data-text="state\.next"[^>]* hidden>/);
-    expect(body.match(/refresh token any more/g)).toHaveLength(1);
-    expect(body).not.toContain('Waiting for its turn');
-  });
-
   it('hides the sync while everything is under way', async () => {
     const busy = listStatus({ state: 'running' });
     const { body } = await show({ resources: { contacts: busy, conversations: busy } });
-    expect(actions(body)).toEqual(['pause', 'logout-others', 'disconnect']);
+    expect(body).toContain('action="/instances/ins_1/sync" hidden>');
+    const failing = listStatus({ state: 'waiting', waiting_for: 'retry', error_kind: 'timeout' });
+    const { body: offered } = await show({ resources: { contacts: failing, conversations: busy } });
+    expect(offered).toContain('action="/instances/ins_1/sync">');
   });
 
   it.each([
     ['needs_reauthorization', 'Authorize again'],
     ['disconnected', 'Install again'],
-  ] as const)('leads back to the install when %s', async (status, words) => {
-    expect((await show({ status })).body).toMatch(new RegExp(`href="${web.url}/install">${words}`));
+  ] as const)('leads to the authorization and back when %s', async (status, words) => {
+    const { body } = await show({ status });
+    expect(body).toContain(`href="${web.url}/install?return_to=%2Finstances%2Fins_1">${words}`);
   });
 
   it('escapes what the service or a company says, and prints no undefined', async () => {
     const { body } = await show({
       name: '<script>alert(1)</script>',
-      notice: '"<img src=x>',
-      resources: { contacts: listStatus({ error: "<b onclick='x'>" }) },
+      company_id: '"<img src=x>',
+      resources: {
+        contacts: listStatus({ handler: { ...HANDLER, pending: 1, last_error: "<b onclick='x'>" } }),
+      },
     });
     expect(body).not.toMatch(/<script>|<img src=x|<b onclick/);
     expect(body).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
@@ -96,19 +88,23 @@ describe('the dashboard', () => {
   it('says that a sync holds its deletions, and confirms them by a button', async () => {
     const resources = { contacts: listStatus({ held_deletions: 60, stored: 100 }) };
     const page = await show({ resources });
-    expect(page.body).toContain('This sync would delete 60 of 100 contacts. Nothing was deleted.');
-    expect(page.body).not.toMatch(/class="pill"[^>]*"good"|Up to date|data-show="contacts.held" hidden/);
+    expect(page.body).toContain('The last sync would delete 60 of 100 contacts. Nothing was deleted.');
+    expect(page.body).not.toContain('Up to date');
     const done = await browser.submit(page.form('/instances/ins_1/contacts/confirm-deletions'));
     expect(web.domain.calls).toContain('confirm ins_1 contacts');
     expect(done.body).toContain('The deletions are confirmed');
-    expect((await show({})).body).toContain('data-show="contacts.held" hidden');
   });
 
-  it('says what an error means, with its details, as text', async () => {
-    const contacts = listStatus({ state: 'failed', error_kind: 'refused', error: 'Refused (<b>403</b>).' });
+  it('says what an error means, and nothing of the inside', async () => {
+    const contacts = listStatus({
+      state: 'failed',
+      error_kind: 'credentials',
+      error: 'CLIENT_ID: fetch failed',
+    });
     const { body } = await show({ resources: { contacts } });
-    expect(body).toContain('The service refuses the app’s request. Authorize the app again');
-    expect(body).toContain('Refused (&lt;b&gt;403&lt;/b&gt;).');
+    expect(body).toContain('The service does not know this app any more.');
+    expect(body).toContain('write to help@test.example');
+    expect(body).not.toMatch(/CLIENT_ID|fetch failed/);
   });
 
   it('shows on the page of problems what there is, as text, or that there is nothing', async () => {
@@ -119,19 +115,70 @@ describe('the dashboard', () => {
       rejected_records: [{ reason: 'It has <b>no</b> id.', excerpt: '<img>', length: 5, at: at(0) }],
       dead_letters: [{ id: '#7', error: 'db: <leads> is unknown', at: at(0) }],
     };
-    await show({ name: '<i>Ω</i>', resources: { contacts: listStatus({ problems }) } });
+    const dashboard = await show({ name: '<i>Ω</i>', resources: { contacts: listStatus({ problems }) } });
+    expect(dashboard.body).toContain('db: &lt;leads&gt; is unknown');
     const { body } = await browser.get('/instances/ins_1/problems');
     for (const text of ['It has &lt;b&gt;no&lt;/b&gt; id.', '&lt;img&gt;', '&lt;i&gt;Ω', 'And 6 more.']) {
       expect(body).toContain(text);
     }
     expect(body).toContain('href="/instances/ins_1/contacts?record=%237"><code dir="auto">#7</code>');
-    expect(body).toContain('db: &lt;leads&gt; is unknown');
     expect(body).not.toMatch(/There are no problems|<b>|<img>|<i>|undefined/);
   });
+});
 
-  it('answers the same facts as JSON', async () => {
+describe('the status', () => {
+  it('has the same facts as JSON', async () => {
     await show({ name: 'Ω' });
     expect((await browser.get('/instances/ins_1/status')).json()).toEqual(instanceStatus({ name: 'Ω' }));
+  });
+
+  it('answers 304 as long as nothing but the clock changes', async () => {
+    const tag = /data-tag="([^"]+)"/.exec((await show({})).body)?.[1]?.replaceAll('&quot;', '"') ?? '';
+    const ask = () =>
+      browser.get('/instances/ins_1/status', {
+        headers: { 'if-none-match': tag, 'cache-control': 'no-cache' },
+      });
+    await show({ now: at(1_000) });
+    expect((await ask()).status).toBe(304);
+    await show({ status: 'paused' });
+    expect((await ask()).status).toBe(200);
+  });
+});
+
+describe('the history', () => {
+  const failed = runJson({
+    id: 2,
+    state: 'failed',
+    error_kind: 'server_error',
+    error: '503 of /inside',
+    refused: 4,
+  });
+
+  it('stands on the dashboard, newest first, without what is inside', async () => {
+    web.domain.runs = { contacts: [runJson()], conversations: [failed] };
+    const { body } = await show({});
+    const table = body.slice(body.lastIndexOf('Last syncs'));
+    expect(table.indexOf('Conversations')).toBeLessThan(table.indexOf('Contacts'));
+    expect(table).toContain('The service has trouble of its own.');
+    expect(body).not.toContain('/inside');
+  });
+
+  it('is a page with a picture, or JSON when that is asked for', async () => {
+    web.domain.runs = { contacts: [failed, runJson()] };
+    const { body } = await browser.get('/instances/ins_1/runs');
+    expect(body).toContain('<title>10 Jun 2025, 11:54 UTC: 12 created, 3 changed, 1 deleted</title>');
+    for (const [label, text] of [
+      ['Records', '180'],
+      ['New', '12'],
+      ['Changed', '3'],
+      ['Deleted', '1'],
+      ['429s', '4'],
+    ]) {
+      expect(body).toContain(`<td data-label="${label}">${text}</td>`);
+    }
+    expect(body).toContain('There was no sync yet.');
+    const json = await browser.get('/instances/ins_1/runs', { headers: { accept: 'application/json' } });
+    expect(json.json()).toEqual({ contacts: [failed, runJson()] });
   });
 });
 
@@ -141,27 +188,30 @@ describe('the buttons', () => {
     ['pause', 'active', 'pause ins_1'],
     ['resume', 'paused', 'resume ins_1'],
     ['disconnect', 'active', 'disconnect ins_1'],
-  ] as const)('%s, say so once, and lead back', async (action, status, call) => {
+  ] as const)('%s, say so once, lead back, and are noted', async (action, status, call) => {
     const page = await show({ status });
-    const form = page.form(`/instances/ins_1/${action}`);
-    const answer = await browser.submit(form, {}, { follow: false });
+    const answer = await browser.submit(page.form(`/instances/ins_1/${action}`), {}, { follow: false });
     expect(answer.status).toBe(303);
     expect(answer.location?.pathname).toBe('/instances/ins_1');
     expect(web.domain.calls).toContain(call);
+    expect(web.domain.noted).toEqual([
+      expect.objectContaining({ action, instanceId: 'ins_1', by: 'administrator' }),
+    ]);
     expect((await browser.get(answer.location ?? '')).body).toContain('class="flash" data-tone="good"');
     expect((await browser.get('/instances/ins_1')).body).not.toContain('class="flash"');
   });
 
   it.each([
     ['sync', 'sync'],
+    ['pause', 'pause'],
     ['retry', 'retry'],
     ['replay', 'replay'],
     ['confirm-deletions', 'confirm'],
   ])('%s works for one list, and for all', async (action, call) => {
-    await show({ resources: { contacts: listStatus({ handler: HANDLER }) } });
+    await show({ resources: { contacts: listStatus({ handler: HANDLER, held_deletions: 60 }) } });
     for (const [path, of] of [
-      ['', ''],
       ['/contacts', ' contacts'],
+      ['', ''],
     ]) {
       const answer = await browser.post(`/instances/ins_1${path}/${action}`, {}, { follow: false });
       expect(answer.location?.href).toBe(`${web.url}/instances/ins_1?done=${action}`);
@@ -169,11 +219,43 @@ describe('the buttons', () => {
     }
   });
 
+  it('resume a list that is paused by itself, and show it', async () => {
+    const page = await show({
+      resources: { contacts: listStatus({ paused: true }), conversations: listStatus() },
+    });
+    expect(page.body).not.toContain('action="/instances/ins_1/contacts/sync"');
+    await browser.submit(page.form('/instances/ins_1/contacts/resume'));
+    expect(web.domain.calls).toContain('resume ins_1 contacts');
+    expect((await show({ resources: { contacts: listStatus({ paused: true }) } })).body).toContain(
+      'Every list is paused.',
+    );
+  });
+
+  it.each([
+    ['15', '15'],
+    ['', 'null'],
+  ])('set the interval of a list: “%s”', async (minutes, given) => {
+    const form = (await show({})).form('/instances/ins_1/contacts/interval');
+    expect(form.fields.get('minutes')).toBe('60');
+    await browser.submit(form, { minutes });
+    expect(web.domain.calls).toContain(`interval ins_1 contacts ${given}`);
+  });
+
+  it.each(['0', '-1', '1.5', 'x', '44641', '9999999'])(
+    'refuse the interval %s, and say what is possible',
+    async (minutes) => {
+      await show({});
+      const answer = await browser.post('/instances/ins_1/contacts/interval', { minutes });
+      expect(answer.status).toBe(400);
+      expect(answer.body).toContain('from 1 to 44,640');
+    },
+  );
+
   it('offer to try again what the handler did not take, and to replay', async () => {
     const problems = { ...listStatus().problems, dead_letters: [{ id: 'crd_1', error: 'No', at: at(0) }] };
     const contacts = listStatus({ handler: { ...HANDLER, dead_letters: 1 }, problems });
     const page = await show({ resources: { contacts, conversations: listStatus({ handler: HANDLER }) } });
-    expect(page.body).toContain('data-show="conversations.retry" hidden');
+    expect(page.body).not.toContain('conversations/retry');
     for (const path of ['/contacts/retry', '/retry', '/contacts/replay', '/replay']) {
       await browser.submit(page.form(`/instances/ins_1${path}`));
     }
@@ -189,6 +271,7 @@ describe('the buttons', () => {
     expect((await show({})).body).not.toMatch(/Replay|Try again|action="[^"]*\/retry"/);
     expect((await browser.post(`/instances/ins_1/${action}`)).body).toContain('Nothing was done');
     expect(web.domain.calls).toEqual(['exchange ins_1']);
+    expect(web.domain.noted).toEqual([]);
   });
 
   it('log other browsers out, and not this one', async () => {
@@ -199,17 +282,30 @@ describe('the buttons', () => {
     expect((await other.get('/instances/ins_1')).status).toBe(404);
   });
 
-  it('delete the copied data only when that was ticked', async () => {
-    const form = (await show({})).form('/instances/ins_1/disconnect');
-    await browser.submit(form, { delete_data: 'yes' });
+  it.each([[{}], [{ company_name: 'Riverside' }]])(
+    'delete no data without the company’s name: %j',
+    async (fields) => {
+      await show({});
+      const answer = await browser.post('/instances/ins_1/disconnect', { delete_data: 'yes', ...fields });
+      expect(answer.status).toBe(400);
+      expect(answer.body).toContain('type the name of the company: Riverside Dental. Nothing was done.');
+      expect(web.domain.calls).toEqual(['exchange ins_1']);
+    },
+  );
+
+  it('disconnect and delete the data by the company’s name, however it is spelled', async () => {
+    await show({});
+    const fields = { delete_data: 'yes', company_name: ' riverside DENTAL ' };
+    const page = await browser.post('/instances/ins_1/disconnect', fields);
     expect(web.domain.calls).toContain('disconnect and delete ins_1');
+    expect(web.domain.noted[0]).toMatchObject({ action: 'disconnect and delete data' });
+    expect(page.body).toContain('To end the permission itself, remove the app at the service.');
   });
 
   it('delete the copy of a company that is disconnected, which then can leave the list', async () => {
     const page = await show({ status: 'disconnected' });
-    const deleted = await browser.submit(page.form('/instances/ins_1/disconnect'));
+    await browser.submit(page.form('/instances/ins_1/disconnect'), { company_name: 'Riverside Dental' });
     expect(web.domain.calls).toContain('disconnect and delete ins_1');
-    expect(deleted.body).toContain('>The copied data is deleted.<');
     const emptied = await show({ status: 'disconnected', has_copy: false });
     const front = await browser.submit(emptied.form('/instances/ins_1/forget'));
     expect(front.url.pathname).toBe('/');
@@ -219,32 +315,37 @@ describe('the buttons', () => {
   });
 
   it('forget no company that has a copy, and disconnect none twice', async () => {
-    const { fields } = (await show({ status: 'disconnected' })).form('/instances/ins_1/disconnect');
-    const kept = await browser.post('/instances/ins_1/forget', fields);
-    expect(kept.body).toContain('Nothing was done');
-    const again = await browser.post('/instances/ins_1/disconnect');
-    expect(again.body).toContain('Nothing was done');
+    await show({ status: 'disconnected' });
+    for (const action of ['forget', 'disconnect']) {
+      expect((await browser.post(`/instances/ins_1/${action}`)).body).toContain('Nothing was done');
+    }
     expect(web.domain.calls).toEqual(['exchange ins_1']);
   });
 
   it('do nothing in a state where they make no sense', async () => {
     const form = (await show({})).form('/instances/ins_1/pause');
     await show({ status: 'disconnected' });
-    const page = await browser.submit(form);
-    expect(page.body).toContain('Nothing was done');
+    expect((await browser.submit(form)).body).toContain('Nothing was done');
     expect(web.domain.calls).not.toContain('pause ins_1');
   });
 
   it('refuse a form of another site', async () => {
     const headers = { 'sec-fetch-site': 'cross-site' };
-    for (const path of ['sync', 'contacts/sync', 'contacts/replay', 'contacts/confirm-deletions']) {
+    for (const path of ['sync', 'contacts/sync', 'contacts/replay', 'contacts/erase']) {
       expect((await browser.post(`/instances/ins_1/${path}`, {}, { headers })).status).toBe(403);
     }
     expect(web.domain.calls).toEqual(['exchange ins_1']);
   });
 
   it('refuse a form that is too large, other actions, and other lists', async () => {
-    for (const path of ['tags/sync', 'contacts/pause', 'contacts/disconnect', 'contacts/constructor']) {
+    for (const path of [
+      'tags/sync',
+      'contacts/forget',
+      'contacts/disconnect',
+      'contacts/constructor',
+      'erase',
+      'interval',
+    ]) {
       expect((await browser.post(`/instances/ins_1/${path}`)).status, path).toBe(404);
     }
     expect((await browser.post('/instances/ins_1/sync', { x: 'x'.repeat(20_000) })).status).toBe(413);
@@ -252,9 +353,73 @@ describe('the buttons', () => {
   });
 });
 
+describe('signing in', () => {
+  /** From an address without access to the page behind the authorization of a company. */
+  async function signIn(path: string, code: string) {
+    const other = web.browser();
+    const page = await other.get(path);
+    const offer = /href="([^"]+)">Sign in with the service/.exec(page.body)?.[1] ?? '';
+    const start = await other.get(offer, { follow: false });
+    const state = start.location?.searchParams.get('state') ?? '';
+    return other.get(`/oauth/callback?state=${state}&code=${code}`);
+  }
+
+  it('leads back to the address that was asked for', async () => {
+    await show({});
+    const page = await signIn('/instances/ins_1/contacts', 'ins_1');
+    expect([page.status, page.url.pathname]).toEqual([200, '/instances/ins_1/contacts']);
+  });
+
+  it('says so when it was another company', async () => {
+    await show({});
+    web.domain.instances.set('ins_2', instanceStatus({ id: 'ins_2', name: 'Harbour & Finch' }));
+    const page = await signIn('/instances/ins_1', 'ins_2');
+    expect(page.url.pathname).toBe('/instances/ins_2');
+    expect(page.body).toContain('You authorized Harbour &amp; Finch.');
+    expect(page.body).toContain('Sign in with another company');
+    expect(page.body).not.toContain('Riverside');
+  });
+
+  it('names the company that still needs its authorization, with a button for it', async () => {
+    web.domain.instances.set('ins_2', instanceStatus({ id: 'ins_2', name: 'Harbour & Finch' }));
+    await show({ status: 'needs_reauthorization' });
+    const start = await browser.get('/install?return_to=/instances/ins_1', { follow: false });
+    const state = start.location?.searchParams.get('state') ?? '';
+    const page = await browser.get(`/oauth/callback?state=${state}&code=ins_2`);
+    expect(page.body).toContain(
+      'You authorized Harbour &amp; Finch. Riverside Dental still needs its authorization.',
+    );
+    expect(page.body).toMatch(/href="[^"]*return_to=%2Finstances%2Fins_1">Authorize Riverside Dental</);
+  });
+
+  it.each([
+    '//evil.example',
+    'https://evil.example',
+    '/logout',
+    '/instances/ins_1/../../x',
+    '/instances/\\evil',
+    'x'.repeat(3_000),
+  ])('takes no return address but one of an instance: %s', async (path) => {
+    const other = web.browser();
+    const start = await other.get(`/install?${new URLSearchParams({ return_to: path })}`, { follow: false });
+    const state = start.location?.searchParams.get('state') ?? '';
+    const answer = await other.get(`/oauth/callback?state=${state}&code=ins_1`, { follow: false });
+    expect(answer.location?.href).toBe(`${web.url}/instances/ins_1`);
+  });
+});
+
 describe('an instance of somebody else', () => {
   const paths = [
-    ...['', '/status', '/live', '/problems', '/contacts', '/contacts/crd_1', '/contacts.ndjson'],
+    ...[
+      '',
+      '/status',
+      '/runs',
+      '/problems',
+      '/contacts',
+      '/contacts/crd_1',
+      '/contacts.ndjson',
+      '/contacts.csv',
+    ],
     '/changes/contacts.ndjson?after=x',
   ];
 
@@ -264,17 +429,17 @@ describe('an instance of somebody else', () => {
     const foreign = await stranger.get(`/instances/ins_1${path}`);
     const missing = await stranger.get(`/instances/ins_9${path}`);
     expect(foreign.status).toBe(404);
-    const withoutId = (text: string) => text.replace(/[\da-f-]{36}/g, '');
+    const withoutId = (text: string) => text.replace(/[\da-f-]{36}|ins_\d/g, '');
     expect(withoutId(foreign.body)).toBe(withoutId(missing.body));
     expect((await web.browser().get(`/instances/ins_1${path}`)).status).toBe(404);
   });
 
-  it.each(['sync', 'pause', 'resume', 'disconnect', 'forget', 'contacts/replay'])(
+  it.each(['sync', 'pause', 'resume', 'disconnect', 'forget', 'contacts/replay', 'contacts/erase'])(
     'is not there: POST %s',
     async (action) => {
       const stranger = web.browser();
-      const { fields } = (await install(stranger, 'ins_2')).form('/instances/ins_2/pause');
-      expect((await stranger.post(`/instances/ins_1/${action}`, fields)).status).toBe(404);
+      await install(stranger, 'ins_2');
+      expect((await stranger.post(`/instances/ins_1/${action}`)).status).toBe(404);
       expect((await web.browser().post(`/instances/ins_1/${action}`)).status).toBe(404);
       expect(web.domain.calls.filter((call) => call.endsWith('ins_1'))).toEqual(['exchange ins_1']);
     },

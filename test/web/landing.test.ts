@@ -29,20 +29,24 @@ describe('the front page', () => {
     expect((await web.browser().get('/')).body).not.toContain('Alpha');
   });
 
-  it('says before a log-out what can be seen again by an install, and what not', async () => {
+  it('says before a log-out which company can be seen again, and which cannot', async () => {
     web.domain.instances.set('ins_known', instanceStatus({ id: 'ins_known' }));
     web.domain.instances.set('ins_unknown', instanceStatus({ id: 'ins_unknown', company_id: null }));
     const browser = web.browser();
-    expect((await install(browser, 'ins_known')).body).toContain('has to install it again to see it.');
+    expect((await install(browser, 'ins_known')).body).toContain('has to sign in again.');
     const known = (await browser.get('/')).body;
-    expect(known).toContain('To see a company here again, install again.');
+    expect(known).toContain('To see a company here again, sign in again.');
     expect(known).not.toContain('You cannot return');
-    const dashboard = (await install(browser, 'ins_unknown')).body;
-    expect(dashboard).toContain('so a new install begins a copy of its own.');
-    expect(dashboard).not.toContain('has to install it again to see it.');
+    expect((await install(browser, 'ins_unknown')).body).toContain('none can return to it');
     const { body } = await browser.get('/');
     expect(body).toContain('You cannot return to “Riverside Dental” after that');
     expect(body).not.toContain('To see a company here again');
+  });
+
+  it('shows the name of the app and where to find help', async () => {
+    const { body } = await web.browser().get('/');
+    expect(body).toContain('<title>Install · Test app</title>');
+    expect(body).toContain('Questions: help@test.example');
   });
 
   it('says that the service is the sandbox, with a link', async () => {
@@ -95,7 +99,12 @@ describe('every answer', () => {
     });
     const lines = web.log.lines.filter((line) => line.requestId === 'the-logged-one');
     expect(lines).toHaveLength(1);
-    expect(lines[0]).toMatchObject({ method: 'GET', path: '/instances/ins_log/contacts', status: 200 });
+    expect(lines[0]).toMatchObject({
+      method: 'GET',
+      route: '/instances/:id/:resource',
+      instanceId: 'ins_log',
+      status: 200,
+    });
     expect(web.log.text()).not.toMatch(/private-words|state-\d|partner_app\.sid|s%3A/);
   });
 

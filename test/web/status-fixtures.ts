@@ -1,4 +1,4 @@
-import type { InstanceStatus, ListStatusJson } from '../../src/sync/status-types.ts';
+import type { InstanceStatus, ListStatusJson, RunJson } from '../../src/sync/status-types.ts';
 
 /** The time that fixtures are written for. */
 export const NOW = Date.parse('2025-06-10T12:00:00Z');
@@ -24,6 +24,10 @@ export function listStatus(changes: Partial<ListStatusJson> = {}): ListStatusJso
     finished_at: at(-5 * MINUTE_MS),
     error_kind: null,
     error: null,
+    failing_since: null,
+    paused: false,
+    interval_minutes: 60,
+    next_sync_at: at(55 * MINUTE_MS),
     waiting_until: null,
     waiting_for: null,
     held_deletions: 0,
@@ -41,7 +45,8 @@ export function instanceStatus(changes: Partial<InstanceStatus> = {}): InstanceS
     company_id: 'cmp_riverside',
     status: 'active',
     installed_at: at(-30 * DAY_MS),
-    notice: null,
+    error_kind: null,
+    error: null,
     now: at(0),
     next_sync_at: at(55 * MINUTE_MS),
     workers_missing: false,
@@ -66,6 +71,28 @@ export function instanceStatus(changes: Partial<InstanceStatus> = {}): InstanceS
       contacts: listStatus(),
       conversations: listStatus({ stored: 9_120, records: 9_120 }),
     },
+    ...changes,
+  };
+}
+
+/** A finished run, with changes. */
+export function runJson(changes: Partial<RunJson> = {}): RunJson {
+  return {
+    id: 1,
+    state: 'finished',
+    started_at: at(-6 * MINUTE_MS),
+    finished_at: at(-5 * MINUTE_MS),
+    pages: 2,
+    records: 180,
+    created: 12,
+    changed: 3,
+    deleted: 1,
+    rejected: 0,
+    requests: 2,
+    refused: 0,
+    held: 0,
+    error_kind: null,
+    error: null,
     ...changes,
   };
 }

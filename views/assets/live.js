@@ -1,147 +1,105 @@
 /*
- * Keeps an open page up to date. The server sends the values that the page was rendered from, by the names in
- * its data attributes; without this file, or without a connection, the page simply stays as it was loaded.
+ * Keeps an open page true. Moments are shown in the reader's time zone and counted by the second; a dashboard asks for
+ * its status every two seconds while it can be seen, and takes over what has changed. Without this file a page stays as it
+ * was loaded, and says when that was.
  */
 
 import { isSending } from './forms.js';
+import { Idiomorph } from './idiomorph.esm.js';
 
-const FIRST_RETRY_MS = 5_000;
-const LONGEST_RETRY_MS = 60_000;
+const LOOK_EVERY_MS = 2_000;
 
-/** The server says every 15 seconds that it is there: who hears nothing for so long is connected to nobody. */
-const LONGEST_SILENCE_MS = 40_000;
+/** An answer that takes longer is given up: the next one may come from another process. */
+const LONGEST_ANSWER_MS = 10_000;
 
 const moments = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 
-/** Shows a moment in the reader's own time zone. */
-function showMoment(element) {
-  const at = Date.parse(element.dateTime);
-  if (Number.isNaN(at)) return;
-  element.textContent = moments.format(at);
-  element.title = element.dateTime;
+/** How far the server's clock is ahead of this one's, in milliseconds: countdowns go by the server's. */
+let aheadMs = 0;
+
+function durationText(ms) {
+  const seconds = Math.max(0, Math.ceil(ms / 1_000));
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 1) return `${seconds} s`;
+  if (minutes < 10) return seconds % 60 ? `${minutes} min ${seconds % 60} s` : `${minutes} min`;
+  if (minutes < 60) return `${minutes} min`;
+  if (minutes < 48 * 60)
+    return minutes % 60 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${minutes / 60} h`;
+  return `${Math.floor(minutes / (24 * 60))} days`;
 }
 
-function each(root, attribute, act) {
-  for (const element of root.querySelectorAll(`[${attribute}]`))
-    act(element, element.getAttribute(attribute));
+/** @param mode `ahead` for a coming moment, `ago` for a past one */
+function relativeText(at, mode) {
+  const leftMs = at - Date.now() - aheadMs;
+  if (mode === 'ahead') return leftMs < 1_000 ? 'any moment' : `in ${durationText(leftMs)}`;
+  return leftMs > -5_000 ? 'just now' : `${durationText(-leftMs)} ago`;
 }
 
-/** Writes only what differs: a text that is set anew would be read out again, and lose its selection. */
-function apply(root, values) {
-  each(root, 'data-text', (element, name) => {
-    const text = values.text[name];
-    if (text !== undefined && element.textContent !== text) element.textContent = text;
-  });
-  each(root, 'data-time', (element, name) => {
-    const moment = values.time[name] ?? '';
-    if (element.dateTime === moment) return;
-    element.dateTime = moment;
-    showMoment(element);
-  });
-  each(root, 'data-show', (element, name) => {
-    const shown = values.show[name];
-    if (shown !== undefined) element.hidden = !shown;
-  });
-  each(root, 'data-attributes', (element, name) => {
-    for (const [attribute, value] of Object.entries(values.attributes[name] ?? {})) {
-      if (value === null) element.removeAttribute(attribute);
-      else if (element.getAttribute(attribute) !== value) element.setAttribute(attribute, value);
-    }
-  });
+function showTimes(root) {
+  for (const element of root.querySelectorAll('time[datetime]')) {
+    const at = Date.parse(element.dateTime);
+    if (Number.isNaN(at)) continue;
+    const { relative } = element.dataset;
+    const text = relative ? relativeText(at, relative) : moments.format(at);
+    if (element.textContent !== text) element.textContent = text;
+    element.title = relative ? moments.format(at) : element.dateTime;
+  }
 }
 
-/** Follows the stream while the page can be seen: a browser opens only a few connections to a host. */
-function follow(root) {
-  const mark = root.querySelector('[data-live-mark]');
-  let source;
-  let retry;
-  let asking;
-  let silence;
-  let retryMs = FIRST_RETRY_MS;
+function ask(address, headers) {
+  return fetch(address, { headers, signal: AbortSignal.timeout(LONGEST_ANSWER_MS) });
+}
+
+/** Follows one instance: `dashboard.dataset.live` is its address. */
+function follow(dashboard) {
+  const mark = document.querySelector('[data-live-mark]');
+  const address = dashboard.dataset.live;
+  let { tag } = dashboard.dataset;
+  let timer;
 
   function say(state, text) {
-    mark.hidden = false;
     mark.dataset.liveState = state;
     if (mark.textContent !== text) mark.textContent = text;
   }
 
-  function disconnect() {
-    clearTimeout(retry);
-    clearTimeout(silence);
-    asking?.abort();
-    source?.close();
-    source = undefined;
-  }
-
-  function loadAnew() {
+  async function look() {
+    const status = await ask(`${address}/status`, { 'If-None-Match': tag });
     // The answer to a form brings a newer page, and loading this one would drop it.
-    if (isSending()) return;
-    disconnect();
-    location.reload();
-  }
-
-  /** A stream does not say with which status it was refused: what that means has to be asked for, and the page says it. */
-  async function askWhy(signal) {
-    const answer = await fetch(root.dataset.live, { method: 'HEAD', signal });
-    if (signal.aborted) return;
-    if (answer.status === 404) loadAnew();
-    if (answer.status === 429) say('reconnecting', 'Not live: too many pages are open');
-  }
-
-  /** A process that hangs, or a network that has gone, ends no connection: a new one may lead to another. */
-  function awaitNext() {
-    clearTimeout(silence);
-    silence = setTimeout(() => {
-      say('reconnecting', 'Reconnecting …');
-      connect();
-    }, LONGEST_SILENCE_MS);
-  }
-
-  function connect() {
-    disconnect();
-    awaitNext();
-    source = new EventSource(root.dataset.live);
-    source.addEventListener('alive', awaitNext);
-    source.onmessage = (event) => {
-      awaitNext();
-      const status = JSON.parse(event.data);
-      retryMs = FIRST_RETRY_MS;
-      // Another state has other buttons; the server knows which.
-      if (status.status !== root.dataset.status) return loadAnew();
-      say('live', 'Live');
-      apply(root, status.view);
-    };
-    source.addEventListener('gone', loadAnew);
-    source.addEventListener('outage', (event) => {
-      say('reconnecting', 'Not live');
-      apply(root, JSON.parse(event.data).view);
+    if (status.status === 404) return isSending() || location.reload();
+    if (status.status === 304) return say('live', 'Live');
+    if (!status.ok) return say('lost', `Not live: ${(await status.json())._error.message}`);
+    const page = await ask(address, {});
+    if (!page.ok) return undefined;
+    aheadMs = Date.parse(page.headers.get('date')) - Date.now();
+    const next = new DOMParser().parseFromString(await page.text(), 'text/html');
+    showTimes(next);
+    Idiomorph.morph(dashboard, next.getElementById('dashboard'), {
+      ignoreActiveValue: true,
+      // What the reader has opened stays open.
+      callbacks: {
+        beforeAttributeUpdated: (name, element) => !(name === 'open' && element.tagName === 'DETAILS'),
+      },
     });
-    source.onerror = () => {
-      say('reconnecting', 'Reconnecting …');
-      // The browser itself comes back after a broken connection, but not after an answer that is an error.
-      if (source?.readyState !== EventSource.CLOSED) return;
-      disconnect();
-      retry = setTimeout(connect, retryMs);
-      retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS);
-      asking = new AbortController();
-      // What cannot be told now is asked again when the next connection fails.
-      askWhy(asking.signal).catch(() => {});
-    };
+    // What the flash says was true of the state before.
+    document.querySelector('.flash')?.remove();
+    tag = status.headers.get('etag');
+    return say('live', 'Live');
   }
 
-  function followVisibility() {
-    if (document.visibilityState === 'visible') connect();
-    else disconnect();
+  async function lookAgain() {
+    clearTimeout(timer);
+    if (document.visibilityState !== 'visible' || isSending()) return;
+    await look().catch(() => say('lost', 'Not live: the app cannot be reached'));
+    clearTimeout(timer);
+    timer = setTimeout(lookAgain, LOOK_EVERY_MS);
   }
 
-  document.addEventListener('visibilitychange', followVisibility);
-  addEventListener('pagehide', disconnect);
-  addEventListener('pageshow', (event) => {
-    if (event.persisted) followVisibility();
-  });
-  followVisibility();
+  document.addEventListener('visibilitychange', lookAgain);
+  addEventListener('pageshow', (event) => event.persisted && lookAgain());
+  void lookAgain();
 }
 
-for (const element of document.querySelectorAll('time[datetime]')) showMoment(element);
-const page = document.querySelector('[data-live]');
-if (page) follow(page);
+showTimes(document);
+setInterval(() => showTimes(document), 1_000);
+const dashboard = document.getElementById('dashboard');
+if (dashboard) follow(dashboard);

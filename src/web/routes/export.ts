@@ -1,43 +1,62 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { stringify } from 'csv-stringify/sync';
 import { type Request, type Response, Router } from 'express';
 import { CopyRemovedError } from '../../store/records.ts';
-import { Downloads } from '../downloads.ts';
-import { ownInstance, ownInstanceId, pathValue } from '../own-instance.ts';
-import type { WebDependencies } from '../web-dependencies.ts';
-import { notFound, WebError } from '../web-error.ts';
+import { type OwnList, ownList } from '../own-instance.ts';
+import { readListQuery } from '../view/paging.ts';
+import { parseDocument, plainValue } from '../view/record-view.ts';
+import type { WebDependencies, WebResource } from '../web-dependencies.ts';
+import { WebError } from '../web-error.ts';
 
 /** Lines are sent together up to about this size (characters): few writes, flat memory. */
 const CHUNK_LENGTH = 64 * 1_024;
 
-/** How often it is looked whether the browser still sees what it downloads, in milliseconds. */
-const LOOK_EVERY_MS = 1_000;
+/** What a stream says of a client that goes away in the middle of a download, and of one that has before it. */
+const GONE_AWAY: readonly unknown[] = ['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE'];
 
-/** Joins documents to chunks of whole lines. */
-async function* lines(documents: AsyncIterable<string>): AsyncGenerator<string> {
-  let chunk: string[] = [];
-  let length = 0;
-  for await (const document of documents) {
-    chunk.push(document, '\n');
-    length += document.length + 1;
-    if (length < CHUNK_LENGTH) continue;
-    yield chunk.join('');
-    chunk = [];
-    length = 0;
-  }
-  if (length > 0) yield chunk.join('');
+/** Downloads that a process takes at a time: each holds a portion of the copy in memory. */
+const MOST_DOWNLOADS = 40;
+
+/** When to try again at the earliest, in seconds: nobody knows when a download ends. */
+const RETRY_AFTER_SECONDS = 30;
+
+type Records = ReturnType<WebDependencies['records']['stream']>;
+
+/** A kind of file, and its lines, made of what the store streams. */
+interface Format {
+  type: string;
+  suffix: string;
+  /** What ends a line. */
+  end: string;
+  lines: (found: OwnList, req: Request) => AsyncIterable<string>;
 }
 
-/** A file's name that no system trips over. */
-function fileName(company: string, resource: string): string {
-  const plain = company
-    .normalize('NFKD')
-    .replace(/[^\w]+/g, '-')
-    .replace(/^-+|-+$/g, '')
-    .toLowerCase()
-    .slice(0, 60);
-  return `${plain || 'company'}-${resource}.ndjson`;
+async function* documents(records: Records): AsyncGenerator<string> {
+  for await (const { document } of records) yield document;
+}
+
+/** RFC 4180, one row a record; a cell that a spreadsheet would take for a formula is quoted by an apostrophe. */
+async function* rows(records: Records, { columns = [] }: WebResource): AsyncGenerator<string> {
+  const row = (cells: string[]) =>
+    stringify([cells], { escape_formulas: true, quoted_match: /[\r\n]/, eof: false });
+  yield row(['Id', ...columns.map(({ title }) => title)]);
+  for await (const { id, document } of records) {
+    const parsed = parseDocument(document);
+    yield row([id, ...columns.map(({ path }) => plainValue(parsed, path))]);
+  }
+}
+
+/** Joins lines to larger chunks. */
+async function* chunks(lines: AsyncIterable<string>, end: string): AsyncGenerator<string> {
+  let chunk = '';
+  for await (const line of lines) {
+    chunk += line + end;
+    if (chunk.length < CHUNK_LENGTH) continue;
+    yield chunk;
+    chunk = '';
+  }
+  if (chunk !== '') yield chunk;
 }
 
 /** What was read ahead, then the rest. */
@@ -46,25 +65,16 @@ async function* resume(first: string, rest: AsyncIterable<string>): AsyncGenerat
   yield* rest;
 }
 
-/**
- * Breaks a download off when the browser that has asked for it does not see the instance any more. A slow client takes
- * nothing for minutes, so the access is checked every second; the reset also drops what the system has buffered.
- *
- * @param signal ends the watch
- */
-async function breakOffUnseen(
-  res: Response,
-  sees: () => Promise<boolean>,
-  signal: AbortSignal,
-): Promise<void> {
-  do {
-    await sleep(LOOK_EVERY_MS, undefined, { signal, ref: false });
-  } while (await sees());
-  if (!signal.aborted) res.socket?.resetAndDestroy();
+/** A file's name that no system trips over. */
+function fileName(company: string, rest: string): string {
+  const plain = company
+    .normalize('NFKD')
+    .replace(/[^\w]+/g, '-')
+    .replace(/^-+|-+$/g, '')
+    .toLowerCase()
+    .slice(0, 60);
+  return `${plain || 'company'}-${rest}`;
 }
-
-/** What a stream says of a client that goes away in the middle of a download, and of one that has before it. */
-const GONE_AWAY: readonly unknown[] = ['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE'];
 
 /** A client that leaves, a log-out and a deleted copy are no errors. */
 function isEndedEarly(error: unknown): boolean {
@@ -73,21 +83,19 @@ function isEndedEarly(error: unknown): boolean {
 }
 
 /** Where an answer comes without chunks, as to HTTP/1.0, the end of the connection is its end, whatever is missing. */
-function checkVersion(req: Request): void {
-  if (req.httpVersion === '1.1') return;
+function checkVersion({ httpVersion }: Request): void {
+  if (httpVersion === '1.1') return;
   throw new WebError(
     505,
     'Downloads need HTTP/1.1',
-    `This request has reached the app over HTTP/${req.httpVersion}, where a download that breaks off looks like a whole one. The people who run the app have to let the proxy in front of it ask by HTTP/1.1, in nginx with “proxy_http_version 1.1;”.`,
+    'A download that breaks off would look like a whole one.',
+    {
+      needsHelp: true,
+      cause: new Error(
+        `the proxy in front asks by HTTP/${httpVersion}; in nginx, set "proxy_http_version 1.1;"`,
+      ),
+    },
   );
-}
-
-function headers(name: string): Record<string, string> {
-  return {
-    'Content-Type': 'application/x-ndjson',
-    'Cache-Control': 'no-store',
-    'Content-Disposition': `attachment; filename="${name}"`,
-  };
 }
 
 /**
@@ -104,67 +112,65 @@ function wholeNumber(req: Request, name: string, otherwise: number): number {
 }
 
 /**
- * Downloads as newline-delimited JSON, each document as the service sent it: all live records of a list, or its change
- * feed. What is not the whole ends with a broken connection, which only HTTP/1.1 can tell: others are answered 505.
+ * Downloads of a list: all live records, or those that a search (`q`) finds, as NDJSON with each document as the service
+ * sent it, or as CSV; and its change feed. What is not the whole ends with a broken connection, which only HTTP/1.1 can
+ * tell: others are answered 505.
  */
-export function exportRoutes(deps: WebDependencies): Router {
+export function exportRoutes({ records, changes, ...deps }: WebDependencies): Router {
   const router = Router();
-  const downloads = new Downloads();
+  let underWay = 0;
+  const recordsOf = ({ status, resource }: OwnList, req: Request) =>
+    records.stream(status.id, resource.name, { search: readListQuery(req.query).search });
+  const ndjson = { type: 'application/x-ndjson', suffix: '.ndjson', end: '\n' };
+  const csv = { type: 'text/csv; charset=utf-8', suffix: '.csv', end: '\r\n' };
+  const formats: Record<string, Format> = {
+    ':resource.ndjson': { ...ndjson, lines: (of, req) => documents(recordsOf(of, req)) },
+    ':resource.csv': { ...csv, lines: (of, req) => rows(recordsOf(of, req), of.resource) },
+    'changes/:resource.ndjson': {
+      ...ndjson,
+      suffix: '-changes.ndjson',
+      lines: ({ status, resource }, req) => {
+        const limit = wholeNumber(req, 'limit', Number.POSITIVE_INFINITY);
+        return changes.feed(status.id, resource.name, { after: wholeNumber(req, 'after', 0), limit });
+      },
+    },
+  };
+  for (const [path, format] of Object.entries(formats)) {
+    router.get(`/instances/:id/${path}`, (req, res) => send(req, res, format));
+  }
+  return router;
 
-  router.get('/instances/:id/:resource.ndjson', (req, res) =>
-    send(req, res, '', (id, resource) => deps.records.stream(id, resource)),
-  );
-
-  router.get('/instances/:id/changes/:resource.ndjson', (req, res) =>
-    send(req, res, '-changes', (id, resource) => {
-      const range = {
-        after: wholeNumber(req, 'after', 0),
-        limit: wholeNumber(req, 'limit', Number.POSITIVE_INFINITY),
-      };
-      return deps.changes.feed(id, resource, range);
-    }),
-  );
-
-  async function send(
-    req: Request,
-    res: Response,
-    suffix: string,
-    open: (instanceId: string, resource: string) => AsyncIterable<string>,
-  ): Promise<void> {
-    const { browserId } = await ownInstanceId(req, deps);
-    const status = await ownInstance(req, deps);
-    const resource = deps.resources.find(({ name }) => name === pathValue(req, 'resource'));
-    if (!resource) throw notFound();
+  async function send(req: Request, res: Response, { type, suffix, end, lines }: Format): Promise<void> {
+    const list = await ownList(req, deps);
     checkVersion(req);
-    const documents = open(status.id, resource.name);
-    const name = fileName(status.name, resource.name + suffix);
+    const found = chunks(lines(list, req), end);
+    const headers = {
+      'Content-Type': type,
+      'Cache-Control': 'no-store',
+      'Content-Disposition': `attachment; filename="${fileName(list.status.name, list.resource.name + suffix)}"`,
+    };
     if (req.method === 'HEAD') {
-      res.set(headers(name)).end();
+      res.set(headers).end();
       return;
     }
-    const end = downloads.begin(browserId, status.id);
-    // While the database is away nobody knows; the next look tells.
-    const sees = async () =>
-      res.locals.isOperator === true || deps.browsers.sees(browserId, status.id).catch(() => true);
-    const over = new AbortController();
-    breakOffUnseen(res, sees, over.signal).catch(() => undefined);
+    if (underWay >= MOST_DOWNLOADS) {
+      const message = 'The app has too many downloads under way. Begin this one again in a while.';
+      throw new WebError(503, 'Too many downloads', message, { retryAfterSeconds: RETRY_AFTER_SECONDS });
+    }
+    underWay++;
     try {
-      const chunks = lines(documents);
       // A store that fails at once gets its error page: nothing has been sent before the first chunk is there.
-      const first = await chunks.next();
-      res.set(headers(name));
+      const first = await found.next();
+      res.set(headers);
       if (first.done) res.end();
-      else await pipeline(Readable.from(resume(first.value, chunks), { highWaterMark: 1 }), res);
+      else await pipeline(Readable.from(resume(first.value, found), { highWaterMark: 1 }), res);
     } catch (error) {
       if (!isEndedEarly(error)) throw error;
       // Where nothing had been sent yet, nothing has broken the connection either.
       res.destroy();
       res.locals.log.debug('download ended early');
     } finally {
-      over.abort();
-      end();
+      underWay--;
     }
   }
-
-  return router;
 }

@@ -1,8 +1,9 @@
-import { type RequestHandler, Router } from 'express';
+import { type Request, type RequestHandler, Router } from 'express';
 import { InstallError } from '../../auth/install-errors.ts';
 import { CALLBACK_PATH } from '../../contract/routes.ts';
 import { clientAddress } from '../client-address.ts';
 import { refuseEmbedded } from '../cross-site.ts';
+import { instanceAddress } from '../own-instance.ts';
 import { RateLimit } from '../rate-limit.ts';
 import { noReferrer, noStore } from '../security.ts';
 import type { BrowserCookies } from '../sessions.ts';
@@ -12,6 +13,10 @@ import { LIMIT_WINDOW_MS, WEB_LIMITS } from '../web-limits.ts';
 
 /** A code may be as long as the service likes (RFC 6749, section 4.1.2); one that is a signed document has some KB. */
 const MAX_PARAMETER_BYTES = 8 * 1_024;
+
+/** A path of an instance's pages, without parts that lead elsewhere. */
+const INSTANCE_PAGE = /^\/instances\/([\w-]+)(?:\/(?!\.{1,2}(?:\/|$))[\w.~%-]+)*$/;
+const LONGEST_PATH = 2_000;
 
 /** A connection may be silent for as long as an install takes, in milliseconds. */
 const LONGEST_REQUEST_MS = 150_000;
@@ -32,6 +37,24 @@ function readQuery(address: string): URLSearchParams {
     throw new InstallError('malformed', 'The address carries a parameter that is far too long.');
   }
   return query;
+}
+
+/** The page that the browser wants to see after signing in; undefined unless it is one of an instance. */
+function returnPath(req: Request): string | undefined {
+  const path = req.query.return_to;
+  return typeof path === 'string' && path.length <= LONGEST_PATH && INSTANCE_PAGE.test(path)
+    ? path
+    : undefined;
+}
+
+/** Back to the page that was asked for, if it is the company's; else the dashboard, which tells that it is another's. */
+function landingOf(instanceId: string, returnTo: string | null): string {
+  const dashboard = instanceAddress(instanceId);
+  const wanted = returnTo === null ? undefined : INSTANCE_PAGE.exec(returnTo)?.[1];
+  if (returnTo === null || wanted === undefined) return dashboard;
+  return wanted === encodeURIComponent(instanceId)
+    ? returnTo
+    : `${dashboard}?${new URLSearchParams({ wanted })}`;
 }
 
 /** Link checkers send HEAD; it must neither begin an install nor end one. */
@@ -58,13 +81,16 @@ export function installRoutes(deps: WebDependencies, cookies: BrowserCookies): R
       throw new WebError(
         500,
         'Not set up right',
-        'The app is reached by https, but the proxy in front does not say so.',
+        'The app is not set up right, so that it cannot be installed.',
         {
-          advice: 'The people who run the app have to let the proxy send “X-Forwarded-Proto: https”.',
+          needsHelp: true,
+          cause: new Error(
+            'PUBLIC_URL is https, but the proxy in front does not send "X-Forwarded-Proto: https"',
+          ),
         },
       );
     }
-    const { address, nonce } = await deps.installs.begin(req.session.browserId);
+    const { address, nonce } = await deps.installs.begin(req.session.browserId, returnPath(req));
     cookies.setNonce(req, nonce);
     res.redirect(302, address.href);
   });
@@ -73,7 +99,7 @@ export function installRoutes(deps: WebDependencies, cookies: BrowserCookies): R
     req.setTimeout(LONGEST_REQUEST_MS);
     const query = readQuery(req.originalUrl);
     const { carriedSid, newSid, start } = cookies.newSession(req);
-    const { instanceId, isNew } = await deps.installs.finish({
+    const { instanceId, isNew, returnTo } = await deps.installs.finish({
       query,
       nonces: cookies.nonces(req),
       carriedSid,
@@ -83,7 +109,7 @@ export function installRoutes(deps: WebDependencies, cookies: BrowserCookies): R
     // What succeeds does not count: neither this request nor, the first time, the one that began it.
     await limit.giveBack(clientAddress(req), isNew ? 2 : 1);
     if (isNew) res.locals.log.info({ instanceId }, 'installed');
-    res.redirect(303, `/instances/${encodeURIComponent(instanceId)}`);
+    res.redirect(303, landingOf(instanceId, returnTo));
   });
 
   return router;

@@ -1,76 +1,121 @@
-import { type NextFunction, type Request, type Response, Router } from 'express';
-import { PROBLEMS_IN_STATUS } from '../../sync/status-types.ts';
-import { actOn, askedAction, doneMessage, readForm } from '../instance-actions.ts';
-import type { LiveStreams } from '../live-streams.ts';
-import { ownInstance, ownInstanceId, pathValue } from '../own-instance.ts';
+import { createHash } from 'node:crypto';
+import { type Request, Router } from 'express';
+import type { InstanceStatus } from '../../sync/status-types.ts';
+import { actionRoutes, doneMessage, possibleActions } from '../actions.ts';
+import { instanceAddress, ownInstance, ownInstanceId, pathValue } from '../own-instance.ts';
 import type { RenderPage } from '../render.ts';
 import { noStore } from '../security.ts';
-import { actionsFor } from '../view/actions.ts';
-import { dashboardValues } from '../view/dashboard-values.ts';
-import { formatInstant } from '../view/format.ts';
-import { PROBLEM_KINDS, problemSections } from '../view/problem-values.ts';
-import type { WebDependencies } from '../web-dependencies.ts';
+import { budgetView, tokenView } from '../view/facts-view.ts';
+import { instanceMessage } from '../view/instance-message.ts';
+import { listView } from '../view/list-view.ts';
+import { problemSections } from '../view/problem-view.ts';
+import { runBars, runRow } from '../view/run-view.ts';
+import type { Site, WebDependencies } from '../web-dependencies.ts';
 
-/** The page of one instance, the same facts as JSON and as a stream, all of its problems, and its buttons. */
+/** Runs that the dashboard shows. */
+const RUNS_ON_DASHBOARD = 6;
+
+/** An entity tag of a status (RFC 9110, section 8.8.3). The service's clock alone is no news. */
+function tagOf(status: InstanceStatus): string {
+  const facts = JSON.stringify({ ...status, now: undefined });
+  return `"${createHash('sha256').update(facts).digest('base64url')}"`;
+}
+
+/** The pages of one instance, the same facts as JSON, and its buttons. */
 export function instanceRoutes(
   deps: WebDependencies,
   renderPage: RenderPage,
-  live: LiveStreams,
+  site: Site,
   now: () => number,
 ): Router {
   const router = Router();
+  const { resources } = site;
+  const { control } = deps;
 
   router.get('/instances/:id', noStore, async (req, res) => {
     const status = await ownInstance(req, deps);
-    const data = {
+    const address = instanceAddress(status.id);
+    const problems = Object.entries(status.resources).map(([name, list]) => [name, list.problems] as const);
+    const found = await control.runs(status.id);
+    const history = resources.map(({ name, title }) => ({ title, runs: found[name] ?? [] }));
+    renderPage(res, 200, 'instance', {
       status,
-      installedText: formatInstant(status.installed_at),
-      resources: deps.resources.filter(({ name }) => status.resources[name]),
-      actions: actionsFor(status),
-      problemLines: PROBLEMS_IN_STATUS,
-      problemKinds: PROBLEM_KINDS,
-      values: dashboardValues(status, deps.resources, {}, now()),
-      formatInstant,
-      flash: doneMessage(req),
-    };
-    renderPage(res, 200, 'instance', data);
+      address,
+      tag: tagOf(status),
+      message: instanceMessage(status, site, now()),
+      lists: resources.flatMap((resource) => {
+        const list = status.resources[resource.name];
+        if (list === undefined) return [];
+        const actions = possibleActions(status, resource.name);
+        return [{ ...listView(resource, list, status, site, now()), actions }];
+      }),
+      actions: possibleActions(status),
+      budget: budgetView(status.budget, now()),
+      token: tokenView(status),
+      problems: problemSections(resources, status.resources, Object.fromEntries(problems), address),
+      history: history.map(({ title, runs }) => ({ title, bars: runBars(runs) })),
+      runs: history
+        .flatMap(({ title, runs }) => runs.map((run) => ({ run, title })))
+        .sort((a, b) => b.run.id - a.run.id)
+        .slice(0, RUNS_ON_DASHBOARD)
+        .map(({ run, title }) => runRow(run, title, site)),
+      flash: (await otherCompany(req, status.name)) ?? doneMessage(req),
+    });
   });
 
   router.get('/instances/:id/status', noStore, async (req, res) => {
-    res.json(await ownInstance(req, deps));
+    const status = await ownInstance(req, deps);
+    const etag = tagOf(status);
+    res.setHeader('ETag', etag);
+    // Not by Express: an open page asks with `no-cache`, which there means never.
+    if (req.get('if-none-match') === etag) res.status(304).end();
+    else res.json(status);
   });
 
-  router.get('/instances/:id/live', noStore, async (req, res) => {
-    const { id, browserId } = await ownInstanceId(req, deps);
-    if (req.method !== 'HEAD') return live.watch(res, browserId, id);
-    live.admit(browserId, id);
-    res.status(200).type('text/event-stream').end();
+  router.get('/instances/:id/runs', noStore, async (req, res) => {
+    const status = await ownInstance(req, deps);
+    const runs = await control.runs(status.id);
+    if (req.accepts(['html', 'json']) === 'json') {
+      res.json(runs);
+      return;
+    }
+    const lists = resources.map(({ name, title }) => {
+      const own = runs[name] ?? [];
+      return { name, title, bars: runBars(own), runs: own.map((run) => runRow(run, title, site)) };
+    });
+    renderPage(res, 200, 'runs', { status, address: instanceAddress(status.id), lists });
   });
 
   router.get('/instances/:id/problems', noStore, async (req, res) => {
     const status = await ownInstance(req, deps);
-    const found = await deps.control.problems(status.id);
-    const address = `/instances/${encodeURIComponent(status.id)}`;
-    const sections = problemSections(deps.resources, status.resources, found, address);
-    renderPage(res, 200, 'problems', { status, sections });
+    const found = await control.problems(status.id);
+    const address = instanceAddress(status.id);
+    const sections = problemSections(resources, status.resources, found, address);
+    renderPage(res, 200, 'problems', { status, address, sections });
   });
 
-  for (const path of ['/instances/:id/:action', '/instances/:id/:resource/:action']) {
-    router.post(path, noStore, checkAction, readForm, async (req, res) => {
-      const asked = askedAction(req, deps);
-      const id = pathValue(req, 'id');
-      const done = await actOn(deps, req, asked);
-      res.locals.log.info({ instanceId: id, ...asked }, 'instance action');
-      const page = asked.action === 'forget' ? '/' : `/instances/${encodeURIComponent(id)}`;
-      res.redirect(303, `${page}?done=${done}`);
-    });
-  }
+  actionRoutes(router, '', deps, async (req) => {
+    const { browserId } = await ownInstanceId(req, deps);
+    return { browserId, status: await ownInstance(req, deps) };
+  });
 
-  /** Before the form is read. */
-  async function checkAction(req: Request, _res: Response, next: NextFunction) {
-    await ownInstanceId(req, deps);
-    askedAction(req, deps);
-    next();
+  /** What the page says when the browser came for another company than the one that was authorized. */
+  async function otherCompany(req: Request, name: string) {
+    const { wanted } = req.query;
+    if (typeof wanted !== 'string' || wanted === pathValue(req, 'id')) return undefined;
+    const { browserId = '' } = req.session;
+    const other = (await deps.browsers.sees(browserId, wanted)) ? await control.status(wanted) : undefined;
+    const link = {
+      address: `${deps.publicUrl}/install?${new URLSearchParams({ return_to: instanceAddress(wanted) })}`,
+      text: other === undefined ? 'Sign in with another company' : `Authorize ${other.name}`,
+    };
+    const needs =
+      other?.status === 'needs_reauthorization' ? 'still needs its authorization' : 'has not changed';
+    const rest =
+      other === undefined
+        ? 'The address that you opened belongs to another company, or to none.'
+        : `${other.name} ${needs}.`;
+    return { tone: 'warn', text: `You authorized ${name}. ${rest}`, link };
   }
 
   return router;

@@ -1,22 +1,22 @@
 import { Router } from 'express';
-import { doneMessage, readForm } from '../instance-actions.ts';
+import { doneMessage, readForm } from '../actions.ts';
 import type { RenderPage } from '../render.ts';
 import { noStore } from '../security.ts';
 import type { BrowserCookies } from '../sessions.ts';
-import { formatInstant, listOf } from '../view/format.ts';
+import { listOf } from '../view/format.ts';
 import { instanceMessage } from '../view/instance-message.ts';
-import type { WebDependencies } from '../web-dependencies.ts';
+import type { Site, WebDependencies } from '../web-dependencies.ts';
 
 /** The front page: what the app does, the way to install it, and what this browser sees, newest first. And its log-out. */
 export function landingRoutes(
-  deps: WebDependencies,
+  { browsers, control }: WebDependencies,
   renderPage: RenderPage,
   cookies: BrowserCookies,
+  site: Site,
   now: () => number,
 ): Router {
   const router = Router();
-  const { browsers, control } = deps;
-  const copied = listOf(deps.resources.map(({ title }) => title));
+  const copied = listOf(site.resources.map(({ title }) => title));
 
   router.get('/', noStore, async (req, res) => {
     const { browserId } = req.session;
@@ -24,16 +24,9 @@ export function landingRoutes(
     const statuses = await Promise.all(ids.map((id) => control.status(id)));
     const instances = statuses
       .filter((status) => status !== undefined)
-      .map((status) => ({
-        id: status.id,
-        name: status.name,
-        installedAt: status.installed_at,
-        installedText: formatInstant(status.installed_at),
-        isKnown: status.company_id !== null,
-        message: instanceMessage(status, deps.resources, now()),
-      }));
+      .map((status) => ({ ...status, message: instanceMessage(status, site, now()) }));
     const unknown = instances
-      .filter(({ isKnown }) => !isKnown)
+      .filter(({ company_id }) => company_id === null)
       .map(({ name }) => `“${name}”`)
       .join(', ');
     renderPage(res, 200, 'landing', { instances, unknown, copied, flash: doneMessage(req) });

@@ -1,11 +1,16 @@
-import { Router } from 'express';
-import { INSTANCES_PER_PAGE, type ListStatusJson } from '../../sync/status-types.ts';
+import { type Request, Router } from 'express';
+import { INSTANCES_PER_PAGE } from '../../sync/status-types.ts';
+import { ACTIONS, actionRoutes, doneMessage, possibleActions } from '../actions.ts';
 import { operatorGate } from '../operator-gate.ts';
+import { instanceAddress, pathValue } from '../own-instance.ts';
 import type { RenderPage } from '../render.ts';
 import { noStore } from '../security.ts';
-import { formatInstant, formatNumber } from '../view/format.ts';
+import { formatNumber } from '../view/format.ts';
+import { ageText, operatorsList } from '../view/operations-view.ts';
 import { lastPage, pageLinks, readListQuery } from '../view/paging.ts';
-import type { WebDependencies } from '../web-dependencies.ts';
+import { runRow } from '../view/run-view.ts';
+import type { Site, WebDependencies } from '../web-dependencies.ts';
+import { notFound } from '../web-error.ts';
 
 /** What a program reads with the operator's password, as a browser does with its session. */
 const PROGRAM_PATHS = [
@@ -14,29 +19,40 @@ const PROGRAM_PATHS = [
   '/instances/:id/changes/:resource.ndjson',
 ];
 
+/** Filters of the list of instances, with their labels. */
+const FILTERS = {
+  attention: 'Needs attention',
+  active: 'Active',
+  paused: 'Paused',
+  needs_reauthorization: 'Needs authorization',
+  disconnected: 'Disconnected',
+} as const;
+
+const ACTIONS_SHOWN = 20;
+
 /** How many are in which state, as text. */
 function countsText(counts: Partial<Record<string, number>>): string {
-  const parts = Object.entries(counts).map(
-    ([state, count]) => `${state.replaceAll('_', ' ')} ${formatNumber(count ?? 0)}`,
-  );
-  return parts.join(', ');
+  return Object.entries(counts)
+    .map(([state, count]) => `${state.replaceAll('_', ' ')} ${formatNumber(count ?? 0)}`)
+    .join(', ');
 }
 
-/** What of a list needs somebody's attention, or the handler's. */
-function countsOf({ handler, held_deletions, problems }: ListStatusJson): [string, number][] {
-  const counts: [string, number][] = [
-    ['Changes pending', handler?.pending ?? 0],
-    ['Dead letters', handler?.dead_letters ?? 0],
-    ['Rejected records', problems.rejected],
-    ['Deletions held', held_deletions],
-  ];
-  return counts.filter(([, count]) => count > 0);
+function filterOf({ query }: Request): keyof typeof FILTERS | undefined {
+  const { filter } = query;
+  return typeof filter === 'string' && Object.hasOwn(FILTERS, filter)
+    ? (filter as keyof typeof FILTERS)
+    : undefined;
 }
 
-/** What opens with the operator's password: the page of every instance and the queues, and reading for programs. */
-export function operationsRoutes(deps: WebDependencies, renderPage: RenderPage): Router {
+/** What opens with the operator's password: the pages of every instance, their actions, and reading for programs. */
+export function operationsRoutes(
+  deps: WebDependencies,
+  renderPage: RenderPage,
+  site: Site,
+  now: () => number,
+): Router {
   const router = Router();
-  const { operations } = deps;
+  const { operations, control, actions } = deps;
   if (!operations) return router;
   const gate = operatorGate(operations.password, deps.redis, deps.limits);
   router.get(PROGRAM_PATHS, async (req, res, next) => {
@@ -46,24 +62,84 @@ export function operationsRoutes(deps: WebDependencies, renderPage: RenderPage):
     }
     next();
   });
-  router.get('/ops', noStore, gate, async (req, res) => {
+  router.use('/ops', noStore, gate);
+
+  router.get('/ops', async (req, res) => {
+    const { search, page } = readListQuery(req.query);
+    const filter = filterOf(req);
     const { checks } = await deps.readiness();
-    const overview = await operations.overview(readListQuery(req.query).page);
-    const { instances, page, total, states, lists, queues, workers } = overview;
+    const overview = await operations.overview({ page, search, ...(filter === undefined ? {} : { filter }) });
+    const { instances, states, lists } = overview;
+    const filterQuery = filter === undefined ? {} : { filter };
     renderPage(res, 200, 'operations', {
-      instances,
-      total,
+      search,
+      filter,
+      filters: Object.entries(FILTERS),
+      total: overview.total,
       statesText: countsText(states),
       listsText: countsText(lists),
-      pages: pageLinks('/ops', { search: '', page }, lastPage(total, INSTANCES_PER_PAGE)),
-      queues,
-      workers,
+      resources: site.resources,
+      instances: instances.map((status) => ({
+        ...status,
+        address: `/ops${instanceAddress(status.id)}`,
+        lists: site.resources.map(({ name, title }) => {
+          const list = status.resources[name];
+          return { title, list: list && operatorsList(list, status.budget, now()) };
+        }),
+      })),
+      pages: pageLinks(
+        '/ops',
+        { search, page: overview.page },
+        lastPage(overview.total, INSTANCES_PER_PAGE),
+        filterQuery,
+      ),
+      queues: overview.queues?.map(({ name, counts }) => ({ name, text: countsText(counts) })),
+      workers: overview.workers?.map((worker) => ({ ...worker, age: ageText(worker.startedAt, now()) })),
       failedChecks: Object.entries(checks).filter(([, outcome]) => outcome !== 'ok'),
-      resources: deps.resources,
-      countsOf,
-      formatInstant,
-      formatNumber,
+      actions: await actions.list({ limit: ACTIONS_SHOWN }),
     });
   });
+
+  router.get('/ops/instances/:id', async (req, res) => {
+    const status = await find(req);
+    const runs = await control.runs(status.id);
+    const address = `/ops${instanceAddress(status.id)}`;
+    const formsOf = (resource?: string) =>
+      possibleActions(status, resource, 'operator').map((name) => {
+        const place = resource === undefined ? name : `${resource}/${name}`;
+        return { name, ...ACTIONS[name], address: `${address}/${place}` };
+      });
+    renderPage(res, 200, 'operations-instance', {
+      status,
+      forms: formsOf(),
+      lists: site.resources.flatMap(({ name, title }) => {
+        const list = status.resources[name];
+        if (list === undefined) return [];
+        const rows = (runs[name] ?? []).map((run) => ({
+          ...runRow(run, title, site),
+          wrong: run.error ?? '',
+        }));
+        return [
+          {
+            title,
+            list: operatorsList(list, status.budget, now()),
+            problems: list.problems,
+            rows,
+            forms: formsOf(name),
+          },
+        ];
+      }),
+      actions: await actions.list({ instanceId: status.id, limit: ACTIONS_SHOWN }),
+      flash: doneMessage(req),
+    });
+  });
+
+  actionRoutes(router, '/ops', deps, async (req) => ({ status: await find(req), browserId: undefined }));
   return router;
+
+  async function find(req: Request) {
+    const status = await control.status(pathValue(req, 'id'));
+    if (!status) throw notFound();
+    return status;
+  }
 }

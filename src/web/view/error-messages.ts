@@ -1,21 +1,36 @@
 import type { ErrorKind } from '../../store/states.ts';
 
-/** What each kind of error means for an administrator, and what to do about it. */
-export const ERROR_MESSAGES: Record<ErrorKind, string> = {
-  unreachable: 'The app cannot reach the service. There is nothing to do: the app tries again.',
-  timeout: 'The service did not answer in time. There is nothing to do: the app tries again.',
-  bad_answer: 'The app cannot read the service’s answer. If this stays, tell the people who run the app.',
+const AGAIN = 'The app tries again by itself.';
+const HELP = 'If this stays, write to {support}.';
+
+/** What each kind of error means for an administrator, and the one thing to do. */
+const MESSAGES: Record<ErrorKind, string> = {
+  unreachable: `The service cannot be reached. ${AGAIN}`,
+  timeout: `The service did not answer in time. ${AGAIN}`,
+  bad_answer: `The service sent an answer that the app cannot read. ${AGAIN} ${HELP}`,
   refused:
-    'The service refuses the app’s request. Authorize the app again as an administrator. If that does not help, tell the people who run the app.',
-  rate_limited: 'The service asked the app to slow down. There is nothing to do: the app goes on by itself.',
-  server_error: 'The service failed. There is nothing to do: the app tries again.',
-  reauthorize: 'The service does not accept the app’s authorization any more. Authorize the app again.',
+    'The service refuses this request. Authorize the app again as an administrator. If that does not help, write to {support}.',
+  rate_limited: 'The service asked the app to slow down. The sync goes on by itself.',
+  server_error: `The service has trouble of its own. ${AGAIN}`,
+  reauthorize: 'The service no longer accepts the app’s authorization. Nothing was deleted.',
   credentials:
-    'The service does not accept the app’s own credentials. The people who run the app have to correct them; there is nothing for you to do.',
-  key_missing:
-    'The app cannot decrypt its tokens. The people who run the app have to add the missing key; there is nothing for you to do.',
-  handler: 'The handler failed. The people who run the app have to look.',
-  store: 'The app cannot use its database. If this stays, tell the people who run the app.',
-  redis: 'The app cannot reach Redis. If this stays, tell the people who run the app.',
-  internal: 'The app made a mistake. If this stays, tell the people who run the app.',
+    'The service does not know this app any more. You can do nothing about it: write to {support}.',
+  key_missing: 'The app cannot decrypt its authorization. You can do nothing about it: write to {support}.',
+  handler: `The app could not process a change. ${AGAIN} ${HELP}`,
+  store: `The app cannot use its database, so nothing new is copied. Nothing is lost. ${AGAIN} ${HELP}`,
+  redis: `The app cannot use its queue, so nothing new is copied. Nothing is lost. ${AGAIN} ${HELP}`,
+  internal: `The app made a mistake. ${AGAIN} ${HELP}`,
 };
+
+/** Trouble of the service that mostly passes. */
+const PASSING: ReadonlySet<ErrorKind> = new Set(['unreachable', 'timeout', 'bad_answer', 'server_error']);
+
+/** @param support where administrators find help */
+export function errorMessage(kind: ErrorKind, support: string): string {
+  return MESSAGES[kind].replace('{support}', support);
+}
+
+/** Whether an error mostly passes by itself within minutes. */
+export function isPassing(kind: ErrorKind | null): boolean {
+  return kind !== null && PASSING.has(kind);
+}

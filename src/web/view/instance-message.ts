@@ -1,7 +1,8 @@
 import type { InstanceStatus, ListStatusJson } from '../../sync/status-types.ts';
-import type { WebResource } from '../web-dependencies.ts';
-import { isBlocked, LOW_SHARE, remainingNow } from './budget-values.ts';
-import { formatAgo, formatAhead, instantOf, listOf } from './format.ts';
+import type { Site } from '../web-dependencies.ts';
+import { errorMessage, isPassing } from './error-messages.ts';
+import { instantOf, listOf } from './format.ts';
+import { type Sentence, sentence } from './sentence.ts';
 
 /** Colours the state; the message always says the same. */
 export type Tone = 'good' | 'busy' | 'wait' | 'warn' | 'bad' | 'off';
@@ -10,18 +11,23 @@ export type Tone = 'good' | 'busy' | 'wait' | 'warn' | 'bad' | 'off';
 export interface InstanceMessage {
   tone: Tone;
   label: string;
-  headline: string;
-  next: string;
+  headline: Sentence;
+  next: Sentence;
 }
 
 /** A list with the title that it has on the page. */
-interface NamedList {
+interface NamedList extends ListStatusJson {
   title: string;
-  status: ListStatusJson;
 }
 
-/** Whether the last try failed: the list waits for another, or is at it, and has brought nothing since. */
-export function isRetried({ state, waiting_for, error_kind }: ListStatusJson): boolean {
+/** Trouble of the service that is younger than this is being retried, in milliseconds. */
+const SHORT_TROUBLE_MS = 2 * 60_000;
+
+/** Whether the last try failed, and the list waits for another, or is at it. */
+export function isRetried(list: ListStatusJson, now: number): boolean {
+  const { state, waiting_for, error_kind, failing_since } = list;
+  const isYoung = now - (instantOf(failing_since) ?? now) < SHORT_TROUBLE_MS;
+  if (state === 'failed') return isPassing(error_kind) && isYoung;
   return (state === 'waiting' && waiting_for === 'retry') || (state === 'running' && error_kind !== null);
 }
 
@@ -31,65 +37,39 @@ export function isHandlerFailing({ handler }: ListStatusJson): boolean {
   return handler.dead_letters > 0 || (handler.pending > 0 && handler.last_error !== null);
 }
 
+/** Whether the service has asked for a break that is not over. */
+export function isBlocked({ blocked_until }: InstanceStatus['budget'], now: number): boolean {
+  return (instantOf(blocked_until) ?? 0) > now;
+}
+
 function titlesOf(lists: readonly NamedList[]): string {
   return listOf(lists.map(({ title }) => title));
 }
 
-/** The sync leaves the last few requests of a window to what a person waits for. */
-function limitHeadline(budget: InstanceStatus['budget'], now: number): string {
-  const left = remainingNow(budget, now);
-  if (left === 0) return 'This minute’s requests are used up.';
-  if (left !== null && left < (budget.limit ?? 0) * LOW_SHARE) {
-    return 'This minute’s requests are all but used up.';
-  }
-  return 'The sync waits until the service allows more requests.';
-}
-
-/** What a sync waits for, of which no part gets on just now. */
-function waitingMessage(
-  budget: InstanceStatus['budget'],
-  waiting: readonly NamedList[],
-  now: number,
+function say(
+  tone: Tone,
+  label: string,
+  headline: string | Sentence,
+  next: string | Sentence,
 ): InstanceMessage {
-  const until = waiting.map(({ status }) => status.waiting_until).filter((date) => date !== null);
-  const ahead = formatAhead(until.sort()[0], now) || 'any moment';
-  const retried = waiting.filter(({ status }) => isRetried(status));
-  if (retried.length > 0) {
-    return {
-      tone: 'wait',
-      label: 'Trying again',
-      headline: `The last request for ${titlesOf(retried)} failed.`,
-      next: `The app tries again by itself, ${ahead}. What went wrong stands below.`,
-    };
-  }
-  if (waiting.some(({ status }) => status.waiting_for === 'limit')) {
-    const isAsked = isBlocked(budget, now);
-    return {
-      tone: 'wait',
-      label: isAsked ? 'Waiting for the service' : 'Waiting for the limit',
-      headline: isAsked ? 'The service asked for a break.' : limitHeadline(budget, now),
-      next: `The sync goes on by itself, ${ahead}, when the service allows more.`,
-    };
-  }
-  return {
-    tone: 'wait',
-    label: 'Waiting',
-    headline: 'The sync waits for its turn.',
-    next: 'It goes on by itself. There is nothing to do.',
-  };
+  const toSentence = (text: string | Sentence) => (typeof text === 'string' ? sentence(text) : text);
+  return { tone, label, headline: toSentence(headline), next: toSentence(next) };
 }
 
-function failedMessage(status: InstanceStatus, failed: readonly NamedList[], now: number): InstanceMessage {
-  const ahead = formatAhead(status.next_sync_at, now);
-  const again = ahead
-    ? `The app tries again by itself ${ahead}; press “Sync now” to try at once.`
-    : 'Press “Sync now” to go on.';
-  return {
-    tone: 'bad',
-    label: 'Needs attention',
-    headline: `The sync of ${titlesOf(failed)} has stopped.`,
-    next: `What went wrong stands below. ${again}`,
-  };
+function waitingMessage(status: InstanceStatus, waiting: readonly NamedList[], now: number): InstanceMessage {
+  const retried = waiting.filter((list) => isRetried(list, now));
+  if (retried.length > 0) {
+    const headline = `The last request for ${titlesOf(retried)} failed.`;
+    return say('wait', 'Retrying', headline, 'The app tries again by itself.');
+  }
+  if (waiting.some(({ waiting_for }) => waiting_for === 'limit')) {
+    const isAsked = isBlocked(status.budget, now);
+    const label = isAsked ? 'Waiting for the service' : 'Waiting for the limit';
+    const headline = isAsked ? 'The service asked for a break.' : 'This minute’s requests are used up.';
+    const [until] = waiting.flatMap(({ waiting_until }) => waiting_until ?? []).sort();
+    return say('wait', label, headline, sentence('The sync goes on by itself {in}.', until, now));
+  }
+  return say('wait', 'Waiting', 'The sync waits until a worker is free.', 'It goes on by itself.');
 }
 
 /** Whether there is anything that a worker would do now. */
@@ -97,72 +77,77 @@ function hasWork(status: InstanceStatus, lists: readonly NamedList[], now: numbe
   const due = instantOf(status.next_sync_at);
   const isUnderWay = ({ state, finished_at }: ListStatusJson) =>
     state === 'waiting' || state === 'running' || finished_at === null;
-  return (due !== undefined && due <= now) || lists.some((list) => isUnderWay(list.status));
+  return (due !== undefined && due <= now) || lists.some(isUnderWay);
 }
 
-function finishedMessage(status: InstanceStatus, lists: readonly NamedList[], now: number): InstanceMessage {
-  const finished = lists.map((list) => list.status.finished_at).filter((date) => date !== null);
-  const ahead = formatAhead(status.next_sync_at, now);
-  const next = ahead ? `The next sync starts by itself ${ahead}.` : 'Press “Sync now” to sync again.';
-  const held = lists.filter((list) => list.status.held_deletions > 0);
+function finishedMessage(
+  { next_sync_at: next }: InstanceStatus,
+  lists: readonly NamedList[],
+  now: number,
+): InstanceMessage {
+  const held = lists.filter((list) => list.held_deletions > 0);
   if (held.length > 0) {
-    return {
-      tone: 'warn',
-      label: 'Deletions held',
-      headline: `The last sync holds back its deletions of ${titlesOf(held)}. Nothing was deleted.`,
-      next: `Read the notice below, and confirm the deletions if they are right. ${next}`,
-    };
+    return say(
+      'warn',
+      'Deletions held',
+      `The last sync holds back its deletions of ${titlesOf(held)}. Nothing was deleted.`,
+      sentence('Confirm the deletions below if they are right. The next sync starts {in}.', next, now),
+    );
   }
-  const failing = lists.filter((list) => isHandlerFailing(list.status));
+  const failing = lists.filter(isHandlerFailing);
   if (failing.length > 0) {
-    return {
-      tone: 'warn',
-      label: 'Needs attention',
-      headline: `The copy is up to date, but the handler did not take all ${titlesOf(failing)}.`,
-      next: `The people who run the app have to look: the reason stands below. ${next}`,
-    };
+    return say(
+      'warn',
+      'Needs attention',
+      `The copy is up to date, but some changes of ${titlesOf(failing)} were not processed.`,
+      sentence('The reasons stand below. The next sync starts {in}.', next, now),
+    );
   }
-  const hasRejected = lists.some((list) => list.status.problems.rejected > 0);
-  const rejected = 'Some records cannot be kept: correct them at the service. They stand below. ';
-  return {
-    tone: 'good',
-    label: 'Up to date',
-    headline: `The last sync finished ${formatAgo(finished.sort().at(-1), now)}.`,
-    next: `${hasRejected ? rejected : ''}${next}`,
-  };
+  const hasRejected = lists.some((list) => list.problems.rejected > 0);
+  const rejected = hasRejected ? 'Some records cannot be kept: correct them at the service. ' : '';
+  const finished = lists.map((list) => list.finished_at ?? '').sort();
+  return say(
+    'good',
+    'Up to date',
+    sentence('The last sync finished {ago}.', finished.at(-1), now),
+    sentence(`${rejected}The next sync starts by itself {in}.`, next, now),
+  );
 }
 
-function activeMessage(status: InstanceStatus, lists: readonly NamedList[], now: number): InstanceMessage {
+function activeMessage(
+  status: InstanceStatus,
+  all: readonly NamedList[],
+  { support }: Site,
+  now: number,
+): InstanceMessage {
+  const { error_kind } = status;
+  if (error_kind !== null) {
+    return say('bad', 'Out of order', 'The sync has stopped.', errorMessage(error_kind, support));
+  }
+  const lists = all.filter(({ paused }) => !paused);
   if (status.workers_missing && hasWork(status, lists, now)) {
-    return {
-      tone: 'bad',
-      label: 'Stands still',
-      headline: 'No worker of the app runs, so nothing is copied.',
-      next: 'The people who run the app have to start one. It goes on by itself then, where it stopped.',
-    };
+    const next = `Nothing is lost, and the sync goes on where it stopped. If this stays, write to ${support}.`;
+    return say('bad', 'Out of order', 'The app’s worker is not running, so nothing is copied.', next);
   }
-  const inState = (...states: ListStatusJson['state'][]) =>
-    lists.filter((list) => states.includes(list.status.state));
-  const copying = inState('running').filter((list) => !isRetried(list.status));
+  if (lists.length === 0 && all.length > 0) {
+    const next = 'The copy stays as it is. Resume a list below to go on.';
+    return say('off', 'Paused', 'Every list is paused.', next);
+  }
+  const copying = lists.filter((list) => list.state === 'running' && !isRetried(list, now));
   if (copying.length > 0) {
-    return {
-      tone: 'busy',
-      label: 'Syncing',
-      headline: `Copying ${titlesOf(copying)}.`,
-      next: 'You can leave this page; the sync goes on without it.',
-    };
+    const next = 'You can leave this page; the sync goes on without it.';
+    return say('busy', 'Syncing', `Copying ${titlesOf(copying)}.`, next);
   }
-  const waiting = inState('running', 'waiting');
-  if (waiting.length > 0) return waitingMessage(status.budget, waiting, now);
-  const failed = inState('failed');
-  if (failed.length > 0) return failedMessage(status, failed, now);
-  if (lists.length === 0 || lists.some((list) => list.status.finished_at === null)) {
-    return {
-      tone: 'wait',
-      label: 'Starting',
-      headline: 'The first sync starts in a moment.',
-      next: 'There is nothing to do.',
-    };
+  const isWaiting = (list: NamedList) => ['running', 'waiting'].includes(list.state) || isRetried(list, now);
+  const waiting = lists.filter(isWaiting);
+  if (waiting.length > 0) return waitingMessage(status, waiting, now);
+  const failed = lists.filter(({ state }) => state === 'failed');
+  if (failed.length > 0) {
+    const headline = `The sync of ${titlesOf(failed)} has stopped.`;
+    return say('bad', 'Needs attention', headline, 'The reason stands below. The app tries again by itself.');
+  }
+  if (lists.some((list) => list.finished_at === null) || lists.length === 0) {
+    return say('wait', 'Starting', 'The first sync starts in a moment.', 'There is nothing to do.');
   }
   return finishedMessage(status, lists, now);
 }
@@ -170,59 +155,43 @@ function activeMessage(status: InstanceStatus, lists: readonly NamedList[], now:
 /** Where the service does not say which company it is, every install is an instance of its own. */
 const BEGINS_ANEW = 'A new authorization begins a copy of its own.';
 
+function disconnectedMessage({ company_id, has_copy, deleting_copy }: InstanceStatus): InstanceMessage {
+  const isKept = has_copy && !deleting_copy;
+  const gone = deleting_copy ? 'Its copied records are being deleted.' : 'Nothing is kept of its records.';
+  const again = isKept ? 'Install again to bring the copy up to date.' : 'Install again to copy them anew.';
+  const isKnown = company_id !== null;
+  return say(
+    'off',
+    'Disconnected',
+    isKnown ? 'The app has no access to this company any more.' : 'This installation has ended.',
+    `${isKept ? 'What was copied is kept.' : gone} ${isKnown ? again : BEGINS_ANEW}`,
+  );
+}
+
 /**
  * Says how an instance is and what to do.
  *
  * @param now milliseconds since 1970 on the local clock, which runs and schedules go by
  */
-export function instanceMessage(
-  status: InstanceStatus,
-  resources: readonly WebResource[],
-  now: number,
-): InstanceMessage {
-  const isKnown = status.company_id !== null;
-  switch (status.status) {
-    case 'paused':
-      return {
-        tone: 'off',
-        label: 'Paused',
-        headline: 'Nothing is copied at the moment.',
-        next: 'The copy stays as it is. Press “Resume” to go on where it stopped.',
-      };
-    case 'needs_reauthorization':
-      return {
-        tone: 'warn',
-        label: 'Needs authorization',
-        headline: 'The sync has stopped: the app needs a new authorization.',
-        // The notice, where there is one, says why and what to do.
-        next: status.notice
-          ? ''
-          : `Nothing was deleted. ${isKnown ? 'Authorize again, and the sync goes on where it stopped.' : BEGINS_ANEW}`,
-      };
-    case 'disconnected': {
-      const isKept = status.has_copy && !status.deleting_copy;
-      const gone = status.deleting_copy
-        ? 'Its copied records are being deleted.'
-        : 'Nothing is kept of its records.';
-      const kept = isKept ? 'What was copied is kept.' : gone;
-      const again = isKept
-        ? 'Install again to bring the copy up to date.'
-        : 'Install again to copy them anew.';
-      return {
-        tone: 'off',
-        label: 'Disconnected',
-        headline: isKnown
-          ? 'The app has no access to this company any more.'
-          : 'This installation has ended.',
-        next: `${kept} ${isKnown ? again : BEGINS_ANEW}`,
-      };
-    }
-    case 'active': {
-      const named = resources.flatMap(({ name, title }) => {
-        const list = status.resources[name];
-        return list ? [{ title, status: list }] : [];
-      });
-      return activeMessage(status, named, now);
-    }
+export function instanceMessage(status: InstanceStatus, site: Site, now: number): InstanceMessage {
+  if (status.status === 'disconnected') return disconnectedMessage(status);
+  if (status.status === 'paused') {
+    const next = 'The copy stays as it is. Press “Resume” to go on where it stopped.';
+    return say('off', 'Paused', 'Nothing is copied at the moment.', next);
   }
+  if (status.status === 'needs_reauthorization') {
+    const why = errorMessage(status.error_kind ?? 'reauthorize', site.support);
+    const again = 'Authorize it again, and the sync goes on where it stopped.';
+    return say(
+      'warn',
+      'Needs authorization',
+      'The sync has stopped: the app needs a new authorization.',
+      `${why} ${status.company_id === null ? BEGINS_ANEW : again}`,
+    );
+  }
+  const named = site.resources.flatMap(({ name, title }) => {
+    const list = status.resources[name];
+    return list ? [{ ...list, title }] : [];
+  });
+  return activeMessage(status, named, site, now);
 }

@@ -30,8 +30,12 @@ export function recordAddress(base: string, id: string): string {
 }
 
 /** The address of a page of a list. */
-export function listAddress(base: string, { search, page }: ListQuery): string {
-  const parameters = new URLSearchParams();
+export function listAddress(
+  base: string,
+  { search, page }: ListQuery,
+  more: Record<string, string> = {},
+): string {
+  const parameters = new URLSearchParams(more);
   if (search) parameters.set('q', search);
   if (page > 1) parameters.set('page', String(page));
   const query = parameters.toString();
@@ -44,8 +48,13 @@ export function lastPage(total: number, perPage: number): number {
 }
 
 /** The ways from a page of a list to others. */
-export function pageLinks(base: string, { search, page }: ListQuery, last: number) {
-  const to = (number: number) => listAddress(base, { search, page: number });
+export function pageLinks(
+  base: string,
+  { search, page }: ListQuery,
+  last: number,
+  more: Record<string, string> = {},
+) {
+  const to = (number: number) => listAddress(base, { search, page: number }, more);
   return {
     text: `Page ${formatNumber(page)} of ${formatNumber(last)}`,
     first: page > 2 ? to(1) : null,

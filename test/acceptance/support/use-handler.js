@@ -1,16 +1,21 @@
-// Loaded before an entry point: puts the handler of TEST_HANDLER, or none, in place of the fork's.
+// Loaded before an entry point: puts the handlers of TEST_HANDLER and TEST_EVENTS, or none, in place of the fork's.
 import { registerHooks } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
-const { TEST_HANDLER } = process.env;
-const OWN = new URL('../../../src/integration/handler.ts', import.meta.url).href;
-const NONE = 'data:text/javascript,export const onChanges = undefined;';
+const { TEST_HANDLER, TEST_EVENTS } = process.env;
+const own = (file) => new URL(`../../../src/integration/${file}`, import.meta.url).href;
+const OURS = new Map([
+  [own('handler.ts'), TEST_HANDLER],
+  [own('events.ts'), TEST_EVENTS],
+]);
+const NONE = 'data:text/javascript,export const [onChanges, onEvent] = [];';
 
 registerHooks({
   resolve(specifier, context, next) {
     const found = next(specifier, context);
-    if (found.url !== OWN) return found;
-    const url = TEST_HANDLER === undefined ? NONE : pathToFileURL(TEST_HANDLER).href;
-    return { url, format: TEST_HANDLER === undefined ? 'module' : 'module-typescript', shortCircuit: true };
+    if (!OURS.has(found.url)) return found;
+    const path = OURS.get(found.url);
+    const url = path === undefined ? NONE : pathToFileURL(path).href;
+    return { url, format: path === undefined ? 'module' : 'module-typescript', shortCircuit: true };
   },
 });

@@ -1,7 +1,6 @@
-import { type ListProblems, type ListStatusJson, PROBLEMS_IN_STATUS } from '../../sync/status-types.ts';
+import type { ListProblems, ListStatusJson } from '../../sync/status-types.ts';
 import type { WebResource } from '../web-dependencies.ts';
 import { formatNumber } from './format.ts';
-import type { LiveValues } from './live-values.ts';
 import { recordAddress } from './paging.ts';
 
 /** One of the lines: what it is about, and why. */
@@ -13,7 +12,7 @@ interface Line {
 }
 
 /** What the pages say of each kind of problem, and how they read it. */
-export const PROBLEM_KINDS: readonly {
+const KINDS: readonly {
   kind: 'dead' | 'rejected';
   title: string;
   text: string;
@@ -23,7 +22,7 @@ export const PROBLEM_KINDS: readonly {
   {
     kind: 'dead',
     title: 'Dead letters',
-    text: 'The handler could not take these records. They are in the copy. The people who run the app have to look at the reason; then try again.',
+    text: 'The handler could not process these records. They are in the copy. When the reason is mended, try them again.',
     linesOf: ({ dead_letters }) => dead_letters.map(({ id, error }) => ({ what: id, why: error, id })),
     count: ({ dead_letters }, { handler }) => handler?.dead_letters ?? dead_letters.length,
   },
@@ -40,18 +39,15 @@ export const PROBLEM_KINDS: readonly {
   },
 ];
 
-function moreText(count: number, shown: number): string {
-  return count > shown ? `And ${formatNumber(count - shown)} more.` : '';
-}
-
-/** All problems of an instance, by kind and list: those that there are any of. */
+/** The problems of an instance, by kind and list: those that there are any of. */
 export function problemSections(
   resources: readonly WebResource[],
   statuses: Readonly<Record<string, ListStatusJson>>,
   found: Readonly<Record<string, ListProblems>>,
   instanceAddress: string,
 ) {
-  return PROBLEM_KINDS.map(({ title, text, linesOf, count }) => ({
+  return KINDS.map(({ kind, title, text, linesOf, count }) => ({
+    kind,
     title,
     text,
     lists: resources.flatMap((resource) => {
@@ -59,6 +55,7 @@ export function problemSections(
       const lines = problems ? linesOf(problems) : [];
       if (!problems || !status || lines.length === 0) return [];
       const base = `${instanceAddress}/${resource.name}`;
+      const more = count(problems, status) - lines.length;
       return [
         {
           title: resource.title,
@@ -66,38 +63,9 @@ export function problemSections(
             ...line,
             address: line.id === undefined ? null : recordAddress(base, line.id),
           })),
-          more: moreText(count(problems, status), lines.length),
+          more: more > 0 ? `And ${formatNumber(more)} more.` : '',
         },
       ];
     }),
   })).filter(({ lists }) => lists.length > 0);
-}
-
-/** The problems of a list as numbered lines under its name; lines that there are not are hidden. */
-export function problemValues(name: string, list: ListStatusJson): LiveValues {
-  const values: LiveValues = { text: {}, time: {}, attributes: {}, show: {} };
-  for (const { kind, linesOf, count } of PROBLEM_KINDS) {
-    const key = `${name}.${kind}`;
-    const lines = linesOf(list.problems);
-    for (let n = 0; n < PROBLEMS_IN_STATUS; n++) {
-      values.text[`${key}.${n}.what`] = lines[n]?.what ?? '';
-      values.text[`${key}.${n}.why`] = lines[n]?.why ?? '';
-      values.show[`${key}.${n}`] = lines[n] !== undefined;
-    }
-    const more = moreText(count(list.problems, list), Math.min(lines.length, PROBLEMS_IN_STATUS));
-    values.text[`${key}.more`] = more;
-    values.show[`${key}.more`] = more !== '';
-    values.show[key] = lines.length > 0;
-  }
-  return values;
-}
-
-/** Which kinds of problems there are at all. */
-export function problemsShown(lists: readonly ListStatusJson[]): LiveValues {
-  const show: Record<string, boolean> = {};
-  for (const { kind, linesOf } of PROBLEM_KINDS) {
-    show[kind] = lists.some(({ problems }) => linesOf(problems).length > 0);
-  }
-  show.problems = Object.values(show).includes(true);
-  return { text: {}, time: {}, attributes: {}, show };
 }

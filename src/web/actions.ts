@@ -1,0 +1,243 @@
+import express, { type Request, type RequestHandler, type Router } from 'express';
+import type { InstanceStatus } from '../sync/status-types.ts';
+import { instanceAddress, pathValue } from './own-instance.ts';
+import { noStore } from './security.ts';
+import type { WebDependencies } from './web-dependencies.ts';
+import { notFound, WebError } from './web-error.ts';
+
+/** Larger than any form of this app, in bytes. */
+const MAX_FORM_BYTES = 10 * 1_024;
+
+/** Reads a small form; 413 otherwise. */
+export const readForm = express.urlencoded({ extended: false, limit: MAX_FORM_BYTES, parameterLimit: 20 });
+
+type Deps = Pick<WebDependencies, 'control' | 'browsers' | 'actions' | 'resources'>;
+
+/** Who acts, and on what. */
+interface Actor extends Pick<Deps, 'control' | 'browsers'> {
+  status: InstanceStatus;
+  id: string;
+  /** The list; undefined for the whole instance. */
+  resource: string | undefined;
+  /** Undefined for the operator. */
+  browserId: string | undefined;
+  /** A field of the form; empty where it is missing. */
+  field: (name: string) => string;
+}
+
+/** What a button does. */
+interface Action {
+  label: string;
+  /** What it means, where the button asks first. */
+  text?: string;
+  /** What the page says afterwards. */
+  done: string;
+  /** Whether there is one of one list, of the instance, and for the operator. */
+  for: readonly ('list' | 'instance' | 'operator')[];
+  /** Whether it makes sense just now. */
+  isPossible: (status: InstanceStatus, resource: string | undefined) => boolean;
+  /** @returns whether the state allowed it */
+  run: (actor: Actor) => Promise<boolean>;
+}
+
+const EVERYWHERE = ['list', 'instance', 'operator'] as const;
+
+const isThere: Action['isPossible'] = ({ status }) => status !== 'disconnected';
+const isPaused = ({ status, resources }: InstanceStatus, resource?: string) =>
+  resource === undefined ? status === 'paused' : resources[resource]?.paused === true;
+const isActive: Action['isPossible'] = (status, resource) =>
+  status.status === 'active' && !isPaused(status, resource);
+const canDeliver: Action['isPossible'] = (status, resource) =>
+  isActive(status, resource) && Object.values(status.resources).some(({ handler }) => handler !== null);
+
+/** What administrators and operators can do to an instance, or to one list of it. */
+export const ACTIONS = {
+  sync: {
+    label: 'Sync now',
+    text: 'The lists are read at the service now, not at their next time.',
+    done: 'A sync has been started.',
+    for: EVERYWHERE,
+    isPossible: isActive,
+    run: ({ control, id, resource }) => control.syncNow(id, resource),
+  },
+  pause: {
+    label: 'Pause',
+    text: 'Nothing is copied until somebody resumes it.',
+    done: 'Paused. Nothing is copied until you resume.',
+    for: EVERYWHERE,
+    isPossible: (status, resource) =>
+      resource === undefined
+        ? status.status === 'active'
+        : isThere(status, resource) && !isPaused(status, resource),
+    run: ({ control, id, resource }) => control.pause(id, resource),
+  },
+  resume: {
+    label: 'Resume',
+    text: 'The sync goes on where it stopped.',
+    done: 'Resumed. The sync goes on where it stopped.',
+    for: EVERYWHERE,
+    isPossible: (status, resource) => isThere(status, resource) && isPaused(status, resource),
+    run: ({ control, id, resource }) => control.resume(id, resource),
+  },
+  retry: {
+    label: 'Try again',
+    text: 'The handler gets the dead letters once more.',
+    done: 'The handler gets the dead letters again.',
+    for: EVERYWHERE,
+    isPossible: canDeliver,
+    run: ({ control, id, resource }) => control.retry(id, resource),
+  },
+  replay: {
+    label: 'Replay',
+    text: 'The handler gets every record of the copy again, as it is now. Do this after the handler was changed.',
+    done: 'The handler gets the records again.',
+    for: EVERYWHERE,
+    isPossible: canDeliver,
+    run: ({ control, id, resource, field }) => control.replay(id, resource, field('id') || undefined),
+  },
+  'confirm-deletions': {
+    label: 'Confirm deletions',
+    text: 'The records that the last sync did not find are deleted from the copy.',
+    done: 'The deletions are confirmed: the records are deleted from the copy.',
+    for: EVERYWHERE,
+    isPossible: ({ status, resources }, resource) =>
+      (status === 'active' || status === 'paused') &&
+      Object.entries(resources).some(
+        ([name, list]) => (resource ?? name) === name && list.held_deletions > 0,
+      ),
+    run: ({ control, id, resource }) => control.confirmDeletions(id, resource),
+  },
+  interval: {
+    label: 'Set interval',
+    done: 'The interval is set.',
+    for: ['list'],
+    isPossible: isThere,
+    run: async ({ control, id, resource = '', field }) => {
+      const minutes = field('minutes') === '' ? null : Number(field('minutes'));
+      return control.setInterval(id, resource, minutes).catch((error: unknown) => {
+        if (!(error instanceof RangeError)) throw error;
+        throw new WebError(400, 'Not an interval', `${error.message} Nothing was done.`);
+      });
+    },
+  },
+  erase: {
+    label: 'Erase this record',
+    done: 'The record is erased.',
+    for: ['list'],
+    isPossible: () => true,
+    run: ({ control, id, resource = '', field }) => control.erase(id, resource, field('id')),
+  },
+  'logout-others': {
+    label: 'Log out everywhere else',
+    done: 'Every other browser is logged out of this company.',
+    for: ['instance'],
+    isPossible: ({ status, has_copy }) => status !== 'disconnected' || has_copy,
+    run: ({ browsers, browserId = '', id }) => browsers.logOutOthers(browserId, id).then(() => true),
+  },
+  disconnect: {
+    label: 'Disconnect',
+    text: 'We delete our keys to the company and stop. The permission itself ends when its administrator removes the app at the service.',
+    done: 'We deleted our keys and stopped. To end the permission itself, remove the app at the service.',
+    for: ['instance', 'operator'],
+    // Once more makes sense only to delete the copy that was kept.
+    isPossible: ({ status, has_copy }) => status !== 'disconnected' || has_copy,
+    run: async ({ control, status, id, browserId, field }) => {
+      const deleteData = field('delete_data') === 'yes';
+      if (status.status === 'disconnected' && !deleteData) return false;
+      if (deleteData && field('company_name').toLowerCase() !== status.name.trim().toLowerCase()) {
+        const message = `To delete the data, type the name of the company: ${status.name}. Nothing was done.`;
+        throw new WebError(400, 'The name does not match', message);
+      }
+      return control.disconnect(id, { deleteData, ...(browserId === undefined ? {} : { browserId }) });
+    },
+  },
+  forget: {
+    label: 'Take off the list',
+    done: 'The company is off the list of this browser.',
+    for: ['instance'],
+    isPossible: ({ status, has_copy }) => status === 'disconnected' && !has_copy,
+    run: ({ browsers, browserId = '', id }) => browsers.forget(browserId, id).then(() => true),
+  },
+} as const satisfies Record<string, Action>;
+
+export type ActionName = keyof typeof ACTIONS;
+
+/** What a page says after an action, by the value of `done` in its address. */
+export function doneMessage({
+  query: { done },
+}: Request): { tone: 'good' | 'warn'; text: string } | undefined {
+  const nothing = 'That is not possible in the state the company is in now. Nothing was done.';
+  if (done === 'nothing') return { tone: 'warn', text: nothing };
+  if (typeof done !== 'string' || !Object.hasOwn(ACTIONS, done)) return undefined;
+  return { tone: 'good', text: ACTIONS[done as ActionName].done };
+}
+
+/** The names of the actions that make sense now, for an administrator or for the operator. */
+export function possibleActions(
+  status: InstanceStatus,
+  resource?: string,
+  whose = 'administrator',
+): ActionName[] {
+  const names = Object.keys(ACTIONS) as ActionName[];
+  return names.filter(
+    (name) => isOffered(name, resource, whose) && ACTIONS[name].isPossible(status, resource),
+  );
+}
+
+function isOffered(name: ActionName, resource: string | undefined, whose: string): boolean {
+  const places: Action['for'] = ACTIONS[name].for;
+  return (
+    places.includes(resource === undefined ? 'instance' : 'list') &&
+    (whose !== 'operator' || places.includes('operator'))
+  );
+}
+
+/**
+ * The forms of an administrator (`base` empty) or of the operator: each does what its button says, notes and logs it, and
+ * leads back.
+ *
+ * @param find the browser and the instance of a request; throws WebError 404 where there is none
+ */
+export function actionRoutes(
+  router: Router,
+  base: '' | '/ops',
+  { control, browsers, actions, resources }: Deps,
+  find: (req: Request) => Promise<{ status: InstanceStatus; browserId: string | undefined }>,
+): void {
+  const by = base === '' ? 'administrator' : 'operator';
+  const askedAction = ({ params: { action, resource } }: Request): ActionName => {
+    const name = Object.hasOwn(ACTIONS, String(action)) ? (action as ActionName) : undefined;
+    const isKnown = resource === undefined || resources.some((one) => one.name === resource);
+    if (name === undefined || !isKnown || !isOffered(name, resource as string | undefined, by))
+      throw notFound();
+    return name;
+  };
+  /** Before the form is read. */
+  const check: RequestHandler = async (req, _res, next) => {
+    await find(req);
+    askedAction(req);
+    next();
+  };
+  for (const path of [`${base}/instances/:id/:action`, `${base}/instances/:id/:resource/:action`]) {
+    router.post(path, noStore, check, readForm, async (req, res) => {
+      const name = askedAction(req);
+      const { status, browserId } = await find(req);
+      const { id } = status;
+      const resource = req.params.resource === undefined ? undefined : pathValue(req, 'resource');
+      const field = (of: string) => (typeof req.body?.[of] === 'string' ? req.body[of].trim() : '');
+      const action: Action = ACTIONS[name];
+      const actor = { control, browsers, status, id, resource, browserId, field };
+      const isDone = action.isPossible(status, resource) && (await action.run(actor));
+      const facts = { instanceId: id, resource: resource ?? null, by } as const;
+      const deletesData = name === 'disconnect' && field('delete_data') === 'yes';
+      if (isDone) {
+        // An erased record's id is personal data as well.
+        const record = name === 'replay' ? field('id') || null : null;
+        await actions.add({ ...facts, action: deletesData ? 'disconnect and delete data' : name, record });
+      }
+      res.locals.log.info({ ...facts, action: name, isDone, deletesData }, 'action');
+      const page = name === 'forget' ? '/' : base + instanceAddress(id);
+      res.redirect(303, `${page}?done=${isDone ? name : 'nothing'}`);
+    });
+  }
+}

@@ -1,0 +1,156 @@
+import type { InstanceStatus, ListStatusJson } from '../../sync/status-types.ts';
+import type { Site, WebResource } from '../web-dependencies.ts';
+import { errorMessage } from './error-messages.ts';
+import { formatCount, formatDuration, formatNumber, instantOf } from './format.ts';
+import { isHandlerFailing, isRetried, type Tone } from './instance-message.ts';
+import { type Sentence, sentence } from './sentence.ts';
+
+/** The state of a list in a word or two. */
+interface ListMessage {
+  label: string;
+  tone: Tone;
+}
+
+/** For how long the limit makes it wait, the instance's state says: a page has one countdown for one thing. */
+const WAITS_FOR = {
+  limit: 'The list waits for the service’s limit.',
+  retry: 'The app tries again {in}.',
+  turn: 'The list waits until a worker is free.',
+} as const;
+
+function runMessage(list: ListStatusJson, now: number): ListMessage {
+  if (isRetried(list, now)) return { label: 'Retrying', tone: 'wait' };
+  switch (list.state) {
+    case 'running':
+      return { label: 'Copying', tone: 'busy' };
+    case 'waiting':
+      return { label: 'Waiting', tone: 'wait' };
+    case 'failed':
+      return { label: 'Stopped', tone: 'bad' };
+    case 'idle':
+      if (list.finished_at === null) return { label: 'Not started', tone: 'off' };
+      return list.held_deletions > 0
+        ? { label: 'Deletions held', tone: 'warn' }
+        : { label: 'Complete', tone: 'good' };
+  }
+}
+
+/** How a list is. Once the instance has stopped, it neither waits nor runs, whatever its run says. */
+function listMessage(
+  list: ListStatusJson,
+  { status, deleting_copy }: InstanceStatus,
+  now: number,
+): ListMessage {
+  if (status === 'disconnected') {
+    const kept = deleting_copy ? 'Being deleted' : 'Kept';
+    return { label: list.stored > 0 ? kept : 'Empty', tone: 'off' };
+  }
+  if (status === 'paused' || list.paused) return { label: 'Paused', tone: 'off' };
+  const isComplete = list.state === 'idle' && list.finished_at !== null;
+  return status === 'active' || isComplete ? runMessage(list, now) : { label: 'Stopped', tone: 'warn' };
+}
+
+function waitSentence(list: ListStatusJson, { status }: InstanceStatus, now: number): Sentence | null {
+  const { state, waiting_for, waiting_until, next_sync_at } = list;
+  if (status !== 'active' || list.paused) return null;
+  if (state === 'failed') return sentence(WAITS_FOR.retry, waiting_until ?? next_sync_at, now);
+  return state === 'waiting' ? sentence(WAITS_FOR[waiting_for ?? 'turn'], waiting_until, now) : null;
+}
+
+/** How long the last run took, or how fast the open one is on the whole, waits included. */
+function paceText(list: ListStatusJson, now: number): string {
+  const start = instantOf(list.started_at);
+  const end = instantOf(list.finished_at);
+  if (start === undefined) return '';
+  if (list.state === 'idle') return end === undefined ? '' : `took ${formatDuration(end - start)}`;
+  const perSecond = Math.round(list.records / Math.max(1, (now - start) / 1_000));
+  return list.state === 'failed' || perSecond === 0 ? '' : `about ${formatNumber(perSecond)} a second`;
+}
+
+/**
+ * The bar's value of its maximum; null while nobody can know how many records there are. That is known from an earlier
+ * run: the copy then holds more than the current run has brought.
+ */
+function bar({
+  state,
+  finished_at,
+  stored,
+  records,
+}: ListStatusJson): { value: number | null; max: number } | null {
+  if (state === 'idle') return finished_at === null ? null : { value: 1, max: 1 };
+  if (stored > records) return { value: records, max: stored };
+  return state === 'running' ? { value: null, max: 1 } : null;
+}
+
+function progressText(list: ListStatusJson): string {
+  const pages = formatCount(list.pages, 'page');
+  if (list.state === 'idle' || list.stored <= list.records) {
+    return `${formatCount(list.records, 'record')} copied, on ${pages}`;
+  }
+  return `${formatNumber(list.records)} of about ${formatCount(list.stored, 'record')}, on ${pages}`;
+}
+
+function handlerText({ handler }: ListStatusJson): string {
+  if (handler === null) return '';
+  if (handler.pending > 0) return `${formatCount(handler.pending, 'change')} pending.`;
+  return handler.dead_letters > 0
+    ? `${formatCount(handler.dead_letters, 'dead letter')}; every other change is delivered.`
+    : 'Every change is delivered.';
+}
+
+function heldText(list: ListStatusJson, title: string): string {
+  if (list.held_deletions === 0) return '';
+  const share = `${formatNumber(list.held_deletions)} of ${formatNumber(list.stored)} ${title.toLowerCase()}`;
+  return `The last sync would delete ${share}. Nothing was deleted. If they are gone at the service, confirm the deletions. The next sync deletes them, too, if it does not find them.`;
+}
+
+/**
+ * What the dashboard says of one list.
+ *
+ * @param now milliseconds since 1970, local clock
+ */
+export function listView(
+  { name, title }: WebResource,
+  list: ListStatusJson,
+  status: InstanceStatus,
+  site: Site,
+  now: number,
+) {
+  const { handler } = list;
+  const isStopped = status.status !== 'active' && status.status !== 'paused';
+  const canStart = ['idle', 'failed'].includes(list.state) || list.waiting_for === 'retry';
+  return {
+    name,
+    title,
+    ...listMessage(list, status, now),
+    stored: formatNumber(list.stored),
+    pace: isStopped || list.paused ? '' : paceText(list, now),
+    bar: isStopped ? null : bar(list),
+    progress: list.started_at === null ? '' : progressText(list),
+    wait: waitSentence(list, status, now),
+    error: list.error_kind === null || isStopped ? '' : errorMessage(list.error_kind, site.support),
+    held: heldText(list, title),
+    remarks: [
+      ...(list.deleted > 0 ? [`${formatCount(list.deleted, 'record')} deleted at the service`] : []),
+      ...(list.rejected > 0 ? [`${formatCount(list.rejected, 'record')} cannot be kept`] : []),
+    ].join(' · '),
+    ended: list.state === 'failed' ? 'Stopped' : 'Finished',
+    finishedAt: list.finished_at,
+    handler: handlerText(list),
+    handlerError:
+      handler?.last_error && handler.pending > 0
+        ? sentence(
+            `The handler failed: ${handler.last_error.replaceAll(/[{}]/g, ' ')}${handler.next_try_at ? ' · next try {in}' : ''}`,
+            handler.next_try_at,
+            now,
+          )
+        : null,
+    isHandlerFailing: isHandlerFailing(list),
+    paused: list.paused,
+    canSync: canStart && !list.paused,
+    interval: list.interval_minutes,
+    mayNeedAuthorization: list.error_kind === 'refused' && (list.state === 'failed' || isRetried(list, now)),
+  };
+}
+
+export type ListView = ReturnType<typeof listView>;

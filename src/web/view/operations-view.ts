@@ -1,0 +1,53 @@
+import type { InstanceStatus, ListStatusJson } from '../../sync/status-types.ts';
+import { formatAhead, formatDuration, formatInstant, formatNumber, instantOf } from './format.ts';
+
+const WAITS = {
+  limit: 'waits for the limit',
+  retry: 'waits for the next try',
+  turn: 'waits for a worker',
+} as const;
+
+/** Why a list does not go on just now, for an operator: exact, with the error as it came. */
+function reasonsOf(list: ListStatusJson, budget: InstanceStatus['budget'], now: number): string[] {
+  const { waiting_for, waiting_until, handler } = list;
+  const blocked = (instantOf(budget.blocked_until) ?? 0) > now;
+  const until = waiting_until === null ? '' : `, goes on ${formatAhead(waiting_until, now)}`;
+  const counts: [string, number][] = [
+    ['changes pending', handler?.pending ?? 0],
+    ['dead letters', handler?.dead_letters ?? 0],
+    ['rejected records', list.problems.rejected],
+    ['deletions held', list.held_deletions],
+  ];
+  return [
+    ...(list.paused ? ['paused by itself'] : []),
+    ...(waiting_for === null
+      ? []
+      : [`${WAITS[waiting_for]}${waiting_for === 'limit' && blocked ? ' (retry-after)' : ''}${until}`]),
+    ...(list.failing_since === null ? [] : [`fails since ${formatInstant(list.failing_since)}`]),
+    ...(list.error_kind === null ? [] : [`${list.error_kind}: ${list.error ?? ''}`]),
+    ...counts.filter(([, count]) => count > 0).map(([label, count]) => `${label}: ${formatNumber(count)}`),
+    ...(handler?.last_error && handler.pending > 0 ? [`handler: ${handler.last_error}`] : []),
+  ];
+}
+
+/** What an operator reads of a list. */
+export function operatorsList(list: ListStatusJson, budget: InstanceStatus['budget'], now: number) {
+  const [start, end] = [instantOf(list.started_at), instantOf(list.finished_at)];
+  const last =
+    start === undefined || end === undefined
+      ? ''
+      : `${list.state === 'failed' ? 'failed' : 'finished'} ${formatInstant(list.finished_at)}, ${formatNumber(list.records)} records in ${formatDuration(end - start)}`;
+  return {
+    state: list.state,
+    stored: formatNumber(list.stored),
+    last,
+    reasons: reasonsOf(list, budget, now),
+    isBad: list.state === 'failed' || list.held_deletions > 0 || (list.handler?.dead_letters ?? 0) > 0,
+  };
+}
+
+/** How old a process is, from when it started. */
+export function ageText(startedAt: string | null, now: number): string {
+  const start = instantOf(startedAt);
+  return start === undefined ? '' : formatDuration(now - start);
+}

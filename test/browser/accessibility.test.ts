@@ -1,0 +1,111 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { openBrowser } from '../support/browser.ts';
+import { type StartedWeb, startWeb } from '../web/start-web.ts';
+import { at, instanceStatus, listStatus, runJson } from '../web/status-fixtures.ts';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const PASSWORD = 'a password of the tests';
+
+const HANDLER = { pending: 12, dead_letters: 2, last_error: 'No leads.', next_try_at: at(30_000) };
+const problems = {
+  rejected: 7,
+  rejected_records: [{ reason: 'It has no id.', excerpt: '{"name":"x"}', length: 5_000, at: at(0) }],
+  dead_letters: [{ id: 'crd_1', error: 'No leads.', at: at(0) }],
+};
+/** Everything that the pages can show at once. */
+const busy = instanceStatus({
+  name: 'w'.repeat(80),
+  resources: {
+    contacts: listStatus({ state: 'failed', error_kind: 'bad_answer', handler: HANDLER, problems }),
+    conversations: listStatus({ held_deletions: 600, handler: HANDLER, paused: true }),
+  },
+});
+const SHOWN = {
+  ins_1: busy,
+  ins_2: instanceStatus({ id: 'ins_2', status: 'needs_reauthorization' }),
+  ins_3: instanceStatus({ id: 'ins_3', status: 'disconnected', has_copy: false }),
+  ins_4: instanceStatus({
+    id: 'ins_4',
+    resources: { contacts: listStatus({ state: 'running', records: 9 }) },
+  }),
+};
+
+const PAGES = [
+  ...['/', '/nowhere', '/oauth/callback?state=x&code=y', '/instances/ins_9'],
+  ...Object.keys(SHOWN).map((id) => `/instances/${id}?done=sync`),
+  ...['/instances/ins_1/runs', '/instances/ins_1/problems', '/instances/ins_1/contacts'],
+  ...[`/instances/ins_1/contacts?q=${'w'.repeat(199)}`, '/instances/ins_1/contacts/crd_1'],
+  ...['/ops', '/ops/instances/ins_1'],
+];
+
+let web: StartedWeb;
+beforeAll(async () => {
+  const overview = async () => ({
+    instances: Object.values(SHOWN),
+    page: 1,
+    total: 4,
+    states: { active: 2 },
+    lists: { idle: 1 },
+    queues: [{ name: 'sync', counts: { active: 1 } }],
+    workers: [{ id: 'w1', version: '0.1.0', startedAt: at(-100_000) }],
+  });
+  web = await startWeb({ isSandbox: true, operations: { password: PASSWORD, overview } });
+  for (const [id, status] of Object.entries(SHOWN)) web.domain.instances.set(id, status);
+  web.domain.runs = { contacts: [runJson({ id: 2, state: 'failed', error_kind: 'timeout' }), runJson()] };
+  const document = JSON.stringify({
+    id: 'crd_1',
+    name: 'שלום',
+    handles: [{ handle: 'a@b.c' }],
+    created_at: 1_749_556_800,
+  });
+  const record = { id: 'crd_1', document, isCut: false, updatedAt: 0, deletedAt: null };
+  web.domain.records.set('ins_1/contacts', [record]);
+});
+
+/** A browser that sees every instance, and knows the operator's password. */
+async function openPage(options: object): Promise<Page> {
+  const browser = await openBrowser();
+  // The policy of the pages would refuse the checker's script.
+  const context = await browser.newContext({
+    ...options,
+    bypassCSP: true,
+    httpCredentials: { username: 'x', password: PASSWORD },
+  });
+  for (const id of Object.keys(SHOWN)) {
+    const begun = await context.request.get(`${web.url}/install`, { maxRedirects: 0 });
+    const state = new URL(begun.headers().location ?? '').searchParams.get('state');
+    await context.request.get(`${web.url}/oauth/callback?state=${state}&code=${id}`);
+  }
+  return context.newPage();
+}
+
+/** What axe finds wrong with a page, with everything on it opened. */
+async function violations(page: Page): Promise<string[]> {
+  for (const summary of await page.locator('summary').all()) await summary.click();
+  await page.evaluate(AXE);
+  const found = (await page.evaluate('axe.run()')) as {
+    violations: { id: string; nodes: { html: string }[] }[];
+  };
+  return found.violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+}
+
+describe.each([
+  ['on a desktop', { viewport: { width: 1_280, height: 900 } }],
+  ['on a phone', { viewport: { width: 360, height: 740 }, isMobile: true }],
+  ['in the dark', { viewport: { width: 1_280, height: 900 }, colorScheme: 'dark' }],
+])('%s', (_where, options) => {
+  let page: Page;
+  beforeAll(async () => {
+    page = await openPage(options);
+  });
+
+  test.each(PAGES)('%s is accessible, and scrolls in one direction', async (path) => {
+    await page.goto(web.url + path);
+    expect(await violations(page)).toEqual([]);
+    const overflow = await page.evaluate('document.documentElement.scrollWidth - window.innerWidth');
+    expect(overflow).toBeLessThanOrEqual(0);
+  });
+});
