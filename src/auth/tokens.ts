@@ -36,7 +36,7 @@ const END_MARGIN_MS = 24 * 60 * 60_000;
 
 /** What a run says where the service refuses the app itself. */
 export const CREDENTIALS_REFUSED =
-  'The service does not accept CLIENT_ID and CLIENT_SECRET. The people who run this app have to correct them and restart it.';
+  'The service does not accept CLIENT_ID and CLIENT_SECRET. Correct them and restart the app.';
 
 /** An access token, and whether it is to be renewed before the next request. */
 export interface HeldToken {

@@ -19,7 +19,7 @@ const FAILING_TOLD_MS = 60 * 60_000;
 /** A page for which there was no memory is asked for again after so long, in milliseconds, or half of it. */
 const NO_ROOM_MS = 5_000;
 
-/** Failures that only the people who run the app can end. */
+/** Failures that only an operator can end. */
 const OPERATORS = new Set<ErrorKind | null>(['credentials', 'key_missing']);
 
 /** Whether a run counts as failed, though it is tried again. */

@@ -51,7 +51,7 @@ export type DocumentAt<Route extends string> = [OperationAt<Route>] extends [nev
 const NAME = /^[a-z][a-z0-9_-]{0,62}$/i;
 
 /** What addresses below an instance's lead to already, in capitals, too. */
-const TAKEN = ['changes', 'live', 'problems', 'runs', 'status'];
+const TAKEN = ['changes', 'problems', 'runs', 'status'];
 
 /** It stands behind `{base_url}`, and `?limit=` behind it. */
 const ROUTE = /^\/[^\s?#]+$/;

@@ -72,9 +72,10 @@ export function errorPages(renderPage: RenderPage, installUrl: string): ErrorReq
     const { log } = res.locals;
     // A WebError only words its cause for the person: the log gets the cause.
     const err = thrown instanceof WebError ? (thrown.cause ?? thrown) : thrown;
-    if (error.status >= 500) log.error({ err }, error.title);
-    else if (thrown instanceof InstallError)
-      log.info({ err: thrown.cause, kind: thrown.kind, reason: thrown.message }, 'install refused');
+    if (thrown instanceof InstallError && thrown.kind !== 'store') {
+      const { kind, message: reason, cause } = thrown;
+      log.info({ kind, reason, err: cause }, 'install refused');
+    } else if (error.status >= 500) log.error({ err }, error.title);
     else log.debug({ title: error.title, reason: error.message }, 'request refused');
     if (res.headersSent) {
       // Half an answer is out: breaking the connection is the only way left to say that it is not the whole.

@@ -17,31 +17,20 @@ export function instanceAddress(id: string): string {
 }
 
 /**
- * The browser of this request's session, and the instance in its path; an operator sees every one.
+ * The instance in the path, and the browser that sees it; an operator sees every one.
  *
  * @throws WebError 404 when the browser does not see it, alike for an instance of somebody else and for none
  */
-export async function ownInstanceId(
+export async function ownInstance(
   req: Request,
-  { browsers }: Pick<Access, 'browsers'>,
-): Promise<{ id: string; browserId: string }> {
+  { browsers, control }: Access,
+): Promise<{ status: InstanceStatus; browserId: string | undefined }> {
   const id = pathValue(req, 'id');
-  if (req.res?.locals.isOperator === true) return { id, browserId: `operator.${id}` };
-  const { browserId } = req.session;
-  if (browserId === undefined || !(await browsers.sees(browserId, id))) throw notFound();
-  return { id, browserId };
-}
-
-/**
- * The state of the instance in the path.
- *
- * @throws WebError 404 when this browser does not see it, or when it is gone
- */
-export async function ownInstance(req: Request, access: Access): Promise<InstanceStatus> {
-  const { id } = await ownInstanceId(req, access);
-  const status = await access.control.status(id);
+  const browserId = req.res?.locals.isOperator === true ? undefined : (req.session.browserId ?? '');
+  if (browserId !== undefined && !(await browsers.sees(browserId, id))) throw notFound();
+  const status = await control.status(id);
   if (!status) throw notFound();
-  return status;
+  return { status, browserId };
 }
 
 /** The instance and the list in the path, and the list's address. */
@@ -56,7 +45,7 @@ export async function ownList(
   req: Request,
   deps: Access & Pick<WebDependencies, 'resources'>,
 ): Promise<OwnList> {
-  const status = await ownInstance(req, deps);
+  const { status } = await ownInstance(req, deps);
   const resource = deps.resources.find(({ name }) => name === pathValue(req, 'resource'));
   if (!resource) throw notFound();
   return { status, resource, base: `${instanceAddress(status.id)}/${resource.name}` };

@@ -77,7 +77,12 @@ describe('the dashboard', () => {
       name: '<script>alert(1)</script>',
       company_id: '"<img src=x>',
       resources: {
-        contacts: listStatus({ handler: { ...HANDLER, pending: 1, last_error: "<b onclick='x'>" } }),
+        contacts: listStatus({
+          problems: {
+            ...listStatus().problems,
+            dead_letters: [{ id: '1', error: "<b onclick='x'>", at: at(0) }],
+          },
+        }),
       },
     });
     expect(body).not.toMatch(/<script>|<img src=x|<b onclick/);

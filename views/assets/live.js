@@ -46,8 +46,10 @@ function showTimes(root) {
   }
 }
 
-function ask(address, headers) {
-  return fetch(address, { headers, signal: AbortSignal.timeout(LONGEST_ANSWER_MS) });
+async function ask(address, headers) {
+  const answer = await fetch(address, { headers, signal: AbortSignal.timeout(LONGEST_ANSWER_MS) });
+  aheadMs = Date.parse(answer.headers.get('date')) - Date.now();
+  return answer;
 }
 
 /** Follows one instance: `dashboard.dataset.live` is its address. */
@@ -70,7 +72,8 @@ function follow(dashboard) {
     if (!status.ok) return say('lost', `Not live: ${(await status.json())._error.message}`);
     const page = await ask(address, {});
     if (!page.ok) return undefined;
-    aheadMs = Date.parse(page.headers.get('date')) - Date.now();
+    const label = () => dashboard.querySelector('.state .pill').textContent;
+    const before = label();
     const next = new DOMParser().parseFromString(await page.text(), 'text/html');
     showTimes(next);
     Idiomorph.morph(dashboard, next.getElementById('dashboard'), {
@@ -80,8 +83,8 @@ function follow(dashboard) {
         beforeAttributeUpdated: (name, element) => !(name === 'open' && element.tagName === 'DETAILS'),
       },
     });
-    // What the flash says was true of the state before.
-    document.querySelector('.flash')?.remove();
+    // What a message said was true of the state before, unless it leads somewhere.
+    if (label() !== before) document.querySelector('.flash:not(:has(a))')?.remove();
     tag = status.headers.get('etag');
     return say('live', 'Live');
   }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Request, Router } from 'express';
 import type { InstanceStatus } from '../../sync/status-types.ts';
 import { actionRoutes, doneMessage, possibleActions } from '../actions.ts';
-import { instanceAddress, ownInstance, ownInstanceId, pathValue } from '../own-instance.ts';
+import { instanceAddress, ownInstance, pathValue } from '../own-instance.ts';
 import type { RenderPage } from '../render.ts';
 import { noStore } from '../security.ts';
 import { budgetView, tokenView } from '../view/facts-view.ts';
@@ -33,7 +33,7 @@ export function instanceRoutes(
   const { control } = deps;
 
   router.get('/instances/:id', noStore, async (req, res) => {
-    const status = await ownInstance(req, deps);
+    const { status } = await ownInstance(req, deps);
     const address = instanceAddress(status.id);
     const problems = Object.entries(status.resources).map(([name, list]) => [name, list.problems] as const);
     const found = await control.runs(status.id);
@@ -64,7 +64,7 @@ export function instanceRoutes(
   });
 
   router.get('/instances/:id/status', noStore, async (req, res) => {
-    const status = await ownInstance(req, deps);
+    const { status } = await ownInstance(req, deps);
     const etag = tagOf(status);
     res.setHeader('ETag', etag);
     // Not by Express: an open page asks with `no-cache`, which there means never.
@@ -73,7 +73,7 @@ export function instanceRoutes(
   });
 
   router.get('/instances/:id/runs', noStore, async (req, res) => {
-    const status = await ownInstance(req, deps);
+    const { status } = await ownInstance(req, deps);
     const runs = await control.runs(status.id);
     if (req.accepts(['html', 'json']) === 'json') {
       res.json(runs);
@@ -87,17 +87,14 @@ export function instanceRoutes(
   });
 
   router.get('/instances/:id/problems', noStore, async (req, res) => {
-    const status = await ownInstance(req, deps);
+    const { status } = await ownInstance(req, deps);
     const found = await control.problems(status.id);
     const address = instanceAddress(status.id);
     const sections = problemSections(resources, status.resources, found, address);
     renderPage(res, 200, 'problems', { status, address, sections });
   });
 
-  actionRoutes(router, '', deps, async (req) => {
-    const { browserId } = await ownInstanceId(req, deps);
-    return { browserId, status: await ownInstance(req, deps) };
-  });
+  actionRoutes(router, '', deps, (req) => ownInstance(req, deps));
 
   /** What the page says when the browser came for another company than the one that was authorized. */
   async function otherCompany(req: Request, name: string) {

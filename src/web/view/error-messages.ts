@@ -1,4 +1,4 @@
-import type { ErrorKind } from '../../store/states.ts';
+import { type ErrorKind, SERVICE_OUTAGES } from '../../store/states.ts';
 
 const AGAIN = 'The app tries again by itself.';
 const HELP = 'If this stays, write to {support}.';
@@ -22,9 +22,6 @@ const MESSAGES: Record<ErrorKind, string> = {
   internal: `The app made a mistake. ${AGAIN} ${HELP}`,
 };
 
-/** Trouble of the service that mostly passes. */
-const PASSING: ReadonlySet<ErrorKind> = new Set(['unreachable', 'timeout', 'bad_answer', 'server_error']);
-
 /** @param support where administrators find help */
 export function errorMessage(kind: ErrorKind, support: string): string {
   return MESSAGES[kind].replace('{support}', support);
@@ -32,5 +29,5 @@ export function errorMessage(kind: ErrorKind, support: string): string {
 
 /** Whether an error mostly passes by itself within minutes. */
 export function isPassing(kind: ErrorKind | null): boolean {
-  return kind !== null && PASSING.has(kind);
+  return SERVICE_OUTAGES.some((outage) => outage === kind);
 }

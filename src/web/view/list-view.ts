@@ -140,7 +140,7 @@ export function listView(
     handlerError:
       handler?.last_error && handler.pending > 0
         ? sentence(
-            `The handler failed: ${handler.last_error.replaceAll(/[{}]/g, ' ')}${handler.next_try_at ? ' · next try {in}' : ''}`,
+            'The handler could not process a change. The app tries again {in}.',
             handler.next_try_at,
             now,
           )

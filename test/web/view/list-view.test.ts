@@ -113,9 +113,9 @@ describe('the handler', () => {
     [NONE, 'Every change is delivered.', null],
     [{ ...NONE, pending: 1_200 }, '1,200 changes pending.', null],
     [
-      { ...NONE, pending: 1, last_error: 'No {in} leads.', next_try_at: at(5_000) },
+      { ...NONE, pending: 1, last_error: 'ECONNREFUSED', next_try_at: at(5_000) },
       '1 change pending.',
-      'The handler failed: No  in  leads. · next try in 5 s',
+      'The handler could not process a change. The app tries again in 5 s.',
     ],
     // The reason stands with the dead letter.
     [
