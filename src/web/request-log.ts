@@ -50,11 +50,14 @@ function messageOf(req: Request, res: Response): string {
   return `${method} ${route} ${status} ${ms} ms`;
 }
 
-function levelOf({ method, route, status }: ReturnType<typeof factsOf>): 'error' | 'info' | 'debug' {
+function levelOf(req: Request, res: Response): 'error' | 'info' | 'debug' {
+  const { method, route, status } = factsOf(req, res);
   if (status >= 500) return 'error';
+  // An open page fetches by itself what has changed (Fetch Metadata).
+  const isQuiet = QUIET_ROUTES.includes(route) || req.get('sec-fetch-dest') === 'empty';
   // The page that a redirect leads to has a line of its own.
   const isRedirect = status >= 300 && status < 304;
-  return method !== 'POST' && (isRedirect || QUIET_ROUTES.includes(route)) ? 'debug' : 'info';
+  return method !== 'POST' && (isRedirect || isQuiet) ? 'debug' : 'info';
 }
 
 /**
@@ -74,7 +77,7 @@ export function requestLog(logger: Logger, onRequest?: (facts: RequestFacts) => 
     quietResLogger: true,
     wrapSerializers: false,
     customAttributeKeys: { reqId: 'requestId' },
-    customLogLevel: (req, res) => levelOf(factsOf(req, res)),
+    customLogLevel: levelOf,
     customSuccessObject: lineOf,
     customSuccessMessage: messageOf,
     // What went wrong has a line of its own.

@@ -71,6 +71,8 @@ describe('the line of a request', () => {
     }
     for (const route of ['/install', '/oauth/callback']) expect(levels(route), route).toEqual(['debug']);
     for (const route of ['/', '/instances/:id']) expect(levels(route), route).toEqual(['info']);
+    await factsOf(1, () => browser.get('/', { headers: { 'sec-fetch-dest': 'empty' } }));
+    expect(levels('/')).toEqual(['info', 'debug']);
   });
 
   it('reads as a sentence, and names the instance', async () => {

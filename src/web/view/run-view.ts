@@ -45,7 +45,10 @@ export function runRow(run: RunJson, listTitle: string, site: Site) {
   };
 }
 
-/** The bars of the last runs, the oldest first: new, changed and deleted records. Heights are square roots of their sums, so that small runs show beside the first one. */
+/**
+ * The bars of the last runs, the oldest first: new, changed and deleted records. Heights are square roots of their sums,
+ * so that small runs show beside the first one.
+ */
 export function runBars(runs: readonly RunJson[]) {
   const drawn = runs.slice(0, DRAWN).reverse();
   const sumOf = (run: RunJson) => CHANGES.reduce((sum, kind) => sum + run[kind], 0);
@@ -60,7 +63,7 @@ export function runBars(runs: readonly RunJson[]) {
       return { tone: TONES[kind], y: y.toFixed(1), height: part.toFixed(1) };
     });
     const title = `${formatInstant(run.started_at)}: ${CHANGES.map((kind) => `${formatNumber(run[kind])} ${kind}`).join(', ')}`;
-    return { x: at * (BAR.width + BAR.gap), parts, title };
+    return { x: (DRAWN - drawn.length + at) * (BAR.width + BAR.gap), parts, title };
   });
-  return { bars, width: drawn.length * (BAR.width + BAR.gap), height: BAR.height, barWidth: BAR.width };
+  return { bars, width: DRAWN * (BAR.width + BAR.gap), height: BAR.height, barWidth: BAR.width };
 }
