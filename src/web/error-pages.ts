@@ -18,7 +18,7 @@ function explainError(error: unknown, installUrl: string): WebError {
     return new WebError(
       503,
       'Not available right now',
-      'The app cannot reach its own data at the moment. Nothing is lost.',
+      'The app cannot use its database at the moment. Nothing is lost.',
       {
         advice: 'Wait a few seconds, then try again.',
         needsHelp: true,
