@@ -30,6 +30,8 @@ export type InstallErrorKind =
 /** An install that failed. The kind chooses the page; the message is plain text for an administrator. */
 export class InstallError extends Error {
   readonly kind: InstallErrorKind;
+  /** The path of the app that the browser wanted to see after the install. */
+  returnTo: string | null = null;
 
   constructor(kind: InstallErrorKind, message: string, options?: ErrorOptions) {
     super(message, options);

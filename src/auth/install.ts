@@ -111,6 +111,21 @@ export class Installs {
         'This answer does not belong to an installation that this browser has started.',
       );
     }
+    try {
+      return { ...(await this.#finishRow(row, query, state, proof)), returnTo: row.return_to };
+    } catch (failure) {
+      if (failure instanceof InstallError) failure.returnTo = row.return_to;
+      throw failure;
+    }
+  }
+
+  async #finishRow(
+    row: InstallRow,
+    query: URLSearchParams,
+    state: string,
+    proof: BrowserProof,
+  ): Promise<{ instanceId: string; isNew: boolean }> {
+    const { store } = this.#parts;
     const error = query.get('error');
     if (error !== null) {
       await store.claim(row.state_hash, null, this.#now());
@@ -124,10 +139,9 @@ export class Installs {
       const work = this.#run(row, code, state, proof);
       this.#running.add(work);
       const instanceId = await work.finally(() => this.#running.delete(work));
-      return { instanceId, isNew: true, returnTo: row.return_to };
+      return { instanceId, isNew: true };
     }
-    const instanceId = await this.#awaitOutcome(row.state_hash, codeHash, proof);
-    return { instanceId, isNew: false, returnTo: row.return_to };
+    return { instanceId: await this.#awaitOutcome(row.state_hash, codeHash, proof), isNew: false };
   }
 
   /** Resolves when no install is under way any more. */

@@ -144,7 +144,7 @@ async function fail(
   if (tries >= MOST_TRIES && held.failed_in_row < MOST_DEAD_IN_ROW) {
     const buried = await changes.bury(held, entry, failure, now);
     if (buried === undefined) return undefined;
-    logger.error({ err: error, record: entry.id }, 'a record became a dead letter');
+    logger.warn({ err: error, record: entry.id }, 'a record became a dead letter');
     const { instanceId, resource } = held;
     onEvent?.(instanceId, {
       type: 'dead_letter',

@@ -30,7 +30,7 @@ export interface LoggerOptions {
 }
 
 /** What a person at a terminal does not read: it says which process this is, or stands in the message, too. */
-const LEFT_OUT_FOR_PEOPLE = 'process,processId,version,requestId,method,path,status,ms';
+const LEFT_OUT_FOR_PEOPLE = 'process,processId,version,method,route,status,ms';
 
 /**
  * Creates the logger of a process. Callers make child loggers with the id of their request or job.

@@ -33,7 +33,8 @@ export class OutageLog {
     const isReply = kind !== NO_REPLY && kind !== NO_REASON;
     if (!isReply && [...this.#told].some((told) => told !== NO_REASON)) return;
     this.#told.add(kind);
-    this.#logger.error({ err: error, role: this.#role }, 'Redis cannot be reached, trying on');
+    // At `warn`: the watch over all of the app tells the outage, once.
+    this.#logger.warn({ err: error, role: this.#role }, 'Redis cannot be reached, trying on');
   }
 
   /** Unless a reason comes, or the end, or somebody was told already. */

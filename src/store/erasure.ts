@@ -42,6 +42,14 @@ export class ErasureStore {
         .where('record', '=', record.id)
         .executeTakeFirst();
       await this.#forget(transaction, list, [{ id: record.id, external_id: id }]);
+      await transaction
+        .updateTable('actions')
+        .set({ record: null })
+        .where('record', '=', id)
+        .where('instance_id', '=', (from) =>
+          from.selectFrom('lists').select('instance_id').where('lists.id', '=', list),
+        )
+        .execute();
       // A consumer that has the document now writes nothing of it; and what it last said may quote it.
       await transaction
         .updateTable('consumers')

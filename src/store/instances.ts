@@ -7,6 +7,9 @@ import type { InstanceState } from './states.ts';
 
 export type Instance = Selectable<InstanceTable>;
 
+/** A list that fails for less than this is being retried, in milliseconds. */
+const SHORT_TROUBLE_MS = 2 * 60_000;
+
 /** Which instances are looked for. */
 export interface InstanceQuery {
   /** A part of the name, of the company's id or of the instance's, in any case. */
@@ -91,7 +94,7 @@ function isSought(eb: ExpressionBuilder<Schema, 'instances'>, { search = '', fil
   ]);
 }
 
-/** The app has to be authorized again, or a list has failed, holds deletions, or has dead letters. */
+/** The app has to be authorized again, or a list has failed, or fails, holds deletions, or has dead letters. */
 function needsAttention(eb: ExpressionBuilder<Schema, 'instances'>) {
   const lists = eb
     .selectFrom('lists')
@@ -106,6 +109,7 @@ function needsAttention(eb: ExpressionBuilder<Schema, 'instances'>) {
         .limit(1);
       return list.or([
         list(runs.select('state'), '=', 'failed'),
+        list('failing_since', '<=', Date.now() - SHORT_TROUBLE_MS),
         list(runs.select('held').where('state', '=', 'finished'), '>', 0),
         list('lists.id', 'in', list.selectFrom('dead_letters').select('list')),
       ]);

@@ -103,7 +103,7 @@ export async function endSlice(
     return { kind: 'ended' };
   }
   // The reason stands in the run that met it.
-  if (failure.kind === 'backoff') return wait(retryAfterMs ?? 0, { error: undefined });
+  if (failure.kind === 'backoff') return wait(retryAfterMs ?? 0, { error: undefined, hasFailed: hadFailed });
   if (failure.noRoom)
     return wait(backoffMs(1, Math.random(), { firstMs: NO_ROOM_MS, longestMs: NO_ROOM_MS }));
 
@@ -117,7 +117,7 @@ export async function endSlice(
   if (isPlaceLost) return close();
   if (retryAfterMs !== undefined) {
     logger.info({ err: thrown, waitMs: retryAfterMs }, 'the service asked to wait');
-    return wait(retryAfterMs, { stuckSince });
+    return wait(retryAfterMs, { stuckSince, hasFailed: hadFailed });
   }
   if (remedy === 'give_up' && !OPERATORS.has(kind)) return close();
   const attempt = run.attempt + 1;

@@ -1,5 +1,6 @@
 import express, { type Request, type RequestHandler, type Router } from 'express';
-import type { InstanceStatus } from '../sync/status-types.ts';
+import { idsOfTyped } from '../store/page-items.ts';
+import type { InstanceStatus, ListStatusJson } from '../sync/status-types.ts';
 import { instanceAddress, pathValue } from './own-instance.ts';
 import { noStore } from './security.ts';
 import type { WebDependencies } from './web-dependencies.ts';
@@ -21,8 +22,12 @@ interface Actor extends Pick<Deps, 'control' | 'browsers'> {
   resource: string | undefined;
   /** Undefined for the operator. */
   browserId: string | undefined;
-  /** A field of the form; empty where it is missing. */
+  /** A field of the form without blanks around it; empty where it is missing. */
   field: (name: string) => string;
+  /** The record that the form names, as it came. */
+  record: string;
+  /** The way back from an error page. */
+  links: { address: string; text: string }[];
 }
 
 /** What a button does. */
@@ -30,8 +35,8 @@ interface Action {
   label: string;
   /** What it means, where the button asks first. */
   text?: string;
-  /** What the page says afterwards. */
-  done: string;
+  /** What the page says afterwards: only what is true of the state that it shows. */
+  done: (status: InstanceStatus, resource: string | undefined) => string | false;
   /** Whether there is one of one list, of the instance, and for the operator. */
   for: readonly ('list' | 'instance' | 'operator')[];
   /** Whether it makes sense just now. */
@@ -50,20 +55,35 @@ const isActive: Action['isPossible'] = (status, resource) =>
 const canDeliver: Action['isPossible'] = (status, resource) =>
   isActive(status, resource) && Object.values(status.resources).some(({ handler }) => handler !== null);
 
+function listsOf({ resources }: InstanceStatus, resource: string | undefined): ListStatusJson[] {
+  return Object.entries(resources).flatMap(([name, list]) => ((resource ?? name) === name ? [list] : []));
+}
+
+/** A name as people compare it. */
+function plainName(name: string): string {
+  return name.normalize('NFC').replaceAll(/\s+/g, ' ').trim().toLowerCase();
+}
+
 /** What administrators and operators can do to an instance, or to one list of it. */
 export const ACTIONS = {
   sync: {
     label: 'Sync now',
     text: 'The lists are read at the service now, not at their next time.',
-    done: 'A sync has been started.',
+    done: ({ resources }) =>
+      Object.values(resources).some(({ state }) => state === 'waiting' || state === 'running') &&
+      'A sync is under way.',
     for: EVERYWHERE,
     isPossible: isActive,
     run: ({ control, id, resource }) => control.syncNow(id, resource),
   },
   pause: {
     label: 'Pause',
-    text: 'Nothing is copied until somebody resumes it.',
-    done: 'Paused. Nothing is copied until you resume.',
+    text: 'Nothing is asked for, copied or delivered until somebody resumes it.',
+    done: (status, resource) =>
+      isPaused(status, resource) &&
+      (resource === undefined
+        ? 'Paused. Nothing is copied until you resume.'
+        : 'The list is paused. The other lists go on.'),
     for: EVERYWHERE,
     isPossible: (status, resource) =>
       resource === undefined
@@ -74,7 +94,7 @@ export const ACTIONS = {
   resume: {
     label: 'Resume',
     text: 'The sync goes on where it stopped.',
-    done: 'Resumed. The sync goes on where it stopped.',
+    done: (status, resource) => !isPaused(status, resource) && 'Resumed. The sync goes on where it stopped.',
     for: EVERYWHERE,
     isPossible: (status, resource) => isThere(status, resource) && isPaused(status, resource),
     run: ({ control, id, resource }) => control.resume(id, resource),
@@ -82,54 +102,62 @@ export const ACTIONS = {
   retry: {
     label: 'Try again',
     text: 'The handler gets the dead letters once more.',
-    done: 'The handler gets the dead letters again.',
+    done: () => 'The handler gets the dead letters again.',
     for: EVERYWHERE,
-    isPossible: canDeliver,
+    isPossible: (status, resource) =>
+      canDeliver(status, resource) &&
+      listsOf(status, resource).some(({ handler }) => handler?.dead_letters || handler?.last_error),
     run: ({ control, id, resource }) => control.retry(id, resource),
   },
   replay: {
     label: 'Replay',
     text: 'The handler gets every record of the copy again, as it is now. Do this after the handler was changed.',
-    done: 'The handler gets the records again.',
+    done: () => 'The handler gets the records again.',
     for: EVERYWHERE,
     isPossible: canDeliver,
-    run: ({ control, id, resource, field }) => control.replay(id, resource, field('id') || undefined),
+    run: ({ control, id, resource, record }) => control.replay(id, resource, record || undefined),
   },
   'confirm-deletions': {
     label: 'Confirm deletions',
     text: 'The records that the last sync did not find are deleted from the copy.',
-    done: 'The deletions are confirmed: the records are deleted from the copy.',
+    done: () => 'The deletions are confirmed: the records are deleted from the copy.',
     for: EVERYWHERE,
-    isPossible: ({ status, resources }, resource) =>
-      (status === 'active' || status === 'paused') &&
-      Object.entries(resources).some(
-        ([name, list]) => (resource ?? name) === name && list.held_deletions > 0,
-      ),
+    isPossible: (status, resource) =>
+      (status.status === 'active' || status.status === 'paused') &&
+      listsOf(status, resource).some((list) => list.held_deletions > 0),
     run: ({ control, id, resource }) => control.confirmDeletions(id, resource),
   },
   interval: {
     label: 'Set interval',
-    done: 'The interval is set.',
+    done: () => 'The interval is set.',
     for: ['list'],
     isPossible: isThere,
-    run: async ({ control, id, resource = '', field }) => {
-      const minutes = field('minutes') === '' ? null : Number(field('minutes'));
+    run: async ({ control, id, resource = '', field, links }) => {
+      const text = field('minutes');
+      const minutes = text === '' ? null : /^\d+$/.test(text) ? Number(text) : Number.NaN;
       return control.setInterval(id, resource, minutes).catch((error: unknown) => {
         if (!(error instanceof RangeError)) throw error;
-        throw new WebError(400, 'Not an interval', `${error.message} Nothing was done.`);
+        throw new WebError(400, 'Not an interval', `${error.message} Nothing was done.`, { links });
       });
     },
   },
   erase: {
     label: 'Erase this record',
-    done: 'The record is erased.',
+    done: () => 'The record is erased.',
     for: ['list'],
     isPossible: () => true,
-    run: ({ control, id, resource = '', field }) => control.erase(id, resource, field('id')),
+    run: async ({ control, id, resource = '', record, links }) => {
+      for (const known of [record, ...idsOfTyped(record)]) {
+        if (await control.erase(id, resource, known)) return true;
+      }
+      throw new WebError(404, 'No such record', 'There is no such record, or it is erased already.', {
+        links,
+      });
+    },
   },
   'logout-others': {
     label: 'Log out everywhere else',
-    done: 'Every other browser is logged out of this company.',
+    done: () => 'Every other browser is logged out of this company.',
     for: ['instance'],
     isPossible: ({ status, has_copy }) => status !== 'disconnected' || has_copy,
     run: ({ browsers, browserId = '', id }) => browsers.logOutOthers(browserId, id).then(() => true),
@@ -137,23 +165,31 @@ export const ACTIONS = {
   disconnect: {
     label: 'Disconnect',
     text: 'We delete our keys to the company and stop. The permission itself ends when its administrator removes the app at the service.',
-    done: 'We deleted our keys and stopped. To end the permission itself, remove the app at the service.',
+    done: ({ status, has_copy, deleting_copy }) =>
+      status === 'disconnected' &&
+      `We deleted our keys and stopped.${has_copy && !deleting_copy ? '' : ' The copied data is deleted.'} To end the permission itself, remove the app at the service.`,
     for: ['instance', 'operator'],
     // Once more makes sense only to delete the copy that was kept.
     isPossible: ({ status, has_copy }) => status !== 'disconnected' || has_copy,
-    run: async ({ control, status, id, browserId, field }) => {
+    run: async ({ control, status, id, browserId, field, links }) => {
       const deleteData = field('delete_data') === 'yes';
       if (status.status === 'disconnected' && !deleteData) return false;
-      if (deleteData && field('company_name').toLowerCase() !== status.name.trim().toLowerCase()) {
+      const typed = plainName(field('company_name'));
+      if (!deleteData && typed !== '') {
+        const message =
+          'You typed the name, but did not tick that the data is to be deleted. Nothing was done.';
+        throw new WebError(400, 'Delete the data, or not?', message, { links });
+      }
+      if (deleteData && typed !== plainName(status.name)) {
         const message = `To delete the data, type the name of the company: ${status.name}. Nothing was done.`;
-        throw new WebError(400, 'The name does not match', message);
+        throw new WebError(400, 'The name does not match', message, { links });
       }
       return control.disconnect(id, { deleteData, ...(browserId === undefined ? {} : { browserId }) });
     },
   },
   forget: {
     label: 'Take off the list',
-    done: 'The company is off the list of this browser.',
+    done: () => false,
     for: ['instance'],
     isPossible: ({ status, has_copy }) => status === 'disconnected' && !has_copy,
     run: ({ browsers, browserId = '', id }) => browsers.forget(browserId, id).then(() => true),
@@ -162,14 +198,17 @@ export const ACTIONS = {
 
 export type ActionName = keyof typeof ACTIONS;
 
-/** What a page says after an action, by the value of `done` in its address. */
-export function doneMessage({
-  query: { done },
-}: Request): { tone: 'good' | 'warn'; text: string } | undefined {
+/** What a page says after an action, by `done` and `list` in its address; nothing that its state contradicts. */
+export function doneMessage(
+  { query: { done, list } }: Request,
+  status: InstanceStatus,
+): { tone: 'good' | 'warn'; text: string } | undefined {
   const nothing = 'That is not possible in the state the company is in now. Nothing was done.';
   if (done === 'nothing') return { tone: 'warn', text: nothing };
   if (typeof done !== 'string' || !Object.hasOwn(ACTIONS, done)) return undefined;
-  return { tone: 'good', text: ACTIONS[done as ActionName].done };
+  const action: Action = ACTIONS[done as ActionName];
+  const text = action.done(status, typeof list === 'string' ? list : undefined);
+  return text === false ? undefined : { tone: 'good', text };
 }
 
 /** The names of the actions that make sense now, for an administrator or for the operator. */
@@ -224,20 +263,29 @@ export function actionRoutes(
       const { status, browserId } = await find(req);
       const { id } = status;
       const resource = req.params.resource === undefined ? undefined : pathValue(req, 'resource');
-      const field = (of: string) => (typeof req.body?.[of] === 'string' ? req.body[of].trim() : '');
+      const given = (of: string) => (typeof req.body?.[of] === 'string' ? req.body[of] : '');
+      const field = (of: string) => given(of).trim();
+
+      const links = [{ address: base + instanceAddress(id), text: 'Back' }];
       const action: Action = ACTIONS[name];
-      const actor = { control, browsers, status, id, resource, browserId, field };
+      const record = given('id');
+      const actor = { control, browsers, status, id, resource, browserId, field, record, links };
       const isDone = action.isPossible(status, resource) && (await action.run(actor));
       const facts = { instanceId: id, resource: resource ?? null, by } as const;
       const deletesData = name === 'disconnect' && field('delete_data') === 'yes';
       if (isDone) {
         // An erased record's id is personal data as well.
-        const record = name === 'replay' ? field('id') || null : null;
-        await actions.add({ ...facts, action: deletesData ? 'disconnect and delete data' : name, record });
+        const noted = name === 'replay' ? record || null : null;
+        await actions.add({
+          ...facts,
+          action: deletesData ? 'disconnect and delete data' : name,
+          record: noted,
+        });
       }
       res.locals.log.info({ ...facts, action: name, isDone, deletesData }, 'action');
-      const page = name === 'forget' ? '/' : base + instanceAddress(id);
-      res.redirect(303, `${page}?done=${isDone ? name : 'nothing'}`);
+      const done = { done: isDone ? name : 'nothing', ...(resource === undefined ? {} : { list: resource }) };
+      const page = isDone && name === 'forget' ? '/' : base + instanceAddress(id);
+      res.redirect(303, `${page}?${new URLSearchParams(done)}`);
     });
   }
 }

@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 import { InstallError } from '../auth/install-errors.ts';
 import { StoreError } from '../store/database.ts';
-import { InstallErrorPage } from './install-error-pages.ts';
+import { InstallErrorPage, startAddress } from './install-error-pages.ts';
 import type { RenderPage } from './render.ts';
 import { notFound, WebError } from './web-error.ts';
 
@@ -49,7 +49,7 @@ function explainError(error: unknown, installUrl: string): WebError {
 function signInLink(req: Request, installUrl: string): { address: string; text: string } | undefined {
   if (!/^\/instances\/[^/]/.test(req.path)) return undefined;
   return {
-    address: `${installUrl}?${new URLSearchParams({ return_to: req.path })}`,
+    address: startAddress(installUrl, req.originalUrl),
     text: 'Sign in with the service',
   };
 }

@@ -98,6 +98,11 @@ const PAGES: Record<InstallErrorKind, Page> = {
   },
 };
 
+/** Where an install begins that leads back to a page of the app. */
+export function startAddress(installUrl: string, returnTo: string | null): string {
+  return returnTo === null ? installUrl : `${installUrl}?${new URLSearchParams({ return_to: returnTo })}`;
+}
+
 /** The error page for an install that failed. */
 export class InstallErrorPage extends WebError {
   /** What was stored, and what may have changed. */
@@ -109,7 +114,7 @@ export class InstallErrorPage extends WebError {
     super(status, title, message, {
       ...rest,
       cause: error,
-      links: [{ address: installUrl, text: 'Start again' }],
+      links: [{ address: startAddress(installUrl, error.returnTo), text: 'Start again' }],
     });
     this.outcome = outcome;
   }

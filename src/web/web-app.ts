@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import express, { type Express } from 'express';
 import { refuseCrossSite } from './cross-site.ts';
 import { errorPages, refusePathless, unknownAddress } from './error-pages.ts';
+import { operatorGate } from './operator-gate.ts';
 import { pageRenderer, VIEWS_DIRECTORY } from './render.ts';
 import { requestLog } from './request-log.ts';
 import { exportRoutes } from './routes/export.ts';
@@ -10,7 +11,7 @@ import { healthRoutes } from './routes/health.ts';
 import { installRoutes } from './routes/install.ts';
 import { instanceRoutes } from './routes/instance.ts';
 import { landingRoutes } from './routes/landing.ts';
-import { operationsRoutes } from './routes/operations.ts';
+import { operationsRoutes, programAccess } from './routes/operations.ts';
 import { recordRoutes } from './routes/records.ts';
 import { securityHeaders } from './security.ts';
 import { BrowserCookies } from './sessions.ts';
@@ -47,9 +48,12 @@ export function createWebApp(deps: WebDependencies): Express {
   for (const directory of [join(VIEWS_DIRECTORY, 'assets'), IDIOMORPH]) {
     app.use('/assets', assets(directory));
   }
-  app.use(operationsRoutes(deps, renderPage, site, now));
+  const { operations } = deps;
+  const gate = operations && operatorGate(operations.password, deps.redis, deps.limits);
+  if (gate) app.use(operationsRoutes(deps, gate, renderPage, site, now));
   app.use(refusePathless);
   app.use(cookies.sessions);
+  if (gate) app.use(programAccess(deps, gate));
   app.use(landingRoutes(deps, renderPage, cookies, site, now));
   app.use(installRoutes(deps, cookies));
   app.use(exportRoutes(deps));

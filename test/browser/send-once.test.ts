@@ -4,6 +4,7 @@ import { openBrowser } from '../support/browser.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startWeb } from '../web/start-web.ts';
+import { instanceStatus, listStatus } from '../web/status-fixtures.ts';
 
 const proxy = await startTcpProxy(0);
 const publicUrl = `http://127.0.0.1:${proxy.port}`;
@@ -65,4 +66,32 @@ test('a page that comes back out of the browser’s memory sends its forms again
   expect(await sent(page)).toBe(false);
   await page.evaluate(`dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))`);
   expect(await sent(page)).toBe(true);
+});
+
+test('a page that is brought up to date keeps the focus, what was typed, and each button its action', async () => {
+  const handler = { pending: 0, dead_letters: 0, last_error: null, next_try_at: null };
+  const resources = { contacts: listStatus({ handler }), conversations: listStatus({ handler }) };
+  web.domain.instances.set('ins_1', instanceStatus({ resources }));
+  const page = await openDashboard();
+  const actions = () =>
+    page.evaluate(`[...document.querySelectorAll('#dashboard form')].map((form) =>
+      form.querySelector('button').textContent.trim() + ' ' + form.getAttribute('action').split('/').slice(3).join('/'))`);
+  await page.locator('summary', { hasText: 'Disconnect this company' }).click();
+  await page.getByLabel('Also delete the copied data').check();
+  await page.getByLabel(/To delete the data/).fill('River');
+  await page.locator('summary', { hasText: 'Log out everywhere else' }).click();
+  await page.getByRole('button', { name: 'Log out everywhere else' }).focus();
+  expect(await actions()).toContain('Replay everything replay');
+
+  web.domain.instances.set('ins_1', instanceStatus({ status: 'paused', resources }));
+  await page.getByText('Nothing is copied at the moment.').waitFor();
+  expect(await actions()).toEqual([
+    'Resume resume',
+    ...['contacts', 'conversations'].flatMap((list) => [`Pause ${list}/pause`, `Set ${list}/interval`]),
+    'Log out everywhere else logout-others',
+    'Disconnect disconnect',
+  ]);
+  expect(await page.evaluate('document.activeElement.id')).toBe('logout-others-button');
+  expect(await page.getByLabel('Also delete the copied data').isChecked()).toBe(true);
+  expect(await page.getByLabel(/To delete the data/).inputValue()).toBe('River');
 });

@@ -47,7 +47,11 @@ export class FakeDomain {
       finish: async ({ query, nonces, carriedSid, newSid }) => {
         const id = query.get('code') ?? '';
         this.calls.push(`exchange ${id}`);
-        if (this.failure) throw new InstallError(this.failure, `It failed: ${this.failure} <b>`);
+        if (this.failure) {
+          const failure = new InstallError(this.failure, `It failed: ${this.failure} <b>`);
+          failure.returnTo = (await store.find(hashSecret(query.get('state') ?? '')))?.return_to ?? null;
+          throw failure;
+        }
         const proof = {
           nonceHashes: nonces.map(hashSecret),
           carriedSid: carriedSid === undefined ? undefined : hashSecret(carriedSid),
@@ -67,6 +71,8 @@ export class FakeDomain {
     };
   }
 
+  /** Ids of records that can be erased; all, unless they are named. */
+  known: Set<string> | undefined;
   /** The runs of every instance. */
   runs: Record<string, RunJson[]> = {};
   readonly control: InstanceControl = {
@@ -75,13 +81,13 @@ export class FakeDomain {
       if (minutes !== null) checkInterval(minutes);
       return this.#act('interval', [id, resource, String(minutes)]);
     },
-    erase: async (...of) => this.#act('erase', of),
+    erase: async (...of) => (this.known === undefined || this.known.has(of[2])) && this.#act('erase', of),
     status: async (id) => this.instances.get(id),
     problems: async (id) => {
       const resources = Object.entries(this.instances.get(id)?.resources ?? {});
       return Object.fromEntries(resources.map(([name, { problems }]) => [name, problems]));
     },
-    syncNow: async (...of) => this.#act('sync', of),
+    syncNow: async (...of) => this.#act('sync', of, this.#started(of[0])),
     retry: async (...of) => this.#act('retry', of),
     replay: async (...of) => this.#act('replay', of),
     confirmDeletions: async (...of) => this.#act('confirm', of),
@@ -121,6 +127,12 @@ export class FakeDomain {
     for (const { id: recordId, document, updatedAt } of this.#of(id, resource)) {
       if (document?.includes(search)) yield { id: recordId, document, updatedAt };
     }
+  }
+
+  #started(id: string): Partial<InstanceStatus> {
+    const lists = Object.entries(this.instances.get(id)?.resources ?? {});
+    const started = lists.map(([name, list]) => [name, { ...list, state: 'waiting' as const }]);
+    return { resources: Object.fromEntries(started) };
   }
 
   #of(id: string, resource: string): StoredRecord[] {

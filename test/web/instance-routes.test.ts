@@ -213,13 +213,15 @@ describe('the buttons', () => {
     ['replay', 'replay'],
     ['confirm-deletions', 'confirm'],
   ])('%s works for one list, and for all', async (action, call) => {
-    await show({ resources: { contacts: listStatus({ handler: HANDLER, held_deletions: 60 }) } });
+    const handler = { ...HANDLER, dead_letters: 1 };
+    await show({ resources: { contacts: listStatus({ handler, held_deletions: 60 }) } });
     for (const [path, of] of [
       ['/contacts', ' contacts'],
       ['', ''],
     ]) {
       const answer = await browser.post(`/instances/ins_1${path}/${action}`, {}, { follow: false });
-      expect(answer.location?.href).toBe(`${web.url}/instances/ins_1?done=${action}`);
+      const list = path === '' ? '' : '&list=contacts';
+      expect(answer.location?.href).toBe(`${web.url}/instances/ins_1?done=${action}${list}`);
       expect(web.domain.calls).toContain(`${call} ins_1${of}`);
     }
   });
@@ -246,7 +248,7 @@ describe('the buttons', () => {
     expect(web.domain.calls).toContain(`interval ins_1 contacts ${given}`);
   });
 
-  it.each(['0', '-1', '1.5', 'x', '44641', '9999999'])(
+  it.each(['0', '-1', '1.5', 'x', '1e2', '44641', '9999999'])(
     'refuse the interval %s, and say what is possible',
     async (minutes) => {
       await show({});
@@ -279,6 +281,36 @@ describe('the buttons', () => {
     expect(web.domain.noted).toEqual([]);
   });
 
+  it.each(['sync', 'pause', 'disconnect', 'forget', 'x'])(
+    'say nothing that is not true now: done=%s',
+    async (done) => {
+      await show({});
+      expect((await browser.get(`/instances/ins_1?done=${done}`)).body).not.toContain('class="flash"');
+    },
+  );
+
+  it('say that one list is paused, and not all of it', async () => {
+    await show({ resources: { contacts: listStatus({ paused: true }), conversations: listStatus() } });
+    const { body } = await browser.get('/instances/ins_1?done=pause&list=contacts');
+    expect(body).toContain('The list is paused. The other lists go on.');
+  });
+
+  it('ask what is meant by a name without the tick that deletes', async () => {
+    await show({});
+    const answer = await browser.post('/instances/ins_1/disconnect', { company_name: 'Riverside Dental' });
+    expect(answer.status).toBe(400);
+    expect(answer.body).toContain('href="/instances/ins_1">Back');
+    expect(web.domain.calls).toEqual(['exchange ins_1']);
+  });
+
+  it('take a record’s id as it came, or as a person types it', async () => {
+    await show({});
+    web.domain.known = new Set([' lead', '#7']);
+    for (const id of [' lead', '7']) await browser.post('/instances/ins_1/contacts/erase', { id });
+    expect(web.domain.calls.slice(1)).toEqual(['erase ins_1 contacts  lead', 'erase ins_1 contacts #7']);
+    expect((await browser.post('/instances/ins_1/contacts/erase', { id: '8' })).status).toBe(404);
+  });
+
   it('log other browsers out, and not this one', async () => {
     const other = web.browser();
     await install(other);
@@ -300,7 +332,7 @@ describe('the buttons', () => {
 
   it('disconnect and delete the data by the company’s name, however it is spelled', async () => {
     await show({});
-    const fields = { delete_data: 'yes', company_name: ' riverside DENTAL ' };
+    const fields = { delete_data: 'yes', company_name: ' riverside  DENTAL ' };
     const page = await browser.post('/instances/ins_1/disconnect', fields);
     expect(web.domain.calls).toContain('disconnect and delete ins_1');
     expect(web.domain.noted[0]).toMatchObject({ action: 'disconnect and delete data' });
@@ -375,6 +407,18 @@ describe('signing in', () => {
     expect([page.status, page.url.pathname]).toEqual([200, '/instances/ins_1/contacts']);
   });
 
+  it('leads back to a search or a record, also after an attempt that failed', async () => {
+    await show({});
+    web.domain.records.set('ins_1/contacts', []);
+    const path = '/instances/ins_1/contacts?q=Ada%20L';
+    expect((await signIn(path, 'ins_1')).url.href).toBe(web.url + path);
+    web.domain.failure = 'denied';
+    const failed = await signIn(path, 'ins_1');
+    expect(failed.body).toContain(
+      `href="${web.url}/install?${new URLSearchParams({ return_to: path })}">Start again`,
+    );
+  });
+
   it('says so when it was another company', async () => {
     await show({});
     web.domain.instances.set('ins_2', instanceStatus({ id: 'ins_2', name: 'Harbour & Finch' }));
@@ -402,6 +446,7 @@ describe('signing in', () => {
     'https://evil.example',
     '/logout',
     '/instances/ins_1/../../x',
+    '/instances/ins_1/%2e%2E/ops',
     '/instances/\\evil',
     'x'.repeat(3_000),
   ])('takes no return address but one of an instance: %s', async (path) => {

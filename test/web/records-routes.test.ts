@@ -272,10 +272,10 @@ describe('the download', () => {
     expect(answer.headers.get('content-disposition')).toContain('filename="riverside-dental-contacts.csv"');
     expect(answer.body).toBe(
       [
-        'Id,Name,Handles,Created',
-        'crd_0,"Ada, ""Countess""","a@b.c, +44 1",2025-06-10T12:00:00Z',
-        `crd_1,"'=HYPERLINK(""x"")",,1749556800`,
-        'crd_2,"two\nlines",,',
+        '"Id","Name","Handles","Created"',
+        '"crd_0","Ada, ""Countess""","a@b.c, +44 1","2025-06-10T12:00:00.000Z"',
+        `"crd_1","'=HYPERLINK(""x"")",,"2025-06-10T12:00:00.000Z"`,
+        '"crd_2","two\nlines",,',
         '',
       ].join('\r\n'),
     );

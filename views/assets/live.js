@@ -52,6 +52,11 @@ async function ask(address, headers) {
   return answer;
 }
 
+function isEdited(element) {
+  if (element.tagName !== 'INPUT') return false;
+  return element.value !== element.defaultValue || element.checked !== element.defaultChecked;
+}
+
 /** Follows one instance: `dashboard.dataset.live` is its address. */
 function follow(dashboard) {
   const mark = document.querySelector('[data-live-mark]');
@@ -72,19 +77,17 @@ function follow(dashboard) {
     if (!status.ok) return say('lost', `Not live: ${(await status.json())._error.message}`);
     const page = await ask(address, {});
     if (!page.ok) return undefined;
-    const label = () => dashboard.querySelector('.state .pill').textContent;
-    const before = label();
     const next = new DOMParser().parseFromString(await page.text(), 'text/html');
     showTimes(next);
     Idiomorph.morph(dashboard, next.getElementById('dashboard'), {
-      ignoreActiveValue: true,
-      // What the reader has opened stays open.
       callbacks: {
+        // What the reader has opened stays open, and what has been typed or ticked stays.
         beforeAttributeUpdated: (name, element) => !(name === 'open' && element.tagName === 'DETAILS'),
+        beforeNodeMorphed: (element) => !isEdited(element),
       },
     });
-    // What a message said was true of the state before, unless it leads somewhere.
-    if (label() !== before) document.querySelector('.flash:not(:has(a))')?.remove();
+    // What a message said was true of the status before, unless it leads somewhere.
+    document.querySelector('.flash:not(:has(a))')?.remove();
     tag = status.headers.get('etag');
     return say('live', 'Live');
   }

@@ -38,9 +38,9 @@ async function* documents(records: Records): AsyncGenerator<string> {
 
 /** RFC 4180, one row a record; a cell that a spreadsheet would take for a formula is quoted by an apostrophe. */
 async function* rows(records: Records, { columns = [] }: WebResource): AsyncGenerator<string> {
-  const row = (cells: string[]) =>
-    stringify([cells], { escape_formulas: true, quoted_match: /[\r\n]/, eof: false });
-  yield row(['Id', ...columns.map(({ title }) => title)]);
+  const row = (cells: string[]) => stringify([cells], { escape_formulas: true, quoted: true, eof: false });
+  // The mark tells Excel that it is UTF-8.
+  yield `\ufeff${row(['Id', ...columns.map(({ title }) => title)])}`;
   for await (const { id, document } of records) {
     const parsed = parseDocument(document);
     yield row([id, ...columns.map(({ path }) => plainValue(parsed, path))]);

@@ -14,8 +14,9 @@ import { LIMIT_WINDOW_MS, WEB_LIMITS } from '../web-limits.ts';
 /** A code may be as long as the service likes (RFC 6749, section 4.1.2); one that is a signed document has some KB. */
 const MAX_PARAMETER_BYTES = 8 * 1_024;
 
-/** A path of an instance's pages, without parts that lead elsewhere. */
-const INSTANCE_PAGE = /^\/instances\/([\w-]+)(?:\/(?!\.{1,2}(?:\/|$))[\w.~%-]+)*$/;
+/** An address of an instance's pages, without parts that lead elsewhere. */
+const INSTANCE_PAGE =
+  /^(?!.*(?:\/|%2f)(?:\.|%2e){1,2}(?:[/?]|%2f|$))\/instances\/([\w-]+)(?:\/[\w.~%-]+)*(?:\?[\w.~%&=+*-]*)?$/i;
 const LONGEST_PATH = 2_000;
 
 /** A connection may be silent for as long as an install takes, in milliseconds. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Request, Router } from 'express';
 import type { InstanceStatus } from '../../sync/status-types.ts';
 import { actionRoutes, doneMessage, possibleActions } from '../actions.ts';
+import { startAddress } from '../install-error-pages.ts';
 import { instanceAddress, ownInstance, pathValue } from '../own-instance.ts';
 import type { RenderPage } from '../render.ts';
 import { noStore } from '../security.ts';
@@ -59,7 +60,7 @@ export function instanceRoutes(
         .sort((a, b) => b.run.id - a.run.id)
         .slice(0, RUNS_ON_DASHBOARD)
         .map(({ run, title }) => runRow(run, title, site)),
-      flash: (await otherCompany(req, status.name)) ?? doneMessage(req),
+      flash: (await otherCompany(req, status.name)) ?? doneMessage(req, status),
     });
   });
 
@@ -103,7 +104,7 @@ export function instanceRoutes(
     const { browserId = '' } = req.session;
     const other = (await deps.browsers.sees(browserId, wanted)) ? await control.status(wanted) : undefined;
     const link = {
-      address: `${deps.publicUrl}/install?${new URLSearchParams({ return_to: instanceAddress(wanted) })}`,
+      address: startAddress(`${deps.publicUrl}/install`, instanceAddress(wanted)),
       text: other === undefined ? 'Sign in with another company' : `Authorize ${other.name}`,
     };
     const needs =

@@ -1,11 +1,13 @@
 import { Router } from 'express';
-import { doneMessage, readForm } from '../actions.ts';
+import { readForm } from '../actions.ts';
 import type { RenderPage } from '../render.ts';
 import { noStore } from '../security.ts';
 import type { BrowserCookies } from '../sessions.ts';
 import { listOf } from '../view/format.ts';
 import { instanceMessage } from '../view/instance-message.ts';
 import type { Site, WebDependencies } from '../web-dependencies.ts';
+
+const FORGOTTEN = { tone: 'good', text: 'The company is off the list of this browser.' };
 
 /** The front page: what the app does, the way to install it, and what this browser sees, newest first. And its log-out. */
 export function landingRoutes(
@@ -29,7 +31,12 @@ export function landingRoutes(
       .filter(({ company_id }) => company_id === null)
       .map(({ name }) => `“${name}”`)
       .join(', ');
-    renderPage(res, 200, 'landing', { instances, unknown, copied, flash: doneMessage(req) });
+    renderPage(res, 200, 'landing', {
+      instances,
+      unknown,
+      copied,
+      flash: req.query.done === 'forget' ? FORGOTTEN : undefined,
+    });
   });
 
   router.post('/logout', noStore, readForm, async (req, res) => {

@@ -1,7 +1,6 @@
-import { type Request, Router } from 'express';
+import { type Request, type RequestHandler, Router } from 'express';
 import { INSTANCES_PER_PAGE } from '../../sync/status-types.ts';
 import { ACTIONS, actionRoutes, doneMessage, possibleActions } from '../actions.ts';
-import { operatorGate } from '../operator-gate.ts';
 import { instanceAddress, pathValue } from '../own-instance.ts';
 import type { RenderPage } from '../render.ts';
 import { noStore } from '../security.ts';
@@ -44,9 +43,22 @@ function filterOf({ query }: Request): keyof typeof FILTERS | undefined {
     : undefined;
 }
 
-/** What opens with the operator's password: the pages of every instance, their actions, and reading for programs. */
+/** Lets a program with the operator's password read. A browser that sees the instance needs none, whatever it sends. */
+export function programAccess({ browsers }: WebDependencies, gate: RequestHandler): Router {
+  return Router().get(PROGRAM_PATHS, async (req, res, next) => {
+    if (req.get('authorization') === undefined) return next();
+    const { browserId } = req.session;
+    if (browserId !== undefined && (await browsers.sees(browserId, pathValue(req, 'id')))) return next();
+    await gate(req, res, () => undefined);
+    res.locals.isOperator = true;
+    next();
+  });
+}
+
+/** What opens with the operator's password: the pages of every instance, and their actions. */
 export function operationsRoutes(
   deps: WebDependencies,
+  gate: RequestHandler,
   renderPage: RenderPage,
   site: Site,
   now: () => number,
@@ -54,14 +66,6 @@ export function operationsRoutes(
   const router = Router();
   const { operations, control, actions } = deps;
   if (!operations) return router;
-  const gate = operatorGate(operations.password, deps.redis, deps.limits);
-  router.get(PROGRAM_PATHS, async (req, res, next) => {
-    if (req.get('authorization') !== undefined) {
-      await gate(req, res, () => undefined);
-      res.locals.isOperator = true;
-    }
-    next();
-  });
   router.use('/ops', noStore, gate);
 
   router.get('/ops', async (req, res) => {
@@ -84,7 +88,7 @@ export function operationsRoutes(
         address: `/ops${instanceAddress(status.id)}`,
         lists: site.resources.map(({ name, title }) => {
           const list = status.resources[name];
-          return { title, list: list && operatorsList(list, status.budget, now()) };
+          return { title, list: list && operatorsList(list, status, now()) };
         }),
       })),
       pages: pageLinks(
@@ -122,7 +126,7 @@ export function operationsRoutes(
         return [
           {
             title,
-            list: operatorsList(list, status.budget, now()),
+            list: operatorsList(list, status, now()),
             problems: list.problems,
             rows,
             forms: formsOf(name),
@@ -130,7 +134,7 @@ export function operationsRoutes(
         ];
       }),
       actions: await actions.list({ instanceId: status.id, limit: ACTIONS_SHOWN }),
-      flash: doneMessage(req),
+      flash: doneMessage(req, status),
     });
   });
 

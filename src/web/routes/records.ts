@@ -1,6 +1,6 @@
 import { type Request, type Response, Router } from 'express';
 import { MOST_SOUGHT } from '../../store/search-words.ts';
-import { doneMessage, possibleActions } from '../actions.ts';
+import { possibleActions } from '../actions.ts';
 import { type OwnList, ownList, pathValue } from '../own-instance.ts';
 import type { RenderPage } from '../render.ts';
 import { noStore } from '../security.ts';
@@ -59,7 +59,6 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
       pending: found.pending,
       pages: pageLinks(base, { search, page }, last),
       soughtText: found.isShortened ? formatNumber(MOST_SOUGHT) : null,
-      flash: doneMessage(req),
     });
   }
 

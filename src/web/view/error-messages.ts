@@ -1,25 +1,24 @@
 import { type ErrorKind, SERVICE_OUTAGES } from '../../store/states.ts';
 
-const AGAIN = 'The app tries again by itself.';
 const HELP = 'If this stays, write to {support}.';
 
 /** What each kind of error means for an administrator, and the one thing to do. */
 const MESSAGES: Record<ErrorKind, string> = {
-  unreachable: `The service cannot be reached. ${AGAIN}`,
-  timeout: `The service did not answer in time. ${AGAIN}`,
-  bad_answer: `The service sent an answer that the app cannot read. ${AGAIN} ${HELP}`,
+  unreachable: `The service cannot be reached.`,
+  timeout: `The service did not answer in time.`,
+  bad_answer: `The service sent an answer that the app cannot read. ${HELP}`,
   refused:
     'The service refuses this request. Authorize the app again as an administrator. If that does not help, write to {support}.',
   rate_limited: 'The service asked the app to slow down. The sync goes on by itself.',
-  server_error: `The service has trouble of its own. ${AGAIN}`,
+  server_error: `The service has trouble of its own.`,
   reauthorize: 'The service no longer accepts the app’s authorization. Nothing was deleted.',
   credentials:
     'The service does not know this app any more. You can do nothing about it: write to {support}.',
   key_missing: 'The app cannot decrypt its authorization. You can do nothing about it: write to {support}.',
-  handler: `The app could not process a change. ${AGAIN} ${HELP}`,
-  store: `The app cannot use its database, so nothing new is copied. Nothing is lost. ${AGAIN} ${HELP}`,
-  redis: `The app cannot use its queue, so nothing new is copied. Nothing is lost. ${AGAIN} ${HELP}`,
-  internal: `The app made a mistake. ${AGAIN} ${HELP}`,
+  handler: `The app could not process a change. ${HELP}`,
+  store: `The app cannot use its database, so nothing new is copied. Nothing is lost, and the app goes on by itself. ${HELP}`,
+  redis: `The app cannot use its queue, so nothing new is copied. Nothing is lost, and the app goes on by itself. ${HELP}`,
+  internal: `The app made a mistake. ${HELP}`,
 };
 
 /** @param support where administrators find help */

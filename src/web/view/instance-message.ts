@@ -23,12 +23,24 @@ interface NamedList extends ListStatusJson {
 /** Trouble of the service that is younger than this is being retried, in milliseconds. */
 const SHORT_TROUBLE_MS = 2 * 60_000;
 
-/** Whether the last try failed, and the list waits for another, or is at it. */
+/** Whether the last try failed a short while ago, and the list waits for another, or is at it. */
 export function isRetried(list: ListStatusJson, now: number): boolean {
-  const { state, waiting_for, error_kind, failing_since } = list;
-  const isYoung = now - (instantOf(failing_since) ?? now) < SHORT_TROUBLE_MS;
-  if (state === 'failed') return isPassing(error_kind) && isYoung;
+  const { state, error_kind } = list;
+  if (state === 'failed') return isPassing(error_kind) && isYoung(list, now);
+  return isBetweenTries(list) && isYoung(list, now);
+}
+
+/** Whether a list has failed for good, or for so long that somebody should look. */
+export function hasStopped(list: ListStatusJson, now: number): boolean {
+  return (list.state === 'failed' || isBetweenTries(list)) && !isRetried(list, now);
+}
+
+function isBetweenTries({ state, waiting_for, error_kind }: ListStatusJson): boolean {
   return (state === 'waiting' && waiting_for === 'retry') || (state === 'running' && error_kind !== null);
+}
+
+function isYoung({ failing_since }: ListStatusJson, now: number): boolean {
+  return now - (instantOf(failing_since) ?? now) < SHORT_TROUBLE_MS;
 }
 
 /** Whether the handler has not taken everything, because it failed. */
@@ -133,15 +145,16 @@ function activeMessage(
     const next = 'The copy stays as it is. Resume a list below to go on.';
     return say('off', 'Paused', 'Every list is paused.', next);
   }
-  const copying = lists.filter((list) => list.state === 'running' && !isRetried(list, now));
+  const copying = lists.filter((list) => list.state === 'running' && list.error_kind === null);
   if (copying.length > 0) {
     const next = 'You can leave this page; the sync goes on without it.';
     return say('busy', 'Syncing', `Copying ${titlesOf(copying)}.`, next);
   }
-  const isWaiting = (list: NamedList) => ['running', 'waiting'].includes(list.state) || isRetried(list, now);
+  const isWaiting = (list: NamedList) =>
+    isRetried(list, now) || (['running', 'waiting'].includes(list.state) && !hasStopped(list, now));
   const waiting = lists.filter(isWaiting);
   if (waiting.length > 0) return waitingMessage(status, waiting, now);
-  const failed = lists.filter(({ state }) => state === 'failed');
+  const failed = lists.filter((list) => hasStopped(list, now));
   if (failed.length > 0) {
     const headline = `The sync of ${titlesOf(failed)} has stopped.`;
     return say('bad', 'Needs attention', headline, 'The reason stands below. The app tries again by itself.');

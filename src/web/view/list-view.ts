@@ -2,7 +2,7 @@ import type { InstanceStatus, ListStatusJson } from '../../sync/status-types.ts'
 import type { Site, WebResource } from '../web-dependencies.ts';
 import { errorMessage } from './error-messages.ts';
 import { formatCount, formatDuration, formatNumber, instantOf } from './format.ts';
-import { isHandlerFailing, isRetried, type Tone } from './instance-message.ts';
+import { hasStopped, isHandlerFailing, isRetried, type Tone } from './instance-message.ts';
 import { type Sentence, sentence } from './sentence.ts';
 
 /** The state of a list in a word or two. */
@@ -20,13 +20,13 @@ const WAITS_FOR = {
 
 function runMessage(list: ListStatusJson, now: number): ListMessage {
   if (isRetried(list, now)) return { label: 'Retrying', tone: 'wait' };
+  if (hasStopped(list, now)) return { label: 'Stopped', tone: 'bad' };
   switch (list.state) {
     case 'running':
       return { label: 'Copying', tone: 'busy' };
     case 'waiting':
       return { label: 'Waiting', tone: 'wait' };
     case 'failed':
-      return { label: 'Stopped', tone: 'bad' };
     case 'idle':
       if (list.finished_at === null) return { label: 'Not started', tone: 'off' };
       return list.held_deletions > 0
@@ -135,7 +135,7 @@ export function listView(
       ...(list.rejected > 0 ? [`${formatCount(list.rejected, 'record')} cannot be kept`] : []),
     ].join(' · '),
     ended: list.state === 'failed' ? 'Stopped' : 'Finished',
-    finishedAt: list.finished_at,
+    finishedAt: status.status === 'disconnected' ? null : list.finished_at,
     handler: handlerText(list),
     handlerError:
       handler?.last_error && handler.pending > 0
@@ -149,7 +149,7 @@ export function listView(
     paused: list.paused,
     canSync: canStart && !list.paused,
     interval: list.interval_minutes,
-    mayNeedAuthorization: list.error_kind === 'refused' && (list.state === 'failed' || isRetried(list, now)),
+    mayNeedAuthorization: list.error_kind === 'refused' && (hasStopped(list, now) || isRetried(list, now)),
   };
 }
 

@@ -8,7 +8,7 @@ const WAITS = {
 } as const;
 
 /** Why a list does not go on just now, for an operator: exact, with the error as it came. */
-function reasonsOf(list: ListStatusJson, budget: InstanceStatus['budget'], now: number): string[] {
+function reasonsOf(list: ListStatusJson, { status, budget }: InstanceStatus, now: number): string[] {
   const { waiting_for, waiting_until, handler } = list;
   const blocked = (instantOf(budget.blocked_until) ?? 0) > now;
   const until = waiting_until === null ? '' : `, goes on ${formatAhead(waiting_until, now)}`;
@@ -20,7 +20,7 @@ function reasonsOf(list: ListStatusJson, budget: InstanceStatus['budget'], now: 
   ];
   return [
     ...(list.paused ? ['paused by itself'] : []),
-    ...(waiting_for === null
+    ...(waiting_for === null || status !== 'active' || list.paused
       ? []
       : [`${WAITS[waiting_for]}${waiting_for === 'limit' && blocked ? ' (retry-after)' : ''}${until}`]),
     ...(list.failing_since === null ? [] : [`fails since ${formatInstant(list.failing_since)}`]),
@@ -31,7 +31,7 @@ function reasonsOf(list: ListStatusJson, budget: InstanceStatus['budget'], now: 
 }
 
 /** What an operator reads of a list. */
-export function operatorsList(list: ListStatusJson, budget: InstanceStatus['budget'], now: number) {
+export function operatorsList(list: ListStatusJson, status: InstanceStatus, now: number) {
   const [start, end] = [instantOf(list.started_at), instantOf(list.finished_at)];
   const last =
     start === undefined || end === undefined
@@ -41,7 +41,7 @@ export function operatorsList(list: ListStatusJson, budget: InstanceStatus['budg
     state: list.state,
     stored: formatNumber(list.stored),
     last,
-    reasons: reasonsOf(list, budget, now),
+    reasons: reasonsOf(list, status, now),
     isBad: list.state === 'failed' || list.held_deletions > 0 || (list.handler?.dead_letters ?? 0) > 0,
   };
 }

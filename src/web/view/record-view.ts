@@ -46,10 +46,12 @@ function textOf(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** The text of a column as it is, for files. */
+/** The text of a column for files, dates as ISO 8601. */
 export function plainValue(document: unknown, path: string): string {
   return valuesAt(document, path)
-    .map((value) => (typeof value === 'object' ? JSON.stringify(value) : String(value)))
+    .map(
+      (value) => momentOf(path, value) ?? (typeof value === 'object' ? JSON.stringify(value) : String(value)),
+    )
     .join(', ');
 }
 

@@ -61,6 +61,8 @@ describe('instanceMessage', () => {
     [{ state: 'failed', error_kind: 'server_error', failing_since: at(-119_000) }, 'Retrying', 'wait'],
     [{ state: 'failed', error_kind: 'server_error', failing_since: at(-121_000) }, 'Needs attention', 'bad'],
     [{ state: 'failed', error_kind: 'refused', failing_since: at(-1_000) }, 'Needs attention', 'bad'],
+    [{ state: 'waiting', waiting_for: 'retry', failing_since: at(-121_000) }, 'Needs attention', 'bad'],
+    [{ state: 'running', error_kind: 'timeout', failing_since: at(-121_000) }, 'Needs attention', 'bad'],
   ] as const)('calls a short trouble of the service a retry: %j', (changes, label, tone) => {
     expect(messageOf({ resources: { contacts: listStatus(changes) } })).toMatchObject({ label, tone });
   });
