@@ -50,6 +50,6 @@ test('what is logged as an error is told by the process that meets it', async ()
   const web = await world.startWeb();
   await world.redis.kill();
   const error = await waitFor('the error', async () => events().find(({ type }) => type === 'error'));
-  expect(error.message).toBe('Redis cannot be reached, trying on');
+  expect(error.message).toBe('Redis cannot be worked with, trying on');
   expect((await web.stop()).code).toBe(0);
 });

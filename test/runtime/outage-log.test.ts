@@ -30,7 +30,7 @@ test('a connection that was only ended is told of as trouble after a second, onc
   vi.advanceTimersByTime(1);
   outage.tellSoon();
   vi.advanceTimersByTime(5_000);
-  expect(told()).toEqual([['error', AWAY, undefined]]);
+  expect(told()).toEqual([['warn', AWAY, undefined]]);
   outage.end();
   expect(told()).toEqual([['info', BACK, undefined]]);
 });
@@ -64,12 +64,12 @@ test('a reason that comes meanwhile is told at once, and not again; each refusal
     outage.tell(replied(`${word} as it says`));
   outage.tell(new Error('closed'));
   const away = ['connect ECONNREFUSED, attempt 0', 'LOADING as it says', 'WRONGPASS as it says'];
-  expect(told()).toEqual(away.map((message) => ['error', AWAY, message]));
+  expect(told()).toEqual(away.map((message) => ['warn', AWAY, message]));
   outage.end();
   outage.tell(replied('WRONGPASS as it says'));
   expect(told()).toEqual([
     ['info', BACK, undefined],
-    ['error', AWAY, 'WRONGPASS as it says'],
+    ['warn', AWAY, 'WRONGPASS as it says'],
   ]);
 });
 
@@ -83,7 +83,7 @@ test('a reason that comes after an end without one was told is told, once', () =
     vi.advanceTimersByTime(5_000);
   }
   expect(told()).toEqual([
-    ['error', AWAY, undefined],
-    ['error', AWAY, 'connect ETIMEDOUT'],
+    ['warn', AWAY, undefined],
+    ['warn', AWAY, 'connect ETIMEDOUT'],
   ]);
 });

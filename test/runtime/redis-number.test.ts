@@ -51,7 +51,7 @@ it('a connection that is refused its database works in no other, nor does a dupl
   const inOther = createRedis(url, 'general', logger);
   expect(await inOther.dbsize()).toBe(0);
   inOther.disconnect();
-  expect(log.lines.map(({ level }) => level)).toEqual(['error']);
+  expect(log.lines.map(({ level }) => level)).toEqual(['warn']);
   expect(log.text()).toContain(`Redis refuses the database with the number ${REFUSED}`);
 });
 

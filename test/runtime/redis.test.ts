@@ -54,7 +54,7 @@ it('logs an outage once, comes back by itself, and says so', async () => {
   await waitFor(() => lines.some(({ level }) => level === 'info'));
   expect(await redis.get('a')).toBe('1');
   expect(lines.map(({ level, role }) => [level, role])).toEqual([
-    ['error', 'general'],
+    ['warn', 'general'],
     ['info', 'general'],
   ]);
   expect(text()).not.toContain(new URL(url).password);
@@ -109,7 +109,7 @@ it('tells of connections that are ended in order', async () => {
   const redis = createRedis(`redis://127.0.0.1:${port}`, 'worker', logger);
   await waitFor(() => lines.length > 0);
   expect(lines).toMatchObject([
-    { level: 'error', role: 'worker', msg: 'Redis cannot be reached, trying on' },
+    { level: 'warn', role: 'worker', msg: 'Redis cannot be reached, trying on' },
   ]);
   expect(lines[0]).not.toHaveProperty('err');
   redis.disconnect();
