@@ -108,9 +108,7 @@ it('tells of connections that are ended in order', async () => {
   const { logger, lines } = testLogger();
   const redis = createRedis(`redis://127.0.0.1:${port}`, 'worker', logger);
   await waitFor(() => lines.length > 0);
-  expect(lines).toMatchObject([
-    { level: 'warn', role: 'worker', msg: 'Redis cannot be reached, trying on' },
-  ]);
+  expect(lines).toMatchObject([{ level: 'warn', role: 'worker', msg: 'Redis cannot be reached, trying on' }]);
   expect(lines[0]).not.toHaveProperty('err');
   redis.disconnect();
   ender.close();

@@ -56,6 +56,16 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await store.list(claim)).toMatchObject({ stored: 1, change_seq: row.change_seq });
   });
 
+  test('what was done to the record before tells its id no more', async () => {
+    const claim = await store.copy(documentsOf(2));
+    const { instanceId } = claim;
+    const facts = { instanceId, resource: 'contacts', action: 'replay', by: 'administrator' } as const;
+    for (const record of ['0', '1']) await store.actions.add({ ...facts, record }, NOW);
+    await erasure.erase(claim.list, '0', NOW);
+    const noted = await store.actions.list({ instanceId, limit: 9 });
+    expect(noted.map(({ record }) => record)).toEqual(['1', null]);
+  });
+
   test('every consumer gets the erased record as deleted, behind all others', async () => {
     const claim = await store.copy(documentsOf(2));
     const { change_seq } = await store.list(claim);

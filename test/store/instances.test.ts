@@ -50,10 +50,14 @@ describe.each(DATABASES)('on %s', async (kind) => {
     await runs.fail(gone, REFUSED, NOW);
     await store.tokens.disconnect(gone.instanceId);
 
+    const failing = await store.claimRun();
+    const error = { kind: 'timeout', detail: 'No answer.', at: Date.now() - 121_000 } as const;
+    await runs.wait(failing, { for: 'retry', until: null, error, requests: 1, refused: 0 });
+
     const found = async (filter: 'attention' | 'disconnected' | 'paused') =>
       (await instances.list({ filter, ...page })).map(({ id }) => id);
     const needy = [failed, held, letter].map(({ instanceId }) => instanceId);
-    expect(await found('attention')).toEqual([...needy, asked]);
+    expect(await found('attention')).toEqual([...needy, asked, failing.instanceId]);
     expect(await found('disconnected')).toEqual([gone.instanceId]);
     expect(await found('paused')).toEqual([]);
     const { name } = (await instances.find(held.instanceId)) ?? expect.unreachable();

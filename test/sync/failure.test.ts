@@ -222,3 +222,10 @@ test('a page that comes ends the trouble', async () => {
   const at = clock.now;
   expect((await meet(SERVER_ERROR)).run).toMatchObject({ attempt: 1, stuck_since: at, finished_at: null });
 });
+
+test('a run that has failed stays so while the service asks it to wait', async () => {
+  const { meet } = await openRun();
+  for (let tries = 1; tries <= 7; tries++) await meet(SERVER_ERROR);
+  const { run, waitMs } = await meet(failure('wait', { status: 503, retryAfterMs: 5_000 }));
+  expect([run.state, waitMs]).toEqual(['failed', 5_000]);
+});
