@@ -50,21 +50,6 @@ export async function withFileLock<Result>(
   }
 }
 
-/** Whether somebody holds the lock of this name. It only looks: a reader gets none that another holds, and hinders no other. */
-export function isLocked(path: string): boolean {
-  let database: Database.Database | undefined;
-  try {
-    database = new Database(path, { readonly: true, fileMustExist: true, timeout: 0 });
-    database.prepare('select 1 from sqlite_schema').get();
-    return false;
-  } catch (error) {
-    // It may have left in between.
-    return error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY');
-  } finally {
-    database?.close();
-  }
-}
-
 function tryLock(database: Database.Database): boolean {
   try {
     // A journal beside the file would keep the name that the file had then, and outlive a holder that dies.

@@ -152,5 +152,3 @@ export function listView(
     mayNeedAuthorization: list.error_kind === 'refused' && (hasStopped(list, now) || isRetried(list, now)),
   };
 }
-
-export type ListView = ReturnType<typeof listView>;
