@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { ActionStore } from '../src/store/actions.ts';
+import { ActionStore } from '../src/store/action-log.ts';
 import type { Database } from '../src/store/database.ts';
 import { openDatabase } from '../src/store/open-database.ts';
 import { installInstance } from './support/install-instance.ts';

@@ -125,29 +125,12 @@ export class RunStore {
    * @returns false when it is paused already, or its instance is disconnected
    */
   pause(key: ListKey, now: number): Promise<boolean> {
-    return this.#onList(key, async (transaction, list) => {
-      const { numUpdatedRows } = await transaction
-        .updateTable('lists')
-        .set({ paused_at: now })
-        .where('id', '=', list)
-        .where('paused_at', 'is', null)
-        .executeTakeFirst();
-      if (numUpdatedRows > 0n) await raiseFences(this.#db, transaction, key);
-      return numUpdatedRows > 0n;
-    });
+    return this.#setPaused(key, now);
   }
 
   /** Ends the pause of one list. @returns false when it is not paused, or its instance is disconnected */
   resume(key: ListKey): Promise<boolean> {
-    return this.#onList(key, async (transaction, list) => {
-      const { numUpdatedRows } = await transaction
-        .updateTable('lists')
-        .set({ paused_at: null })
-        .where('id', '=', list)
-        .where('paused_at', 'is not', null)
-        .executeTakeFirst();
-      return numUpdatedRows > 0n;
-    });
+    return this.#setPaused(key, null);
   }
 
   /** Sets the interval of one list; null: as configured. @returns false when its instance is disconnected */
@@ -411,6 +394,20 @@ export class RunStore {
     await this.#db.durably((transaction) =>
       transaction.updateTable('runs').set({ held: 0 }).where('id', '=', run).execute(),
     );
+  }
+
+  #setPaused(key: ListKey, pausedAt: number | null): Promise<boolean> {
+    return this.#onList(key, async (transaction, list) => {
+      const { numUpdatedRows } = await transaction
+        .updateTable('lists')
+        .set({ paused_at: pausedAt })
+        .where('id', '=', list)
+        .where('paused_at', pausedAt === null ? 'is not' : 'is', null)
+        .executeTakeFirst();
+      const isChanged = numUpdatedRows > 0n;
+      if (isChanged && pausedAt !== null) await raiseFences(this.#db, transaction, key);
+      return isChanged;
+    });
   }
 
   /** Changes a list, which is made if there is none. @returns false where there is no instance with a connection */

@@ -1,4 +1,4 @@
-import { ActionStore } from './actions.ts';
+import { ActionStore } from './action-log.ts';
 import { BrowserStore } from './browsers.ts';
 import { ChangeStore } from './changes.ts';
 import type { Database } from './database.ts';

@@ -32,8 +32,8 @@ interface Actor extends Pick<Deps, 'control' | 'browsers'> {
 
 /** What a button does. */
 interface Action {
-  label: string;
-  /** What it means, where the button asks first. */
+  /** What the operator's button says, and what it means. */
+  label?: string;
   text?: string;
   /** What the page says afterwards: only what is true of the state that it shows. */
   done: (status: InstanceStatus, resource: string | undefined) => string | false;
@@ -128,7 +128,6 @@ export const ACTIONS = {
     run: ({ control, id, resource }) => control.confirmDeletions(id, resource),
   },
   interval: {
-    label: 'Set interval',
     done: () => 'The interval is set.',
     for: ['list'],
     isPossible: isThere,
@@ -142,7 +141,6 @@ export const ACTIONS = {
     },
   },
   erase: {
-    label: 'Erase this record',
     done: () => 'The record is erased.',
     for: ['list'],
     isPossible: () => true,
@@ -156,7 +154,6 @@ export const ACTIONS = {
     },
   },
   'logout-others': {
-    label: 'Log out everywhere else',
     done: () => 'Every other browser is logged out of this company.',
     for: ['instance'],
     isPossible: ({ status, has_copy }) => status !== 'disconnected' || has_copy,
@@ -188,7 +185,6 @@ export const ACTIONS = {
     },
   },
   forget: {
-    label: 'Take off the list',
     done: () => false,
     for: ['instance'],
     isPossible: ({ status, has_copy }) => status === 'disconnected' && !has_copy,
@@ -265,7 +261,6 @@ export function actionRoutes(
       const resource = req.params.resource === undefined ? undefined : pathValue(req, 'resource');
       const given = (of: string) => (typeof req.body?.[of] === 'string' ? req.body[of] : '');
       const field = (of: string) => given(of).trim();
-
       const links = [{ address: base + instanceAddress(id), text: 'Back' }];
       const action: Action = ACTIONS[name];
       const record = given('id');

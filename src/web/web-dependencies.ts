@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Installs } from '../auth/install.ts';
-import type { ActionStore } from '../store/actions.ts';
+import type { ActionStore } from '../store/action-log.ts';
 import type { BrowserStore } from '../store/browsers.ts';
 import type { RecordStore } from '../store/records.ts';
 import type { StatusPage, StatusQuery } from '../sync/status.ts';
