@@ -141,15 +141,16 @@ async function replay(context: Context, id: string, resource?: string, record?: 
   const instance = await findInstance(context, id);
   const lists = await findLists(stores, instance, resource);
   const names = lists.map((list) => list.resource).join(', ');
-  let what = names;
+  let known: string | null = null;
   if (record === undefined) {
     for (const list of lists) await changes.replayList(list.id, HANDLER_CONSUMER);
   } else {
-    const known = await findRecord(instance, names, record, (of) => changes.replayRecord(lists[0].id, of));
-    what = `${idJson(known)} of ${names}`;
+    known = await findRecord(instance, names, record, (of) => changes.replayRecord(lists[0].id, of));
   }
-  const noted = { resource: resource ?? null, record: record ?? null };
+  // As the copy knows the record, so that its erasure finds it.
+  const noted = { resource: resource ?? null, record: known };
   await actions.add({ instanceId: id, ...noted, action: 'replay', by: 'command' });
+  const what = known === null ? names : `${idJson(known)} of ${names}`;
   print(`The handler, if there is one, gets ${what} of ${nameOf(instance)} again.`);
   print(deliveryBegins(instance));
   return 0;

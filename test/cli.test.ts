@@ -114,6 +114,8 @@ describe.each(['SQLite', 'PostgreSQL'])('with %s', (kind) => {
       expect(await run(url, ['replay', 'ins_1', 'contacts', id])).toMatchObject({ code: 0 });
     }
     expect(await replayed()).toEqual(['##b', '#7', 'a']);
+    const noted = await new ActionStore(db).list({ limit: 9 });
+    expect(noted.map(({ record }) => record)).toEqual(['##b', '#7', 'a']);
     expect(await cursors()).toEqual([SEQ, SEQ]);
     expect(await run(url, ['replay', 'ins_1', 'contacts'])).toMatchObject({ code: 0 });
     expect(await cursors()).toEqual([0, SEQ]);
