@@ -65,10 +65,11 @@ describe("32. Truncated, dripping, huge, deeply nested, HTML, empty or gzip-bomb
       browser,
       id,
       'an error, and the other list whole',
-      (status) => status.resources.contacts.error !== null && status.resources.conversations.state === 'idle',
+      ({ resources: { contacts, conversations } }) =>
+        // The app breaks the connection off: a request beside it may fail with that once.
+        reason.test(contacts.error ?? '') && conversations.state === 'idle',
       TOLD_WITHIN_MS,
     );
-    expect(resources.contacts.error).toMatch(reason);
     const dashboard = (await browser.get(`/instances/${id}`)).text();
     expect(dashboard).toMatch(
       /The service (sent an answer that the app cannot read|did not answer in time|cannot be reached)/,
