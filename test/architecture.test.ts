@@ -7,13 +7,13 @@ const ROOT = join(import.meta.dirname, '..');
 /** What each folder may import from, besides itself. `sync` and `changes` are peers. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   contract: [],
-  client: ['contract'],
+  service: ['contract'],
   store: ['contract'],
-  auth: ['client', 'store', 'contract'],
-  changes: ['sync', 'client', 'store', 'contract'],
-  sync: ['auth', 'changes', 'client', 'store', 'contract'],
-  jobs: ['auth', 'sync', 'changes', 'client', 'store', 'contract'],
-  web: ['auth', 'sync', 'changes', 'client', 'store', 'contract'],
+  auth: ['service', 'store', 'contract'],
+  changes: ['sync', 'service', 'store', 'contract'],
+  sync: ['auth', 'changes', 'service', 'store', 'contract'],
+  jobs: ['auth', 'sync', 'changes', 'service', 'store', 'contract'],
+  web: ['auth', 'sync', 'changes', 'service', 'store', 'contract'],
   integration: [],
   sandbox: ['contract'],
   config: ['contract'],
@@ -24,7 +24,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 const MAY_IMPORT_TYPES: Record<string, readonly string[]> = {
   // The handler's documents and tables are the fork's.
   changes: ['integration'],
-  integration: ['changes', 'sync', 'client', 'store', 'contract'],
+  integration: ['changes', 'sync', 'service', 'store', 'contract'],
 };
 
 /** Modules that any folder but the sandbox may name the types of: everybody may be handed a logger. */
@@ -115,7 +115,7 @@ describe('imports', () => {
     expect([...folders].toSorted()).toEqual(Object.keys(MAY_IMPORT).toSorted());
   });
 
-  test('point one way: web, jobs → auth, sync, changes → client, store → contract', () => {
+  test('point one way: web, jobs → auth, sync, changes → service, store → contract', () => {
     const wrong = IMPORTS.filter(({ from, to, isTypeOnly }) => {
       const [folder, target] = [folderOf(from), folderOf(to)];
       if (WIRING.test(from) || from.startsWith('test/') || folder === target) return false;

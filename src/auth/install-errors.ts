@@ -1,4 +1,4 @@
-import { cutText } from '../client/cut-text.ts';
+import { cutText } from '../service/cut-text.ts';
 import { TokenRequestError } from './oauth-client.ts';
 
 /** Why an install ended without an instance; each has a page of its own. */

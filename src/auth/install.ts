@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ServiceError, toServiceError } from '../client/errors.ts';
-import type { Identity } from '../client/identity.ts';
-import { backoffMs } from '../client/retry-timing.ts';
-import type { ServiceApi } from '../client/service-api.ts';
+import { ServiceError, toServiceError } from '../service/errors.ts';
+import type { Identity } from '../service/identity.ts';
+import { backoffMs } from '../service/retry-timing.ts';
+import type { ServiceApi } from '../service/service-api.ts';
 import { hashSecret } from '../store/browsers.ts';
 import type { BrowserProof, InstallRow, InstallStore } from '../store/installs.ts';
 import { rotationDueAt } from './expiry.ts';

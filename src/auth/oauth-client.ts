@@ -1,12 +1,12 @@
 import * as oauth from 'openid-client';
 import { type Dispatcher, request } from 'undici';
-import { STRAIGHT, serviceAgent, type WayOut } from '../client/agent.ts';
-import { parseHttpDate } from '../client/http-date.ts';
-import { messageOf } from '../client/refusal.ts';
-import { retryAfterMs, statedWaitMs } from '../client/retry-timing.ts';
-import type { ServiceClock } from '../client/service-clock.ts';
 import { HEADER } from '../contract/headers.ts';
 import { OAUTH_ROUTE } from '../contract/routes.ts';
+import { STRAIGHT, serviceAgent, type WayOut } from '../service/agent.ts';
+import { parseHttpDate } from '../service/http-date.ts';
+import { messageOf } from '../service/refusal.ts';
+import { retryAfterMs, statedWaitMs } from '../service/retry-timing.ts';
+import type { ServiceClock } from '../service/service-clock.ts';
 import { accessExpiry } from './expiry.ts';
 
 /** How long a token request may take, in milliseconds. */

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import { ServiceError } from '../client/errors.ts';
+import { ServiceError } from '../service/errors.ts';
 
 /** A key that encrypts tokens at rest: 32 bytes, with the id that ciphertexts name it by. */
 interface CipherKey {

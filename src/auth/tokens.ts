@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { rejectedAgain, ServiceError } from '../client/errors.ts';
-import { backoffMs, LONGEST_OUTAGE_PAUSE_MS } from '../client/retry-timing.ts';
-import type { ServiceClock } from '../client/service-clock.ts';
+import { rejectedAgain, ServiceError } from '../service/errors.ts';
+import { backoffMs, LONGEST_OUTAGE_PAUSE_MS } from '../service/retry-timing.ts';
+import type { ServiceClock } from '../service/service-clock.ts';
 import type { ReadTokens, RefreshableTokens, TokenRow, TokenStore } from '../store/tokens.ts';
 import { needsRefresh, refreshExpiry, rotationDueAt } from './expiry.ts';
 import { type Grant, type OAuthClient, TOKEN_TIMEOUT_MS, TokenRequestError } from './oauth-client.ts';

@@ -1,9 +1,9 @@
 import type { Kysely, KyselyPlugin, Transaction } from 'kysely';
-import type { ServiceClient } from '../client/calls/call-types.ts';
-import type { ClientFor } from '../client/calls/service-client.ts';
-import { cutText } from '../client/cut-text.ts';
-import { ServiceError } from '../client/errors.ts';
 import type { HandlerTables } from '../integration/schema.ts';
+import type { ServiceClient } from '../service/calls/call-types.ts';
+import type { ClientFor } from '../service/calls/service-client.ts';
+import { cutText } from '../service/cut-text.ts';
+import { ServiceError } from '../service/errors.ts';
 import type { ChangeStore, FeedEntry, HeldConsumer } from '../store/changes.ts';
 import type { Database } from '../store/database.ts';
 import { recordId } from '../store/page-items.ts';

@@ -1,6 +1,6 @@
-import { RedisError } from '../client/budget/rate-budget.ts';
-import { ServiceError, toServiceError } from '../client/errors.ts';
-import { backoffMs } from '../client/retry-timing.ts';
+import { RedisError } from '../service/budget/rate-budget.ts';
+import { ServiceError, toServiceError } from '../service/errors.ts';
+import { backoffMs } from '../service/retry-timing.ts';
 import { StoreError } from '../store/database.ts';
 import type { Run } from '../store/runs.ts';
 import type { ErrorKind } from '../store/states.ts';

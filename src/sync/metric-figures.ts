@@ -1,5 +1,5 @@
 import { refreshExpiry } from '../auth/expiry.ts';
-import type { ServiceClock } from '../client/service-clock.ts';
+import type { ServiceClock } from '../service/service-clock.ts';
 import type { Database } from '../store/database.ts';
 import { readFigures } from '../store/figures.ts';
 import type { InstanceState } from '../store/states.ts';

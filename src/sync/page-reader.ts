@@ -1,11 +1,11 @@
 import { setTimeout as sleep, setImmediate as socketsTurn } from 'node:timers/promises';
 import type { HeldToken } from '../auth/tokens.ts';
-import type { Admission, Permit } from '../client/budget/rate-budget.ts';
-import { rejectedAgain, ServiceError } from '../client/errors.ts';
-import type { PageAddress } from '../client/next-address.ts';
-import { PageChain } from '../client/page-chain.ts';
-import type { AnsweredPage } from '../client/service-api.ts';
-import { MOST_PERMITS } from '../client/transport.ts';
+import type { Admission, Permit } from '../service/budget/rate-budget.ts';
+import { rejectedAgain, ServiceError } from '../service/errors.ts';
+import type { PageAddress } from '../service/next-address.ts';
+import { PageChain } from '../service/page-chain.ts';
+import type { AnsweredPage } from '../service/service-api.ts';
+import { MOST_PERMITS } from '../service/transport.ts';
 import type { FetchedPage } from '../store/pages.ts';
 import type { Run } from '../store/runs.ts';
 import type { SliceContext, SliceWork, SyncParts } from './parts.ts';

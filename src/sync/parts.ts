@@ -1,8 +1,8 @@
 import type { Tokens } from '../auth/tokens.ts';
 import type { TellEvent } from '../changes/app-events.ts';
-import type { AnswerMemory } from '../client/answer-memory.ts';
-import type { ServiceApi } from '../client/service-api.ts';
 import type { Logger } from '../runtime/logging.ts';
+import type { AnswerMemory } from '../service/answer-memory.ts';
+import type { ServiceApi } from '../service/service-api.ts';
 import type { DeletionStore } from '../store/deletions.ts';
 import type { Instance, InstanceStore } from '../store/instances.ts';
 import type { PageStore } from '../store/pages.ts';

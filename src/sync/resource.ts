@@ -1,5 +1,5 @@
-import type { ItemOf, ListOperation } from '../client/calls/call-types.ts';
 import type { API } from '../contract/api/api.ts';
+import type { ItemOf, ListOperation } from '../service/calls/call-types.ts';
 
 /** A kind of record that is synced. */
 export interface Resource {

@@ -1,5 +1,5 @@
-import { ServiceError } from '../client/errors.ts';
-import { checkLength } from '../client/page-chain.ts';
+import { ServiceError } from '../service/errors.ts';
+import { checkLength } from '../service/page-chain.ts';
 import type { ListKey, Run } from '../store/runs.ts';
 import { markDeletions } from './deletion-brake.ts';
 import { endSlice, runFacts } from './failure.ts';

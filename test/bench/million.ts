@@ -1,7 +1,7 @@
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import { searchConsumer } from '../../src/changes/search-consumer.ts';
-import { readListPage } from '../../src/client/list-page.ts';
 import { PAGE_LIMIT_MAX } from '../../src/contract/limits.ts';
+import { readListPage } from '../../src/service/list-page.ts';
 import { ChangeStore } from '../../src/store/changes.ts';
 import type { Database } from '../../src/store/database.ts';
 import { PageStore } from '../../src/store/pages.ts';

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { ServiceError, toServiceError } from '../../src/client/errors.ts';
 import { createLogger, type LoggerOptions, rememberSecret } from '../../src/runtime/logging.ts';
 import { processFacts } from '../../src/runtime/process-facts.ts';
+import { ServiceError, toServiceError } from '../../src/service/errors.ts';
 import { testLogger } from '../support/test-logger.ts';
 
 const SECRET = 'hush.A1b2C3d4E5f6';

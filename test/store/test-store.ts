@@ -1,7 +1,7 @@
 import { afterAll } from 'vitest';
 import { deliver } from '../../src/changes/delivery.ts';
 import { searchConsumer } from '../../src/changes/search-consumer.ts';
-import { readListPage } from '../../src/client/list-page.ts';
+import { readListPage } from '../../src/service/list-page.ts';
 import type { FeedEntry } from '../../src/store/changes.ts';
 import type { Database } from '../../src/store/database.ts';
 import { openDatabase } from '../../src/store/open-database.ts';

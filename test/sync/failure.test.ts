@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { RedisError } from '../../src/client/budget/rate-budget.ts';
-import { ServiceError, type ServiceErrorFacts } from '../../src/client/errors.ts';
+import { RedisError } from '../../src/service/budget/rate-budget.ts';
+import { ServiceError, type ServiceErrorFacts } from '../../src/service/errors.ts';
 import { StoreError } from '../../src/store/database.ts';
 import type { Run } from '../../src/store/runs.ts';
 import type { ErrorKind } from '../../src/store/states.ts';

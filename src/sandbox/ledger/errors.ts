@@ -66,8 +66,8 @@ export const ERROR_RULES = [
       rule: 'A client waits as long as retry-after says, and leaves that bucket alone meanwhile: ours does.',
       source: 'specified',
       cases: [
-        'client/refusal › 429 waits as long as retry-after says, and names the guard',
-        'client/budget/guard-buckets › that refuse are left alone for as long as the service says, and nothing else is',
+        'service/refusal › 429 waits as long as retry-after says, and names the guard',
+        'service/budget/guard-buckets › that refuse are left alone for as long as the service says, and nothing else is',
       ],
     },
   ]),

@@ -1,0 +1,185 @@
+import { expect, test } from 'vitest';
+import { ServiceError } from '../../src/service/errors.ts';
+import { AllowedOrigins, refuseSecrets } from '../../src/service/next-address.ts';
+
+const API = 'https://api.service.example/v1';
+
+function refusal(origins: AllowedOrigins, next: string): ServiceError {
+  try {
+    origins.check(next);
+  } catch (error) {
+    if (error instanceof ServiceError) return error;
+    throw error;
+  }
+  throw new Error(`${next} was let through`);
+}
+
+test.each([
+  'https://api.service.example/v1/contacts?limit=100&page_token=a%2Fb%3D%3D',
+  'https://api.service.example:443/v1/contacts',
+  'https://API.service.example/elsewhere',
+])('the origin of the API: %s', (next) => {
+  const { url } = new AllowedOrigins(API).check(next);
+  expect(url.href).toBe(new URL(next).href);
+});
+
+test.each([
+  '?b=2&a=%7e%2B+x&page_token=AbC==',
+  "?page_token='a%27b'",
+  "?page_token=~!$&'()*+,;=:@/?-._%2f%2F[]|{}^`\\",
+  '?',
+])(
+  'what is asked for is the address as given: order, case, signs and escapes of its query stay: %s',
+  (query) => {
+    const next = `https://api.service.example/v1/contacts${query}`;
+    expect(new AllowedOrigins(API).check(next).target).toBe(`/v1/contacts${query}`);
+    expect(new AllowedOrigins(API).check(`${next}#part`).target).toBe(`/v1/contacts${query}`);
+  },
+);
+
+test.each([
+  ['', ''],
+  ['?a=b c', '?a=b%20c'],
+  ['?a="<b>"', '?a=%22%3Cb%3E%22'],
+  ['?a=ü', '?a=%C3%BC'],
+])('what cannot be sent is written as addresses have it: %j', (query, sent) => {
+  const { target } = new AllowedOrigins(API).check(`https://api.service.example/v1/contacts${query}`);
+  expect(target).toBe(`/v1/contacts${sent}`);
+});
+
+test.each([
+  ['another host', 'https://evil.example/v1/contacts'],
+  ['plain http', 'http://api.service.example/v1/contacts'],
+  ['another port', 'https://api.service.example:8443/v1/contacts'],
+  ['a host that only begins like it', 'https://api.service.example.evil.example/v1'],
+  ['a host that only ends like it', 'https://evilapi.service.example/v1'],
+  ['a host below it', 'https://x.api.service.example/v1'],
+  ['a name that looks like the host', 'https://api.service.example@evil.example/v1'],
+  ['a file', 'file:///etc/passwd'],
+  ['data', 'data:application/json,{}'],
+  ['a blob of the same origin', 'blob:https://api.service.example/v1/contacts'],
+  ['a backslash trick', 'https://evil.example\\@api.service.example/'],
+  ['a host of ten thousand characters', `https://${'evil.'.repeat(2_000)}example/v1`],
+])('the token does not go to %s', (what, next) => {
+  const error = refusal(new AllowedOrigins(API), next);
+  expect(error.remedy).toBe('give_up');
+  expect(error.message).toContain('SERVICE_NEXT_ORIGINS; if the service has moved');
+  expect(error.message).not.toContain('page_token');
+  expect(error.message).not.toContain('null');
+  expect(error.message.length).toBeLessThan(400);
+  // Whoever reads it would add the origin that is allowed already.
+  if (what.startsWith('a blob')) expect(error.message).toContain('a blob: address');
+});
+
+test.each([
+  ['a name and a password', 'https://user:secret@api.service.example/v1', 'a user in it'],
+  ['a name alone', 'https://user@api.service.example/v1', 'a user in it'],
+  ['a password alone', 'https://:secret@api.service.example/v1', 'a user in it'],
+  ['a path', '/v1/contacts?page_token=x', 'no address'],
+  ['a path without a scheme', '//api.service.example/v1/contacts', 'no address'],
+  ['nothing like an address', 'next please', 'no address'],
+  ['a tab between dots', 'https://api.service.example/v1/.\t./admin', 'no address'],
+  ['a line break between dots', 'https://api.service.example/v1/.\r\n./admin', 'no address'],
+  ['a tab within an escape', 'https://api.service.example/v1/%2\te%2e/admin', 'no address'],
+  ['a tab behind dots', 'https://api.service.example/v1/..\t', 'no address'],
+  ['a space behind dots', 'https://api.service.example/v1/.. ', 'no address'],
+  ['a zero behind dots', 'https://api.service.example/v1/..\0', 'no address'],
+  ['a tab in the query', 'https://api.service.example/v1/contacts?page_token=\tx', 'no address'],
+  ['a megabyte', `https://api.service.example/v1/${'x'.repeat(1_000_000)}`, 'no address'],
+])('nor to %s, which no setting allows', (_what, next, reason) => {
+  const error = refusal(new AllowedOrigins(API), next);
+  expect(error.remedy).toBe('give_up');
+  expect(error.message).toContain(reason);
+  expect(error.message).not.toContain('SERVICE_NEXT_ORIGINS');
+  expect(error.message).not.toContain('page_token');
+  expect(error.message).not.toContain('secret');
+});
+
+test.each([
+  '/v1/../admin',
+  '/v1/contacts/..',
+  '/v1/./contacts',
+  '/v1/%2e%2e/admin',
+  '/v1/.%2E/admin',
+  '/v1/..%2fadmin',
+  '/v1%2f..%2fadmin',
+  '/v1/..%5cadmin',
+  '/v1/..\\admin',
+  '/v1\\..\\admin',
+  '/v1/%252e%252e/admin',
+  '/v1/%25252e./admin',
+  '/v1%252f..',
+  '/v1/..?page_token=x',
+  '/v1/contacts/..#x',
+  ...[';/', '%3b', '%20', '%09', '%00', '%23', '%3f', '%253b'].map((cut) => `/v1/..${cut}/admin`),
+])('nor out of the path that it seems to have: %s', (path) => {
+  const error = refusal(new AllowedOrigins(API), `https://api.service.example${path}`);
+  expect(error.remedy).toBe('give_up');
+  expect(error.message).toContain('by way of ..');
+});
+
+test.each([
+  '/v1/contacts?page_token=..%2F..',
+  '/v1/contacts?after=/../x',
+  '/v1/a..b/.well-known/x..',
+  '/v1/...',
+  '/v1/contacts;page=..;x',
+  '/v1/a%20../contacts',
+])('dots that lead nowhere are no harm: %s', (path) => {
+  const next = `https://api.service.example${path}`;
+  expect(new AllowedOrigins(API).check(next).url.href).toBe(next);
+});
+
+const TOKEN = 'at_+/secret-of-the-tests=';
+
+test.each([
+  ['as it is', TOKEN],
+  ['percent-encoded', encodeURIComponent(TOKEN)],
+  ['in small letters', encodeURIComponent(TOKEN).replaceAll(/%../g, (code) => code.toLowerCase())],
+  ['with letters encoded that need not be', TOKEN.replaceAll('e', '%65')],
+  ['beside what is no encoding', `%zz%ff${encodeURIComponent(TOKEN)}%`],
+])('nor does an address hold the token: %s', (_what, text) => {
+  const next = `https://api.service.example/v1/contacts?x=1&access_token=${text}`;
+  const read = () => refuseSecrets(next, TOKEN, () => false);
+  expect(read).toThrow(expect.objectContaining({ remedy: 'give_up' }));
+  expect(read).toThrow('an address that holds the access token');
+  expect(read).not.toThrow('secret-of-the-tests');
+});
+
+test('another token in an address is the service’s affair', () => {
+  const next = 'https://api.service.example/v1/contacts?limit=100&page_token=at_another-of-the-tests';
+  expect(() => refuseSecrets(next, TOKEN, () => false)).not.toThrow();
+});
+
+test('what gives another secret of the app away is no address either', () => {
+  const next = 'https://api.service.example/v1/contacts?page_token=secret-of-the-tests';
+  const read = () => refuseSecrets(next, TOKEN, (text) => text === next);
+  expect(read).toThrow(expect.objectContaining({ remedy: 'give_up' }));
+  expect(read).toThrow('an address that holds a secret of the app');
+  expect(read).not.toThrow('secret-of-the-tests');
+});
+
+test('origins of the configuration are allowed, to the port', () => {
+  const origins = new AllowedOrigins(API, ['https://pages.service.example:8443']);
+  expect(origins.check('https://pages.service.example:8443/a').target).toBe('/a');
+  expect(refusal(origins, 'https://pages.service.example/a').remedy).toBe('give_up');
+});
+
+test('a star stands for one leading label, no more and no less', () => {
+  const origins = new AllowedOrigins(API, ['https://*.pages.example']);
+  expect(origins.check('https://acme-1.pages.example/x').url.host).toBe('acme-1.pages.example');
+  for (const next of [
+    'https://pages.example/x',
+    'https://.pages.example/x',
+    'https://a.b.pages.example/x',
+    'https://acme.pagesXexample/x',
+    'https://acme-pages.example/x',
+    'https://acme.pages.example.evil.example/x',
+    'https://acme.pages.example:8443/x',
+    'http://acme.pages.example/x',
+    'https://evil.example/.pages.example',
+    'https://evil.example?.pages.example',
+  ]) {
+    expect(refusal(origins, next).remedy).toBe('give_up');
+  }
+});
