@@ -11,25 +11,22 @@ import type { ChangeHandler } from './changes/change-handler.ts';
 import { feedLines } from './changes/feed.ts';
 import { HANDLER_CONSUMER, handlerConsumer } from './changes/handler-consumer.ts';
 import { searchConsumer } from './changes/search-consumer.ts';
-import { configuredSecrets } from './config/configured-secrets.ts';
-import type { Config } from './config.ts';
+import type { Config } from './config/config.ts';
 import { CALLBACK_PATH } from './contract/routes.ts';
 import { APP_INFO } from './integration/app-info.ts';
 import { RESOURCES } from './integration/resources.ts';
 import { checkReadiness } from './runtime/health.ts';
-import { givesSecretAway, hideSecrets, type Logger, rememberSecret } from './runtime/logging.ts';
-import { countRequests } from './runtime/metrics/count-requests.ts';
+import type { Logger } from './runtime/logging.ts';
 import { createMetrics } from './runtime/metrics.ts';
 import { type ProcessFacts, processFacts } from './runtime/process-facts.ts';
+import { redact } from './runtime/redaction.ts';
 import { checkRedis, createRedis } from './runtime/redis.ts';
-import { AnswerMemory } from './service/answer-memory.ts';
-import { openBudgets } from './service/budget/process-budgets.ts';
-import { createServiceClient } from './service/calls/service-client.ts';
-import { HttpClient, REQUEST_TIMEOUT_MS } from './service/http.ts';
-import { AllowedOrigins } from './service/next-address.ts';
+import { LEFT_TO_SYNC, RateBudget } from './service/budget.ts';
+import { ServiceClock } from './service/headers.ts';
+import { HttpClient } from './service/http.ts';
+import { AllowedOrigins } from './service/next-url.ts';
 import { ServiceApi } from './service/service-api.ts';
-import { ServiceClock } from './service/service-clock.ts';
-import { Transport } from './service/transport.ts';
+import { createServiceClient } from './service/service-client.ts';
 import { SchemaError } from './store/migrate.ts';
 import { openDatabase } from './store/open-database.ts';
 import { PageStore } from './store/pages.ts';
@@ -86,8 +83,7 @@ export async function createApp(
 ): Promise<App> {
   const { handler, events, facts = processFacts() } = options;
   checkResources(RESOURCES);
-  for (const secret of configuredSecrets(config, redisUrl)) rememberSecret(secret, { forGood: true });
-  const cipher = new TokenCipher(config.tokenKeys, rememberSecret);
+  const cipher = new TokenCipher(config.tokenKeys);
   const db = await openDatabase(config.databaseUrl, {
     migrates: !config.production,
     onError: (err) => logger.warn({ err }, 'a connection to the database broke'),
@@ -112,10 +108,9 @@ export async function createApp(
   // BullMQ has a prefix of its own.
   const queueRedis = createRedis(redisUrl, 'general', logger);
   const queues = createQueues(queueRedis, installation, logger);
-  const isRedisWell = () => checkRedis(redis, { isPrivate: config.redisUrl === undefined });
+  const isRedisWell = () => checkRedis(redis);
   const watch = watchApp({ store: () => db.check(), redis: isRedisWell }, logger);
-  const memory = new AnswerMemory();
-  const http = new HttpClient(REQUEST_TIMEOUT_MS, memory, config.wayOut);
+  const http = new HttpClient(config.wayOut);
   const clock = new ServiceClock();
   let workers: Workers | undefined;
   const workersWatch = watchWorkers(queues.workers);
@@ -126,23 +121,21 @@ export async function createApp(
       jobs: queues.syncCounts,
       sweepLateMs: () => workers?.sweepLateMs() ?? 0,
       workers: () => workersWatch.count,
-      answers: () => memory.bytes,
       isReady: () => health.readiness().then(({ ok }) => ok),
     },
   );
-  const { budget, callBudget } = openBudgets(redis, facts.processId);
+  const budget = new RateBudget(redis);
+  const callBudget = new RateBudget(redis, { leftToSync: LEFT_TO_SYNC });
 
-  const transport = new Transport({ http, clock, budget, ...countRequests(metrics) });
   const { apiUrl, nextOrigins, guards } = config.service;
   const origins = new AllowedOrigins(apiUrl, nextOrigins);
-  const api = new ServiceApi({ apiUrl, transport, clock, budget, origins, givesSecretAway });
+  const api = new ServiceApi({ apiUrl, http, clock, budget, origins, onOutcome: metrics.onServiceOutcome });
   const redirectUri = config.publicUrl + CALLBACK_PATH;
   const oauth = new OAuthClient({
     ...config.service,
     redirectUri,
     clock,
     wayOut: config.wayOut,
-    onSecret: rememberSecret,
   });
   const tokens = new Tokens({
     oauth,
@@ -154,7 +147,7 @@ export async function createApp(
       if (outcome === 'rejected') {
         logger.warn({ instanceId, err: error }, 'the instance needs a new authorization');
         const reason = error instanceof Error ? error.message : String(error);
-        onEvent?.(instanceId, { type: 'authorization_ended', error: hideSecrets(reason) });
+        onEvent?.(instanceId, { type: 'authorization_ended', error: redact(reason) });
       }
       if (outcome === 'lost')
         logger.error({ instanceId, err: error }, 'refreshed tokens could not be stored');
@@ -188,9 +181,7 @@ export async function createApp(
             timeoutMs: config.handlerTimeoutMs,
             changes: stores.changes,
             db,
-            hideSecrets,
-            serviceFor: (whose) =>
-              createServiceClient({ apiUrl, transport, budget: callBudget, tokens, origins, guards }, whose),
+            serviceFor: (whose) => createServiceClient({ api, budget: callBudget, tokens, guards }, whose),
           }),
         ]),
   ];
@@ -198,9 +189,7 @@ export async function createApp(
     ...shared,
     api,
     tokens,
-    pages: new PageStore(db, hideSecrets),
-    memory,
-    hideSecrets,
+    pages: new PageStore(db),
     onEvent,
     onChanges: (list: ListKey, isOver: boolean) => {
       // Words are indexed when no page waits for the core.
@@ -209,10 +198,7 @@ export async function createApp(
       queues.enqueueDeliveries(names.map((consumer) => ({ ...list, consumer }))).catch(ignore);
     },
     onSlot: ({ waitMs }) => metrics.slotWaitSeconds.observe(waitMs / 1_000),
-    onPage: ({ resource, records }) => {
-      metrics.pages.inc({ resource });
-      metrics.records.inc({ resource }, records);
-    },
+    onPage: ({ resource }) => metrics.pages.inc({ resource }),
     onRunEnd: ({ resource, outcome }) => metrics.runs.inc({ resource, outcome }),
   };
   const installs = new Installs({
@@ -220,7 +206,6 @@ export async function createApp(
     api,
     cipher,
     store: stores.installs,
-    hideSecrets,
     // The install stands even if Redis is away just now: the next sweep starts what could not be started here.
     onInstalled: (instanceId) =>
       control
@@ -310,7 +295,6 @@ export async function createApp(
       } finally {
         watch.close();
         workersWatch.close();
-        metrics.close();
         await queues.close();
         await http.close();
         redis.disconnect();

@@ -1,7 +1,8 @@
 import { type App, createApp } from './app.ts';
 import { type EventHandler, EventSender } from './changes/app-events.ts';
 import type { ChangeHandler } from './changes/change-handler.ts';
-import { type Config, ConfigError, EnvFileError, loadConfig, loadEnvFile } from './config.ts';
+import { type Config, loadConfig, readEnvironment } from './config/config.ts';
+import { ConfigError, type ProcessKind } from './config/variables.ts';
 import { commandArguments } from './contract/command-arguments.ts';
 import { createLogger, type Logger } from './runtime/logging.ts';
 import { openRedis } from './runtime/private-redis.ts';
@@ -53,23 +54,27 @@ async function loadOwn<Own>(what: string, file: string, name: string): Promise<O
  * Runs an entry point: reads the configuration, then hands over. Whatever goes wrong before the work has begun ends
  * the process with a plain sentence.
  *
+ * @param kind decides which variables count
  * @param options.takesArguments whether the entry point reads what follows its command itself; else nothing may
  * @param options.signalCode the exit code after a signal; 0 by default
  */
 export async function boot(
+  kind: ProcessKind,
   run: (boot: Boot) => Promise<void>,
   { takesArguments = false, signalCode = 0 }: { takesArguments?: boolean; signalCode?: number } = {},
 ): Promise<void> {
   if (!takesArguments) commandArguments();
   try {
-    loadEnvFile(process.env);
-    const config = loadConfig(process.env);
+    const config = loadConfig(readEnvironment(), { kind });
     const facts = processFacts();
     const logger: Logger = createLogger(config, {
       facts,
       onError: (error, { message }) => events.send({ type: 'error', error, message }),
     });
     const events = new EventSender(logger);
+    if (config.ignored.length > 0 && kind !== 'database' && kind !== 'reencrypt') {
+      logger.info(`set, but without effect on this command: ${config.ignored.join(', ')}`);
+    }
     const shutdown = installShutdown({ logger, signalCode });
     shutdown.add('events', () => events.close());
     const loadEvents = async () => {
@@ -77,11 +82,7 @@ export async function boot(
       return events;
     };
     const openApp = async () => {
-      const onLost = (error: Error) => {
-        logger.fatal({ err: error }, 'the private Redis is lost: this process ends');
-        void shutdown.stop('private Redis lost', 1);
-      };
-      const redis = await openRedis({ redisUrl: config.redisUrl, dir: config.dataDir, logger, onLost });
+      const redis = await openRedis({ redisUrl: config.redisUrl, dir: config.dataDir, logger });
       shutdown.add('redis', () => redis.release());
       const handler = await loadOwn<ChangeHandler>('handler', 'handler.ts', 'onChanges');
       const app = await createApp(config, redis.url, logger, { handler, events: await loadEvents(), facts });
@@ -101,7 +102,7 @@ export async function boot(
       await shutdown.stop('the start failed', 1);
     }
   } catch (error) {
-    if (!(error instanceof ConfigError || error instanceof EnvFileError)) throw error;
+    if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`${error.message}\n`);
     process.exitCode = 1;
   }

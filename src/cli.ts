@@ -4,14 +4,9 @@ import { TokenCipher } from './auth/token-cipher.ts';
 import { type Boot, boot } from './boot.ts';
 import type { EventSender } from './changes/app-events.ts';
 import { HANDLER_CONSUMER } from './changes/handler-consumer.ts';
-import {
-  type Config,
-  ConfigError,
-  DEFAULT_DATA_DIR,
-  EnvFileError,
-  loadEnvFile,
-  withNewTokenKey,
-} from './config.ts';
+import { type Config, DEFAULT_DATA_DIR, readEnvironment } from './config/config.ts';
+import { withNewTokenKey } from './config/secrets.ts';
+import { ConfigError, type ProcessKind } from './config/variables.ts';
 import type { Logger } from './runtime/logging.ts';
 import { INTERRUPTED_CODE } from './runtime/shutdown.ts';
 import type { Database } from './store/database.ts';
@@ -48,10 +43,10 @@ const COMMANDS: Record<string, Command> = {
   migrate: {
     usage: '',
     positionals: [0, 0],
-    run: () => onDatabase(migrate, (url) => openDatabase(url, { migrates: true })),
+    run: () => onDatabase(migrate, { open: (url) => openDatabase(url, { migrates: true }) }),
   },
   keys: { usage: '', positionals: [0, 0], run: makeKey },
-  reencrypt: { usage: '', positionals: [0, 0], run: () => onDatabase(reencrypt) },
+  reencrypt: { usage: '', positionals: [0, 0], run: () => onDatabase(reencrypt, { kind: 'reencrypt' }) },
   disconnect: {
     usage: 'INSTANCE_ID [--delete-data]',
     positionals: [1, 1],
@@ -79,8 +74,7 @@ async function migrate(): Promise<number> {
 
 async function makeKey(): Promise<void> {
   try {
-    loadEnvFile(process.env);
-    const { value, id, olderIds } = withNewTokenKey(process.env, DEFAULT_DATA_DIR, Date.now());
+    const { value, id, olderIds } = withNewTokenKey(readEnvironment(), DEFAULT_DATA_DIR, Date.now());
     // Only the value goes to the standard output, so that it can be piped to where secrets are kept.
     print(`TOKEN_KEYS=${value}`);
     const older = olderIds.map((olderId) => `"${olderId}"`).join(', ');
@@ -90,7 +84,7 @@ async function makeKey(): Promise<void> {
         : `Give this value to every process and restart them. From then on "${id}" encrypts, and ${older} still decrypt. Then run: npm run reencrypt`;
     process.stderr.write(`\n${next}\n`);
   } catch (error) {
-    if (!(error instanceof ConfigError || error instanceof EnvFileError)) throw error;
+    if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`${error.message}\n`);
     process.exitCode = 1;
   }
@@ -218,7 +212,10 @@ function nameOf({ name }: Instance): string {
 /** Opens the database, runs a command on it and ends the process with the code that the command returns. */
 async function onDatabase(
   run: (context: Context) => Promise<number>,
-  open: (url: string) => Promise<Database> = openExistingDatabase,
+  {
+    open = openExistingDatabase,
+    kind = 'database',
+  }: { open?: (url: string) => Promise<Database>; kind?: ProcessKind } = {},
 ): Promise<void> {
   const work = async ({ config, logger, shutdown, loadEvents }: Boot) => {
     const db = await open(config.databaseUrl);
@@ -238,7 +235,7 @@ async function onDatabase(
     });
     await shutdown.stop('the work is over', await running);
   };
-  await boot(work, { takesArguments: true, signalCode: INTERRUPTED_CODE });
+  await boot(kind, work, { takesArguments: true, signalCode: INTERRUPTED_CODE });
 }
 
 function withoutPassword(databaseUrl: string): string {

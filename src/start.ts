@@ -1,14 +1,12 @@
 import { join } from 'node:path';
 import { boot, runWorkers } from './boot.ts';
-import type { Config } from './config.ts';
+import type { Config } from './config/config.ts';
 import { listenError } from './contract/listen-error.ts';
 import { CALLBACK_PATH } from './contract/routes.ts';
-import { SANDBOX_DEFAULTS } from './contract/sandbox.ts';
-import { giveToOwnerOfDir } from './runtime/owner.ts';
 import { createSandbox, type Sandbox } from './sandbox/sandbox.ts';
 import { takePort } from './web/listen.ts';
 
-await boot(async ({ config, shutdown, openApp }) => {
+await boot('start', async ({ config, shutdown, openApp }) => {
   const sandbox = config.service.isSandbox ? await startSandbox(config) : undefined;
   if (sandbox !== undefined) shutdown.add('sandbox', () => sandbox.close());
   const web = await takePort({ ...config, variable: 'PORT' });
@@ -25,12 +23,10 @@ async function startSandbox(config: Config): Promise<Sandbox> {
       ...config.sandbox,
       redirectUris: [config.publicUrl + CALLBACK_PATH],
       tokensFile: join(config.dataDir, 'sandbox-tokens.json'),
-      onTokensFile: giveToOwnerOfDir,
     });
   } catch (error) {
-    const address = { host: SANDBOX_DEFAULTS.host, port: config.sandbox.port };
     const variables = { hostVariable: 'SANDBOX_HOST', portVariable: 'SANDBOX_PORT' };
-    throw listenError(error, { ...address, ...variables }) ?? error;
+    throw listenError(error, { ...config.sandbox, ...variables }) ?? error;
   }
 }
 
@@ -49,6 +45,6 @@ function banner(config: Config, sandbox: Sandbox | undefined): string {
 
   First: open ${config.publicUrl}, click Install, ${company},
   and watch the contacts and conversations come in. Ctrl-C ends everything.
-
+${sandbox?.exposed ? '\n  The sandbox listens beyond this machine, without a password.\n' : ''}
 `;
 }

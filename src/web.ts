@@ -1,7 +1,7 @@
 import { boot } from './boot.ts';
 import { takePort } from './web/listen.ts';
 
-await boot(async ({ config, logger, shutdown, openApp }) => {
+await boot('web', async ({ config, logger, shutdown, openApp }) => {
   const web = await takePort({ ...config, variable: 'PORT' });
   const app = await openApp();
   await app.startWeb(web);

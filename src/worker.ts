@@ -1,7 +1,7 @@
 import { boot, runWorkers } from './boot.ts';
 import { takePort } from './web/listen.ts';
 
-await boot(async ({ config, logger, shutdown, openApp }) => {
+await boot('worker', async ({ config, logger, shutdown, openApp }) => {
   const { host, workerPort } = config;
   const health =
     workerPort === undefined

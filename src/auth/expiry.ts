@@ -5,7 +5,7 @@ import {
   REFRESH_TOKEN_LIFETIME_MONTHS,
   ROTATION_WINDOW_MS,
 } from '../contract/lifetimes.ts';
-import { parseHttpDate } from '../service/http-date.ts';
+import { parseHttpDate } from '../service/headers.ts';
 
 /** The shortest that "6 months" can be read as, in milliseconds: 180 days. */
 const SHORTEST_REFRESH_LIFETIME_MS = 180 * 24 * 60 * 60_000;

@@ -1,4 +1,4 @@
-import { cutText } from '../service/cut-text.ts';
+import { redact } from '../runtime/redaction.ts';
 import { TokenRequestError } from './oauth-client.ts';
 
 /** Why an install ended without an instance; each has a page of its own. */
@@ -81,8 +81,8 @@ function administratorNeeded(cause?: unknown): InstallError {
 }
 
 function quote(words: string): string {
-  const beginning = cutText(words, LONGEST_QUOTE);
-  return beginning === '…' ? '(one long word)' : beginning;
+  const hidden = redact(words);
+  return hidden.length > LONGEST_QUOTE ? `${hidden.slice(0, LONGEST_QUOTE)}…` : hidden;
 }
 
 /**

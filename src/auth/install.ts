@@ -1,9 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { backoffMs } from '../service/backoff.ts';
 import { ServiceError, toServiceError } from '../service/errors.ts';
-import type { Identity } from '../service/identity.ts';
-import { backoffMs } from '../service/retry-timing.ts';
-import type { ServiceApi } from '../service/service-api.ts';
+import type { Identity, ServiceApi } from '../service/service-api.ts';
 import { hashSecret } from '../store/browsers.ts';
 import type { BrowserProof, InstallRow, InstallStore } from '../store/installs.ts';
 import { rotationDueAt } from './expiry.ts';
@@ -37,8 +36,6 @@ interface InstallsParts {
   store: InstallStore;
   /** Starts the sync of a new or returning instance. */
   onInstalled: (instanceId: string) => Promise<unknown>;
-  /** Leaves secrets out of the service's words. */
-  hideSecrets: (text: string, code: string | undefined) => string;
   now?: () => number;
 }
 
@@ -129,8 +126,7 @@ export class Installs {
     const error = query.get('error');
     if (error !== null) {
       await store.claim(row.state_hash, null, this.#now());
-      const failure = authorizeError(error, query.get('error_description'));
-      throw new InstallError(failure.kind, this.#hidden(failure.message, undefined));
+      throw authorizeError(error, query.get('error_description'));
     }
     const code = query.get('code');
     if (!code) throw new InstallError('malformed', 'The service sent neither a code nor an error.');
@@ -156,14 +152,13 @@ export class Installs {
       await onInstalled(instanceId);
       return instanceId;
     } catch (thrown) {
-      const { kind, message, cause } =
+      const failure =
         thrown instanceof InstallError
           ? thrown
           : new InstallError('store', 'The app could not store what the service has granted.', {
               cause: thrown,
             });
-      const failure = new InstallError(kind, this.#hidden(message, code), { cause });
-      await store.fail(row.state_hash, kind, failure.message).catch(() => undefined);
+      await store.fail(row.state_hash, failure.kind, failure.message).catch(() => undefined);
       throw failure;
     }
   }
@@ -176,11 +171,10 @@ export class Installs {
     const company = await this.#companyOf(grant);
     const id = instanceIdOf(company?.id);
     const day = new Date(this.#now()).toISOString().slice(0, 10);
-    const name = company?.name === undefined ? undefined : this.#hidden(company.name, code);
     const instance = {
       id,
       company_id: company?.id ?? null,
-      name: name ?? company?.id ?? `Company installed on ${day}`,
+      name: company?.name ?? company?.id ?? `Company installed on ${day}`,
     };
     const tokens = {
       ...encryptTokens(cipher, id, grant.accessToken, grant.refreshToken),
@@ -235,10 +229,6 @@ export class Installs {
       }
       await sleep(OUTCOME_LOOK_MS);
     }
-  }
-
-  #hidden(text: string, code: string | undefined): string {
-    return this.#parts.hideSecrets(text, code);
   }
 }
 

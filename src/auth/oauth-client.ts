@@ -1,12 +1,8 @@
 import * as oauth from 'openid-client';
-import { type Dispatcher, request } from 'undici';
-import { HEADER } from '../contract/headers.ts';
 import { OAUTH_ROUTE } from '../contract/routes.ts';
-import { STRAIGHT, serviceAgent, type WayOut } from '../service/agent.ts';
-import { parseHttpDate } from '../service/http-date.ts';
-import { messageOf } from '../service/refusal.ts';
-import { retryAfterMs, statedWaitMs } from '../service/retry-timing.ts';
-import type { ServiceClock } from '../service/service-clock.ts';
+import { messageOf } from '../service/errors.ts';
+import { retryAfterMs, type ServiceClock, statedWaitMs } from '../service/headers.ts';
+import { type HttpAnswer, HttpClient } from '../service/http.ts';
 import { accessExpiry } from './expiry.ts';
 
 /** How long a token request may take, in milliseconds. */
@@ -18,8 +14,8 @@ const TIME_TIMEOUT_MS = 3_000;
 /** How long a connection is kept for a further request, in milliseconds. */
 const KEPT_MS = 4_000;
 
-/** The largest answer that is read, in bytes. */
-const LARGEST_ANSWER_BYTES = 256 * 1024;
+/** No token response is larger, in characters. */
+const LONGEST_ANSWER = 256 * 1024;
 
 /** What an access token can be made of, as it stands in a header; and a refresh token (RFC 6749, appendix A). */
 const ACCESS_TOKEN = /^[\x21-\x7e]+$/;
@@ -66,20 +62,18 @@ interface OAuthClientOptions {
   /** Where the service sends the browser back to; identical in both requests (Endpoints, "Token request"). */
   redirectUri: string;
   clock: ServiceClock;
-  wayOut?: WayOut;
-  /** Told of every token that is granted. */
-  onSecret?: (secret: string) => void;
+  wayOut?: { usesProxy: boolean; checksCertificates: boolean };
 }
 
 /** The OAuth authorization code flow and refresh of the specification, spoken by openid-client. */
 export class OAuthClient {
   readonly #options: OAuthClientOptions;
-  readonly #agent: Dispatcher;
+  readonly #http: HttpClient;
   readonly #ending = new AbortController();
 
   constructor(options: OAuthClientOptions) {
     this.#options = options;
-    this.#agent = serviceAgent(options.wayOut ?? STRAIGHT, KEPT_MS);
+    this.#http = new HttpClient({ ...options.wayOut, timeoutMs: TOKEN_TIMEOUT_MS, keptMs: KEPT_MS });
   }
 
   /** The address that starts an authorization (Endpoints, "Authorize request"). */
@@ -118,14 +112,13 @@ export class OAuthClient {
 
   /** Tells the clock the service's time: by the `Date` of an answer, any answer, without a token. */
   async askTime(): Promise<void> {
+    const signal = AbortSignal.any([AbortSignal.timeout(TIME_TIMEOUT_MS), this.#ending.signal]);
     try {
-      const { headers, body } = await request(this.#options.authUrl, {
-        dispatcher: this.#agent,
-        method: 'HEAD',
-        signal: AbortSignal.any([AbortSignal.timeout(TIME_TIMEOUT_MS), this.#ending.signal]),
-      });
-      this.#options.clock.observe(String(headers.date ?? ''));
-      await body.dump();
+      const { headers } = await this.#http.send(
+        { method: 'HEAD', url: new URL(this.#options.authUrl) },
+        signal,
+      );
+      this.#options.clock.observe(headers.date);
     } catch {
       // The service cannot be reached: its next request will say so.
     }
@@ -160,8 +153,7 @@ export class OAuthClient {
     ) {
       throw noGrant('The token response holds a token that cannot be one.');
     }
-    const { clock, onSecret } = this.#options;
-    for (const secret of [accessToken, refreshToken]) if (secret !== undefined) onSecret?.(secret);
+    const { clock } = this.#options;
     const grantedAt = clock.now();
     const accessExpiresAt = accessExpiry(response.expires_at, grantedAt);
     return { accessToken, refreshToken, grantedAt, accessExpiresAt };
@@ -188,18 +180,14 @@ export class OAuthClient {
 
   /** Sends a token request. Redirects are not followed: the secret would go along. */
   async #post(url: string, init: oauth.CustomFetchOptions, signal?: AbortSignal) {
-    const timeout = AbortSignal.timeout(TOKEN_TIMEOUT_MS);
-    const { statusCode, headers, body } = await request(url, {
-      method: 'POST',
-      headers: { ...(init.headers as Record<string, string>), 'accept-encoding': 'identity' },
-      body: String(init.body),
-      signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
-      dispatcher: this.#agent,
-    });
-    this.#options.clock.observe(String(headers.date ?? ''));
-    const text = await readBounded(body);
-    const waitHeader = [headers[HEADER.retryAfter] ?? []].flat().join(', ') || undefined;
-    return readAnswer(statusCode, text, waitHeader, parseHttpDate(String(headers.date)) || Date.now());
+    const headers = init.headers as Record<string, string>;
+    const request = { method: 'POST', url: new URL(url), headers, body: String(init.body) } as const;
+    const answer = await this.#http.send(request, signal);
+    if (answer.body.length > LONGEST_ANSWER)
+      throw new TypeError('The answer is larger than any token response.');
+    const { clock } = this.#options;
+    clock.observe(answer.headers.date);
+    return readAnswer(answer, clock.now());
   }
 }
 
@@ -208,35 +196,22 @@ function noGrant(message: string): TokenRequestError {
   return new TokenRequestError(none, new TypeError(message));
 }
 
-async function readBounded(body: Dispatcher.ResponseData['body']): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > LARGEST_ANSWER_BYTES) throw new TypeError('The answer is larger than any token response.');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
 /**
  * Reads an answer of the token route. The library insists on details that the specification does not promise: content
  * type, status 200, `token_type`. So it is given the specified members alone (Endpoints, "Token response").
  */
 function readAnswer(
-  status: number,
-  text: string,
-  waitHeader: string | undefined,
+  { status, headers, body }: HttpAnswer,
   now: number,
 ): { response: Response; refusal: TokenRefusal } {
-  const answer = readObject(text);
+  const answer = readObject(body);
   const { access_token, refresh_token, expires_at, error, error_description } = answer;
-  const ownWords = messageOf(text);
+  const ownWords = messageOf(body);
   const refusal = {
     status,
     code: typeof error === 'string' ? error : undefined,
     description: typeof error_description === 'string' ? error_description : ownWords || undefined,
-    retryAfterMs: retryAfterMs(waitHeader, now) ?? (status === 429 ? statedWaitMs(ownWords) : undefined),
+    retryAfterMs: retryAfterMs(headers, now) ?? (status === 429 ? statedWaitMs(ownWords) : undefined),
   };
   if (status >= 200 && status < 300 && typeof access_token === 'string') {
     const hasRefreshToken = typeof refresh_token === 'string' && refresh_token !== '';

@@ -39,18 +39,13 @@ const CIPHERTEXT = /^v1\.([\w.-]{1,64})\.([\w-]+)$/;
 export class TokenCipher {
   readonly #first: CipherKey;
   readonly #keys: ReadonlyMap<string, Buffer>;
-  readonly #onSecret: (text: string) => void;
 
-  /**
-   * @param keys the first encrypts, all decrypt
-   * @param onSecret told of every token in clear
-   */
-  constructor(keys: readonly CipherKey[], onSecret: (text: string) => void = () => undefined) {
+  /** @param keys the first encrypts, all decrypt */
+  constructor(keys: readonly CipherKey[]) {
     const [first] = keys;
     if (first === undefined) throw new TypeError('A token cipher needs a key.');
     this.#first = first;
     this.#keys = new Map(keys.map(({ id, key }) => [id, key]));
-    this.#onSecret = onSecret;
   }
 
   /** The id of the key that encrypts. */
@@ -64,7 +59,6 @@ export class TokenCipher {
   }
 
   encrypt(text: string, context: CipherContext): string {
-    this.#onSecret(text);
     const { id, key } = this.#first;
     const iv = randomBytes(IV_BYTES);
     const cipher = createCipheriv(ALGORITHM, key, iv, { authTagLength: TAG_BYTES });
@@ -84,7 +78,7 @@ export class TokenCipher {
     if (bytes.length < IV_BYTES + TAG_BYTES || bytes.toString('base64url') !== data) throw damaged(context);
     const key = this.#keys.get(keyId);
     if (key === undefined) {
-      throw new ServiceError('give_up', missingKeyMessage(keyId), { kind: 'key_missing' });
+      throw new ServiceError('key_missing', missingKeyMessage(keyId));
     }
     const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, IV_BYTES), {
       authTagLength: TAG_BYTES,
@@ -92,10 +86,9 @@ export class TokenCipher {
     decipher.setAAD(associatedData(context, keyId));
     decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
     try {
-      const text =
-        decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8');
-      this.#onSecret(text);
-      return text;
+      return (
+        decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
+      );
     } catch (cause) {
       throw damaged(context, cause);
     }

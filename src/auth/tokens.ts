@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { rejectedAgain, ServiceError } from '../service/errors.ts';
-import { backoffMs, LONGEST_OUTAGE_PAUSE_MS } from '../service/retry-timing.ts';
-import type { ServiceClock } from '../service/service-clock.ts';
+import { backoffMs, LONGEST_OUTAGE_PAUSE_MS } from '../service/backoff.ts';
+import { kindOfStatus, rejectedAgain, ServiceError } from '../service/errors.ts';
+import type { ServiceClock } from '../service/headers.ts';
 import type { ReadTokens, RefreshableTokens, TokenRow, TokenStore } from '../store/tokens.ts';
 import { needsRefresh, refreshExpiry, rotationDueAt } from './expiry.ts';
 import { type Grant, type OAuthClient, TOKEN_TIMEOUT_MS, TokenRequestError } from './oauth-client.ts';
@@ -154,20 +154,20 @@ export class Tokens {
           : await this.#save(row, granted as Grant, refreshToken, reason);
       }
       if (performance.now() > giveUpAt)
-        throw new ServiceError('wait', 'Another process renews the access token.');
+        throw new ServiceError('unreachable', 'Another process renews the access token.');
       await sleep(LEASE_LOOK_MS);
     }
   }
 
   #checkWanted({ status, pauseLeftMs, refresh_failures }: RefreshableTokens, reason: Reason): void {
-    if (this.#isEnding) throw new ServiceError('wait', 'The app is being stopped.');
+    if (this.#isEnding) throw new ServiceError('unreachable', 'The app is being stopped.');
     if (status === 'needs_reauthorization') {
       throw new ServiceError('reauthorize', 'The app has to be authorized again.');
     }
     if (pauseLeftMs <= 0) return;
     if (refresh_failures > 0) {
       const message = 'The last renewal of the access token failed. The app tries again by itself.';
-      throw new ServiceError('wait', message, { kind: 'backoff', retryAfterMs: pauseLeftMs });
+      throw new ServiceError('unreachable', message, { isRepeat: true, retryAfterMs: pauseLeftMs });
     }
     if (reason === 'rejected') throw rejectedAgain();
   }
@@ -288,7 +288,7 @@ function refreshFailure(error: Error, row: TokenRow, now: number): ServiceError 
     return new ServiceError('reauthorize', 'The service does not accept the refresh token any more.', facts);
   }
   if (code === 'invalid_client' || code === 'unauthorized_client') {
-    return new ServiceError('give_up', CREDENTIALS_REFUSED, { ...facts, kind: 'credentials' });
+    return new ServiceError('credentials', CREDENTIALS_REFUSED, facts);
   }
   // An answer without a token is no refusal, but as good as one at the end of the six months.
   const isBad = status !== undefined && status < 400;
@@ -301,10 +301,8 @@ function refreshFailure(error: Error, row: TokenRow, now: number): ServiceError 
   const what = isRefusal(status)
     ? "The service refuses to renew the app's access"
     : 'The token route of the service has trouble';
-  return new ServiceError('wait', `${what}${status === undefined ? '' : ` (${status})`}.`, {
-    ...facts,
-    ...(isBad && { kind: 'bad_answer' }),
-  });
+  const message = `${what}${status === undefined ? '' : ` (${status})`}.`;
+  return new ServiceError(isBad ? 'bad_answer' : kindOfStatus(status), message, { ...facts, remedy: 'wait' });
 }
 
 function isRefusal(status: number | undefined): boolean {

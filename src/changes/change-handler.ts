@@ -2,7 +2,7 @@ import type { Kysely, Transaction } from 'kysely';
 import type { Logger } from 'pino';
 import type { RESOURCES } from '../integration/resources.ts';
 import type { HandlerTables } from '../integration/schema.ts';
-import type { ServiceClient } from '../service/calls/call-types.ts';
+import type { ServiceClient } from '../service/calls.ts';
 import type { DocumentAt } from '../sync/resource.ts';
 
 type Known = (typeof RESOURCES)[number];

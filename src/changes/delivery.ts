@@ -1,7 +1,7 @@
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import type { Transaction } from 'kysely';
 import type { Logger } from '../runtime/logging.ts';
-import { backoffMs } from '../service/retry-timing.ts';
+import { backoffMs } from '../service/backoff.ts';
 import {
   BATCH_RECORDS,
   type ChangeStore,

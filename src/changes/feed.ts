@@ -1,5 +1,5 @@
 import type { ChangeStore } from '../store/changes.ts';
-import { idJson } from '../store/page-items.ts';
+import { idJson, oneLine } from '../store/page-items.ts';
 
 /**
  * A list's change feed as lines of JSON, for a program outside.
@@ -17,7 +17,8 @@ export async function* feedLines(
     const last = entries.at(-1);
     if (last === undefined) return;
     for (const { seq, change, id, document } of entries) {
-      yield `{"seq":${seq},"change":"${change}","id":${idJson(id)},"document":${document}}`;
+      const text = document === null ? null : oneLine(document);
+      yield `{"seq":${seq},"change":"${change}","id":${idJson(id)},"document":${text}}`;
     }
     cursor = last.seq;
     left -= entries.length;

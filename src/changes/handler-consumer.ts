@@ -1,9 +1,9 @@
 import type { Kysely, KyselyPlugin, Transaction } from 'kysely';
 import type { HandlerTables } from '../integration/schema.ts';
-import type { ServiceClient } from '../service/calls/call-types.ts';
-import type { ClientFor } from '../service/calls/service-client.ts';
-import { cutText } from '../service/cut-text.ts';
+import { redact } from '../runtime/redaction.ts';
+import type { ServiceClient } from '../service/calls.ts';
 import { ServiceError } from '../service/errors.ts';
+import type { ClientFor } from '../service/service-client.ts';
 import type { ChangeStore, FeedEntry, HeldConsumer } from '../store/changes.ts';
 import type { Database } from '../store/database.ts';
 import { recordId } from '../store/page-items.ts';
@@ -34,7 +34,6 @@ export interface HandlerParts {
   changes: ChangeStore;
   db: Database;
   serviceFor(whose: ClientFor): ServiceClient;
-  hideSecrets: (text: string) => string;
 }
 
 /** The consumer that calls the integrator's handler. */
@@ -51,7 +50,7 @@ export function handlerConsumer(parts: HandlerParts): ChangeConsumer {
         const returned = await time.limit(call());
         return typeof returned === 'function' ? inTransaction(parts, returned) : undefined;
       } catch (error) {
-        throw failureOf(parts, error);
+        throw failureOf(error);
       } finally {
         time.end();
       }
@@ -115,7 +114,7 @@ function inTransaction(parts: HandlerParts, work: InTransaction) {
       // PostgreSQL ends a transaction with its first statement that fails, also where the function has caught that.
       await transaction.selectNoFrom((eb) => eb.lit(1).as('one')).execute();
     } catch (error) {
-      throw failureOf(parts, error);
+      throw failureOf(error);
     } finally {
       clearTimeout(timer);
       isOver = true;
@@ -138,10 +137,10 @@ function withoutTransactions(db: Database): HandlerContext['db'] {
 }
 
 /** Anything can be thrown: only its words are kept. */
-function failureOf({ hideSecrets }: HandlerParts, cause: unknown): ConsumerError {
+function failureOf(cause: unknown): ConsumerError {
   const words = cause instanceof Error ? cause.message : String(cause);
   const waitMs = cause instanceof ServiceError && cause.remedy === 'wait' ? cause.retryAfterMs : undefined;
-  return new ConsumerError(hideSecrets(cutText(words, LONGEST_REASON)), { cause, waitMs });
+  return new ConsumerError(redact(words).slice(0, LONGEST_REASON), { cause, waitMs });
 }
 
 /** The time of one call. It stands still while a call of the service is under way, which has an end of its own. */

@@ -1,144 +1,125 @@
 import { isAbsolute } from 'node:path';
 import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
-import type { ConfigProblem } from './config-error.ts';
-import { isRandomKey, standsForSecret } from './placeholders.ts';
-import { isLoopback } from './urls.ts';
-import { type GivenValues, VARIABLES, type VariableName } from './variables.ts';
+import { type ConfigProblem, type GivenValues, VARIABLES, type VariableName } from './variables.ts';
 
-const MIN_OPERATOR_PASSWORD_CHARACTERS = 12;
+/** 32 random bytes hold some 30 different ones; fewer than these are a pattern. */
+const FEWEST_DIFFERENT_BYTES = 16;
 
-/** How random secrets are made, and how many different characters those have at least: fewer are a pattern. */
-const RANDOM_SECRETS = [
-  { variable: 'SESSION_SECRET', command: 'openssl rand -base64 48', fewestDifferent: 8 },
-  { variable: 'OPERATOR_PASSWORD', command: 'openssl rand -base64 24', fewestDifferent: 5 },
+/** Secrets that somebody makes, and the fewest characters, and different ones, of a random one. */
+const MADE_SECRETS = [
+  { name: 'SESSION_SECRET', command: 'openssl rand -base64 48', length: 32, different: 8 },
+  { name: 'OPERATOR_PASSWORD', command: 'openssl rand -base64 24', length: 12, different: 5 },
 ] as const;
 
-/** What to do about a client secret that is none. */
-const OWN_CLIENT_SECRET = 'set the one that the service shows for your OAuth application';
+/** What examples put in the place of a secret; seven letters at least, or chance would make them. */
+const PLACEHOLDER =
+  /change[-_ .]?(me|it|this)|your[-_ .]|your(secret|session|password)|example|placeholder|openssl|secret.*here|p[a@]ssw[o0]rd|^<.*>$/i;
 
-/** What production has no default for, and why. */
-const NEEDED_IN_PRODUCTION: Partial<Record<VariableName, string>> = {
-  SERVICE_API_URL: 'the sandbox is for development only',
-  SERVICE_AUTH_URL: 'the sandbox is for development only',
-  CLIENT_ID: "the sandbox's is for development only",
-  CLIENT_SECRET: "the sandbox's is for development only",
-  PUBLIC_URL: 'browsers come back to it after the authorization',
-  DATABASE_URL: 'the default lies in the directory that a process happens to be started in',
-  REDIS_URL: 'the private Redis is for development only',
-  SESSION_SECRET: 'all web processes sign with the same one',
-  TOKEN_KEYS: 'all processes read the tokens with the same ones',
-};
+const PROXIES = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'] as const;
+
+/** Whether Node was told to send requests through the proxies of the environment. */
+export function usesProxy(env: NodeJS.ProcessEnv): boolean {
+  return env.NODE_USE_ENV_PROXY === '1' || /--use-env-proxy\b/.test(env.NODE_OPTIONS ?? '');
+}
+
+/** The variables that name a proxy. */
+export const proxiesIn = (env: NodeJS.ProcessEnv) => PROXIES.filter((name) => env[name]);
 
 type Report = (variable: VariableName, problem: string) => void;
 
 /**
- * Finds what is wrong between variables that are right one by one.
+ * Finds what is wrong between variables that are right one by one, among those that the process uses.
  *
- * @param isSet tells whether a variable was given at all: a wrong value is reported already, and is not missing
+ * @param env tells whether a variable was given at all: a wrong value is reported already, and is not missing
  */
-export function findProblems(given: GivenValues, isSet: (name: VariableName) => boolean): ConfigProblem[] {
+export function findProblems(
+  env: NodeJS.ProcessEnv,
+  given: GivenValues,
+  uses: (name: VariableName) => boolean,
+): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
-  const report: Report = (variable, problem) =>
-    problems.push({ variable, problem, example: VARIABLES[variable].example });
+  const report: Report = (variable, problem) => {
+    if (uses(variable)) problems.push({ variable, problem, example: VARIABLES[variable].example });
+  };
+  if (given.NODE_ENV === 'production') {
+    for (const [name, { needed }] of Object.entries(VARIABLES)) {
+      if (needed && !env[name]) report(name as VariableName, `is needed in production: ${needed}`);
+    }
+    reportProduction(given, report);
+    if (env.NODE_TLS_REJECT_UNAUTHORIZED === '0') {
+      const problem =
+        'must not be 0 in production: leave it out, and name an authority of your own in NODE_EXTRA_CA_CERTS';
+      problems.push({ variable: 'NODE_TLS_REJECT_UNAUTHORIZED', problem, example: '1' });
+    }
+  } else {
+    reportMissing(env, report);
+  }
+  if (given.SANDBOX_PORT === 0) {
+    report('SANDBOX_PORT', 'must not be 0: the app has to know where the sandbox listens');
+  }
+  if (given.PORT === 0 && !env.PUBLIC_URL) {
+    report('PUBLIC_URL', 'is needed with PORT=0: the default address names the port');
+  }
   if (given.PROXY_HOPS === 0 && given.PUBLIC_URL?.startsWith('https:')) {
     report('PROXY_HOPS', 'must be 1 or more with an https PUBLIC_URL: the app itself speaks http only');
   }
-  if (given.NODE_ENV === 'production') {
-    reportProduction(given, isSet, report);
-  } else {
-    reportDevelopment(isSet, report);
-    const ownSandbox = !isSet('SERVICE_API_URL') && !isSet('SERVICE_AUTH_URL');
-    if (ownSandbox && given.SANDBOX_PORT === 0) {
-      report('SANDBOX_PORT', 'must not be 0: the app has to know where the sandbox listens');
-    }
-    if (given.PORT === 0 && !isSet('PUBLIC_URL')) {
-      report('PUBLIC_URL', 'is needed with PORT=0: the default address names the port');
-    }
+  for (const variable of uses('SERVICE_API_URL') && usesProxy(env) ? proxiesIn(env) : []) {
+    const url = env[variable] ?? '';
+    if (/^(https?|socks5?):\/\//i.test(url) && URL.canParse(url)) continue;
+    const problem = 'must be the URL of a proxy, with http:// or https:// in front';
+    problems.push({ variable, problem, example: 'http://proxy.example.com:3128' });
   }
   return problems;
 }
 
-/** Finds what is set of Node itself that takes away what production relies on. */
-export function findNodeProblems(env: NodeJS.ProcessEnv): ConfigProblem[] {
-  if (env.NODE_ENV !== 'production' || env.NODE_TLS_REJECT_UNAUTHORIZED !== '0') return [];
-  return [
-    {
-      variable: 'NODE_TLS_REJECT_UNAUTHORIZED',
-      problem:
-        'must not be 0 in production: secrets would go to whoever answers in the place of the service. Leave it out, and name the certificates of an authority of your own in NODE_EXTRA_CA_CERTS',
-      example: '1',
-    },
-  ];
-}
-
 /** The service and its credentials come together, or not at all: the sandbox's defaults go with nothing else. */
-function reportDevelopment(isSet: (name: VariableName) => boolean, report: Report): void {
+function reportMissing(env: NodeJS.ProcessEnv, report: Report): void {
   const requireWith = (variable: VariableName, other: VariableName): void => {
-    if (isSet(other) && !isSet(variable)) report(variable, `is needed, as ${other} is set`);
+    if (env[other] && !env[variable]) report(variable, `is needed, as ${other} is set`);
   };
   requireWith('SERVICE_API_URL', 'SERVICE_AUTH_URL');
   requireWith('SERVICE_AUTH_URL', 'SERVICE_API_URL');
-  const service = isSet('SERVICE_API_URL') ? 'SERVICE_API_URL' : 'SERVICE_AUTH_URL';
-  requireWith('CLIENT_ID', isSet(service) ? service : 'CLIENT_SECRET');
-  requireWith('CLIENT_SECRET', isSet(service) ? service : 'CLIENT_ID');
+  const service = env.SERVICE_API_URL ? 'SERVICE_API_URL' : 'SERVICE_AUTH_URL';
+  requireWith('CLIENT_ID', env[service] ? service : 'CLIENT_SECRET');
+  requireWith('CLIENT_SECRET', env[service] ? service : 'CLIENT_ID');
 }
 
-function reportProduction(given: GivenValues, isSet: (name: VariableName) => boolean, report: Report): void {
-  for (const [name, reason] of Object.entries(NEEDED_IN_PRODUCTION)) {
-    const variable = name as VariableName;
-    if (!isSet(variable)) report(variable, `is needed in production: ${reason}`);
-  }
-  const addresses = [
-    ['SERVICE_API_URL', [given.SERVICE_API_URL]],
-    ['SERVICE_AUTH_URL', [given.SERVICE_AUTH_URL]],
-    ['SERVICE_NEXT_ORIGINS', given.SERVICE_NEXT_ORIGINS],
-    ['PUBLIC_URL', [given.PUBLIC_URL]],
-  ] as const;
-  for (const [variable, urls] of addresses) {
-    if (urls?.some((url) => url !== undefined && isOpenToOthers(url))) {
-      report(variable, 'must be https in production: secrets travel over it');
+function reportProduction(given: GivenValues, report: Report): void {
+  for (const name of ['SERVICE_API_URL', 'SERVICE_AUTH_URL', 'SERVICE_NEXT_ORIGINS', 'PUBLIC_URL'] as const) {
+    if ([given[name] ?? []].flat().some(isOpenToOthers)) {
+      report(name, 'must be https in production: secrets travel over it');
     }
   }
   const path = /^file:(.*)/.exec(given.DATABASE_URL ?? '')?.[1];
   if (path !== undefined && !isAbsolute(path)) {
-    const cause = /^[~$]/.test(path)
-      ? `no shell puts anything in the place of "${path[0]}" here`
-      : 'the next release, in another directory, would begin with an empty database';
-    report('DATABASE_URL', `must have an absolute path in production: ${cause}`);
+    report('DATABASE_URL', 'must have an absolute path in production: the next release starts elsewhere');
   }
   for (const { id, key } of given.TOKEN_KEYS ?? []) {
-    if (!isRandomKey(key)) {
-      report('TOKEN_KEYS', `holds a key "${id}" that is not random: make one with npm run keys`);
-    }
+    if (new Set(key).size >= FEWEST_DIFFERENT_BYTES) continue;
+    report('TOKEN_KEYS', `holds a key "${id}" that is not random: make one with npm run keys`);
   }
-  const { CLIENT_SECRET: clientSecret } = given;
-  if (clientSecret === SANDBOX_DEFAULTS.clientSecret) {
-    report('CLIENT_SECRET', `is the sandbox's, which everybody can read: ${OWN_CLIENT_SECRET}`);
-  } else if (clientSecret !== undefined && standsForSecret(clientSecret)) {
-    report('CLIENT_SECRET', `is a placeholder, not a secret: ${OWN_CLIENT_SECRET}`);
-  }
-  for (const { variable, command, fewestDifferent } of RANDOM_SECRETS) {
-    const secret = given[variable];
-    const weakness = secret === undefined ? undefined : weaknessOf(secret, fewestDifferent);
-    if (weakness !== undefined) report(variable, `${weakness}: make one with ${command}`);
-  }
-  const password = given.OPERATOR_PASSWORD;
-  if (password !== undefined && password.length < MIN_OPERATOR_PASSWORD_CHARACTERS) {
+  const { clientSecret } = SANDBOX_DEFAULTS;
+  if (given.CLIENT_SECRET === clientSecret || PLACEHOLDER.test(given.CLIENT_SECRET ?? '')) {
     report(
-      'OPERATOR_PASSWORD',
-      `must have at least ${MIN_OPERATOR_PASSWORD_CHARACTERS} characters in production`,
+      'CLIENT_SECRET',
+      'is a placeholder: set the one that the service shows for your OAuth application',
     );
   }
+  for (const { name, command, length, different } of MADE_SECRETS) {
+    const secret = given[name];
+    if (secret === undefined) continue;
+    const weakness = PLACEHOLDER.test(secret)
+      ? 'is a placeholder'
+      : secret.length < length
+        ? `must have at least ${length} characters`
+        : new Set(secret).size < different
+          ? 'is not random'
+          : undefined;
+    if (weakness !== undefined) report(name, `${weakness}: make one with ${command}`);
+  }
 }
 
-/** What tells that a secret is none, as a part of a sentence that does not show it. */
-function weaknessOf(secret: string, fewestDifferent: number): string | undefined {
-  if (standsForSecret(secret)) return 'is a placeholder, not a secret';
-  if (secret.trim() !== secret) return 'must not begin or end with a blank';
-  return new Set(secret).size < fewestDifferent ? 'is not random' : undefined;
-}
-
+/** Whether others than this machine hear what is sent to an address. */
 function isOpenToOthers(url: string): boolean {
-  const { protocol, hostname } = new URL(url);
-  return protocol === 'http:' && !isLoopback(hostname);
+  return /^http:\/\/(?!([^/]+\.)?localhost(:|\/|$)|\[::1\]|127(\.\d{1,3}){3}(:|\/|$))/.test(url);
 }

@@ -1,183 +1,265 @@
 import { z } from 'zod';
 import { GUARD_LIMIT_SHAPE, readGuardLimit } from '../contract/guard-limit.ts';
+import { portProblem } from '../contract/listen-error.ts';
 import { EXPOSE_WORDS } from '../contract/sandbox.ts';
-import { tokenKeys } from './token-keys.ts';
-import { baseUrl, originPatterns, originUrl } from './urls.ts';
 
-const MIN_SECRET_CHARACTERS = 32;
-const MIN_SYNC_INTERVAL_MINUTES = 0.01;
-const MAX_SYNC_INTERVAL_MINUTES = 30 * 24 * 60;
-const MIN_HANDLER_SECONDS = 0.01;
-const MAX_HANDLER_SECONDS = 24 * 60 * 60;
-const MAX_DELETED_RECORDS_DAYS = 3_650;
-const MAX_WINDOW_MS = 24 * 60 * 60_000;
+const DAY_MINUTES = 24 * 60;
+const DAY_MS = DAY_MINUTES * 60_000;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+const DECIMAL = /^\d{0,10}(\.\d{1,10})?$/;
+/** Container tools leave the quotes of an env file around its values (docker run --env-file). */
+const IN_QUOTES = /^(["']).*\1$/s;
 
-const numberBetween = (min: number, max: number, shape: RegExp, what: string) =>
-  z.string().transform((text, context) => {
-    const value = shape.test(text) ? Number(text) : Number.NaN;
-    if (value >= min && value <= max) return value;
-    context.addIssue(`must be ${what} from ${min} to ${max}`);
-    return z.NEVER;
-  });
-const wholeNumber = (min: number, max: number) => numberBetween(min, max, /^\d{1,10}$/, 'a whole number');
-const port = wholeNumber(0, 65_535);
-const MAX_PROXY_HOPS = 10;
-
-const hostName = z.string().regex(/^[A-Za-z0-9.:_-]+$/, { error: 'must be an IP address or a host name' });
-
-const guardLimit = z.string().transform((text, context) => {
-  const limit = readGuardLimit(text);
-  if (limit !== undefined) return limit;
-  context.addIssue(GUARD_LIMIT_SHAPE);
-  return z.NEVER;
-});
-
-/** Adds an issue unless the user name and the password of a URL are percent-encoded. */
-function checkCredentials(url: URL, context: { addIssue(issue: string): void }): boolean {
-  try {
-    for (const encoded of [url.username, url.password]) decodeURIComponent(encoded);
-    return true;
-  } catch {
-    context.addIssue(
-      'has a user name or password that is not percent-encoded: a "%" has to stand there as "%25"',
-    );
-    return false;
-  }
+/** A key that encrypts tokens at rest; the id goes into the envelope, so that old keys still decrypt. */
+export interface TokenKey {
+  id: string;
+  /** 32 bytes, for AES-256. */
+  key: Buffer;
 }
 
-const databaseUrl = z.string().transform((text, context) => {
-  if (/^postgres(ql)?:/i.test(text)) {
-    const url = URL.parse(text);
-    if (url !== null && url.pathname.length > 1) return checkCredentials(url, context) ? text : z.NEVER;
-    context.addIssue('must be a URL with the name of a database: postgres://user:password@host:5432/name');
-    return z.NEVER;
-  }
-  const path = /^file:(?:\/\/(?=\/))?([^?#]+)$/.exec(text)?.[1];
-  if (path === undefined || path.startsWith('//') || path.includes(':memory:')) {
-    context.addIssue(
-      'must be file: and the path of a database file, without parameters; or postgres://user:password@host/name',
-    );
-    return z.NEVER;
-  }
-  return `file:${path}`;
+/** Processes that read the configuration; `database`: commands that work on the database alone. */
+export type ProcessKind = 'start' | 'web' | 'worker' | 'reencrypt' | 'database';
+
+const APP = ['start', 'web', 'worker'] as const;
+const WEB = ['start', 'web'] as const;
+const WORK = ['start', 'worker'] as const;
+const ALL = [...APP, 'reencrypt', 'database'] as const;
+
+/** The message about a value that is no secret: it quotes the value. */
+const must = (shape: string) => ({
+  error: ({ input }: { input?: unknown }) => `${shape} (it is "${String(input).slice(0, 60)}")`,
 });
 
-const redisUrl = z.string().transform((text, context) => {
-  const url = URL.parse(text);
-  if (url === null || !['redis:', 'rediss:'].includes(url.protocol) || url.hostname === '') {
-    context.addIssue('must be a redis:// or rediss:// URL');
-    return z.NEVER;
-  }
-  if (![url.pathname.slice(1), url.searchParams.get('db') ?? ''].every((number) => /^\d*$/.test(number))) {
-    context.addIssue('may have nothing but the number of a database behind its host: redis://…:6379/1');
-    return z.NEVER;
-  }
-  if (url.searchParams.has('keyPrefix')) {
-    context.addIssue(
-      'may have no keyPrefix, which the queues do not heed: give the app the number of a database of its own, redis://…:6379/1, or another Redis',
-    );
-    return z.NEVER;
-  }
-  return checkCredentials(url, context) ? text : z.NEVER;
-});
+const numberBetween = (min: number, max: number, shape = /^\d{1,10}$/) =>
+  z
+    .string()
+    .refine(
+      (text) => shape.test(text) && Number(text) >= min && Number(text) <= max,
+      must(`must be a ${shape === DECIMAL ? '' : 'whole '}number from ${min} to ${max}`),
+    )
+    .transform(Number);
 
-/** A variable of the environment: how its text is read, a value that would do, and whether its value may be shown. */
+const port = z
+  .string()
+  .refine((text) => portProblem(text) === undefined, {
+    error: ({ input }) => `${portProblem(String(input))} (it is "${String(input).slice(0, 60)}")`,
+  })
+  .transform(Number);
+
+const host = z.string().regex(/^[A-Za-z0-9.:_-]+$/, must('must be an IP address or a host name'));
+
+const guard = z
+  .string()
+  .transform(readGuardLimit)
+  .refine((limit) => limit !== undefined, GUARD_LIMIT_SHAPE);
+
+const webUrl = z
+  .url({ protocol: /^https?$/, error: 'must be an absolute http or https URL' })
+  .refine((text) => !/[?#]/.test(text), 'must not contain a query or a fragment')
+  .transform((text) => new URL(text))
+  .refine(({ username, password }) => username + password === '', 'must not contain a user name or password');
+const baseUrl = webUrl.transform(({ href }) => href.replace(/\/+$/, ''));
+const originUrl = webUrl
+  .refine(
+    ({ pathname }) => /^\/*$/.test(pathname),
+    'must not contain a path: the app is served from the root',
+  )
+  .transform(({ origin }) => origin);
+
+const entries = z.string().transform((text) => text.split(',').map((entry) => entry.trim()));
+
+// The access token is sent to these origins: `https://*.com` would be everybody.
+const originPatterns = entries.pipe(
+  z.array(
+    originUrl.refine(
+      (origin) => !origin.includes('*') || /^https?:\/\/\*(\.[^.*]+){2,}$/.test(origin),
+      'may have a "*" only as its whole first label, with two labels behind it at least',
+    ),
+  ),
+);
+
+const tokenKeys = entries
+  .pipe(
+    z.array(
+      z
+        .string()
+        .regex(
+          /^[\w.-]{1,64}:[A-Za-z0-9+/]{43}=?$/,
+          'must be an id, a colon, and a key of 32 bytes in Base64',
+        ),
+    ),
+  )
+  .transform((texts) =>
+    texts.map((text): TokenKey => {
+      const [id = '', key = ''] = text.split(':');
+      return { id, key: Buffer.from(key, 'base64') };
+    }),
+  )
+  .refine((keys) => new Set(keys.map(({ id }) => id)).size === keys.length, 'must not use an id twice')
+  .refine(
+    (keys) => new Set(keys.map(({ key }) => key.toString('hex'))).size === keys.length,
+    'must not contain a key twice',
+  );
+
+const serverUrl = (shape: RegExp, what: string) =>
+  z
+    .string()
+    .refine((text) => shape.test(text) && URL.canParse(text), `must be ${what}`)
+    .refine(
+      (text) => !/\/\/[^/@]*%(?![\da-f]{2})/i.test(text),
+      'has a "%" in its user name or password that has to stand there as "%25"',
+    );
+const databaseUrl = serverUrl(
+  /^postgres(ql)?:\/\/[^/?#]*\/[^?#]|^file:(\/\/(?=\/))?(?!\/\/|.*:memory:)[^?#]+$/i,
+  'file: and the path of a database file, without parameters; or postgres://user:password@host/name',
+).transform((text) => text.replace(/^file:\/\//, 'file:'));
+// The queues heed no key prefix, and two places for the number of a database would contradict each other.
+const redisUrl = serverUrl(
+  /^rediss?:\/\/[^/?#]+(\/\d*)?(\?(?!.*(keyPrefix|db)=)[^#]*)?$/,
+  'a redis:// or rediss:// URL, with nothing but the number of a database behind its host: redis://…:6379/1',
+);
+
 interface Variable<Schema extends z.ZodType> {
+  usedBy: readonly ProcessKind[];
   schema: Schema;
   example: string;
-  /** Put into the message when it is wrong; left out for what may hold a secret. */
-  shown?: boolean;
+  needed: string | undefined;
 }
 
-const variable = <Schema extends z.ZodType>(definition: Variable<Schema>): Variable<Schema> => definition;
+const variable = <Schema extends z.ZodType>(
+  usedBy: readonly ProcessKind[],
+  schema: Schema,
+  example: string,
+  needed?: string,
+): Variable<Schema> => ({ usedBy, schema, example, needed });
 
-/** Every variable that the app and the sandbox read; what goes together with what is the business of loadConfig. */
+const SANDBOX_ONLY = 'the sandbox is for development only';
+const OF_ALL = 'all processes have to use the same one';
+
+/** Every variable: which processes use it, its shape, a value that would do, and why production has no default. */
 export const VARIABLES = {
-  NODE_ENV: variable({
-    schema: z.enum(['development', 'test', 'production'], {
-      error: 'must be development, test or production',
-    }),
-    example: 'production',
-    shown: true,
-  }),
-  SERVICE_API_URL: variable({ schema: baseUrl, example: 'https://api.example.com' }),
-  SERVICE_AUTH_URL: variable({ schema: baseUrl, example: 'https://auth.example.com' }),
-  SERVICE_NEXT_ORIGINS: variable({ schema: originPatterns, example: 'https://*.api.example.com' }),
-  CLIENT_ID: variable({
+  NODE_ENV: variable(
+    ALL,
+    z.enum(['development', 'test', 'production'], must('must be development, test or production')),
+    'production',
+  ),
+  SERVICE_API_URL: variable(APP, baseUrl, 'https://api.example.com', SANDBOX_ONLY),
+  SERVICE_AUTH_URL: variable(APP, baseUrl, 'https://auth.example.com', SANDBOX_ONLY),
+  SERVICE_NEXT_ORIGINS: variable(APP, originPatterns, 'https://*.api.example.com'),
+  CLIENT_ID: variable(
+    APP,
     // The Basic header joins id and secret with a colon (Authentication, 5).
-    schema: z.string().regex(/^[\x21-\x39\x3b-\x7e]+$/, {
-      error: 'must be printable ASCII characters without spaces and colons',
-    }),
-    example: 'the-client-id-of-your-oauth-application',
-  }),
-  CLIENT_SECRET: variable({
-    schema: z.string().regex(/^\P{Cc}+$/u, { error: 'must not hold control characters' }),
-    example: 'the-client-secret-of-your-oauth-application',
-  }),
-  PUBLIC_URL: variable({ schema: originUrl, example: 'https://app.example.com' }),
-  PROXY_HOPS: variable({ schema: wholeNumber(0, MAX_PROXY_HOPS), example: '1', shown: true }),
-  PORT: variable({ schema: port, example: '3000', shown: true }),
-  WORKER_PORT: variable({ schema: port, example: '3001', shown: true }),
-  HOST: variable({
-    schema: hostName,
-    example: '127.0.0.1',
-    shown: true,
-  }),
-  DATABASE_URL: variable({ schema: databaseUrl, example: 'file:/var/lib/partner-app/app.db' }),
-  REDIS_URL: variable({ schema: redisUrl, example: 'redis://127.0.0.1:6379' }),
-  SESSION_SECRET: variable({
-    schema: z.string().min(MIN_SECRET_CHARACTERS, {
-      error: `must have at least ${MIN_SECRET_CHARACTERS} characters`,
-    }),
-    example: '<output of: openssl rand -base64 48>',
-  }),
-  TOKEN_KEYS: variable({ schema: tokenKeys, example: '<what npm run keys prints behind TOKEN_KEYS=>' }),
-  OPERATOR_PASSWORD: variable({ schema: z.string(), example: '<output of: openssl rand -base64 24>' }),
-  SYNC_INTERVAL_MINUTES: variable({
-    schema: numberBetween(
-      MIN_SYNC_INTERVAL_MINUTES,
-      MAX_SYNC_INTERVAL_MINUTES,
-      /^\d{0,10}(\.\d{1,10})?$/,
-      'a number',
-    ),
-    example: '60',
-    shown: true,
-  }),
-  DELETED_RECORDS_DAYS: variable({
-    schema: wholeNumber(0, MAX_DELETED_RECORDS_DAYS),
-    example: '30',
-    shown: true,
-  }),
-  HANDLER_TIMEOUT_SECONDS: variable({
-    schema: numberBetween(MIN_HANDLER_SECONDS, MAX_HANDLER_SECONDS, /^\d{0,10}(\.\d{1,10})?$/, 'a number'),
-    example: '60',
-    shown: true,
-  }),
-  LOG_LEVEL: variable({
-    schema: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }),
-    example: 'info',
-    shown: true,
-  }),
-  GUARD_ANALYTICS: variable({ schema: guardLimit, example: '1/3', shown: true }),
-  GUARD_RESOURCE: variable({ schema: guardLimit, example: '5/1', shown: true }),
-  SANDBOX_PORT: variable({ schema: port, example: '4010', shown: true }),
-  SANDBOX_WINDOW_MS: variable({ schema: wholeNumber(1, MAX_WINDOW_MS), example: '60000', shown: true }),
-  SANDBOX_LATENCY_MS: variable({ schema: wholeNumber(0, MAX_WINDOW_MS), example: '0', shown: true }),
-  SANDBOX_GUARD_ANALYTICS: variable({ schema: guardLimit, example: '1/3', shown: true }),
-  SANDBOX_GUARD_RESOURCE: variable({ schema: guardLimit, example: '5/1', shown: true }),
-  SANDBOX_HOST: variable({ schema: hostName, example: '0.0.0.0', shown: true }),
-  SANDBOX_EXPOSE: variable({
-    schema: z.literal(EXPOSE_WORDS, { error: `must be ${EXPOSE_WORDS}, word for word` }),
-    example: EXPOSE_WORDS,
-    shown: true,
-  }),
+    z
+      .string()
+      .regex(/^[\x21-\x39\x3b-\x7e]+$/, 'must be printable ASCII characters without spaces and colons'),
+    'the-client-id-of-your-oauth-application',
+    SANDBOX_ONLY,
+  ),
+  CLIENT_SECRET: variable(
+    APP,
+    z.string().regex(/^\P{Cc}+$/u, 'must not hold control characters'),
+    'the-client-secret-of-your-oauth-application',
+    SANDBOX_ONLY,
+  ),
+  PUBLIC_URL: variable(
+    WEB,
+    originUrl,
+    'https://app.example.com',
+    'browsers come back to it after the install',
+  ),
+  PROXY_HOPS: variable(WEB, numberBetween(0, 10), '1'),
+  PORT: variable(WEB, port, '3000'),
+  WORKER_PORT: variable(['worker'], port, '3001'),
+  HOST: variable(APP, host, '127.0.0.1'),
+  DATABASE_URL: variable(ALL, databaseUrl, 'file:/var/lib/partner-app/app.db', OF_ALL),
+  REDIS_URL: variable(APP, redisUrl, 'redis://127.0.0.1:6379', OF_ALL),
+  SESSION_SECRET: variable(
+    WEB,
+    z.string().min(32, 'must have at least 32 characters'),
+    '<output of: openssl rand -base64 48>',
+    OF_ALL,
+  ),
+  TOKEN_KEYS: variable(
+    [...APP, 'reencrypt'],
+    tokenKeys,
+    '<what npm run keys prints behind TOKEN_KEYS=>',
+    OF_ALL,
+  ),
+  OPERATOR_PASSWORD: variable(WEB, z.string(), '<output of: openssl rand -base64 24>'),
+  SYNC_INTERVAL_MINUTES: variable(APP, numberBetween(0.01, 30 * DAY_MINUTES, DECIMAL), '60'),
+  DELETED_RECORDS_DAYS: variable(WORK, numberBetween(0, 3_650), '30'),
+  HANDLER_TIMEOUT_SECONDS: variable(WORK, numberBetween(0.01, DAY_MINUTES * 60, DECIMAL), '60'),
+  LOG_LEVEL: variable(ALL, z.enum(LOG_LEVELS, must(`must be one of ${LOG_LEVELS.join(', ')}`)), 'info'),
+  GUARD_ANALYTICS: variable(WORK, guard, '1/3'),
+  GUARD_RESOURCE: variable(WORK, guard, '5/1'),
+  SANDBOX_PORT: variable(APP, port, '4010'),
+  SANDBOX_WINDOW_MS: variable(['start'], numberBetween(1, DAY_MS), '60000'),
+  SANDBOX_LATENCY_MS: variable(['start'], numberBetween(0, DAY_MS), '0'),
+  SANDBOX_GUARD_ANALYTICS: variable(WORK, guard, '1/3'),
+  SANDBOX_GUARD_RESOURCE: variable(WORK, guard, '5/1'),
+  SANDBOX_HOST: variable(APP, host, '0.0.0.0'),
+  SANDBOX_EXPOSE: variable(
+    ['start'],
+    z.literal(EXPOSE_WORDS, must(`must be ${EXPOSE_WORDS}, word for word`)),
+    EXPOSE_WORDS,
+  ),
 };
 
 /** Name of a variable that the configuration knows. */
 export type VariableName = keyof typeof VARIABLES;
 
-/** What was given, by variable; undefined for what is unset or wrong. */
+/** What was given, by variable; undefined for what is unset, wrong, or not used by the process. */
 export type GivenValues = {
-  [Name in VariableName]: z.output<(typeof VARIABLES)[Name]['schema']> | undefined;
+  [Name in VariableName]?: z.output<(typeof VARIABLES)[Name]['schema']>;
 };
+
+/** One wrong or missing variable of the environment. */
+export interface ConfigProblem {
+  variable: string;
+  /** What is wrong, as the end of a sentence that starts with the name; never holds a secret. */
+  problem: string;
+  /** A value that would do. */
+  example: string;
+}
+
+/** The configuration cannot be used; the message lists every problem, one a line, ready to print. */
+export class ConfigError extends Error {
+  readonly problems: readonly ConfigProblem[];
+
+  constructor(problems: readonly ConfigProblem[]) {
+    const lines = problems.map(
+      ({ variable, problem, example }) => `  ${variable} ${problem}\n      example: ${variable}=${example}`,
+    );
+    const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`;
+    super(`The configuration has ${count} (.env.example explains every variable):\n${lines.join('\n')}`);
+    this.name = 'ConfigError';
+    this.problems = problems;
+  }
+}
+
+/** Reads the variables of these names, each on its own. An empty value counts as unset. */
+export function readVariables(
+  env: NodeJS.ProcessEnv,
+  names: readonly VariableName[],
+): { given: GivenValues; problems: ConfigProblem[] } {
+  const given: GivenValues = {};
+  const problems: ConfigProblem[] = [];
+  for (const name of names) {
+    const text = env[name];
+    if (!text) continue;
+    const { schema, example } = VARIABLES[name];
+    const result = schema.safeParse(text);
+    if (IN_QUOTES.test(text)) {
+      const problem = 'stands in quotes, which are no part of the value: remove the quotes';
+      problems.push({ variable: name, problem, example });
+    } else if (result.success) {
+      Object.assign(given, { [name]: result.data });
+    } else {
+      const messages = result.error.issues.map(({ path: [entry], message }) =>
+        typeof entry === 'number' ? `entry ${entry + 1} ${message}` : message,
+      );
+      problems.push({ variable: name, problem: messages.join('; '), example });
+    }
+  }
+  return { given, problems };
+}

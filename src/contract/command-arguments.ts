@@ -1,6 +1,6 @@
 /**
- * Reads what follows a command. What it does not know ends the process with a plain sentence: whoever asked for a rehearsal,
- * or for another port, is not to be given the real thing.
+ * Reads the arguments of a command. An unknown one ends the process with a plain sentence: a person who asks for a
+ * rehearsal, or for another port, must not get the real thing.
  *
  * @param usage what it takes, as a sentence
  * @param known all that it takes; nothing by default

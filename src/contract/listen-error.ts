@@ -46,3 +46,11 @@ function explain(
   }
   return undefined;
 }
+
+/** Says of a text that is no port, in the words behind a variable's name, what is wrong with it. */
+export function portProblem(text: string): string | undefined {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return undefined;
+  return /^\w+:\/\//.test(text)
+    ? 'is an address, as Kubernetes sets it for a Service of this name: rename the Service, or set enableServiceLinks: false in the pod'
+    : 'must be a whole number from 0 to 65535';
+}

@@ -2,9 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApp } from '../app.ts';
-import { loadConfig } from '../config.ts';
+import { loadConfig } from '../config/config.ts';
 import { CALLBACK_PATH } from '../contract/routes.ts';
-import { findFreePort } from '../runtime/free-port.ts';
 import { createLogger } from '../runtime/logging.ts';
 import { openRedis } from '../runtime/private-redis.ts';
 import { processFacts } from '../runtime/process-facts.ts';
@@ -32,8 +31,8 @@ export async function startParts(): Promise<DemoParts> {
   const dir = mkdtempSync(join(tmpdir(), 'partner-app-demo-'));
   shutdown.add('files', () => rmSync(dir, { recursive: true, force: true }));
 
-  const port = await findFreePort();
-  const appUrl = `http://127.0.0.1:${port}`;
+  const web = await takePort({ host: '127.0.0.1', port: 0, variable: 'PORT' });
+  const appUrl = `http://127.0.0.1:${web.port}`;
   const sandbox = await createSandbox({ redirectUris: [appUrl + CALLBACK_PATH] });
   shutdown.add('sandbox', () => sandbox.close());
   const redis = await openRedis({ dir, logger });
@@ -45,7 +44,7 @@ export async function startParts(): Promise<DemoParts> {
       CLIENT_ID: sandbox.application.client_id,
       CLIENT_SECRET: sandbox.application.client_secret,
       PUBLIC_URL: appUrl,
-      PORT: String(port),
+      PORT: String(web.port),
       LOG_LEVEL: logLevel,
     },
     { dataDir: dir },
@@ -59,7 +58,6 @@ export async function startParts(): Promise<DemoParts> {
   );
   const workers = app.startWorkers();
   shutdown.add('workers', () => workers.close());
-  const web = await takePort({ ...config, variable: 'PORT' });
   shutdown.add('web', () => web.close());
   await app.startWeb(web);
   return { appUrl, sandboxUrl: sandbox.origin, shutdown };

@@ -1,4 +1,4 @@
-import { hideSecrets, shownPart } from './logging/hide-secrets.ts';
+import { redact } from './redaction.ts';
 
 /** How much is told of what is wrong, in UTF-16 units. */
 const LONGEST_REASON = 1_000;
@@ -35,7 +35,7 @@ async function outcomeOf(check: () => Promise<unknown>, timeoutMs: number): Prom
   try {
     return await Promise.race([late, check().then(() => 'ok')]);
   } catch (error) {
-    return hideSecrets(shownPart(error instanceof Error ? error.message : String(error), LONGEST_REASON));
+    return redact(error instanceof Error ? error.message : String(error)).slice(0, LONGEST_REASON);
   } finally {
     clearTimeout(timer);
   }

@@ -1,6 +1,5 @@
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
-import { measureEventLoopDelay } from './metrics/event-loop-delay.ts';
-import { addScrapedGauges, type FigureSources } from './metrics/scraped-gauges.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 /** From a local answer to the longest that a request may take, in seconds. */
 const DURATION_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -8,113 +7,166 @@ const DURATION_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
 /** Waits for the limit: from none to several windows, in seconds. */
 const WAIT_BUCKETS_S = [0.01, 0.05, 0.25, 1, 2.5, 5, 10, 20, 30, 45, 60, 90, 120, 300, 600];
 
-/** Parts of a limit; the first is "used up". */
-const PART_BUCKETS = [0, 0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 1];
+/** A scrape does without figures that take longer, in milliseconds. */
+const SCRAPE_LIMIT_MS = 1_000;
 
+const PREFIX = 'partner_app_';
 const REFUSED_BY = ['limit', 'guard'] as const;
 const REFRESH_OUTCOMES = ['refreshed', 'rotated', 'failed', 'rejected', 'lost'] as const;
 
+/** What the store tells: the same whichever process is asked. Ages and times are in milliseconds. */
+interface Figures {
+  instances: Record<string, number>;
+  heldDeletions: number;
+  deadLetters: number;
+  oldestRunAgeMs: number;
+  /** Undefined without a refresh token in use. */
+  refreshTokenEndsInMs: number | undefined;
+  refreshTokensOverdue: number;
+}
+
+/** Where a scrape reads figures, each by itself: what one cannot tell, the others still can. */
+interface FigureSources {
+  store: () => Promise<Figures>;
+  /** Sync jobs by state, which Redis knows. */
+  jobs: () => Promise<Record<string, number>>;
+  /** For how long this process could not look for due runs, in milliseconds. */
+  sweepLateMs: () => number;
+  /** Worker processes that live; undefined when that cannot be told. */
+  workers: () => number | undefined;
+  /** Whether this process can do its work, by the checks of `/readyz`. */
+  isReady: () => Promise<boolean>;
+}
+
+/** Undefined: could not be read in time. */
+type Readings = Awaited<ReturnType<typeof readAll>>;
+
 /**
- * Creates the metrics of one process in a registry of their own: nothing is global.
- * Labels take few values, never an id of an instance, a company or a record.
+ * Gauges by name: what they tell, how they are read, and the label of those with several values. One without a value is
+ * left out of the answer: a 0 would say that all is well.
+ */
+const GAUGES: Record<
+  string,
+  [help: string, (readings: Readings) => number | Record<string, number> | undefined, label?: string]
+> = {
+  figures_read: ['1 if database and queue could be read.', ({ store, jobs }) => (store && jobs ? 1 : 0)],
+  ready: ['1 if /readyz finds nothing wrong.', ({ isReady }) => (isReady ? 1 : 0)],
+  instances: ['Instances by status.', ({ store }) => store?.instances, 'status'],
+  sync_oldest_run_age_seconds: [
+    'How long the list that is furthest behind has not been read to its end; 0 if all are idle.',
+    ({ store }) => store && store.oldestRunAgeMs / 1_000,
+  ],
+  sync_held_deletions: ['Deletions that whole runs hold back.', ({ store }) => store?.heldDeletions],
+  handler_dead_letters: ['Records that the handler could not take.', ({ store }) => store?.deadLetters],
+  refresh_token_first_end_seconds: [
+    'Until the first refresh token in use ends, if it lives six calendar months.',
+    ({ store }) => store?.refreshTokenEndsInMs && store.refreshTokenEndsInMs / 1_000,
+  ],
+  refresh_tokens_overdue: [
+    'Refresh tokens whose rotation has been due for two hours without a refresh that went well.',
+    ({ store }) => store?.refreshTokensOverdue,
+  ],
+  sync_jobs: ['Sync jobs: waiting for a worker, active, delayed, failed.', ({ jobs }) => jobs, 'state'],
+  sync_sweep_late_seconds: [
+    'For how long this worker could not look for due runs and tokens; 0 while it can.',
+    ({ sweepLateMs }) => sweepLateMs / 1_000,
+  ],
+  sync_workers: ['Worker processes that run on this database.', ({ workers }) => workers],
+};
+
+/**
+ * Creates the metrics of one process in a registry of their own; docs/operations.md describes them. Labels take few
+ * values, never an id of an instance, a company or a record.
  *
  * @param syncedRoutes what this app asks the service for by itself; other routes come with the handler's calls
- * @param figures where is read what is told when somebody scrapes
- * @returns the registry, `scrape`, which brings the text for Prometheus and its type, the metrics, and `close`, which ends
- *   what measures by itself
+ * @param sources where a scrape reads the figures
  */
-export function createMetrics(syncedRoutes: readonly string[], figures: FigureSources) {
+export function createMetrics(syncedRoutes: readonly string[], sources: FigureSources) {
   const registry = new Registry();
   const registers = [registry];
-  collectDefaultMetrics({ register: registry, prefix: 'partner_app_' });
-  addScrapedGauges(registry, figures);
-  const metrics = {
-    registry,
-    scrape: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
-    close: measureEventLoopDelay(registry),
-    /** Requests to the service; outcome: the status (`200`, `429`), or `no_answer`. */
-    serviceRequests: new Counter({
-      name: 'partner_app_service_requests_total',
-      help: 'Requests to the service, by outcome.',
-      labelNames: ['route', 'outcome'] as const,
-      registers,
-    }),
-    /** 429s; by: the main `limit`, or an additional `guard` of the route (Errors). */
-    serviceRefusals: new Counter({
-      name: 'partner_app_service_refusals_total',
-      help: 'Requests that the service refused with 429, by what refused them.',
-      labelNames: ['route', 'by'] as const,
-      registers,
-    }),
-    /** What an answer says is left of its company's limit, as a part of the limit. */
-    limitLeft: new Histogram({
-      name: 'partner_app_service_limit_left_ratio',
-      help: 'What answers say is left of the limit of their company, from 0 (used up) to 1.',
-      buckets: PART_BUCKETS,
-      registers,
-    }),
-    /** How long the service took to answer, in seconds. */
-    serviceRequestSeconds: new Histogram({
-      name: 'partner_app_service_request_duration_seconds',
-      help: 'Time until the service had answered.',
-      labelNames: ['route'] as const,
-      buckets: DURATION_BUCKETS_S,
-      registers,
-    }),
-    /** How long runs waited for each request that the limit granted them, in seconds. */
-    slotWaitSeconds: new Histogram({
-      name: 'partner_app_sync_slot_wait_seconds',
-      help: 'How long a run waited for a request to be granted.',
-      buckets: WAIT_BUCKETS_S,
-      registers,
-    }),
-    /** How long jobs of new runs waited for their first place in a worker, in seconds. */
-    jobWaitSeconds: new Histogram({
-      name: 'partner_app_sync_job_wait_seconds',
-      help: 'How long the job of a new run waited for its first place in a worker.',
-      buckets: WAIT_BUCKETS_S,
-      registers,
-    }),
-    /** Pages whose records have been stored. */
-    pages: new Counter({
-      name: 'partner_app_sync_pages_total',
-      help: 'Pages stored.',
-      labelNames: ['resource'] as const,
-      registers,
-    }),
-    /** Records in the pages that have been stored. */
-    records: new Counter({
-      name: 'partner_app_sync_records_total',
-      help: 'Records in the pages stored.',
-      labelNames: ['resource'] as const,
-      registers,
-    }),
-    /** Runs that came to an end; outcome: `finished` or `failed`. */
-    runs: new Counter({
-      name: 'partner_app_sync_runs_total',
-      help: 'Runs that came to an end, by outcome.',
-      labelNames: ['resource', 'outcome'] as const,
-      registers,
-    }),
-    /** Requests for new tokens; outcome: one of {@link REFRESH_OUTCOMES}, `rejected` when the grant is over. */
-    tokenRefreshes: new Counter({
-      name: 'partner_app_token_refreshes_total',
-      help: 'Token refreshes, by outcome.',
-      labelNames: ['outcome'] as const,
-      registers,
-    }),
-    /** Requests to the web app in seconds; route is the pattern, not the path. */
-    httpRequestSeconds: new Histogram({
-      name: 'partner_app_http_request_duration_seconds',
-      help: 'Requests to the web app.',
-      labelNames: ['method', 'route', 'status'] as const,
-      buckets: DURATION_BUCKETS_S,
-      registers,
-    }),
+  collectDefaultMetrics({ register: registry, prefix: PREFIX });
+  const count = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+    new Counter({ name: PREFIX + name, help, labelNames, registers });
+  const measure = <Label extends string>(
+    name: string,
+    help: string,
+    buckets: number[],
+    ...labelNames: Label[]
+  ) => new Histogram({ name: PREFIX + name, help, buckets, labelNames, registers });
+  const gauges = Object.entries(GAUGES).map(([name, [help, read, label]]) => {
+    const labelNames = label === undefined ? [] : [label];
+    return { gauge: new Gauge({ name: PREFIX + name, help, labelNames, registers }), label, read };
+  });
+
+  const requests = count('service_requests_total', 'Requests to the service.', 'route', 'outcome');
+  const refusals = count('service_refusals_total', 'Requests that the service refused.', 'route', 'by');
+  const requestSeconds = measure(
+    'service_request_duration_seconds',
+    'Time until the service had answered.',
+    DURATION_BUCKETS_S,
+    'route',
+  );
+  const tokenRefreshes = count('token_refreshes_total', 'Token refreshes, by outcome.', 'outcome');
+  // A counter that is born with its first event is 1 at once, in which Prometheus sees no increase.
+  for (const route of syncedRoutes) for (const by of REFUSED_BY) refusals.inc({ route, by }, 0);
+  for (const outcome of REFRESH_OUTCOMES) tokenRefreshes.inc({ outcome }, 0);
+
+  return {
+    /** @returns the text for Prometheus, and its type */
+    async scrape() {
+      const readings = await readAll(sources);
+      for (const { gauge, label, read } of gauges) {
+        const values = read(readings);
+        if (label === undefined) gauge.remove();
+        else gauge.reset();
+        if (typeof values === 'number') gauge.set(values);
+        else
+          for (const [key, value] of Object.entries(values ?? {})) gauge.set({ [label ?? '']: key }, value);
+      }
+      return { contentType: registry.contentType, body: await registry.metrics() };
+    },
+    /** Counts an answer of the service, or its absence: status 0. */
+    onServiceOutcome(outcome: {
+      route: string;
+      status: number;
+      durationMs: number;
+      refusedBy?: 'limit' | 'guard';
+    }): void {
+      const { route, status, durationMs, refusedBy } = outcome;
+      requests.inc({ route, outcome: status === 0 ? 'no_answer' : String(status) });
+      requestSeconds.observe({ route }, durationMs / 1_000);
+      if (refusedBy !== undefined) refusals.inc({ route, by: refusedBy });
+    },
+    tokenRefreshes,
+    slotWaitSeconds: measure(
+      'sync_slot_wait_seconds',
+      'How long a run waited for a request to be granted.',
+      WAIT_BUCKETS_S,
+    ),
+    jobWaitSeconds: measure(
+      'sync_job_wait_seconds',
+      'How long the job of a new run waited for its first place in a worker.',
+      WAIT_BUCKETS_S,
+    ),
+    pages: count('sync_pages_total', 'Pages stored.', 'resource'),
+    runs: count('sync_runs_total', 'Runs that came to an end, by outcome.', 'resource', 'outcome'),
+    httpRequestSeconds: measure(
+      'http_request_duration_seconds',
+      'Requests to the web app.',
+      DURATION_BUCKETS_S,
+      'method',
+      'route',
+      'status',
+    ),
   };
-  // A counter that is born with its first event is 1 at once, in which Prometheus sees no increase: trouble is told by these.
-  for (const route of syncedRoutes)
-    for (const by of REFUSED_BY) metrics.serviceRefusals.inc({ route, by }, 0);
-  for (const outcome of REFRESH_OUTCOMES) metrics.tokenRefreshes.inc({ outcome }, 0);
-  return metrics;
+}
+
+async function readAll({ store, jobs, isReady, workers, sweepLateMs }: FigureSources) {
+  const [figures, counts, ready] = await Promise.all([inTime(store), inTime(jobs), inTime(isReady)]);
+  return { store: figures, jobs: counts, isReady: ready, workers: workers(), sweepLateMs: sweepLateMs() };
+}
+
+/** What `read` brings, or undefined when it rejects or takes too long. */
+async function inTime<Value>(read: () => Promise<Value>): Promise<Value | undefined> {
+  return Promise.race([read().catch(() => undefined), sleep(SCRAPE_LIMIT_MS, undefined, { ref: false })]);
 }

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { GUARD_LIMIT_SHAPE, openGuards, readGuardLimit } from '../contract/guard-limit.ts';
 import { WINDOW_MS } from '../contract/limits.ts';
+import { portProblem } from '../contract/listen-error.ts';
 import { CALLBACK_PATH } from '../contract/routes.ts';
 import { EXPOSE_WORDS, SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
 import type { SandboxOptions } from './sandbox.ts';
 
-const PORT_MAX = 65_535;
 const HOUR_MS = 60 * 60_000;
 
 function wholeNumber(min: number, max: number) {
@@ -16,6 +16,11 @@ function wholeNumber(min: number, max: number) {
     .transform(Number)
     .refine((value) => value >= min && value <= max, error);
 }
+
+const port = z
+  .string()
+  .refine((text) => portProblem(text) === undefined, { error: ({ input }) => portProblem(String(input)) })
+  .transform(Number);
 
 const guardLimit = z.string().transform((text, context) => {
   const limit = readGuardLimit(text);
@@ -31,7 +36,7 @@ const schema = z.object({
     .string()
     .refine((value) => value !== 'production', NO_PRODUCTION)
     .optional(),
-  SANDBOX_PORT: wholeNumber(0, PORT_MAX).default(SANDBOX_DEFAULTS.port),
+  SANDBOX_PORT: port.default(SANDBOX_DEFAULTS.port),
   SANDBOX_WINDOW_MS: wholeNumber(1, HOUR_MS).default(WINDOW_MS),
   SANDBOX_LATENCY_MS: wholeNumber(0, HOUR_MS).default(0),
   SANDBOX_GUARD_ANALYTICS: guardLimit.optional(),
@@ -41,7 +46,7 @@ const schema = z.object({
   PUBLIC_URL: z
     .url({ protocol: /^https?$/, error: 'must be an address like http://localhost:3000' })
     .optional(),
-  PORT: wholeNumber(0, PORT_MAX).optional(),
+  PORT: port.optional(),
 });
 
 function redirectUris(publicUrl: string | undefined, port: number | undefined): string[] {
@@ -57,7 +62,9 @@ function redirectUris(publicUrl: string | undefined, port: number | undefined): 
 export function optionsFromEnvironment(
   environment: Readonly<Record<string, string | undefined>>,
 ): SandboxOptions | string[] {
-  const given = Object.entries(environment).filter(([, value]) => value !== undefined && value !== '');
+  const given = Object.entries(environment)
+    .map(([name, value = '']) => [name, value.trim()])
+    .filter(([, value]) => value !== '');
   const result = schema.safeParse(Object.fromEntries(given));
   if (!result.success) {
     return result.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`);

@@ -1,5 +1,5 @@
+import { existsSync } from 'node:fs';
 import { commandArguments } from '../contract/command-arguments.ts';
-import { EnvFileError, loadEnvFile } from '../contract/env-file.ts';
 import { listenError } from '../contract/listen-error.ts';
 import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
 import { optionsFromEnvironment } from './environment.ts';
@@ -41,18 +41,8 @@ async function start(options: SandboxOptions): Promise<Sandbox> {
   }
 }
 
-/** What a `.env` file says goes for the sandbox as for the app. */
-function readEnvFile(): void {
-  try {
-    loadEnvFile(process.env);
-  } catch (error) {
-    if (!(error instanceof EnvFileError)) throw error;
-    fail(error.message);
-  }
-}
-
 commandArguments();
-readEnvFile();
+if (existsSync('.env')) process.loadEnvFile();
 const options = optionsFromEnvironment(process.env);
 if (Array.isArray(options)) fail(...options);
 const sandbox = await start(options);

@@ -37,8 +37,6 @@ export interface SandboxOptions {
   now?: number;
   /** Keeps the tokens that are valid when it ends for the next start; without it they end with the sandbox. */
   tokensFile?: string;
-  /** Told of the file that has just been made for them, before it takes the place of the one before. */
-  onTokensFile?: (path: string) => void;
   /** Told of every answer of the API and the OAuth routes, but for those that an ordered fault replaces. */
   onAnswer?: (answered: Answered) => void;
 }
@@ -98,10 +96,10 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   const { onAnswer } = options;
   const settings = { windowMs, latencyMs, callTimeoutMs, redirectUris, guards, onAnswer };
   const clock = new Clock(options.now);
-  const { tokensFile, onTokensFile } = options;
+  const { tokensFile } = options;
   const newWorld = () => {
     const world = createWorld(settings, clock);
-    if (tokensFile !== undefined) keepTokens(world, tokensFile, onTokensFile);
+    if (tokensFile !== undefined) keepTokens(world, tokensFile);
     return world;
   };
   const host: Host = {

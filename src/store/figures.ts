@@ -21,9 +21,7 @@ interface StoreFigures extends StateCounts {
   deadLetters: number;
   /** When the oldest refresh token in use was issued; null when there is none. */
   oldestRefreshToken: number | null;
-  /** Refresh tokens whose rotation is due. */
-  due: number;
-  /** Those that were due long ago, and that no refresh has succeeded for since. */
+  /** Refresh tokens whose rotation was due long ago, and that no refresh has succeeded for since. */
   overdue: number;
 }
 
@@ -90,14 +88,12 @@ export async function readFigures(
     .selectFrom('tokens')
     .innerJoin('instances', 'instances.id', 'tokens.instance_id')
     .select(({ fn, eb }) => {
-      const isDue = eb('refresh_due_at', '<=', now);
       const isOverdue = eb.and([
         eb('refresh_due_at', '<=', now - overdueAfterMs),
         eb('refreshed_at', '<=', now - overdueAfterMs),
       ]);
       return [
         fn.min('refresh_issued_at').as('oldest'),
-        fn.sum<number | null>(eb.case().when(isDue).then(1).else(0).end()).as('due'),
         fn.sum<number | null>(eb.case().when(isOverdue).then(1).else(0).end()).as('overdue'),
       ];
     })
@@ -123,7 +119,6 @@ export async function readFigures(
     deadLetters: Number(letters.count),
     behindSince: await findBehindSince(db, resources),
     oldestRefreshToken: tokens.oldest,
-    due: Number(tokens.due ?? 0),
     overdue: Number(tokens.overdue ?? 0),
   };
 }

@@ -5,25 +5,21 @@ import { numberText } from '../contract/number-text.ts';
 const HASH_LENGTH = 22;
 
 /** What a document is compared by. */
-function documentHash(text: string | Buffer): string {
+function documentHash(text: string): string {
   return hash('sha256', text, 'base64url').slice(0, HASH_LENGTH);
 }
 
 /** A page as it came from the service. */
 export interface PageTexts {
-  /** The items; of an object, its `id` alone counts. */
-  items: readonly unknown[];
-  /** The text of each of them in UTF-8, as the service sent it, on one line. */
-  texts: readonly Buffer[];
-  /** Tells why an id can be none by what the store does not know of, in a sentence; asked for one after the other. */
-  refuseId?: (id: string) => string | undefined;
+  /** The text of each item, as the service sent it. It may be no JSON. */
+  texts: readonly string[];
 }
 
 /** A record of a page that the copy can keep. */
 interface PageItem {
   /** What the copy knows it by. */
   id: string;
-  text: Buffer;
+  text: string;
   hash: string;
 }
 
@@ -33,48 +29,75 @@ export interface RejectedItem {
   hash: string;
   /** A sentence about the item, for an administrator. */
   reason: string;
+  /** What the copy knows it by, if it has an older form of it. */
+  id?: string | undefined;
   /** It may be a record that the copy has: its id cannot be read. */
-  isUnreadable: boolean;
+  isUnreadable?: boolean;
 }
 
 /** Longer ids are no ids, in UTF-16 units: PostgreSQL's indexes hold 2,700 bytes. */
 const LONGEST_ID = 800;
 
-/** A number of fewer bytes that a document begins with is found without reading the document. */
-const LONGEST_BEGINNING = 64;
+/** How much of an item is looked at for the id that it begins with, in UTF-16 units. */
+const LONGEST_BEGINNING = 2 * LONGEST_ID;
 
-const EMPTY = Buffer.alloc(0);
+/** An id at the beginning of an item, which need not be JSON to its end. */
+const FIRST_ID = /^\{\s*"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*[,}]/;
+
+/** Longest part of the reason why an item is no JSON, in UTF-16 units. */
+const LONGEST_REASON = 200;
 
 /** Stands before an id that is a number, and before one that is a text and begins with it. */
 const MARK = '#';
 
 /** The records of a page by their ids; of a record that is there twice, the last one. */
-export function readItems({ items: found, texts, refuseId }: PageTexts): {
-  items: Map<string, PageItem>;
-  rejected: RejectedItem[];
-} {
+export function readItems({ texts }: PageTexts): { items: Map<string, PageItem>; rejected: RejectedItem[] } {
   const items = new Map<string, PageItem>();
   const rejected: RejectedItem[] = [];
-  for (let place = 0; place < found.length; place++) {
-    const text = texts[place] ?? EMPTY;
-    let id = readId(found[place], text);
-    const refusal = typeof id === 'string' ? refuseId?.(id) : undefined;
-    if (refusal !== undefined) id = { reason: refusal };
+  for (const [place, text] of texts.entries()) {
     const hash = documentHash(text);
+    const id = readItem(text, place);
     if (typeof id === 'string') items.set(id, { id, text, hash });
-    else {
-      const { reason, isUnreadable = false } = id;
-      rejected.push({ text: text.toString(), hash, reason, isUnreadable });
-    }
+    else rejected.push({ text, hash, ...id });
   }
   return { items, rejected };
+}
+
+type Refusal = Pick<RejectedItem, 'reason' | 'id' | 'isUnreadable'>;
+
+function unreadable(reason: string): Refusal {
+  return { reason, isUnreadable: true };
+}
+
+/** @param place on its page, from 0 */
+function readItem(text: string, place: number): string | Refusal {
+  try {
+    return readId(JSON.parse(text), text);
+  } catch (error) {
+    // Its message says where: "Bad control character in string literal in JSON at position 24".
+    const why = (error as Error).message.slice(0, LONGEST_REASON).toWellFormed().replaceAll('\0', '\ufffd');
+    const reason = `It is no JSON, as record ${place + 1} of its page: ${why}`;
+    const id = firstId(text);
+    return id === undefined ? unreadable(reason) : { reason, id };
+  }
+}
+
+/** The id of an item that is no JSON. */
+function firstId(text: string): string | undefined {
+  const [, json] = FIRST_ID.exec(text.slice(0, LONGEST_BEGINNING)) ?? [];
+  try {
+    const id = json === undefined ? undefined : readId({ id: JSON.parse(json) }, `{"id":${json}}`);
+    return typeof id === 'string' ? id : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**
  * An id is a text or an integer, and 7 is another one than "7": the copy keeps a text as it is, an integer as `#` and
  * its digits, which may be more than a number has room for. A text that begins with `#` gets another one before it.
  */
-function readId(item: unknown, text: Buffer): string | Refusal {
+function readId(item: unknown, text: string): string | Refusal {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) return unreadable('It is no object.');
   if (!Object.hasOwn(item, 'id')) return unreadable('It has no id.');
   const { id } = item as { id?: unknown };
@@ -85,6 +108,8 @@ function readId(item: unknown, text: Buffer): string | Refusal {
   // The database keeps Unicode alone: two that are none would become the same one.
   if (!id.isWellFormed())
     return { reason: 'Its id is no Unicode text: half of a pair of surrogates is in it.' };
+  // Bytes that are not UTF-8 are read as U+FFFD: two ids with it may have been different.
+  if (id.includes('\ufffd')) return { reason: 'Its id is no text in UTF-8.' };
   if (id.includes('\0')) return { reason: 'Its id holds a NUL character.' };
   return id.startsWith(MARK) ? MARK + id : id;
 }
@@ -102,6 +127,11 @@ export function recordId(id: string): string | number {
   return typeof json === 'string' || Number.isSafeInteger(json) ? (json as string | number) : idJson(id);
 }
 
+/** A document on a line of its own: raw line breaks and tabs stand between its tokens alone. */
+export function oneLine(document: string): string {
+  return document.replace(/[\r\n\t]/g, ' ');
+}
+
 /** What the copy may know a record by whose id somebody typed: as a text, as an integer, or as pages show it. */
 export function idsOfTyped(typed: string): string[] {
   return [
@@ -111,20 +141,10 @@ export function idsOfTyped(typed: string): string[] {
   ];
 }
 
-interface Refusal {
-  reason: string;
-  isUnreadable?: boolean;
-}
-
-function unreadable(reason: string): Refusal {
-  return { reason, isUnreadable: true };
-}
-
-function readNumber(text: Buffer, id: number): string | Refusal {
-  const beginning = text.toString('latin1', 0, LONGEST_BEGINNING);
-  const first = /^\{"id":(-?\d+)[,}]/.exec(beginning)?.[1];
+function readNumber(text: string, id: number): string | Refusal {
+  const first = FIRST_ID.exec(text.slice(0, LONGEST_BEGINNING))?.[1];
   // Of several members of that name the last one counts.
-  const digits = first !== undefined && Number(first) === id ? first : numberText(text.toString(), id);
+  const digits = first !== undefined && Number(first) === id ? first : numberText(text, id);
   if (digits === undefined || !/^-?\d+$/.test(digits))
     return unreadable('Its id is a number, but no integer.');
   return digits.length > LONGEST_ID

@@ -10,9 +10,8 @@ const ROWS_AT_ONCE = 500;
 /** Rejected records of a list that are kept for a look. */
 const MOST_REJECTED = 100;
 
-/** How much of a rejected record's text is kept, in UTF-16 units; and how far behind it a secret is looked for. */
+/** How much of a rejected record's text is kept, in UTF-16 units. */
 const EXCERPT_LENGTH = 500;
-const BEHIND_EXCERPT = 256;
 
 /** A page as it came, and what it took to get it. */
 export interface FetchedPage extends PageTexts {
@@ -28,13 +27,10 @@ class LostClaimError extends Error {}
 /** Writing the pages of a run. */
 export class PageStore {
   readonly #db: Database;
-  readonly #hideSecrets: (text: string) => string;
   readonly #statements: ReturnType<typeof prepare>;
 
-  /** @param hideSecrets leaves secrets out of what is kept of rejected records */
-  constructor(db: Database, hideSecrets = (text: string) => text) {
+  constructor(db: Database) {
     this.#db = db;
-    this.#hideSecrets = hideSecrets;
     this.#statements = prepare(db.dialect);
   }
 
@@ -72,7 +68,8 @@ export class PageStore {
   ): Promise<{ run: Run; hasChanges: boolean }> {
     const list = await lockList(this.#db, transaction, claim.list);
     if (list === undefined) throw new LostClaimError();
-    const known = await this.#findKnown(transaction, claim.list, [...items.keys()]);
+    const rejectedIds = rejected.map(({ id }) => id).filter((id) => id !== undefined);
+    const known = await this.#findKnown(transaction, claim.list, [...items.keys(), ...rejectedIds]);
 
     let seq = nextSeq(list.change_seq);
     const fresh: unknown[][] = [];
@@ -86,8 +83,14 @@ export class PageStore {
       if (isLive) seen.push(row.id);
       if (isLive && row.hash === hash) continue;
       counts[isLive ? 'changed' : 'created']++;
-      fresh.push([claim.list, id, hash, seq, isLive ? row.created_seq : seq, text.toString()]);
+      fresh.push([claim.list, id, hash, seq, isLive ? row.created_seq : seq, text]);
       seq++;
+    }
+    // The service has them still: their older form stays.
+    for (const id of rejectedIds) {
+      const row = known.get(id);
+      if (row !== undefined && row.deleted_at === null && row.erased_at === null && !items.has(id))
+        seen.push(row.id);
     }
     for (const rows of portions(fresh)) {
       const { rows: written } = await this.#statements.upsert(transaction, rows);
@@ -113,7 +116,7 @@ export class PageStore {
         cursor: page.next,
         state: 'running',
         pages: old('pages', '+', 1),
-        records: old('records', '+', page.items.length - rejected.length),
+        records: old('records', '+', page.texts.length - rejected.length),
         seen: old('seen', '+', Number(newlySeen)),
         created: old('created', '+', counts.created),
         changed: old('changed', '+', counts.changed),
@@ -170,13 +173,11 @@ export class PageStore {
         .where('hash', '=', hash)
         .executeTakeFirst();
       if (numUpdatedRows > 0n || left-- <= 0) continue;
-      const hidden = this.#hideSecrets(text.slice(0, EXCERPT_LENGTH + BEHIND_EXCERPT));
-      const end =
-        text.length > EXCERPT_LENGTH + BEHIND_EXCERPT ? hidden.length - BEHIND_EXCERPT : hidden.length;
-      const excerpt = hidden.slice(0, Math.max(0, Math.min(end, EXCERPT_LENGTH)));
+      // PostgreSQL keeps no NUL, which may stand in what is no JSON.
+      const excerpt = text.slice(0, EXCERPT_LENGTH).toWellFormed().replaceAll('\0', '\ufffd');
       await transaction
         .insertInto('rejected_records')
-        .values({ list, hash, reason, excerpt: excerpt.toWellFormed(), length: text.length, at: now, run })
+        .values({ list, hash, reason, excerpt, length: text.length, at: now, run })
         .execute();
     }
   }

@@ -40,7 +40,7 @@ interface ShownRow {
 /** A record of the copy. */
 export interface StoredRecord {
   id: string;
-  /** The document's text as the service sent it, on one line; of a large one the beginning. Null once it is erased. */
+  /** The document's text as the service sent it; of a large one the beginning. Null once it is erased. */
   document: string | null;
   /** Whether it is the beginning alone. */
   isCut: boolean;

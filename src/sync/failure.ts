@@ -1,6 +1,7 @@
-import { RedisError } from '../service/budget/rate-budget.ts';
+import { redact } from '../runtime/redaction.ts';
+import { backoffMs } from '../service/backoff.ts';
+import { RedisError } from '../service/budget.ts';
 import { ServiceError, toServiceError } from '../service/errors.ts';
-import { backoffMs } from '../service/retry-timing.ts';
 import { StoreError } from '../store/database.ts';
 import type { Run } from '../store/runs.ts';
 import type { ErrorKind } from '../store/states.ts';
@@ -16,9 +17,6 @@ const PLACE_KEPT_MS = 45 * 60_000;
 /** A list that fails is told of after so long, in milliseconds. */
 const FAILING_TOLD_MS = 60 * 60_000;
 
-/** A page for which there was no memory is asked for again after so long, in milliseconds, or half of it. */
-const NO_ROOM_MS = 5_000;
-
 /** Failures that only an operator can end. */
 const OPERATORS = new Set<ErrorKind | null>(['credentials', 'key_missing']);
 
@@ -31,13 +29,7 @@ function hasFailed(kind: ErrorKind | null, attempt: number): boolean {
 export function kindOf(error: unknown): ErrorKind {
   if (error instanceof StoreError) return 'store';
   if (error instanceof RedisError) return 'redis';
-  if (!(error instanceof ServiceError)) return 'internal';
-  const { kind, remedy, status } = error;
-  if (remedy === 'reauthorize') return 'reauthorize';
-  if (kind !== undefined && kind !== 'backoff') return kind;
-  if (status === 429) return 'rate_limited';
-  if (status === undefined) return remedy === 'give_up' ? 'bad_answer' : 'unreachable';
-  return status >= 500 ? 'server_error' : 'refused';
+  return error instanceof ServiceError ? error.kind : 'internal';
 }
 
 /** Whether the database or Redis is in trouble: the watch over them says so once, for all jobs. */
@@ -67,7 +59,7 @@ export async function endSlice(
   { logger, signal }: SliceContext,
   { work, isOfPage, counts }: { work: SliceWork; isOfPage: boolean; counts: Counts },
 ): Promise<SliceOutcome> {
-  const { runs, hideSecrets = (text: string) => text } = parts;
+  const { runs } = parts;
   const { claim } = work;
   const now = (parts.now ?? Date.now)();
   const { pages } = run;
@@ -78,7 +70,7 @@ export async function endSlice(
   const kind = kindOf(thrown);
   if (isOutage(thrown)) throw thrown;
   const failure = toServiceError(thrown);
-  const error = { kind, detail: hideSecrets(failure.message), at: now };
+  const error = { kind, detail: redact(failure.message), at: now };
   const { remedy, retryAfterMs } = failure;
 
   const hadFailed = hasFailed(run.error_kind, run.attempt);
@@ -103,9 +95,7 @@ export async function endSlice(
     return { kind: 'ended' };
   }
   // The reason stands in the run that met it.
-  if (failure.kind === 'backoff') return wait(retryAfterMs ?? 0, { error: undefined, hasFailed: hadFailed });
-  if (failure.noRoom)
-    return wait(backoffMs(1, Math.random(), { firstMs: NO_ROOM_MS, longestMs: NO_ROOM_MS }));
+  if (failure.isRepeat) return wait(retryAfterMs ?? 0, { error: undefined, hasFailed: hadFailed });
 
   const stuckSince = isOfPage ? Math.min(run.stuck_since ?? now, now) : run.stuck_since;
   const isPlaceLost = run.cursor !== null && stuckSince !== null && now - stuckSince >= PLACE_KEPT_MS;

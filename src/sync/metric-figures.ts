@@ -1,5 +1,5 @@
 import { refreshExpiry } from '../auth/expiry.ts';
-import type { ServiceClock } from '../service/service-clock.ts';
+import type { ServiceClock } from '../service/headers.ts';
 import type { Database } from '../store/database.ts';
 import { readFigures } from '../store/figures.ts';
 import type { InstanceState } from '../store/states.ts';
@@ -28,7 +28,7 @@ export async function collectFigures(parts: {
 }) {
   const now = parts.clock.now();
   const names = parts.resources.map(({ name }) => name);
-  const { instances, behindSince, oldestRefreshToken, due, overdue, ...figures } = await readFigures(
+  const { instances, behindSince, oldestRefreshToken, overdue, ...figures } = await readFigures(
     parts.db,
     now,
     OVERDUE_AFTER_MS,
@@ -39,7 +39,6 @@ export async function collectFigures(parts: {
     instances: { ...NO_INSTANCES, ...instances },
     oldestRunAgeMs: behindSince === null ? 0 : Math.max(0, Date.now() - behindSince),
     refreshTokenEndsInMs: oldestRefreshToken === null ? undefined : refreshExpiry(oldestRefreshToken) - now,
-    refreshTokensDue: due,
     refreshTokensOverdue: overdue,
   };
 }

@@ -1,11 +1,9 @@
 import { setTimeout as sleep, setImmediate as socketsTurn } from 'node:timers/promises';
 import type { HeldToken } from '../auth/tokens.ts';
-import type { Admission, Permit } from '../service/budget/rate-budget.ts';
+import type { Admission, Permit } from '../service/budget.ts';
 import { rejectedAgain, ServiceError } from '../service/errors.ts';
-import type { PageAddress } from '../service/next-address.ts';
-import { PageChain } from '../service/page-chain.ts';
-import type { AnsweredPage } from '../service/service-api.ts';
-import { MOST_PERMITS } from '../service/transport.ts';
+import { PageChain } from '../service/next-url.ts';
+import type { ListPage } from '../service/page.ts';
 import type { FetchedPage } from '../store/pages.ts';
 import type { Run } from '../store/runs.ts';
 import type { SliceContext, SliceWork, SyncParts } from './parts.ts';
@@ -13,19 +11,16 @@ import type { SliceContext, SliceWork, SyncParts } from './parts.ts';
 /** Waits up to this long are sat out, in milliseconds; longer ones free the worker's slot. */
 const SHORT_WAIT_MS = 1_000;
 
-/** Where the answer took longer, in milliseconds, the process may have stood still: it is asked for once more. */
-const STOOD_STILL_MS = 500;
-
 /** Why there is no page: the limit grants none until then (milliseconds since 1970), or the run is not ours any more. */
 type NoPage = { until: number; isBlocked: boolean } | { isLost: true };
 
 interface Fetched {
-  page: AnsweredPage;
+  page: ListPage;
   admission: Admission | undefined;
 }
 
 /**
- * Reads the pages of a slice, one request ahead of what is written:
+ * Reads the pages of a slice, one request ahead of the page that is written:
  *
  *     request N ── answer ┬─ request N+1 ────── answer ┬─ request N+2 …
  *                         └─ write page N              └─ write page N+1
@@ -42,9 +37,8 @@ export class PageReader {
   #run: Run;
   #asked = 0;
   #ahead: Promise<Fetched | NoPage> | undefined;
+  /** Whether a page is written meanwhile. */
   #isWriting = false;
-  /** Sizes of the pages in memory, in bytes: the one that is written, and the one after it. */
-  readonly #kept: number[] = [];
   #token: HeldToken | undefined;
   #requests = 0;
   #refused = 0;
@@ -88,7 +82,6 @@ export class PageReader {
    */
   async read(run: Run): Promise<FetchedPage | NoPage> {
     this.#run = run;
-    if (this.#isWriting) this.#forget(1);
     this.#isWriting = false;
     const ahead = this.#ahead;
     this.#ahead = undefined;
@@ -106,12 +99,7 @@ export class PageReader {
       await sentOrWaits.promise;
       await socketsTurn();
     }
-    try {
-      return { ...page.read(), ...counts };
-    } catch (error) {
-      this.#pageError = error;
-      throw error;
-    }
+    return { ...page, ...counts };
   }
 
   /** Whether an error came of asking for a page: neither of its token nor of the app itself. */
@@ -119,58 +107,51 @@ export class PageReader {
     return error instanceof ServiceError && error === this.#pageError;
   }
 
-  /** Breaks off what is under way, and waits until every permit is given back. */
+  /** Breaks off what is under way, and waits until every permit is released. */
   async close(): Promise<void> {
     this.#context.signal.removeEventListener('abort', this.#breakOff);
-    if (this.#ahead !== undefined) {
-      this.#breakOff();
-      const ahead = await this.#ahead.catch(() => undefined);
-      if (ahead && 'admission' in ahead) await this.#decline(ahead.admission);
-    }
-    this.#forget(this.#kept.length);
-    await this.#parts.api.giveBackLate(this.#company, this.#work.resource.route).catch(() => undefined);
-  }
-
-  get #company(): string {
-    const { instance } = this.#work;
-    return instance.company_id ?? instance.id;
-  }
-
-  #forget(pages: number): void {
-    for (const bytes of this.#kept.splice(0, pages)) this.#parts.memory.give(bytes);
+    if (this.#ahead === undefined) return;
+    this.#breakOff();
+    const ahead = await this.#ahead.catch(() => undefined);
+    if (ahead && 'admission' in ahead) await this.#decline(ahead.admission);
   }
 
   readonly #breakOff = (): void => this.#broken.abort();
 
-  /** @param admission what the answer before brought */
+  /** @param admission of the answer before */
   async #fetch(
     cursor: string | null,
     admission?: Admission,
     onSentOrWaits = () => {},
   ): Promise<Fetched | NoPage> {
-    const { api } = this.#parts;
+    const { api, runs } = this.#parts;
+    const { resource, claim } = this.#work;
     this.#asked++;
     let pending = admission;
+    let rejected: string | undefined;
     try {
-      const at = api.pageAddress(this.#work.resource.route, cursor);
-      const address = cursor ?? at.url.href;
-      let unsent = 0;
-      for (let rejected: string | undefined; ; ) {
+      const at = api.pageAddress(resource.route, cursor);
+      for (;;) {
         const token = await this.#accessToken(rejected);
         const first = pending;
         pending = undefined;
-        const permit = await this.#admit(first, onSentOrWaits);
-        if ('until' in permit) return permit;
+        const admitted = await this.#admit(first, onSentOrWaits);
+        if ('until' in admitted) return admitted;
+        pending = admitted;
         // Last of all: token and permit may have taken long, and a pause raises the fence.
-        if (!(await this.#holds(permit))) return { isLost: true };
+        if (!(await runs.holds(claim))) return { isLost: true };
+        pending = undefined;
         try {
           this.#requests++;
-          const answer = this.#ask(at, address, permit, token.text);
+          const wantsMore = (next: string) => {
+            this.#chain.follow(cursor ?? at.url.href, next);
+            return !this.#isWriting && this.#token?.isDue() === false && this.#mayLookAhead();
+          };
+          const signal = this.#broken.signal;
+          const answer = api.listPage(at, admitted.permit, token.text, wantsMore, signal);
           onSentOrWaits();
           return await answer;
         } catch (error) {
-          // The process stood still in between, or the connection took its time: another permit.
-          if (error instanceof ServiceError && error.permitOver && ++unsent < MOST_PERMITS) continue;
           if (error instanceof ServiceError && error.status === 429) this.#refused++;
           const isRejected = error instanceof ServiceError && error.remedy === 'refresh';
           this.#pageError = isRejected ? rejectedAgain(error) : error;
@@ -183,43 +164,9 @@ export class PageReader {
     }
   }
 
-  #ask(at: PageAddress, address: string, permit: Permit, accessToken: string): Promise<Fetched> {
-    const { api, memory } = this.#parts;
-    return api.listPage(
-      at,
-      permit,
-      accessToken,
-      {
-        wantsMore: () => !this.#isWriting && this.#token?.isDue() === false && this.#mayLookAhead(),
-        accept: (answered, bytes) => {
-          this.#chain.follow(address, answered.next);
-          this.#kept.push(bytes);
-          memory.take(bytes);
-        },
-      },
-      this.#broken.signal,
-    );
-  }
-
   /** Gives back a permit whose request is not sent. */
-  async #decline(admission: Pick<Admission, 'permit'> | undefined): Promise<void> {
-    if (admission?.permit !== undefined)
-      await this.#parts.api.giveBack(admission.permit).catch(() => undefined);
-  }
-
-  /** Whether the claim holds; the permit is given back where it does not, or that cannot be told. */
-  async #holds(permit: Permit): Promise<boolean> {
-    let holds = false;
-    try {
-      const startedAt = performance.now();
-      holds = await this.#parts.runs.holds(this.#work.claim);
-      if (performance.now() - startedAt > STOOD_STILL_MS) {
-        holds = await this.#parts.runs.holds(this.#work.claim);
-      }
-    } finally {
-      if (!holds) await this.#decline({ permit });
-    }
-    return holds;
+  async #decline(admission: Admission | undefined): Promise<void> {
+    if (admission?.permit !== undefined) await this.#parts.api.release(admission.permit);
   }
 
   async #accessToken(rejected: string | undefined): Promise<HeldToken> {
@@ -233,20 +180,21 @@ export class PageReader {
   async #admit(
     first: Admission | undefined,
     onWait: () => void,
-  ): Promise<Permit | { until: number; isBlocked: boolean }> {
-    const { api, onSlot } = this.#parts;
+  ): Promise<{ permit: Permit } | { until: number; isBlocked: boolean }> {
+    const { api, onSlot, now = Date.now } = this.#parts;
+    const { instance, resource } = this.#work;
     const startedAt = performance.now();
     for (let known = first; ; known = undefined) {
-      const admission = known ?? (await api.acquire(this.#company, this.#work.resource.route));
+      const admission = known ?? (await api.acquire(instance.company_id ?? instance.id, resource.route));
       const waitedMs = performance.now() - startedAt;
       if (admission.permit !== undefined) {
         onSlot?.({ waitMs: waitedMs });
-        return admission.permit;
+        return admission;
       }
       const { waitMs, why } = admission;
       if (waitMs > SHORT_WAIT_MS) {
         onSlot?.({ waitMs: waitedMs + waitMs });
-        return { until: this.#now() + waitMs, isBlocked: why === 'blocked' };
+        return { until: now() + waitMs, isBlocked: why === 'blocked' };
       }
       onWait();
       await sleep(waitMs, undefined, { signal: this.#broken.signal });
@@ -259,9 +207,5 @@ export class PageReader {
 
   #mayAsk(): boolean {
     return !this.#broken.signal.aborted && !this.#isOver(this.#asked);
-  }
-
-  #now(): number {
-    return (this.#parts.now ?? Date.now)();
   }
 }

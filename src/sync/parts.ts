@@ -1,7 +1,6 @@
 import type { Tokens } from '../auth/tokens.ts';
 import type { TellEvent } from '../changes/app-events.ts';
 import type { Logger } from '../runtime/logging.ts';
-import type { AnswerMemory } from '../service/answer-memory.ts';
 import type { ServiceApi } from '../service/service-api.ts';
 import type { DeletionStore } from '../store/deletions.ts';
 import type { Instance, InstanceStore } from '../store/instances.ts';
@@ -20,20 +19,16 @@ export interface SyncParts {
   resources: readonly Resource[];
   /** From the end of one run to the start of the next, in milliseconds. */
   intervalMs: number;
-  /** Where all that the process has read of the service is counted. */
-  memory: AnswerMemory;
   /** Told that a list has changes to deliver; `isOver`: for now no more will follow. */
   onChanges: (list: ListKey, isOver: boolean) => void;
   /** Told how long a run waited for a request that the limit granted. */
   onSlot?: (slot: { waitMs: number }) => void;
   /** Told of every page that was written. */
-  onPage?: (page: { resource: string; records: number }) => void;
+  onPage?: (page: { resource: string }) => void;
   /** Told of every run that ended. */
   onRunEnd?: (end: { resource: string; outcome: 'finished' | 'failed' }) => void;
   /** Told what the fork's event handler is to hear. */
   onEvent?: TellEvent | undefined;
-  /** Leaves secrets out of an error's message. */
-  hideSecrets?: (text: string) => string;
   now?: () => number;
 }
 

@@ -1,5 +1,5 @@
 import type { API } from '../contract/api/api.ts';
-import type { ItemOf, ListOperation } from '../service/calls/call-types.ts';
+import type { ItemOf, ListOperation } from '../service/calls.ts';
 
 /** A kind of record that is synced. */
 export interface Resource {

@@ -1,5 +1,4 @@
-import { ServiceError } from '../service/errors.ts';
-import { checkLength } from '../service/page-chain.ts';
+import { checkLength, endless } from '../service/next-url.ts';
 import type { ListKey, Run } from '../store/runs.ts';
 import { markDeletions } from './deletion-brake.ts';
 import { endSlice, runFacts } from './failure.ts';
@@ -69,7 +68,7 @@ export async function runSlice(parts: SyncParts, key: ListKey, context: SliceCon
         const records = written.run.rejected - run.rejected;
         context.logger.warn({ records }, 'records cannot be kept: the dashboard lists them');
       }
-      parts.onPage?.({ resource: resource.name, records: written.run.records - run.records });
+      parts.onPage?.({ resource: resource.name });
       if (written.hasChanges) changes.note();
       run = written.run;
     }
@@ -141,15 +140,11 @@ function checkProgress({ pages, records, seen }: Run): void {
   checkLength(pages);
   if (pages < FIRST_LOOK_PAGES || !Number.isInteger(Math.log2(pages))) return;
   if (records > 2 * seen + SOME_REPEATS) {
-    throw new ServiceError(
-      'give_up',
+    throw endless(
       `The service's pages repeat themselves: ${pages} pages held ${records} records, but only ${seen} different ones.`,
     );
   }
   if (pages >= MANY_PAGES && seen < pages) {
-    throw new ServiceError(
-      'give_up',
-      `The service's list does not get on: ${pages} pages held only ${seen} records.`,
-    );
+    throw endless(`The service's list does not get on: ${pages} pages held only ${seen} records.`);
   }
 }

@@ -1,4 +1,4 @@
-import { LONGEST_OUTAGE_PAUSE_MS } from '../service/retry-timing.ts';
+import { LONGEST_OUTAGE_PAUSE_MS } from '../service/backoff.ts';
 import type { List, OpenRun, Run, RunStore } from '../store/runs.ts';
 import { type ErrorKind, SERVICE_OUTAGES } from '../store/states.ts';
 import type { Resource } from './resource.ts';

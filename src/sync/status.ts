@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { refreshExpiry } from '../auth/expiry.ts';
 import { HANDLER_CONSUMER } from '../changes/handler-consumer.ts';
-import type { BudgetState, RateBudget } from '../service/budget/rate-budget.ts';
-import type { ServiceClock } from '../service/service-clock.ts';
+import type { BudgetState, RateBudget } from '../service/budget.ts';
+import type { ServiceClock } from '../service/headers.ts';
 import type { StateCounts } from '../store/figures.ts';
 import type { Instance, InstanceQuery } from '../store/instances.ts';
 import type { ListStatus, Run } from '../store/runs.ts';

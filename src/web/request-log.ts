@@ -76,6 +76,8 @@ export function requestLog(logger: Logger, onRequest?: (facts: RequestFacts) => 
     quietReqLogger: true,
     quietResLogger: true,
     wrapSerializers: false,
+    // pino-http makes a logger with the whole request in it, and we use it nowhere.
+    serializers: { req: () => undefined },
     customAttributeKeys: { reqId: 'requestId' },
     customLogLevel: levelOf,
     customSuccessObject: lineOf,

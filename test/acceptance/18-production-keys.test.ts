@@ -33,7 +33,7 @@ describe('18. Production does not start without keys, or with short, repeated or
     ],
     [
       'short ones',
-      'worker',
+      'start',
       { TOKEN_KEYS: `a:${KEY.slice(0, 20)}`, SESSION_SECRET: 'a'.repeat(31), OPERATOR_PASSWORD: 'Zk4pQ' },
       ['TOKEN_KEYS .*bytes', 'SESSION_SECRET .*characters', 'OPERATOR_PASSWORD .*characters'],
     ],
@@ -47,7 +47,7 @@ describe('18. Production does not start without keys, or with short, repeated or
     ],
     [
       'examples',
-      'worker',
+      'start',
       {
         SESSION_SECRET: 'change-me-change-me-change-me-change-me',
         CLIENT_SECRET: 'your-client-secret',

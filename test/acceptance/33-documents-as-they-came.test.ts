@@ -83,6 +83,18 @@ describe('33. A record that cannot be kept (no id, NUL, lone surrogates, 20 MB) 
   });
 
   it.each([
+    ['a raw line break in a string', '{"id":"odd","text":"a\nb"}'],
+    ['a raw tab in a string', '{"id":"odd","text":"a\tb"}'],
+    ['a number that is none', '{"id":"odd","n":NaN}'],
+    ['an escape that is none', String.raw`{"id":"odd","text":"\d"}`],
+  ])('a record with %s spoils no other, and is listed with its place', async (_what, odd) => {
+    const [before, behind] = ['{"id":"before"}', '{"id":"behind"}'];
+    const { browser, id } = await installed([before, odd, behind]);
+    expect((await world.download(browser, id, 'contacts')).sort()).toEqual([before, behind].sort());
+    expect(await dashboardOf(browser, id)).toContain('as record 2 of its page');
+  });
+
+  it.each([
     ['NUL or half a character', ODD],
     ['20 MB', [`{"id":"large","text":"${'x'.repeat(LARGE_BYTES)}"}`]],
   ])('a record with %s is kept to the byte, or listed', async (_what, odd) => {

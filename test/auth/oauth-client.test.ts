@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { OAuthClient, type TokenRefusal, TokenRequestError } from '../../src/auth/oauth-client.ts';
-import { ServiceClock } from '../../src/service/service-clock.ts';
+import { ServiceClock } from '../../src/service/headers.ts';
 import { startTokenServer } from './token-server.ts';
 
 const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);

@@ -5,7 +5,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { OAuthClient } from '../../src/auth/oauth-client.ts';
 import { TokenCipher } from '../../src/auth/token-cipher.ts';
 import { encryptTokens, Tokens, type TokensParts } from '../../src/auth/tokens.ts';
-import { ServiceClock } from '../../src/service/service-clock.ts';
+import { ServiceClock } from '../../src/service/headers.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { openStores } from '../../src/store/stores.ts';
 import { kindOf } from '../../src/sync/failure.ts';

@@ -1,7 +1,7 @@
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import { searchConsumer } from '../../src/changes/search-consumer.ts';
 import { PAGE_LIMIT_MAX } from '../../src/contract/limits.ts';
-import { readListPage } from '../../src/service/list-page.ts';
+import { readListPage } from '../../src/service/page.ts';
 import { ChangeStore } from '../../src/store/changes.ts';
 import type { Database } from '../../src/store/database.ts';
 import { PageStore } from '../../src/store/pages.ts';
@@ -114,14 +114,13 @@ async function fill(db: Database, claim: RunClaim, url: string, token: string): 
   let records = 0;
   let cursor: string | null = null;
   for (let coming: Promise<Buffer> | undefined = fetchPage(url); coming !== undefined; ) {
-    const page = readListPage(await coming);
+    const page = readListPage((await coming).toString());
     coming = page.next === null ? undefined : fetchPage(page.next);
-    const { items, texts } = page.read();
-    const fetched = { items, texts, next: page.next, requests: 1, refused: 0 };
+    const fetched = { ...page, requests: 1, refused: 0 };
     if ((await store.commit(claim, cursor, fetched, Date.now())) === undefined)
       throw new Error('not written');
     cursor = page.next;
-    records += items.length;
+    records += page.texts.length;
   }
   return perSecond(records, performance.now() - startedAt);
 }

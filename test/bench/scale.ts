@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
 import { PARTNER_LIMIT, WINDOW_MS } from '../../src/contract/limits.ts';
-import { findFreePort } from '../../src/runtime/free-port.ts';
+import { findFreePort } from '../support/free-port.ts';
 import type { BareDone } from './bare-loop.ts';
 import { type Counted, windowsOf } from './limit/journal-counts.ts';
 import type { Bench } from './run.ts';

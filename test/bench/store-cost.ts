@@ -2,7 +2,7 @@ import { setImmediate as othersTurn } from 'node:timers/promises';
 import { ConsumerError } from '../../src/changes/delivery.ts';
 import { searchConsumer } from '../../src/changes/search-consumer.ts';
 import { PAGE_LIMIT_MAX } from '../../src/contract/limits.ts';
-import { readListPage } from '../../src/service/list-page.ts';
+import { readListPage } from '../../src/service/page.ts';
 import { ChangeStore } from '../../src/store/changes.ts';
 import type { Database } from '../../src/store/database.ts';
 import { DeletionStore } from '../../src/store/deletions.ts';
@@ -80,7 +80,7 @@ export async function readPages(count: number): Promise<Buffer[]> {
     while (next !== null) {
       const body: Buffer = Buffer.from(await (await fetch(next, { headers })).arrayBuffer());
       bodies.push(body);
-      next = readListPage(body).next;
+      next = readListPage(body.toString()).next;
     }
     return bodies;
   } finally {
@@ -151,8 +151,7 @@ export async function copy(
   let cursor: string | null = null;
   for (const body of bodies) {
     const page = await parsing.measure(async () => {
-      const outline = readListPage(body);
-      return { next: outline.next, ...outline.read(), requests: 1, refused: 0 };
+      return { ...readListPage(body.toString()), requests: 1, refused: 0 };
     });
     const startedFrom = cursor;
     const done = await writing.measure(() => store.commit(claim, startedFrom, page, Date.now()));

@@ -3,9 +3,9 @@ import { afterEach, describe, expect, expectTypeOf, test, vi } from 'vitest';
 import type { ChangeBatch, ChangeHandler, HandlerContext } from '../../src/changes/change-handler.ts';
 import { deliver } from '../../src/changes/delivery.ts';
 import { HANDLER_CONSUMER, type HandlerParts, handlerConsumer } from '../../src/changes/handler-consumer.ts';
-import type { ServiceClient } from '../../src/service/calls/call-types.ts';
-import type { ClientFor } from '../../src/service/calls/service-client.ts';
+import type { ServiceClient } from '../../src/service/calls.ts';
 import { ServiceError } from '../../src/service/errors.ts';
+import type { ClientFor } from '../../src/service/service-client.ts';
 import { StoreError } from '../../src/store/database.ts';
 import { lock } from '../acceptance/support/database.ts';
 import { DATABASES, openTestStore } from '../store/test-store.ts';
@@ -34,7 +34,6 @@ describe.each(DATABASES)('on %s', async (kind) => {
       timeoutMs: SECOND_MS,
       changes,
       db,
-      hideSecrets: (text) => text.replaceAll('secret', '…'),
       serviceFor(whose) {
         made.push(whose);
         return { listTags: () => whose.around?.(call) } as unknown as ServiceClient;
@@ -115,9 +114,9 @@ describe.each(DATABASES)('on %s', async (kind) => {
     [
       'throws',
       () => {
-        throw new Error('It is closed (secret).');
+        throw new Error('It is closed (Bearer A1b2C3d4E5f6G7h8I9).');
       },
-      'It is closed (…).',
+      'It is closed (Bearer [redacted]).',
     ],
     [
       'throws a text',
@@ -145,10 +144,10 @@ describe.each(DATABASES)('on %s', async (kind) => {
   test.each<[string, ServiceError, object]>([
     [
       'to wait',
-      new ServiceError('wait', 'Slow down.', { status: 429, retryAfterMs: 60_000 }),
+      new ServiceError('rate_limited', 'Slow down.', { status: 429, retryAfterMs: 60_000 }),
       { attempts: 0 },
     ],
-    ['for something else', new ServiceError('give_up', 'Not found.', { status: 404 }), { attempts: 1 }],
+    ['for something else', new ServiceError('refused', 'Not found.', { status: 404 }), { attempts: 1 }],
   ])('an error of the service that asks %s', async (_what, error, expected) => {
     const { deliver, row } = await open(async () => Promise.reject(error));
     await deliver();

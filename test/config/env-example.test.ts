@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { loadConfig } from '../../src/config/config.ts';
 import { VARIABLES } from '../../src/config/variables.ts';
-import { loadConfig } from '../../src/config.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const lines = readFileSync(join(import.meta.dirname, '../../.env.example'), 'utf8').split('\n');

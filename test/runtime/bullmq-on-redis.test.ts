@@ -1,6 +1,6 @@
 import { DelayedError, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { openRedis } from '../../src/runtime/private-redis.ts';
 import { createRedis, type RedisRole } from '../../src/runtime/redis.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -12,9 +12,10 @@ const { logger } = testLogger();
 /** What the app needs of Redis, on every Redis that it may start by itself. */
 describe.each([
   { what: 'what the PATH offers', searchPath: process.env.PATH },
-  { what: 'the JavaScript one', searchPath: '' },
+  { what: 'the JavaScript one', searchPath: '/usr/bin/nowhere' },
 ])('BullMQ and scripts on $what', async ({ searchPath }) => {
-  const lease = await openRedis({ dir: tempDir(), logger, searchPath });
+  vi.stubEnv('PATH', searchPath);
+  const lease = await openRedis({ dir: tempDir(), logger }).finally(() => vi.unstubAllEnvs());
   const connections: Redis[] = [];
   const connection = (role: RedisRole): Redis => {
     const redis = createRedis(lease.url, role, logger);

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { waitFor } from '../support/wait-for.ts';
 
 const PRELOAD = join(import.meta.dirname, '../../src/runtime/preload.js');
@@ -80,3 +81,38 @@ test('SIGUSR1, as scripts that rotate logs send it, opens no debugger', async ()
     setTimeout(() => console.log(url() ?? 'none'), 200);`;
   expect(await run(script, {})).toEqual(['none\n', '']);
 });
+
+/** Listens, and accepts nobody until it is let go on: a full queue drops what a client sends, which tries again a second later. */
+async function startFullServer() {
+  const script = `const server = require('node:net').createServer().listen(0, '127.0.0.1', 1, () =>
+    console.log(server.address().port))`;
+  const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const port = Number(String((await once(child.stdout, 'data'))[0]));
+  child.kill('SIGSTOP');
+  const fillers = Array.from({ length: 5 }, () => connect(port, '127.0.0.1').on('error', () => {}));
+  await Promise.all(fillers.slice(0, 2).map((filler) => once(filler, 'connect')));
+  onTestFinished(() => {
+    for (const filler of fillers) filler.destroy();
+    child.kill('SIGKILL');
+  });
+  return { port, goOn: () => child.kill('SIGCONT') };
+}
+
+test.runIf(process.platform === 'linux')(
+  'of two addresses, one that answers late and one that leads nowhere, the first is waited for',
+  async () => {
+    const { port, goOn } = await startFullServer();
+    const addresses = `[{ address: '127.0.0.1', family: 4 }, { address: '::1', family: 6 }]`;
+    const script = `import { connect } from 'node:net';
+      const lookup = (_host, _options, done) => setImmediate(done, null, ${addresses});
+      const socket = connect({ host: 'far.example', port: ${port}, lookup, autoSelectFamily: true });
+      socket.on('connectionAttempt', (address) => console.log('to', address));
+      socket.on('connect', () => process.exit(console.log('connected')));
+      socket.on('error', (error) => console.log(error.code));`;
+    const child = spawn(process.execPath, ['--import', PRELOAD, '--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    child.stdout.once('data', goOn);
+    expect(await text(child.stdout)).toBe('to 127.0.0.1\nconnected\n');
+  },
+);

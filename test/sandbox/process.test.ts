@@ -34,7 +34,7 @@ test('the environment gives the options', () => {
   });
   expect(
     optionsFromEnvironment({
-      SANDBOX_PORT: '0',
+      SANDBOX_PORT: ' 0\r\n',
       SANDBOX_WINDOW_MS: '6000',
       SANDBOX_LATENCY_MS: '40',
       SANDBOX_GUARD_ANALYTICS: '2/4.5',

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
+import { refusalOf } from '../../src/service/errors.ts';
 import type { Headers } from '../../src/service/http.ts';
-import { refusalOf } from '../../src/service/refusal.ts';
 
 const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
 
 function refuse(status: number, headers: Headers = {}, body = '') {
-  return refusalOf({ status, headers, body, bytes: Buffer.from(body) }, NOW);
+  return refusalOf({ status, headers, body }, NOW);
 }
 
 test.each([200, 201, 204, 299])('%d refuses nothing', (status) => {
@@ -91,9 +91,9 @@ test('401 is about the token alone: it blocks nothing', () => {
 });
 
 test('the service’s own words go along, on one line and not too long', () => {
-  const message = `The scope\n\tis missing. ${'word '.repeat(30)}${'x'.repeat(500)}`;
+  const message = `The scope\n\tis missing. ${'word '.repeat(30)}${'x'.repeat(500)} Bearer A1b2C3d4E5f6G7h8I9j0`;
   const refusal = refuse(403, {}, JSON.stringify({ _error: { status: 403, title: 'Forbidden', message } }));
-  expect(refusal?.message).toMatch(/The scope is missing\. word (?:word )+…\)\.$/);
+  expect(refusal?.message).toMatch(/The scope is missing\. word (?:word )+x+\)\.$/);
   expect(refusal?.message).not.toContain('\n');
   expect(refusal?.message.length).toBeLessThan(300);
 });

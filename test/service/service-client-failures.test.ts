@@ -1,10 +1,13 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { ServiceClient } from '../../src/service/calls/call-types.ts';
+import type { ServiceClient } from '../../src/service/calls.ts';
+import { ServiceClock } from '../../src/service/headers.ts';
+import { AllowedOrigins } from '../../src/service/next-url.ts';
+import { ServiceApi } from '../../src/service/service-api.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { failureOf, startTestClient, type TestCompany } from './test-client.ts';
 
-const { sandbox, newCompany, standingStill, flightOf } = await startTestClient();
+const { newCompany, parts, http } = await startTestClient();
 
 async function withTag() {
   const made = await newCompany();
@@ -102,7 +105,11 @@ describe.concurrent.each(Object.entries(CALLS))('%s', (method, call) => {
 
   test('to a service that nobody answers at: a few times, and it surely has no effect', async () => {
     const made = await withTag();
-    const away = made.newClient({ apiUrl: `http://127.0.0.1:${await findFreePort()}/api` });
+    const apiUrl = `http://127.0.0.1:${await findFreePort()}/api`;
+    const facts = { apiUrl, http, budget: parts.budget, clock: new ServiceClock() };
+    const away = made.newClient({
+      api: new ServiceApi({ ...facts, origins: new AllowedOrigins(apiUrl) }),
+    });
     const error = await failureOf(call(away, made.tag_id));
     expect(error).toMatchObject({ remedy: 'wait', unsent: true, mayHaveTakenEffect: false });
     expect(error.message).toContain('ECONNREFUSED');
@@ -201,28 +208,15 @@ test('a call whose purpose is over while it waits is not sent again', async () =
   expect((await journal()).length).toBe(1);
 });
 
-test.each(['token', 'permit'])(
-  'a call whose purpose ends while its %s is waited for is not sent, and keeps no permit',
-  async (what) => {
-    const { newClient, journal, company } = await newCompany();
-    const budget = standingStill();
-    let isWanted = true;
-    const end = async () => {
-      isWanted = false;
-    };
-    if (what === 'permit') budget.meanwhile = end;
-    const { access_token: text } = await sandbox.install(company);
-    const tokens = {
-      accessToken: () => (what === 'token' ? end() : Promise.resolve()).then(() => ({ text })),
-    };
-    const client = newClient({ budget, tokens, isWanted: async () => isWanted });
-    const [tag_id = ''] = company.tags;
-    expect(await failureOf(client.getTag({ tag_id }))).toMatchObject({ remedy: 'give_up' });
-    expect(await journal()).toEqual([]);
-    expect(budget.granted.size).toBe(1);
-    expect(await flightOf(company)).toEqual({});
-  },
-);
+test('a permit that is too old by now is not used: nothing is sent, and another one is asked for', async () => {
+  const { company, journal } = await newCompany();
+  const { permit } = await parts.budget.acquire(company.id, '/tags');
+  if (permit === undefined) return expect.unreachable();
+  const request = { method: 'GET', url: new URL(`${parts.api.apiUrl}/tags`) } as const;
+  const sending = parts.api.send(request, { ...permit, goodUntil: performance.now() - 1 }, 'token');
+  expect(await failureOf(sending)).toMatchObject({ remedy: 'wait', unsent: true });
+  expect(await journal()).toEqual([]);
+});
 
 /** Three that fail, begun at once; each of them is a way of asking. */
 const AT_ONCE: Record<string, (client: ServiceClient) => Promise<unknown>[]> = {

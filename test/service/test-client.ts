@@ -3,24 +3,22 @@ import { Redis } from 'ioredis';
 import { afterAll } from 'vitest';
 import type { JournalRow } from '../../src/sandbox/journal.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
-import { RateBudget } from '../../src/service/budget/rate-budget.ts';
-import type { ServiceClient } from '../../src/service/calls/call-types.ts';
-import type { AccessTokens } from '../../src/service/calls/send-call.ts';
+import { RateBudget } from '../../src/service/budget.ts';
+import type { ServiceClient } from '../../src/service/calls.ts';
+import { ServiceError } from '../../src/service/errors.ts';
+import { ServiceClock } from '../../src/service/headers.ts';
+import { HttpClient } from '../../src/service/http.ts';
+import { AllowedOrigins } from '../../src/service/next-url.ts';
+import { ServiceApi } from '../../src/service/service-api.ts';
 import {
+  type AccessTokens,
   type ClientFor,
   type ClientParts,
   createServiceClient,
-} from '../../src/service/calls/service-client.ts';
-import { ServiceError } from '../../src/service/errors.ts';
-import { HttpClient } from '../../src/service/http.ts';
-import { AllowedOrigins } from '../../src/service/next-address.ts';
-import { ServiceClock } from '../../src/service/service-clock.ts';
-import { Transport } from '../../src/service/transport.ts';
+} from '../../src/service/service-client.ts';
 import { createCheckedSandbox } from '../sandbox/checked-sandbox.ts';
 import { type Company, TestSandbox } from '../sandbox/test-sandbox.ts';
-import { readBudgetState } from '../support/budget-state.ts';
 import { startTestRedis } from '../support/test-redis.ts';
-import { StandingStill } from './budget/standing-still.ts';
 
 /** What a test wants otherwise. */
 export interface TestClientOptions {
@@ -60,9 +58,10 @@ export async function startTestClient(options: TestClientOptions = {}) {
 
   function partsOn(connection: Redis): Omit<ClientParts, 'tokens'> {
     const budget = new RateBudget(connection);
-    const transport = new Transport({ http, clock: new ServiceClock(), budget });
+    const origins = new AllowedOrigins(apiUrl);
+    const api = new ServiceApi({ apiUrl, http, clock: new ServiceClock(), budget, origins });
     const { guards } = options;
-    return { apiUrl, transport, budget, origins: new AllowedOrigins(apiUrl), ...(guards && { guards }) };
+    return { api, budget, ...(guards && { guards }) };
   }
   const [parts, others] = connections.map(partsOn);
   if (parts === undefined || others === undefined) throw new Error('no connection');
@@ -70,13 +69,7 @@ export async function startTestClient(options: TestClientOptions = {}) {
   return {
     sandbox,
     parts,
-    /** The budget of a process that stands still. */
-    standingStill: () => new StandingStill(connections[0]),
-    /** The permits that are out for a company, with how long their leases lasted when the budget was asked last, in ms. */
-    async flightOf({ id }: Company): Promise<Record<string, number>> {
-      const { flight, seen = 0 } = await readBudgetState(connections[0], id);
-      return Object.fromEntries(Object.entries(flight).map(([name, overAt]) => [name, overAt - seen]));
-    },
+    http,
     async newCompany(spec: object = {}): Promise<TestCompany> {
       const company = await sandbox.company(spec);
       const { tokens, renewals } = await tokensOf(sandbox, company);

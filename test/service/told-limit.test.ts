@@ -24,30 +24,3 @@ test.each(['-1', '-40', 'unlimited', ''])(
     expect(seen).toBeLessThanOrEqual(LIMIT);
   },
 );
-
-const NO_HEADERS = {
-  'x-ratelimit-limit': null,
-  'x-ratelimit-remaining': null,
-  'x-ratelimit-reset': null,
-};
-
-test('a refusal without a word about the limit, as a proxy gives it, opens no window of which nothing is known', async () => {
-  const { newClient, fault, journal } = await newCompany();
-  await fault({ status: 502, headers: NO_HEADERS }, 1);
-  await fault(
-    {
-      delay_ms: 300,
-      headers: {
-        'x-ratelimit-limit': '20',
-        'x-ratelimit-remaining': '10',
-        'x-ratelimit-reset': String(Date.now() / 1_000 + 55),
-      },
-    },
-    CALLS,
-  );
-  const client = newClient({ maxWaitMs: 3_000 });
-  await Promise.allSettled(Array.from({ length: CALLS }, () => client.listTags()));
-  const seen = (await journal()).length;
-  expect(seen).toBeGreaterThan(2);
-  expect(seen).toBeLessThanOrEqual(20);
-});

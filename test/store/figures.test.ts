@@ -21,7 +21,6 @@ describe.each(DATABASES)('on %s', (kind) => {
       deadLetters: 0,
       behindSince: null,
       oldestRefreshToken: null,
-      due: 0,
       overdue: 0,
     });
   });
@@ -86,6 +85,6 @@ describe.each(DATABASES)('on %s', (kind) => {
     // Its token ends all the same.
     await store.instances.setStatus('overdue', 'paused', { from: ['active'] });
     await store.instances.setStatus('gone', 'needs_reauthorization', { from: ['active'] });
-    expect(await store.read()).toMatchObject({ due: 3, overdue: 1, oldestRefreshToken: NOW - 6 * HOUR_MS });
+    expect(await store.read()).toMatchObject({ overdue: 1, oldestRefreshToken: NOW - 6 * HOUR_MS });
   });
 });

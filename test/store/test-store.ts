@@ -1,7 +1,7 @@
 import { afterAll } from 'vitest';
 import { deliver } from '../../src/changes/delivery.ts';
 import { searchConsumer } from '../../src/changes/search-consumer.ts';
-import { readListPage } from '../../src/service/list-page.ts';
+import { readListPage } from '../../src/service/page.ts';
 import type { FeedEntry } from '../../src/store/changes.ts';
 import type { Database } from '../../src/store/database.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
@@ -53,7 +53,7 @@ export interface TestStore extends Stores {
 /** A page of these documents, as the client reads it. */
 export function pageOf(documents: readonly string[], next: string | null = null): FetchedPage {
   const text = `{"_results":[${documents.join(',')}],"_pagination":{"next":${JSON.stringify(next)}}}`;
-  return { next, ...readListPage(Buffer.from(text)).read(), requests: 1, refused: 0 };
+  return { ...readListPage(text), requests: 1, refused: 0 };
 }
 
 /** As many documents, with these ids. */

@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, lchownSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
-import { hasCode } from '../../src/runtime/error-code.ts';
 
 /** Who runs PostgreSQL, as `spawn` takes it: it refuses root, which becomes nobody. */
 export const POSTGRES_USER = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
@@ -71,7 +70,7 @@ function linkLibraries(root: string): void {
     try {
       symlinkSync(relative(dirname(target), source), join(root, target));
     } catch (error) {
-      if (!hasCode(error, 'EEXIST')) throw error;
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
   }
 }

@@ -1,4 +1,4 @@
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 
 /** Prints what a process that starts here takes for its secrets. */
 const { sessionSecret, tokenKeys } = loadConfig(process.env);

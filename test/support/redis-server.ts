@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll } from 'vitest';
-import { findServerProgram } from '../../src/runtime/private-redis/server-programs.ts';
+import { findRedisProgram, isStandIn } from '../../src/runtime/private-redis.ts';
 import { findFreePort } from './free-port.ts';
 import { tempDir } from './temp-dir.ts';
 import { waitFor } from './wait-for.ts';
@@ -12,7 +12,7 @@ import { waitFor } from './wait-for.ts';
 const PASSWORD = 'of-the-tests-alone';
 
 /** Settings, users and roles cannot be changed in the JavaScript one, which stands in where a machine has no other. */
-export const isRealRedis = findServerProgram(process.env.PATH ?? '').kind !== 'js-redis-server';
+export const isRealRedis = !isStandIn(findRedisProgram());
 
 const running = new Set<ChildProcess>();
 
@@ -66,12 +66,6 @@ export function redisUrlAt(port: number): string {
 }
 
 function launch(port: number, dir: string, others: Record<string, string>): ChildProcess {
-  const { command, args } = findServerProgram(process.env.PATH ?? '');
-  const log = openSync(join(dir, 'server.log'), 'a');
-  const child = spawn(command, args, { cwd: dir, stdio: ['pipe', log, log] });
-  closeSync(log);
-  running.add(child);
-  child.once('close', () => running.delete(child));
   const settings = {
     bind: '127.0.0.1',
     port,
@@ -81,6 +75,12 @@ function launch(port: number, dir: string, others: Record<string, string>): Chil
     ...others,
   };
   const lines = Object.entries(settings).map(([name, value]) => `${name} ${value}\n`);
-  child.stdin?.on('error', () => undefined).end(lines.join(''));
+  writeFileSync(join(dir, 'redis.conf'), lines.join(''));
+  const [command, ...args] = findRedisProgram();
+  const log = openSync(join(dir, 'server.log'), 'a');
+  const child = spawn(command, [...args, 'redis.conf'], { cwd: dir, stdio: ['ignore', log, log] });
+  closeSync(log);
+  running.add(child);
+  child.once('close', () => running.delete(child));
   return child;
 }

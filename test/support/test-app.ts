@@ -2,7 +2,7 @@ import { afterAll } from 'vitest';
 import { type App, createApp } from '../../src/app.ts';
 import { type EventHandler, EventSender } from '../../src/changes/app-events.ts';
 import type { ChangeHandler } from '../../src/changes/change-handler.ts';
-import { type Config, loadConfig } from '../../src/config.ts';
+import { type Config, loadConfig } from '../../src/config/config.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { takePort } from '../../src/web/listen.ts';
 import { SandboxControl } from '../acceptance/support/sandbox-control.ts';

@@ -10,8 +10,8 @@ afterAll(async () => {
 });
 
 /** Starts an empty Redis of its own; it ends when the test file is through. */
-export async function startTestRedis(): Promise<{ url: string; kind: RedisLease['kind'] }> {
+export async function startTestRedis(): Promise<{ url: string }> {
   const lease = await openRedis({ dir: tempDir(), logger: testLogger().logger });
   leases.push(lease);
-  return { url: lease.url, kind: lease.kind };
+  return { url: lease.url };
 }

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, test } from 'vitest';
-import { RateBudget } from '../../src/service/budget/rate-budget.ts';
-import { ServiceClock } from '../../src/service/service-clock.ts';
+import { RateBudget } from '../../src/service/budget.ts';
+import { ServiceClock } from '../../src/service/headers.ts';
 import type { Lagging } from '../../src/store/changes.ts';
 import type { OpenRun } from '../../src/store/runs.ts';
 import { SyncControl } from '../../src/sync/control.ts';

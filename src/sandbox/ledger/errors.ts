@@ -67,7 +67,7 @@ export const ERROR_RULES = [
       source: 'specified',
       cases: [
         'service/refusal › 429 waits as long as retry-after says, and names the guard',
-        'service/budget/guard-buckets › that refuse are left alone for as long as the service says, and nothing else is',
+        'service/service-client-guards › a guard that refuses is left alone for as long as it says, and no other route waits for it',
       ],
     },
   ]),

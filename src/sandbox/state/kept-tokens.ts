@@ -18,10 +18,8 @@ interface KeptToken {
 /**
  * Keeps a world's valid tokens in a file, so that whoever starts app and sandbox again, with other code perhaps, is not
  * asked for a new authorization. Nothing else outlives the process.
- *
- * @param onWritten told of each file, before it takes the place of the one before
  */
-export function keepTokens(world: World, file: string, onWritten?: (path: string) => void): void {
+export function keepTokens(world: World, file: string): void {
   world.tokens.onIssue = () => {
     const grants = new Map<Grant, number>();
     const kept = world.tokens.valid(world.clock.now(), MOST_KEPT).map((token): KeptToken => {
@@ -37,7 +35,6 @@ export function keepTokens(world: World, file: string, onWritten?: (path: string
       };
     });
     writeFileSync(`${file}.new`, JSON.stringify(kept.reverse()), { mode: 0o600 });
-    onWritten?.(`${file}.new`);
     renameSync(`${file}.new`, file);
   };
 }

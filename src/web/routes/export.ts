@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { stringify } from 'csv-stringify/sync';
 import { type Request, type Response, Router } from 'express';
+import { oneLine } from '../../store/page-items.ts';
 import { CopyRemovedError } from '../../store/records.ts';
 import { type OwnList, ownList } from '../own-instance.ts';
 import { readListQuery } from '../view/paging.ts';
@@ -33,7 +34,7 @@ interface Format {
 }
 
 async function* documents(records: Records): AsyncGenerator<string> {
-  for await (const { document } of records) yield document;
+  for await (const { document } of records) yield oneLine(document);
 }
 
 /** RFC 4180, one row a record; a cell that a spreadsheet would take for a formula is quoted by an apostrophe. */
@@ -112,8 +113,8 @@ function wholeNumber(req: Request, name: string, otherwise: number): number {
 }
 
 /**
- * Downloads of a list: all live records, or those that a search (`q`) finds, as NDJSON with each document as the service
- * sent it, or as CSV; and its change feed. What is not the whole ends with a broken connection, which only HTTP/1.1 can
+ * Downloads of a list: all live records, or those that a search (`q`) finds, as NDJSON with each document on
+ * a line, else as the service sent it, or as CSV; and its change feed. What is not the whole ends with a broken connection, which only HTTP/1.1 can
  * tell: others are answered 505.
  */
 export function exportRoutes({ records, changes, ...deps }: WebDependencies): Router {

@@ -1,4 +1,4 @@
-import type { RateHeaders } from '../../../src/service/rate-headers.ts';
+import type { RateHeaders } from '../../../src/service/headers.ts';
 
 export const ROUTE = '/contacts';
 export const OTHER_ROUTE = '/conversations';

@@ -1,7 +1,6 @@
 import type { Redis } from 'ioredis';
 import { LuaWasmEngine } from 'lua-redis-wasm';
-import { CountWatch } from '../../../../src/service/budget/count-watch.ts';
-import { RateBudget } from '../../../../src/service/budget/rate-budget.ts';
+import { RateBudget } from '../../../../src/service/budget.ts';
 import { RedisModel } from './redis-model.ts';
 
 type LuaReply = ReturnType<LuaWasmEngine['eval']>;
@@ -18,47 +17,27 @@ function callModel([name = Buffer.from(''), ...args]: Buffer[]): LuaReply {
     if (typeof reply === 'string') return Buffer.from(reply);
     return Array.isArray(reply) ? reply.map(toLua) : reply;
   };
-  return toLua(
-    current.call(
-      name.toString().toUpperCase(),
-      args.map((arg) => arg.toString()),
-    ),
-  );
+  const texts = args.map((arg) => arg.toString());
+  return toLua(current.call(name.toString().toUpperCase(), texts));
 }
 
 /** The budget as it is, its script run by Redis' Lua, on a Redis in memory whose clock the test sets. */
-export function modelBudget(nowMs: number, keptForPeople?: number) {
-  const redis = new RedisModel(nowMs * 1_000);
-  let calls = 0;
+export function modelBudget(nowMs: number, options?: ConstructorParameters<typeof RateBudget>[1]) {
+  const redis = new RedisModel(nowMs);
   const script = { keys: 0, lua: '' };
   const client = {
     defineCommand(_name: string, { numberOfKeys, lua }: { numberOfKeys: number; lua: string }) {
-      script.keys = numberOfKeys;
-      script.lua = withoutComments(lua);
+      // The VM compiles the script at every call: it need not read the comments.
+      Object.assign(script, { keys: numberOfKeys, lua: lua.replace(/^\s*--.*\n/gm, '') });
     },
-    on: () => undefined,
-    async get(key: string) {
-      return redis.call('GET', [key]);
-    },
-    async time() {
-      return redis.call('TIME', []);
-    },
-    async rateBudget(...all: (string | number)[]) {
-      calls++;
+    get: async (key: string) => redis.call('GET', [key]),
+    time: async () => redis.call('TIME', []),
+    async rateBudget(...all: string[]) {
       current = redis;
-      const [keys, args] = [all.slice(0, script.keys), all.slice(script.keys)];
-      const reply = engine.evalWithArgs(script.lua, keys.map(String), args.map(String));
+      const reply = engine.evalWithArgs(script.lua, all.slice(0, script.keys), all.slice(script.keys));
       if (!Array.isArray(reply)) throw new Error(`the script failed: ${JSON.stringify(reply)}`);
       return reply.map((part) => (Buffer.isBuffer(part) ? part.toString() : part));
     },
   };
-  const connection = client as unknown as Redis;
-  const watch = new CountWatch(connection, () => Math.floor(redis.nowUs / 1_000));
-  const budget = new RateBudget(connection, keptForPeople, undefined, 0, watch);
-  return { redis, connection, watch, budget, calls: () => calls };
-}
-
-/** The VM compiles the script at every call: what it need not read is left out. */
-function withoutComments(lua: string): string {
-  return lua.replace(/^\s*--.*$/gm, '').replace(/\n\s*/g, '\n');
+  return { redis, budget: new RateBudget(client as unknown as Redis, options) };
 }

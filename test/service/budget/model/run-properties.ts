@@ -24,7 +24,7 @@ for (; steps < Number(most); seed++) {
     const result = await fc.check(holds, { seed, numRuns: BATCH });
     if (!result.failed) continue;
     violations++;
-    process.stdout.write(`${property.name}\n${fc.defaultReportMessage(result)}\n\n`);
+    process.stdout.write(`${property.name}\n${String(result.errorInstance)}\n\n`);
   }
 }
 const seconds = Math.round((performance.now() - startedAt) / 1_000);

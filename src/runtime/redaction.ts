@@ -1,0 +1,27 @@
+/** What stands in place of a secret. */
+export const REDACTED = '[redacted]';
+
+// Strangers write these texts: no pattern may take longer than in proportion to the text's length.
+const CREDENTIALS = /\b(Bearer|Basic)\s+[\w.~+/=-]{16,}/gi;
+const USER_INFO = /:\/\/[^\s/@"\\]+@/g;
+/** OAuth's parameters, in a form or in JSON. */
+const PARAMETERS =
+  /\b((?:access|refresh|id|page)_token|client_secret|code_verifier|code|state|password)(=|\\?"\s*:\s*\\?")[^\s"'&;,\\]+/gi;
+const LONG_RUN = /[\w%+~-]{20,}/g;
+/** Identifiers and file names have their digits apart: `0002-add-customers`. */
+const MIXED = /\d[a-z]|[a-z]\d/i;
+/** The app's own instance ids are no secrets. */
+const INSTANCE_ID = /^ins_[\da-f]{32}$/;
+
+/**
+ * Blanks what looks like a credential in a foreign text: an answer of the service, an error of a library or of the
+ * handler. It knows `Bearer …` and `Basic …`, passwords in URLs, OAuth's parameters, and runs of 20 or more token
+ * characters that mix letters and digits. Redact before you cut: half a token looks like a word.
+ */
+export function redact(text: string): string {
+  return text
+    .replace(CREDENTIALS, `$1 ${REDACTED}`)
+    .replace(USER_INFO, `://${REDACTED}@`)
+    .replace(PARAMETERS, `$1$2${REDACTED}`)
+    .replace(LONG_RUN, (run) => (MIXED.test(run) && !INSTANCE_ID.test(run) ? REDACTED : run));
+}

@@ -1,0 +1,160 @@
+import { PAGE_LIMIT_MAX } from '../contract/limits.ts';
+import { type ServiceError, unreadable } from './errors.ts';
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const OPEN_LIST = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/** Up to this many characters nothing is counted before it is read: a page of 100 records has some 70 thousand. */
+const HARMLESS_LENGTH = 1024 * 1024;
+
+/** What a text of 32 MB may hold would take more than a gigabyte and ten seconds; this many take a fraction of both. */
+const MOST_VALUES = 500_000;
+
+/** A hundred times what a page may hold (Limits, "Pagination sizes"): a service that sends more sends anything. */
+const MOST_RESULTS = 100 * PAGE_LIMIT_MAX;
+
+/** A page of a list (Pagination). */
+export interface ListPage {
+  /** Address of the next page; null, and only null, is the end. */
+  next: string | null;
+  /** The text of each item, exactly as it came: large integers, `1.0`, escapes and blanks survive. It may be no JSON. */
+  texts: string[];
+}
+
+/**
+ * Reads JSON that came from the service, in bounded time and memory.
+ *
+ * @param what it is, for the message: "a page"
+ * @throws ServiceError `bad_answer` when it is none, or holds too much
+ */
+export function readJson(text: string, what: string): unknown {
+  checkValues(text, what);
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw unreadable(what, text === '' ? 'it is empty' : 'it is not JSON', error);
+  }
+}
+
+/**
+ * Reads where a page leads, and cuts its items out. The caller parses the items: one that is no JSON spoils no other.
+ *
+ * @throws ServiceError `bad_answer` when the body is no page
+ */
+export function readListPage(body: string): ListPage {
+  checkValues(body, 'a page');
+  const { texts, rest } = cutResults(body);
+  const next = checkListPage(readJson(rest, 'a page'));
+  if (texts === undefined) throw malformed('there is no list of results in it');
+  if (texts.length > MOST_RESULTS) throw malformed(`there are more than ${MOST_RESULTS} results in it`);
+  return { next, texts };
+}
+
+/**
+ * Checks a parsed page. A page without a `_pagination.next` is refused rather than taken for the last one: the records
+ * behind it would be marked as deleted.
+ *
+ * @returns the next page's address
+ * @throws ServiceError `bad_answer` when it is no page
+ */
+export function checkListPage(page: unknown): string | null {
+  const { _results: results, _pagination: pagination, _error: error } = fieldsOf(page);
+  // A page that names an error (Common response members) is none, whatever its status.
+  if (error !== undefined && error !== null) throw malformed('it says that there was an error');
+  if (!Array.isArray(results)) throw malformed('there is no list of results in it');
+  const { next } = fieldsOf(pagination);
+  if (next !== null && (typeof next !== 'string' || next === ''))
+    throw malformed('it does not say what comes next');
+  return next;
+}
+
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function malformed(why: string): ServiceError {
+  return unreadable('a page', why);
+}
+
+const RESULTS = /\s*"_results"\s*:\s*\[/y;
+
+/**
+ * Cuts the items of the top-level `_results` out of a page's text; of several members of that name the last one counts, as
+ * for JSON.parse. An item ends with the comma or bracket that belongs to no string and no bracket within it, so that an
+ * item which is no JSON does not matter here.
+ *
+ * @returns the items' texts, and the page's text without them, which JSON.parse judges
+ */
+function cutResults(text: string): { texts: string[] | undefined; rest: string } {
+  let texts: string[] | undefined;
+  let rest = '';
+  let kept = 0;
+  for (let at = text.indexOf('{') + 1; at < text.length; at++) {
+    RESULTS.lastIndex = at;
+    if (RESULTS.test(text)) {
+      const from = RESULTS.lastIndex;
+      const items = cutItems(text, from);
+      texts = items.texts;
+      rest += text.slice(kept, from);
+      kept = items.end;
+      at = items.end + 1;
+    }
+    at = valueEnd(text, at);
+  }
+  return { texts, rest: rest + text.slice(kept) };
+}
+
+function cutItems(text: string, from: number): { texts: string[]; end: number } {
+  const texts: string[] = [];
+  for (let at = from; ; ) {
+    const end = valueEnd(text, at);
+    const item = text.slice(at, end).trim();
+    const isLast = text.charCodeAt(end) !== COMMA;
+    if (!isLast || item !== '' || texts.length > 0) texts.push(item);
+    if (isLast) return { texts, end };
+    at = end + 1;
+  }
+}
+
+/** Where the comma or bracket stands that ends the value, or the member, which begins here. */
+function valueEnd(text: string, from: number): number {
+  let depth = 0;
+  let at = from;
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = stringEnd(text, at);
+    else if (code === OPEN_OBJECT || code === OPEN_LIST) depth++;
+    else if (code === COMMA && depth === 0) break;
+    else if ((code === CLOSE_OBJECT || code === CLOSE_LIST) && depth-- === 0) break;
+  }
+  return at;
+}
+
+/** Where the closing quote of the string stands that begins here. */
+function stringEnd(text: string, from: number): number {
+  let at = from + 1;
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === BACKSLASH) at++;
+    else if (code === QUOTE) break;
+  }
+  return at;
+}
+
+/** Counts the values that JSON.parse would make, without making them. */
+function checkValues(text: string, what: string): void {
+  if (text.length <= HARMLESS_LENGTH) return;
+  let values = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = stringEnd(text, at);
+    else if (code === COMMA || code === OPEN_OBJECT || code === OPEN_LIST) values++;
+  }
+  if (values > MOST_VALUES)
+    throw unreadable(what, `it is too large, with more than ${MOST_VALUES} values in it`);
+}

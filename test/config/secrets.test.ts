@@ -1,0 +1,67 @@
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { loadConfig } from '../../src/config/config.ts';
+import { withNewTokenKey } from '../../src/config/secrets.ts';
+import { ConfigError, VARIABLES } from '../../src/config/variables.ts';
+import { spawnEntry } from '../support/spawn-entry.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const NOW = Date.UTC(2026, 2, 1);
+
+test('the secrets of development are made once, for their owner alone', () => {
+  const dataDir = join(tempDir(), 'data');
+  const first = loadConfig({}, { dataDir });
+  expect(loadConfig({}, { dataDir })).toEqual(first);
+  expect(first.tokenKeys.map(({ key }) => key.length)).toEqual([32]);
+  expect(statSync(dataDir).mode & 0o777).toBe(0o700);
+  expect(readdirSync(dataDir).sort()).toEqual(['session-secret', 'token-keys']);
+  for (const name of readdirSync(dataDir)) expect(statSync(join(dataDir, name)).mode & 0o777).toBe(0o600);
+  // Or the tokens of one machine would look damaged on another.
+  expect(loadConfig({}, { dataDir: tempDir() }).tokenKeys[0]?.id).not.toBe(first.tokenKeys[0]?.id);
+});
+
+test('a file that is spoiled or cannot be written is named', () => {
+  const dataDir = tempDir();
+  writeFileSync(join(dataDir, 'token-keys'), 'half a k');
+  expect(() => loadConfig({}, { dataDir })).toThrow(ConfigError);
+  expect(() => loadConfig({}, { dataDir })).toThrow(
+    `TOKEN_KEYS is not set, and cannot be kept in ${dataDir}`,
+  );
+  expect(() => loadConfig({}, { dataDir: join(dataDir, 'token-keys') })).toThrow(/ENOTDIR|EEXIST/);
+});
+
+test('processes that start at the same time agree on one secret', async () => {
+  const cwd = tempDir();
+  mkdirSync(join(cwd, '.data'));
+  const processes = Array.from({ length: 4 }, () => spawnEntry('test/support/print-secrets.ts', {}, { cwd }));
+  for (const { exited } of processes) expect(await exited).toMatchObject({ code: 0 });
+  const outputs = new Set(processes.map((entry) => entry.output()));
+  expect([...outputs]).toEqual([expect.stringMatching(/^\S{32,} \S{44}\n$/)]);
+  expect(readdirSync(join(cwd, '.data')).sort()).toEqual(['session-secret', 'token-keys']);
+});
+
+test('a new key goes in front of the keys in use, given or kept', () => {
+  const dataDir = tempDir();
+  const first = withNewTokenKey({}, dataDir, NOW);
+  expect(first).toMatchObject({ id: expect.stringMatching(/^2026-03-01-[0-9a-f]{6}$/), olderIds: [] });
+  expect(readdirSync(dataDir)).toEqual([]);
+  const second = withNewTokenKey({ TOKEN_KEYS: first.value }, dataDir, NOW);
+  expect(second).toMatchObject({ value: expect.stringContaining(`,${first.value}`), olderIds: [first.id] });
+  const [kept] = loadConfig({}, { dataDir }).tokenKeys;
+  expect(withNewTokenKey({}, dataDir, NOW).olderIds).toEqual([kept?.id]);
+  expect(withNewTokenKey({ NODE_ENV: 'production' }, dataDir, NOW).olderIds).toEqual([]);
+});
+
+test('keys in use that are wrong are not passed over, nor lead back to npm run keys', () => {
+  const make = () => withNewTokenKey({ TOKEN_KEYS: 'a:short' }, tempDir(), NOW);
+  expect(make).toThrow(/^ {2}TOKEN_KEYS entry 1 .*\n.*<the keys in use, or nothing>$/m);
+  expect(make).not.toThrow(/npm run keys/);
+});
+
+test('the example of TOKEN_KEYS is the rest of the line that npm run keys prints', async () => {
+  const [, before = ''] = /^<what npm run keys prints behind (.*)>$/.exec(VARIABLES.TOKEN_KEYS.example) ?? [];
+  const command = spawnEntry('src/cli.ts', { NODE_ENV: 'production' }, { args: ['keys'] });
+  const [, value = ''] = await command.waitForOutput(new RegExp(`^${before}(.*)$`, 'm'));
+  expect(loadConfig({ TOKEN_KEYS: value }, { dataDir: tempDir() }).tokenKeys).toHaveLength(1);
+});

@@ -1,0 +1,90 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, expect, test } from 'vitest';
+import { ServiceClock } from '../../src/service/headers.ts';
+import { AllowedOrigins } from '../../src/service/next-url.ts';
+import { ServiceApi } from '../../src/service/service-api.ts';
+import { startTestClient } from './test-client.ts';
+
+const { parts, http } = await startTestClient();
+
+let answer: (response: ServerResponse) => void;
+const server = createServer((_request, response) => answer(response)).listen(0, '127.0.0.1');
+await once(server, 'listening');
+afterAll(() => void server.close());
+const apiUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+const outcomes: object[] = [];
+const api = new ServiceApi({
+  apiUrl,
+  http,
+  budget: parts.budget,
+  clock: new ServiceClock(),
+  origins: new AllowedOrigins(apiUrl),
+  onOutcome: ({ route, status, refusedBy }) => outcomes.push({ route, status, refusedBy }),
+});
+
+function identityOf(status: number, body: string) {
+  answer = (response) => response.writeHead(status).end(body);
+  return api.identity('token');
+}
+
+const KEYS = '\u{1f511}'.repeat(5_000);
+
+test.each<[string, object]>([
+  ['{"id":"cmp_1","name":"  Åkesson "}', { id: 'cmp_1', name: 'Åkesson' }],
+  ['{"id":17.0,"name":" "}', { id: '17', name: undefined }],
+  ['{"id":1,"id":12345678901234567890}', { id: '12345678901234567890', name: undefined }],
+  ['{"of":{"id":1},"id":-90071992547409931,"name":7}', { id: '-90071992547409931', name: undefined }],
+  [`{"id":"cmp_1","name":"x${KEYS}"}`, { id: 'cmp_1', name: `x${KEYS}`.slice(0, 200).toWellFormed() }],
+])('the company behind a token: %.60s', async (body, identity) => {
+  expect(await identityOf(200, body)).toEqual(identity);
+});
+
+test.each([
+  [200, '{}'],
+  [200, '{"id":null,"name":"Acme"}'],
+  [403, ''],
+  [404, '<h1>'],
+])('a service that does not tell the company: %d %s', async (status, body) => {
+  expect(await identityOf(status, body)).toBeUndefined();
+});
+
+test.each<[number, string, string]>([
+  [200, '{"id":""}', 'neither a text nor an integer'],
+  [200, '{"id":1.5}', 'neither a text nor an integer'],
+  [200, '{"id":1e30}', 'neither a text nor an integer'],
+  [200, '{"id":{"id":"cmp_1"}}', 'neither a text nor an integer'],
+  [200, String.raw`{"id":"cmp_\ud800"}`, 'no Unicode text'],
+  [200, '{"id":"caf\ufffd"}', 'no Unicode text'],
+  [200, `{"id":"${'i'.repeat(1_001)}"}`, 'longer than 1000 characters'],
+  [200, 'null', 'it is no object'],
+  [200, '[]', 'it is no object'],
+  [200, '{"id":"cmp_1"', 'it is not JSON'],
+  [200, '', 'it is empty'],
+  [401, '', '401'],
+  [302, '', 'redirect'],
+  [500, '', '500'],
+])('trouble is not taken for a service that does not tell: %d %.40s', async (status, body, why) => {
+  await expect(identityOf(status, body)).rejects.toMatchObject({
+    name: 'ServiceError',
+    remedy: 'wait',
+    message: expect.stringContaining(why),
+  });
+});
+
+test('every answer is told with its status, and what refused it', async () => {
+  outcomes.length = 0;
+  await identityOf(200, '{"id":"cmp_1"}');
+  await identityOf(429, '').catch(() => undefined);
+  answer = (response) => response.writeHead(429, { 'x-service-tier': 'search' }).end();
+  await api.identity('token').catch(() => undefined);
+  answer = (response) => response.destroy();
+  await api.identity('token').catch(() => undefined);
+  expect(outcomes).toEqual([
+    { route: '/me', status: 200 },
+    { route: '/me', status: 429, refusedBy: 'limit' },
+    { route: '/me', status: 429, refusedBy: 'guard' },
+    { route: '/me', status: 0 },
+  ]);
+});
