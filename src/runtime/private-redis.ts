@@ -9,6 +9,7 @@ import {
   openSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -145,11 +146,12 @@ export function findRedisProgram(): RedisProgram {
 
 /** Reads the configuration of a directory's Redis, or makes it, with a port and a password of its own. */
 async function readConfig(dir: string) {
-  const config = join(dir, 'redis.conf');
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  // A copy of the directory is another one's: it must not join this server.
+  const config = join(dir, `redis-${statSync(dir).ino}.conf`);
   if (!existsSync(config)) {
     const password = randomBytes(32).toString('base64url');
     const address = `bind 127.0.0.1\nport ${await findPort()}\nrequirepass ${password}\n`;
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
     const draft = `${config}.${randomBytes(6).toString('hex')}`;
     writeFileSync(draft, `${address}save ""\nappendonly yes\nmaxmemory-policy noeviction\n`, { mode: 0o600 });
     try {

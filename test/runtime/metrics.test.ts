@@ -59,7 +59,7 @@ it('writes what was counted as text for Prometheus', async () => {
   );
 });
 
-it('tells refusals and refreshes from 0, so that Prometheus sees the first as an increase', async () => {
+it('tells refusals and refreshes from 0, so that the first is an increase', async () => {
   const outcomes = ['refreshed', 'rotated', 'failed', 'rejected', 'lost'];
   expect(await scrape(create())).toEqual(
     expect.arrayContaining([

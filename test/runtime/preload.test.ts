@@ -99,7 +99,7 @@ async function startFullServer() {
 }
 
 test.runIf(process.platform === 'linux')(
-  'of two addresses, one that answers late and one that leads nowhere, the first is waited for',
+  'the first of two addresses is waited for, though it answers late',
   async () => {
     const { port, goOn } = await startFullServer();
     const addresses = `[{ address: '127.0.0.1', family: 4 }, { address: '::1', family: 6 }]`;

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -45,8 +45,13 @@ function serverIn(dir: string): number {
   return Number.parseInt(server ?? '', 10);
 }
 
+function configIn(dir: string): string {
+  const [name = ''] = globSync('redis/*.conf', { cwd: dir });
+  return join(dir, name);
+}
+
 function portIn(dir: string): number {
-  return Number(/^port (\d+)$/m.exec(readFileSync(join(dir, 'redis/redis.conf'), 'utf8'))?.[1]);
+  return Number(/^port (\d+)$/m.exec(readFileSync(configIn(dir), 'utf8'))?.[1]);
 }
 
 /** A process that has the private Redis of a directory open. */
@@ -63,6 +68,13 @@ it('starts nothing where a Redis is given, though that is away', async () => {
   expect(lease.url).toBe('redis://127.0.0.1:9');
   await lease.release();
   expect(existsSync(dir)).toBe(false);
+});
+
+it('is not shared with a copy of its directory', async () => {
+  const [dir, copy] = [tempDir(), tempDir()];
+  const { url } = await open(dir);
+  cpSync(dir, copy, { recursive: true });
+  expect((await open(copy)).url).not.toBe(url);
 });
 
 /** The JavaScript server runs everywhere, a server binary where there is one. */
@@ -125,7 +137,7 @@ describe.each([
     await expect(ping(`redis://127.0.0.1:${port}`)).rejects.toThrow('NOAUTH');
     expect(password.length).toBeGreaterThanOrEqual(32);
     expect(statSync(join(dir, 'redis')).mode & 0o777).toBe(0o700);
-    expect(statSync(join(dir, 'redis/redis.conf')).mode & 0o777).toBe(0o600);
+    expect(statSync(configIn(dir)).mode & 0o777).toBe(0o600);
     // Another address that a server for all of them would have.
     const elsewhere = connect({ host: '127.0.0.2', port: Number(port), timeout: 1_000 });
     const found = once(elsewhere, 'connect').then(() => 'reached');

@@ -7,7 +7,7 @@ import { tempDir } from '../support/temp-dir.ts';
 const start = (...args: string[]) => spawnEntry('test/support/shutdown-process.ts', {}, { args });
 
 it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
-  'on %s it closes the last opened first, and then exits 0, though a timer would keep it',
+  'on %s it closes what was opened last first, and exits 0 in spite of a timer',
   async (signal) => {
     const entry = start();
     await entry.waitForOutput(/ready/);
