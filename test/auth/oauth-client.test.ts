@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { OAuthClient, type TokenRefusal, TokenRequestError } from '../../src/auth/oauth-client.ts';
 import { ServiceClock } from '../../src/service/headers.ts';
@@ -58,6 +59,14 @@ it('exchanges a code with Basic authentication to the letter', async () => {
     code: 'code-1',
     redirect_uri: 'https://app.example/oauth/callback',
   });
+});
+
+it('reads a packed answer', async () => {
+  server.answer = (response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' });
+    response.end(gzipSync(JSON.stringify(GRANT)));
+  };
+  expect(await oauth.exchange('code-1', 'state-1')).toMatchObject({ accessToken: 'at-1' });
 });
 
 it('refreshes, and knows an answer without a refresh token', async () => {

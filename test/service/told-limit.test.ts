@@ -4,7 +4,7 @@ import { startTestClient } from './test-client.ts';
 const LIMIT = 50;
 const CALLS = 150;
 
-const { newCompany } = await startTestClient();
+const { newCompany, parts } = await startTestClient();
 
 test.each(['-1', '-40', 'unlimited', ''])(
   'whatever is told to be left of a limit (%j): no more requests than that',
@@ -24,3 +24,10 @@ test.each(['-1', '-40', 'unlimited', ''])(
     expect(seen).toBeLessThanOrEqual(LIMIT);
   },
 );
+
+test('a limit that is told with its window, 50, 50;w=60, is the limit that the dashboard shows', async () => {
+  const { client, company, fault } = await newCompany();
+  await fault({ headers: { 'x-ratelimit-limit': '50, 50;w=60', 'x-ratelimit-remaining': '40' } });
+  await client.listTags();
+  expect(await parts.budget.read(company.id)).toMatchObject({ limit: 50, remaining: 40 });
+});
