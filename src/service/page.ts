@@ -135,15 +135,14 @@ function valueEnd(text: string, from: number): number {
   return at;
 }
 
-/** Where the closing quote of the string stands that begins here. */
+/** Where the closing quote of the string stands that begins here: the next one with no odd number of backslashes before it. */
 function stringEnd(text: string, from: number): number {
-  let at = from + 1;
-  for (; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === BACKSLASH) at++;
-    else if (code === QUOTE) break;
+  for (let at = text.indexOf('"', from + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    let escapes = 0;
+    while (text.charCodeAt(at - 1 - escapes) === BACKSLASH) escapes++;
+    if (escapes % 2 === 0) return at;
   }
-  return at;
+  return text.length;
 }
 
 /** Counts the values that JSON.parse would make, without making them. */

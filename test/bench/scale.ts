@@ -202,6 +202,6 @@ function until(moment: number): Promise<void> {
 /** How late a worker's event loop was since this was asked before, in milliseconds; the 99th percentile. */
 async function readLag(port: number): Promise<number> {
   const { body } = await request(`http://127.0.0.1:${port}/metrics`);
-  const seconds = /^nodejs_eventloop_lag_p99_seconds ([\d.e+-]+)$/m.exec(await body.text())?.[1];
+  const seconds = /^partner_app_nodejs_eventloop_lag_p99_seconds ([\d.e+-]+)$/m.exec(await body.text())?.[1];
   return Number(seconds) * 1_000;
 }
