@@ -36,13 +36,15 @@ const isAnswering = (url: string) =>
     () => false,
   );
 
-/** The only process whose command line has this directory in it. */
-function serverIn(dir: string): number {
+/** The processes whose command line has this directory in it. */
+function serversIn(dir: string): number[] {
   const processes = execFileSync('ps', ['-eo', 'pid=,args='], { encoding: 'utf8' }).split('\n');
-  const server = processes.find(
-    (line) => line.includes(join(dir, 'redis')) || line.includes(`:${portIn(dir)}`),
-  );
-  return Number.parseInt(server ?? '', 10);
+  const isServer = (line: string) => line.includes(join(dir, 'redis')) || line.includes(`:${portIn(dir)}`);
+  return processes.filter(isServer).map((line) => Number.parseInt(line, 10));
+}
+
+function serverIn(dir: string): number {
+  return serversIn(dir)[0] ?? Number.NaN;
 }
 
 function configIn(dir: string): string {
@@ -96,9 +98,11 @@ describe.each([
     await users[0]?.release();
     await users[0]?.release();
     expect(await ping(url)).toBe('PONG');
+    // Those that lost the port would take it yet.
+    await waitFor(() => serversIn(dir).length === 1);
     await Promise.all(others.map((other) => other.release()));
-    await waitFor(async () => !(await isAnswering(url)));
-    expect(serverIn(dir)).toBeNaN();
+    await waitFor(() => serversIn(dir).length === 0);
+    expect(await isAnswering(url)).toBe(false);
   });
 
   it('outlives a starter that is killed, and is joined by the next process', async () => {
