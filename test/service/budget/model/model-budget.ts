@@ -21,7 +21,9 @@ function callModel([name = Buffer.from(''), ...args]: Buffer[]): LuaReply {
   return toLua(current.call(name.toString().toUpperCase(), texts));
 }
 
-/** The budget as it is, its script run by Redis' Lua, on a Redis in memory whose clock the test sets. */
+/**
+ * Budgets as they are, of two processes, their script run by Redis' Lua, on a Redis in memory whose clock the test sets.
+ */
 export function modelBudget(nowMs: number, options?: ConstructorParameters<typeof RateBudget>[1]) {
   const redis = new RedisModel(nowMs);
   const script = { keys: 0, lua: '' };
@@ -39,5 +41,6 @@ export function modelBudget(nowMs: number, options?: ConstructorParameters<typeo
       return reply.map((part) => (Buffer.isBuffer(part) ? part.toString() : part));
     },
   };
-  return { redis, budget: new RateBudget(client as unknown as Redis, options) };
+  const newBudget = () => new RateBudget(client as unknown as Redis, options);
+  return { redis, budget: newBudget(), sibling: newBudget() };
 }

@@ -28,7 +28,8 @@ export async function simulate(scenario: Scenario): Promise<Observed> {
   const random = randomFrom(scenario.seed);
   const queue = new EventQueue();
   const service = new ServiceModel({ ...scenario.service });
-  const { redis, budget } = modelBudget(START_MS, { keptForPeople: KEPT });
+  const { redis, budget, sibling } = modelBudget(START_MS, { keptForPeople: KEPT });
+  const budgetOf = (worker: number) => (worker % 3 === 0 ? sibling : budget);
   const observed: Observed = { verdicts: { counted: 0, limit: 0, guard: 0 }, longestIdleMs: 0, steps: 0 };
   let underWay = 0;
   let busySince = 0;
@@ -65,9 +66,9 @@ export async function simulate(scenario: Scenario): Promise<Observed> {
   async function finish(worker: number, permit: Permit, outcome: Outcome): Promise<void> {
     underWay--;
     redis.nowMs = truth();
-    if (random() < 0.5) proceed(worker, await budget.exchange(permit, outcome));
+    if (random() < 0.5) proceed(worker, await budgetOf(worker).exchange(permit, outcome));
     else {
-      await budget.release(permit, outcome);
+      await budgetOf(worker).release(permit, outcome);
       queue.add(random() * 2, () => ask(worker));
     }
   }
@@ -118,7 +119,7 @@ export async function simulate(scenario: Scenario): Promise<Observed> {
   async function ask(worker: number): Promise<void> {
     redis.nowMs = truth();
     const route = scenario.routes[worker % scenario.routes.length] ?? '/contacts';
-    proceed(worker, await budget.acquire(COMPANY, route));
+    proceed(worker, await budgetOf(worker).acquire(COMPANY, route));
   }
 
   function consume(): void {
