@@ -59,7 +59,12 @@ export const lossy = fc
     base: calm,
     chances: fc.record({ unsent: chance, dropped: chance, unanswered: chance, killed: chance }),
   })
-  .map(({ base, chances }) => ({ ...base, chances }));
+  .map(({ base, chances }) => ({
+    ...base,
+    chances,
+    // Only the service knows which lost requests it has counted.
+    service: { ...base.service, remaining: 'true' as const },
+  }));
 
 /** The service changes the limit, at any moment. */
 export const changing = calm.chain((base) =>
