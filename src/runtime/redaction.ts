@@ -10,6 +10,8 @@ const PARAMETERS =
 const LONG_RUN = /[\w%+~-]{20,}/g;
 /** Identifiers and file names have their digits apart: `0002-add-customers`. */
 const MIXED = /\d[a-z]|[a-z]\d/i;
+/** A longer text is cut, in UTF-16 units: V8 overflows its stack at a run of megabytes, and nobody reads so much. */
+const LONGEST_TEXT = 100_000;
 /** The app's own instance ids are no secrets. */
 const INSTANCE_ID = /^ins_[\da-f]{32}$/;
 
@@ -20,6 +22,7 @@ const INSTANCE_ID = /^ins_[\da-f]{32}$/;
  */
 export function redact(text: string): string {
   return text
+    .slice(0, LONGEST_TEXT)
     .replace(CREDENTIALS, `$1 ${REDACTED}`)
     .replace(USER_INFO, `://${REDACTED}@`)
     .replace(PARAMETERS, `$1$2${REDACTED}`)

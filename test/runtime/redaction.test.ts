@@ -28,16 +28,7 @@ test.each([
   expect(redact(text)).toBe(text);
 });
 
-const CHARACTERS = 65_536;
-const UNITS = ['a', 'a1', '-', ' ', 'Bearer ', 'a=', 'code=', '://a', '"', '\\"', '"code":', '"a":"', '%41'];
-
-test.each(UNITS)('a long text of %j takes no more time than its length is worth', (unit) => {
-  const text = unit.repeat(CHARACTERS / unit.length);
-  const times = Array.from({ length: 3 }, () => {
-    const startedAt = performance.now();
-    redact(text);
-    return performance.now() - startedAt;
-  });
-  // A pattern that takes quadratic time needs seconds.
-  expect(Math.min(...times)).toBeLessThan(100);
+test('a text of megabytes is cut, and its runs are blanked', () => {
+  expect(redact('a1'.repeat(5_000_000))).toBe('[redacted]');
+  expect(redact('a '.repeat(5_000_000)).length).toBe(100_000);
 });
