@@ -6,7 +6,7 @@ const CREDENTIALS = /\b(Bearer|Basic)\s+[\w.~+/=-]{16,}/gi;
 const USER_INFO = /:\/\/[^\s/@"\\]+@/g;
 /** OAuth's parameters, in a form or in JSON. */
 const PARAMETERS =
-  /\b((?:access|refresh|id|page)_token|client_secret|code_verifier|code|state|password)(=|\\?"\s*:\s*\\?")[^\s"'&;,\\]+/gi;
+  /\b((?:(?:access|refresh|id|page)_)?token|client_secret|code_verifier|code|state|password)(=|\\?"\s*:\s*\\?")[^\s"'&;,\\]+/gi;
 const LONG_RUN = /[\w%+~-]{20,}/g;
 /** Identifiers and file names have their digits apart: `0002-add-customers`. */
 const MIXED = /\d[a-z]|[a-z]\d/i;
