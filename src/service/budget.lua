@@ -120,7 +120,8 @@ local function release(done)
   -- An answer after the end of its lease tells of nobody knows which window.
   if done.rate and (held or done.unasked) then hear(done.rate)
   elseif held and not done.refused and not is_known() then assume(done.limit) end
-  if done.block then block(done.block.ms, done.block.of) else s.refusals, s.well = nil, now end
+  if done.block then block(done.block.ms, done.block.of)
+  elseif not done.refused then s.refusals, s.well = nil, now end
 end
 
 -- How long until the guard's bucket has room. It holds what is on its way, or was answered within the guard's window:

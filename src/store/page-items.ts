@@ -41,7 +41,7 @@ const LONGEST_ID = 800;
 /** How much of an item is looked at for the id that it begins with, in UTF-16 units. */
 const LONGEST_BEGINNING = 2 * LONGEST_ID;
 
-/** An id at the beginning of an item, which need not be JSON to its end. */
+/** An id at the beginning of an item. */
 const FIRST_ID = /^\{\s*"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*[,}]/;
 
 /** Longest part of the reason why an item is no JSON, in UTF-16 units. */
@@ -77,14 +77,24 @@ function readItem(text: string, place: number): string | Refusal {
     // Its message says where: "Bad control character in string literal in JSON at position 24".
     const why = (error as Error).message.slice(0, LONGEST_REASON).toWellFormed().replaceAll('\0', '\ufffd');
     const reason = `It is no JSON, as record ${place + 1} of its page: ${why}`;
-    const id = firstId(text);
+    const id = idOfBroken(text);
     return id === undefined ? unreadable(reason) : { reason, id };
   }
 }
 
-/** The id of an item that is no JSON. */
-function firstId(text: string): string | undefined {
-  const [, json] = FIRST_ID.exec(text.slice(0, LONGEST_BEGINNING)) ?? [];
+/** Strings, brackets, commas and colons, and what stands between them. */
+const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s"{}[\],:]+/gs;
+
+/** The id of an item that is no JSON: of its own members of that name the last one counts. */
+function idOfBroken(text: string): string | undefined {
+  let depth = 0;
+  let json: string | undefined;
+  const tokens = text.match(TOKENS) ?? [];
+  for (const [at, token] of tokens.entries()) {
+    if (token === '{' || token === '[') depth++;
+    else if (token === '}' || token === ']') depth--;
+    else if (depth === 1 && token === '"id"' && tokens[at + 1] === ':') json = tokens[at + 2];
+  }
   try {
     const id = json === undefined ? undefined : readId({ id: JSON.parse(json) }, `{"id":${json}}`);
     return typeof id === 'string' ? id : undefined;

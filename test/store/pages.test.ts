@@ -139,6 +139,14 @@ describe.each(DATABASES)('on %s', async (kind) => {
     ]);
   });
 
+  test('a record that comes twice and is no JSON counts as seen, wherever its id stands', async () => {
+    const claim = await store.copy(['{"t":1,"id":"z"}']);
+    const again = await store.claimRun(claim);
+    const broken = ['{"x":NaN,"y":{"id":"q"},"id":"z"}', '{"x":"\n","id":"z"}'];
+    expect(await store.write(again, broken)).toMatchObject({ rejected: 2, unreadable: 0 });
+    expect(await store.markUnseen(again)).toBe(0);
+  });
+
   test('what is kept of a rejected record is short', async () => {
     const claim = await store.claimRun();
     const pages = new PageStore(db);
