@@ -13,7 +13,7 @@ const MADE_SECRETS = [
 
 /** What examples put in the place of a secret; seven letters at least, or chance would make them. */
 const PLACEHOLDER =
-  /change[-_ .]?(me|it|this)|your[-_ .]|your(secret|session|password)|example|placeholder|openssl|secret.*here|p[a@]ssw[o0]rd|^<.*>$/i;
+  /(change|replace)[-_ .]?(me|it|this|with)|keyboard|your[-_ .]|your(secret|session|password)|example|placeholder|openssl|secret.*here|p[a@]ssw[o0]rd|^<.*>$/i;
 
 const PROXIES = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'] as const;
 
@@ -95,7 +95,7 @@ function reportProduction(given: GivenValues, report: Report): void {
     report('DATABASE_URL', 'must have an absolute path in production: the next release starts elsewhere');
   }
   for (const { id, key } of given.TOKEN_KEYS ?? []) {
-    if (new Set(key).size >= FEWEST_DIFFERENT_BYTES) continue;
+    if (!isPattern(key)) continue;
     report('TOKEN_KEYS', `holds a key "${id}" that is not random: make one with npm run keys`);
   }
   const { clientSecret } = SANDBOX_DEFAULTS;
@@ -117,6 +117,15 @@ function reportProduction(given: GivenValues, report: Report): void {
           : undefined;
     if (weakness !== undefined) report(name, `${weakness}: make one with ${command}`);
   }
+}
+
+/** Whether a key is a text, counts up from 0, repeats its half, or has few different bytes: none comes by chance. */
+function isPattern(key: Buffer): boolean {
+  const half = key.length / 2;
+  const isText = key.every((byte) => byte < 128);
+  return (
+    isText || new Set(key).size < FEWEST_DIFFERENT_BYTES || key.subarray(0, half).equals(key.subarray(half))
+  );
 }
 
 /** Whether others than this machine hear what is sent to an address. */

@@ -66,9 +66,10 @@ export function createLogger(
           const error = first instanceof Error ? first : (first as { err?: unknown } | undefined)?.err;
           // pino takes an error's message where a line has none.
           if (error instanceof Error && rest.length === 0) rest.push(String(error.message));
-          const [fields, ...texts] = [first, ...rest].map((one) =>
-            typeof one === 'string' ? redact(one) : one,
-          );
+          const [fields, ...texts] = [first, ...rest].map((one, at) => {
+            if (typeof one === 'string') return redact(one);
+            return at > 0 && typeof one === 'object' && one !== null ? plainFields({ one }).one : one;
+          });
           if (level >= ERROR_LEVEL && error instanceof Error) onError?.(error, { message: String(texts[0]) });
           log.apply(this, [fields, ...texts] as Parameters<typeof log>);
         },
@@ -111,7 +112,11 @@ interface SerializedError {
 function serializeError(error: Error, causes = 0, isHandlers = false): SerializedError {
   const { name, message, stack, cause, code, status, errors } = error as Error & Record<string, unknown>;
   const hasCode = typeof code === 'string' || typeof code === 'number';
-  const frames = String(stack).indexOf('\n    at ');
+  // A message may hold such lines, too.
+  const frames = String(stack).indexOf(
+    '\n    at ',
+    String(stack).indexOf(String(message)) + String(message).length,
+  );
   const inner = cause ?? (Array.isArray(errors) ? errors[0] : undefined);
   const isOfHandler = isHandlers || name === 'ConsumerError';
   return {
@@ -119,9 +124,8 @@ function serializeError(error: Error, causes = 0, isHandlers = false): Serialize
     message: beginningOf(String(message)),
     ...(hasCode && { code }),
     ...(typeof status === 'number' && { status }),
-    ...((isHandlers || (BUG.test(name) && !hasCode)) && {
-      stack: String(stack).slice(frames + 1, frames + LONGEST_FRAMES),
-    }),
+    ...((isHandlers || (BUG.test(name) && !hasCode)) &&
+      frames >= 0 && { stack: redact(String(stack).slice(frames + 1, frames + LONGEST_FRAMES)) }),
     ...(inner instanceof Error &&
       causes < MOST_CAUSES && { cause: serializeError(inner, causes + 1, isOfHandler) }),
   };

@@ -222,6 +222,12 @@ describe('production', () => {
     ['NODE_TLS_REJECT_UNAUTHORIZED', '0', 'NODE_EXTRA_CA_CERTS'],
     ['TOKEN_KEYS', `a:${KEY_A},b:${Buffer.alloc(32).toString('base64')}`, '"b" that is not random'],
     ['TOKEN_KEYS', `a:${Buffer.from('0123456789'.repeat(4)).toString('base64', 0, 32)}`, 'not random'],
+    ['TOKEN_KEYS', `a:${Buffer.from('change-me-this-is-an-example-key').toString('base64')}`, 'not random'],
+    [
+      'TOKEN_KEYS',
+      `a:${Buffer.concat([Buffer.from(KEY_A, 'base64').subarray(0, 16), Buffer.from(KEY_A, 'base64').subarray(0, 16)]).toString('base64')}`,
+      'not random',
+    ],
     ['CLIENT_SECRET', 'not-secret: s@ndbox+only/100%=~', 'is a placeholder'],
     ...['your-client-secret', VARIABLES.CLIENT_SECRET.example, '<your secret>'].map((secret) => [
       'CLIENT_SECRET',

@@ -43,6 +43,19 @@ const MEANINGS: readonly [RegExp, string][] = [
   [/^SQLITE_(CORRUPT|NOTADB)/, 'its file is damaged: restore a backup'],
 ];
 
+/** Processes that open a new file at once lock each other out here, which SQLite reports at once. */
+function useWal(sqlite: Sqlite.Database): void {
+  for (let tries = 1; ; tries++) {
+    try {
+      sqlite.pragma('journal_mode = WAL');
+      return;
+    } catch (error) {
+      if (tries === 100) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BUSY_TIMEOUT_MS);
+    }
+  }
+}
+
 /** The path of a `file:` URL. */
 export function pathOf(url: string): string {
   return resolve(url.replace(/^file:(\/\/)?/, ''));
@@ -61,7 +74,7 @@ export function openSqlite(url: string): StoreDialect {
   const sqlite = new Sqlite(path, { timeout: BUSY_TIMEOUT_MS });
   // Another process may be opening the file after a crash.
   sqlite.pragma('busy_timeout = 5000');
-  sqlite.pragma('journal_mode = WAL');
+  useWal(sqlite);
   sqlite.pragma('synchronous = NORMAL');
   sqlite.pragma('foreign_keys = ON');
   sqlite.pragma('secure_delete = ON');
