@@ -74,6 +74,14 @@ test('of an error only listed fields are logged, and of its causes', () => {
   expect(lines[0]?.other).toEqual(expected);
 });
 
+test('neither what stands in a stack nor what a text is filled with holds a secret', () => {
+  const { logger, lines } = testLogger();
+  logger.error({ err: new TypeError(`CRM says\n    at Bearer ${SECRET}`) }, 'failed');
+  logger.error('failed: %s %j', new Error(`Bearer ${SECRET}`), { access_token: SECRET });
+  expect(lines).toHaveLength(2);
+  expect(JSON.stringify(lines)).not.toContain(SECRET);
+});
+
 const stack = expect.stringMatching(/^ {4}at .*logging\.test\.ts/);
 const handlers = named('Error', 'CRM says 500', { code: 'ECONNREFUSED' });
 const circle = new Error('circle');
