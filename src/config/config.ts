@@ -145,7 +145,10 @@ export function loadConfig(
       isSandbox,
     },
     publicUrl,
-    wayOut: { usesProxy: usesProxy(env), checksCertificates: env.NODE_TLS_REJECT_UNAUTHORIZED !== '0' },
+    wayOut: {
+      usesProxy: !isSandbox && usesProxy(env),
+      checksCertificates: env.NODE_TLS_REJECT_UNAUTHORIZED !== '0',
+    },
     proxyHops: given.PROXY_HOPS ?? (publicUrl.startsWith('https:') ? 1 : 0),
     host: given.HOST ?? (production ? '0.0.0.0' : '127.0.0.1'),
     port,

@@ -69,9 +69,9 @@ export class AllowedOrigins {
     return this.#exact.has(origin) || this.#oneLabel.some((pattern) => pattern.test(origin));
   }
 
-  #advice({ protocol, hostname }: URL): string {
+  #advice({ protocol }: URL): string {
     // Production refuses an http origin in SERVICE_NEXT_ORIGINS.
-    if (protocol === 'http:' && this.#api.protocol === 'https:' && hostname === this.#api.hostname) {
+    if (protocol === 'http:' && this.#api.protocol === 'https:') {
       return ' The service has to name its pages by https, as it is reached by https. Behind a proxy it learns that from X-Forwarded-Proto. Ask the operator of the service.';
     }
     return ' If that is right, add its origin to SERVICE_NEXT_ORIGINS. If the service has moved away from there, do nothing: the app reads the list again from its first page.';

@@ -29,8 +29,8 @@ export interface RejectedItem {
   hash: string;
   /** A sentence about the item, for an administrator. */
   reason: string;
-  /** What the copy knows it by, if it has an older form of it. */
-  id?: string | undefined;
+  /** Ids that stand in it: the copy keeps its older forms of these records. */
+  ids?: string[];
   /** It may be a record that the copy has: its id cannot be read. */
   isUnreadable?: boolean;
 }
@@ -63,7 +63,7 @@ export function readItems({ texts }: PageTexts): { items: Map<string, PageItem>;
   return { items, rejected };
 }
 
-type Refusal = Pick<RejectedItem, 'reason' | 'id' | 'isUnreadable'>;
+type Refusal = Pick<RejectedItem, 'reason' | 'ids' | 'isUnreadable'>;
 
 function unreadable(reason: string): Refusal {
   return { reason, isUnreadable: true };
@@ -77,30 +77,25 @@ function readItem(text: string, place: number): string | Refusal {
     // Its message says where: "Bad control character in string literal in JSON at position 24".
     const why = (error as Error).message.slice(0, LONGEST_REASON).toWellFormed().replaceAll('\0', '\ufffd');
     const reason = `It is no JSON, as record ${place + 1} of its page: ${why}`;
-    const id = idOfBroken(text);
-    return id === undefined ? unreadable(reason) : { reason, id };
+    return { reason, ...idsOfBroken(text) };
   }
 }
 
-/** Strings, brackets, commas and colons, and what stands between them. */
-const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s"{}[\],:]+/gs;
+/** Every member that is called id, at any depth: unbalanced quotes may have merged two records into one item. */
+const IDS = /"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)?/g;
 
-/** The id of an item that is no JSON: of its own members of that name the last one counts. */
-function idOfBroken(text: string): string | undefined {
-  let depth = 0;
-  let json: string | undefined;
-  const tokens = text.match(TOKENS) ?? [];
-  for (const [at, token] of tokens.entries()) {
-    if (token === '{' || token === '[') depth++;
-    else if (token === '}' || token === ']') depth--;
-    else if (depth === 1 && token === '"id"' && tokens[at + 1] === ':') json = tokens[at + 2];
-  }
-  try {
-    const id = json === undefined ? undefined : readId({ id: JSON.parse(json) }, `{"id":${json}}`);
-    return typeof id === 'string' ? id : undefined;
-  } catch {
-    return undefined;
-  }
+/** The ids in an item that is no JSON; unless there is one alone, the item may hold a record that nobody can tell. */
+function idsOfBroken(text: string): Pick<Refusal, 'ids' | 'isUnreadable'> {
+  const members = [...text.matchAll(IDS)];
+  const ids = members.flatMap(([, json]) => {
+    try {
+      const id = json === undefined ? undefined : readId({ id: JSON.parse(json) }, `{"id":${json}}`);
+      return typeof id === 'string' ? [id] : [];
+    } catch {
+      return [];
+    }
+  });
+  return { ids, isUnreadable: ids.length !== 1 || members.length !== 1 };
 }
 
 /**

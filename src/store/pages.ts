@@ -68,7 +68,7 @@ export class PageStore {
   ): Promise<{ run: Run; hasChanges: boolean }> {
     const list = await lockList(this.#db, transaction, claim.list);
     if (list === undefined) throw new LostClaimError();
-    const rejectedIds = new Set(rejected.map(({ id }) => id).filter((id) => id !== undefined));
+    const rejectedIds = new Set(rejected.flatMap(({ ids = [] }) => ids));
     const known = await this.#findKnown(transaction, claim.list, [...items.keys(), ...rejectedIds]);
 
     let seq = nextSeq(list.change_seq);

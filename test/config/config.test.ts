@@ -157,7 +157,10 @@ describe('values', () => {
 
   it('takes a proxy with a scheme, and heeds none that is not switched on', () => {
     const proxy = { HTTPS_PROXY: 'http://me:hush@proxy:3128' };
-    expect(load({ NODE_USE_ENV_PROXY: '1', ...proxy }).wayOut.usesProxy).toBe(true);
+    const switchedOn = { NODE_USE_ENV_PROXY: '1', ...proxy };
+    expect(load({ ...PRODUCTION, ...switchedOn }).wayOut.usesProxy).toBe(true);
+    // The app's own sandbox is on this machine.
+    expect(load(switchedOn).wayOut.usesProxy).toBe(false);
     expect(load({ ...PRODUCTION, HTTPS_PROXY: 'proxy:3128' })).toMatchObject({
       wayOut: { usesProxy: false },
       ignored: ['HTTPS_PROXY'],

@@ -143,7 +143,15 @@ describe.each(DATABASES)('on %s', async (kind) => {
     const claim = await store.copy(['{"t":1,"id":"z"}']);
     const again = await store.claimRun(claim);
     const broken = ['{"x":NaN,"y":{"id":"q"},"id":"z"}', '{"x":"\n","id":"z"}'];
-    expect(await store.write(again, broken)).toMatchObject({ rejected: 2, unreadable: 0 });
+    expect(await store.write(again, broken)).toMatchObject({ rejected: 2, unreadable: 1 });
+    expect(await store.markUnseen(again)).toBe(0);
+  });
+
+  test('two records that their quotes have merged both count as seen, and deletions are held', async () => {
+    const claim = await store.copy(['{"id":"b"}', '{"id":"c"}']);
+    const again = await store.claimRun(claim);
+    const merged = '{"id":"b","t":"5" wide"},{"id":"c","t":"6" wide"}';
+    expect(await store.write(again, [merged])).toMatchObject({ rejected: 1, unreadable: 1 });
     expect(await store.markUnseen(again)).toBe(0);
   });
 
