@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { freePort } from './support/processes.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
@@ -23,7 +23,7 @@ const waiting = new Map<string, { pid: string; response: ServerResponse }>();
 describe('9. Fifty callers in four processes cause one refresh.', async () => {
   const world = await createWorld({ sandbox: { windowMs: 2_000 } });
   const { control } = world;
-  const port = await freePort();
+  const port = await findFreePort();
   await once(gate.listen(port, '127.0.0.1'), 'listening');
   afterAll(() => {
     gate.close();

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { findFreePort } from '../support/free-port.ts';
 import { query } from './support/database.ts';
 import type { HttpBrowser } from './support/http-browser.ts';
-import { freePort } from './support/processes.ts';
 import { startScript } from './support/run-script.ts';
 import type { SandboxCompany } from './support/sandbox-control.ts';
 import { storedTokens } from './support/stored-tokens.ts';
@@ -86,7 +86,7 @@ describe('19. A flipped bit, or ciphertext moved to another row or column, is an
     const id = world.env.TOKEN_KEYS?.split(':')[0];
     const TOKEN_KEYS = `${id}:${randomBytes(32).toString('base64')}`;
     for (const script of ['web', 'worker', 'reencrypt']) {
-      const started = startScript(script, { ...world.env, TOKEN_KEYS, PORT: String(await freePort()) });
+      const started = startScript(script, { ...world.env, TOKEN_KEYS, PORT: String(await findFreePort()) });
       expect((await started.exited).code, script).toBe(1);
       expect(started.output()).toMatch(/TOKEN_KEYS|another key/);
     }

@@ -3,9 +3,9 @@ import { text } from 'node:stream/consumers';
 import { Redis } from 'ioredis';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findFreePort } from '../support/free-port.ts';
 import { diskContents, dump } from './support/database.ts';
 import type { HttpBrowser } from './support/http-browser.ts';
-import { freePort } from './support/processes.ts';
 import { startScript } from './support/run-script.ts';
 import { createWorld } from './support/world.ts';
 
@@ -49,7 +49,7 @@ describe('20. Canary secrets (client secret, tokens, codes, session ids) appear 
     });
     outgoing.end(body);
   };
-  const proxyPort = await freePort();
+  const proxyPort = await findFreePort();
   const proxy = createServer((...exchange) => void forward(...exchange)).listen(proxyPort, '127.0.0.1');
   afterAll(() => proxy.close().closeAllConnections());
 

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
-import { freePort, type TestProcess } from './support/processes.ts';
+import { findFreePort } from '../support/free-port.ts';
+import type { TestProcess } from './support/processes.ts';
 import { startScript } from './support/run-script.ts';
 import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
@@ -91,7 +92,7 @@ describe('39. SIGTERM ends a process within ten seconds, exit 0, with its work w
   });
 
   it('ends while Redis hangs', async () => {
-    const all = await startAll({ PORT: String(await freePort()) });
+    const all = await startAll({ PORT: String(await findFreePort()) });
     const { web, worker } = await world.start();
     const { expectWholeCopy } = await beginSync('Without Redis');
     world.redis.freeze();

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { findFreePort } from '../support/free-port.ts';
 import { query, readSchema } from './support/database.ts';
-import { freePort } from './support/processes.ts';
 import { startScript } from './support/run-script.ts';
 import { createWorld } from './support/world.ts';
 
@@ -20,7 +20,7 @@ describe("40. Migrations run once, forward only; a process that does not know th
     const processes = await Promise.all([
       world.startWeb(),
       world.startWorker(),
-      world.startWeb({ env: { PORT: String(await freePort()) } }),
+      world.startWeb({ env: { PORT: String(await findFreePort()) } }),
       world.startWorker(),
     ]);
     const made = await schemaNow();

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
@@ -28,29 +27,6 @@ export function tempDir(): string {
   const dir = mkdtempSync(join(tmpdir(), 'partner-app-acceptance-'));
   dirs.push(dir);
   return dir;
-}
-
-/**
- * Test files run side by side, and so do whole test runs: each file looks for ports in a range of its own, below those
- * of outgoing connections.
- */
-const range = 10_000 + 100 * ((Number(process.env.VITEST_POOL_ID ?? 0) + 37 * process.ppid) % 200);
-let looked = Math.floor(Math.random() * 100);
-
-/** Finds a port of 127.0.0.1 that is free. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = range + (looked++ % 100);
-    const server = createServer().listen(port, '127.0.0.1');
-    const isFree = await once(server, 'listening').then(
-      () => true,
-      () => false,
-    );
-    if (!isFree) continue;
-    server.close();
-    await once(server, 'close');
-    return port;
-  }
 }
 
 /** How a process ended. */

@@ -1,7 +1,8 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { Redis } from 'ioredis';
-import { freePort, spawnProcess, type TestProcess, tempDir } from './processes.ts';
+import { findFreePort } from '../../support/free-port.ts';
+import { spawnProcess, type TestProcess, tempDir } from './processes.ts';
 import { waitFor } from './wait-for.ts';
 
 /** A Redis of a test's own, which can be treated as a machine can. */
@@ -21,7 +22,7 @@ const PASSWORD = 'of-the-tests-alone';
 
 /** Starts an empty Redis: a server of this machine, else the JavaScript one that npm brings. */
 export async function startRedis(): Promise<TestRedis> {
-  const port = await freePort();
+  const port = await findFreePort();
   const url = `redis://:${PASSWORD}@127.0.0.1:${port}`;
   let server: TestProcess | undefined;
   const start = async () => {

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { request } from 'undici';
 import { afterAll } from 'vitest';
-import { freePort } from './processes.ts';
+import { findFreePort } from '../../support/free-port.ts';
 import type { World } from './world.ts';
 
 /** A token response. */
@@ -31,7 +31,7 @@ export async function editTokenAnswers(world: World, edit: (answer: TokenAnswer)
       if (value !== undefined) outgoing.setHeader(name, value);
     }
     outgoing.writeHead(answer.statusCode).end(body);
-  }).listen(await freePort(), '127.0.0.1');
+  }).listen(await findFreePort(), '127.0.0.1');
   await once(server, 'listening');
   afterAll(() => {
     server.close();

@@ -5,10 +5,11 @@ import { pathToFileURL } from 'node:url';
 import { request } from 'undici';
 import { afterAll } from 'vitest';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/sandbox.ts';
+import { findFreePort } from '../../support/free-port.ts';
 import { createTestPostgres } from '../../support/test-postgres.ts';
 import { isBeingWritten } from './database.ts';
 import { HttpBrowser, type Page } from './http-browser.ts';
-import { freePort, spawnEntry, type TestProcess, tempDir } from './processes.ts';
+import { spawnEntry, type TestProcess, tempDir } from './processes.ts';
 import { startRedis, type TestRedis } from './redis.ts';
 import { type SandboxCompany, SandboxControl } from './sandbox-control.ts';
 import { waitFor } from './wait-for.ts';
@@ -101,7 +102,7 @@ export class World {
 
   /** Starts a worker process, and waits until it is ready. */
   async startWorker(options: StartOptions = {}): Promise<TestProcess> {
-    const port = await freePort();
+    const port = await findFreePort();
     const worker = this.#spawn('src/worker.ts', {
       ...options,
       env: { WORKER_PORT: String(port), ...options.env },
@@ -266,7 +267,7 @@ export async function createWorld(
   options: { sandbox?: SandboxOptions; env?: Record<string, string>; isPostgres?: boolean } = {},
 ): Promise<World> {
   const { isPostgres = process.env.TEST_DATABASE === 'postgres' } = options;
-  const port = await freePort();
+  const port = await findFreePort();
   const publicUrl = options.env?.PUBLIC_URL ?? `http://127.0.0.1:${port}`;
   const sandbox = await createSandbox({
     redirectUris: [`${publicUrl}/oauth/callback`],
