@@ -1,5 +1,5 @@
 import { HEADER } from '../contract/headers.ts';
-import { redact } from '../runtime/redaction.ts';
+import { REDACTED, redact } from '../runtime/redaction.ts';
 import { LONGEST_GUARD_WAIT_MS, readRateHeaders, retryAfterMs, statedWaitMs } from './headers.ts';
 import type { HttpAnswer } from './http.ts';
 
@@ -109,9 +109,10 @@ const UNSAID_WAIT_MS = 5_000;
  * Says what an answer refuses, and what is to be done about it (Errors).
  *
  * @param now the service's time in milliseconds since 1970
+ * @param accessToken of the request: an answer may repeat it, in any shape
  * @returns undefined for an answer that refuses nothing
  */
-export function refusalOf(answer: HttpAnswer, now: number): ServiceError | undefined {
+export function refusalOf(answer: HttpAnswer, now: number, accessToken: string): ServiceError | undefined {
   const { status, headers, body } = answer;
   // A part of a list (206) is not the list.
   if (status >= 200 && status < 300 && status !== 206) return undefined;
@@ -131,13 +132,14 @@ export function refusalOf(answer: HttpAnswer, now: number): ServiceError | undef
       tier,
     });
   }
-  return new ServiceError(kind, refusalMessage(status, kind, body), { status, retryAfterMs: waitMs });
+  const words = redact(messageOf(body).replaceAll(accessToken, REDACTED)).replace(/\s+/g, ' ');
+  const message = refusalMessage(status, kind, words.slice(0, LONGEST_QUOTE));
+  return new ServiceError(kind, message, { status, retryAfterMs: waitMs });
 }
 
-function refusalMessage(status: number, kind: ServiceErrorKind, body: string): string {
+function refusalMessage(status: number, kind: ServiceErrorKind, words: string): string {
   if (status === 206) return 'The service sent only a part of its answer (206).';
   if (status < 400) return `The service answered with a redirect (${status}), which is not followed.`;
-  const words = redact(messageOf(body)).replace(/\s+/g, ' ').slice(0, LONGEST_QUOTE);
   const quoted = words === '' ? `(${status})` : `(${status}: ${words})`;
   return kind === 'server_error'
     ? `The service has trouble ${quoted}.`

@@ -131,7 +131,7 @@ export class ServiceApi {
     const request = { method: 'GET', url: new URL(apiUrl + IDENTITY_PATH) } as const;
     const answer = await this.#sendBare(request, IDENTITY_PATH, accessToken);
     const now = clock.now();
-    const failure = refusalOf(answer, now);
+    const failure = refusalOf(answer, now, accessToken);
     if (failure !== undefined) {
       const { kind, message, status, retryAfterMs } = failure;
       if (status === 404 || status === 403) return undefined;
@@ -163,7 +163,7 @@ export class ServiceApi {
     }
     const now = this.#parts.clock.now();
     const { headers } = answer;
-    const failure = refusalOf(answer, now);
+    const failure = refusalOf(answer, now, accessToken);
     const outcome: Outcome = {
       answered: true,
       refused: failure !== undefined,

@@ -5,7 +5,7 @@ import type { Headers } from '../../src/service/http.ts';
 const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
 
 function refuse(status: number, headers: Headers = {}, body = '') {
-  return refusalOf({ status, headers, body }, NOW);
+  return refusalOf({ status, headers, body }, NOW, 'abc/def.ghi');
 }
 
 test.each([200, 201, 204, 299])('%d refuses nothing', (status) => {
@@ -32,6 +32,11 @@ test.each([
   const refusal = refuse(status);
   expect(refusal).toMatchObject({ remedy, status });
   expect(refusal?.message).toContain(String(status));
+});
+
+test('an answer that repeats the token is quoted without it', () => {
+  const message = refuse(400, {}, error('token abc/def.ghi is not good'))?.message;
+  expect(message).toContain('token [redacted] is not good');
 });
 
 test('429 waits as long as retry-after says, and names the guard', () => {
