@@ -216,25 +216,23 @@ interface Call {
   share: number;
 }
 
-function released({ id, goodUntil }: Permit, { answered, refused, rate, toldLimit, unsent, block }: Outcome) {
-  // A process that stood still until after the lease cannot say when the answer came.
-  const isLate = performance.now() > goodUntil + REQUEST_TIMEOUT_MS;
+function released(
+  { id }: Pick<Permit, 'id'>,
+  { answered, refused, rate, toldLimit, unsent, block }: Outcome,
+) {
   return {
     permit: id,
     answered: answered === true,
     refused: refused === true,
     unsent: unsent === true,
     limit: toldLimit,
-    rate:
-      rate === undefined || isLate
-        ? undefined
-        : {
-            limit: rate.limit,
-            remaining: rate.remaining,
-            reset: rate.resetMs,
-            ends_in: rate.endsInMs,
-            burst: rate.burstRemaining,
-          },
+    rate: rate && {
+      limit: rate.limit,
+      remaining: rate.remaining,
+      reset: rate.resetMs,
+      ends_in: rate.endsInMs,
+      burst: rate.burstRemaining,
+    },
     block: block && { ms: block.forMs, of: block.of },
   };
 }

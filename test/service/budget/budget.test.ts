@@ -264,6 +264,13 @@ describe.each(EVERY_REDIS)('the budget on $what', async ({ searchPath }) => {
     });
   });
 
+  it('finds out anew after its clock was set back by an hour', async () => {
+    const company = await newCompany(rate(0));
+    pass(-3_600_000);
+    await acquire(company);
+    pass(3_600_000);
+  });
+
   it('tells what it knows', async () => {
     const company = await newCompany();
     const nothing = { limit: undefined, remaining: undefined, resetAt: undefined };
