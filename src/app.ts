@@ -110,7 +110,7 @@ export async function createApp(
   const queues = createQueues(queueRedis, installation, logger);
   const isRedisWell = () => checkRedis(redis);
   const watch = watchApp({ store: () => db.check(), redis: isRedisWell }, logger);
-  const http = new HttpClient(config.wayOut);
+  const http = new HttpClient(config.outbound);
   const clock = new ServiceClock();
   let workers: Workers | undefined;
   const workersWatch = watchWorkers(queues.workers);
@@ -135,7 +135,7 @@ export async function createApp(
     ...config.service,
     redirectUri,
     clock,
-    wayOut: config.wayOut,
+    outbound: config.outbound,
   });
   const tokens = new Tokens({
     oauth,

@@ -62,7 +62,7 @@ interface OAuthClientOptions {
   /** Where the service sends the browser back to; identical in both requests (Endpoints, "Token request"). */
   redirectUri: string;
   clock: ServiceClock;
-  wayOut?: { usesProxy: boolean; checksCertificates: boolean };
+  outbound?: { usesProxy: boolean; checksCertificates: boolean };
 }
 
 /** The OAuth authorization code flow and refresh of the specification, spoken by openid-client. */
@@ -73,7 +73,7 @@ export class OAuthClient {
 
   constructor(options: OAuthClientOptions) {
     this.#options = options;
-    this.#http = new HttpClient({ ...options.wayOut, timeoutMs: TOKEN_TIMEOUT_MS, keptMs: KEPT_MS });
+    this.#http = new HttpClient({ ...options.outbound, timeoutMs: TOKEN_TIMEOUT_MS, keptMs: KEPT_MS });
   }
 
   /** The address that starts an authorization (Endpoints, "Authorize request"). */

@@ -127,6 +127,6 @@ function damaged({ column }: CipherContext, cause?: unknown): DamagedTokenError 
 }
 
 /** What a run says whose tokens are encrypted with a key that is not there. */
-export function missingKeyMessage(keyId: string): string {
+function missingKeyMessage(keyId: string): string {
   return `The tokens are encrypted with the key "${keyId}", which TOKEN_KEYS does not hold. Put that key back.`;
 }

@@ -35,7 +35,7 @@ const ENDING_MS = 4_000;
 const END_MARGIN_MS = 24 * 60 * 60_000;
 
 /** What a run says where the service refuses the app itself. */
-export const CREDENTIALS_REFUSED =
+const CREDENTIALS_REFUSED =
   'The service does not accept CLIENT_ID and CLIENT_SECRET. Correct them and restart the app.';
 
 /** An access token, and whether it is to be renewed before the next request. */

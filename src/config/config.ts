@@ -29,7 +29,7 @@ export interface Config {
   /** Where browsers reach the app: an origin, without a slash at its end. */
   publicUrl: string;
   /** How requests to the service go out, as Node itself was told: by a proxy, and whether certificates are checked. */
-  wayOut: { usesProxy: boolean; checksCertificates: boolean };
+  outbound: { usesProxy: boolean; checksCertificates: boolean };
   /** Our own proxies in front of the app: so many entries of X-Forwarded-For, from its end, are believed. */
   proxyHops: number;
   host: string;
@@ -145,7 +145,7 @@ export function loadConfig(
       isSandbox,
     },
     publicUrl,
-    wayOut: {
+    outbound: {
       usesProxy: !isSandbox && usesProxy(env),
       checksCertificates: env.NODE_TLS_REJECT_UNAUTHORIZED !== '0',
     },

@@ -65,8 +65,8 @@ export function findProblems(
   }
   for (const variable of uses('SERVICE_API_URL') && usesProxy(env) ? proxiesIn(env) : []) {
     const url = env[variable] ?? '';
-    if (/^(https?|socks5?):\/\//i.test(url) && URL.canParse(url)) continue;
-    const problem = 'must be the URL of a proxy, with http:// or https:// in front';
+    if (/^(https?|socks5):\/\//i.test(url) && URL.canParse(url)) continue;
+    const problem = 'must be the URL of a proxy, with http://, https:// or socks5:// in front';
     problems.push({ variable, problem, example: 'http://proxy.example.com:3128' });
   }
   return problems;

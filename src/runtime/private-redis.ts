@@ -164,6 +164,7 @@ async function readConfig(dir: string) {
     }
   }
   const [, port, password] = /^port (\d+)\nrequirepass (\S+)$/m.exec(readFileSync(config, 'utf8')) ?? [];
+  if (password === undefined) throw new Error(`${config} is damaged: delete it, and start again.`);
   return { config, port, url: `redis://:${password}@127.0.0.1:${port}` };
 }
 

@@ -4,7 +4,7 @@ import { parse } from 'node:path';
 
 const manifest: { version: string } = createRequire(import.meta.url)('../../package.json');
 
-/** Which process this is: they join log lines and the worker on `/ops`. */
+/** Which process this is: they join log lines with the worker on `/ops`. */
 export interface ProcessFacts {
   /** The entry point: `start`, `web`, `worker`, `demo` or `cli`. */
   process: string;

@@ -77,7 +77,7 @@ export async function checkRedis(redis: Redis): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error(`no answer within ${CHECK_LIMIT_MS} ms`)), CHECK_LIMIT_MS);
   try {
-    await Promise.race([late, tryToWork(redis)]);
+    await Promise.race([late, refuseUnfit(redis).then(() => redis.set('readiness', '1', 'PX', MARK_MS))]);
   } catch (error) {
     if (error instanceof UnfitRedisError || !(error instanceof Error)) throw error;
     if (error.name === 'ReplyError')
@@ -91,7 +91,7 @@ export async function checkRedis(redis: Redis): Promise<void> {
   }
 }
 
-async function tryToWork(redis: Redis): Promise<void> {
+async function refuseUnfit(redis: Redis): Promise<void> {
   // A user of Redis may not be allowed to ask: then nothing is known of it.
   const info = await redis.info().catch((error: Error) => {
     if (error.name !== 'ReplyError') throw error;
@@ -108,7 +108,6 @@ async function tryToWork(redis: Redis): Promise<void> {
       `Redis drops keys when its memory is full (${policy}): set its maxmemory-policy to noeviction.`,
     );
   }
-  await redis.set('readiness', '1', 'PX', MARK_MS);
 }
 
 /**
@@ -117,10 +116,11 @@ async function tryToWork(redis: Redis): Promise<void> {
  * @throws Error that says what to do: it is in cluster mode, evicts keys, or has no database of the URL's number
  */
 export async function refuseUnfitRedis(url: string): Promise<void> {
-  const redis = new Redis(url, { lazyConnect: true, retryStrategy: null });
+  const limits = { connectTimeout: CHECK_LIMIT_MS, commandTimeout: CHECK_LIMIT_MS };
+  const redis = new Redis(url, { ...limits, lazyConnect: true, retryStrategy: null });
   redis.on('error', () => undefined);
   try {
-    await checkRedis(redis);
+    await refuseUnfit(redis);
     // ioredis goes on in database 0 where it is refused another.
     if (redis.options.db) await redis.select(redis.options.db);
   } catch (error) {

@@ -165,7 +165,9 @@ async function readText({ headers, body }: Dispatcher.ResponseData): Promise<str
   const bytes = await body.bytes();
   const coding = String(headers['content-encoding'] ?? '')
     .trim()
-    .toLowerCase();
+    .toLowerCase()
+    // RFC 9110, section 8.4.1.3: x-gzip is gzip.
+    .replace(/^x-/, '');
   if (bytes.length === 0 || coding === '' || coding === 'identity') return UTF8.decode(bytes);
   const unpack = Object.hasOwn(UNPACK, coding) ? UNPACK[coding] : undefined;
   const name = coding.slice(0, 20).replace(/[^\w-]/g, '?');

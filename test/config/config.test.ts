@@ -158,11 +158,14 @@ describe('values', () => {
   it('takes a proxy with a scheme, and heeds none that is not switched on', () => {
     const proxy = { HTTPS_PROXY: 'http://me:hush@proxy:3128' };
     const switchedOn = { NODE_USE_ENV_PROXY: '1', ...proxy };
-    expect(load({ ...PRODUCTION, ...switchedOn }).wayOut.usesProxy).toBe(true);
+    expect(load({ ...PRODUCTION, ...switchedOn }).outbound.usesProxy).toBe(true);
+    expect(
+      load({ DATABASE_URL: 'file:x.db', NODE_USE_ENV_PROXY: '1', HTTPS_PROXY: 'proxy:3128' }, 'database'),
+    ).toBeDefined();
     // The app's own sandbox is on this machine.
-    expect(load(switchedOn).wayOut.usesProxy).toBe(false);
+    expect(load(switchedOn).outbound.usesProxy).toBe(false);
     expect(load({ ...PRODUCTION, HTTPS_PROXY: 'proxy:3128' })).toMatchObject({
-      wayOut: { usesProxy: false },
+      outbound: { usesProxy: false },
       ignored: ['HTTPS_PROXY'],
     });
   });

@@ -73,6 +73,7 @@ test.each(['POST', 'PUT', 'PATCH', 'DELETE'] as const)('a %s takes its body alon
 test.each<[string, (text: string) => Buffer]>([
   ['gzip', zlib.gzipSync],
   ['GZIP', zlib.gzipSync],
+  ['x-gzip', zlib.gzipSync],
   ['deflate', zlib.deflateSync],
   ['deflate', zlib.deflateRawSync],
   ['br', zlib.brotliCompressSync],
