@@ -136,7 +136,7 @@ function beginningOf(text: string): string {
   return hidden.length > LONGEST_MESSAGE ? `${hidden.slice(0, LONGEST_MESSAGE)}…` : hidden;
 }
 
-/** Nobody waits for a reader that stands still, nor for space on a disk, until the process ends. */
+/** The process does not wait for a log reader that stands still, nor for space on a disk, until it ends. */
 function standardOutput(): DestinationStream {
   const output = pino.destination({ dest: 1, sync: false, maxLength: LONGEST_BACKLOG });
   output.on('error', () => {

@@ -2,13 +2,15 @@
 --
 -- KEYS[1] string, JSON: the state. Times are milliseconds of Redis' clock.
 --   limit, used   what the window's answers said; they come in any order, so the highest use counts
---   ours          permits granted in this window; `base`: the use beyond ours that was seen in it
+--   ours          permits granted in this window; `base`: the use beyond ours that was seen in it. Limit 120, remaining
+--                 100 and 12 permits of ours: used is 20, ours 12, base 8, so another app sent 8
 --   reset, end    the service's time of the window's end, which names the window; and ours
 --   length        the longest window so far
 --   burst         as last said
 --   others_at     when somebody else last used the limit
 --   blocked       until when no request of the company may go; `blocks`: of a bucket or a route
---   refusals      in a row; `well`: when the last answer came that refused nothing; `troubles`: of each route, the last one
+--   refusals      in a row; `troubles`: the last one of each route; `well`: the last good answer. They tell the trouble of
+--                 one route from an outage
 --   paces         of each route that an unknown guard has refused: until when it is paced, and its last request
 -- KEYS[2] sorted set: permits in flight, by the end of their lease
 -- KEYS[3] sorted set: requests in the guard's bucket, by the time of their answer, or else by the end of their lease
@@ -21,7 +23,7 @@ local SAME_WINDOW_MS = 1500   -- resets of one window differ by rounding
 local PROBE_MS = 2000         -- the holder of an older probe may be dead
 local ASK_MS = 25             -- how soon to ask again for what answers under way will tell
 local ROLLED_OF = 60          -- one permit of so many may go into the next window before it is known (bench: calm-600)
-local RELEASE_MS = 3000       -- what is kept for others goes to anybody so long before the window's end
+local RELEASE_MS = 3000       -- kept permits are free for all so long before the window's end
 local KEPT_OF = 20            -- of so many permits, one may be kept for people
 local SHARED_MS = 600000      -- how long a permit is held back after somebody else has used the limit
 local PACED_MS = 600000       -- how long a route is paced after an unknown guard's refusal
@@ -40,7 +42,8 @@ local now = time[1] * 1000 + math.ceil(time[2] / 1000)
 local s = cjson.decode(redis.call('GET', state) or '{}')
 s.blocks, s.paces, s.troubles, s.ours = s.blocks or {}, s.paces or {}, s.troubles or {}, s.ours or 0
 
--- The service may count a request without an answer. It stays among ours, which says enough while nobody else uses the limit.
+-- The service may count a request without an answer. It stays among ours. Where another app uses the limit, ours says too
+-- little, so the request counts as used.
 local function lose(requests)
   if s.used ~= nil and s.used > s.ours then s.used = s.used + requests end
 end
@@ -117,15 +120,15 @@ local function release(done)
     return
   end
   if bucket then redis.call('ZADD', entries, 'XX', now, done.permit) end
-  -- An answer after the end of its lease tells of nobody knows which window.
+  -- After the end of the lease, the window of the answer may be over.
   if done.rate and (held or done.unasked) then hear(done.rate)
   elseif held and not done.refused and not is_known() then assume(done.limit) end
   if done.block then block(done.block.ms, done.block.of)
   elseif not done.refused then s.refusals, s.well = nil, now end
 end
 
--- How long until the guard's bucket has room. It holds what is on its way, or was answered within the guard's window:
--- so no window of the service holds more, wherever it begins.
+-- How long until the guard's bucket has room. The bucket holds requests in flight, and those answered within the guard's
+-- window. So no window of the service holds more, wherever it begins.
 local function wait_for_guard()
   redis.call('ZREMRANGEBYSCORE', entries, '-inf', now - bucket.window - 1)
   local limit = bucket.share and math.max(1, math.floor(bucket.limit * (s.limit or call.limit))) or bucket.limit
@@ -150,8 +153,8 @@ end
 
 local function wait_for_limit()
   local left, flying = s['end'] - now, in_flight()
-  -- Where somebody else uses the limit, one more request may be under way, and what is kept may be gone by the window's
-  -- end (bench: shared).
+  -- Another app that uses the limit may have one more request in flight, and may have spent the kept permits by the
+  -- window's end (bench: shared).
   local is_shared = s.others_at ~= nil and now - s.others_at < SHARED_MS
   local most = s.limit - (is_shared and 1 or 0)
   local free = math.min(most - s.used - flying, most - s.ours)

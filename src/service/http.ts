@@ -150,7 +150,7 @@ type Unpack = (packed: Uint8Array, options: ZlibOptions) => Promise<Buffer>;
 const inflateZlib: Unpack = promisify(inflate);
 const inflateBare: Unpack = promisify(inflateRaw);
 
-/** What services pack their answers by, though nobody asked. */
+/** The codings that services use although the app asks for none. */
 const UNPACK: Readonly<Record<string, Unpack>> = {
   gzip: promisify(gunzip) as Unpack,
   // With the header of zlib (RFC 9110, section 8.4.1.2), or without it, as some send it.

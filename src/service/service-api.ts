@@ -56,7 +56,7 @@ export class ServiceApi {
     return this.#parts.budget.acquire(company, route);
   }
 
-  /** Releases a permit. Without Redis its lease ends by itself: nobody waits for that. */
+  /** Releases a permit. Without Redis, its lease ends by itself. */
   async release(permit: Permit, outcome: Outcome = { unsent: true }): Promise<void> {
     await this.#parts.budget.release(permit, outcome).catch(() => undefined);
   }
