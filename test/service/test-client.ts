@@ -16,8 +16,8 @@ import {
   type ClientParts,
   createServiceClient,
 } from '../../src/service/service-client.ts';
-import { createCheckedSandbox } from '../sandbox/checked-sandbox.ts';
-import { type Company, TestSandbox } from '../sandbox/test-sandbox.ts';
+import { createCheckedSandbox } from '../sandbox/support/checked-sandbox.ts';
+import { type Company, TestSandbox } from '../sandbox/support/test-sandbox.ts';
 import { startTestRedis } from '../support/test-redis.ts';
 
 /** What a test wants otherwise. */

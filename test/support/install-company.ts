@@ -1,7 +1,7 @@
 import { TokenCipher } from '../../src/auth/token-cipher.ts';
 import { encryptTokens } from '../../src/auth/tokens.ts';
 import type { Database } from '../../src/store/database.ts';
-import { type Company, TestSandbox } from '../sandbox/test-sandbox.ts';
+import { type Company, TestSandbox } from '../sandbox/support/test-sandbox.ts';
 import { installInstance } from './install-instance.ts';
 import type { TestApp } from './test-app.ts';
 

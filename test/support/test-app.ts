@@ -6,7 +6,7 @@ import { type Config, loadConfig } from '../../src/config/config.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { takePort } from '../../src/web/listen.ts';
 import { SandboxControl } from '../acceptance/support/sandbox-control.ts';
-import { createCheckedSandbox } from '../sandbox/checked-sandbox.ts';
+import { createCheckedSandbox } from '../sandbox/support/checked-sandbox.ts';
 import { findFreePort } from './free-port.ts';
 import { createHttpSession, type HttpSession } from './http-session.ts';
 import { tempDir } from './temp-dir.ts';

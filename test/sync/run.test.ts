@@ -4,7 +4,7 @@ import type { ChangeBatch } from '../../src/changes/change-handler.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { openStores } from '../../src/store/stores.ts';
 import type { FaultOrder } from '../acceptance/support/sandbox-control.ts';
-import { type Company, TestSandbox } from '../sandbox/test-sandbox.ts';
+import { type Company, TestSandbox } from '../sandbox/support/test-sandbox.ts';
 import { collect, DATABASES } from '../store/test-store.ts';
 import { installCompany } from '../support/install-company.ts';
 import { startTestApp } from '../support/test-app.ts';

@@ -2,14 +2,13 @@ import type { Host } from '../host.ts';
 import { type Answer, json, Problem } from '../http/answer.ts';
 import type { Call } from '../http/call.ts';
 import { findRoute, type Route } from '../http/router.ts';
-import { fidelityPage } from './fidelity-page.ts';
 import { frontPage } from './front-page.ts';
 import { panelData } from './panel-data.ts';
 import { asset } from './render.ts';
 
 const STYLE = asset(
   'text/css; charset=utf-8',
-  ...['base', 'controls', 'lists', 'panel', 'fidelity'].map((subject) => `styles/${subject}.css`),
+  ...['base', 'controls', 'lists', 'panel'].map((subject) => `styles/${subject}.css`),
 );
 
 /** The control panel's modules: `/front.js` loads them all. */
@@ -37,7 +36,6 @@ type Page = (host: Host, call: Call, params: Record<string, string>) => Answer;
 
 const ROUTES: readonly Route<Page>[] = [
   { method: 'GET', path: '/', handle: frontPage },
-  { method: 'GET', path: '/fidelity', handle: fidelityPage },
   { method: 'GET', path: '/sandbox.css', handle: () => STYLE },
   { method: 'GET', path: '/front.js', handle: () => FRONT_SCRIPT },
   { method: 'GET', path: '/panel/:name', handle: (_host, _call, { name = '' }) => script(name) },

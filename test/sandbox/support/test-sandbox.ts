@@ -1,0 +1,258 @@
+import { afterEach } from 'vitest';
+import type { Plan } from '../../../src/contract/limits.ts';
+import type { JournalRow } from '../../../src/sandbox/journal.ts';
+import type { Sandbox, SandboxOptions } from '../../../src/sandbox/sandbox.ts';
+import { createCheckedSandbox } from './checked-sandbox.ts';
+import { descriptionOf } from './description.ts';
+
+export interface Company {
+  id: string;
+  name: string;
+  plan: Plan;
+  teammates: { id: string; name: string; is_admin: boolean }[];
+  api_tokens: { token: string; scopes: string[] }[];
+  inboxes: string[];
+  tags: string[];
+  channels: string[];
+  responses: string[];
+  accounts: string[];
+  links: string[];
+  knowledge_bases: string[];
+  counts: { contacts: number; conversations: number };
+}
+
+export interface Credentials {
+  client_id: string;
+  client_secret: string;
+  redirect_uris: string[];
+}
+
+export interface State {
+  now: number;
+  frozen: boolean;
+  api_url: string;
+  auth_url: string;
+  applications: (Credentials & { kind: string })[];
+  companies: Company[];
+  tokens: {
+    id: string;
+    kind: string;
+    application: string;
+    company_id: string;
+    scopes: string[];
+    expires_at: number;
+  }[];
+  limits: { company_id: string; scope: string; limit: number; remaining: number; burst_remaining: number }[];
+}
+
+export interface TokenResponse {
+  access_token: string;
+  refresh_token: string;
+  expires_at: string;
+  token_type: string;
+}
+
+/** An answer of the API, read. */
+export interface ApiAnswer<T> {
+  status: number;
+  headers: Headers;
+  body: T;
+}
+
+/** A moment in the middle of a second, to notice rounding. */
+export const START_MS = Date.UTC(2027, 2, 14, 10, 30, 15, 250);
+
+export function basic({ client_id, client_secret }: Credentials): string {
+  return `Basic ${Buffer.from(`${client_id}:${client_secret}`).toString('base64')}`;
+}
+
+/** A sandbox with the calls that tests make of it. */
+export class TestSandbox {
+  readonly sandbox: Sandbox;
+
+  constructor(sandbox: Sandbox) {
+    this.sandbox = sandbox;
+  }
+
+  async state(): Promise<State> {
+    return (await (await fetch(`${this.sandbox.origin}/_sandbox/state`)).json()) as State;
+  }
+
+  /** A POST to the control interface, whatever comes of it. */
+  control(path: string, body: unknown): Promise<Response> {
+    return fetch(`${this.sandbox.origin}/_sandbox/${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  }
+
+  /** A POST to the control interface that must work. */
+  async done<T>(path: string, body: unknown): Promise<T> {
+    const response = await this.control(path, body);
+    if (!response.ok) throw new Error(`${path}: ${await response.text()}`);
+    return (await response.json()) as T;
+  }
+
+  /** Freezes the clock at a moment. */
+  async freeze(at = START_MS): Promise<void> {
+    await this.done('clock', { frozen: true, set: at });
+  }
+
+  async advance(ms: number): Promise<void> {
+    await this.done('clock', { advance_ms: ms });
+  }
+
+  company(spec: object = {}): Promise<Company> {
+    return this.done('companies', { name: 'Test company', plan: 'starter', ...spec });
+  }
+
+  application(spec: object = {}): Promise<Credentials> {
+    return this.done('applications', {
+      name: 'Other app',
+      redirect_uris: ['http://other.example/back'],
+      ...spec,
+    });
+  }
+
+  async journal(after = 0): Promise<JournalRow[]> {
+    const response = await fetch(`${this.sandbox.origin}/_sandbox/requests?after=${after}`);
+    return (await response.json()) as JournalRow[];
+  }
+
+  /**
+   * A request to the API with a JSON body, if one is given, and its answer, read; `path` may be a full URL.
+   * Throws an Error when the API takes a body that is not as the description says.
+   */
+  async call<T = Record<string, unknown>>(
+    method: string,
+    path: string,
+    token: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<ApiAnswer<T>> {
+    const url = path.startsWith('http') ? path : `${this.sandbox.apiUrl}${path}`;
+    const sent = body === undefined ? undefined : JSON.stringify(body);
+    const response = await fetch(url, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+      ...(sent === undefined ? {} : { body: sent }),
+    });
+    const problems = response.ok ? descriptionOf().bodyProblems(method, url, sent) : [];
+    if (problems.length > 0)
+      throw new Error(`${method} ${url} took a body that is not as described: ${problems}`);
+    return { status: response.status, headers: response.headers, body: (await response.json()) as T };
+  }
+
+  /** A request to the API; `path` may be a full URL. */
+  api(path: string, token: string, init: RequestInit = {}): Promise<Response> {
+    const url = path.startsWith('http') ? path : `${this.sandbox.apiUrl}${path}`;
+    return fetch(url, { ...init, headers: { authorization: `Bearer ${token}` } });
+  }
+
+  authorizeUrl(parameters: Record<string, string> = {}): URL {
+    const { client_id, redirect_uris } = this.sandbox.application;
+    const url = new URL(`${this.sandbox.authUrl}/oauth/authorize`);
+    const query = { response_type: 'code', client_id, redirect_uri: redirect_uris[0] ?? '', ...parameters };
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+    return url;
+  }
+
+  /** Sends the consent form. */
+  decide(form: Record<string, string>, parameters: Record<string, string> = {}): Promise<Response> {
+    return fetch(this.authorizeUrl(parameters), {
+      method: 'POST',
+      body: new URLSearchParams(form),
+      redirect: 'manual',
+    });
+  }
+
+  /** A code that a teammate of the company granted: an administrator, when no other is named. */
+  async code(
+    company: Company,
+    application: Credentials = this.sandbox.application,
+    teammate_id = company.teammates.find(({ is_admin }) => is_admin)?.id ?? '',
+  ): Promise<string> {
+    const { client_id, redirect_uris } = application;
+    const response = await this.decide(
+      { teammate_id, decision: 'approve' },
+      { client_id, redirect_uri: redirect_uris[0] ?? '' },
+    );
+    return new URL(response.headers.get('location') ?? '').searchParams.get('code') ?? '';
+  }
+
+  /** A request to the token route, form-encoded. */
+  token(
+    form: Record<string, string> | URLSearchParams,
+    application: Credentials = this.sandbox.application,
+  ): Promise<Response> {
+    return fetch(`${this.sandbox.authUrl}/oauth/token`, {
+      method: 'POST',
+      headers: { authorization: basic(application) },
+      body: new URLSearchParams(form),
+    });
+  }
+
+  exchange(code: string, application: Credentials = this.sandbox.application): Promise<Response> {
+    const redirect_uri = application.redirect_uris[0] ?? '';
+    return this.token({ grant_type: 'authorization_code', code, redirect_uri }, application);
+  }
+
+  refresh(refresh_token: string, application: Credentials = this.sandbox.application): Promise<Response> {
+    return this.token({ grant_type: 'refresh_token', refresh_token }, application);
+  }
+
+  /** Tokens of the company for the application. */
+  async install(
+    company: Company,
+    application: Credentials = this.sandbox.application,
+    teammateId?: string,
+  ): Promise<TokenResponse> {
+    const response = await this.exchange(await this.code(company, application, teammateId), application);
+    return (await response.json()) as TokenResponse;
+  }
+
+  /** Statuses of so many requests, one after the other. */
+  async statuses(count: number, path: string, token: string): Promise<number[]> {
+    const statuses: number[] = [];
+    for (let request = 0; request < count; request++) {
+      const response = await this.api(path, token);
+      await response.arrayBuffer();
+      statuses.push(response.status);
+    }
+    return statuses;
+  }
+}
+
+const running: Sandbox[] = [];
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((sandbox) => sandbox.close()));
+});
+
+/** Starts a sandbox on a free port; it ends with the test. @param furtherTiers of guards that the test adds */
+export async function startSandbox(
+  options: SandboxOptions = {},
+  furtherTiers: readonly string[] = [],
+): Promise<TestSandbox> {
+  const sandbox = await createCheckedSandbox(options, furtherTiers);
+  running.push(sandbox);
+  return new TestSandbox(sandbox);
+}
+
+/** Starts a sandbox whose clock stands at {@link START_MS}. */
+export async function startFrozen(
+  options: SandboxOptions = {},
+  furtherTiers: readonly string[] = [],
+): Promise<TestSandbox> {
+  const sandbox = await startSandbox(options, furtherTiers);
+  await sandbox.freeze();
+  return sandbox;
+}
+
+/** The item at this place; fails the test when there is none. */
+export function at<T>(items: readonly T[], place: number): T {
+  const item = items[place];
+  if (item === undefined) throw new Error(`nothing at ${place} of ${items.length}`);
+  return item;
+}
