@@ -1,9 +1,20 @@
+import { meansRequest } from '../http/path-pattern.ts';
 import { BoundedMap } from '../state/bounded-map.ts';
-import type { Fault, FaultMatch, FaultTarget } from './fault.ts';
-import { matches } from './matches.ts';
+import type { Fault, FaultMatch } from '../types.ts';
 
 /** So many faults that are used up stay in the list. */
 const SPENT_KEPT = 100;
+
+/** A request, to match faults with. */
+export interface FaultTarget {
+  method: string;
+  path: string;
+  /** Pattern of the API's route that serves it; undefined when there is none, or the request does not get so far. */
+  route: string | undefined;
+  companyId: string | undefined;
+  /** The application's client id. */
+  application: string | undefined;
+}
 
 /** A fault that was ordered; plain data. */
 export interface Order {
@@ -18,12 +29,11 @@ export interface Order {
   toPass: number;
 }
 
-/** A request's fault, and the id of its order. */
-export type Taken = Pick<Order, 'id' | 'fault'>;
-
-interface FaultsState {
-  open: Map<string, Order>;
-  spent: Map<string, Order>;
+function matches({ method, path, company_id, client_id }: FaultMatch, target: FaultTarget): boolean {
+  if (method !== undefined && method.toUpperCase() !== target.method) return false;
+  if (company_id !== undefined && company_id !== target.companyId) return false;
+  if (client_id !== undefined && client_id !== target.application) return false;
+  return path === undefined || meansRequest(path, target.path, target.route);
 }
 
 /** The faults that are ordered; the oldest that matches a request, and whose turn it is, is used first. */
@@ -33,11 +43,11 @@ export class Faults {
   #ordered = 0;
 
   /** Plain data; what is set is taken over, not copied. Ids go on counting: none is given twice. */
-  get state(): FaultsState {
+  get state() {
     return { open: this.#open, spent: new Map(this.#spent) };
   }
 
-  set state({ open, spent }: FaultsState) {
+  set state({ open, spent }: { open: Map<string, Order>; spent: Map<string, Order> }) {
     this.#open = open;
     this.#spent = new BoundedMap(SPENT_KEPT, spent);
   }
@@ -56,15 +66,19 @@ export class Faults {
   }
 
   /** The fault for this request, counted, or undefined. The request counts for every order that waits for its turn. */
-  take(target: FaultTarget): Taken | undefined {
-    if (this.#open.size === 0) return undefined;
+  take(target: FaultTarget): Pick<Order, 'id' | 'fault'> | undefined {
     let taken: Order | undefined;
     for (const order of this.#open.values()) {
       if (!matches(order.match, target)) continue;
       if (order.toPass > 0) order.toPass -= 1;
       else taken ??= order;
     }
-    if (taken !== undefined) this.#use(taken);
+    if (taken === undefined) return undefined;
+    taken.used += 1;
+    if (taken.used === taken.times) {
+      this.#open.delete(taken.id);
+      this.#spent.set(taken.id, taken);
+    }
     return taken;
   }
 
@@ -79,12 +93,5 @@ export class Faults {
     this.#open.clear();
     this.#spent.clear();
     return size;
-  }
-
-  #use(order: Order): void {
-    order.used += 1;
-    if (order.used < order.times) return;
-    this.#open.delete(order.id);
-    this.#spent.set(order.id, order);
   }
 }

@@ -1,9 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { HEADER } from '../../contract/headers.ts';
-import { type Allowance, leaveBehind } from '../faults/aftermath.ts';
-import { deliver } from '../faults/deliver.ts';
-import { disturb, replacement } from '../faults/disturb.ts';
+import { type Allowance, deliver, disturb, leaveBehind, replacement } from '../faults/apply-fault.ts';
 import type { World } from '../world.ts';
 import { type Answer, problemAnswer } from './answer.ts';
 import type { Call } from './call.ts';

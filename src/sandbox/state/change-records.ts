@@ -1,20 +1,11 @@
 import type { Collection, Document } from '../data/collection.ts';
 import type { Contact } from '../data/contacts.ts';
 import type { Conversation } from '../data/conversations.ts';
+import type { ChangeableResource, RecordChanges } from '../types.ts';
 import type { Company } from './company.ts';
 
 /** Lists that may be long, so that someone is paging while they change. */
-export const CHANGEABLE = ['contacts', 'conversations'] as const;
-
-/** What shall happen to the records of a list: how many are concerned. */
-export interface RecordChanges {
-  resource: (typeof CHANGEABLE)[number];
-  create?: number | undefined;
-  delete?: number | undefined;
-  change?: number | undefined;
-  /** Puts the list into another order. */
-  reorder?: boolean | undefined;
-}
+export const CHANGEABLE = ['contacts', 'conversations'] as const satisfies readonly ChangeableResource[];
 
 /** What did happen, by ids. */
 export interface ChangedRecords {

@@ -1,5 +1,5 @@
 import { request } from 'undici';
-import type { Fault, FaultMatch } from '../../../src/sandbox/faults/fault.ts';
+import type { Fault, FaultMatch } from '../../../src/sandbox/types.ts';
 import type { JournalRow } from '../../../src/sandbox/journal.ts';
 
 /** A company as the control interface describes it. */
