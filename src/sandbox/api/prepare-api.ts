@@ -5,8 +5,7 @@ import type { Call } from '../http/call.ts';
 import type { Prepared } from '../http/exchange.ts';
 import { findRoute, type Matched } from '../http/router.ts';
 import type { GuardedCall } from '../limits/guard-limiter.ts';
-import { rateHeaders } from '../limits/rate-headers.ts';
-import { type Reading, waitMs } from '../limits/window.ts';
+import { type Reading, rateHeaders, waitMs } from '../limits/limiter.ts';
 import type { World } from '../world.ts';
 import { authenticate, type Caller } from './bearer.ts';
 import { guardedCalls } from './guarded-call.ts';
@@ -61,15 +60,16 @@ function perform(
   if (isOver(before)) {
     return withHeaders(tooManyRequests('Rate limit', waitMs(before, now)), rateHeaders(before));
   }
-  const guard = guarded.map((call) => guards.read(call, now)).find(({ remaining }) => remaining === 0);
+  const readings = guarded.map((call) => guards.read(call, now));
+  const guard = readings.find(({ remaining }) => remaining === 0);
   if (guard !== undefined) {
     const refusal = tooManyRequests(`Rate limit ${guard.tier}`, guard.resetAt - now);
     return withHeaders(refusal, { ...rateHeaders(before), [HEADER.tier]: guard.tier });
   }
   limiter.take(company, scope, now);
   for (const call of guarded) guards.take(call, now);
-  const [first] = guarded;
-  const tier = first === undefined ? {} : { [HEADER.tier]: guards.tierOf(first.guard) };
+  const [first] = readings;
+  const tier = first === undefined ? {} : { [HEADER.tier]: first.tier };
   const rate = rateHeaders(limiter.read(company, scope, now));
   // A 429 that comes from behind the guard is another limit's.
   const finish = (served: Answer) => withHeaders(served, served.status === 429 ? rate : { ...rate, ...tier });

@@ -1,7 +1,6 @@
 import type { Host } from '../host.ts';
-import type { GuardBucket } from '../limits/guard-limiter.ts';
-import type { LimitScope } from '../limits/limiter.ts';
-import type { Reading } from '../limits/window.ts';
+import type { GuardReading } from '../limits/guard-limiter.ts';
+import type { LimitScope, Reading } from '../limits/limiter.ts';
 import type { CallReading } from '../outgoing/call-limiter.ts';
 import type { Application } from '../state/applications.ts';
 import type { Company } from '../state/company.ts';
@@ -86,7 +85,16 @@ export function showLimit({
 }
 
 /** A guard's bucket whose window is open. */
-export function showGuard({ companyId, scope, guard, tier, bucket, limit, remaining, resetAt }: GuardBucket) {
+export function showGuard({
+  companyId,
+  scope,
+  guard,
+  tier,
+  bucket,
+  limit,
+  remaining,
+  resetAt,
+}: GuardReading) {
   return { company_id: companyId, scope, guard, tier, bucket, limit, remaining, reset_at: resetAt };
 }
 

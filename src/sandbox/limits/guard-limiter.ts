@@ -1,48 +1,17 @@
 import { type GuardName, type GuardRule, type GuardRules, guardLimit } from '../../contract/guards.ts';
+import { meansRequest } from '../http/path-pattern.ts';
 import { BoundedMap } from '../state/bounded-map.ts';
-import { type FurtherGuard, isFor } from './further-guard.ts';
+import { type Counted, countOne, openWindow } from './window.ts';
 
 /** As many buckets are kept; one of a guard of seconds is over long before it is the oldest. */
 const BUCKETS_KEPT = 100_000;
 /** Begins the name of a guard that is not the contract's; its tier follows. */
 const FURTHER = 'further ';
 
-interface Counted {
-  companyId: string;
-  scope: string;
-  guard: string;
-  bucket: string;
-  /** When its window began, in ms since 1970. */
-  start: number;
-  used: number;
-  limit: number;
-}
-
-/** Plain data. */
-interface GuardState {
-  buckets: [string, Counted][];
-  further: Map<string, FurtherGuard>;
-}
-
-/** Where a guard's bucket stands; times in ms since 1970. */
-export interface GuardReading {
-  tier: string;
-  remaining: number;
-  resetAt: number;
-}
-
-/** A bucket whose window is open. */
-export interface GuardBucket {
-  companyId: string;
-  /** `company`, or the main limit that the guard is a share of: `plan` or `partner`. */
-  scope: string;
-  guard: string;
-  tier: string;
-  bucket: string;
-  limit: number;
-  remaining: number;
-  /** ms since 1970 */
-  resetAt: number;
+/** A guard that the specification does not have: a service may add one on any route. Plain data. */
+export interface FurtherGuard extends GuardRule {
+  /** Routes with the specification's placeholders, or literal paths, that count together; left out: every route. */
+  paths?: readonly string[] | undefined;
 }
 
 /** One request to a guarded route. */
@@ -58,13 +27,29 @@ export interface GuardedCall {
   rateLimit: number;
 }
 
+/** Where a guard's bucket stands; times in ms since 1970. */
+export interface GuardReading extends Omit<GuardedCall, 'rateLimit'> {
+  tier: string;
+  limit: number;
+  remaining: number;
+  resetAt: number;
+}
+
+type Bucket = GuardedCall & Counted;
+
+/** Plain data. */
+interface GuardState {
+  buckets: [string, Bucket][];
+  further: Map<string, FurtherGuard>;
+}
+
 /**
  * The additional rate guards (Limits): short windows against bursts, independent of the main limit. A window is fixed
  * and starts with its first request, as that of the main limit; a refused request counts nowhere.
  */
 export class GuardLimiter {
   readonly #rules: GuardRules;
-  #buckets = new BoundedMap<string, Counted>(BUCKETS_KEPT);
+  #buckets = new BoundedMap<string, Bucket>(BUCKETS_KEPT);
   #further = new Map<string, FurtherGuard>();
 
   constructor(rules: GuardRules) {
@@ -95,57 +80,52 @@ export class GuardLimiter {
     return size;
   }
 
-  /** The names of the further guards that are for a request to this path. @param route pattern of what serves it */
+  /** The names of the further guards that are for a request to this path. @param route pattern of the route, if any */
   furtherFor(path: string, route: string | undefined): string[] {
-    if (this.#further.size === 0) return [];
-    return [...this.#further].filter(([, guard]) => isFor(guard, path, route)).map(([name]) => name);
+    return [...this.#further]
+      .filter(([, { paths }]) => paths === undefined || paths.some((one) => meansRequest(one, path, route)))
+      .map(([name]) => name);
   }
 
-  /** What the guard's tier is called. */
-  tierOf(guard: string): string {
-    return this.#rule(guard).tier;
-  }
-
-  /** Where the bucket stands, without counting a request; `now` in ms since 1970. */
+  /** Where the call's bucket stands, without counting a request; `now` in ms since 1970. */
   read(call: GuardedCall, now: number): GuardReading {
-    const rule = this.#rule(call.guard);
-    const counted = this.#open(call, rule, now);
-    const limit = guardLimit(rule, call.rateLimit);
-    return {
-      tier: rule.tier,
-      remaining: Math.max(0, limit - (counted?.used ?? 0)),
-      resetAt: (counted?.start ?? now) + rule.windowMs,
-    };
+    const { windowMs } = this.#rule(call.guard);
+    const open = openWindow(this.#buckets.get(keyOf(call)), windowMs, now);
+    return this.#reading({ ...call, start: open?.start ?? now, used: open?.used ?? 0 });
   }
 
   /** Counts a request. */
   take(call: GuardedCall, now: number): void {
-    const rule = this.#rule(call.guard);
-    const { companyId, scope, guard, bucket } = call;
-    const counted = this.#open(call, rule, now);
-    if (counted !== undefined) counted.used += 1;
-    else {
-      const limit = guardLimit(rule, call.rateLimit);
-      const key = keyOf(call);
-      // Put at the end again, where the youngest are.
-      this.#buckets.delete(key);
-      this.#buckets.set(key, { companyId, scope, guard, bucket, start: now, used: 1, limit });
-    }
+    const key = keyOf(call);
+    const counted = countOne(this.#buckets.get(key), this.#rule(call.guard).windowMs, now);
+    // A new window goes to the end, where the youngest are.
+    if (counted.used === 1) this.#buckets.delete(key);
+    this.#buckets.set(key, { ...call, ...counted });
   }
 
   /** The buckets whose window is open, newest first. */
-  list(now: number, most: number): GuardBucket[] {
-    const open = [...this.#buckets.values()].filter(({ guard, start }) =>
-      isOpen(start, this.#rule(guard).windowMs, now),
-    );
-    return open
+  list(now: number, most: number): GuardReading[] {
+    return [...this.#buckets.values()]
+      .filter((bucket) => openWindow(bucket, this.#rule(bucket.guard).windowMs, now))
       .reverse()
       .slice(0, most)
-      .map(({ companyId, scope, guard, bucket, start, used, limit }) => {
-        const { tier, windowMs } = this.#rule(guard);
-        const remaining = limit - used;
-        return { companyId, scope, guard, tier, bucket, limit, remaining, resetAt: start + windowMs };
-      });
+      .map((bucket) => this.#reading(bucket));
+  }
+
+  #reading({ guard, companyId, scope, bucket, rateLimit, start, used }: Bucket): GuardReading {
+    const rule = this.#rule(guard);
+    const limit = guardLimit(rule, rateLimit);
+    const remaining = Math.max(0, limit - used);
+    return {
+      guard,
+      companyId,
+      scope,
+      bucket,
+      tier: rule.tier,
+      limit,
+      remaining,
+      resetAt: start + rule.windowMs,
+    };
   }
 
   #rule(guard: string): GuardRule {
@@ -156,17 +136,8 @@ export class GuardLimiter {
     this.#further.delete(name);
     for (const [key, { guard }] of this.#buckets) if (guard === name) this.#buckets.delete(key);
   }
-
-  #open(call: GuardedCall, rule: GuardRule, now: number): Counted | undefined {
-    const counted = this.#buckets.get(keyOf(call));
-    return counted !== undefined && isOpen(counted.start, rule.windowMs, now) ? counted : undefined;
-  }
 }
 
 function keyOf({ guard, companyId, scope, bucket }: GuardedCall): string {
   return `${guard} ${companyId} ${scope} ${bucket}`;
-}
-
-function isOpen(start: number, windowMs: number, now: number): boolean {
-  return now >= start && now < start + windowMs;
 }

@@ -1,7 +1,8 @@
-import { PARTNER_LIMIT } from '../../contract/limits.ts';
+import { HEADER } from '../../contract/headers.ts';
+import { BURST_SHARE, BURST_WINDOWS, PARTNER_LIMIT } from '../../contract/limits.ts';
 import type { Application } from '../state/applications.ts';
 import { type Company, planLimit } from '../state/company.ts';
-import { type Bucket, createBucket, type Reading, type Rule, read, take } from './window.ts';
+import { type Counted, countOne, openWindow } from './window.ts';
 
 /** The company's own limit, or the one that all partner integrations of the company share (Limits). */
 export type LimitScope = 'plan' | 'partner';
@@ -19,61 +20,90 @@ export function limitOf(company: Company, scope: LimitScope): number {
   return scope === 'partner' ? PARTNER_LIMIT : planLimit(company);
 }
 
-/** The bucket of one limit of one company: plain data. */
-interface Account {
-  companyId: string;
-  scope: LimitScope;
-  bucket: Bucket;
+/** Where a limit stands; times in ms since 1970. */
+export interface Reading {
+  limit: number;
+  remaining: number;
+  resetAt: number;
+  burstLimit: number;
+  burstRemaining: number;
+  /** When the burst allowance is full again; undefined while it is. */
+  burstResetAt: number | undefined;
 }
 
-/** The standard and the partner limit of every company, each counted per company, never per token. */
+/** How long, in milliseconds, until a request that was refused at `now` would be allowed. */
+export function waitMs({ resetAt, burstResetAt }: Reading, now: number): number {
+  return Math.min(resetAt, burstResetAt ?? resetAt) - now;
+}
+
+/** The five headers of every API answer (Limits); the reset is in epoch seconds, with milliseconds as a fraction. */
+export function rateHeaders(reading: Reading): Record<string, string> {
+  return {
+    [HEADER.limit]: String(reading.limit),
+    [HEADER.remaining]: String(reading.remaining),
+    [HEADER.reset]: String(reading.resetAt / 1000),
+    [HEADER.burstLimit]: String(reading.burstLimit),
+    [HEADER.burstRemaining]: String(reading.burstRemaining),
+  };
+}
+
+/** Requests that were counted against a limit of a company: plain data. */
+interface Bucket {
+  window?: Counted;
+  burst?: Counted;
+}
+
+/**
+ * The standard and the partner limit of every company, each counted per company, never per token (Limits).
+ *
+ * A window is fixed: it starts with its first request. When its limit is used up, requests draw on the burst allowance,
+ * half of the limit, which is full again ten windows after its first request. A refused request counts nowhere.
+ */
 export class Limiter {
   readonly #windowMs: number;
-  #accounts = new Map<string, Account>();
+  readonly #burstMs: number;
+  #buckets = new Map<string, Bucket>();
 
   /** @param windowMs length of the rate-limit window in milliseconds */
   constructor(windowMs: number) {
     this.#windowMs = windowMs;
+    this.#burstMs = windowMs * BURST_WINDOWS;
   }
 
   /** Plain data; what is set is taken over, not copied. */
-  get state(): Map<string, Account> {
-    return this.#accounts;
+  get state(): Map<string, Bucket> {
+    return this.#buckets;
   }
 
-  set state(accounts: Map<string, Account>) {
-    this.#accounts = accounts;
+  set state(buckets: Map<string, Bucket>) {
+    this.#buckets = buckets;
   }
 
   /** Counts a request if it is allowed, and tells whether it is; `now` in ms since 1970. */
   take(company: Company, scope: LimitScope, now: number): boolean {
     const key = `${scope} ${company.id}`;
-    let account = this.#accounts.get(key);
-    if (account === undefined) {
-      account = { companyId: company.id, scope, bucket: createBucket() };
-      this.#accounts.set(key, account);
-    }
-    return take(account.bucket, this.#rule(company, scope), now);
+    const bucket = this.#buckets.get(key) ?? {};
+    const { remaining, burstRemaining } = this.read(company, scope, now);
+    if (remaining > 0) bucket.window = countOne(bucket.window, this.#windowMs, now);
+    else if (burstRemaining > 0) bucket.burst = countOne(bucket.burst, this.#burstMs, now);
+    this.#buckets.set(key, bucket);
+    return remaining > 0 || burstRemaining > 0;
   }
 
   /** Where a limit stands, without counting a request. */
   read(company: Company, scope: LimitScope, now: number): Reading {
-    const bucket = this.#accounts.get(`${scope} ${company.id}`)?.bucket ?? createBucket();
-    return read(bucket, this.#rule(company, scope), now);
+    return this.#read(this.#buckets.get(`${scope} ${company.id}`) ?? {}, limitOf(company, scope), now);
   }
 
-  /** The untouched reading of a limit of that size: what a caller sees of whom the company is not known. */
+  /** The untouched reading of a limit of that size: shown to a caller of an unknown company. */
   readUntouched(limit: number, now: number): Reading {
-    return read(createBucket(), { limit, windowMs: this.#windowMs }, now);
+    return this.#read({}, limit, now);
   }
 
   /** Every limit of these companies that something was counted against. */
-  list(
-    companies: readonly Company[],
-    now: number,
-  ): { company: Company; scope: LimitScope; reading: Reading }[] {
+  list(companies: readonly Company[], now: number) {
     return companies.flatMap((company) =>
-      LIMIT_SCOPES.filter((scope) => this.#accounts.has(`${scope} ${company.id}`)).map((scope) => ({
+      LIMIT_SCOPES.filter((scope) => this.#buckets.has(`${scope} ${company.id}`)).map((scope) => ({
         company,
         scope,
         reading: this.read(company, scope, now),
@@ -81,7 +111,17 @@ export class Limiter {
     );
   }
 
-  #rule(company: Company, scope: LimitScope): Rule {
-    return { limit: limitOf(company, scope), windowMs: this.#windowMs };
+  #read(bucket: Bucket, limit: number, now: number): Reading {
+    const window = openWindow(bucket.window, this.#windowMs, now);
+    const burst = openWindow(bucket.burst, this.#burstMs, now);
+    const burstLimit = Math.floor(limit * BURST_SHARE);
+    return {
+      limit,
+      remaining: limit - (window?.used ?? 0),
+      resetAt: (window?.start ?? now) + this.#windowMs,
+      burstLimit,
+      burstRemaining: burstLimit - (burst?.used ?? 0),
+      burstResetAt: burst && burst.start + this.#burstMs,
+    };
   }
 }

@@ -1,6 +1,6 @@
 import { request } from 'undici';
-import type { Fault, FaultMatch } from '../../../src/sandbox/types.ts';
 import type { JournalRow } from '../../../src/sandbox/journal.ts';
+import type { Fault, FaultMatch } from '../../../src/sandbox/types.ts';
 
 /** A company as the control interface describes it. */
 export interface SandboxCompany {
