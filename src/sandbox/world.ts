@@ -5,8 +5,7 @@ import type { Answer } from './http/answer.ts';
 import { Journal } from './journal.ts';
 import { GuardLimiter } from './limits/guard-limiter.ts';
 import { Limiter } from './limits/limiter.ts';
-import { CallLimiter } from './outgoing/call-limiter.ts';
-import { CallLog } from './outgoing/call-log.ts';
+import { OutgoingCalls } from './outgoing.ts';
 import { Applications } from './state/applications.ts';
 import { Codes } from './state/codes.ts';
 import { Companies } from './state/companies.ts';
@@ -42,10 +41,9 @@ export interface World {
   tokens: Tokens;
   limiter: Limiter;
   guards: GuardLimiter;
-  callLimiter: CallLimiter;
   faults: Faults;
   journal: Journal;
-  calls: CallLog;
+  calls: OutgoingCalls;
 }
 
 /** The world at start. */
@@ -59,14 +57,13 @@ export function createWorld(settings: Settings, clock: Clock): World {
     tokens: new Tokens(),
     limiter: new Limiter(settings.windowMs),
     guards: new GuardLimiter(settings.guards),
-    callLimiter: new CallLimiter(settings.windowMs),
     faults: new Faults(),
     journal: new Journal(),
-    calls: new CallLog(),
+    calls: new OutgoingCalls(settings.windowMs),
   };
 }
 
-/** The parts of the world that a snapshot holds; journal and calls go on: they tell what happened, not how things are. */
+/** The parts of the world that a snapshot holds; the lists of requests and calls go on. */
 const KEPT = [
   'companies',
   'applications',
@@ -74,7 +71,7 @@ const KEPT = [
   'tokens',
   'limiter',
   'guards',
-  'callLimiter',
+  'calls',
   'faults',
 ] as const;
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
-import type { CallRow } from '../../src/sandbox/outgoing/call-log.ts';
+import type { CallRow } from '../../src/sandbox/outgoing.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { answerJson, startIntrospectionServer } from '../sandbox/support/introspection-server.ts';
 import { at, basic, type Credentials, START_MS, startFrozen } from '../sandbox/support/test-sandbox.ts';

@@ -3,7 +3,7 @@ import { DEFAULT_PLAN, PLAN_LIMITS, type Plan } from '../../contract/limits.ts';
 import { OAUTH_SCOPES, SCOPE, type Scope } from '../../contract/scopes.ts';
 import { CLOCK_MAX_MS } from '../clock.ts';
 import { Problem } from '../http/answer.ts';
-import { isIntrospectionUrl } from '../outgoing/introspection-url.ts';
+import { isIntrospectionUrl } from '../outgoing.ts';
 import { faultSchema } from './fault-schema.ts';
 import { recordSchema } from './record-schema.ts';
 

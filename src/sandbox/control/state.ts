@@ -1,7 +1,6 @@
 import type { Host } from '../host.ts';
 import type { GuardReading } from '../limits/guard-limiter.ts';
 import type { LimitScope, Reading } from '../limits/limiter.ts';
-import type { CallReading } from '../outgoing/call-limiter.ts';
 import type { Application } from '../state/applications.ts';
 import type { Company } from '../state/company.ts';
 import type { Token } from '../state/tokens.ts';
@@ -98,14 +97,9 @@ export function showGuard({
   return { company_id: companyId, scope, guard, tier, bucket, limit, remaining, reset_at: resetAt };
 }
 
-/** Where the limit on calls to an application's server stands. */
-export function showCallLimit({ application, limit, remaining, resetAt }: CallReading) {
-  return { application, limit, remaining, reset_at: resetAt };
-}
-
 /** `GET /_sandbox/state`; times in ms since 1970. Tokens are the valid ones, newest first, without their values. */
 export function showState({ world, addresses }: Host) {
-  const { clock, applications, companies, tokens, limiter, guards, callLimiter } = world;
+  const { clock, applications, companies, tokens, limiter, guards, calls } = world;
   const now = clock.now();
   return {
     now,
@@ -117,6 +111,6 @@ export function showState({ world, addresses }: Host) {
     tokens: tokens.valid(now, TOKENS_SHOWN).map(showToken),
     limits: limiter.list(companies.all(), now).map(showLimit),
     guards: guards.list(now, GUARDS_SHOWN).map(showGuard),
-    call_limits: callLimiter.list(now).map(showCallLimit),
+    call_limits: calls.limits(now),
   };
 }

@@ -1,5 +1,6 @@
 import { HEADER } from '../../contract/headers.ts';
 import { BURST_SHARE, BURST_WINDOWS, PARTNER_LIMIT } from '../../contract/limits.ts';
+import { Problem } from '../http/answer.ts';
 import type { Application } from '../state/applications.ts';
 import { type Company, planLimit } from '../state/company.ts';
 import { type Counted, countOne, openWindow } from './window.ts';
@@ -34,6 +35,13 @@ export interface Reading {
 /** How long, in milliseconds, until a request that was refused at `now` would be allowed. */
 export function waitMs({ resetAt, burstResetAt }: Reading, now: number): number {
   return Math.min(resetAt, burstResetAt ?? resetAt) - now;
+}
+
+/** 429 (Errors): the exact wait in the message, and in whole seconds, rounded up, in `retry-after`. */
+export function tooManyRequests(limit: string, wait: number): Problem {
+  return new Problem(429, `${limit} exceeded. Please retry in ${wait} milliseconds.`, {
+    [HEADER.retryAfter]: String(Math.ceil(wait / 1000)),
+  });
 }
 
 /** The five headers of every API answer (Limits); the reset is in epoch seconds, with milliseconds as a fraction. */

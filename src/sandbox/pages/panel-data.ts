@@ -1,5 +1,5 @@
 import { showFault } from '../control/show-fault.ts';
-import { showCallLimit, showGuard, showLimit, showToken } from '../control/state.ts';
+import { showGuard, showLimit, showToken } from '../control/state.ts';
 import type { Host } from '../host.ts';
 import { LIMIT_SCOPES } from '../limits/limiter.ts';
 import type { World } from '../world.ts';
@@ -35,7 +35,7 @@ function company(world: World, one: ReturnType<typeof shownCompanies>[number], n
  * @param resets how many resets the panel knows of: after another one the journal began anew, and is sent from its start
  */
 export function panelData({ world, snapshots, resets: known }: Host, after: number, resets: number) {
-  const { clock, companies, applications, tokens, guards, callLimiter, faults, journal } = world;
+  const { clock, companies, applications, tokens, guards, calls, faults, journal } = world;
   const now = clock.now();
   const valid = tokens.valid(now, TOKENS_READ);
   return {
@@ -46,7 +46,7 @@ export function panelData({ world, snapshots, resets: known }: Host, after: numb
     applications: applications.all().map(({ clientId, name, kind }) => ({ client_id: clientId, name, kind })),
     tokens: valid.slice(0, SHOWN.tokens).map(showToken),
     refresh_ends_at: valid.find(({ kind }) => kind === 'refresh')?.expiresAt ?? null,
-    call_limits: callLimiter.list(now).map(showCallLimit),
+    call_limits: calls.limits(now),
     guards: guards.list(now, SHOWN.guards).map(showGuard),
     faults: faults.list().map(showFault),
     snapshots: snapshots.list(),

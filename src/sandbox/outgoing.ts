@@ -1,0 +1,257 @@
+import { once } from 'node:events';
+import { Agent, type IncomingMessage, request } from 'node:http';
+import { isIPv4, type LookupFunction } from 'node:net';
+import { z } from 'zod';
+import { AUTHORIZATION_CALL_LIMIT } from '../contract/limits.ts';
+import { Problem } from './http/answer.ts';
+import { readBody } from './http/body.ts';
+import { tooManyRequests } from './limits/limiter.ts';
+import { type Counted, countOne, openWindow } from './limits/window.ts';
+import type { Application } from './state/applications.ts';
+import type { World } from './world.ts';
+
+const ANSWER_MAX_BYTES = 16 * 1024;
+const NAME_MAX = 200;
+const ADDRESS_MAX = 500;
+const CALLS_KEPT = 10_000;
+
+/** The result of a call to an application's server; only `active` gives a name and an address. */
+type Outcome =
+  | 'active'
+  | 'inactive'
+  | 'not understood'
+  | 'wrong status'
+  | 'redirect'
+  | 'too large'
+  | 'timeout'
+  | 'unreachable'
+  | 'limit';
+
+/** A row of `GET /_sandbox/calls`: one call, or one that the limit forbade. */
+export interface CallRow {
+  n: number;
+  /** When it began, ms since 1970 on the service's clock. */
+  at: number;
+  /** The application's client id. */
+  application: string;
+  company_id: string;
+  /** Without a query, which may hold a secret. */
+  url: string;
+  /** Of the answer; null when there was none. */
+  status: number | null;
+  outcome: Outcome;
+  /** Real time. */
+  duration_ms: number;
+}
+
+/**
+ * The service's calls to the servers of applications: the newest 10,000, without secrets, and their limit (Limits,
+ * "Other rate limits": 600 a minute). The specification does not say how the limit groups them: here each application's
+ * server has its own, for all companies. A window is fixed and starts with its first call; there is no burst.
+ */
+export class OutgoingCalls {
+  readonly #windowMs: number;
+  readonly #rows: CallRow[] = [];
+  #count = 0;
+  #counted = new Map<string, Counted>();
+
+  /** @param windowMs length of the window in milliseconds */
+  constructor(windowMs: number) {
+    this.#windowMs = windowMs;
+  }
+
+  /** Plain data, without the rows; what is set is taken over, not copied. */
+  get state(): Map<string, Counted> {
+    return this.#counted;
+  }
+
+  set state(counted: Map<string, Counted>) {
+    this.#counted = counted;
+  }
+
+  /**
+   * Counts a call of an application (its client id), if it is allowed; `now` in ms since 1970.
+   *
+   * @returns 0 for an allowed call, otherwise the milliseconds until it is
+   */
+  take(application: string, now: number): number {
+    const counted = this.#counted.get(application);
+    const open = openWindow(counted, this.#windowMs, now);
+    if (open?.used === AUTHORIZATION_CALL_LIMIT) return open.start + this.#windowMs - now;
+    this.#counted.set(application, countOne(counted, this.#windowMs, now));
+    return 0;
+  }
+
+  /** The limits whose window is open; times in ms since 1970. */
+  limits(now: number) {
+    const limit = AUTHORIZATION_CALL_LIMIT;
+    return [...this.#counted].flatMap(([application, counted]) => {
+      const open = openWindow(counted, this.#windowMs, now);
+      if (open === undefined) return [];
+      return { application, limit, remaining: limit - open.used, reset_at: open.start + this.#windowMs };
+    });
+  }
+
+  add(call: Omit<CallRow, 'n'>): void {
+    this.#count += 1;
+    this.#rows.push({ n: this.#count, ...call });
+    if (this.#rows.length > CALLS_KEPT) this.#rows.shift();
+  }
+
+  /** The rows with a number above `after`, oldest first; numbers start with 1. */
+  after(after: number): CallRow[] {
+    return this.#rows.filter(({ n }) => n > after);
+  }
+}
+
+/**
+ * Whether the sandbox may call this address: plain HTTP to this machine, by a name that needs no resolver, without
+ * credentials in it.
+ */
+export function isIntrospectionUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  // Parsed: 127.1 and 0x7f000001 are written out as 127.0.0.1, and a name in capitals is in small letters.
+  const { protocol, hostname, username, password, hash } = new URL(text);
+  const isLoopback = isIPv4(hostname)
+    ? hostname.startsWith('127.')
+    : ['localhost', '[::1]'].includes(hostname);
+  return protocol === 'http:' && isLoopback && `${username}${password}${hash}` === '';
+}
+
+const LOOPBACK = [
+  { address: '127.0.0.1', family: 4 },
+  { address: '::1', family: 6 },
+];
+
+/** `localhost` is this machine, whatever a resolver says. */
+const lookUp: LookupFunction = (_, { all }, done) =>
+  all ? done(null, LOOPBACK) : done(null, '127.0.0.1', 4);
+
+/** Posts a form to a server of this machine. Throws a {@link Problem} when the answer is too long. */
+async function postForm(url: URL, authorization: string, form: URLSearchParams, signal: AbortSignal) {
+  const body = form.toString();
+  const headers = {
+    authorization,
+    accept: 'application/json',
+    'content-type': 'application/x-www-form-urlencoded',
+    'content-length': Buffer.byteLength(body),
+  };
+  // An agent of its own: no kept connection, and no proxy that the environment names.
+  const outgoing = request(url, { method: 'POST', agent: new Agent(), lookup: lookUp, signal, headers });
+  // Once the answer has begun, its reader hears of a failure.
+  outgoing.on('error', () => {});
+  outgoing.end(body);
+  const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
+  const text = (await readBody(incoming, ANSWER_MAX_BYTES)).toString('utf8');
+  return { status: incoming.statusCode ?? 0, text };
+}
+
+const reply = z.discriminatedUnion('active', [
+  z.looseObject({ active: z.literal(false) }),
+  z.looseObject({
+    active: z.literal(true),
+    name: z.string().trim().min(1).max(NAME_MAX),
+    address: z.string().trim().min(1).max(ADDRESS_MAX),
+  }),
+]);
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** An external service's name and address of a channel (Authentication, 10). */
+interface ChannelIdentity {
+  name: string;
+  address: string;
+}
+
+/** The result of asking: the channel's identity, or what the server did instead. */
+type Finding = { status?: number } & (
+  | { outcome: 'active'; identity: ChannelIdentity }
+  | { outcome: Exclude<Outcome, 'active'>; failure: string }
+);
+
+function understand(status: number, text: string): Finding {
+  if (status >= 300 && status < 400) {
+    return { outcome: 'redirect', status, failure: 'answered with a redirect, which is not followed' };
+  }
+  if (status !== 200) {
+    return { outcome: 'wrong status', status, failure: `answered with the status ${status}` };
+  }
+  const { data } = reply.safeParse(parsed(text));
+  if (data === undefined) {
+    const failure = 'answered something else than a JSON object with active, name and address';
+    return { outcome: 'not understood', status, failure };
+  }
+  return data.active
+    ? { outcome: 'active', status, identity: { name: data.name, address: data.address } }
+    : { outcome: 'inactive', status, failure: 'says that the token is not active' };
+}
+
+/**
+ * Asks an application's server whose token this is. The specification does not show how (Authentication, 10), so it is
+ * as in RFC 7662, section 2: a form with the token, and the application's Basic credentials.
+ *
+ * @param timeoutMs real milliseconds until the whole answer must be there
+ */
+async function ask(
+  { clientId, clientSecret }: Application,
+  url: URL,
+  token: string,
+  timeoutMs: number,
+): Promise<Finding> {
+  // As for the token route: not form-encoded before (Authentication, 5).
+  const authorization = `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`;
+  const signal = AbortSignal.timeout(timeoutMs);
+  try {
+    const { status, text } = await postForm(url, authorization, new URLSearchParams({ token }), signal);
+    return understand(status, text);
+  } catch (error) {
+    if (error instanceof Problem) return { outcome: 'too large', failure: 'answered too much' };
+    return signal.aborted
+      ? { outcome: 'timeout', failure: `did not answer within ${timeoutMs} milliseconds` }
+      : { outcome: 'unreachable', failure: 'could not be reached' };
+  }
+}
+
+/**
+ * Asks an application's server for the name and address of a channel, within the limit for such calls, and lists the
+ * call.
+ *
+ * Throws a {@link Problem}: 422 when the server gives none, 429 when it was called 600 times in this minute (Limits,
+ * "Other rate limits"). A client that heeds `retry-after` of the other limits waits here too.
+ */
+export async function introspect(
+  { clock, settings, calls }: World,
+  application: Application,
+  url: URL,
+  companyId: string,
+  token: string,
+): Promise<ChannelIdentity> {
+  const at = clock.now();
+  const startedAt = performance.now();
+  const list = (outcome: Outcome, status: number | null) =>
+    calls.add({
+      at,
+      application: application.clientId,
+      company_id: companyId,
+      url: url.origin + url.pathname,
+      status,
+      outcome,
+      duration_ms: Math.round((performance.now() - startedAt) * 10) / 10,
+    });
+  const wait = calls.take(application.clientId, at);
+  if (wait > 0) {
+    list('limit', null);
+    throw tooManyRequests(`Rate limit of calls to the server of ${application.name}`, wait);
+  }
+  const finding = await ask(application, url, token, settings.callTimeoutMs);
+  list(finding.outcome, finding.status ?? null);
+  if (finding.outcome === 'active') return finding.identity;
+  const server = `the server of ${application.name}, which names this channel,`;
+  throw new Problem(422, `settings.token: ${server} ${finding.failure}.`);
+}
