@@ -22,7 +22,7 @@ async function startSandbox(config: Config): Promise<Sandbox> {
     return await createSandbox({
       ...config.sandbox,
       redirectUris: [config.publicUrl + CALLBACK_PATH],
-      tokensFile: join(config.dataDir, 'sandbox-tokens.json'),
+      tokensFile: join(config.dataDir, 'sandbox-tokens.bin'),
     });
   } catch (error) {
     const variables = { hostVariable: 'SANDBOX_HOST', portVariable: 'SANDBOX_PORT' };

@@ -1,41 +1,7 @@
-/** One request in the journal, as it is kept: `search` is the raw query with its question mark, or empty. */
-export interface JournalEntry {
-  /** When it arrived, ms since 1970 on the service's clock. */
-  at: number;
-  method: string;
-  /** Below `{base_url}`, or `/oauth/…` below `{auth_url}`. */
-  path: string;
-  search: string;
-  /** 0 when the connection was closed without an answer. */
-  status: number;
-  companyId: string | undefined;
-  /** The application's client id; undefined for API tokens. */
-  application: string | undefined;
-  tier: string | undefined;
-  remaining: number | undefined;
-  /** Id of the fault that it met. */
-  fault?: string | undefined;
-  /** Real time until the answer, in milliseconds. */
-  durationMs: number;
-}
+import type { JournalRow } from './types.ts';
 
-/** A row of `GET /_sandbox/requests`. */
-export interface JournalRow {
-  n: number;
-  at: number;
-  method: string;
-  path: string;
-  /** A parameter that is given more than once has a list. */
-  query: Record<string, string | string[]>;
-  status: number;
-  company_id: string | null;
-  application: string | null;
-  tier: string | null;
-  remaining: number | null;
-  /** Id of the ordered fault that it met. */
-  fault: string | null;
-  duration_ms: number;
-}
+/** One request, as it is written down: `search` is the raw query with its question mark, or empty. */
+export type JournalEntry = Omit<JournalRow, 'n' | 'query'> & { search: string };
 
 const CAPACITY = 100_000;
 const TEXT_MAX = 500;
@@ -70,26 +36,9 @@ function shownQuery(search: string): JournalRow['query'] {
   return Object.fromEntries(query);
 }
 
-function row(n: number, entry: JournalEntry): JournalRow {
-  return {
-    n,
-    at: entry.at,
-    method: entry.method,
-    path: hide(entry.path),
-    query: shownQuery(entry.search),
-    status: entry.status,
-    company_id: entry.companyId ?? null,
-    application: entry.application ?? null,
-    tier: entry.tier ?? null,
-    remaining: entry.remaining ?? null,
-    fault: entry.fault ?? null,
-    duration_ms: Math.round(entry.durationMs * 10) / 10,
-  };
-}
-
-/** What the service was asked: the newest 100,000 requests to its API and OAuth routes, without secrets. */
+/** The newest 100,000 requests to the service's API and OAuth routes, without secrets. */
 export class Journal {
-  readonly #entries: JournalEntry[] = [];
+  readonly #rows: JournalRow[] = [];
   #count = 0;
 
   /** How many requests there were; also the number of the newest. */
@@ -97,18 +46,25 @@ export class Journal {
     return this.#count;
   }
 
-  add(entry: JournalEntry): void {
-    this.#entries[this.#count % CAPACITY] = { ...entry, path: entry.path.slice(0, TEXT_MAX) };
+  add({ search, ...entry }: JournalEntry): void {
+    const row = {
+      ...entry,
+      n: this.#count + 1,
+      path: hide(entry.path),
+      query: search === '' ? {} : shownQuery(search),
+      duration_ms: Math.round(entry.duration_ms * 10) / 10,
+    };
+    this.#rows[this.#count % CAPACITY] = row;
     this.#count += 1;
   }
 
   /** The rows with a number above `after`, oldest first; numbers start with 1. */
   after(after: number): JournalRow[] {
-    const rows: JournalRow[] = [];
-    for (let n = Math.max(after, this.#count - CAPACITY, 0) + 1; n <= this.#count; n++) {
-      const entry = this.#entries[(n - 1) % CAPACITY];
-      if (entry !== undefined) rows.push(row(n, entry));
-    }
-    return rows;
+    const first = Math.max(after, this.#count - CAPACITY, 0);
+    const rows = Array.from(
+      { length: this.#count - first },
+      (_, place) => this.#rows[(first + place) % CAPACITY],
+    );
+    return rows.filter((row) => row !== undefined);
   }
 }

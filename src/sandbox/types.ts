@@ -46,3 +46,28 @@ export interface Fault {
   /** Afterwards records of the company that asked change. */
   records?: RecordChanges | undefined;
 }
+
+/** A request in the journal. */
+export interface JournalRow {
+  /** Its number; the first is 1. */
+  n: number;
+  /** When it arrived, in ms since 1970 on the service's clock. */
+  at: number;
+  method: string;
+  /** Below `{base_url}`, or `/oauth/…` below `{auth_url}`. */
+  path: string;
+  /** A parameter that is given more than once has a list. */
+  query: Record<string, string | string[]>;
+  /** 0 when the connection was closed without an answer. */
+  status: number;
+  company_id: string | null;
+  /** The application's client id; null for API tokens. */
+  application: string | null;
+  /** The guard in `x-service-tier`. */
+  tier: string | null;
+  remaining: number | null;
+  /** Id of the ordered fault that it met. */
+  fault: string | null;
+  /** Real milliseconds until the answer. */
+  duration_ms: number;
+}

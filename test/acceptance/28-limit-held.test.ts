@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JournalRow } from '../../src/sandbox/journal.ts';
+import type { JournalRow } from '../../src/sandbox/types.ts';
 import { expectWhole, largestWindow } from './support/lists.ts';
 import type { SandboxCompany } from './support/sandbox-control.ts';
 import { createWorld, isSynced } from './support/world.ts';

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { JournalRow } from '../../src/sandbox/journal.ts';
+import type { JournalRow } from '../../src/sandbox/types.ts';
 import { expectWhole, largestWindow, syncAgain } from './support/lists.ts';
 import type { TestProcess } from './support/processes.ts';
 import { waitFor } from './support/wait-for.ts';

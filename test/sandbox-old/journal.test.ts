@@ -24,6 +24,7 @@ test('each request to the service is a row; pages and control are none', async (
       status: 303,
       query: {},
       remaining: null,
+      fault: null,
     },
     { ...row, n: 2, method: 'POST', path: '/oauth/token', status: 200, remaining: null },
     { ...row, n: 3, at: START_MS + 5, path: '/contacts', query: { limit: '5' }, status: 200, remaining: 119 },
@@ -91,11 +92,12 @@ test('only the newest 100,000 are kept, and their numbers go on', () => {
       path: '/me',
       search: '',
       status: 200,
-      companyId: undefined,
-      application: undefined,
-      tier: undefined,
-      remaining: undefined,
-      durationMs: 0,
+      company_id: null,
+      application: null,
+      tier: null,
+      remaining: null,
+      fault: null,
+      duration_ms: 0,
     });
   }
   const rows = journal.after(0);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { GUARDS } from '../../src/contract/guards.ts';
-import type { JournalRow } from '../../src/sandbox/journal.ts';
+import type { JournalRow } from '../../src/sandbox/types.ts';
 import { failureOf, startTestClient, type TestCompany } from './test-client.ts';
 
 const WINDOW_MS = 600;

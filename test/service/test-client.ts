@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll } from 'vitest';
-import type { JournalRow } from '../../src/sandbox/journal.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
+import type { JournalRow } from '../../src/sandbox/types.ts';
 import { RateBudget } from '../../src/service/budget.ts';
 import type { ServiceClient } from '../../src/service/calls.ts';
 import { ServiceError } from '../../src/service/errors.ts';

@@ -76,11 +76,11 @@ export async function exchange(
     path,
     search,
     status,
-    companyId,
-    application,
-    tier: headers[HEADER.tier],
-    remaining: remaining === undefined ? undefined : Number(remaining),
-    fault: taken?.id,
-    durationMs: performance.now() - startedAt,
+    company_id: companyId ?? null,
+    application: application ?? null,
+    tier: headers[HEADER.tier] ?? null,
+    remaining: remaining === undefined ? null : Number(remaining),
+    fault: taken?.id ?? null,
+    duration_ms: performance.now() - startedAt,
   });
 }

@@ -1,6 +1,5 @@
 import { request } from 'undici';
-import type { JournalRow } from '../../../src/sandbox/journal.ts';
-import type { Fault, FaultMatch } from '../../../src/sandbox/types.ts';
+import type { Fault, FaultMatch, JournalRow } from '../../../src/sandbox/types.ts';
 
 /** A company as the control interface describes it. */
 export interface SandboxCompany {

@@ -1,4 +1,4 @@
-import type { JournalRow } from '../../../src/sandbox/journal.ts';
+import type { JournalRow } from '../../../src/sandbox/types.ts';
 
 /** A row of the journal, as far as it is counted. */
 export type Counted = Pick<

@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici';
-import type { JournalRow } from '../../../src/sandbox/journal.ts';
+import type { JournalRow } from '../../../src/sandbox/types.ts';
 import type { SandboxOrder, Up, Usage } from '../sandbox-process.ts';
 import { Child } from './child.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach } from 'vitest';
 import type { Plan } from '../../../src/contract/limits.ts';
-import type { JournalRow } from '../../../src/sandbox/journal.ts';
 import type { Sandbox, SandboxOptions } from '../../../src/sandbox/sandbox.ts';
+import type { JournalRow } from '../../../src/sandbox/types.ts';
 import { createCheckedSandbox } from './checked-sandbox.ts';
 import { descriptionOf } from './description.ts';
 
