@@ -1,0 +1,201 @@
+import { request } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import { ROUTES } from '../../src/contract/api/api.ts';
+import { at, startFrozen } from './support/test-sandbox.ts';
+
+interface Thing {
+  id: string;
+  is_private: boolean;
+  teammate_id?: string | null;
+}
+
+interface List {
+  _results: Thing[];
+}
+
+/** A company with a token for each reach. */
+async function start() {
+  const service = await startFrozen();
+  const company = await service.company({
+    plan: 'enterprise',
+    contacts: 1,
+    api_tokens: [
+      { scopes: ['shared_resources'] },
+      { scopes: ['knowledge_base'] },
+      { scopes: ['shared_resources:read'] },
+    ],
+  });
+  const [all = '', noKnowledgeBase = '', shared = '', knowledgeBase = '', readOnly = ''] =
+    company.api_tokens.map(({ token }) => token);
+  const { access_token: oauth } = await service.install(company);
+  const list = async (path: string, token = all) =>
+    (await service.call<List>('GET', path, token)).body._results;
+  const ownOf = async (path: string) => (await list(path)).find(({ is_private }) => is_private)?.id ?? '';
+  const status = async (method: string, path: string, token: string, body?: object) =>
+    (await service.call(method, path, token, body)).status;
+  const tokens = { all, noKnowledgeBase, shared, knowledgeBase, readOnly, oauth };
+  return { service, company, ...tokens, list, ownOf, status };
+}
+
+describe('What the service does', () => {
+  test('Each customer authorizes for itself: no token reaches another company', async () => {
+    const { service, oauth, all, status } = await start();
+    const other = await service.company();
+    for (const token of [oauth, all])
+      expect(await status('GET', `/tags/${at(other.tags, 0)}`, token)).toBe(404);
+    expect(await status('GET', `/knowledge_bases/${at(other.knowledge_bases, 0)}`, all)).toBe(404);
+  });
+});
+
+describe('Authentication', () => {
+  test.each(['/tags', '/inboxes'])(
+    '9. Of %s, OAuth tokens reach what teams share, not what is a teammate’s own',
+    async (path) => {
+      const { oauth, all, shared, noKnowledgeBase, list, ownOf, status } = await start();
+      const everything = await list(path);
+      const expected = everything.filter(({ is_private }) => !is_private);
+      expect(expected.length).toBeLessThan(everything.length);
+      for (const token of [oauth, shared]) {
+        expect(await list(path, token)).toEqual(expected);
+        expect(await status('GET', `${path}/${await ownOf(path)}`, token)).toBe(403);
+      }
+      for (const token of [all, noKnowledgeBase])
+        expect(await status('GET', `${path}/${await ownOf(path)}`, token)).toBe(200);
+    },
+  );
+
+  test('9. OAuth tokens reach no channel, conversation or message of a private inbox', async () => {
+    const { service, oauth, all, shared, ownOf, list, status } = await start();
+    const channels = `/inboxes/${await ownOf('/inboxes')}/channels`;
+    const channel = await service.call<Thing>('POST', channels, all, { type: 'custom' });
+    const message = { to: ['ada@example.com'], body: 'Hello', text: 'Hello' };
+    const messages = `/channels/${channel.body.id}/messages`;
+    const { body: draft } = await service.call('POST', messages, all, message);
+    const conversation = `/conversations/${draft.conversation_id}`;
+    const reads = [channels, `/channels/${channel.body.id}`, conversation, `${conversation}/messages`];
+    for (const path of [...reads, `/messages/${draft.id}`]) {
+      const statuses = [];
+      for (const token of [oauth, shared, all]) statuses.push(await status('GET', path, token));
+      expect([path, ...statuses]).toEqual([path, 403, 403, 200]);
+    }
+    expect(await status('POST', channels, oauth, { type: 'custom' })).toBe(403);
+    expect(await status('POST', messages, oauth, message)).toBe(403);
+    expect(await status('POST', `${conversation}/messages`, oauth, message)).toBe(403);
+    expect(await status('PATCH', conversation, oauth, { status: 'archived' })).toBe(403);
+    expect((await list('/channels', oauth)).map(({ id }) => id)).not.toContain(channel.body.id);
+  });
+
+  test('9. OAuth tokens change nothing private, and put nothing shared into it', async () => {
+    const { service, oauth, all, list, ownOf, status } = await start();
+    const tag = await ownOf('/tags');
+    const conversation = `/conversations/${at(await list('/conversations'), 0).id}`;
+    const before = (await service.call('GET', conversation, all)).body;
+    expect(await status('PATCH', `/tags/${tag}`, oauth, { name: 'Mine now' })).toBe(403);
+    expect(await status('POST', `/tags/${tag}/children`, oauth, { name: 'x' })).toBe(403);
+    expect(await status('POST', `${conversation}/tags`, oauth, { tag_ids: [tag] })).toBe(403);
+    expect(await status('PATCH', conversation, oauth, { inbox_id: await ownOf('/inboxes') })).toBe(403);
+    expect((await service.call('GET', conversation, all)).body).toEqual(before);
+  });
+
+  test('9. OAuth tokens neither see nor change a teammate’s signature', async () => {
+    const { service, company, oauth, all, shared, status } = await start();
+    const path = `/teammates/${at(company.teammates, 1).id}`;
+    const { signature, ...rest } = (await service.call('GET', path, all)).body;
+    expect(signature).toMatch(/<p>/);
+    for (const token of [oauth, shared]) {
+      expect((await service.call('GET', path, token)).body).toEqual(rest);
+      expect(await status('PATCH', path, token, { signature: 'Me' })).toBe(403);
+    }
+    expect((await service.call('PATCH', path, all, { signature: 'Me' })).body.signature).toBe('Me');
+  });
+
+  test('9. Knowledge bases take an API token with their scope, which opens nothing else', async () => {
+    const { company, oauth, knowledgeBase, all, noKnowledgeBase, list, status } = await start();
+    const kb_id = at(company.knowledge_bases, 0);
+    const kba_id = at(await list(`/knowledge_bases/${kb_id}/articles`), 0).id;
+    const values: Record<string, string> = { kb_id, kba_id, locale: 'de' };
+    const routes = ROUTES.filter(([, { path }]) => path.startsWith('/knowledge_base'));
+    expect(routes.length).toBeGreaterThan(6);
+    for (const [operation, { method, path, status: good = 200 }] of routes) {
+      const address = path.replaceAll(/:(\w+)/g, (_, name) => values[name] ?? '');
+      const statuses = [];
+      for (const token of [oauth, noKnowledgeBase, all])
+        statuses.push(await status(method, address, token, method === 'GET' ? undefined : {}));
+      expect([operation, ...statuses]).toEqual([operation, 403, 403, good]);
+    }
+    expect(await status('GET', `/knowledge_bases/${kb_id}`, knowledgeBase)).toBe(200);
+    expect(await status('GET', '/contacts', knowledgeBase)).toBe(403);
+  });
+
+  test('9. An application has the scopes that the consent page showed, whatever it asks for', async () => {
+    const { service, company, readOnly } = await start();
+    const application = await service.application({ scopes: ['shared_resources:read'] });
+    const parameters = { client_id: application.client_id, redirect_uri: at(application.redirect_uris, 0) };
+    const page = await (await fetch(service.authorizeUrl(parameters))).text();
+    expect(page).toContain('See what your teams share: contacts');
+    expect(page).toContain('Change anything.');
+    const form = { teammate_id: at(company.teammates, 0).id, decision: 'approve', scope: 'shared_resources' };
+    const back = await service.decide(form, { ...parameters, scope: 'shared_resources' });
+    const code = new URL(back.headers.get('location') ?? '').searchParams.get('code') ?? '';
+    const { access_token } = (await (await service.exchange(code, application)).json()) as {
+      access_token: string;
+    };
+    const changing = ROUTES.filter(([, { method }]) => method !== 'GET');
+    expect(changing.length).toBeGreaterThan(20);
+    for (const token of [access_token, readOnly]) {
+      expect((await service.call('GET', '/contacts', token)).status).toBe(200);
+      for (const [operation, { method, path }] of changing) {
+        const { status } = await service.call(method, path.replaceAll(/:\w+/g, 'x'), token, {});
+        expect([operation, status]).toEqual([operation, 403]);
+        await service.advance(3_000);
+      }
+    }
+  });
+});
+
+describe('Authentication (our choice)', () => {
+  test.each([
+    ['applications', { scopes: ['knowledge_base'] }],
+    ['applications', { scopes: ['shared_resources', 'all'] }],
+    ['applications', { scopes: [] }],
+    ['companies', { plan: 'starter', api_tokens: [{ scopes: ['everything'] }] }],
+    ['companies', { plan: 'starter', api_tokens: [{ scopes: [] }] }],
+  ])('The scopes are a closed list, of which OAuth has two: %s with %j are refused', async (what, spec) => {
+    const { service } = await start();
+    const redirect_uris = what === 'applications' ? ['http://x.example/'] : undefined;
+    const response = await service.control(what, { name: 'Greedy', redirect_uris, ...spec });
+    expect(response.status).toBe(400);
+    expect(await response.text()).toMatch(/scopes/);
+  });
+
+  test('GET /me tells the company behind a token', async () => {
+    const { service, company, oauth, all } = await start();
+    const _links = { self: `${service.sandbox.apiUrl}/me` };
+    for (const token of [oauth, all])
+      expect((await service.call('GET', '/me', token)).body).toEqual({
+        _links,
+        id: company.id,
+        name: company.name,
+      });
+  });
+});
+
+describe('where the sandbox answers', () => {
+  test.each(['/', '/api/me', '/auth/oauth/authorize', '/_sandbox/state'])(
+    '%s is refused under a Host that is not this machine',
+    async (path) => {
+      const { sandbox } = await startFrozen();
+      const statusFor = (host: string) =>
+        new Promise<number | undefined>((resolve, reject) => {
+          const sent = request(`${sandbox.origin}${path}`, { headers: { host } }, (response) =>
+            resolve(response.resume().statusCode),
+          );
+          sent.on('error', reject).end();
+        });
+      for (const host of ['evil.example', 'localhost.evil.example:4010'])
+        expect(await statusFor(host)).toBe(403);
+      for (const host of ['localhost:4010', '127.0.0.1', '[::1]:4010'])
+        expect(await statusFor(host)).not.toBe(403);
+    },
+  );
+});
