@@ -52,6 +52,7 @@ export class Journal {
       n: this.#count + 1,
       path: hide(entry.path),
       query: search === '' ? {} : shownQuery(search),
+      ignored: entry.ignored.map((name) => hide(name)),
       duration_ms: Math.round(entry.duration_ms * 10) / 10,
     };
     this.#rows[this.#count % CAPACITY] = row;

@@ -212,6 +212,8 @@ export interface JournalRow {
   remaining: number | null;
   /** Id of the ordered fault that it met. */
   fault: string | null;
+  /** Query parameters and members of the body that the route does not know: `query colour`, `body colour`. */
+  ignored: readonly string[];
   /** Real milliseconds until the answer. */
   duration_ms: number;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { misfit } from '../../src/sandbox/api/messaging/applicable-tags.ts';
+import { misfit } from '../../src/sandbox/api/messaging.ts';
 
 const sharedInbox = { id: 'inb_shared', is_private: false, teammate_id: null };
 const annsInbox = { id: 'inb_ann', is_private: true, teammate_id: 'tea_ann' };

@@ -97,6 +97,7 @@ test('only the newest 100,000 are kept, and their numbers go on', () => {
       tier: null,
       remaining: null,
       fault: null,
+      ignored: [],
       duration_ms: 0,
     });
   }

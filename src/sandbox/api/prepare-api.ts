@@ -1,44 +1,184 @@
+import { z } from 'zod';
+import { type Operation, ROUTES } from '../../contract/api/api.ts';
+import type { RouteContract } from '../../contract/api/route.ts';
+import { GUARDS, guardBucket } from '../../contract/guards.ts';
 import { HEADER } from '../../contract/headers.ts';
 import { DEFAULT_PLAN, PLAN_LIMITS } from '../../contract/limits.ts';
-import { type Answer, answering, errorAnswer, problemAnswer } from '../http/answer.ts';
+import { opens } from '../../contract/scopes.ts';
+import { type Answer, json, Problem, problemAnswer } from '../http/answer.ts';
+import { parseJson } from '../http/body.ts';
 import type { Call } from '../http/call.ts';
 import type { Prepared } from '../http/exchange.ts';
-import { findRoute, type Matched } from '../http/router.ts';
+import { findRoute, type Matched, type Route } from '../http/router.ts';
 import type { GuardedCall } from '../limits/guard-limiter.ts';
-import { type Reading, rateHeaders, waitMs } from '../limits/limiter.ts';
+import { limitOf, rateHeaders, tooManyRequests, waitMs } from '../limits/limiter.ts';
 import type { World } from '../world.ts';
-import { authenticate, type Caller } from './bearer.ts';
-import { guardedCalls } from './guarded-call.ts';
-import { type RequestBody, readJsonBody } from './json-body.ts';
-import { API_ROUTES, type ApiRoute } from './routes.ts';
-import { serve } from './serve.ts';
+import { authenticate, type Caller } from './caller.ts';
+import { HANDLERS } from './handlers.ts';
+import { type ApiContext, Ready } from './request.ts';
+
+const BODY_MAX_BYTES = 1024 * 1024;
+
+/** What is kept of a body is written again with every list and snapshot, level by level, on the stack. */
+const MOST_LEVELS = 500;
+
+/** The journal names no more ignored parts of a request than this, and no longer ones. */
+const IGNORED_MAX = { names: 20, characters: 100 };
+
+/** A handler, told its parameters and its body: both are checked against the contract, which its types are made of. */
+type AnyHandler = (request: ApiContext & { params: Record<string, string>; body: unknown }) => object;
+
+interface ApiRoute {
+  contract: RouteContract;
+  handler: AnyHandler;
+}
+
+/** The API's routes below `{base_url}` (Endpoints): the contract's, all of them. */
+const API_ROUTES: readonly Route<ApiRoute>[] = ROUTES.map(([operation, contract]) => ({
+  method: contract.method,
+  path: contract.path,
+  handle: { contract, handler: HANDLERS[operation as Operation] as AnyHandler },
+}));
+
+/** A request as far as it is known before it counts; problems are answered once it does. */
+interface Request {
+  world: World;
+  call: Call;
+  caller: Caller;
+  route: Matched<ApiRoute> | Problem;
+  /** Undefined for a GET. */
+  body: object | undefined | Problem;
+}
+
+/**
+ * Prepares a request to the API. First it finds out who asks, the route and the body. When the request then takes
+ * effect, it passes the main limit, the guards and the token's scopes, before the route's handler answers.
+ *
+ * Every answer carries the five headers (Limits). An authenticated request counts, whatever its answer; a refused one
+ * (401, 429) does not. To a request without a company the headers show the default plan's limit, untouched.
+ */
+export async function prepareApi(world: World, call: Call): Promise<Prepared> {
+  const { caller, refusal } = authenticate(world, call.headers.authorization, world.clock.now());
+  const who = { companyId: caller?.company.id, application: caller?.application };
+  if (caller === undefined || refusal !== undefined) {
+    return { ...who, perform: (instead = problemAnswer(refusal)) => withRate(world, instead, caller) };
+  }
+  const route = await orProblem(() => findRoute(API_ROUTES, call.method, call.path));
+  const hasBody = call.method !== 'GET' && call.method !== 'HEAD';
+  const body = hasBody ? await orProblem(() => readObject(call)) : undefined;
+  const request = { world, call, caller, route, body };
+  return {
+    ...who,
+    token: caller.token,
+    grant: caller.token?.grant,
+    route: contractOf(request)?.path,
+    ignored: ignoredOf(request),
+    perform: (instead) => perform(request, guardedCalls(request), instead),
+  };
+}
+
+/** An answer of the API to a request that got no further (an unreadable one, a foreign host), with the five headers. */
+export function withDefaultRate(world: World, answer: Answer): Answer {
+  return withRate(world, answer, undefined);
+}
 
 function withHeaders(answer: Answer, headers: Record<string, string>): Answer {
   return { ...answer, headers: { ...answer.headers, ...headers } };
 }
 
-/** 429 (Errors): the exact wait in the message, and in whole seconds, rounded up, in `retry-after`. */
-function tooManyRequests(what: string, wait: number): Answer {
-  return errorAnswer(429, `${what} exceeded. Please retry in ${wait} milliseconds.`, {
-    [HEADER.retryAfter]: String(Math.ceil(wait / 1000)),
-  });
+function withRate({ limiter, clock }: World, answer: Answer, caller: Caller | undefined): Answer {
+  const now = clock.now();
+  const reading =
+    caller === undefined
+      ? limiter.readUntouched(PLAN_LIMITS[DEFAULT_PLAN], now)
+      : limiter.read(caller.company, caller.scope, now);
+  return withHeaders(answer, rateHeaders(reading));
 }
 
-function untouchedDefault(world: World): Reading {
-  return world.limiter.readUntouched(PLAN_LIMITS[DEFAULT_PLAN], world.clock.now());
-}
-
-/** The route of a request, or the answer when there is none. */
-function matchRoute({ method, path }: Call): Matched<ApiRoute> | Answer {
+async function orProblem<T>(step: () => T | Promise<T>): Promise<T | Problem> {
   try {
-    return findRoute(API_ROUTES, method, path);
+    return await step();
   } catch (error) {
-    return problemAnswer(error);
+    if (error instanceof Problem) return error;
+    throw error;
   }
 }
 
-function isOver({ remaining, burstRemaining }: Reading): boolean {
-  return remaining === 0 && burstRemaining === 0;
+function contractOf({ route }: Request): RouteContract | undefined {
+  return route instanceof Problem ? undefined : route.handle.contract;
+}
+
+/** The members of the body, as far as it could be read. */
+function sentOf({ body }: Request): object {
+  return body === undefined || body instanceof Problem ? {} : body;
+}
+
+/**
+ * Reads a request's body as a JSON object, whatever its content type; an empty one is an empty object. Throws a
+ * {@link Problem}: 413 for a long one, 400 for one that is something else.
+ */
+async function readObject(call: Call): Promise<object> {
+  const bytes = await call.body(BODY_MAX_BYTES);
+  const value = bytes.length === 0 ? {} : parseJson(bytes);
+  if (isDeep(value)) throw new Problem(400, `The body has more than ${MOST_LEVELS} levels.`);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new Problem(400, 'The body must be a JSON object.');
+  }
+  return value;
+}
+
+function isDeep(value: unknown): boolean {
+  const containers = (values: unknown[]) => values.filter((one) => typeof one === 'object' && one !== null);
+  let level = containers([value]);
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > MOST_LEVELS) return true;
+    level = containers(level.flatMap((one) => Object.values(one as object)));
+  }
+  return false;
+}
+
+/** The parameters of the query and the members of the body that the route does not know. */
+function ignoredOf(request: Request): string[] {
+  const contract = contractOf(request);
+  if (contract === undefined) return [];
+  const parameters = contract.list === true ? ['limit', 'page_token'] : [];
+  const members = Object.keys(contract.body instanceof z.ZodObject ? contract.body.shape : {});
+  return [
+    ...[...new Set(request.call.query.keys())]
+      .filter((name) => !parameters.includes(name))
+      .map((name) => `query ${name}`),
+    ...Object.keys(sentOf(request))
+      .filter((name) => !members.includes(name))
+      .map((name) => `body ${name}`),
+  ]
+    .slice(0, IGNORED_MAX.names)
+    .map((name) => name.slice(0, IGNORED_MAX.characters));
+}
+
+/** Everything that guards count a request under: the guard that the contract has for the route, then further ones. */
+function guardedCalls(request: Request): GuardedCall[] {
+  const { world, call, caller } = request;
+  const { company, scope } = caller;
+  const companyId = company.id;
+  const further = world.guards
+    .furtherFor(call.path, contractOf(request)?.path)
+    .map((guard) => ({ guard, companyId, scope: 'company', bucket: guard, rateLimit: 0 }));
+  if (request.route instanceof Problem) return further;
+  const { params, handle } = request.route;
+  const { guard: use, method, path } = handle.contract;
+  if (use === undefined) return further;
+  // A message has two names, its id and its `message_uid`, but one bucket.
+  const { message_id: message } = params;
+  const named = message ? { ...params, message_id: company.correspondence.messageId(message) } : params;
+  const own = {
+    guard: use.guard,
+    companyId,
+    // A guard is the company's, whoever asks; one that is a share of the caller's limit goes with that limit.
+    scope: 'share' in GUARDS[use.guard] ? scope : 'company',
+    bucket: guardBucket(use, `${method} ${path}`, named, sentOf(request)),
+    rateLimit: limitOf(company, scope),
+  };
+  return [own, ...further];
 }
 
 /**
@@ -46,86 +186,64 @@ function isOver({ remaining, burstRemaining }: Reading): boolean {
  * One that is refused by any counts for none, and everything else counts for all, whatever its answer.
  * `x-service-tier` names the guard on every answer of a guarded route, but for a refusal by the main limit: there it
  * would name a limit that was not exceeded.
+ *
+ * @param instead answered in place of the route's own answer
  */
-function perform(
-  world: World,
-  caller: Caller,
-  guarded: readonly GuardedCall[],
-  answer: (now: number) => Answer | Promise<Answer>,
-): Answer | Promise<Answer> {
-  const { clock, limiter, guards } = world;
-  const { company, scope } = caller;
+async function perform(request: Request, guarded: GuardedCall[], instead?: Answer): Promise<Answer> {
+  const { clock, limiter, guards } = request.world;
+  const { company, scope } = request.caller;
   const now = clock.now();
   const before = limiter.read(company, scope, now);
-  if (isOver(before)) {
-    return withHeaders(tooManyRequests('Rate limit', waitMs(before, now)), rateHeaders(before));
+  if (before.remaining === 0 && before.burstRemaining === 0) {
+    const refusal = problemAnswer(tooManyRequests('Rate limit', waitMs(before, now)));
+    return withHeaders(refusal, rateHeaders(before));
   }
   const readings = guarded.map((call) => guards.read(call, now));
-  const guard = readings.find(({ remaining }) => remaining === 0);
-  if (guard !== undefined) {
-    const refusal = tooManyRequests(`Rate limit ${guard.tier}`, guard.resetAt - now);
-    return withHeaders(refusal, { ...rateHeaders(before), [HEADER.tier]: guard.tier });
+  const full = readings.find(({ remaining }) => remaining === 0);
+  if (full !== undefined) {
+    const refusal = problemAnswer(tooManyRequests(`Rate limit ${full.tier}`, full.resetAt - now));
+    return withHeaders(refusal, { ...rateHeaders(before), [HEADER.tier]: full.tier });
   }
   limiter.take(company, scope, now);
   for (const call of guarded) guards.take(call, now);
-  const [first] = readings;
-  const tier = first === undefined ? {} : { [HEADER.tier]: first.tier };
   const rate = rateHeaders(limiter.read(company, scope, now));
+  const [first] = readings;
+  const answer = instead ?? (await serve(request, now).catch(problemAnswer));
   // A 429 that comes from behind the guard is another limit's.
-  const finish = (served: Answer) => withHeaders(served, served.status === 429 ? rate : { ...rate, ...tier });
-  const served = answer(now);
-  return served instanceof Promise ? served.then(finish) : finish(served);
+  const tier = first === undefined || answer.status === 429 ? {} : { [HEADER.tier]: first.tier };
+  return withHeaders(answer, { ...rate, ...tier });
 }
 
-function prepareFor(world: World, call: Call, caller: Caller, body: RequestBody | undefined): Prepared {
-  const route = matchRoute(call);
-  const matched = 'status' in route ? undefined : route;
-  const guarded = guardedCalls(world.guards, call.path, matched, caller, body);
-  return {
-    companyId: caller.company.id,
-    application: caller.application,
-    token: caller.token,
-    grant: caller.token?.grant,
-    route: 'status' in route ? undefined : route.handle.contract.path,
-    perform: (instead) =>
-      perform(world, caller, guarded, (now) => {
-        if (instead !== undefined) return instead;
-        if ('status' in route) return route;
-        return answering(() => serve(world, call, caller, route, body, now));
-      }),
-  };
-}
-
-/**
- * Prepares a request to the API: who asks, what the body is, and then, once it takes effect, limits and route.
- *
- * Every answer carries the five headers (Limits). An authenticated request counts, whatever its answer; a refused one
- * (401, 429) does not. Without a company that a token tells of, the headers show the default plan's limit, untouched.
- */
-export function prepareApi(world: World, call: Call): Prepared | Promise<Prepared> {
-  const { clock, limiter } = world;
-  const found = authenticate(world, call.headers.authorization, clock.now());
-  if ('answer' in found) {
-    const { caller } = found;
-    return {
-      companyId: caller?.company.id,
-      application: caller?.application,
-      perform: (instead = found.answer) =>
-        withHeaders(
-          instead,
-          rateHeaders(
-            caller === undefined
-              ? untouchedDefault(world)
-              : limiter.read(caller.company, caller.scope, clock.now()),
-          ),
-        ),
-    };
+/** Serves a request that counts already. Throws a {@link Problem} for what cannot be served. */
+async function serve({ world, call, caller, route, body }: Request, now: number): Promise<Answer> {
+  if (route instanceof Problem) throw route;
+  const { handle, params } = route;
+  const { reach = 'shared', method, status = 200, body: schema } = handle.contract;
+  const { company, scopes } = caller;
+  if (!opens(scopes, reach, method !== 'GET')) {
+    throw new Problem(403, `The token's scopes (${scopes.join(', ')}) do not reach this.`);
   }
-  if (call.method === 'GET') return prepareFor(world, call, found, undefined);
-  return readJsonBody(call).then((body) => prepareFor(world, call, found, body));
+  if (body instanceof Problem) throw body;
+  const result = await handle.handler({
+    world,
+    call,
+    caller,
+    company,
+    tables: company.tables,
+    now,
+    at: now / 1000,
+    params,
+    body: schema && checked(schema, body),
+  });
+  return result instanceof Ready ? result.answer : json(status, result);
 }
 
-/** An answer of the API to a request that got no further (an unreadable one, a foreign host), with the five headers. */
-export function withDefaultRate(world: World, answer: Answer): Answer {
-  return withHeaders(answer, rateHeaders(untouchedDefault(world)));
+/** The body as the contract has it. Throws a {@link Problem} (422) that names every member that is wrong. */
+function checked(schema: z.ZodType, body: unknown): unknown {
+  const { success, data, error } = schema.safeParse(body);
+  if (success) return data;
+  const issues = error.issues.map(({ path, message }) =>
+    path.length > 0 ? `${path.join('.')}: ${message}` : message,
+  );
+  throw new Problem(422, issues.join('; '));
 }

@@ -6,7 +6,7 @@ import type { Call } from '../http/call.ts';
 import type { Company } from '../state/company.ts';
 import type { Tables } from '../state/tables.ts';
 import type { World } from '../world.ts';
-import type { Caller } from './bearer.ts';
+import type { Caller } from './caller.ts';
 
 /** A request that is authenticated, within the limits and allowed. */
 export interface ApiContext {
@@ -17,6 +17,8 @@ export interface ApiContext {
   tables: Tables;
   /** The service's time, in ms since 1970. */
   now: number;
+  /** The same in seconds, as documents have it. */
+  at: number;
 }
 
 /** A request to one operation, whose body has been checked. */
@@ -35,16 +37,10 @@ export class Ready {
   }
 }
 
-/** What answers an operation: the document, sent with the contract's status. Throws a `Problem` for what cannot be served. */
-export type Handler<Op extends Operation> = (request: ApiRequest<Op>) => object | Promise<object>;
-
-/** The handlers of some operations. */
-export type Handlers<Op extends Operation> = { [Name in Op]: Handler<Name> };
-
-/** The moment in seconds since 1970, as documents have it. */
-export function seconds(now: number): number {
-  return now / 1000;
-}
+/** Answers each operation: the document, sent with the contract's status. Throws a `Problem` if it cannot. */
+export type Handlers = {
+  [Op in Operation]: (request: ApiRequest<Op>) => object | Promise<object>;
+};
 
 /** Whether the caller's token reaches private resources of teammates (Authentication, 9). */
 export function reachesPrivate({ caller }: ApiContext): boolean {
@@ -54,10 +50,17 @@ export function reachesPrivate({ caller }: ApiContext): boolean {
 /**
  * The record with this id, which the caller may reach. Throws a {@link Problem}: 404 when there is none, 403 when it is a
  * teammate's own and the token does not reach such (Authentication, 9).
+ *
+ * @param missing status in place of 404
  */
-export function reach<D extends Document>(request: ApiContext, collection: Collection<D>, id: string): D {
+export function reach<D extends Document>(
+  request: ApiContext,
+  collection: Collection<D>,
+  id: string,
+  missing = 404,
+): D {
   const document = collection.find(id);
-  if (document === undefined) throw new Problem(404, `There is no ${id} here.`);
+  if (document === undefined) throw new Problem(missing, `There is no ${id} here.`);
   if (document.is_private === true && !reachesPrivate(request)) {
     throw new Problem(403, `${id} is private: it takes an API token with the scope ${SCOPE.private}.`);
   }
@@ -66,8 +69,7 @@ export function reach<D extends Document>(request: ApiContext, collection: Colle
 
 /** The record that is named in a body; throws a {@link Problem} (422) in place of {@link reach}'s 404. */
 export function named<D extends Document>(request: ApiContext, collection: Collection<D>, id: string): D {
-  if (collection.find(id) === undefined) throw new Problem(422, `There is no ${id} here.`);
-  return reach(request, collection, id);
+  return reach(request, collection, id, 422);
 }
 
 /** Who looks, and when. */
@@ -80,14 +82,27 @@ export function show<D extends Document>(request: ApiContext, collection: Collec
   return collection.present(document, request.call.baseUrl, viewOf(request));
 }
 
-const SERVERS_OWN = ['id', '_links', 'is_private', 'created_at', 'updated_at'] as const;
+/** Adds a record, and shows it. */
+export function added<D extends Document>(
+  request: ApiContext,
+  collection: Collection<D>,
+  make: (id: string) => D,
+) {
+  return show(request, collection, collection.add(make));
+}
+
+/** Puts a changed record in its place, and shows it. */
+export function changed<D extends Document>(request: ApiContext, collection: Collection<D>, document: D) {
+  return show(request, collection, collection.replace({ ...document, updated_at: request.at }));
+}
+
+type Own<Body> = Omit<Body, 'id' | '_links' | 'is_private' | 'created_at' | 'updated_at'>;
 
 /**
- * What of a body is kept with the record: also members that the contract does not name, so that what is sent is what is
- * read back; but not those that the service alone sets.
+ * The members of a body that are kept with the record: also those that the contract does not name, so that they are
+ * read back as they were sent; but not those that the service alone sets.
  */
-export function own<Body extends object>(body: Body): Omit<Body, (typeof SERVERS_OWN)[number]> {
-  const kept: Record<string, unknown> = Object.fromEntries(Object.entries(body));
-  for (const name of SERVERS_OWN) delete kept[name];
-  return kept as Omit<Body, (typeof SERVERS_OWN)[number]>;
+export function own<Body extends object>(body: Body): Own<Body> {
+  const { id, _links, is_private, created_at, updated_at, ...kept } = body as Record<string, unknown>;
+  return kept as Own<Body>;
 }

@@ -13,6 +13,8 @@ export interface Prepared extends Allowance {
   application: string | undefined;
   /** Pattern of the route that serves it, when it is one of the API's. */
   route?: string | undefined;
+  /** See `JournalRow`. */
+  ignored?: readonly string[];
   /** Lets the request take effect. @param instead answered in place of the route's own answer, which then has no effect */
   perform(instead?: Answer): Answer | Promise<Answer>;
 }
@@ -81,6 +83,7 @@ export async function exchange(
     tier: headers[HEADER.tier] ?? null,
     remaining: remaining === undefined ? null : Number(remaining),
     fault: taken?.id ?? null,
+    ignored: prepared.ignored ?? [],
     duration_ms: performance.now() - startedAt,
   });
 }

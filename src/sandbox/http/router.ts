@@ -16,7 +16,7 @@ export interface Matched<Handler> {
 }
 
 /**
- * Finds the route of a request.
+ * Finds the route of a request; a HEAD is answered by the route of GET.
  * Throws a {@link Problem}: 404 for a path that there is not, 405 with `Allow` for a method that the path does not have.
  */
 export function findRoute<Handler>(
@@ -28,7 +28,7 @@ export function findRoute<Handler>(
   for (const route of routes) {
     const params = matchPath(route.path, path);
     if (params === undefined) continue;
-    if (route.method === method) return { handle: route.handle, params };
+    if (route.method === (method === 'HEAD' ? 'GET' : method)) return { handle: route.handle, params };
     allowed.push(route.method);
   }
   if (allowed.length === 0) throw new Problem(404, `There is no ${path} here.`);

@@ -127,7 +127,7 @@ export class Description {
 
   #find(method: string, url: string): Found | undefined {
     const { pathname } = new URL(url);
-    const verb = method.toLowerCase();
+    const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
     for (const { area, path, pattern, methods } of this.#paths) {
       if (!pathname.startsWith(`${area}/`) || !pattern.test(pathname.slice(area.length))) continue;
       const operation = methods[verb];

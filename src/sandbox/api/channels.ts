@@ -1,0 +1,60 @@
+import { Problem } from '../http/answer.ts';
+import { introspect } from '../outgoing.ts';
+import type { Application } from '../state/applications.ts';
+import { type ApiContext, type ApiRequest, added, type Handlers, own, reach } from './request.ts';
+
+/**
+ * The application of a channel: the one that `settings.application_uid` names, or the one that creates it. Throws a
+ * `Problem`: 422 when there is none of that name, 403 when an application names another than itself.
+ */
+function applicationOf({ world, caller }: ApiContext, uid: unknown): Application | undefined {
+  if (uid === undefined) return world.applications.get(caller.application ?? '');
+  const application = typeof uid === 'string' ? world.applications.get(uid) : undefined;
+  if (application === undefined) {
+    throw new Problem(422, 'settings.application_uid: no application is registered as that.');
+  }
+  if (caller.application !== undefined && caller.application !== application.clientId) {
+    throw new Problem(403, 'settings.application_uid: an application creates channels of its own alone.');
+  }
+  return application;
+}
+
+/**
+ * What an external service says of a new channel (Authentication, 10), in place of what was sent. It is asked about a
+ * channel of the type `application` with a token, if the application has an introspection address. The token is a
+ * secret of that service, and every application of the company may read channels: it is not kept. Throws a `Problem`.
+ */
+async function identified(request: ApiRequest<'createChannel'>) {
+  const { type, settings = {} } = request.body;
+  if (type !== 'application') return {};
+  const application = applicationOf(request, settings.application_uid);
+  const { token, ...kept } = settings;
+  if (application?.introspectionUrl === undefined || token === undefined) return {};
+  if (typeof token !== 'string' || token === '') {
+    throw new Problem(422, 'settings.token: must be the text that the external service gave out.');
+  }
+  const url = new URL(application.introspectionUrl);
+  const identity = await introspect(request.world, application, url, request.company.id, token);
+  return { ...identity, settings: kept };
+}
+
+export const channelHandlers = {
+  createChannel: async (request) => {
+    const { tables, params, at } = request;
+    const inbox = reach(request, tables.inboxes, params.inbox_id);
+    const body = { ...request.body, ...(await identified(request)) };
+    return added(request, tables.channels, (id) => ({
+      ...own(body),
+      name: body.name ?? body.address ?? body.send_as ?? body.type,
+      type: body.type,
+      address: body.address ?? null,
+      send_as: body.send_as ?? null,
+      settings: body.settings ?? {},
+      id,
+      inbox_id: inbox.id,
+      is_private: inbox.is_private,
+      created_at: at,
+      updated_at: at,
+    }));
+  },
+} satisfies Partial<Handlers>;

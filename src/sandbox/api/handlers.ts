@@ -1,0 +1,103 @@
+import { isOfAccount } from '../data/accounts.ts';
+import type { Collection, Document } from '../data/collection.ts';
+import type { Tables } from '../state/tables.ts';
+import { actingTeammate } from './caller.ts';
+import { channelHandlers } from './channels.ts';
+import { conversationHandlers } from './conversations.ts';
+import { knowledgeBaseHandlers } from './knowledge-bases.ts';
+import { listPage, listWhere } from './list.ts';
+import { messageHandlers } from './messages.ts';
+import { outsideMessageHandlers } from './outside-messages.ts';
+import { recordHandlers } from './records.ts';
+import { type ApiContext, type Handlers, reach, show } from './request.ts';
+
+type Table = keyof Tables;
+type RecordOf<Name extends Table> = Tables[Name] extends Collection<infer D> ? D : never;
+/** The path has one placeholder: an id. */
+type OfOne = ApiContext & { params: Record<string, string> };
+
+function reachIn<Name extends Table>(request: OfOne, table: Name): RecordOf<Name> {
+  const [id = ''] = Object.values(request.params);
+  return reach<Document>(request, request.tables[table], id) as RecordOf<Name>;
+}
+
+/** Lists all records of a table that the caller reaches. */
+function list(table: Table) {
+  return (request: ApiContext) => listPage(request, request.tables[table]);
+}
+
+/** Shows the record that the path names. */
+function get(table: Table) {
+  return (request: OfOne) => show<Document>(request, request.tables[table], reachIn(request, table));
+}
+
+/** Lists the records of a table that belong to the one that the path names. */
+function listOf<Parent extends Table, Child extends Table>(
+  parent: Parent,
+  child: Child,
+  belongs: (record: RecordOf<Child>, to: RecordOf<Parent>) => boolean,
+) {
+  return (request: OfOne) => {
+    const to = reachIn(request, parent);
+    return listWhere<Document>(request, request.tables[child], (record) =>
+      belongs(record as RecordOf<Child>, to),
+    );
+  };
+}
+
+/** Answers every operation of the contract; those with rules of their own stand in files of their own. */
+export const HANDLERS: Handlers = {
+  getIdentity: (request) => {
+    const { call, company, tables } = request;
+    const teammate = actingTeammate(request);
+    return {
+      _links: { self: `${call.baseUrl}${call.path}` },
+      id: company.id,
+      name: company.name,
+      ...(teammate && { teammate: show(request, tables.teammates, teammate) }),
+    };
+  },
+
+  listContacts: list('contacts'),
+  getContact: get('contacts'),
+  listConversations: list('conversations'),
+  getConversation: get('conversations'),
+  listTags: list('tags'),
+  getTag: get('tags'),
+  listChildTags: listOf('tags', 'tags', (tag, parent) => tag.parent_tag_id === parent.id),
+  listAccounts: list('accounts'),
+  getAccount: get('accounts'),
+  listAccountContacts: listOf('accounts', 'contacts', isOfAccount),
+  listChannels: list('channels'),
+  getChannel: get('channels'),
+  listInboxes: list('inboxes'),
+  getInbox: get('inboxes'),
+  listInboxChannels: listOf('inboxes', 'channels', (channel, inbox) => channel.inbox_id === inbox.id),
+  listLinks: list('links'),
+  getLink: get('links'),
+  listResponses: list('responses'),
+  getResponse: get('responses'),
+  listTeammates: list('teammates'),
+  getTeammate: get('teammates'),
+  listTeammateInboxes: listOf('teammates', 'inboxes', (inbox, { id }) => inbox.teammate_ids.includes(id)),
+  listKnowledgeBases: list('knowledge_bases'),
+  getKnowledgeBase: get('knowledge_bases'),
+  getKnowledgeBaseContent: get('knowledge_bases'),
+  listArticles: listOf(
+    'knowledge_bases',
+    'articles',
+    (article, base) => article.knowledge_base_id === base.id,
+  ),
+  getArticle: get('articles'),
+  listReports: list('analytics_reports'),
+  getReport: get('analytics_reports'),
+  listExports: list('analytics_exports'),
+  getExport: get('analytics_exports'),
+
+  ...recordHandlers,
+  ...channelHandlers,
+  ...knowledgeBaseHandlers,
+  ...conversationHandlers,
+  ...messageHandlers,
+  ...outsideMessageHandlers,
+};

@@ -1,0 +1,238 @@
+import { isFedFromOutside } from '../data/channels.ts';
+import type { Conversation } from '../data/conversations.ts';
+import type { Inbox } from '../data/inboxes.ts';
+import type { Message, MessageContent, Recipient } from '../data/messages.ts';
+import { Problem } from '../http/answer.ts';
+import type { KnownBy } from '../state/correspondence.ts';
+import { opened } from './conversations.ts';
+import {
+  addMessage,
+  addressees,
+  applicableTags,
+  authorNamed,
+  channelHandle,
+  contentOf,
+  type MessageBody,
+  noteLast,
+  startConversation,
+  taggedWith,
+} from './messaging.ts';
+import { type ApiContext, type ApiRequest, type Handlers, reach } from './request.ts';
+
+/** What another system calls a conversation or a message. */
+type Reference = readonly [KnownBy, ...string[]];
+type ExternalId = string | number | undefined;
+
+interface Sender {
+  handle: string;
+  name?: string | undefined;
+}
+
+/** A message that another system brings. */
+interface Told {
+  inbox: Inbox;
+  type: string;
+  /** The company's end of the message. */
+  ownHandle: string;
+  body: MessageBody & { sender?: Sender | undefined };
+  isInbound: boolean;
+  author?: Message['author'];
+  /** What its conversation is called there; undefined for one of its own. */
+  thread: Reference | undefined;
+  /** What the message is called there; undefined if it was not said. */
+  reference: Reference | undefined;
+  tagIds?: readonly string[] | undefined;
+  /** When it was made, in seconds since 1970, if it is of the past: it opens no conversation. */
+  madeAt?: number;
+  /** Whether it takes the place of the one with the same reference; else a message is taken in once. */
+  replaces?: true;
+}
+
+/** What the asynchronous routes answer of a message (Resources, "Message"). */
+export function accepted({ message_uid }: Message) {
+  return { status: 'accepted', message_uid };
+}
+
+/** The conversation that a reference leads to, wherever it was moved; undefined when it is new, or gone. */
+function knownConversation({ tables, company }: ApiContext, thread: Reference | undefined) {
+  return tables.conversations.find((thread && company.correspondence.find(...thread)) ?? '');
+}
+
+/** The message that a reference leads to, and its conversation, if both are still there. */
+function knownMessage({ tables, company }: ApiContext, reference: Reference | undefined) {
+  const message = tables.messages.find((reference && company.correspondence.find(...reference)) ?? '');
+  const conversation = message && tables.conversations.find(message.conversation_id);
+  return message && conversation && { message, conversation };
+}
+
+/** Who the conversation is with. Throws a {@link Problem} (422) when nothing tells. */
+function contactIn({ body, isInbound }: Told, conversation: Conversation | undefined): Sender {
+  if (isInbound && body.sender !== undefined) return body.sender;
+  const handle = body.to?.[0] ?? conversation?.recipient.handle;
+  if (handle === undefined) throw new Problem(422, 'to: is needed for a message that starts a conversation.');
+  return { handle };
+}
+
+/** From the sender, or else the company, to those that are named, or else the other side. */
+function recipientsOf({ body, isInbound, ownHandle }: Told, contact: Sender): Recipient[] {
+  const { handle, name } = body.sender ?? { handle: ownHandle };
+  const from: Recipient = { handle, role: 'from', ...(name === undefined ? {} : { name }) };
+  const to = addressees(body);
+  return [
+    from,
+    ...(to.length > 0 ? to : [{ handle: isInbound ? ownHandle : contact.handle, role: 'to' as const }]),
+  ];
+}
+
+function replaceContent(
+  request: ApiContext,
+  { message: before, conversation }: { message: Message; conversation: Conversation },
+  content: MessageContent,
+): Message {
+  const { tables, company, at } = request;
+  const { id, message_uid, conversation_id, created_at, seen_at } = before;
+  const kept = { id, message_uid, conversation_id, created_at, seen_at };
+  const message = tables.messages.replace({ ...content, ...kept });
+  const isLast = company.correspondence.messagesOf(conversation_id).at(-1) === id;
+  if (isLast) noteLast(request, conversation, message);
+  else tables.conversations.replace({ ...conversation, updated_at: at });
+  return message;
+}
+
+/** Takes a message in, with the conversation that it belongs to or begins; answers its `message_uid`. */
+function takeIn(request: ApiContext, told: Told) {
+  const { tables, company } = request;
+  const { inbox, type, body, isInbound, thread, reference, madeAt } = told;
+  const at = madeAt ?? request.at;
+  const before = knownConversation(request, thread);
+  // It may have been moved meanwhile, and tags have to fit where it is now as well.
+  const current = tables.inboxes.find(before?.inbox.id ?? '') ?? inbox;
+  const tags = applicableTags(request, told.tagIds ?? [], [inbox, current]);
+  const contact = contactIn(told, before);
+  const content = {
+    ...contentOf(body),
+    type,
+    is_inbound: isInbound,
+    delivery: null,
+    author: isInbound ? null : (told.author ?? null),
+    recipients: recipientsOf(told, contact),
+    seen_at: null,
+    created_at: at,
+  };
+  const known = knownMessage(request, reference);
+  if (known !== undefined) {
+    return accepted(told.replaces ? replaceContent(request, known, content) : known.message);
+  }
+  const isNews = isInbound && madeAt === undefined;
+  const conversation =
+    before === undefined
+      ? startConversation(request, {
+          inbox,
+          ...contact,
+          role: isInbound ? 'from' : 'to',
+          subject: content.subject,
+          status: madeAt === undefined ? 'unassigned' : 'archived',
+          tags,
+          at,
+        })
+      : taggedWith(isNews ? opened(before) : before, tags);
+  if (thread !== undefined) company.correspondence.note(conversation.id, ...thread);
+  const message = addMessage(request, conversation, content);
+  if (reference !== undefined) company.correspondence.note(message.id, ...reference);
+  return accepted(message);
+}
+
+/** The channel and its inbox. Throws a {@link Problem} (422) for a channel that fetches its messages itself. */
+function outsideChannel(request: ApiContext & { params: { channel_id: string } }) {
+  const { channels, inboxes } = request.tables;
+  const channel = reach(request, channels, request.params.channel_id);
+  if (!isFedFromOutside(channel)) {
+    throw new Problem(422, `${channel.id} is of the type ${channel.type}, which takes no such messages.`);
+  }
+  const inbox = reach(request, inboxes, channel.inbox_id);
+  return { inbox, type: channel.type, ownHandle: channelHandle(channel) };
+}
+
+/** The message's own reference: what it is called within its conversation. */
+function messageWithin(thread: Reference, externalId: ExternalId): Reference | undefined {
+  return externalId === undefined ? undefined : ['external message', ...thread, String(externalId)];
+}
+
+/** Without a reference the conversation is the one with the contact. */
+function externalThread(channelId: string, externalId: ExternalId, contact: string): Reference {
+  return ['external conversation', channelId, String(externalId ?? contact.toLowerCase())];
+}
+
+function receive(
+  request: ApiRequest<'receiveIncomingMessage'> | ApiRequest<'receiveInboundMessage'>,
+  thread: Reference,
+) {
+  const { body } = request;
+  const reference = messageWithin(thread, body.metadata?.external_id);
+  return takeIn(request, { ...outsideChannel(request), body, isInbound: true, thread, reference });
+}
+
+/** Handlers of the routes by which messages of other systems come in: each takes effect at once. */
+export const outsideMessageHandlers = {
+  receiveIncomingMessage: (request) => {
+    const { metadata, sender } = request.body;
+    const reference = String(metadata?.thread_ref ?? sender.handle.toLowerCase());
+    return receive(request, ['conversation reference', request.params.channel_id, reference]);
+  },
+
+  receiveInboundMessage: (request) => {
+    const { metadata, sender } = request.body;
+    const { channel_id } = request.params;
+    return receive(request, externalThread(channel_id, metadata?.external_conversation_id, sender.handle));
+  },
+
+  recordOutboundMessage: (request) => {
+    const { params, body } = request;
+    const { external_conversation_id: conversation, external_id } = body.metadata ?? {};
+    const thread = externalThread(params.channel_id, conversation, body.to[0] ?? '');
+    return takeIn(request, {
+      ...outsideChannel(request),
+      body,
+      isInbound: false,
+      author: authorNamed(request, body.author_id),
+      thread,
+      reference: messageWithin(thread, external_id),
+    });
+  },
+
+  putExternalMessage: (request) => {
+    const { params, body } = request;
+    const { channel_id, conv_ext_id: external_conversation_id, message_ext_id: external_id } = params;
+    const thread = externalThread(channel_id, external_conversation_id, '');
+    return takeIn(request, {
+      ...outsideChannel(request),
+      body: { ...body, metadata: { ...body.metadata, external_id, external_conversation_id } },
+      isInbound: body.is_inbound ?? body.metadata?.is_inbound ?? true,
+      author: authorNamed(request, body.author_id),
+      thread,
+      reference: messageWithin(thread, external_id),
+      replaces: true,
+    });
+  },
+
+  importMessage: (request) => {
+    const { params, body, tables, at } = request;
+    const inbox = reach(request, tables.inboxes, params.inbox_id);
+    const { created_at: madeAt = at } = body;
+    if (madeAt > at) throw new Problem(422, `created_at: ${madeAt} is in the future.`);
+    const threadRef = body.metadata?.thread_ref;
+    const externalId = body.external_id ?? body.metadata?.external_id;
+    return takeIn(request, {
+      inbox,
+      type: body.type ?? 'email',
+      ownHandle: inbox.name,
+      body,
+      isInbound: body.is_inbound ?? body.metadata?.is_inbound ?? true,
+      author: authorNamed(request, body.author_id),
+      thread: threadRef === undefined ? undefined : ['imported thread', inbox.id, String(threadRef)],
+      reference: externalId === undefined ? undefined : ['imported message', inbox.id, String(externalId)],
+      tagIds: body.tag_ids,
+      madeAt,
+    });
+  },
+} satisfies Partial<Handlers>;

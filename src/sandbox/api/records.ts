@@ -1,0 +1,203 @@
+import type { CheckedBodyOf } from '../../contract/api/api.ts';
+import { SCOPE } from '../../contract/scopes.ts';
+import { filenameOf } from '../data/analytics-exports.ts';
+import { standOf } from '../data/analytics-job.ts';
+import { METRICS_DEFAULT } from '../data/analytics-reports.ts';
+import { conversationsCsv } from '../data/conversations-csv.ts';
+import type { Tag } from '../data/tags.ts';
+import { namesOfParts, namesOfWhole, type Teammate, type TeammateNames } from '../data/teammates.ts';
+import { Problem } from '../http/answer.ts';
+import { listWhere } from './list.ts';
+import {
+  type ApiContext,
+  type ApiRequest,
+  added,
+  changed,
+  type Handlers,
+  named,
+  own,
+  Ready,
+  reach,
+  reachesPrivate,
+  show,
+} from './request.ts';
+
+const DEFAULT_RANGE_S = 30 * 86_400;
+
+/** Throws a `Problem` (422) when the new parent is the tag itself or below it, or of another kind. */
+function checkParent({ tables }: ApiContext, tag: Tag, parent: Tag): void {
+  if (parent.is_private !== tag.is_private) {
+    throw new Problem(422, 'parent_tag_id: a shared tag and a private one are no family.');
+  }
+  for (let above: Tag | undefined = parent; above !== undefined; ) {
+    if (above.id === tag.id) {
+      throw new Problem(422, `parent_tag_id: ${parent.id} is ${tag.id} itself or one of its children.`);
+    }
+    above = above.parent_tag_id === null ? undefined : tables.tags.find(above.parent_tag_id);
+  }
+}
+
+/** The owner of a private tag: nothing that is sent changes it. */
+function ownership({ teammate_id }: Tag): Pick<Tag, 'teammate_id'> {
+  return teammate_id === undefined ? {} : { teammate_id };
+}
+
+/** The names after a change. Throws a `Problem` (422) when nothing would be left of them. */
+function namesAfter(teammate: Teammate, body: CheckedBodyOf<'updateTeammate'>): TeammateNames {
+  const { first_name: first, last_name: last, name } = body;
+  if (first === undefined && last === undefined) return name === undefined ? teammate : namesOfWhole(name);
+  const names = namesOfParts(first ?? teammate.first_name, last ?? teammate.last_name);
+  if (names.name === '') throw new Problem(422, 'first_name, last_name: one of them is needed.');
+  return names;
+}
+
+/**
+ * The client id of the application in the path. Throws a `Problem`: 404 when there is none with that, 403 when the token
+ * is of another application (an API token may speak for any).
+ */
+function applicationOf({ world, caller, params }: ApiContext & { params: { application_uid: string } }) {
+  const { application_uid: uid } = params;
+  if (world.applications.get(uid) === undefined) throw new Problem(404, `There is no ${uid} here.`);
+  if (caller.application !== undefined && caller.application !== uid) {
+    throw new Problem(403, `The token is of ${caller.application}, not of ${uid}.`);
+  }
+  return uid;
+}
+
+/** What reports and exports keep of a request. Throws a `Problem` (422) when the time ends before it begins. */
+function job({ body, at }: ApiRequest<'createReport'> | ApiRequest<'createExport'>) {
+  const end = body.end ?? at;
+  const start = body.start ?? Math.max(0, end - DEFAULT_RANGE_S);
+  if (start >= end) throw new Problem(422, 'start: must be before end.');
+  const { timezone = 'UTC', filters = {} } = body;
+  return { ...own(body), start, end, timezone, filters, created_at: at };
+}
+
+/** Handlers of tags, accounts, links, teammates, application events and analytics that do more than read. */
+export const recordHandlers = {
+  updateTag: (request) => {
+    const { body, params, tables } = request;
+    const tag = reach(request, tables.tags, params.tag_id);
+    if (typeof body.parent_tag_id === 'string') {
+      checkParent(request, tag, named(request, tables.tags, body.parent_tag_id));
+    }
+    return changed(request, tables.tags, { ...tag, ...own(body), ...ownership(tag) });
+  },
+
+  createChildTag: (request) => {
+    const { body, params, tables, at } = request;
+    const parent = reach(request, tables.tags, params.tag_id);
+    return added(request, tables.tags, (id) => ({
+      description: null,
+      highlight: null,
+      ...own(body),
+      name: body.name,
+      id,
+      parent_tag_id: parent.id,
+      is_private: parent.is_private,
+      ...ownership(parent),
+      created_at: at,
+      updated_at: at,
+    }));
+  },
+
+  createAccount: (request) =>
+    added(request, request.tables.accounts, (id) => ({
+      description: null,
+      domains: [],
+      external_id: null,
+      custom_fields: {},
+      is_blocked: false,
+      ...own(request.body),
+      name: request.body.name,
+      id,
+      created_at: request.at,
+      updated_at: request.at,
+    })),
+
+  updateAccount: (request) => {
+    const { accounts } = request.tables;
+    const account = reach(request, accounts, request.params.account_id);
+    return changed(request, accounts, { ...account, ...own(request.body) });
+  },
+
+  createLink: (request) => {
+    const { body, at } = request;
+    return added(request, request.tables.links, (id) => ({
+      type: 'web',
+      custom_fields: {},
+      ...own(body),
+      name: body.name ?? body.external_url ?? id,
+      external_url: body.external_url ?? null,
+      id,
+      created_at: at,
+      updated_at: at,
+    }));
+  },
+
+  updateTeammate: (request) => {
+    const { body, params, tables } = request;
+    const teammate = reach(request, tables.teammates, params.teammate_id);
+    if (body.signature !== undefined && !reachesPrivate(request)) {
+      throw new Problem(403, `signature is private: it takes an API token with the scope ${SCOPE.private}.`);
+    }
+    const { first_name, last_name, name } = namesAfter(teammate, body);
+    const { email, is_admin, is_blocked } = teammate;
+    const kept = { email, is_admin, is_blocked, first_name, last_name, name };
+    return changed(request, tables.teammates, { ...teammate, ...own(body), ...kept });
+  },
+
+  listApplicationEvents: (request) => {
+    const uid = applicationOf(request);
+    return listWhere(request, request.tables.application_events, (event) => event.application_uid === uid);
+  },
+
+  createApplicationEvent: (request) => {
+    const { body, at } = request;
+    const application_uid = applicationOf(request);
+    return added(request, request.tables.application_events, (id) => ({
+      object: null,
+      payload: {},
+      ...own(body),
+      type: body.type,
+      id,
+      application_uid,
+      status: 'accepted' as const,
+      created_at: at,
+    }));
+  },
+
+  getApplicationEvent: (request) => {
+    const { application_events: events } = request.tables;
+    const uid = applicationOf(request);
+    const event = reach(request, events, request.params.event_id);
+    if (event.application_uid !== uid) throw new Problem(404, `There is no ${event.id} here.`);
+    return show(request, events, event);
+  },
+
+  createReport: (request) => {
+    const { metrics = METRICS_DEFAULT } = request.body;
+    const report = { ...job(request), metrics };
+    return added(request, request.tables.analytics_reports, (id) => ({ ...report, id }));
+  },
+
+  createExport: (request) => {
+    const { analytics_exports: exports, conversations } = request.tables;
+    const asked = job(request);
+    const { type = 'conversations' } = request.body;
+    const csv = conversationsCsv(conversations, asked);
+    return added(request, exports, (id) => ({ ...asked, id, type, csv }));
+  },
+
+  getExportFile: (request) => {
+    const found = reach(request, request.tables.analytics_exports, request.params.export_id);
+    if (standOf(found, request.now).status !== 'done') {
+      throw new Problem(404, `${found.id} is not done: there is no file yet.`);
+    }
+    const headers = {
+      'content-type': 'text/csv; charset=utf-8',
+      'content-disposition': `attachment; filename="${filenameOf(found)}"`,
+    };
+    return new Ready({ status: 200, headers, body: found.csv });
+  },
+} satisfies Partial<Handlers>;
