@@ -4,7 +4,7 @@ import { WINDOW_MS } from '../contract/limits.ts';
 import { portProblem } from '../contract/listen-error.ts';
 import { CALLBACK_PATH } from '../contract/routes.ts';
 import { EXPOSE_WORDS, SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
-import type { SandboxOptions } from './sandbox.ts';
+import type { SandboxOptions } from './types.ts';
 
 const HOUR_MS = 60 * 60_000;
 
@@ -29,6 +29,12 @@ const guardLimit = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+const ORIGIN_SHAPE = 'must be an origin like https://sandbox.example, without a path';
+
+const originUrl = z
+  .url({ protocol: /^https?$/, error: ORIGIN_SHAPE })
+  .refine((text) => new URL(text).href.replace(/\/$/, '') === new URL(text).origin, ORIGIN_SHAPE);
+
 const NO_PRODUCTION = 'is production: the sandbox is no part of that; unset it here';
 
 const schema = z.object({
@@ -42,6 +48,13 @@ const schema = z.object({
   SANDBOX_GUARD_ANALYTICS: guardLimit.optional(),
   SANDBOX_GUARD_RESOURCE: guardLimit.optional(),
   SANDBOX_HOST: z.string().default(SANDBOX_DEFAULTS.host),
+  SANDBOX_PUBLIC_URL: originUrl.optional(),
+  SANDBOX_SEED: z.string().optional(),
+  SANDBOX_EXPIRES_AT: z.enum(['string', 'number', 'iso'], 'must be string, number or iso').optional(),
+  SANDBOX_CHANGES: z
+    .enum(['200', '204'], 'must be 200 or 204')
+    .transform((status) => (status === '204' ? 204 : 200))
+    .optional(),
   SANDBOX_EXPOSE: z.literal(EXPOSE_WORDS, `must be ${EXPOSE_WORDS}, word for word`).optional(),
   PUBLIC_URL: z
     .url({ protocol: /^https?$/, error: 'must be an address like http://localhost:3000' })
@@ -57,17 +70,23 @@ function redirectUris(publicUrl: string | undefined, port: number | undefined): 
 /**
  * Reads the sandbox's options from environment variables; an empty one counts as unset.
  *
- * @returns the options, or every problem: the variable and what is wrong with it
+ * @param flags what the command line says instead, by variable: the flag's name and its value
+ * @returns the options, or every problem: the variable or flag, and what is wrong with it
  */
 export function optionsFromEnvironment(
   environment: Readonly<Record<string, string | undefined>>,
+  flags: ReadonlyMap<string, { flag: string; value: string }> = new Map(),
 ): SandboxOptions | string[] {
   const given = Object.entries(environment)
-    .map(([name, value = '']) => [name, value.trim()])
+    .map(([name, value = '']) => [name, value.trim()] as const)
     .filter(([, value]) => value !== '');
-  const result = schema.safeParse(Object.fromEntries(given));
+  const said = [...flags].map(([name, { value }]) => [name, value] as const);
+  const result = schema.safeParse(Object.fromEntries([...given, ...said]));
   if (!result.success) {
-    return result.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`);
+    return result.error.issues.map(({ path, message }) => {
+      const name = path.join('.');
+      return `${flags.get(name)?.flag ?? name} ${message}`;
+    });
   }
   const { data } = result;
   return {
@@ -77,11 +96,17 @@ export function optionsFromEnvironment(
     latencyMs: data.SANDBOX_LATENCY_MS,
     guards: openGuards({ analytics: data.SANDBOX_GUARD_ANALYTICS, resource: data.SANDBOX_GUARD_RESOURCE }),
     redirectUris: redirectUris(data.PUBLIC_URL, data.PORT),
+    readings: {
+      ...(data.SANDBOX_EXPIRES_AT && { expiresAt: data.SANDBOX_EXPIRES_AT }),
+      ...(data.SANDBOX_CHANGES && { changes: data.SANDBOX_CHANGES }),
+    },
+    ...(data.SANDBOX_PUBLIC_URL && { publicUrl: data.SANDBOX_PUBLIC_URL }),
+    ...(data.SANDBOX_SEED && { seed: data.SANDBOX_SEED }),
     ...(data.SANDBOX_EXPOSE && { expose: data.SANDBOX_EXPOSE }),
   };
 }
 
-/** Whoever starts it, and from where: throws an Error with NODE_ENV=production. */
+/** Throws an Error with NODE_ENV=production. */
 export function refuseProduction(): void {
   if (process.env.NODE_ENV === 'production') throw new Error(`NODE_ENV ${NO_PRODUCTION}.`);
 }

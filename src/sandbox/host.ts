@@ -1,14 +1,6 @@
-import type { Snapshots } from './control/snapshots.ts';
+import type { Snapshots } from './snapshots.ts';
+import type { Addresses } from './types.ts';
 import type { World } from './world.ts';
-
-/** Where a sandbox is reached. */
-export interface Addresses {
-  origin: string;
-  /** `{base_url}` */
-  apiUrl: string;
-  /** `{auth_url}` */
-  authUrl: string;
-}
 
 /** The sandbox's own state: its world of the moment, and its addresses. */
 export interface Host {
@@ -17,6 +9,8 @@ export interface Host {
   snapshots: Snapshots;
   /** Whether it listens beyond this machine. */
   exposed: boolean;
+  /** Origin that clients reach it at, where that is not its own. */
+  publicUrl: string | undefined;
   /** How often it went back to the start. */
   resets: number;
   /** Back to the state at start. */

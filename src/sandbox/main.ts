@@ -1,20 +1,76 @@
-import { existsSync } from 'node:fs';
-import { commandArguments } from '../contract/command-arguments.ts';
+#!/usr/bin/env node
+import { parseArgs } from 'node:util';
 import { listenError } from '../contract/listen-error.ts';
 import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
 import { optionsFromEnvironment } from './environment.ts';
-import { createSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts';
+import { createSandbox } from './sandbox.ts';
+import type { Sandbox, SandboxOptions } from './types.ts';
+
+/** The flags that take a value: the variable that says the same, and what the value is. */
+const FLAGS: Readonly<Record<string, readonly [variable: string, value: string, about: string]>> = {
+  port: ['SANDBOX_PORT', 'NUMBER', 'where it listens; 4010 by default, 0 takes a free port'],
+  host: ['SANDBOX_HOST', 'ADDRESS', '127.0.0.1 by default; another one needs SANDBOX_EXPOSE'],
+  seed: ['SANDBOX_SEED', 'FILE', 'companies, applications, faults and guards to start with, as JSON'],
+  'public-url': ['SANDBOX_PUBLIC_URL', 'URL', 'the origin that clients reach it at, behind a proxy'],
+  'expires-at': ['SANDBOX_EXPIRES_AT', 'FORM', 'form of expires_at: string, number or iso'],
+  changes: ['SANDBOX_CHANGES', 'STATUS', 'status of a change: 200 or 204'],
+  'latency-ms': ['SANDBOX_LATENCY_MS', 'NUMBER', 'by which each API answer is held back'],
+  'window-ms': ['SANDBOX_WINDOW_MS', 'NUMBER', 'length of the rate-limit window; 60000 by default'],
+};
+
+const row = (left: string, right: string) => `  ${left.padEnd(22)}${right}`;
+
+const HELP = [
+  'The sandbox: a customer-messaging service in one process, in memory.',
+  '',
+  ...Object.entries(FLAGS).map(([flag, [, value, about]]) => row(`--${flag} ${value}`, about)),
+  row('--json', 'prints one line of JSON: addresses, credentials, companies'),
+  row('--help', 'prints this'),
+  '',
+  `Variables say the same: ${Object.values(FLAGS)
+    .map(([variable]) => variable)
+    .join(', ')}.`,
+  '',
+].join('\n');
 
 function fail(...lines: string[]): never {
   process.stderr.write(`${lines.map((line) => `sandbox: ${line}`).join('\n')}\n`);
   process.exit(1);
 }
 
+interface Command {
+  flags: Map<string, { flag: string; value: string }>;
+  /** `--json` and `--help`, where given. */
+  switches: Set<string>;
+  problems: string[];
+}
+
+function readCommand(): Command {
+  const strings = Object.keys(FLAGS).map((name) => [name, { type: 'string' }] as const);
+  const { tokens } = parseArgs({
+    options: { json: { type: 'boolean' }, help: { type: 'boolean' }, ...Object.fromEntries(strings) },
+    strict: false,
+    tokens: true,
+  });
+  const command: Command = { flags: new Map(), switches: new Set(), problems: [] };
+  for (const token of tokens) {
+    if (token.kind === 'positional') command.problems.push(`${token.value} is not understood: see --help`);
+    if (token.kind !== 'option') continue;
+    const { name, rawName: flag, value } = token;
+    const known = FLAGS[name];
+    if (known !== undefined && value) command.flags.set(known[0], { flag, value });
+    else if (known !== undefined) command.problems.push(`${flag} needs a value`);
+    else if ((name === 'json' || name === 'help') && value === undefined) command.switches.add(name);
+    else command.problems.push(`${flag} is not understood: see --help`);
+  }
+  return command;
+}
+
 const EXPOSED = `
-  !!!  IT LISTENS BEYOND THIS MACHINE. Whoever reaches it controls it: there is no password.  !!!
+  !!!  IT LISTENS BEYOND THIS MACHINE. Everybody who reaches it controls it: there is no password.  !!!
 `;
 
-function banner({ origin, apiUrl, authUrl, application, exposed }: Sandbox): string {
+function banner({ origin, apiUrl, authUrl, application }: Sandbox): string {
   return `
   Sandbox of the customer messaging service
 
@@ -24,15 +80,24 @@ function banner({ origin, apiUrl, authUrl, application, exposed }: Sandbox): str
     Client id    ${application.client_id}  (secret: see ${origin}/_sandbox/state)
 
   Ctrl-C ends it.
-${exposed ? EXPOSED : ''}
 `;
+}
+
+/** All that a program needs to begin, in one line. */
+function jsonLine({ origin, apiUrl, authUrl, application, companies }: Sandbox): string {
+  const shown = companies().map(({ id, name, plan, teammates, api_tokens }) => {
+    const administrator = teammates.find(({ is_admin }) => is_admin)?.id;
+    return { id, name, plan, administrator, api_tokens };
+  });
+  const addresses = { origin, api_url: apiUrl, auth_url: authUrl, pid: process.pid };
+  return `${JSON.stringify({ ...addresses, application, companies: shown })}\n`;
 }
 
 async function start(options: SandboxOptions): Promise<Sandbox> {
   try {
     return await createSandbox(options);
   } catch (error) {
-    if (error instanceof RangeError) fail(error.message);
+    if (error instanceof RangeError) fail(...error.message.split('\n'));
     const { host = SANDBOX_DEFAULTS.host, port = SANDBOX_DEFAULTS.port } = options;
     const variables = { hostVariable: 'SANDBOX_HOST', portVariable: 'SANDBOX_PORT' };
     const explained = listenError(error, { host, port, ...variables });
@@ -41,12 +106,18 @@ async function start(options: SandboxOptions): Promise<Sandbox> {
   }
 }
 
-commandArguments();
-if (existsSync('.env')) process.loadEnvFile();
-const options = optionsFromEnvironment(process.env);
-if (Array.isArray(options)) fail(...options);
+const { flags, switches, problems } = readCommand();
+if (switches.has('help')) {
+  process.stdout.write(HELP);
+  process.exit();
+}
+const options = optionsFromEnvironment(process.env, flags);
+if (Array.isArray(options) || problems.length > 0) {
+  fail(...problems, ...(Array.isArray(options) ? options : []));
+}
 const sandbox = await start(options);
-process.stdout.write(banner(sandbox));
+process.stdout.write(switches.has('json') ? jsonLine(sandbox) : banner(sandbox));
+if (sandbox.exposed) process.stderr.write(EXPOSED);
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => void sandbox.close().then(() => process.exit(0)));
 }

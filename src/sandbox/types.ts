@@ -33,18 +33,18 @@ export interface Company {
   name: string;
   plan: Plan;
   addon_rpm: number;
-  teammates: readonly { id: string; name: string; is_admin: boolean }[];
-  api_tokens: readonly { token: string; scopes: readonly Scope[] }[];
-  inboxes: readonly string[];
-  tags: readonly string[];
-  channels: readonly string[];
-  responses: readonly string[];
-  accounts: readonly string[];
-  links: readonly string[];
-  knowledge_bases: readonly string[];
-  articles: readonly string[];
+  teammates: { id: string; name: string; is_admin: boolean }[];
+  api_tokens: { token: string; scopes: Scope[] }[];
+  inboxes: string[];
+  tags: string[];
+  channels: string[];
+  responses: string[];
+  accounts: string[];
+  links: string[];
+  knowledge_bases: string[];
+  articles: string[];
   /** By kind of record. */
-  counts: Readonly<Record<string, number>>;
+  counts: Record<string, number>;
 }
 
 /**
@@ -73,14 +73,14 @@ export interface ApplicationSpec {
 export interface Credentials {
   client_id: string;
   client_secret: string;
-  redirect_uris: readonly string[];
+  redirect_uris: string[];
 }
 
 /** A registered application. */
 export interface Application extends Credentials {
   name: string;
   kind: ApplicationKind;
-  scopes: readonly OAuthScope[];
+  scopes: OAuthScope[];
   introspection_url?: string | undefined;
 }
 
@@ -185,9 +185,9 @@ export interface FaultRow {
 
 /** The ids of the records that changed. */
 export interface ChangedRecords {
-  created: readonly string[];
-  deleted: readonly string[];
-  changed: readonly string[];
+  created: string[];
+  deleted: string[];
+  changed: string[];
   reordered: boolean;
 }
 
@@ -238,28 +238,28 @@ interface LimitRow {
 export interface State extends ClockState {
   api_url: string;
   auth_url: string;
-  applications: readonly Application[];
-  companies: readonly Company[];
+  applications: Application[];
+  companies: Company[];
   /** The valid ones, newest first, without their values. */
-  tokens: readonly {
+  tokens: {
     id: string;
     kind: 'access' | 'refresh';
     application: string;
     company_id: string;
     teammate_id: string;
-    scopes: readonly Scope[];
+    scopes: Scope[];
     issued_at: number;
     expires_at: number;
   }[];
-  limits: readonly (LimitRow & {
+  limits: (LimitRow & {
     scope: string;
     burst_limit: number;
     burst_remaining: number;
     burst_reset_at: number | null;
   })[];
   /** Buckets of guards whose window is open. */
-  guards: readonly (LimitRow & { scope: string; guard: string; tier: string; bucket: string })[];
-  call_limits: readonly { application: string; limit: number; remaining: number; reset_at: number }[];
+  guards: (LimitRow & { scope: string; guard: string; tier: string; bucket: string })[];
+  call_limits: { application: string; limit: number; remaining: number; reset_at: number }[];
 }
 
 /** What a sandbox starts with, and goes back to by a reset. */
@@ -342,7 +342,7 @@ export interface Sandbox extends Addresses {
   /** Adds a company. */
   company(spec: CompanySpec): Company;
   /** All companies, oldest first. */
-  companies(): readonly Company[];
+  companies(): Company[];
   /** Registers an application. */
   register(spec: ApplicationSpec): Application;
   /**
@@ -369,7 +369,7 @@ export interface Sandbox extends Addresses {
   faults: {
     /** Orders a fault, and answers its id. */
     order(order: FaultOrder): string;
-    list(): readonly FaultRow[];
+    list(): FaultRow[];
     remove(id: string): void;
     clear(): void;
   };
@@ -377,7 +377,7 @@ export interface Sandbox extends Addresses {
   /** Deletes, changes, creates and reorders records of a company, in this order. */
   changeRecords(companyId: string, changes: RecordChanges): ChangedRecords;
   /** The journal: requests with a number above `after`, oldest first. */
-  requests(after?: number): readonly JournalRow[];
+  requests(after?: number): JournalRow[];
   state(): State;
   /** Keeps everything as it is, and answers the snapshot's id. */
   snapshot(): string;

@@ -1,7 +1,6 @@
 import type { GuardRules } from '../contract/guards.ts';
 import type { Clock } from './clock.ts';
 import { Faults } from './faults/faults.ts';
-import type { Answer } from './http/answer.ts';
 import { Journal } from './journal.ts';
 import { GuardLimiter } from './limits/guard-limiter.ts';
 import { Limiter } from './limits/limiter.ts';
@@ -10,14 +9,7 @@ import { Applications } from './state/applications.ts';
 import { Codes } from './state/codes.ts';
 import { Companies } from './state/companies.ts';
 import { Tokens } from './state/tokens.ts';
-
-/** An answer of the service itself, before any ordered fault touches it. */
-export interface Answered {
-  method: string;
-  /** As the client reached it. */
-  url: string;
-  answer: Answer;
-}
+import type { Answered, Readings } from './types.ts';
 
 /** What stays the same for the life of a sandbox. */
 export interface Settings {
@@ -27,6 +19,7 @@ export interface Settings {
   callTimeoutMs: number;
   redirectUris: readonly string[];
   guards: GuardRules;
+  readings: Readings;
   /** Told of every answer of the API and the OAuth routes. */
   onAnswer?: ((answered: Answered) => void) | undefined;
 }
@@ -61,39 +54,4 @@ export function createWorld(settings: Settings, clock: Clock): World {
     journal: new Journal(),
     calls: new OutgoingCalls(settings.windowMs),
   };
-}
-
-/** The parts of the world that a snapshot holds; the lists of requests and calls go on. */
-const KEPT = [
-  'companies',
-  'applications',
-  'codes',
-  'tokens',
-  'limiter',
-  'guards',
-  'calls',
-  'faults',
-] as const;
-
-type Kept = { [Part in (typeof KEPT)[number]]: World[Part]['state'] };
-
-/** The world at one moment: plain data, shared with nothing. */
-export interface Snapshot {
-  parts: Kept;
-  now: number;
-  frozen: boolean;
-}
-
-/** Copies the world. One copy of all its parts together: tokens and codes share their grants. */
-export function takeSnapshot(world: World): Snapshot {
-  const parts = Object.fromEntries(KEPT.map((part) => [part, world[part].state])) as Kept;
-  return { parts: structuredClone(parts), now: world.clock.now(), frozen: world.clock.frozen };
-}
-
-/** Puts the world back to where a snapshot was taken, as often as one likes. */
-export function restoreSnapshot(world: World, { parts, now, frozen }: Snapshot): void {
-  world.clock.freeze(frozen);
-  world.clock.set(now);
-  const copies = structuredClone(parts);
-  for (const part of KEPT) Object.assign(world[part], { state: copies[part] });
 }

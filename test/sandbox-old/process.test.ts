@@ -31,6 +31,7 @@ test('the environment gives the options', () => {
     latencyMs: 0,
     guards: {},
     redirectUris: [],
+    readings: {},
   });
   expect(
     optionsFromEnvironment({
@@ -41,6 +42,10 @@ test('the environment gives the options', () => {
       SANDBOX_GUARD_RESOURCE: '25/1',
       SANDBOX_HOST: '0.0.0.0',
       SANDBOX_EXPOSE: EXPOSE,
+      SANDBOX_PUBLIC_URL: 'https://sandbox.example',
+      SANDBOX_SEED: 'world.json',
+      SANDBOX_EXPIRES_AT: 'iso',
+      SANDBOX_CHANGES: '204',
       PUBLIC_URL: 'https://app.example/',
       PORT: '',
     }),
@@ -55,6 +60,9 @@ test('the environment gives the options', () => {
       resource: { tier: '2', limit: 25, windowMs: 1_000 },
     },
     redirectUris: ['https://app.example/oauth/callback'],
+    readings: { expiresAt: 'iso', changes: 204 },
+    publicUrl: 'https://sandbox.example',
+    seed: 'world.json',
   });
   expect(optionsFromEnvironment({ PORT: '8080' })).toMatchObject({
     redirectUris: ['http://localhost:8080/oauth/callback', 'http://127.0.0.1:8080/oauth/callback'],
@@ -68,6 +76,9 @@ test('every wrong variable is named', () => {
     SANDBOX_LATENCY_MS: '-5',
     SANDBOX_GUARD_ANALYTICS: '1 / 3',
     SANDBOX_GUARD_RESOURCE: '0/1',
+    SANDBOX_PUBLIC_URL: 'https://sandbox.example/path',
+    SANDBOX_EXPIRES_AT: 'date',
+    SANDBOX_CHANGES: '202',
     SANDBOX_EXPOSE: 'true',
     PUBLIC_URL: 'localhost',
     NODE_ENV: 'production',
@@ -79,6 +90,9 @@ test('every wrong variable is named', () => {
     expect.stringContaining('SANDBOX_LATENCY_MS must be'),
     'SANDBOX_GUARD_ANALYTICS must be requests/seconds, like 5/1 or 1/3, both above 0',
     'SANDBOX_GUARD_RESOURCE must be requests/seconds, like 5/1 or 1/3, both above 0',
+    expect.stringContaining('SANDBOX_PUBLIC_URL must be an origin'),
+    'SANDBOX_EXPIRES_AT must be string, number or iso',
+    'SANDBOX_CHANGES must be 200 or 204',
     `SANDBOX_EXPOSE must be ${EXPOSE}, word for word`,
     expect.stringContaining('PUBLIC_URL must be'),
   ]);

@@ -3,7 +3,8 @@ import type { ErrorBody } from '../../src/contract/errors.ts';
 import { GUARDS } from '../../src/contract/guards.ts';
 import { HEADER } from '../../src/contract/headers.ts';
 import { Clock } from '../../src/sandbox/clock.ts';
-import { createWorld, takeSnapshot } from '../../src/sandbox/world.ts';
+import { takeSnapshot } from '../../src/sandbox/snapshots.ts';
+import { createWorld } from '../../src/sandbox/world.ts';
 import {
   at,
   type Company,
@@ -226,7 +227,15 @@ test.each([{}, { id: '' }, { id: 5 }, { id: 'snp_1', more: 1 }])('refuses to res
 });
 
 test('every part of the service that can be kept is in a snapshot', () => {
-  const settings = { windowMs: 1, latencyMs: 0, callTimeoutMs: 1, redirectUris: [], guards: GUARDS };
+  const readings = { expiresAt: 'string', changes: 200 } as const;
+  const settings = {
+    windowMs: 1,
+    latencyMs: 0,
+    callTimeoutMs: 1,
+    redirectUris: [],
+    guards: GUARDS,
+    readings,
+  };
   const world = createWorld(settings, new Clock());
   const parts = Object.entries(world).filter(([, part]) => 'state' in part);
   expect(Object.keys(takeSnapshot(world).parts).toSorted()).toEqual(parts.map(([name]) => name).toSorted());

@@ -1,7 +1,7 @@
 import type { Host } from '../host.ts';
 import { type Answer, json, Problem } from '../http/answer.ts';
 import { mediaType, parseJson } from '../http/body.ts';
-import type { Call } from '../http/call.ts';
+import { type Call, splitTarget } from '../http/call.ts';
 import { findRoute, type Route } from '../http/router.ts';
 import { describeService } from '../openapi/describe.ts';
 import { changeRecords } from '../state/change-records.ts';
@@ -144,4 +144,17 @@ export async function control(host: Host, call: Call): Promise<Answer> {
   const body = await bodyOf(call);
   const answer = handle(host, body, call, params);
   return { ...answer, headers: { ...answer.headers, ...HEADERS } };
+}
+
+/**
+ * Does within this process what a request to the control interface asks for.
+ *
+ * @param target path below the interface, with its query
+ * @returns the answer's JSON. Throws a `Problem` for what cannot be done
+ */
+export function perform(host: Host, method: string, target: string, body: unknown = {}): unknown {
+  const { path, search } = splitTarget(target);
+  const { handle, params } = findRoute(ROUTES, method, path);
+  const call = { query: new URLSearchParams(search) } as Call;
+  return JSON.parse(String(handle(host, body, call, params).body));
 }

@@ -1,4 +1,4 @@
-import type { Answer } from '../http/answer.ts';
+import { type Answer, Problem } from '../http/answer.ts';
 import type { Call } from '../http/call.ts';
 import type { Prepared } from '../http/exchange.ts';
 import { consentPage, refusedPage } from '../pages/oauth-pages.ts';
@@ -77,4 +77,29 @@ export async function prepareAuthorize(world: World, call: Call): Promise<Prepar
     application: world.applications.get(call.query.get('client_id') ?? '')?.clientId,
     perform: (instead) => instead ?? respond(world, call, form),
   };
+}
+
+/**
+ * A teammate's consent without the page.
+ *
+ * @returns where the browser would be sent, with the code. Throws a {@link Problem} that says why there is none
+ */
+export function grantWithoutBrowser(
+  world: World,
+  query: { client_id: string; redirect_uri: string; state?: string },
+  teammateId: string,
+): string {
+  const parameters = new URLSearchParams({ ...query, response_type: 'code' });
+  const request = readAuthorizationRequest(world.applications, parameters);
+  if ('problem' in request) throw new Problem(400, request.problem);
+  if ('error' in request) throw new Problem(400, request.description);
+  const form = new Map([
+    ['teammate_id', teammateId],
+    ['decision', 'approve'],
+  ]);
+  const { location } = decide(world, request, form).headers;
+  if (location === undefined) throw new Problem(404, `There is no teammate ${teammateId}.`);
+  const refusal = new URL(location).searchParams.get('error_description');
+  if (refusal !== null) throw new Problem(403, refusal);
+  return location;
 }

@@ -33,7 +33,13 @@ function tokenAnswer({ access, refresh }: TokenPair): Answer {
   );
 }
 
-function exchangeCode(world: World, application: Application, parameters: Parameters, now: number): Answer {
+/** The answer to an authorization code: tokens, or why there are none. */
+export function exchangeCode(
+  world: World,
+  application: Application,
+  parameters: Parameters,
+  now: number,
+): Answer {
   const code = parameters.get('code');
   const redirectUri = parameters.get('redirect_uri');
   if (!code) return oauthError('invalid_request', 'The parameter code is missing.');

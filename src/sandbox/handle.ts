@@ -1,0 +1,98 @@
+import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
+import { perform } from './control/control.ts';
+import type { Host } from './host.ts';
+import { Problem } from './http/answer.ts';
+import { grantWithoutBrowser } from './oauth/authorize.ts';
+import { exchangeCode } from './oauth/token.ts';
+import { loadWorld, saveWorld } from './snapshots.ts';
+import type { Application as RegisteredApplication } from './state/applications.ts';
+import type {
+  Addresses,
+  ApplicationRef,
+  ClockMove,
+  ClockState,
+  Moment,
+  Sandbox,
+  TeammateRef,
+} from './types.ts';
+
+/** All of a running sandbox that does not depend on its server. */
+export type Handle = Omit<Sandbox, keyof Addresses | 'exposed' | 'close'>;
+
+function applicationOf({ world }: Host, ref: ApplicationRef): RegisteredApplication {
+  const clientId = typeof ref === 'string' ? ref : ref.client_id;
+  const application = world.applications.get(clientId);
+  if (application === undefined) throw new Problem(404, `There is no application ${clientId}.`);
+  return application;
+}
+
+/** The teammate's id; a company's first administrator when the company is named, or nobody. */
+function teammateIdOf({ world }: Host, ref: TeammateRef | undefined): string {
+  const id = typeof ref === 'string' ? ref : ref?.id;
+  const company = id === undefined ? world.companies.all()[0] : world.companies.get(id);
+  if (company === undefined) return id ?? '';
+  return company.tables.teammates.all().find(({ is_admin }) => is_admin)?.id ?? '';
+}
+
+const epochOf = (at: Moment | Date): Moment => (at instanceof Date ? at.getTime() : at);
+
+/** The sandbox's calls for the process that it runs in: they do what the control interface does. */
+export function createHandle(host: Host): Handle {
+  const post = <Answer>(path: string, body: object = {}) => perform(host, 'POST', path, body) as Answer;
+  const get = <Answer>(path: string) => perform(host, 'GET', path) as Answer;
+  const remove = (path: string) => void perform(host, 'DELETE', path);
+  const move = (to: ClockMove) => post<ClockState>('/clock', to).now;
+  const authorize: Handle['authorize'] = (
+    application = SANDBOX_DEFAULTS.clientId,
+    teammate = undefined,
+    request = {},
+  ) => {
+    const { clientId: client_id, redirectUris } = applicationOf(host, application);
+    const { redirectUri: redirect_uri = redirectUris[0] ?? '', state } = request;
+    const query = { client_id, redirect_uri, ...(state !== undefined && { state }) };
+    const url = grantWithoutBrowser(host.world, query, teammateIdOf(host, teammate));
+    return { code: new URL(url).searchParams.get('code') ?? '', url };
+  };
+  const { clientId, clientSecret, redirectUris } = applicationOf(host, SANDBOX_DEFAULTS.clientId);
+  return {
+    application: { client_id: clientId, client_secret: clientSecret, redirect_uris: [...redirectUris] },
+    company: (spec) => post('/companies', spec),
+    companies: () => get<ReturnType<Handle['state']>>('/state').companies,
+    register: (spec) => post('/applications', spec),
+    authorize,
+    tokens(application = SANDBOX_DEFAULTS.clientId, teammate = undefined) {
+      const registered = applicationOf(host, application);
+      const { code } = authorize(application, teammate);
+      const parameters = new Map([
+        ['code', code],
+        ['redirect_uri', registered.redirectUris[0] ?? ''],
+      ]);
+      return JSON.parse(
+        String(exchangeCode(host.world, registered, parameters, host.world.clock.now()).body),
+      );
+    },
+    clock: {
+      now: () => host.world.clock.now(),
+      advance: (ms) => move({ advance_ms: ms }),
+      set: (at) => move({ set: epochOf(at) }),
+      freeze: (at) => move({ frozen: true, ...(at !== undefined && { set: epochOf(at) }) }),
+      run: () => move({ frozen: false }),
+    },
+    faults: {
+      order: (order) => post<{ id: string }>('/faults', order).id,
+      list: () => get('/faults'),
+      remove: (id) => remove(`/faults/${encodeURIComponent(id)}`),
+      clear: () => remove('/faults'),
+    },
+    guards: { add: (guard) => void post('/guards', guard), clear: () => remove('/guards') },
+    changeRecords: (companyId, changes) =>
+      post(`/companies/${encodeURIComponent(companyId)}/records`, changes),
+    requests: (after = 0) => get(`/requests?after=${after}`),
+    state: () => get('/state'),
+    snapshot: () => post<{ id: string }>('/snapshot').id,
+    restore: (id) => void post('/restore', { id }),
+    save: (file) => saveWorld(host.world, file),
+    load: (file) => loadWorld(host.world, file),
+    reset: () => host.reset(),
+  };
+}

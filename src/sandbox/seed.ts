@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
+import { perform } from './control/control.ts';
+import { SCHEMA } from './control/schemas.ts';
+import type { Host } from './host.ts';
+import { Problem } from './http/answer.ts';
+import type { Seed } from './types.ts';
+
+/** The lists of a seed, in the order in which they are made. */
+const LISTS = ['companies', 'applications', 'faults', 'guards'] as const;
+
+const schema = z.strictObject({
+  now: SCHEMA.clock.shape.set,
+  frozen: z.boolean().optional(),
+  companies: z.array(SCHEMA.company).optional(),
+  applications: z.array(SCHEMA.application).optional(),
+  faults: z.array(SCHEMA.fault).optional(),
+  guards: z.array(SCHEMA.guard).optional(),
+});
+
+/** A seed cannot be used: all that is wrong, a line each. */
+function refuse(problems: readonly string[]): never {
+  throw new RangeError(problems.map((problem) => `seed: ${problem}`).join('\n'));
+}
+
+function readFile(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    return refuse([`${file} cannot be read: ${(error as Error).message}`]);
+  }
+}
+
+/**
+ * Checks the shape of a seed, and reads it from a file before if it is a path.
+ * Throws a RangeError that names every problem with its place.
+ */
+export function readSeed(given: Seed | string = {}): Seed {
+  const seed = typeof given === 'string' ? readFile(given) : given;
+  const { success, error } = schema.safeParse(seed);
+  if (success) return seed as Seed;
+  refuse(
+    error.issues.map(({ path, message }) => (path.length > 0 ? `${path.join('.')}: ${message}` : message)),
+  );
+}
+
+/** Makes the seed in a new world. Throws a RangeError that names what does not go together, like an id given twice. */
+export function plantSeed(host: Host, seed: Seed): void {
+  const { world } = host;
+  if (seed.companies !== undefined) world.companies.state = [];
+  const { clientId } = SANDBOX_DEFAULTS;
+  if (seed.applications?.some(({ client_id }) => client_id === clientId)) {
+    world.applications.state = world.applications.all().filter((one) => one.clientId !== clientId);
+  }
+  const problems: string[] = [];
+  for (const list of LISTS) {
+    for (const [place, spec] of (seed[list] ?? []).entries()) {
+      try {
+        perform(host, 'POST', `/${list}`, spec);
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        problems.push(`${list}.${place}: ${error.message}`);
+      }
+    }
+  }
+  if (problems.length > 0) refuse(problems);
+  const { now: set, frozen } = seed;
+  if (set !== undefined || frozen !== undefined) perform(host, 'POST', '/clock', { set, frozen });
+}
