@@ -185,6 +185,7 @@ const ROWS: { row: string; guard: string; together: Sent[]; apart: Sent[] }[] = 
     together: [
       { method: 'POST', path: '/channels/c1/messages', body: to('a@x.example', 'b@x.example') },
       { method: 'POST', path: '/channels/c1/messages', body: to('B@x.example', 'a@x.example') },
+      { method: 'POST', path: '/channels/c1/messages', body: { ...to('b@x.example'), bcc: ['a@x.example'] } },
     ],
     apart: [
       { method: 'POST', path: '/channels/c1/messages', body: to('a@x.example') },

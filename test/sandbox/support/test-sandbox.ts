@@ -78,18 +78,18 @@ export class TestSandbox {
     return (await (await fetch(`${this.sandbox.origin}/_sandbox/state`)).json()) as State;
   }
 
-  /** A POST to the control interface, whatever comes of it. */
-  control(path: string, body: unknown): Promise<Response> {
+  /** A request to the control interface, whatever comes of it. */
+  control(path: string, body?: unknown, method = 'POST'): Promise<Response> {
     return fetch(`${this.sandbox.origin}/_sandbox/${path}`, {
-      method: 'POST',
+      method,
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
   }
 
-  /** A POST to the control interface that must work. */
-  async done<T>(path: string, body: unknown): Promise<T> {
-    const response = await this.control(path, body);
+  /** A request to the control interface that must work. */
+  async done<T>(path: string, body?: unknown, method = 'POST'): Promise<T> {
+    const response = await this.control(path, body, method);
     if (!response.ok) throw new Error(`${path}: ${await response.text()}`);
     return (await response.json()) as T;
   }

@@ -60,13 +60,25 @@ function rulesIn(path: string): Rule[] {
   });
 }
 
-/** Every route of the contract, with its guard: one table of tests asks each of them. */
-const ROUTE_RULES: Rule[] = ROUTES.map(([, { method, path, summary, source, guard }]) => ({
+/** Every route of the contract: one table of tests asks each of them. */
+const ROUTE_RULES: Rule[] = ROUTES.map(([, { method, path, summary, source }]) => ({
   section: 'Endpoints: routes',
-  text: `\`${method} ${path}\`: ${summary}${guard === undefined ? '' : `; guarded, tier \`${GUARDS[guard.guard].tier}\``}`,
+  text: `\`${method} ${path}\`: ${summary}`,
   isChoice: source === 'choice',
   file: 'routes.test.ts',
 }));
+
+/** How the requests to each guarded route count: likewise. */
+const GUARD_RULES: Rule[] = ROUTES.flatMap(([, { method, path, guard }]) => {
+  if (guard === undefined) return [];
+  const { tier, limit, windowMs } = GUARDS[guard.guard];
+  const most = limit < 1 ? `${limit * 100}% of the rate limit` : limit;
+  const parts = guard.by.map((part) => part.replace(':', '')).join(' and ');
+  const bucket = `one bucket for ${parts === '' ? 'all' : `each ${parts}`}`;
+  const shared = guard.pool === undefined ? '' : `, shared by ${guard.pool}`;
+  const text = `\`${method} ${path}\`: tier \`${tier}\`, ${most} in ${windowMs / 1000} s, ${bucket}${shared}`;
+  return [{ section: 'Limits: additional rate guards', text, isChoice: false, file: 'guards.test.ts' }];
+});
 
 function row({ text, isChoice, file }: Rule): string {
   const cell = text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
@@ -75,7 +87,11 @@ function row({ text, isChoice, file }: Rule): string {
 
 /** The page, from the tests as they are. */
 export function fidelityPage(): string {
-  const rules = [...ROUTE_RULES, ...globSync(join(TESTS, '*.test.ts')).toSorted().flatMap(rulesIn)];
+  const rules = [
+    ...ROUTE_RULES,
+    ...GUARD_RULES,
+    ...globSync(join(TESTS, '*.test.ts')).toSorted().flatMap(rulesIn),
+  ];
   const tables = SECTIONS.map((name) => {
     const rows = rules.filter(({ section }) => section === name).map(row);
     return `## ${name}\n\n| rule | source | held by |\n|---|---|---|\n${rows.join('')}`;
