@@ -63,7 +63,8 @@ test('the channels at start take messages of other systems, and belong to shared
 });
 
 test('what is wrong is refused: a type, a missing one, a foreign inbox, another method', async () => {
-  const { read, statusOf, inbox, foreign } = await startMessaging();
+  const { read, send, inbox, foreign } = await startMessaging();
+  const statusOf = async (...sent: Parameters<typeof send>) => (await send(...sent)).status;
   const path = `/inboxes/${inbox}/channels`;
   const before = await read('/channels');
   for (const body of [{}, { name: 'x' }, { type: 'pigeon' }, { type: 7 }, { type: 'sms', settings: 'x' }]) {

@@ -1,48 +1,30 @@
+import { expect } from 'vitest';
+import type { z } from 'zod';
+import type { conversation } from '../../../src/contract/api/conversations.ts';
+import type { message } from '../../../src/contract/api/messages.ts';
 import { GUARDS } from '../../../src/contract/guards.ts';
 import { at, startFrozen } from './test-sandbox.ts';
 
-export interface Message {
-  _links: { self: string; related: { conversation: string } };
-  id: string;
-  message_uid: string;
-  conversation_id: string;
-  type: string;
-  is_inbound: boolean;
-  is_draft: boolean;
-  error_type: string | null;
-  author: { id: string; name: string } | null;
-  recipients: { handle: string; role: string; name?: string }[];
-  subject: string | null;
-  blurb: string;
-  body: string;
-  text: string;
-  metadata: Record<string, unknown>;
-  is_seen: boolean;
-  seen_at: number | null;
-  created_at: number;
-}
+export type Message = z.infer<typeof message> & { _links: { related: { conversation: string } } };
 
-export interface Conversation {
-  _links: { self: string };
-  id: string;
-  subject: string;
-  status: string;
-  assignee: { id: string } | null;
-  recipient: { _links: { related: { contact: string | null } }; name: string; handle: string; role: string };
-  inbox: { id: string; name: string };
-  tags: { id: string; name: string }[];
-  links: { id: string; name: string }[];
-  custom_fields: Record<string, unknown>;
-  reminders?: { teammate_id: string; scheduled_at: number }[];
+export type Conversation = z.infer<typeof conversation> & {
+  recipient: { _links: { related: { contact: string } }; name: string };
   last_message: { excerpt: string; is_inbound: boolean; created_at: number };
-  is_private: boolean;
-  created_at: number;
-  updated_at: number;
-}
+};
 
 export interface List<T> {
   _pagination: { next: string | null };
   _results: T[];
+}
+
+/** Method, path and body. */
+export type Request = readonly [method: string, path: string, body?: unknown];
+
+/** A contact who writes. */
+export const ann = { handle: 'Ann-from-chat', name: 'Ann Archer' };
+
+export function idsOf(records: readonly { id: string }[]): string[] {
+  return records.map(({ id }) => id);
 }
 
 /** Guards that stop no test that is about something else. */
@@ -58,34 +40,68 @@ export async function startMessaging(guards: Partial<typeof WIDE> = WIDE) {
   const company = await service.company({ plan: 'enterprise', addon_rpm: 1_000 });
   const token = at(company.api_tokens, 0).token;
   const read = async <T>(path: string, as = token) => (await service.call<T>('GET', path, as)).body;
-  const conversations = (await read<List<Conversation>>('/conversations'))._results;
-  /** Sends a body with a method, and answers status and document. */
+  const list = async <T>(path: string, as = token) => (await read<List<T>>(path, as))._results;
+  const conversations = await list<Conversation>('/conversations');
   const send = <T = Conversation>(
     method: string,
     path: string,
     body?: unknown,
     headers?: Record<string, string>,
   ) => service.call<T>(method, path, token, body, headers);
+  /** The message with this id or `message_uid`, and its conversation. */
+  const found = async (id: string) => {
+    const document = await read<Message>(`/messages/${id}`);
+    return {
+      message: document,
+      conversation: await read<Conversation>(document._links.related.conversation),
+    };
+  };
+  const channel = at(company.channels, 0);
   return {
     service,
     company,
     token,
     read,
+    list,
     send,
+    found,
     conversations,
     conversation: at(conversations, 0),
-    statusOf: async (method: string, path: string, body?: unknown) => (await send(method, path, body)).status,
-    messagesOf: async (conversation: string) =>
-      (await read<List<Message>>(`/conversations/${conversation}/messages`))._results,
-    /** The message with this id or `message_uid`, and its conversation. */
-    found: async (message: string) => {
-      const document = await read<Message>(`/messages/${message}`);
-      return {
-        message: document,
-        conversation: await read<Conversation>(document._links.related.conversation),
-      };
+    /** What the pages of a list hold, to its end. */
+    pages: async <T>(path: string, as = token) => {
+      const pages: T[][] = [];
+      for (let next: string | null = path; next !== null; ) {
+        const page: List<T> = await read(next, as);
+        pages.push(page._results);
+        next = page._pagination.next;
+      }
+      return pages;
     },
-    channel: at(company.channels, 0),
+    /** Sends requests, which must all get this status. */
+    expectStatus: async (status: number, requests: readonly Request[], as = token) => {
+      for (const [method, path, body] of requests) {
+        const answer = await service.call(method, path, as, method === 'GET' ? undefined : body);
+        expect([method, path, body, answer.status]).toEqual([method, path, body, status]);
+      }
+    },
+    messagesOf: (id: string) => list<Message>(`/conversations/${id}/messages`),
+    /** Sends a message that must be accepted, and answers what became of it. */
+    take: async (method: string, path: string, body: unknown) => {
+      const answer = await send<{ status: string; message_uid: string }>(method, path, body);
+      expect([answer.status, answer.body]).toEqual([
+        202,
+        { status: 'accepted', message_uid: expect.any(String) },
+      ]);
+      return found(answer.body.message_uid);
+    },
+    counts: async () => (await service.state()).companies.find(({ id }) => id === company.id)?.counts,
+    incoming: `/channels/${channel}/incoming_messages`,
+    inbound: `/channels/${channel}/inbound_messages`,
+    outbound: `/channels/${channel}/outbound_message`,
+    external: (thread: string, id: string) =>
+      `/channels/${channel}/conversations/${encodeURIComponent(thread)}/messages/${encodeURIComponent(id)}`,
+    link: at(company.links, 0),
+    channel,
     otherChannel: at(company.channels, 1),
     inbox: at(company.inboxes, 0),
     otherInbox: at(company.inboxes, 1),
@@ -94,16 +110,20 @@ export async function startMessaging(guards: Partial<typeof WIDE> = WIDE) {
     otherTag: at(company.tags, 1),
     privateTag: at(company.tags, 4),
     teammate: at(company.teammates, 0),
+    /** A channel of the private inbox. */
+    addPrivateChannel: async (type = 'custom') =>
+      (await send<{ id: string }>('POST', `/inboxes/${at(company.inboxes, 2)}/channels`, { type })).body.id,
     /** Ids of another company's things. */
     foreign: await (async () => {
       const other = await service.company();
       const as = at(other.api_tokens, 0).token;
-      const first = at((await read<List<Conversation>>('/conversations', as))._results, 0);
-      const message = at((await read<List<Message>>(`/conversations/${first.id}/messages`, as))._results, 0);
+      const first = at(await list<Conversation>('/conversations', as), 0);
+      const message = at(await list<Message>(`/conversations/${first.id}/messages`, as), 0);
       return {
         conversation: first.id,
         message: message.id,
         tag: at(other.tags, 0),
+        link: at(other.links, 0),
         channel: at(other.channels, 0),
         inbox: at(other.inboxes, 0),
         teammate: at(other.teammates, 0).id,
