@@ -56,6 +56,8 @@ const draft = z.looseObject({
   sender_name: z.string().optional(),
   tag_ids: z.array(id).optional(),
   options: z.looseObject({ tag_ids: z.array(id).optional(), archive: z.boolean().optional() }).optional(),
+  /** Kept as it was sent. */
+  metadata: z.record(z.string(), z.unknown()).optional(),
 });
 
 /** A message that starts a conversation. */

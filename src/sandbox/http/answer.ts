@@ -1,6 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import type { ErrorBody } from '../../contract/errors.ts';
 
+const MESSAGE_MAX = 400;
+
 /**
  * A body that is UTF-8 already, as a string of one character a byte. Such a string goes to the socket together with the
  * head, in one write and without a buffer of its own, which counts where an answer is a page of a long list.
@@ -50,8 +52,9 @@ export function json(status: number, value: unknown, headers: Record<string, str
   };
 }
 
-/** An error in the service's one form (Errors). */
-export function errorAnswer(status: number, message: string, headers: Record<string, string> = {}): Answer {
+/** An error in the service's one form (Errors); a long message is clipped, as it may repeat the request. */
+export function errorAnswer(status: number, text: string, headers: Record<string, string> = {}): Answer {
+  const message = text.length > MESSAGE_MAX ? `${text.slice(0, MESSAGE_MAX)}…` : text;
   const body: ErrorBody = { _error: { status, title: STATUS_CODES[status] ?? 'Error', message } };
   return json(status, body, headers);
 }
@@ -60,18 +63,4 @@ export function errorAnswer(status: number, message: string, headers: Record<str
 export function problemAnswer(error: unknown): Answer {
   if (error instanceof Problem) return errorAnswer(error.status, error.message, error.headers);
   throw error;
-}
-
-/** The answer that a handler came to, or that of the {@link Problem} that it threw. */
-export function settling(answer: Promise<Answer>): Promise<Answer> {
-  return answer.catch(problemAnswer);
-}
-
-/** Runs a handler, and turns a {@link Problem} that it throws into its answer. */
-export function answering<A extends Answer | Promise<Answer>>(handle: () => A): A | Answer {
-  try {
-    return handle();
-  } catch (error) {
-    return problemAnswer(error);
-  }
 }

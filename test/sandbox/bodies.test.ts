@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { type Operation, ROUTES } from '../../src/contract/api/api.ts';
+import { message } from '../../src/contract/api/messages.ts';
+import { at, startFrozen } from './support/test-sandbox.ts';
+
+const HELLO = { body: 'Hello', sender: { handle: 'a@b.example' }, to: ['c@d.example'] };
+const LONG = 'x'.repeat(100_000);
+
+/** What bodies need; the others need nothing. */
+const BODIES: Partial<Record<Operation, object>> = {
+  createMessage: HELLO,
+  replyToConversation: HELLO,
+  receiveIncomingMessage: HELLO,
+  receiveInboundMessage: HELLO,
+  recordOutboundMessage: HELLO,
+  putExternalMessage: HELLO,
+  importMessage: HELLO,
+  createChildTag: { name: 'x' },
+  createAccount: { name: 'x' },
+  createLink: { name: 'x' },
+  createChannel: { type: 'custom' },
+  createApplicationEvent: { type: 'x' },
+};
+
+/** A company that no limit and no guard stops, and a path with its ids in place of the placeholders. */
+async function start() {
+  const names = ['resource', 'analytics', 'dynamic-object'];
+  const guards = Object.fromEntries(names.map((tier) => [tier, { tier, limit: 10_000, windowMs: 1_000 }]));
+  const service = await startFrozen({ guards });
+  const company = await service.company({ plan: 'enterprise', addon_rpm: 10_000 });
+  const { token } = at(company.api_tokens, 0);
+  const firstIn = async (path: string) => {
+    const { body } = await service.call<{ _results: { id: string }[] }>('GET', path, token);
+    return at(body._results, 0).id;
+  };
+  const ids: Record<string, string> = {
+    account_id: at(company.accounts, 0),
+    application_uid: service.sandbox.application.client_id,
+    channel_id: at(company.channels, 0),
+    conversation_id: await firstIn('/conversations'),
+    inbox_id: at(company.inboxes, 0),
+    kb_id: at(company.knowledge_bases, 0),
+    kba_id: await firstIn(`/knowledge_bases/${at(company.knowledge_bases, 0)}/articles`),
+    locale: 'en',
+    tag_id: at(company.tags, 0),
+    teammate_id: at(company.teammates, 0).id,
+  };
+  const filled = (path: string) => path.replace(/:(\w+)/g, (_, name) => ids[name] ?? 'x');
+  return { service, token, filled };
+}
+
+describe('Errors (our choice)', () => {
+  const kept = ROUTES.filter(([name]) => /^(create|update|reply|re(cord|ceive)|put|import)/.test(name));
+
+  test.each(kept)('No body of %s makes a document that is not as described', async (name, route) => {
+    const { service, token, filled } = await start();
+    const named = Object.keys(route.body instanceof z.ZodObject ? route.body.shape : {});
+    const answer = (route.answer as z.ZodObject).shape;
+    const shown = Object.keys('message_uid' in answer ? message.shape : answer);
+    for (const member of shown.filter((one) => !named.includes(one))) {
+      for (const wrong of [5, [1], { x: 1 }]) {
+        const { status, body } = await service.call(route.method, filled(route.path), token, {
+          ...BODIES[name],
+          [member]: wrong,
+        });
+        expect([200, 201, 202]).toContain(status);
+        if (!('message_uid' in answer)) continue;
+        expect((await service.call('GET', `/messages/${body.message_uid}`, token)).status).toBe(200);
+      }
+    }
+  });
+
+  test.each([
+    '/channels/:channel_id/messages',
+    '/conversations/:conversation_id/messages',
+    '/channels/:channel_id/inbound_messages',
+  ])('POST %s with metadata that is no object is 422', async (path) => {
+    const { service, token, filled } = await start();
+    for (const metadata of [[1], 'x', 5, null]) {
+      const { status, body } = await service.call('POST', filled(path), token, { ...HELLO, metadata });
+      expect(status).toBe(422);
+      expect(body).toMatchObject({ _error: { message: expect.stringMatching(/^metadata: /) } });
+    }
+    expect(
+      (await service.call('POST', filled(path), token, { ...HELLO, metadata: { a: 1 } })).status,
+    ).toBeLessThan(300);
+  });
+
+  test.each([
+    ['an unknown id', '/conversations/:conversation_id/messages', { ...HELLO, author_id: LONG }, 422],
+    ['many wrong members', '/channels/:channel_id/messages', { ...HELLO, to: Array(10_000).fill(5) }, 422],
+    ['a long path', `/${LONG.slice(0, 10_000)}`, {}, 404],
+  ])('The error about %s is short', async (_, path, body, status) => {
+    const { service, token, filled } = await start();
+    const answer = await service.call('POST', filled(path), token, body);
+    expect(answer.status).toBe(status);
+    expect(JSON.stringify(answer.body).length).toBeLessThan(1_000);
+  });
+});
+
+describe('Endpoints: routes (our choice)', () => {
+  test('HEAD is answered like GET, and counts, but has no body', async () => {
+    const { service, token } = await start();
+    for (const path of ['/me', '/contacts?limit=5', '/conversations/search/order', '/contacts/crd_none']) {
+      const get = await service.api(path, token);
+      const head = await service.api(path, token, { method: 'HEAD' });
+      expect(head.status).toBe(get.status);
+      expect(await head.text()).toBe('');
+      const [remaining, ...same] = [
+        'x-ratelimit-remaining',
+        'x-ratelimit-limit',
+        'x-service-tier',
+        'content-type',
+        'content-length',
+      ];
+      const of = (names: string[], { headers }: Response) => names.map((name) => headers.get(name));
+      expect(of(same, head)).toEqual(of(same, get));
+      expect(Number(head.headers.get(remaining))).toBe(Number(get.headers.get(remaining)) - 1);
+    }
+    expect((await service.api('/links/x', token, { method: 'OPTIONS' })).status).toBe(405);
+  });
+});
+
+describe('The journal', () => {
+  test('It tells query parameters and members of a body that the service ignored', async () => {
+    const { service, token, filled } = await start();
+    const after = (await service.journal()).length;
+    await service.call('GET', '/contacts?limit=5&colour=red&colour=blue', token);
+    await service.call('GET', '/me?limit=5', token);
+    await service.call('POST', '/links?colour=red', token, { name: 'x', colour: 'red', Name: 'y' });
+    await service.call('POST', filled('/inboxes/:inbox_id/channels'), token, { type: 'no type', token });
+    await service.call('GET', '/contacts', 'no token');
+    expect((await service.journal(after)).map(({ ignored }) => ignored)).toEqual([
+      ['query colour'],
+      ['query limit'],
+      ['query colour', 'body colour', 'body Name'],
+      ['body token'],
+      [],
+    ]);
+    const names = Array.from({ length: 50 }, (_, number) => [`${LONG.slice(0, 1_000)}${number}`, 1]);
+    await service.call('POST', '/links', token, { name: 'x', ...Object.fromEntries(names) });
+    expect(JSON.stringify((await service.journal()).at(-1)).length).toBeLessThan(1_000);
+  });
+});
