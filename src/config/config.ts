@@ -63,6 +63,7 @@ export interface Config {
     windowMs: number;
     latencyMs: number;
     guards: Partial<GuardRules>;
+    publicUrl?: string;
     expose?: typeof EXPOSE_WORDS;
   };
   /** Variables that are set and have no effect in this process. */
@@ -126,9 +127,10 @@ export function loadConfig(
       analytics: given.SANDBOX_GUARD_ANALYTICS,
       resource: given.SANDBOX_GUARD_RESOURCE,
     }),
+    ...(given.SANDBOX_PUBLIC_URL && { publicUrl: given.SANDBOX_PUBLIC_URL }),
     ...(given.SANDBOX_EXPOSE && { expose: given.SANDBOX_EXPOSE }),
   };
-  const sandboxUrl = `http://${reachable(sandbox.host)}:${sandbox.port}`;
+  const sandboxUrl = sandbox.publicUrl ?? `http://${reachable(sandbox.host)}:${sandbox.port}`;
   return {
     production,
     service: {

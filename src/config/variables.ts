@@ -193,6 +193,7 @@ export const VARIABLES = {
   GUARD_ANALYTICS: variable(WORK, guard, '1/3'),
   GUARD_RESOURCE: variable(WORK, guard, '5/1'),
   SANDBOX_PORT: variable(APP, port, '4010'),
+  SANDBOX_PUBLIC_URL: variable(APP, originUrl, 'https://sandbox.example.com'),
   SANDBOX_WINDOW_MS: variable(['start'], numberBetween(1, DAY_MS), '60000'),
   SANDBOX_LATENCY_MS: variable(['start'], numberBetween(0, DAY_MS), '0'),
   SANDBOX_GUARD_ANALYTICS: variable(WORK, guard, '1/3'),

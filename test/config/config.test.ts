@@ -89,6 +89,9 @@ describe('values', () => {
       'http://127.0.0.1:5000/api',
     );
     expect(service({ SANDBOX_HOST: '::1' }).apiUrl).toBe('http://[::1]:4010/api');
+    const proxied = load({ SANDBOX_PUBLIC_URL: 'https://sandbox.example/' });
+    expect(proxied.service.authUrl).toBe('https://sandbox.example/auth');
+    expect(proxied.sandbox.publicUrl).toBe('https://sandbox.example');
     const guards = { resource: { tier: '2', limit: 3, windowMs: 2_000 } };
     expect(service({ SANDBOX_GUARD_RESOURCE: '3/2' }).guards).toEqual(guards);
     expect(service({ SANDBOX_GUARD_RESOURCE: '3/2', GUARD_RESOURCE: '4/2' }).guards).not.toEqual(guards);

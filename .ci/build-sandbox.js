@@ -1,0 +1,95 @@
+// Makes dist/sandbox, the sandbox as a package for projects that do not use this app: `npm run build:sandbox`.
+// npm runs it after each install, also without devDependencies, and with the Node of the machine.
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const OUT = join(ROOT, 'dist/sandbox');
+const PAGES = join(ROOT, 'src/sandbox/pages');
+const ENTRIES = { sandbox: 'sandbox', 'sandbox/vitest': 'vitest' };
+const COMMAND = 'main';
+
+const read = (path) => readFileSync(join(ROOT, path), 'utf8');
+
+function write(path, text) {
+  mkdirSync(dirname(join(OUT, path)), { recursive: true });
+  writeFileSync(join(OUT, path), text);
+}
+
+/** Writes the JavaScript with all that it imports. @returns the packages in it */
+async function bundleCode(rolldown) {
+  const names = [...Object.values(ENTRIES), COMMAND];
+  const bundle = await rolldown({
+    input: Object.fromEntries(names.map((name) => [name, join(ROOT, `src/sandbox/${name}.ts`)])),
+    platform: 'node',
+    external: ['vitest'],
+  });
+  const { output } = await bundle.write({ dir: join(OUT, 'lib'), chunkFileNames: '[name]-shared.js' });
+  const modules = output.flatMap(({ moduleIds = [] }) => moduleIds);
+  const packages = modules.map((id) => /node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/.exec(id)?.[1]);
+  return [...new Set(packages.filter((name) => name !== undefined))].toSorted();
+}
+
+/** Writes the declarations that the entries lead to. */
+function declareTypes() {
+  const temporary = join(ROOT, 'dist/declarations');
+  const config = {
+    extends: '../tsconfig.json',
+    compilerOptions: {
+      ...{ noEmit: false, declaration: true, emitDeclarationOnly: true, noCheck: true },
+      ...{ rootDir: '../src', outDir: 'declarations' },
+    },
+    files: Object.values(ENTRIES).map((name) => `../src/sandbox/${name}.ts`),
+    include: [],
+  };
+  writeFileSync(join(ROOT, 'dist/tsconfig.json'), JSON.stringify(config));
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  execFileSync(process.execPath, [tsc, '-p', join(ROOT, 'dist/tsconfig.json')], { stdio: 'inherit' });
+  const waiting = Object.values(ENTRIES).map((name) => `sandbox/${name}.d.ts`);
+  for (const path of waiting) {
+    const text = readFileSync(join(temporary, path), 'utf8').replace(/(from '\.[^']*)\.ts'/g, "$1.js'");
+    write(`types/${path}`, text);
+    for (const [, target] of text.matchAll(/from '(\.[^']*)\.js'/g)) {
+      const found = join(dirname(path), `${target}.d.ts`).replaceAll('\\', '/');
+      if (!waiting.includes(found)) waiting.push(found);
+    }
+  }
+  rmSync(temporary, { recursive: true });
+  rmSync(join(ROOT, 'dist/tsconfig.json'));
+}
+
+function describePackage() {
+  const { name, version, license } = JSON.parse(read('package.json'));
+  const paths = Object.entries(ENTRIES).map(([path, entry]) => [
+    `./${path}`,
+    { types: `./types/sandbox/${entry}.d.ts`, default: `./lib/${entry}.js` },
+  ]);
+  const manifest = {
+    ...{ name, version, license, type: 'module', engines: { node: '>=22' } },
+    description: 'A customer-messaging service in one process, to test its clients with.',
+    exports: Object.fromEntries(paths),
+    bin: { 'partner-sandbox': `lib/${COMMAND}.js` },
+    peerDependencies: { vitest: '*' },
+    peerDependenciesMeta: { vitest: { optional: true } },
+  };
+  write('package.json', `${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+async function build({ rolldown }) {
+  rmSync(join(ROOT, 'dist'), { recursive: true, force: true });
+  const packages = await bundleCode(rolldown);
+  declareTypes();
+  cpSync(PAGES, join(OUT, 'lib'), { recursive: true, filter: (path) => !path.endsWith('.ts') });
+  describePackage();
+  write('README.md', read('docs/sandbox.md'));
+  const licences = packages.map((name) => `${name}\n\n${read(`node_modules/${name}/LICENSE`)}`);
+  write('LICENSE', [read('LICENSE'), ...licences].join('\n---\n\n'));
+}
+
+const bundler = await import('rolldown').catch((error) => {
+  if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
+});
+if (bundler !== undefined) await build(bundler);
+else process.stdout.write('The sandbox is not packed: its build needs the devDependencies.\n');
