@@ -42,7 +42,7 @@ async function start() {
 }
 
 describe('Endpoints: routes (our choice)', () => {
-  test('a changed conversation is read back as sent, but for what only the service sets', async () => {
+  test('A changed conversation is read back as sent, but for what only the service sets', async () => {
     const { read, send, service, path, untagged, otherInbox, tag, otherTag, teammate } = await start();
     await service.advance(3_000);
     const sent = { subject: 'Größe „M“ ✅', custom_fields: { order: [1, { deep: null }] }, of_ours: 'kept' };
@@ -64,7 +64,7 @@ describe('Endpoints: routes (our choice)', () => {
     expect(replaced.body).toEqual({ ...body, custom_fields: { b: 2 }, tags: [] });
   });
 
-  test('an open conversation is assigned or unassigned, as its assignee says', async () => {
+  test('An open conversation is assigned or unassigned, as its assignee says', async () => {
     const { read, send, expectStatus, path, teammate } = await start();
     const { id } = teammate;
     for (const [method, below, change, status, assignee] of [
@@ -86,7 +86,7 @@ describe('Endpoints: routes (our choice)', () => {
     }
   });
 
-  test('a teammate has one reminder of a conversation, to move or cancel, never past', async () => {
+  test('A teammate has one reminder of a conversation, to move or cancel, never past', async () => {
     const { read, send, expectStatus, path, company } = await start();
     const [one, two] = [at(company.teammates, 0).id, at(company.teammates, 1).id];
     const remind = (teammate_id: string, scheduled_at: number | null) =>
@@ -100,7 +100,7 @@ describe('Endpoints: routes (our choice)', () => {
     expect((await read<Conversation>(path)).reminders).toEqual([ofOne]);
   });
 
-  test('tags and links are put on a conversation once each, and taken off again', async () => {
+  test('Tags and links are put on a conversation once each, and taken off again', async () => {
     const { read, send, path, tag, otherTag, link } = await start();
     const other = (await send<{ id: string }>('POST', '/links', { name: 'Order 5' })).body.id;
     for (const [kind, member, one, two] of [
@@ -120,7 +120,7 @@ describe('Endpoints: routes (our choice)', () => {
     }
   });
 
-  test('a private tag goes only onto what is in an inbox of the same teammate', async () => {
+  test('A private tag goes only onto what is in an inbox of the same teammate', async () => {
     const { read, expectStatus, path, untagged, tag, privateTag, inbox, privateInbox } = await start();
     for (const [status, method, below, body] of [
       [422, 'POST', '/tags', { tag_ids: [privateTag] }],
@@ -137,7 +137,7 @@ describe('Endpoints: routes (our choice)', () => {
     expect(await read(path)).toEqual(untagged);
   });
 
-  test('what another company has is 404 in a path, and 422 in a body; nothing changes', async () => {
+  test('What another company has is 404 in a path, and 422 in a body; nothing changes', async () => {
     const { read, expectStatus, path, untagged, counts, foreign, tag, link, ...its } = await start();
     const before = await counts();
     await expectStatus(404, its.requestsAt(foreign));
@@ -148,7 +148,7 @@ describe('Endpoints: routes (our choice)', () => {
     expect([await read(path), await counts()]).toEqual([untagged, before]);
   });
 
-  test('a search finds the conversations in which all words of the query occur', async () => {
+  test('A search finds the conversations in which all words of the query occur', async () => {
     const { send, list, expectStatus, conversations, tag } = await start();
     const [one, two, three] = [at(conversations, 1), at(conversations, 2), at(conversations, 3)];
     await send('PATCH', one._links.self, { subject: 'Xylograph ÜBERFÄLLIG 50% a/b' });
@@ -170,7 +170,7 @@ describe('Endpoints: routes (our choice)', () => {
 });
 
 describe('Endpoints: pagination', () => {
-  test('a search comes in pages, of which an empty one with a next URL is not the end', async () => {
+  test('A search comes in pages, of which an empty one with a next URL is not the end', async () => {
     const { service, list, pages } = await start();
     const found = await pages(search('@', 7));
     expect([found.length, found.flat()]).toEqual([8, await list('/conversations')]);
@@ -180,7 +180,7 @@ describe('Endpoints: pagination', () => {
 });
 
 describe('Authentication', () => {
-  test('OAuth tokens reach nothing in a private inbox, nor can a body name it', async () => {
+  test('9. OAuth tokens reach nothing in a private inbox, nor can a body name it', async () => {
     const { service, company, list, expectStatus, path, untagged, ...its } = await start();
     const { access_token } = await service.install(company);
     const channel = await its.addPrivateChannel();

@@ -9,15 +9,8 @@ interface Contact {
   handles: { handle: string }[];
 }
 
-/** Takes messages in, and answers for each the place of the first one in the same conversation. */
-async function threadsOf({ take }: Awaited<ReturnType<typeof startMessaging>>, requests: readonly Request[]) {
-  const ids: string[] = [];
-  for (const [method, path, sent] of requests) ids.push((await take(method, path, sent)).conversation.id);
-  return ids.map((id) => ids.indexOf(id));
-}
-
 describe('Endpoints: creation of messages (our choice)', () => {
-  test('an incoming message starts a conversation, and is read back as it was sent', async () => {
+  test('An incoming message starts a conversation, and is read back as it was sent', async () => {
     const { take, incoming, inbox, messagesOf } = await startMessaging();
     const metadata = { thread_ref: 't-1', headers: { a: 'b' } };
     const sent = { sender: ann, subject: 'Frage', body: 'Wo ist <i>mein</i> Paket?', of_ours: [1], metadata };
@@ -32,7 +25,7 @@ describe('Endpoints: creation of messages (our choice)', () => {
     expect(await messagesOf(conversation.id)).toEqual([message]);
   });
 
-  test('a contact is known by a handle in any case, and created if it is new', async () => {
+  test('A contact is known by a handle in any case, and created if it is new', async () => {
     const { take, read, list, incoming, counts } = await startMessaging();
     const generated = at(await list<Contact>('/contacts'), 17);
     const before = (await counts())?.contacts ?? 0;
@@ -47,57 +40,47 @@ describe('Endpoints: creation of messages (our choice)', () => {
     expect((await counts())?.contacts).toBe(before + 1);
   });
 
-  test('incoming messages of one thread_ref, or else of one sender, are one conversation', async () => {
-    const parts = await startMessaging();
-    const bring = (handle: string, thread_ref?: string | number, path = parts.incoming): Request => [
-      'POST',
-      path,
-      { sender: { handle }, text: 'x', metadata: { thread_ref } },
-    ];
-    const byThread = [
-      bring('ann', 'a'),
-      bring('bob', 'a'),
-      bring('ann', 'b'),
-      bring('ann', 7),
-      bring('bob', '7'),
-    ];
-    const bySender = [bring('ann'), bring('ANN'), bring('bob')];
-    const elsewhere = bring('ann', 'a', `/channels/${parts.otherChannel}/incoming_messages`);
-    const places = await threadsOf(parts, [...byThread, ...bySender, elsewhere]);
-    expect(places).toEqual([0, 0, 2, 3, 3, 5, 5, 7, 8]);
-  });
-
-  test('inbound, outbound and external messages share a conversation by its external id', async () => {
-    const parts = await startMessaging();
-    const { inbound, outbound, external } = parts;
+  test('thread_ref, or an external id, or else the contact says which conversation it is', async () => {
+    const { take, incoming, inbound, outbound, external, otherChannel } = await startMessaging();
+    const elsewhere = `/channels/${otherChannel}/incoming_messages`;
+    const from = (handle: string, thread_ref?: unknown) => ({ sender: { handle }, metadata: { thread_ref } });
     const metadata = { external_conversation_id: 'ext 1/ä' };
-    const places = await threadsOf(parts, [
-      ['POST', inbound, { sender: ann, text: 'x', metadata }],
-      ['POST', outbound, { to: ['bob'], text: 'x', metadata }],
-      ['PUT', external('ext 1/ä', 'm'), { sender: ann, text: 'x' }],
-      ['PUT', external('ext 2', 'm'), { sender: ann, text: 'x' }],
-      ['POST', inbound, { sender: ann, text: 'without an id' }],
-      ['POST', outbound, { to: [ann.handle.toUpperCase()], text: 'with the same contact' }],
-      ['POST', outbound, { to: ['bob'], text: 'with another contact' }],
-    ]);
-    expect(places).toEqual([0, 0, 0, 3, 4, 4, 6]);
-    const { message } = await parts.take('POST', outbound, { to: ['ann'], text: 'out' });
-    expect(message).toMatchObject({ to: ['ann'], text: 'out', is_inbound: false, is_draft: false });
-    expect(message.recipients.map(({ handle }) => handle)).toEqual(['Shop chat', 'ann']);
+    const conversations: string[] = [];
+    for (const [place, method, path, sent] of [
+      [0, 'POST', incoming, from('ann', 'a')],
+      [0, 'POST', incoming, from('bob', 'a')],
+      [2, 'POST', incoming, from('ann', 7)],
+      [2, 'POST', incoming, from('ann', '7')],
+      [4, 'POST', incoming, from('ann')],
+      [4, 'POST', incoming, from('ANN')],
+      [6, 'POST', incoming, from('bob')],
+      [7, 'POST', elsewhere, from('ann', 'a')],
+      [8, 'POST', inbound, { sender: ann, metadata }],
+      [8, 'POST', outbound, { to: ['bob'], metadata }],
+      [8, 'PUT', external('ext 1/ä', 'm'), { sender: ann }],
+      [11, 'PUT', external('ext 2', 'm'), { sender: ann }],
+      [12, 'POST', inbound, { sender: ann }],
+      [12, 'POST', outbound, { to: [ann.handle.toUpperCase()] }],
+      [14, 'POST', outbound, { to: ['bob'] }],
+    ] as const) {
+      conversations.push((await take(method, path, { ...sent, text: 'x' })).conversation.id);
+      expect([path, sent, conversations.indexOf(conversations.at(-1) ?? '')]).toEqual([path, sent, place]);
+    }
   });
 
-  test('a message that is brought again under its external id is not doubled or changed', async () => {
+  test('A message that is brought again under its external id is not doubled or changed', async () => {
     const { take, incoming, inbound, outbound, inbox, messagesOf } = await startMessaging();
     for (const path of [incoming, inbound, outbound, `/inboxes/${inbox}/imported_messages`]) {
       const metadata = { thread_ref: 't', external_conversation_id: path, external_id: 42 };
       const sent = { sender: ann, to: ['ann'], metadata };
       const { message } = await take('POST', path, { ...sent, text: 'first' });
+      expect(message).toMatchObject({ is_inbound: path !== outbound, is_draft: false });
       expect((await take('POST', path, { ...sent, text: 'again' })).message).toEqual(message);
       expect(await messagesOf(message.conversation_id)).toEqual([message]);
     }
   });
 
-  test('the external PUT replaces the content of a message, and keeps ids and moment', async () => {
+  test('The external PUT replaces the content of a message, and keeps ids and moment', async () => {
     const { take, external, inbound, service, messagesOf } = await startMessaging();
     const metadata = { external_conversation_id: 'c', external_id: 'm' };
     const first = await take('POST', inbound, { sender: ann, text: 'first', of_first: 1, metadata });
@@ -115,7 +98,7 @@ describe('Endpoints: creation of messages (our choice)', () => {
     expect((await put('m', 'older')).conversation.last_message.excerpt).toBe('newest');
   });
 
-  test('an external message that went out goes to whom it names, or the conversation is with', async () => {
+  test('An external message that went out goes to whom it names, or to the contact', async () => {
     const { take, external, expectStatus, teammate } = await startMessaging();
     const sent = { sender: { handle: 'shop-bot' }, text: 'out' };
     await expectStatus(422, [['PUT', external('c', '1'), { ...sent, is_inbound: false }]]);
@@ -128,7 +111,7 @@ describe('Endpoints: creation of messages (our choice)', () => {
     expect(next.message).toMatchObject({ is_inbound: false, author: null, recipients });
   });
 
-  test('a message that comes in opens its conversation, wherever that was moved', async () => {
+  test('A message that comes in opens its conversation, wherever that was moved', async () => {
     const { take, send, incoming, otherInbox, teammate } = await startMessaging();
     const sent = { sender: ann, text: 'x' };
     const { id, _links } = (await take('POST', incoming, sent)).conversation;
@@ -137,8 +120,8 @@ describe('Endpoints: creation of messages (our choice)', () => {
     expect(conversation).toMatchObject({ id, status: 'assigned', inbox: { id: otherInbox } });
   });
 
-  test('an imported message keeps its moment and type, in an archived conversation', async () => {
-    const { take, inbox, tag, teammate } = await startMessaging();
+  test('An imported message keeps its moment and type, in an archived conversation', async () => {
+    const { take, send, expectStatus, inbox, privateInbox, tag, teammate } = await startMessaging();
     const path = `/inboxes/${inbox}/imported_messages`;
     const told = { type: 'sms', created_at: NOW - 1_000.5, metadata: { thread_ref: 'old' } };
     const sent = { sender: ann, to: ['shop'], cc: ['copy'], subject: 'Long ago', text: 'It was', ...told };
@@ -157,44 +140,38 @@ describe('Endpoints: creation of messages (our choice)', () => {
     const alone = await take('POST', path, { sender: ann, text: 'alone' });
     expect(alone.message).toMatchObject({ type: 'email', created_at: NOW });
     expect(alone.conversation.id).not.toBe(id);
+    await send('PATCH', conversation._links.self, { inbox_id: privateInbox, tag_ids: [] });
+    await expectStatus(422, [
+      ['POST', path, { ...sent, tag_ids: [tag] }],
+      ['POST', path, { ...sent, created_at: NOW + 0.001 }],
+    ]);
   });
 
-  test('a channel of another kind takes no messages, and no import is of the future', async () => {
-    const { send, expectStatus, counts, incoming, inbound, outbound, channel, inbox } =
-      await startMessaging();
-    const path = `/inboxes/${inbox}/channels`;
-    const email = (await send<{ id: string }>('POST', path, { type: 'email' })).body.id;
-    const before = await counts();
-    const good = { sender: ann, to: ['ann'], text: 'x', created_at: NOW + 0.001 };
-    const paths = [incoming, inbound, outbound].map((path) => path.replace(channel, email));
-    for (const path of [...paths, `/inboxes/${inbox}/imported_messages`]) {
-      await expectStatus(422, [['POST', path, good]]);
-    }
-    expect(await counts()).toEqual(before);
+  test('A channel that fetches its messages itself takes none from outside', async () => {
+    const { send, expectStatus, incoming, inbound, outbound, channel, inbox } = await startMessaging();
+    const email = await send<{ id: string }>('POST', `/inboxes/${inbox}/channels`, { type: 'email' });
+    const requests = [incoming, inbound, outbound].map((path): Request => {
+      return ['POST', path.replace(channel, email.body.id), { sender: ann, to: ['ann'], text: 'x' }];
+    });
+    await expectStatus(422, requests);
   });
 });
 
-describe('Messages from outside, and what becomes of their conversation', () => {
-  test('a restore forgets the messages after the snapshot, and their references', async () => {
-    const { take, service, incoming, messagesOf } = await startMessaging();
-    const bring = async (thread_ref: string) =>
-      (await take('POST', incoming, { sender: ann, text: 'x', metadata: { thread_ref } })).conversation.id;
-    const early = await bring('early');
+describe('Messages from outside, after a restore or a deletion', () => {
+  test('their references lead to nothing that came later, or is gone', async () => {
+    const { take, service, company, expectStatus, incoming } = await startMessaging();
+    const bring = (thread_ref: string, text: string) =>
+      take('POST', incoming, { sender: ann, text, metadata: { thread_ref, external_id: 1 } });
+    const early = await bring('early', 'x');
     const { id } = await service.done<{ id: string }>('snapshot', {});
-    await bring('late');
+    await bring('late', 'x');
     await service.done('restore', { id });
-    expect(await bring('early')).toBe(early);
-    expect(await messagesOf(await bring('late'))).toHaveLength(1);
-  });
-
-  test('they are gone with a deleted conversation, and their references start another', async () => {
-    const { take, service, expectStatus, company, incoming, messagesOf } = await startMessaging();
-    const sent = { sender: ann, text: 'x', metadata: { thread_ref: 't', external_id: 1 } };
-    const { message, conversation } = await take('POST', incoming, sent);
+    expect((await bring('early', 'again')).message).toEqual(early.message);
+    expect((await bring('late', 'new')).message.text).toBe('new');
     await service.done(`companies/${company.id}/records`, { resource: 'conversations', delete: 10_000 });
-    await expectStatus(404, [['GET', `/messages/${message.id}`]]);
-    const after = await take('POST', incoming, sent);
-    expect(after.conversation.id).not.toBe(conversation.id);
-    expect(await messagesOf(after.conversation.id)).toEqual([after.message]);
+    await expectStatus(404, [['GET', `/messages/${early.message.id}`]]);
+    const after = await bring('early', 'anew');
+    expect(after.message.text).toBe('anew');
+    expect(after.conversation.id).not.toBe(early.conversation.id);
   });
 });
