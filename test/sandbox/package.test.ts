@@ -1,0 +1,99 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { tempDir } from '../support/temp-dir.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const PROJECT = tempDir();
+const { HOME = '', PATH = '' } = process.env;
+const ENV = { HOME, PATH: [dirname(process.execPath), PATH].join(delimiter) };
+
+/** What a program writes, run in the other project. Throws with what it wrote if it fails. */
+async function run(command: string, ...args: string[]): Promise<string> {
+  const options = { cwd: PROJECT, env: ENV, shell: process.platform === 'win32' };
+  const { stdout } = await promisify(execFile)(command, args, options).catch((error) => {
+    throw new Error(`${command} ${args.join(' ')}\n${error.stdout}\n${error.stderr}`);
+  });
+  return stdout;
+}
+
+const write = (file: string, text: string) => writeFileSync(join(PROJECT, file), text);
+
+beforeAll(async () => {
+  await run('node', join(ROOT, '.ci/build-sandbox.js'));
+  await run('npm', 'pack', join(ROOT, 'dist/sandbox'));
+  write('package.json', '{"type": "module"}');
+  const [packed = ''] = readdirSync(PROJECT).filter((file) => file.endsWith('.tgz'));
+  await run('npm', 'install', '--offline', '--no-audit', `./${packed}`);
+}, 120_000);
+
+describe('The package, in another project', () => {
+  test('brings everything along', () => {
+    expect(readdirSync(join(PROJECT, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual([
+      'partner-app',
+    ]);
+  });
+
+  test('has a command, whose line of JSON is enough to read a page of contacts', async () => {
+    const command = join(PROJECT, 'node_modules/.bin/partner-sandbox');
+    const child = spawn(command, ['--port', '0', '--json'], {
+      env: ENV,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    onTestFinished(() => void child.kill());
+    const [line] = await once(createInterface(child.stdout), 'line');
+    const { origin, api_url, companies } = JSON.parse(line);
+    const headers = { authorization: `Bearer ${companies[0].api_tokens[0].token}` };
+    const page = await (await fetch(`${api_url}/contacts?limit=20`, { headers })).json();
+    expect(page).toMatchObject({ _results: Array(20).fill({ id: expect.any(String) }) });
+    for (const path of ['/', '/front.js', '/sandbox.css', '/panel/dom.js', '/_sandbox/openapi.json']) {
+      expect((await fetch(origin + path)).status, path).toBe(200);
+    }
+  });
+
+  test('has a handle for a plain script', async () => {
+    write(
+      'script.js',
+      `import { createSandbox } from 'partner-app/sandbox';
+      const sandbox = await createSandbox({ seed: { companies: [{ name: 'Acme', plan: 'starter' }] } });
+      const { access_token } = sandbox.tokens(sandbox.application, sandbox.companies()[0]);
+      const headers = { authorization: 'Bearer ' + access_token };
+      const { status } = await fetch(sandbox.apiUrl + '/conversations', { headers });
+      console.log(status, sandbox.requests()[0].path);
+      await sandbox.close();`,
+    );
+    expect(await run('node', 'script.js')).toBe('200 /conversations\n');
+  });
+
+  test('has types that need no other package', async () => {
+    write(
+      'typed.ts',
+      `import { createSandbox, type Seed, type TokenAnswer } from 'partner-app/sandbox';
+      import { useSandbox } from 'partner-app/sandbox/vitest';
+      const seed: Seed = { companies: [{ name: 'Acme', plan: 'enterprise', addon_rpm: 10 }] };
+      const sandbox = await createSandbox({ seed, readings: { expiresAt: 'iso' } });
+      const tokens: TokenAnswer = sandbox.tokens(sandbox.register({ name: 'App', redirect_uris: [] }));
+      const id: string = sandbox.faults.order({ match: { nth: 2 }, fault: { headers: { 'retry-after': 2 } } });
+      export const all = [tokens, id, useSandbox({ windowMs: 1 }).clock.now() satisfies number];
+      // @ts-expect-error: there is no such plan
+      sandbox.company({ name: 'Acme', plan: 'large' });`,
+    );
+    const options = { strict: true, exactOptionalPropertyTypes: true, noEmit: true, types: [] };
+    const compilerOptions = { ...options, module: 'NodeNext', target: 'ES2022', lib: ['ES2022'] };
+    write('tsconfig.json', JSON.stringify({ compilerOptions, files: ['typed.ts'] }));
+    expect(await run('node', join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.')).toBe('');
+  });
+
+  test('runs the test that its documentation begins with', async () => {
+    const [, example = ''] =
+      /```ts\n([^`]*useSandbox[\s\S]*?)```/.exec(readFileSync(join(ROOT, 'docs/sandbox.md'), 'utf8')) ?? [];
+    write('contacts.test.ts', example);
+    symlinkSync(join(ROOT, 'node_modules/vitest'), join(PROJECT, 'node_modules/vitest'), 'junction');
+    const output = await run('node', 'node_modules/vitest/vitest.mjs', 'run');
+    expect(output).toMatch(/Tests +1 passed \(1\)/);
+  });
+});
