@@ -10,7 +10,7 @@ import { tempDir } from '../support/temp-dir.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const PROJECT = tempDir();
 const { HOME = '', PATH = '' } = process.env;
-const ENV = { HOME, PATH: [dirname(process.execPath), PATH].join(delimiter) };
+const ENV = { HOME, NO_COLOR: '1', PATH: [dirname(process.execPath), PATH].join(delimiter) };
 
 /** What a program writes, run in the other project. Throws with what it wrote if it fails. */
 async function run(command: string, ...args: string[]): Promise<string> {
