@@ -1,8 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { type Operation, ROUTES } from '../../src/contract/api/api.ts';
 import { message } from '../../src/contract/api/messages.ts';
-import { at, startFrozen } from './support/test-sandbox.ts';
+import { createSandbox } from '../../src/sandbox/sandbox.ts';
+import { at, startFrozen, TestSandbox } from './support/test-sandbox.ts';
 
 const HELLO = { body: 'Hello', sender: { handle: 'a@b.example' }, to: ['c@d.example'] };
 const LONG = 'x'.repeat(100_000);
@@ -119,6 +120,29 @@ describe('Endpoints: routes (our choice)', () => {
       expect(Number(head.headers.get(remaining))).toBe(Number(get.headers.get(remaining)) - 1);
     }
     expect((await service.api('/links/x', token, { method: 'OPTIONS' })).status).toBe(405);
+  });
+});
+
+describe('The reading that changes are answered 204', () => {
+  test.each([200, 204] as const)('With %i, changes say so and take effect', async (changes) => {
+    const sandbox = await createSandbox({ readings: { changes } });
+    onTestFinished(() => sandbox.close());
+    const service = new TestSandbox(sandbox);
+    const company = await service.company();
+    const { token } = at(company.api_tokens, 0);
+    const send = (method: string, path: string, body?: object) =>
+      service.api(path, token, { method, ...(body && { body: JSON.stringify(body) }) });
+    const path = `/accounts/${at(company.accounts, 0)}`;
+    const changed = await send('PATCH', path, { name: 'New name' });
+    expect(changed.status).toBe(changes);
+    expect((await changed.text()) === '').toBe(changes === 204);
+    expect(changed.headers.has('content-length')).toBe(changes === 200);
+    expect(changed.headers.get('x-ratelimit-remaining')).toBe('49');
+    expect(changed.headers.get('x-service-tier')).toBe('2');
+    const got = await send('GET', path);
+    expect([got.status, await got.json()]).toMatchObject([200, { name: 'New name' }]);
+    expect((await send('POST', '/accounts', { name: 'x' })).status).toBe(201);
+    expect((await send('PATCH', path, { name: 5 })).status).toBe(422);
   });
 });
 

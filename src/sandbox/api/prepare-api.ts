@@ -235,7 +235,9 @@ async function serve({ world, call, caller, route, body }: Request, now: number)
     params,
     body: schema && checked(schema, body),
   });
-  return result instanceof Ready ? result.answer : json(status, result);
+  if (result instanceof Ready) return result.answer;
+  const isSilent = method !== 'GET' && status === 200 && world.settings.readings.changes === 204;
+  return isSilent ? { status: 204, headers: {}, body: '' } : json(status, result);
 }
 
 /** The body as the contract has it. Throws a {@link Problem} (422) that names every member that is wrong. */

@@ -57,6 +57,6 @@ function writeHead(response: ServerResponse, answer: Answer, length: number, now
   response.writeHead(answer.status, {
     date: new Date(now).toUTCString(),
     ...answer.headers,
-    'content-length': length,
+    ...(answer.status === 204 ? {} : { 'content-length': length }),
   });
 }
