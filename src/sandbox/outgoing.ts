@@ -15,17 +15,24 @@ const NAME_MAX = 200;
 const ADDRESS_MAX = 500;
 const CALLS_KEPT = 10_000;
 
-/** The result of a call to an application's server; only `active` gives a name and an address. */
-type Outcome =
-  | 'active'
-  | 'inactive'
-  | 'not understood'
-  | 'wrong status'
-  | 'redirect'
-  | 'too large'
-  | 'timeout'
-  | 'unreachable'
-  | 'limit';
+/** An external service's name and address of a channel. */
+interface ChannelIdentity {
+  name: string;
+  address: string;
+}
+
+/** What a server did that gave no name and address, in words; by the outcome of the call. */
+const FAILURES = {
+  inactive: () => 'says that the token is not active',
+  'not understood': () => 'answered something else than a JSON object with active, name and address',
+  'wrong status': ({ status }) => `answered with the status ${status}`,
+  redirect: () => 'answered with a redirect, which is not followed',
+  'too large': () => 'answered too much',
+  timeout: ({ timeoutMs }) => `did not answer within ${timeoutMs} milliseconds`,
+  unreachable: () => 'could not be reached',
+} satisfies Record<string, (call: { status: number | null; timeoutMs: number }) => string>;
+
+type Failure = keyof typeof FAILURES;
 
 /** A row of `GET /_sandbox/calls`: one call, or one that the limit forbade. */
 export interface CallRow {
@@ -39,7 +46,7 @@ export interface CallRow {
   url: string;
   /** Of the answer; null when there was none. */
   status: number | null;
-  outcome: Outcome;
+  outcome: 'active' | 'limit' | Failure;
   /** Real time. */
   duration_ms: number;
 }
@@ -127,25 +134,6 @@ const LOOPBACK = [
 const lookUp: LookupFunction = (_, { all }, done) =>
   all ? done(null, LOOPBACK) : done(null, '127.0.0.1', 4);
 
-/** Posts a form to a server of this machine. Throws a {@link Problem} when the answer is too long. */
-async function postForm(url: URL, authorization: string, form: URLSearchParams, signal: AbortSignal) {
-  const body = form.toString();
-  const headers = {
-    authorization,
-    accept: 'application/json',
-    'content-type': 'application/x-www-form-urlencoded',
-    'content-length': Buffer.byteLength(body),
-  };
-  // An agent of its own: no kept connection, and no proxy that the environment names.
-  const outgoing = request(url, { method: 'POST', agent: new Agent(), lookup: lookUp, signal, headers });
-  // Once the answer has begun, its reader hears of a failure.
-  outgoing.on('error', () => {});
-  outgoing.end(body);
-  const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
-  const text = (await readBody(incoming, ANSWER_MAX_BYTES)).toString('utf8');
-  return { status: incoming.statusCode ?? 0, text };
-}
-
 const reply = z.discriminatedUnion('active', [
   z.looseObject({ active: z.literal(false) }),
   z.looseObject({
@@ -155,72 +143,55 @@ const reply = z.discriminatedUnion('active', [
   }),
 ]);
 
-function parsed(text: string): unknown {
+function understand(status: number, text: string): ChannelIdentity | Failure {
+  if (status >= 300 && status < 400) return 'redirect';
+  if (status !== 200) return 'wrong status';
   try {
-    return JSON.parse(text);
+    const answer = reply.parse(JSON.parse(text));
+    return answer.active ? { name: answer.name, address: answer.address } : 'inactive';
   } catch {
-    return undefined;
+    return 'not understood';
   }
-}
-
-/** An external service's name and address of a channel (Authentication, 10). */
-interface ChannelIdentity {
-  name: string;
-  address: string;
-}
-
-/** The result of asking: the channel's identity, or what the server did instead. */
-type Finding = { status?: number } & (
-  | { outcome: 'active'; identity: ChannelIdentity }
-  | { outcome: Exclude<Outcome, 'active'>; failure: string }
-);
-
-function understand(status: number, text: string): Finding {
-  if (status >= 300 && status < 400) {
-    return { outcome: 'redirect', status, failure: 'answered with a redirect, which is not followed' };
-  }
-  if (status !== 200) {
-    return { outcome: 'wrong status', status, failure: `answered with the status ${status}` };
-  }
-  const { data } = reply.safeParse(parsed(text));
-  if (data === undefined) {
-    const failure = 'answered something else than a JSON object with active, name and address';
-    return { outcome: 'not understood', status, failure };
-  }
-  return data.active
-    ? { outcome: 'active', status, identity: { name: data.name, address: data.address } }
-    : { outcome: 'inactive', status, failure: 'says that the token is not active' };
 }
 
 /**
- * Asks an application's server whose token this is. The specification does not show how (Authentication, 10), so it is
- * as in RFC 7662, section 2: a form with the token, and the application's Basic credentials.
- *
- * @param timeoutMs real milliseconds until the whole answer must be there
+ * Asks an application's server about a token. The specification does not show how (Authentication, 10), so it is as in
+ * RFC 7662, section 2: a form with the token, and the application's Basic credentials.
  */
 async function ask(
   { clientId, clientSecret }: Application,
   url: URL,
   token: string,
   timeoutMs: number,
-): Promise<Finding> {
-  // As for the token route: not form-encoded before (Authentication, 5).
-  const authorization = `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`;
+): Promise<{ status: number | null; result: ChannelIdentity | Failure }> {
+  const body = new URLSearchParams({ token }).toString();
+  const headers = {
+    // As for the token route: not form-encoded before (Authentication, 5).
+    authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`,
+    accept: 'application/json',
+    'content-type': 'application/x-www-form-urlencoded',
+    'content-length': Buffer.byteLength(body),
+  };
   const signal = AbortSignal.timeout(timeoutMs);
   try {
-    const { status, text } = await postForm(url, authorization, new URLSearchParams({ token }), signal);
-    return understand(status, text);
+    // An agent of its own: no kept connection, and no proxy that the environment names.
+    const outgoing = request(url, { method: 'POST', agent: new Agent(), lookup: lookUp, signal, headers });
+    // Once the answer has begun, its reader hears of a failure.
+    outgoing.on('error', () => {});
+    outgoing.end(body);
+    const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
+    const text = (await readBody(incoming, ANSWER_MAX_BYTES)).toString('utf8');
+    const { statusCode: status = 0 } = incoming;
+    return { status, result: understand(status, text) };
   } catch (error) {
-    if (error instanceof Problem) return { outcome: 'too large', failure: 'answered too much' };
-    return signal.aborted
-      ? { outcome: 'timeout', failure: `did not answer within ${timeoutMs} milliseconds` }
-      : { outcome: 'unreachable', failure: 'could not be reached' };
+    const unanswered = signal.aborted ? 'timeout' : 'unreachable';
+    return { status: null, result: error instanceof Problem ? 'too large' : unanswered };
   }
 }
 
 /**
- * Asks an application's server for the name and address of a channel, within the limit for such calls, and lists the
- * call.
+ * The name and address that an application's server gives a channel (Authentication, 10), asked within the limit for
+ * such calls.
  *
  * Throws a {@link Problem}: 422 when the server gives none, 429 when it was called 600 times in this minute (Limits,
  * "Other rate limits"). A client that heeds `retry-after` of the other limits waits here too.
@@ -232,26 +203,28 @@ export async function introspect(
   companyId: string,
   token: string,
 ): Promise<ChannelIdentity> {
+  const { clientId, name } = application;
+  const { callTimeoutMs: timeoutMs } = settings;
   const at = clock.now();
   const startedAt = performance.now();
-  const list = (outcome: Outcome, status: number | null) =>
+  const list = (outcome: CallRow['outcome'], status: number | null) =>
     calls.add({
       at,
-      application: application.clientId,
+      application: clientId,
       company_id: companyId,
       url: url.origin + url.pathname,
       status,
       outcome,
       duration_ms: Math.round((performance.now() - startedAt) * 10) / 10,
     });
-  const wait = calls.take(application.clientId, at);
+  const wait = calls.take(clientId, at);
   if (wait > 0) {
     list('limit', null);
-    throw tooManyRequests(`Rate limit of calls to the server of ${application.name}`, wait);
+    throw tooManyRequests(`Rate limit of calls to the server of ${name}`, wait);
   }
-  const finding = await ask(application, url, token, settings.callTimeoutMs);
-  list(finding.outcome, finding.status ?? null);
-  if (finding.outcome === 'active') return finding.identity;
-  const server = `the server of ${application.name}, which names this channel,`;
-  throw new Problem(422, `settings.token: ${server} ${finding.failure}.`);
+  const { status, result } = await ask(application, url, token, timeoutMs);
+  list(typeof result === 'string' ? result : 'active', status);
+  if (typeof result !== 'string') return result;
+  const failure = FAILURES[result]({ status, timeoutMs });
+  throw new Problem(422, `settings.token: the server of ${name}, which names this channel, ${failure}.`);
 }

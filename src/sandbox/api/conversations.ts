@@ -4,7 +4,7 @@ import type { Inbox } from '../data/inboxes.ts';
 import type { Teammate } from '../data/teammates.ts';
 import { Problem } from '../http/answer.ts';
 import { listWhere } from './list.ts';
-import { applicableTags, taggedWith } from './messaging.ts';
+import { applicableTags, taggedWith } from './messages.ts';
 import { type ApiContext, changed, type Handlers, named, own, reach } from './request.ts';
 
 /** Members of a conversation that other routes, messages or the ids in a body make. */

@@ -1,26 +1,223 @@
-import { authorOf, type Delivery, type Message, type Recipient } from '../data/messages.ts';
-import { json } from '../http/answer.ts';
+import type { Channel } from '../data/channels.ts';
+import { type Contact, indexInHandle } from '../data/contacts.ts';
+import type { Conversation } from '../data/conversations.ts';
+import type { Inbox } from '../data/inboxes.ts';
+import {
+  authorOf,
+  blurbOf,
+  type Delivery,
+  type Message,
+  type MessageContent,
+  type Recipient,
+} from '../data/messages.ts';
+import type { Tag } from '../data/tags.ts';
+import { json, Problem } from '../http/answer.ts';
 import { actingTeammate } from './caller.ts';
 import { listNamed } from './list.ts';
 import {
-  addMessage,
-  addressees,
-  applicableTags,
-  authorNamed,
-  channelHandle,
-  contentOf,
-  startConversation,
-  taggedWith,
-} from './messaging.ts';
-import { accepted } from './outside-messages.ts';
-import { type ApiContext, type ApiRequest, type Handlers, named, Ready, reach, show } from './request.ts';
-
-type Sending = ApiRequest<'createMessage'> | ApiRequest<'replyToConversation'>;
+  type ApiContext,
+  type ApiRequest,
+  type Handlers,
+  named,
+  own,
+  Ready,
+  reach,
+  show,
+} from './request.ts';
 
 /** How long a message that is to be sent stays a draft, in milliseconds of the service's clock. */
 const SENDING_MS = 1_000;
 /** The domain that no one can have (RFC 2606). */
 const UNREACHABLE = /@(?:[^@]*\.)?invalid\.?$/i;
+
+/** The members that bodies of message routes have in common. */
+export interface MessageBody {
+  subject?: string | null | undefined;
+  body?: string | undefined;
+  text?: string | undefined;
+  to?: readonly string[] | undefined;
+  cc?: readonly string[] | undefined;
+  bcc?: readonly string[] | undefined;
+  metadata?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** How a conversation begins. */
+export interface Beginning {
+  inbox: Inbox;
+  /** The contact's handle, and its name if the contact is not known yet. */
+  handle: string;
+  name?: string | undefined;
+  /** Who writes first: the contact (`from`), or the company (`to`). */
+  role: 'from' | 'to';
+  subject: string | null;
+  status: 'unassigned' | 'archived';
+  tags: readonly Tag[];
+  /** When its first message was made, in seconds since 1970. */
+  at: number;
+}
+
+/**
+ * Why a tag cannot go onto messages of an inbox; undefined when it can. Private tags are for private inboxes, and a
+ * private inbox takes the tags of its own teammate alone.
+ */
+export function misfit(
+  tag: Pick<Tag, 'id' | 'is_private' | 'teammate_id'>,
+  inbox: Pick<Inbox, 'id' | 'is_private' | 'teammate_id'>,
+): string | undefined {
+  if (!inbox.is_private) {
+    return tag.is_private ? `${tag.id} is private, and the inbox ${inbox.id} is shared.` : undefined;
+  }
+  return tag.is_private && tag.teammate_id === inbox.teammate_id
+    ? undefined
+    : `${tag.id} is not a tag of the teammate whose inbox ${inbox.id} is.`;
+}
+
+/**
+ * The tags that a body names, if they can be applied given the inboxes (Endpoints, "Message-creation routes").
+ * Throws a {@link Problem}: 422 for one that cannot, or that there is not; 403 for one out of the token's reach.
+ */
+export function applicableTags(request: ApiContext, tagIds: readonly string[], inboxes: Inbox[]): Tag[] {
+  return [...new Set(tagIds)].map((id) => {
+    const tag = named(request, request.tables.tags, id);
+    const problem = inboxes.map((inbox) => misfit(tag, inbox)).find((found) => found !== undefined);
+    if (problem !== undefined) throw new Problem(422, `tag_ids: ${problem}`);
+    return tag;
+  });
+}
+
+/** The conversation with some more tags. */
+export function taggedWith(conversation: Conversation, tags: readonly Tag[]): Conversation {
+  const others = conversation.tags.filter(({ id }) => !tags.some((tag) => tag.id === id));
+  return { ...conversation, tags: [...others, ...tags] };
+}
+
+/** The teammate that a body names as author. Throws a {@link Problem} (422) when there is none with that id. */
+export function authorNamed(request: ApiContext, id: string | undefined): Message['author'] {
+  return id === undefined ? null : authorOf(named(request, request.tables.teammates, id));
+}
+
+/** The company's end of a channel's messages. */
+export function channelHandle({ send_as, address, name }: Channel): string {
+  return send_as ?? address ?? name;
+}
+
+/** To whom a body says that the message goes. */
+export function addressees({ to, cc, bcc }: MessageBody): Recipient[] {
+  const all = { to: to ?? [], cc: cc ?? [], bcc: bcc ?? [] };
+  return (['to', 'cc', 'bcc'] as const).flatMap((role) => all[role].map((handle) => ({ handle, role })));
+}
+
+function textOf(html: string): string {
+  return html
+    .replace(/<[^<>]*>/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim();
+}
+
+function htmlOf(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('\n', '<br>');
+}
+
+/** The content of a message from a body: of `body` and `text` each is made of the other. */
+export function contentOf(body: MessageBody) {
+  const text = body.text ?? textOf(body.body ?? '');
+  return {
+    ...own(body),
+    subject: body.subject ?? null,
+    body: body.body ?? htmlOf(text),
+    text,
+    blurb: blurbOf(text),
+    metadata: body.metadata ?? {},
+  };
+}
+
+function sourceOf(handle: string): string {
+  if (handle.includes('@')) return 'email';
+  return /^\+?[\d ()-]+$/.test(handle) ? 'phone' : 'custom';
+}
+
+function isKnownBy(contact: Contact | undefined, handle: string): contact is Contact {
+  return contact?.handles.some((one) => one.handle.toLowerCase() === handle) === true;
+}
+
+/** The contact with a handle (in any case); one that is not known yet is created. */
+function contactOf({ tables, company, at }: ApiContext, handle: string, name = handle): Contact {
+  const { contacts } = tables;
+  const key = handle.toLowerCase();
+  const noted = contacts.find(company.correspondence.find('contact handle', key) ?? '');
+  if (isKnownBy(noted, key)) return noted;
+  const index = indexInHandle(key);
+  const generated = index === undefined ? undefined : contacts.find(contacts.idAt(index));
+  if (isKnownBy(generated, key)) return generated;
+  const contact = contacts.add((id) => ({
+    id,
+    name,
+    description: '',
+    avatar_url: null,
+    handles: [{ handle, source: sourceOf(handle) }],
+    groups: [],
+    custom_fields: {},
+    is_private: false,
+    created_at: at,
+    updated_at: at,
+  }));
+  company.correspondence.note(contact.id, 'contact handle', key);
+  return contact;
+}
+
+/** Starts a conversation; its first message is still to be added. */
+export function startConversation(request: ApiContext, beginning: Beginning): Conversation {
+  const { inbox, handle, role, subject, status, tags, at } = beginning;
+  const contact = contactOf(request, handle, beginning.name);
+  return request.tables.conversations.add((id) => ({
+    id,
+    subject: subject ?? '',
+    status,
+    assignee: null,
+    recipient: { contact_id: contact.id, name: contact.name, handle, role },
+    inbox: { id: inbox.id, name: inbox.name },
+    tags: [...tags],
+    links: [],
+    custom_fields: {},
+    last_message: { excerpt: '', is_inbound: role === 'from', created_at: at },
+    is_private: inbox.is_private,
+    created_at: at,
+    updated_at: at,
+  }));
+}
+
+/** Keeps a conversation after a message, which is its last unless it is older than that. */
+export function noteLast({ tables, at }: ApiContext, conversation: Conversation, message: Message): void {
+  const { blurb: excerpt, is_inbound, created_at } = message;
+  const isOlder = created_at < conversation.last_message.created_at;
+  const last_message = isOlder ? conversation.last_message : { excerpt, is_inbound, created_at };
+  tables.conversations.replace({ ...conversation, last_message, updated_at: at });
+}
+
+/** Adds a message to a conversation, and keeps the conversation as it is given and then is. */
+export function addMessage(
+  request: ApiContext,
+  conversation: Conversation,
+  content: MessageContent,
+): Message {
+  const { correspondence } = request.company;
+  const message = request.tables.messages.add((id, index) => ({
+    ...content,
+    id,
+    message_uid: correspondence.uidAt(index),
+    conversation_id: conversation.id,
+  }));
+  correspondence.addMessage(conversation.id, message.id);
+  noteLast(request, conversation, message);
+  return message;
+}
+
+/** What the asynchronous routes answer of a message (Resources, "Message"). */
+export function accepted({ message_uid }: Message) {
+  return { status: 'accepted', message_uid };
+}
+
+type Sending = ApiRequest<'createMessage'> | ApiRequest<'replyToConversation'>;
 
 /** The message with this id or `message_uid`, if its conversation is in reach. */
 function messageOf(request: ApiContext & { params: { message_id: string } }): Message {

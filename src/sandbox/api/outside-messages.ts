@@ -6,6 +6,7 @@ import { Problem } from '../http/answer.ts';
 import type { KnownBy } from '../state/correspondence.ts';
 import { opened } from './conversations.ts';
 import {
+  accepted,
   addMessage,
   addressees,
   applicableTags,
@@ -16,7 +17,7 @@ import {
   noteLast,
   startConversation,
   taggedWith,
-} from './messaging.ts';
+} from './messages.ts';
 import { type ApiContext, type ApiRequest, type Handlers, reach } from './request.ts';
 
 /** What another system calls a conversation or a message. */
@@ -46,11 +47,6 @@ interface Told {
   madeAt?: number;
   /** Whether it takes the place of the one with the same reference; else a message is taken in once. */
   replaces?: true;
-}
-
-/** What the asynchronous routes answer of a message (Resources, "Message"). */
-export function accepted({ message_uid }: Message) {
-  return { status: 'accepted', message_uid };
 }
 
 /** The conversation that a reference leads to, wherever it was moved; undefined when it is new, or gone. */
