@@ -16,7 +16,7 @@ export interface RouteContract {
   /** `shared` when left out. */
   reach?: Reach;
   /** The JSON body; a route without one ignores what is sent. */
-  body?: z.ZodType;
+  body?: z.ZodObject;
   /** A list with pages (Pagination): `answer` is one of its items, and `limit` and `page_token` are understood. */
   list?: true;
   /** Status of an answer that is no error; 200 when left out. */

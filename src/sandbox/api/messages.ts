@@ -1,3 +1,4 @@
+import type { CheckedBodyOf } from '../../contract/api/api.ts';
 import type { Channel } from '../data/channels.ts';
 import { type Contact, indexInHandle } from '../data/contacts.ts';
 import type { Conversation } from '../data/conversations.ts';
@@ -31,24 +32,21 @@ const SENDING_MS = 1_000;
 const UNREACHABLE = /@(?:[^@]*\.)?invalid\.?$/i;
 
 /** The members that bodies of message routes have in common. */
-export interface MessageBody {
-  subject?: string | null | undefined;
-  body?: string | undefined;
-  text?: string | undefined;
-  to?: readonly string[] | undefined;
-  cc?: readonly string[] | undefined;
-  bcc?: readonly string[] | undefined;
-  metadata?: Readonly<Record<string, unknown>> | undefined;
-}
+export type MessageBody = Pick<
+  CheckedBodyOf<'replyToConversation'>,
+  'subject' | 'body' | 'text' | 'to' | 'cc' | 'bcc' | 'metadata'
+>;
+
+/** Who writes a message that came in. */
+export type Sender = CheckedBodyOf<'receiveIncomingMessage'>['sender'];
 
 /** How a conversation begins. */
-export interface Beginning {
+interface Beginning {
   inbox: Inbox;
-  /** The contact's handle, and its name if the contact is not known yet. */
-  handle: string;
-  name?: string | undefined;
-  /** Who writes first: the contact (`from`), or the company (`to`). */
-  role: 'from' | 'to';
+  /** Its name is used if the contact is not known yet. */
+  contact: Sender;
+  /** Whether the contact writes first. */
+  isInbound: boolean;
   subject: string | null;
   status: 'unassigned' | 'archived';
   tags: readonly Tag[];
@@ -57,30 +55,21 @@ export interface Beginning {
 }
 
 /**
- * Why a tag cannot go onto messages of an inbox; undefined when it can. Private tags are for private inboxes, and a
- * private inbox takes the tags of its own teammate alone.
- */
-export function misfit(
-  tag: Pick<Tag, 'id' | 'is_private' | 'teammate_id'>,
-  inbox: Pick<Inbox, 'id' | 'is_private' | 'teammate_id'>,
-): string | undefined {
-  if (!inbox.is_private) {
-    return tag.is_private ? `${tag.id} is private, and the inbox ${inbox.id} is shared.` : undefined;
-  }
-  return tag.is_private && tag.teammate_id === inbox.teammate_id
-    ? undefined
-    : `${tag.id} is not a tag of the teammate whose inbox ${inbox.id} is.`;
-}
-
-/**
- * The tags that a body names, if they can be applied given the inboxes (Endpoints, "Message-creation routes").
+ * The tags that a body names, if they can be applied given the inboxes (Endpoints, "Message-creation routes"): private
+ * tags are for private inboxes, and a private inbox takes the tags of its own teammate alone.
  * Throws a {@link Problem}: 422 for one that cannot, or that there is not; 403 for one out of the token's reach.
  */
 export function applicableTags(request: ApiContext, tagIds: readonly string[], inboxes: Inbox[]): Tag[] {
-  return [...new Set(tagIds)].map((id) => {
-    const tag = named(request, request.tables.tags, id);
-    const problem = inboxes.map((inbox) => misfit(tag, inbox)).find((found) => found !== undefined);
-    if (problem !== undefined) throw new Problem(422, `tag_ids: ${problem}`);
+  return [...new Set(tagIds)].map((tagId) => {
+    const tag = named(request, request.tables.tags, tagId);
+    for (const { id, is_private, teammate_id } of inboxes) {
+      if (!is_private && tag.is_private) {
+        throw new Problem(422, `tag_ids: ${tagId} is private, and the inbox ${id} is shared.`);
+      }
+      if (is_private && !(tag.is_private && tag.teammate_id === teammate_id)) {
+        throw new Problem(422, `tag_ids: ${tagId} is not a tag of the teammate whose inbox ${id} is.`);
+      }
+    }
     return tag;
   });
 }
@@ -167,19 +156,20 @@ function contactOf({ tables, company, at }: ApiContext, handle: string, name = h
 
 /** Starts a conversation; its first message is still to be added. */
 export function startConversation(request: ApiContext, beginning: Beginning): Conversation {
-  const { inbox, handle, role, subject, status, tags, at } = beginning;
-  const contact = contactOf(request, handle, beginning.name);
+  const { inbox, isInbound, subject, status, tags, at } = beginning;
+  const { handle, name } = beginning.contact;
+  const contact = contactOf(request, handle, name);
   return request.tables.conversations.add((id) => ({
     id,
     subject: subject ?? '',
     status,
     assignee: null,
-    recipient: { contact_id: contact.id, name: contact.name, handle, role },
+    recipient: { contact_id: contact.id, name: contact.name, handle, role: isInbound ? 'from' : 'to' },
     inbox: { id: inbox.id, name: inbox.name },
     tags: [...tags],
     links: [],
     custom_fields: {},
-    last_message: { excerpt: '', is_inbound: role === 'from', created_at: at },
+    last_message: { excerpt: '', is_inbound: isInbound, created_at: at },
     is_private: inbox.is_private,
     created_at: at,
     updated_at: at,
@@ -284,8 +274,8 @@ export const messageHandlers = {
     const content = contentOf(body);
     const conversation = startConversation(request, {
       inbox,
-      handle: body.to[0] ?? '',
-      role: 'to',
+      contact: { handle: body.to[0] ?? '' },
+      isInbound: false,
       subject: content.subject,
       status: body.options?.archive === true ? 'archived' : 'unassigned',
       tags,

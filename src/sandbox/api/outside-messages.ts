@@ -15,6 +15,7 @@ import {
   contentOf,
   type MessageBody,
   noteLast,
+  type Sender,
   startConversation,
   taggedWith,
 } from './messages.ts';
@@ -23,11 +24,6 @@ import { type ApiContext, type ApiRequest, type Handlers, reach } from './reques
 /** What another system calls a conversation or a message. */
 type Reference = readonly [KnownBy, ...string[]];
 type ExternalId = string | number | undefined;
-
-interface Sender {
-  handle: string;
-  name?: string | undefined;
-}
 
 /** A message that another system brings. */
 interface Told {
@@ -124,8 +120,8 @@ function takeIn(request: ApiContext, told: Told) {
     before === undefined
       ? startConversation(request, {
           inbox,
-          ...contact,
-          role: isInbound ? 'from' : 'to',
+          contact,
+          isInbound,
           subject: content.subject,
           status: madeAt === undefined ? 'unassigned' : 'archived',
           tags,

@@ -1,5 +1,5 @@
-import { z } from 'zod';
-import { type Operation, ROUTES } from '../../contract/api/api.ts';
+import type { z } from 'zod';
+import { ROUTES } from '../../contract/api/api.ts';
 import type { RouteContract } from '../../contract/api/route.ts';
 import { GUARDS, guardBucket } from '../../contract/guards.ts';
 import { HEADER } from '../../contract/headers.ts';
@@ -22,8 +22,8 @@ const BODY_MAX_BYTES = 1024 * 1024;
 /** What is kept of a body is written again with every list and snapshot, level by level, on the stack. */
 const MOST_LEVELS = 500;
 
-/** The journal names no more ignored parts of a request than this, and no longer ones. */
-const IGNORED_MAX = { names: 20, characters: 100 };
+/** How many ignored parts of a request the journal names, and how much of each. */
+const IGNORED_MAX = { parts: 20, characters: 100 };
 
 /** A handler, told its parameters and its body: both are checked against the contract, which its types are made of. */
 type AnyHandler = (request: ApiContext & { params: Record<string, string>; body: unknown }) => object;
@@ -37,7 +37,7 @@ interface ApiRoute {
 const API_ROUTES: readonly Route<ApiRoute>[] = ROUTES.map(([operation, contract]) => ({
   method: contract.method,
   path: contract.path,
-  handle: { contract, handler: HANDLERS[operation as Operation] as AnyHandler },
+  handle: { contract, handler: HANDLERS[operation] as AnyHandler },
 }));
 
 /** A request as far as it is known before it counts; problems are answered once it does. */
@@ -137,22 +137,19 @@ function isDeep(value: unknown): boolean {
   return false;
 }
 
-/** The parameters of the query and the members of the body that the route does not know. */
+/** Query parameters and members of the body that the route does not know. */
 function ignoredOf(request: Request): string[] {
-  const contract = contractOf(request);
-  if (contract === undefined) return [];
-  const parameters = contract.list === true ? ['limit', 'page_token'] : [];
-  const members = Object.keys(contract.body instanceof z.ZodObject ? contract.body.shape : {});
-  return [
-    ...[...new Set(request.call.query.keys())]
-      .filter((name) => !parameters.includes(name))
-      .map((name) => `query ${name}`),
-    ...Object.keys(sentOf(request))
-      .filter((name) => !members.includes(name))
-      .map((name) => `body ${name}`),
-  ]
-    .slice(0, IGNORED_MAX.names)
-    .map((name) => name.slice(0, IGNORED_MAX.characters));
+  const { list, body } = contractOf(request) ?? {};
+  const known = [
+    ...(list === true ? ['query limit', 'query page_token'] : []),
+    ...Object.keys(body?.shape ?? {}).map((name) => `body ${name}`),
+  ];
+  const sent = new Set([
+    ...[...request.call.query.keys()].map((name) => `query ${name}`),
+    ...Object.keys(sentOf(request)).map((name) => `body ${name}`),
+  ]);
+  const ignored = [...sent].filter((part) => !known.includes(part)).slice(0, IGNORED_MAX.parts);
+  return ignored.map((part) => part.slice(0, IGNORED_MAX.characters));
 }
 
 /** Everything that guards count a request under: the guard that the contract has for the route, then further ones. */
