@@ -1,7 +1,6 @@
 import { isOfAccount } from '../data/accounts.ts';
 import type { Collection, Document } from '../data/collection.ts';
 import type { Tables } from '../state/tables.ts';
-import { actingTeammate } from './caller.ts';
 import { channelHandlers } from './channels.ts';
 import { conversationHandlers } from './conversations.ts';
 import { knowledgeBaseHandlers } from './knowledge-bases.ts';
@@ -9,7 +8,7 @@ import { listPage, listWhere } from './list.ts';
 import { messageHandlers } from './messages.ts';
 import { outsideMessageHandlers } from './outside-messages.ts';
 import { recordHandlers } from './records.ts';
-import { type ApiContext, type Handlers, reach, show } from './request.ts';
+import { type ApiContext, actingTeammate, type Handlers, reach, show } from './request.ts';
 
 type Table = keyof Tables;
 type RecordOf<Name extends Table> = Tables[Name] extends Collection<infer D> ? D : never;

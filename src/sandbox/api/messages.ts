@@ -3,21 +3,14 @@ import type { Channel } from '../data/channels.ts';
 import { type Contact, indexInHandle } from '../data/contacts.ts';
 import type { Conversation } from '../data/conversations.ts';
 import type { Inbox } from '../data/inboxes.ts';
-import {
-  authorOf,
-  blurbOf,
-  type Delivery,
-  type Message,
-  type MessageContent,
-  type Recipient,
-} from '../data/messages.ts';
+import { authorOf, blurbOf, type Message, type MessageContent, type Recipient } from '../data/messages.ts';
 import type { Tag } from '../data/tags.ts';
 import { json, Problem } from '../http/answer.ts';
-import { actingTeammate } from './caller.ts';
 import { listNamed } from './list.ts';
 import {
   type ApiContext,
   type ApiRequest,
+  actingTeammate,
   type Handlers,
   named,
   own,
@@ -227,26 +220,35 @@ function tagIdsOf({ body }: Sending): string[] {
   return [...(body.tag_ids ?? []), ...(body.options?.tag_ids ?? [])];
 }
 
-/** What a message is until it is sent. That goes wrong if one of its recipients cannot be reached. */
-function draftTo(request: ApiContext, from: string, recipients: Recipient[]) {
-  const fails = recipients.some(({ handle }) => UNREACHABLE.test(handle));
-  const delivery: Delivery = { at: request.now + SENDING_MS, error: fails ? 'recipient_unreachable' : null };
-  return {
+/**
+ * Adds a message that is sent in a moment; it stays a draft if one of its recipients cannot be reached. Answers the
+ * draft, or with `Prefer: respond-async` (RFC 7240) its `message_uid` (Endpoints).
+ */
+function send(
+  request: Sending,
+  conversation: Conversation,
+  from: { handle: string; type: string; author: Message['author'] },
+  content: ReturnType<typeof contentOf>,
+  recipients: Recipient[],
+): object {
+  const { call, tables, now, at } = request;
+  const { handle, type, author } = from;
+  const fails = recipients.some((one) => UNREACHABLE.test(one.handle));
+  const draft = addMessage(request, conversation, {
+    ...content,
+    type,
     is_inbound: false,
-    delivery,
-    recipients: [{ handle: from, role: 'from' as const }, ...recipients],
+    delivery: { at: now + SENDING_MS, error: fails ? 'recipient_unreachable' : null },
+    author,
+    recipients: [{ handle, role: 'from' }, ...recipients],
     seen_at: null,
-    created_at: request.at,
-  };
-}
-
-/** The draft that will be sent, or with `Prefer: respond-async` (RFC 7240) its `message_uid` (Endpoints). */
-function draftAnswer(request: ApiContext, draft: Message): object {
-  const preferences = [request.call.headers.prefer ?? []].flat().join(',').toLowerCase().split(',');
+    created_at: at,
+  });
+  const preferences = [call.headers.prefer ?? []].flat().join(',').toLowerCase().split(',');
   const isAsync = preferences.some((one) => one.split(';', 1)[0]?.trim() === 'respond-async');
   return isAsync
     ? new Ready(json(202, accepted(draft), { 'preference-applied': 'respond-async' }))
-    : show(request, request.tables.messages, draft);
+    : show(request, tables.messages, draft);
 }
 
 /** Handlers of the routes by which the company reads and sends messages. */
@@ -281,13 +283,8 @@ export const messageHandlers = {
       tags,
       at,
     });
-    const draft = addMessage(request, conversation, {
-      ...content,
-      type: channel.type,
-      author,
-      ...draftTo(request, channelHandle(channel), addressees(body)),
-    });
-    return draftAnswer(request, draft);
+    const from = { handle: channelHandle(channel), type: channel.type, author };
+    return send(request, conversation, from, content, addressees(body));
   },
 
   replyToConversation: (request) => {
@@ -298,17 +295,13 @@ export const messageHandlers = {
       body.channel_id === undefined
         ? tables.channels.all().find(({ inbox_id }) => inbox_id === inbox.id)
         : named(request, tables.channels, body.channel_id);
-    const from = channel === undefined ? inbox : named(request, tables.inboxes, channel.inbox_id);
+    const ownInbox = channel === undefined ? inbox : named(request, tables.inboxes, channel.inbox_id);
     const author = authorOfSent(request);
-    const tags = applicableTags(request, tagIdsOf(request), [inbox, from]);
+    const tags = applicableTags(request, tagIdsOf(request), [inbox, ownInbox]);
     const recipients = addressees({ ...body, to: body.to ?? [conversation.recipient.handle] });
     const handle = channel === undefined ? inbox.name : channelHandle(channel);
-    const draft = addMessage(request, taggedWith(conversation, tags), {
-      ...contentOf({ ...body, subject: body.subject ?? conversation.subject }),
-      type: channel?.type ?? 'email',
-      author,
-      ...draftTo(request, handle, recipients),
-    });
-    return draftAnswer(request, draft);
+    const content = contentOf({ ...body, subject: body.subject ?? conversation.subject });
+    const from = { handle, type: channel?.type ?? 'email', author };
+    return send(request, taggedWith(conversation, tags), from, content, recipients);
   },
 } satisfies Partial<Handlers>;

@@ -11,11 +11,13 @@ import type { Call } from '../http/call.ts';
 import type { Prepared } from '../http/exchange.ts';
 import { findRoute, type Matched, type Route } from '../http/router.ts';
 import type { GuardedCall } from '../limits/guard-limiter.ts';
-import { limitOf, rateHeaders, tooManyRequests, waitMs } from '../limits/limiter.ts';
+import { limitOf, rateHeaders, scopeOf, tooManyRequests, waitMs } from '../limits/limiter.ts';
+import { isRevoked, isValid } from '../state/tokens.ts';
 import type { World } from '../world.ts';
-import { authenticate, type Caller } from './caller.ts';
 import { HANDLERS } from './handlers.ts';
-import { type ApiContext, Ready } from './request.ts';
+import { type ApiContext, type Caller, Ready } from './request.ts';
+
+const REALM = 'Bearer realm="sandbox"';
 
 const BODY_MAX_BYTES = 1024 * 1024;
 
@@ -40,14 +42,11 @@ const API_ROUTES: readonly Route<ApiRoute>[] = ROUTES.map(([operation, contract]
   handle: { contract, handler: HANDLERS[operation] as AnyHandler },
 }));
 
-/** A request as far as it is known before it counts; problems are answered once it does. */
-interface Request {
-  world: World;
-  call: Call;
-  caller: Caller;
+/** A request before it counts: problems with its route and its body are answered once it does. */
+interface Request extends ApiContext {
   route: Matched<ApiRoute> | Problem;
-  /** Undefined for a GET. */
-  body: object | undefined | Problem;
+  contract: RouteContract | undefined;
+  body: object | Problem;
 }
 
 /**
@@ -65,28 +64,67 @@ export async function prepareApi(world: World, call: Call): Promise<Prepared> {
   }
   const route = await orProblem(() => findRoute(API_ROUTES, call.method, call.path));
   const hasBody = call.method !== 'GET' && call.method !== 'HEAD';
-  const body = hasBody ? await orProblem(() => readObject(call)) : undefined;
-  const request = { world, call, caller, route, body };
+  const body = hasBody ? await orProblem(() => readObject(call)) : {};
+  const contract = route instanceof Problem ? undefined : route.handle.contract;
+  const { company, token } = caller;
+  const now = world.clock.now();
+  const { tables } = company;
+  const request = { world, call, caller, company, tables, now, at: now / 1000, route, contract, body };
   return {
     ...who,
-    token: caller.token,
-    grant: caller.token?.grant,
-    route: contractOf(request)?.path,
+    token,
+    grant: token?.grant,
+    route: contract?.path,
     ignored: ignoredOf(request),
     perform: (instead) => perform(request, guardedCalls(request), instead),
   };
 }
 
-/** An answer of the API to a request that got no further (an unreadable one, a foreign host), with the five headers. */
-export function withDefaultRate(world: World, answer: Answer): Answer {
-  return withRate(world, answer, undefined);
+function refuse(message: string, challenge = ''): Problem {
+  return new Problem(401, message, { 'www-authenticate': `${REALM}${challenge}` });
+}
+
+function refuseToken(message: string): Problem {
+  return refuse(message, `, error="invalid_token", error_description="${message}"`);
+}
+
+/**
+ * Finds out who asks, by `Authorization: Bearer` with an access token or a company's API token (Authentication, 6). A
+ * refresh token opens nothing here. A refused caller only tells whose an expired or revoked token was.
+ */
+function authenticate(
+  world: World,
+  authorization: string | undefined,
+  now: number,
+): { caller?: Caller; refusal?: Problem } {
+  if (authorization === undefined) {
+    return { refusal: refuse('An access token is needed: Authorization: Bearer.') };
+  }
+  const [, value] = /^Bearer +([^\s]+)$/i.exec(authorization) ?? [];
+  if (value === undefined) return { refusal: refuse('The API takes Bearer authentication alone.') };
+  const own = world.companies.byApiToken(value);
+  if (own !== undefined) {
+    const { company, apiToken } = own;
+    const { scopes } = apiToken;
+    return { caller: { company, application: undefined, token: undefined, scopes, scope: 'plan' } };
+  }
+  const token = world.tokens.find('access', value);
+  const company = token && world.companies.get(token.grant.companyId);
+  if (token === undefined || company === undefined)
+    return { refusal: refuseToken('The access token is unknown.') };
+  const { clientId: application, scopes } = token.grant;
+  const scope = scopeOf(world.applications.get(application));
+  const caller = { company, application, token, scopes, scope };
+  if (isRevoked(token)) return { caller, refusal: refuseToken('The access token was revoked.') };
+  return isValid(token, now) ? { caller } : { caller, refusal: refuseToken('The access token has expired.') };
 }
 
 function withHeaders(answer: Answer, headers: Record<string, string>): Answer {
   return { ...answer, headers: { ...answer.headers, ...headers } };
 }
 
-function withRate({ limiter, clock }: World, answer: Answer, caller: Caller | undefined): Answer {
+/** An answer with the five headers, also to a request that got no further (an unreadable one, a foreign host). */
+export function withRate({ limiter, clock }: World, answer: Answer, caller?: Caller): Answer {
   const now = clock.now();
   const reading =
     caller === undefined
@@ -104,13 +142,9 @@ async function orProblem<T>(step: () => T | Promise<T>): Promise<T | Problem> {
   }
 }
 
-function contractOf({ route }: Request): RouteContract | undefined {
-  return route instanceof Problem ? undefined : route.handle.contract;
-}
-
 /** The members of the body, as far as it could be read. */
 function sentOf({ body }: Request): object {
-  return body === undefined || body instanceof Problem ? {} : body;
+  return body instanceof Problem ? {} : body;
 }
 
 /**
@@ -139,7 +173,7 @@ function isDeep(value: unknown): boolean {
 
 /** Query parameters and members of the body that the route does not know. */
 function ignoredOf(request: Request): string[] {
-  const { list, body } = contractOf(request) ?? {};
+  const { list, body } = request.contract ?? {};
   const known = [
     ...(list === true ? ['query limit', 'query page_token'] : []),
     ...Object.keys(body?.shape ?? {}).map((name) => `body ${name}`),
@@ -154,16 +188,14 @@ function ignoredOf(request: Request): string[] {
 
 /** Everything that guards count a request under: the guard that the contract has for the route, then further ones. */
 function guardedCalls(request: Request): GuardedCall[] {
-  const { world, call, caller } = request;
-  const { company, scope } = caller;
+  const { world, call, caller, company, route, contract } = request;
   const companyId = company.id;
   const further = world.guards
-    .furtherFor(call.path, contractOf(request)?.path)
+    .furtherFor(call.path, contract?.path)
     .map((guard) => ({ guard, companyId, scope: 'company', bucket: guard, rateLimit: 0 }));
-  if (request.route instanceof Problem) return further;
-  const { params, handle } = request.route;
-  const { guard: use, method, path } = handle.contract;
-  if (use === undefined) return further;
+  if (route instanceof Problem || route.handle.contract.guard === undefined) return further;
+  const { params } = route;
+  const { guard: use, method, path } = route.handle.contract;
   // A message has two names, its id and its `message_uid`, but one bucket.
   const { message_id: message } = params;
   const named = message ? { ...params, message_id: company.correspondence.messageId(message) } : params;
@@ -171,9 +203,9 @@ function guardedCalls(request: Request): GuardedCall[] {
     guard: use.guard,
     companyId,
     // A guard is the company's, whoever asks; one that is a share of the caller's limit goes with that limit.
-    scope: 'share' in GUARDS[use.guard] ? scope : 'company',
+    scope: 'share' in GUARDS[use.guard] ? caller.scope : 'company',
     bucket: guardBucket(use, `${method} ${path}`, named, sentOf(request)),
-    rateLimit: limitOf(company, scope),
+    rateLimit: limitOf(company, caller.scope),
   };
   return [own, ...further];
 }
@@ -187,9 +219,9 @@ function guardedCalls(request: Request): GuardedCall[] {
  * @param instead answered in place of the route's own answer
  */
 async function perform(request: Request, guarded: GuardedCall[], instead?: Answer): Promise<Answer> {
-  const { clock, limiter, guards } = request.world;
-  const { company, scope } = request.caller;
-  const now = clock.now();
+  const { world, company, caller, now } = request;
+  const { limiter, guards } = world;
+  const { scope } = caller;
   const before = limiter.read(company, scope, now);
   if (before.remaining === 0 && before.burstRemaining === 0) {
     const refusal = problemAnswer(tooManyRequests('Rate limit', waitMs(before, now)));
@@ -205,33 +237,23 @@ async function perform(request: Request, guarded: GuardedCall[], instead?: Answe
   for (const call of guarded) guards.take(call, now);
   const rate = rateHeaders(limiter.read(company, scope, now));
   const [first] = readings;
-  const answer = instead ?? (await serve(request, now).catch(problemAnswer));
+  const answer = instead ?? (await serve(request).catch(problemAnswer));
   // A 429 that comes from behind the guard is another limit's.
   const tier = first === undefined || answer.status === 429 ? {} : { [HEADER.tier]: first.tier };
   return withHeaders(answer, { ...rate, ...tier });
 }
 
 /** Serves a request that counts already. Throws a {@link Problem} for what cannot be served. */
-async function serve({ world, call, caller, route, body }: Request, now: number): Promise<Answer> {
+async function serve(request: Request): Promise<Answer> {
+  const { world, caller, route, body } = request;
   if (route instanceof Problem) throw route;
   const { handle, params } = route;
   const { reach = 'shared', method, status = 200, body: schema } = handle.contract;
-  const { company, scopes } = caller;
-  if (!opens(scopes, reach, method !== 'GET')) {
-    throw new Problem(403, `The token's scopes (${scopes.join(', ')}) do not reach this.`);
+  if (!opens(caller.scopes, reach, method !== 'GET')) {
+    throw new Problem(403, `The token's scopes (${caller.scopes.join(', ')}) do not reach this.`);
   }
   if (body instanceof Problem) throw body;
-  const result = await handle.handler({
-    world,
-    call,
-    caller,
-    company,
-    tables: company.tables,
-    now,
-    at: now / 1000,
-    params,
-    body: schema && checked(schema, body),
-  });
+  const result = await handle.handler({ ...request, params, body: schema && checked(schema, body) });
   if (result instanceof Ready) return result.answer;
   const isSilent = method !== 'GET' && status === 200 && world.settings.readings.changes === 204;
   return isSilent ? { status: 204, headers: {}, body: '' } : json(status, result);

@@ -1,12 +1,27 @@
 import type { CheckedBodyOf, Operation, ParamsOf } from '../../contract/api/api.ts';
 import { SCOPE } from '../../contract/scopes.ts';
 import type { Collection, Document, View } from '../data/collection.ts';
+import type { Teammate } from '../data/teammates.ts';
 import { type Answer, Problem } from '../http/answer.ts';
 import type { Call } from '../http/call.ts';
+import type { LimitScope } from '../limits/limiter.ts';
 import type { Company } from '../state/company.ts';
 import type { Tables } from '../state/tables.ts';
+import type { Token } from '../state/tokens.ts';
 import type { World } from '../world.ts';
-import type { Caller } from './caller.ts';
+
+/** Who asks, what for, and which limit that counts against. */
+export interface Caller {
+  company: Company;
+  /** The application's client id; undefined for an API token. */
+  application: string | undefined;
+  /** The access token; undefined for an API token. */
+  token: Token | undefined;
+  /** What the token is allowed (Authentication, 9). */
+  scopes: readonly string[];
+  /** Which limit its requests count against. */
+  scope: LimitScope;
+}
 
 /** A request that is authenticated, within the limits and allowed. */
 export interface ApiContext {
@@ -41,6 +56,19 @@ export class Ready {
 export type Handlers = {
   [Op in Operation]: (request: ApiRequest<Op>) => object | Promise<object>;
 };
+
+/**
+ * The teammate for whom a token acts: the one who authorized it, when it is user-scoped as those of tool-protocol
+ * applications are (Authentication, 3). Any other token acts for the company: undefined.
+ *
+ * The specification only names user-scoped tokens. Our choice: `GET /me` tells the teammate, who is also the author of
+ * messages that name no other. The token's reach is that of every OAuth token, as rule 9 names no exception.
+ */
+export function actingTeammate({ world, caller }: ApiContext): Teammate | undefined {
+  const { company, application, token } = caller;
+  const isUserScoped = world.applications.get(application ?? '')?.kind === 'tool-protocol';
+  return isUserScoped && token ? company.tables.teammates.find(token.grant.teammateId) : undefined;
+}
 
 /** Whether the caller's token reaches private resources of teammates (Authentication, 9). */
 export function reachesPrivate({ caller }: ApiContext): boolean {

@@ -6,7 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { SANDBOX_DEFAULTS } from '../../contract/sandbox.ts';
-import { prepareApi, withDefaultRate } from '../api/prepare-api.ts';
+import { prepareApi, withRate } from '../api/prepare-api.ts';
 import { CONTROL_PATH, control } from '../control/control.ts';
 import type { Host } from '../host.ts';
 import { prepareOAuth } from '../oauth/prepare-oauth.ts';
@@ -36,7 +36,7 @@ async function dispatch(host: Host, request: IncomingMessage, response: ServerRe
   const isApi = isBelow(path, apiPath);
   if (!isKnownHost(request.headers.host, host.exposed)) {
     const refusal = errorAnswer(403, 'The sandbox answers to names of this machine alone.');
-    return send(response, isApi ? withDefaultRate(world, refusal) : refusal, world.clock.now());
+    return send(response, isApi ? withRate(world, refusal) : refusal, world.clock.now());
   }
   if (isApi) {
     return exchange(world, createCall(request, apiPath), response, prepareApi, world.settings.latencyMs);
