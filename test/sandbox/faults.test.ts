@@ -1,0 +1,194 @@
+import { describe, expect, test } from 'vitest';
+import { HEADER } from '../../src/contract/headers.ts';
+import { at, startFrozen } from './support/test-sandbox.ts';
+
+async function start() {
+  const service = await startFrozen();
+  const company = await service.company({ plan: 'enterprise', contacts: 40 });
+  const token = at(company.api_tokens, 0).token;
+  const tag = `/tags/${at(company.tags, 0)}`;
+  const order = async (fault: object, match: object = {}, times = 1) =>
+    (await service.done<{ id: string }>('faults', { match, fault, times })).id;
+  return { service, company, token, tag, order };
+}
+
+/** Status and body as the client gets them, or where the connection broke. */
+async function outcome(request: Promise<Response>): Promise<string> {
+  try {
+    const response = await request;
+    const body = await response.text().catch((error: Error) => error.message);
+    return `${response.status} ${body}`;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+describe('Which requests meet a fault', () => {
+  test('Method, path, company and application must match; a pattern means a route', async () => {
+    const { service, company, token, tag, order } = await start();
+    const other = at((await service.company()).api_tokens, 0).token;
+    const application = await service.application();
+    const partner = await service.install(company, application);
+    const requests: Record<string, () => Promise<{ status: number }>> = {
+      contacts: () => service.api('/contacts', token),
+      contact: () => service.api('/contacts/x', token),
+      patch: () => service.call('PATCH', tag, token, {}),
+      search: () => service.api('/conversations/search/tags', token),
+      partner: () => service.api('/me', partner.access_token),
+      refresh: () => service.refresh(partner.refresh_token, application),
+      other: () => service.api('/contacts', other),
+    };
+    const own = 'contacts contact patch search partner refresh';
+    for (const [match, expected] of [
+      [{}, `${own} other`],
+      [{ method: 'patch' }, 'patch'],
+      [{ path: '/contacts' }, 'contacts other'],
+      [{ path: '/contacts/:contact_id' }, 'contact'],
+      [{ path: '/conversations/:conversation_id/tags' }, ''],
+      [{ path: tag }, 'patch'],
+      [{ path: '/tags/other' }, ''],
+      [{ path: '/oauth/token' }, 'refresh'],
+      [{ company_id: company.id }, own],
+      [{ client_id: application.client_id }, 'partner refresh'],
+      [{ path: '/contacts', company_id: company.id, method: 'GET' }, 'contacts'],
+    ] as const) {
+      await order({ status: 599 }, match, 99);
+      const met: string[] = [];
+      for (const [name, send] of Object.entries(requests)) if ((await send()).status === 599) met.push(name);
+      expect([match, met.join(' ')]).toEqual([match, expected]);
+      await service.done('faults', undefined, 'DELETE');
+    }
+  });
+
+  test('nth counts matching requests from now, whatever they met; times says how many', async () => {
+    const { service, token, order } = await start();
+    await service.statuses(1, '/contacts', token);
+    await order({ status: 500 }, {}, 2);
+    await order({ status: 502 }, { path: '/contacts', nth: 2 }, 2);
+    await order({ status: 503 }, { nth: 6 });
+    expect(await service.statuses(2, '/contacts', token)).toEqual([500, 500]);
+    expect(await service.statuses(1, '/me', token)).toEqual([200]);
+    expect(await service.statuses(4, '/contacts', token)).toEqual([502, 502, 503, 200]);
+  });
+
+  test('The list tells what is left, the journal which one it was; one or all can go', async () => {
+    const { service, token, order } = await start();
+    const spent = await order({ status: 503 }, { path: '/me' });
+    const waiting = await order({ status: 502 }, { nth: 9 }, 4);
+    await service.statuses(2, '/me', token);
+    expect(await service.done('faults', undefined, 'GET')).toEqual([
+      { id: spent, match: { path: '/me' }, fault: { status: 503 }, times: 1, used: 1, left: 0, to_pass: 0 },
+      { id: waiting, match: { nth: 9 }, fault: { status: 502 }, times: 4, used: 0, left: 4, to_pass: 6 },
+    ]);
+    expect(await service.journal()).toMatchObject([{ fault: spent }, { fault: null }]);
+    expect(await service.done(`faults/${spent}`, undefined, 'DELETE')).toEqual({ deleted: 1 });
+    expect((await service.control(`faults/${spent}`, undefined, 'DELETE')).status).toBe(404);
+    expect(await service.done('faults', undefined, 'DELETE')).toEqual({ deleted: 1 });
+  });
+});
+
+describe('What a fault does', () => {
+  test('It replaces, changes or cuts off an answer; all but drop before counts', async () => {
+    const { service, token, order } = await start();
+    const whole = await (await service.api('/me', token)).text();
+    const error =
+      '500 {"_error":{"status":500,"title":"Internal Server Error","message":"This fault was ordered."}}';
+    const drip = { bytes: 5, every_ms: 1 };
+    for (const [fault, expected, counted] of [
+      [{ status: 500 }, error, 1],
+      [{ status: 503, body: { oh: 'no' } }, '503 {"oh":"no"}', 1],
+      [{ body: '{"_results":[' }, '200 {"_results":[', 1],
+      [{ truncate: 20 }, `200 ${whole.slice(0, 20)}`, 1],
+      [{ truncate: 20, drop: 'after' }, '200 terminated', 1],
+      [{ drip }, `200 ${whole}`, 1],
+      [{ drip, drop: 'after', truncate: 12 }, '200 terminated', 1],
+      [{ drop: 'after' }, 'fetch failed', 1],
+      [{ drop: 'before' }, 'fetch failed', 0],
+    ] as const) {
+      await service.advance(60_000);
+      await order(fault);
+      expect([fault, await outcome(service.api('/me', token))]).toEqual([fault, expected]);
+      const { headers } = await service.api('/me', token);
+      expect([fault, headers.get(HEADER.remaining)]).toEqual([fault, String(199 - counted)]);
+    }
+  });
+
+  test('headers are added, or wrong ones, also of the five; null leaves one out', async () => {
+    const { service, token, order } = await start();
+    const headers = { 'X-RateLimit-Remaining': 'many', 'x-ratelimit-limit': null, 'Retry-After': 7 };
+    await order({ body: '<h1>', headers: { ...headers, date: 'yesterday', 'content-type': 'text/html' } });
+    const answer = await service.api('/me', token);
+    const names = [
+      HEADER.remaining,
+      HEADER.limit,
+      HEADER.burstLimit,
+      HEADER.retryAfter,
+      'date',
+      'content-type',
+    ];
+    const values = names.map((name) => answer.headers.get(name));
+    expect([answer.status, ...values]).toEqual([200, 'many', null, '100', '7', 'yesterday', 'text/html']);
+  });
+
+  test('delay_ms holds the answer back; drip sends its body in pieces, in real time', async () => {
+    const { service, token, order } = await start();
+    await order({ delay_ms: 100, drip: { bytes: 20, every_ms: 30 } });
+    const startedAt = performance.now();
+    const { body } = await service.api('/me', token);
+    const headAt = performance.now();
+    let pieces = 0;
+    for await (const _ of body ?? []) pieces += 1;
+    expect(headAt - startedAt).toBeGreaterThanOrEqual(95);
+    expect(pieces).toBeGreaterThanOrEqual(4);
+    expect(performance.now() - headAt).toBeGreaterThanOrEqual(80);
+  });
+
+  test('A lost answer took effect; an error in place of one left everything as it was', async () => {
+    const { service, company, token, tag, order } = await start();
+    await order({ drop: 'after' });
+    await expect(service.call('PATCH', tag, token, { name: 'changed' })).rejects.toThrow('fetch failed');
+    expect((await service.call('GET', tag, token)).body).toMatchObject({ name: 'changed' });
+    const code = await service.code(company);
+    const outcomes: string[] = [];
+    for (const fault of [{ status: 500 }, { drop: 'after' }, { delay_ms: 1 }]) {
+      await order(fault, { path: '/oauth/token' });
+      outcomes.push((await outcome(service.exchange(code))).slice(0, 12));
+    }
+    expect(outcomes).toEqual(['500 {"_error', 'fetch failed', '400 {"error"']);
+  });
+
+  test.each([
+    ['access_token', [200, 401, 200]],
+    ['grant', [200, 401, 400]],
+  ])('revoke: "%s" serves the request, and then voids the token or its grant', async (revoke, expected) => {
+    const { service, company, token, order } = await start();
+    const [mine, other] = [await service.install(company), await service.install(company)];
+    await order({ revoke });
+    const statuses = await service.statuses(2, '/me', mine.access_token);
+    statuses.push((await service.refresh(mine.refresh_token)).status);
+    expect(statuses).toEqual(expected);
+    await order({ revoke });
+    expect(await service.statuses(2, '/me', token), 'an API token is no grant').toEqual([200, 200]);
+    expect(await service.statuses(1, '/me', other.access_token)).toEqual([200]);
+  });
+
+  test('records: after the answer, an error too, the company’s list changes', async () => {
+    const { service, token, order } = await start();
+    const ids = async () => {
+      const { body } = await service.call<{ _results?: { id: string }[] }>(
+        'GET',
+        '/contacts?limit=100',
+        token,
+      );
+      return body._results?.map(({ id }) => id) ?? [];
+    };
+    const before = await ids();
+    await order({ records: { resource: 'contacts', create: 2, delete: 10 } });
+    expect(await ids(), 'the page that met the fault').toEqual(before);
+    const after = await ids();
+    expect(before.filter((id) => !after.includes(id))).toHaveLength(10);
+    expect(after.filter((id) => !before.includes(id))).toHaveLength(2);
+    await order({ status: 503, records: { resource: 'contacts', delete: 5 } });
+    expect([(await ids()).length, (await ids()).length]).toEqual([0, 27]);
+  });
+});
