@@ -33,6 +33,8 @@ export const SECTIONS = [
   'Limits: burst allowance',
   'Limits: response headers',
   'Limits: additional rate guards',
+  'Limits: pagination sizes',
+  'Versioning',
 ];
 
 /** Ends the title of a `describe` with what the specification leaves open. */

@@ -1,0 +1,246 @@
+import { describe, expect, test } from 'vitest';
+import type { AnswerOf } from '../../src/contract/api/api.ts';
+import { type Document, startOpen } from './support/routes.ts';
+import { at, START_MS } from './support/test-sandbox.ts';
+
+const NOW = START_MS / 1000;
+
+type Contact = AnswerOf<'getContact'>;
+type Conversation = AnswerOf<'getConversation'>;
+
+const named = (documents: readonly { id: string }[]) => documents.map(({ id }) => id);
+
+const mailsOf = ({ handles }: Contact) =>
+  handles.map(({ handle }) => handle).filter((one) => one.includes('@'));
+
+async function start() {
+  const parts = await startOpen({ contacts: 90, conversations: 90 });
+  const { company, service, token, list, read } = parts;
+  return {
+    ...parts,
+    base: `/knowledge_bases/${at(company.knowledge_bases, 0)}`,
+    conversations: (await list('/conversations?limit=100')) as unknown as Conversation[],
+    contacts: (await list('/contacts?limit=100')) as unknown as Contact[],
+    /** The rows of an export's file once it is ready, its head first. */
+    rowsOf: async ({ _links: { self } }: Document) => {
+      await service.advance(5_000);
+      const { url } = await read<AnswerOf<'getExport'>>(self);
+      const file = await (await service.api(url ?? '', token)).text();
+      return file.split('\r\n').map((line) => line.split(','));
+    },
+  };
+}
+
+describe('Resources', () => {
+  test('A tag tells its times, links to its child tags, and can get another parent', async () => {
+    const { service, company, send, read, list } = await start();
+    const [tag, other] = company.tags;
+    const { body: child } = await send('POST', `/tags/${tag}/children`, { name: 'Child' });
+    expect(child).toMatchObject({ created_at: NOW, updated_at: NOW, parent_tag_id: tag });
+    const childrenOf = async (id = '') =>
+      list((await read<{ _links: { children: string } }>(`/tags/${id}`))._links.children);
+    expect(await childrenOf(tag)).toEqual([child]);
+    await service.advance(5_000);
+    const { body: moved } = await send('PATCH', `/tags/${child.id}`, { parent_tag_id: other });
+    expect(moved).toEqual({ ...child, parent_tag_id: other, updated_at: NOW + 5 });
+    expect([await childrenOf(tag), await childrenOf(other)]).toEqual([[], [moved]]);
+    await send('PATCH', `/tags/${child.id}`, { parent_tag_id: null });
+    expect(await childrenOf(other)).toEqual([]);
+  });
+
+  test('An account tells whether it is blocked, and can be blocked', async () => {
+    const { company, send } = await start();
+    const path = `/accounts/${at(company.accounts, 0)}`;
+    for (const change of [{}, { is_blocked: true }, { is_blocked: false }])
+      expect((await send('PATCH', path, change)).body).toMatchObject({ is_blocked: false, ...change });
+  });
+
+  test('All canned answers are listed, and each can be fetched', async () => {
+    const { company, list, read } = await start();
+    const answers = await list('/responses');
+    expect(named(answers)).toEqual(company.responses);
+    for (const answer of answers) expect(await read(`/responses/${answer.id}`)).toEqual(answer);
+  });
+
+  test('A teammate’s inboxes are those that it can access; OAuth tokens see the shared ones', async () => {
+    const { service, company, list } = await start();
+    const [support, sales, own] = await list('/inboxes');
+    const teammates = named(company.teammates).map((id) => `/teammates/${id}/inboxes`);
+    const lists = await Promise.all(teammates.slice(0, 3).map((path) => list(path)));
+    expect(lists).toEqual([[support, sales, own], [support, sales], [support]]);
+    const { access_token } = await service.install(company);
+    expect(await list(at(teammates, 0), access_token)).toEqual([support, sales]);
+  });
+
+  test('Knowledge bases and articles have locales, each with a content of its own', async () => {
+    const { base, send, read, list } = await start();
+    const article = `/knowledge_base_articles/${at(await list(`${base}/articles`), 0).id}`;
+    for (const [path, member] of [
+      [base, 'name'],
+      [article, 'subject'],
+    ] as const) {
+      const inDefault = [path, `${path}/content`, `${path}/locales/en/content`] as const;
+      const before = await read(path);
+      expect(before).toMatchObject({ locale: 'en', default_locale: 'en', locales: ['en', 'de'] });
+      const { body: german } = await send('PATCH', `${path}/locales/de/content`, { [member]: 'Anders' });
+      expect(german).toMatchObject({ [member]: 'Anders', locale: 'de' });
+      for (const same of inDefault) expect(await read(same)).toEqual(before);
+      const { body: english } = await send('PATCH', `${path}/content`, { [member]: 'Other' });
+      for (const same of inDefault) expect(await read(same)).toEqual(english);
+      expect(await read(`${path}/locales/de/content`)).toEqual(german);
+    }
+  });
+});
+
+describe('Resources (our choice)', () => {
+  test('A tag comes neither below itself nor below its children', async () => {
+    const { company, send } = await start();
+    const [tag, child, grandchild] = company.tags;
+    await send('PATCH', `/tags/${child}`, { parent_tag_id: tag });
+    await send('PATCH', `/tags/${grandchild}`, { parent_tag_id: child });
+    for (const parent_tag_id of [tag, child, grandchild])
+      expect((await send('PATCH', `/tags/${tag}`, { parent_tag_id })).status).toBe(422);
+  });
+
+  test('An account’s contacts are those with a mail address at one of its domains', async () => {
+    const { company, send, list, contacts } = await start();
+    const path = `/accounts/${at(company.accounts, 0)}`;
+    await send('PATCH', path, { domains: ['EXAMPLE.org', 'none.example'] });
+    const ours = contacts.filter((one) => mailsOf(one).some((mail) => mail.endsWith('@example.org')));
+    expect(ours.length).toBeGreaterThan(3);
+    expect(await list(`${path}/contacts`)).toEqual(ours);
+  });
+
+  test('A new record needs little: what is not sent is empty, or follows from the rest', async () => {
+    const { company, send, base } = await start();
+    const channels = `/inboxes/${at(company.inboxes, 0)}/channels`;
+    const account = { description: null, domains: [], custom_fields: {}, is_blocked: false };
+    const month = { start: NOW - 30 * 86_400, end: NOW, timezone: 'UTC', filters: {} };
+    for (const [path, sent, shown] of [
+      ['/accounts', { name: 'A' }, account],
+      ['/links', { name: 'Deal 1' }, { external_url: null, type: 'web', custom_fields: {} }],
+      ['/links', { external_url: 'https://crm.example/1' }, { name: 'https://crm.example/1' }],
+      [channels, { type: 'email', address: 'a@x.example', send_as: 'b' }, { name: 'a@x.example' }],
+      [channels, { type: 'email', send_as: 'b@x.example' }, { name: 'b@x.example' }],
+      [channels, { type: 'email' }, { name: 'email' }],
+      [`${base}/articles`, {}, { content: '', status: 'draft', author_id: null, locales: ['en'] }],
+      ['/analytics/reports', {}, month],
+      ['/analytics/exports', {}, month],
+    ] as const)
+      expect((await send('POST', path, sent)).body).toMatchObject({ ...sent, ...shown });
+  });
+
+  test('A teammate’s names keep in step, as far as the consent page', async () => {
+    const { service, company, send } = await start();
+    for (const [sent, first_name, last_name] of [
+      [{ first_name: 'Élodie', last_name: 'de la Cruz' }, 'Élodie', 'de la Cruz'],
+      [{ last_name: '' }, 'Élodie', ''],
+      [{ name: 'Ada King Noel' }, 'Ada', 'King Noel'],
+      [{ first_name: 'Augusta', name: 'X' }, 'Augusta', 'King Noel'],
+    ] as const) {
+      const { body } = await send('PATCH', `/teammates/${at(company.teammates, 1).id}`, sent);
+      expect(body).toMatchObject({ first_name, last_name, name: `${first_name} ${last_name}`.trim() });
+    }
+    expect(await (await fetch(service.authorizeUrl())).text()).toContain('<bdi>Augusta King Noel</bdi>');
+  });
+
+  test('An article may begin in any locale, and be translated later', async () => {
+    const { base, send, read } = await start();
+    const { body: german } = await send('POST', `${base}/locales/de/articles`, { subject: 'Versand' });
+    const path = `/knowledge_base_articles/${german.id}`;
+    expect([await read(path), german.locales]).toEqual([german, ['de']]);
+    expect((await send('GET', `${path}/content`)).status).toBe(404);
+    const { body: english } = await send('PATCH', `${path}/content`, { subject: 'Shipping' });
+    expect(english).toMatchObject({ subject: 'Shipping', locale: 'en', locales: ['de', 'en'] });
+    expect(await read(path)).toEqual(english);
+  });
+
+  test('Reports and exports are ready five seconds later, by the service’s clock', async () => {
+    const { service, token, send, read } = await start();
+    const { body: report } = await send('POST', '/analytics/reports', { metrics: ['reply_time'] });
+    const { body: made } = await send('POST', '/analytics/exports');
+    const file = `${made._links.self}/file`;
+    const stands: unknown[] = [];
+    for (const step of [1, 1_999, 2_999, 1]) {
+      await service.advance(step);
+      const { status, progress, metrics } = await read<AnswerOf<'getReport'>>(report._links.self);
+      const { url } = await read<AnswerOf<'getExport'>>(made._links.self);
+      stands.push([
+        status,
+        progress,
+        typeof at(metrics, 0).value,
+        url,
+        (await service.api(file, token)).status,
+      ]);
+    }
+    expect(stands).toEqual([
+      ['running', 0, 'object', null, 404],
+      ['running', 40, 'object', null, 404],
+      ['running', 99, 'object', null, 404],
+      ['done', 100, 'number', file, 200],
+    ]);
+    const { size, filename } = await read<AnswerOf<'getExport'>>(made._links.self);
+    const download = await service.api(file, token);
+    expect(download.headers.get('content-disposition')).toBe(`attachment; filename="${filename}"`);
+    expect((await download.arrayBuffer()).byteLength).toBe(size);
+    expect((await fetch(file)).status).toBe(401);
+  });
+
+  test.each<[string, (one: Conversation) => { id: string }[]]>([
+    ['inbox_ids', ({ inbox }) => [inbox]],
+    ['tag_ids', ({ tags }) => tags],
+    ['teammate_ids', ({ assignee }) => (assignee === null ? [] : [assignee])],
+  ])('An export has the conversations of its time that meet its %s', async (filter, namedIn) => {
+    const { send, conversations, rowsOf } = await start();
+    const times = conversations.map(({ created_at }) => created_at).toSorted((one, other) => one - other);
+    const [from, end] = [at(times, 5), at(times, 80)];
+    const wanted = at(conversations.flatMap(namedIn), 0).id;
+    const expected = conversations
+      .filter(({ created_at }) => created_at >= from && created_at < end)
+      .filter((one) => named(namedIn(one)).includes(wanted));
+    expect(expected.length).toBeGreaterThan(3);
+    const filters = { [filter]: [wanted] };
+    const { body } = await send('POST', '/analytics/exports', { start: from, end, filters });
+    expect((await rowsOf(body)).slice(1, -1).map(([id]) => id)).toEqual(named(expected));
+  });
+
+  test('An export is CSV of how things stood when it was asked for, without what is private', async () => {
+    const { company, send, conversations, rowsOf } = await start();
+    const own = conversations.find(({ tags }) => tags.length === 0)?.id;
+    await send('PATCH', `/conversations/${own}`, { inbox_id: at(company.inboxes, 2) });
+    const { body } = await send('POST', '/analytics/exports', { start: 0 });
+    await send('PATCH', `/conversations/${at(conversations, 0).id}`, { subject: 'changed later' });
+    const [head, ...rows] = await rowsOf(body);
+    expect(head?.join()).toBe('conversation_id,created_at,updated_at,status,inbox_id,assignee_id,subject');
+    const quoted = (text: string) => (/[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    const shared = conversations.filter(({ id }) => id !== own);
+    expect(shared.map(({ subject }) => subject).join()).toContain('"');
+    expect(rows.slice(0, -1).map(([id, , , , , , ...subject]) => [id, subject.join()])).toEqual(
+      shared.map(({ id, subject }) => [id, quoted(subject)]),
+    );
+  });
+});
+
+describe('what a company begins with', () => {
+  test('It has private things, and channels of shared inboxes that take outside messages', async () => {
+    const { company, read, list } = await start();
+    const [, , own] = await list('/inboxes');
+    expect(own).toMatchObject({ is_private: true, teammate_ids: [own?.teammate_id] });
+    expect((await list('/tags')).map(({ is_private }) => is_private)).toContain(true);
+    for (const id of company.channels) {
+      const { type, inbox_id } = await read(`/channels/${id}`);
+      expect(['custom', 'application']).toContain(type);
+      expect(company.inboxes.slice(0, 2)).toContain(inbox_id);
+    }
+  });
+
+  test('Contacts have names in many scripts, and mail addresses that reach nobody', async () => {
+    const { contacts } = await start();
+    const names = contacts.map(({ name }) => name).join();
+    for (const script of ['Latin', 'Cyrillic', 'Arabic', 'Han', 'Devanagari'])
+      expect(names).toMatch(new RegExp(`\\p{Script=${script}}`, 'u'));
+    const mails = contacts.flatMap(mailsOf);
+    expect(new Set(mails).size).toBe(mails.length);
+    for (const mail of mails) expect(mail).toMatch(/[@.]example(\.(com|net|org))?$/);
+  });
+});
