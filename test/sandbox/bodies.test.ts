@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { type Operation, ROUTES } from '../../src/contract/api/api.ts';
 import { message } from '../../src/contract/api/messages.ts';
 import { createSandbox } from '../../src/sandbox/sandbox.ts';
@@ -8,15 +8,8 @@ import { at, startFrozen, TestSandbox } from './support/test-sandbox.ts';
 const HELLO = { body: 'Hello', sender: { handle: 'a@b.example' }, to: ['c@d.example'] };
 const LONG = 'x'.repeat(100_000);
 
-/** What bodies need; the others need nothing. */
+/** What bodies need, beside those of messages; the others need nothing. */
 const BODIES: Partial<Record<Operation, object>> = {
-  createMessage: HELLO,
-  replyToConversation: HELLO,
-  receiveIncomingMessage: HELLO,
-  receiveInboundMessage: HELLO,
-  recordOutboundMessage: HELLO,
-  putExternalMessage: HELLO,
-  importMessage: HELLO,
   createChildTag: { name: 'x' },
   createAccount: { name: 'x' },
   createLink: { name: 'x' },
@@ -56,19 +49,15 @@ describe('Errors (our choice)', () => {
 
   test.each(kept)('No body of %s makes a document that is not as described', async (name, route) => {
     const { service, token, filled } = await start();
-    const named = Object.keys(route.body instanceof z.ZodObject ? route.body.shape : {});
     const answer = (route.answer as z.ZodObject).shape;
-    const shown = Object.keys('message_uid' in answer ? message.shape : answer);
-    for (const member of shown.filter((one) => !named.includes(one))) {
-      for (const wrong of [5, [1], { x: 1 }]) {
-        const { status, body } = await service.call(route.method, filled(route.path), token, {
-          ...BODIES[name],
-          [member]: wrong,
-        });
-        expect([200, 201, 202]).toContain(status);
-        if (!('message_uid' in answer)) continue;
-        expect((await service.call('GET', `/messages/${body.message_uid}`, token)).status).toBe(200);
-      }
+    const isMessage = 'message_uid' in answer;
+    const unnamed = Object.keys(isMessage ? message.shape : answer).filter((one) => !route.body?.shape[one]);
+    for (const [member, wrong] of unnamed.flatMap((one) => [5, [1], { x: 1 }].map((value) => [one, value]))) {
+      const sent = { ...(isMessage ? HELLO : BODIES[name]), [String(member)]: wrong };
+      const { status, body } = await service.call(route.method, filled(route.path), token, sent);
+      expect([200, 201, 202]).toContain(status);
+      const read = isMessage ? `/messages/${body.message_uid}` : '/me';
+      expect((await service.call('GET', read, token)).status).toBe(200);
     }
   });
 
@@ -83,9 +72,8 @@ describe('Errors (our choice)', () => {
       expect(status).toBe(422);
       expect(body).toMatchObject({ _error: { message: expect.stringMatching(/^metadata: /) } });
     }
-    expect(
-      (await service.call('POST', filled(path), token, { ...HELLO, metadata: { a: 1 } })).status,
-    ).toBeLessThan(300);
+    const { status } = await service.call('POST', filled(path), token, { ...HELLO, metadata: { a: 1 } });
+    expect(status).toBeLessThan(300);
   });
 
   test.each([
@@ -100,6 +88,17 @@ describe('Errors (our choice)', () => {
   });
 });
 
+/** The headers of an answer, but for the connection's; `more` requests are added to those that remain. */
+function shown({ headers }: Response, more = 0) {
+  const {
+    connection,
+    'keep-alive': _,
+    'x-ratelimit-remaining': left,
+    ...others
+  } = Object.fromEntries(headers);
+  return { ...others, remaining: Number(left) + more };
+}
+
 describe('Endpoints: routes (our choice)', () => {
   test('HEAD is answered like GET, and counts, but has no body', async () => {
     const { service, token } = await start();
@@ -108,41 +107,29 @@ describe('Endpoints: routes (our choice)', () => {
       const head = await service.api(path, token, { method: 'HEAD' });
       expect(head.status).toBe(get.status);
       expect(await head.text()).toBe('');
-      const [remaining, ...same] = [
-        'x-ratelimit-remaining',
-        'x-ratelimit-limit',
-        'x-service-tier',
-        'content-type',
-        'content-length',
-      ];
-      const of = (names: string[], { headers }: Response) => names.map((name) => headers.get(name));
-      expect(of(same, head)).toEqual(of(same, get));
-      expect(Number(head.headers.get(remaining))).toBe(Number(get.headers.get(remaining)) - 1);
+      expect(shown(head, 1)).toEqual(shown(get));
     }
     expect((await service.api('/links/x', token, { method: 'OPTIONS' })).status).toBe(405);
   });
 });
 
 describe('The reading that changes are answered 204', () => {
-  test.each([200, 204] as const)('With %i, changes say so and take effect', async (changes) => {
-    const sandbox = await createSandbox({ readings: { changes } });
+  test('A change is answered 204 with all headers, and takes effect', async () => {
+    const sandbox = await createSandbox({ readings: { changes: 204 } });
     onTestFinished(() => sandbox.close());
     const service = new TestSandbox(sandbox);
     const company = await service.company();
     const { token } = at(company.api_tokens, 0);
-    const send = (method: string, path: string, body?: object) =>
-      service.api(path, token, { method, ...(body && { body: JSON.stringify(body) }) });
     const path = `/accounts/${at(company.accounts, 0)}`;
-    const changed = await send('PATCH', path, { name: 'New name' });
-    expect(changed.status).toBe(changes);
-    expect((await changed.text()) === '').toBe(changes === 204);
-    expect(changed.headers.has('content-length')).toBe(changes === 200);
-    expect(changed.headers.get('x-ratelimit-remaining')).toBe('49');
-    expect(changed.headers.get('x-service-tier')).toBe('2');
-    const got = await send('GET', path);
-    expect([got.status, await got.json()]).toMatchObject([200, { name: 'New name' }]);
-    expect((await send('POST', '/accounts', { name: 'x' })).status).toBe(201);
-    expect((await send('PATCH', path, { name: 5 })).status).toBe(422);
+    const body = JSON.stringify({ name: 'New name' });
+    const changed = await service.api(path, token, { method: 'PATCH', body });
+    expect([changed.status, await changed.text()]).toEqual([204, '']);
+    const { headers } = changed;
+    expect([headers.get('content-length'), headers.get('x-service-tier')]).toEqual([null, '2']);
+    expect(headers.get('x-ratelimit-remaining')).toBe('49');
+    expect((await service.call('GET', path, token)).body).toMatchObject({ name: 'New name' });
+    expect((await service.api('/accounts', token, { method: 'POST', body })).status).toBe(201);
+    expect((await service.api(path, token, { method: 'PATCH', body: '{"name": 5}' })).status).toBe(422);
   });
 });
 
@@ -162,8 +149,5 @@ describe('The journal', () => {
       ['body token'],
       [],
     ]);
-    const names = Array.from({ length: 50 }, (_, number) => [`${LONG.slice(0, 1_000)}${number}`, 1]);
-    await service.call('POST', '/links', token, { name: 'x', ...Object.fromEntries(names) });
-    expect(JSON.stringify((await service.journal()).at(-1)).length).toBeLessThan(1_000);
   });
 });

@@ -4,24 +4,12 @@ import type { Inbox } from '../data/inboxes.ts';
 import type { Teammate } from '../data/teammates.ts';
 import { Problem } from '../http/answer.ts';
 import { listWhere } from './list.ts';
-import { applicableTags, taggedWith } from './messages.ts';
+import { applicableTags, taggedWith, without } from './messages.ts';
 import { type ApiContext, changed, type Handlers, named, own, reach } from './request.ts';
 
 /** Members of a conversation that other routes, messages or the ids in a body make. */
-const NOT_SENT = [
-  'status',
-  'assignee',
-  'assignee_id',
-  'inbox',
-  'inbox_id',
-  'tags',
-  'tag_ids',
-  'links',
-  'link_ids',
-  'recipient',
-  'last_message',
-  'reminders',
-];
+const NOT_SENT =
+  /^(status|assignee|assignee_id|inbox|inbox_id|tags|tag_ids|links|link_ids|recipient|last_message|reminders)$/;
 
 type StatusAsked = NonNullable<CheckedBodyOf<'updateConversation'>['status']>;
 type OfConversation = ApiContext & { params: { conversation_id: string } };
@@ -94,7 +82,7 @@ export const conversationHandlers = {
 
   updateConversation: (request) => {
     const { tables, body } = request;
-    const sent = Object.entries(own(body)).filter(([name]) => !NOT_SENT.includes(name));
+    const sent = Object.entries(own(body)).filter(([name]) => !NOT_SENT.test(name));
     let conversation: Conversation = { ...conversationOf(request), ...Object.fromEntries(sent) };
     if (body.inbox_id !== undefined) {
       const { id, name, is_private } = named(request, tables.inboxes, body.inbox_id);
@@ -143,8 +131,8 @@ export const conversationHandlers = {
 
   removeConversationTags: (request) => {
     const conversation = conversationOf(request);
-    const gone = request.body.tag_ids.map((id) => named(request, request.tables.tags, id).id);
-    return keep(request, { ...conversation, tags: conversation.tags.filter(({ id }) => !gone.includes(id)) });
+    const gone = request.body.tag_ids.map((id) => named(request, request.tables.tags, id));
+    return keep(request, { ...conversation, tags: without(conversation.tags, gone) });
   },
 
   addConversationLinks: (request) => {
@@ -156,10 +144,7 @@ export const conversationHandlers = {
 
   removeConversationLinks: (request) => {
     const conversation = conversationOf(request);
-    const gone = request.body.link_ids.map((id) => named(request, request.tables.links, id).id);
-    return keep(request, {
-      ...conversation,
-      links: conversation.links.filter(({ id }) => !gone.includes(id)),
-    });
+    const gone = request.body.link_ids.map((id) => named(request, request.tables.links, id));
+    return keep(request, { ...conversation, links: without(conversation.links, gone) });
   },
 } satisfies Partial<Handlers>;

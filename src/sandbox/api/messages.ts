@@ -67,10 +67,14 @@ export function applicableTags(request: ApiContext, tagIds: readonly string[], i
   });
 }
 
+/** The items that are not among others, by id. */
+export function without<T extends { id: string }>(items: readonly T[], others: readonly { id: string }[]) {
+  return items.filter(({ id }) => !others.some((other) => other.id === id));
+}
+
 /** The conversation with some more tags. */
 export function taggedWith(conversation: Conversation, tags: readonly Tag[]): Conversation {
-  const others = conversation.tags.filter(({ id }) => !tags.some((tag) => tag.id === id));
-  return { ...conversation, tags: [...others, ...tags] };
+  return { ...conversation, tags: [...without(conversation.tags, tags), ...tags] };
 }
 
 /** The teammate that a body names as author. Throws a {@link Problem} (422) when there is none with that id. */
@@ -85,8 +89,8 @@ export function channelHandle({ send_as, address, name }: Channel): string {
 
 /** To whom a body says that the message goes. */
 export function addressees({ to, cc, bcc }: MessageBody): Recipient[] {
-  const all = { to: to ?? [], cc: cc ?? [], bcc: bcc ?? [] };
-  return (['to', 'cc', 'bcc'] as const).flatMap((role) => all[role].map((handle) => ({ handle, role })));
+  const all = Object.entries({ to, cc, bcc }) as ['to' | 'cc' | 'bcc', string[] | undefined][];
+  return all.flatMap(([role, handles = []]) => handles.map((handle) => ({ handle, role })));
 }
 
 function textOf(html: string): string {

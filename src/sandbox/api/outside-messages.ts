@@ -45,16 +45,9 @@ interface Told {
   replaces?: true;
 }
 
-/** The conversation that a reference leads to, wherever it was moved; undefined when it is new, or gone. */
-function knownConversation({ tables, company }: ApiContext, thread: Reference | undefined) {
-  return tables.conversations.find((thread && company.correspondence.find(...thread)) ?? '');
-}
-
-/** The message that a reference leads to, and its conversation, if both are still there. */
-function knownMessage({ tables, company }: ApiContext, reference: Reference | undefined) {
-  const message = tables.messages.find((reference && company.correspondence.find(...reference)) ?? '');
-  const conversation = message && tables.conversations.find(message.conversation_id);
-  return message && conversation && { message, conversation };
+/** The id that a reference leads to; that record may be gone. */
+function idOf({ company }: ApiContext, reference: Reference | undefined): string {
+  return (reference && company.correspondence.find(...reference)) ?? '';
 }
 
 /** Who the conversation is with. Throws a {@link Problem} (422) when nothing tells. */
@@ -70,19 +63,17 @@ function recipientsOf({ body, isInbound, ownHandle }: Told, contact: Sender): Re
   const { handle, name } = body.sender ?? { handle: ownHandle };
   const from: Recipient = { handle, role: 'from', ...(name === undefined ? {} : { name }) };
   const to = addressees(body);
-  return [
-    from,
-    ...(to.length > 0 ? to : [{ handle: isInbound ? ownHandle : contact.handle, role: 'to' as const }]),
-  ];
+  return [from, ...(to.length > 0 ? to : addressees({ to: [isInbound ? ownHandle : contact.handle] }))];
 }
 
-function replaceContent(
+/** Puts another content in the place of a message's. */
+function replace(
   request: ApiContext,
-  { message: before, conversation }: { message: Message; conversation: Conversation },
+  { id, message_uid, conversation_id, created_at, seen_at }: Message,
+  conversation: Conversation,
   content: MessageContent,
 ): Message {
   const { tables, company, at } = request;
-  const { id, message_uid, conversation_id, created_at, seen_at } = before;
   const kept = { id, message_uid, conversation_id, created_at, seen_at };
   const message = tables.messages.replace({ ...content, ...kept });
   const isLast = company.correspondence.messagesOf(conversation_id).at(-1) === id;
@@ -96,7 +87,7 @@ function takeIn(request: ApiContext, told: Told) {
   const { tables, company } = request;
   const { inbox, type, body, isInbound, thread, reference, madeAt } = told;
   const at = madeAt ?? request.at;
-  const before = knownConversation(request, thread);
+  const before = tables.conversations.find(idOf(request, thread));
   // It may have been moved meanwhile, and tags have to fit where it is now as well.
   const current = tables.inboxes.find(before?.inbox.id ?? '') ?? inbox;
   const tags = applicableTags(request, told.tagIds ?? [], [inbox, current]);
@@ -111,10 +102,9 @@ function takeIn(request: ApiContext, told: Told) {
     seen_at: null,
     created_at: at,
   };
-  const known = knownMessage(request, reference);
-  if (known !== undefined) {
-    return accepted(told.replaces ? replaceContent(request, known, content) : known.message);
-  }
+  const known = tables.messages.find(idOf(request, reference));
+  const its = known && tables.conversations.find(known.conversation_id);
+  if (known && its) return accepted(told.replaces ? replace(request, known, its, content) : known);
   const isNews = isInbound && madeAt === undefined;
   const conversation =
     before === undefined
