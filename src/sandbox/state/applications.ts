@@ -2,13 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { CALLBACK_PATH } from '../../contract/routes.ts';
 import { SANDBOX_DEFAULTS } from '../../contract/sandbox.ts';
 import { type OAuthScope, SCOPE } from '../../contract/scopes.ts';
-
-/**
- * What an application is: `partner` has the partner limit; `automation` counts against the company's own limit (Limits,
- * "except for one automation-platform integration"); `tool-protocol` has user-scoped tokens, and any teammate may
- * authorize it (Authentication, 3). Its limit is the partner one: the specification names no other exception.
- */
-export type ApplicationKind = 'partner' | 'automation' | 'tool-protocol';
+import type { ApplicationKind } from '../types.ts';
 
 /** An OAuth application, as registered with the service. */
 export interface Application {

@@ -1,19 +1,11 @@
 import type { Collection, Document } from '../data/collection.ts';
 import type { Contact } from '../data/contacts.ts';
 import type { Conversation } from '../data/conversations.ts';
-import type { ChangeableResource, RecordChanges } from '../types.ts';
+import type { ChangeableResource, ChangedRecords, RecordChanges } from '../types.ts';
 import type { Company } from './company.ts';
 
 /** Lists that may be long, so that someone is paging while they change. */
 export const CHANGEABLE = ['contacts', 'conversations'] as const satisfies readonly ChangeableResource[];
-
-/** What did happen, by ids. */
-export interface ChangedRecords {
-  created: string[];
-  deleted: string[];
-  changed: string[];
-  reordered: boolean;
-}
 
 /** Orders that are tried until one begins with another record; in a list of two, every other one does not. */
 const ORDERS_TRIED = 8;
