@@ -34,7 +34,7 @@ export interface Company {
   plan: Plan;
   addon_rpm: number;
   teammates: { id: string; name: string; is_admin: boolean }[];
-  api_tokens: { token: string; scopes: Scope[] }[];
+  api_tokens: readonly { token: string; scopes: readonly Scope[] }[];
   inboxes: string[];
   tags: string[];
   channels: string[];
@@ -80,7 +80,7 @@ export interface Credentials {
 export interface Application extends Credentials {
   name: string;
   kind: ApplicationKind;
-  scopes: OAuthScope[];
+  scopes: readonly OAuthScope[];
   introspection_url?: string | undefined;
 }
 
@@ -247,7 +247,7 @@ export interface State extends ClockState {
     application: string;
     company_id: string;
     teammate_id: string;
-    scopes: Scope[];
+    scopes: readonly Scope[];
     issued_at: number;
     expires_at: number;
   }[];

@@ -4,6 +4,7 @@ import type { LimitScope, Reading } from '../limits/limiter.ts';
 import type { Application } from '../state/applications.ts';
 import type { Company } from '../state/company.ts';
 import type { Token } from '../state/tokens.ts';
+import type * as Shown from '../types.ts';
 
 /** A great number of tokens would make the state slow to read. */
 const TOKENS_SHOWN = 1_000;
@@ -11,7 +12,7 @@ const TOKENS_SHOWN = 1_000;
 const GUARDS_SHOWN = 1_000;
 
 /** A company as the control interface shows it: what it owns, as arrays of ids. */
-export function showCompany(company: Company) {
+export function showCompany(company: Company): Shown.Company {
   const { id, name, plan, addonRpm, apiTokens, tables } = company;
   const ids = (table: { all(): { id: string }[] }) => table.all().map((record) => record.id);
   return {
@@ -34,14 +35,14 @@ export function showCompany(company: Company) {
 }
 
 /** An application with its credentials. */
-export function showApplication(application: Application) {
+export function showApplication(application: Application): Shown.Application {
   const { name, kind, clientId, clientSecret, redirectUris, scopes, introspectionUrl } = application;
   return {
     name,
     kind,
     client_id: clientId,
     client_secret: clientSecret,
-    redirect_uris: redirectUris,
+    redirect_uris: [...redirectUris],
     scopes,
     introspection_url: introspectionUrl,
   };
@@ -98,7 +99,7 @@ export function showGuard({
 }
 
 /** `GET /_sandbox/state`; times in ms since 1970. Tokens are the valid ones, newest first, without their values. */
-export function showState({ world, addresses }: Host) {
+export function showState({ world, addresses }: Host): Shown.State {
   const { clock, applications, companies, tokens, limiter, guards, calls } = world;
   const now = clock.now();
   return {
