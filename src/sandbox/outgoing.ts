@@ -57,23 +57,14 @@ export interface CallRow {
  * server has its own, for all companies. A window is fixed and starts with its first call; there is no burst.
  */
 export class OutgoingCalls {
+  /** What a snapshot holds: calls counted in a window, by the application's client id. */
+  state = new Map<string, Counted>();
   readonly #windowMs: number;
   readonly #rows: CallRow[] = [];
-  #count = 0;
-  #counted = new Map<string, Counted>();
 
   /** @param windowMs length of the window in milliseconds */
   constructor(windowMs: number) {
     this.#windowMs = windowMs;
-  }
-
-  /** Plain data, without the rows; what is set is taken over, not copied. */
-  get state(): Map<string, Counted> {
-    return this.#counted;
-  }
-
-  set state(counted: Map<string, Counted>) {
-    this.#counted = counted;
   }
 
   /**
@@ -82,17 +73,17 @@ export class OutgoingCalls {
    * @returns 0 for an allowed call, otherwise the milliseconds until it is
    */
   take(application: string, now: number): number {
-    const counted = this.#counted.get(application);
+    const counted = this.state.get(application);
     const open = openWindow(counted, this.#windowMs, now);
     if (open?.used === AUTHORIZATION_CALL_LIMIT) return open.start + this.#windowMs - now;
-    this.#counted.set(application, countOne(counted, this.#windowMs, now));
+    this.state.set(application, countOne(counted, this.#windowMs, now));
     return 0;
   }
 
   /** The limits whose window is open; times in ms since 1970. */
   limits(now: number) {
     const limit = AUTHORIZATION_CALL_LIMIT;
-    return [...this.#counted].flatMap(([application, counted]) => {
+    return [...this.state].flatMap(([application, counted]) => {
       const open = openWindow(counted, this.#windowMs, now);
       if (open === undefined) return [];
       return { application, limit, remaining: limit - open.used, reset_at: open.start + this.#windowMs };
@@ -100,8 +91,7 @@ export class OutgoingCalls {
   }
 
   add(call: Omit<CallRow, 'n'>): void {
-    this.#count += 1;
-    this.#rows.push({ n: this.#count, ...call });
+    this.#rows.push({ n: (this.#rows.at(-1)?.n ?? 0) + 1, ...call });
     if (this.#rows.length > CALLS_KEPT) this.#rows.shift();
   }
 

@@ -33,20 +33,6 @@ export type MessageBody = Pick<
 /** Who writes a message that came in. */
 export type Sender = CheckedBodyOf<'receiveIncomingMessage'>['sender'];
 
-/** How a conversation begins. */
-interface Beginning {
-  inbox: Inbox;
-  /** Its name is used if the contact is not known yet. */
-  contact: Sender;
-  /** Whether the contact writes first. */
-  isInbound: boolean;
-  subject: string | null;
-  status: 'unassigned' | 'archived';
-  tags: readonly Tag[];
-  /** When its first message was made, in seconds since 1970. */
-  at: number;
-}
-
 /**
  * The tags that a body names, if they can be applied given the inboxes (Endpoints, "Message-creation routes"): private
  * tags are for private inboxes, and a private inbox takes the tags of its own teammate alone.
@@ -151,10 +137,14 @@ function contactOf({ tables, company, at }: ApiContext, handle: string, name = h
   return contact;
 }
 
-/** Starts a conversation; its first message is still to be added. */
-export function startConversation(request: ApiContext, beginning: Beginning): Conversation {
-  const { inbox, isInbound, subject, status, tags, at } = beginning;
-  const { handle, name } = beginning.contact;
+/** Starts a conversation with a contact; its first message, made `at` (seconds since 1970), is still to be added. */
+export function startConversation(
+  request: ApiContext,
+  inbox: Inbox,
+  { handle, name }: Sender,
+  begun: Pick<Conversation, 'status' | 'tags'> & { subject: string | null; isInbound: boolean; at: number },
+): Conversation {
+  const { subject, status, tags, isInbound, at } = begun;
   const contact = contactOf(request, handle, name);
   return request.tables.conversations.add((id) => ({
     id,
@@ -278,15 +268,9 @@ export const messageHandlers = {
     const author = authorOfSent(request);
     const tags = applicableTags(request, tagIdsOf(request), [inbox]);
     const content = contentOf(body);
-    const conversation = startConversation(request, {
-      inbox,
-      contact: { handle: body.to[0] ?? '' },
-      isInbound: false,
-      subject: content.subject,
-      status: body.options?.archive === true ? 'archived' : 'unassigned',
-      tags,
-      at,
-    });
+    const status = body.options?.archive === true ? 'archived' : 'unassigned';
+    const begun = { subject: content.subject, status, tags, isInbound: false, at };
+    const conversation = startConversation(request, inbox, { handle: body.to[0] ?? '' }, begun);
     const from = { handle: channelHandle(channel), type: channel.type, author };
     return send(request, conversation, from, content, addressees(body));
   },

@@ -106,17 +106,11 @@ function takeIn(request: ApiContext, told: Told) {
   const its = known && tables.conversations.find(known.conversation_id);
   if (known && its) return accepted(told.replaces ? replace(request, known, its, content) : known);
   const isNews = isInbound && madeAt === undefined;
+  const status = madeAt === undefined ? 'unassigned' : 'archived';
+  const begun = { subject: content.subject, status, tags, isInbound, at };
   const conversation =
     before === undefined
-      ? startConversation(request, {
-          inbox,
-          contact,
-          isInbound,
-          subject: content.subject,
-          status: madeAt === undefined ? 'unassigned' : 'archived',
-          tags,
-          at,
-        })
+      ? startConversation(request, inbox, contact, begun)
       : taggedWith(isNews ? opened(before) : before, tags);
   if (thread !== undefined) company.correspondence.note(conversation.id, ...thread);
   const message = addMessage(request, conversation, content);
