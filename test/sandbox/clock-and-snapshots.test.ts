@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { at, START_MS, startFrozen, startSandbox } from './support/test-sandbox.ts';
+import { at, START_MS, startCompany, startFrozen, startSandbox } from './support/test-sandbox.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -46,11 +46,10 @@ describe('The clock', () => {
 
 describe('Snapshots', () => {
   async function start() {
-    const service = await startFrozen();
-    const company = await service.company({ contacts: 1_000_000 });
+    const { service, company, token } = await startCompany({ contacts: 1_000_000 });
     const take = async () => (await service.done<{ id: string }>('snapshot', {})).id;
     const restore = (id = '') => service.done<{ now: number }>('restore', { id });
-    return { service, company, token: at(company.api_tokens, 0).token, take, restore };
+    return { service, company, token, take, restore };
   }
 
   test('All but the journal comes back: clock, companies, limits, guards, faults', async () => {

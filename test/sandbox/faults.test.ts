@@ -1,11 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { HEADER } from '../../src/contract/headers.ts';
-import { at, startFrozen } from './support/test-sandbox.ts';
+import { at, startCompany } from './support/test-sandbox.ts';
 
 async function start() {
-  const service = await startFrozen();
-  const company = await service.company({ plan: 'enterprise', contacts: 40 });
-  const token = at(company.api_tokens, 0).token;
+  const { service, company, token } = await startCompany({ plan: 'enterprise', contacts: 40 });
   const tag = `/tags/${at(company.tags, 0)}`;
   const order = async (fault: object, match: object = {}, times = 1) =>
     (await service.done<{ id: string }>('faults', { match, fault, times })).id;

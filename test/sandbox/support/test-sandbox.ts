@@ -1,56 +1,16 @@
 import { afterEach } from 'vitest';
-import type { Plan } from '../../../src/contract/limits.ts';
-import type { Sandbox, SandboxOptions } from '../../../src/sandbox/sandbox.ts';
-import type { JournalRow } from '../../../src/sandbox/types.ts';
+import type * as Types from '../../../src/sandbox/types.ts';
+import type { Credentials, JournalRow, Sandbox, SandboxOptions } from '../../../src/sandbox/types.ts';
 import { createCheckedSandbox } from './checked-sandbox.ts';
 import { descriptionOf } from './description.ts';
 
-export interface Company {
-  id: string;
-  name: string;
-  plan: Plan;
-  teammates: { id: string; name: string; is_admin: boolean }[];
-  api_tokens: { token: string; scopes: string[] }[];
-  inboxes: string[];
-  tags: string[];
-  channels: string[];
-  responses: string[];
-  accounts: string[];
-  links: string[];
-  knowledge_bases: string[];
-  counts: { contacts: number; conversations: number };
-}
+export type { Credentials } from '../../../src/sandbox/types.ts';
 
-export interface Credentials {
-  client_id: string;
-  client_secret: string;
-  redirect_uris: string[];
-}
+export type Company = Types.Company & { counts: { contacts: number; conversations: number } };
 
-export interface State {
-  now: number;
-  frozen: boolean;
-  api_url: string;
-  auth_url: string;
-  applications: (Credentials & { kind: string })[];
-  companies: Company[];
-  tokens: {
-    id: string;
-    kind: string;
-    application: string;
-    company_id: string;
-    scopes: string[];
-    expires_at: number;
-  }[];
-  limits: { company_id: string; scope: string; limit: number; remaining: number; burst_remaining: number }[];
-}
+export type State = Omit<Types.State, 'companies'> & { companies: Company[] };
 
-export interface TokenResponse {
-  access_token: string;
-  refresh_token: string;
-  expires_at: string;
-  token_type: string;
-}
+export type TokenResponse = Types.TokenAnswer & { expires_at: string };
 
 /** An answer of the API, read. */
 export interface ApiAnswer<T> {
@@ -248,6 +208,13 @@ export async function startFrozen(
   const sandbox = await startSandbox(options, furtherTiers);
   await sandbox.freeze();
   return sandbox;
+}
+
+/** Starts a sandbox whose clock stands, with a company and the first of its tokens. */
+export async function startCompany(spec: object = {}, ...how: Parameters<typeof startFrozen>) {
+  const service = await startFrozen(...how);
+  const company = await service.company(spec);
+  return { service, company, token: at(company.api_tokens, 0).token };
 }
 
 /** The item at this place; fails the test when there is none. */
