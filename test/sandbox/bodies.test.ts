@@ -3,7 +3,8 @@ import type { z } from 'zod';
 import { type Operation, ROUTES } from '../../src/contract/api/api.ts';
 import { message } from '../../src/contract/api/messages.ts';
 import { createSandbox } from '../../src/sandbox/sandbox.ts';
-import { at, startFrozen, TestSandbox } from './support/test-sandbox.ts';
+import { filled, idsOf, startOpen } from './support/routes.ts';
+import { at, TestSandbox } from './support/test-sandbox.ts';
 
 const HELLO = { body: 'Hello', sender: { handle: 'a@b.example' }, to: ['c@d.example'] };
 const LONG = 'x'.repeat(100_000);
@@ -19,29 +20,9 @@ const BODIES: Partial<Record<Operation, object>> = {
 
 /** A company that no limit and no guard stops, and a path with its ids in place of the placeholders. */
 async function start() {
-  const names = ['resource', 'analytics', 'dynamic-object'];
-  const guards = Object.fromEntries(names.map((tier) => [tier, { tier, limit: 10_000, windowMs: 1_000 }]));
-  const service = await startFrozen({ guards });
-  const company = await service.company({ plan: 'enterprise', addon_rpm: 10_000 });
-  const { token } = at(company.api_tokens, 0);
-  const firstIn = async (path: string) => {
-    const { body } = await service.call<{ _results: { id: string }[] }>('GET', path, token);
-    return at(body._results, 0).id;
-  };
-  const ids: Record<string, string> = {
-    account_id: at(company.accounts, 0),
-    application_uid: service.sandbox.application.client_id,
-    channel_id: at(company.channels, 0),
-    conversation_id: await firstIn('/conversations'),
-    inbox_id: at(company.inboxes, 0),
-    kb_id: at(company.knowledge_bases, 0),
-    kba_id: await firstIn(`/knowledge_bases/${at(company.knowledge_bases, 0)}/articles`),
-    locale: 'en',
-    tag_id: at(company.tags, 0),
-    teammate_id: at(company.teammates, 0).id,
-  };
-  const filled = (path: string) => path.replace(/:(\w+)/g, (_, name) => ids[name] ?? 'x');
-  return { service, token, filled };
+  const { service, company, token } = await startOpen();
+  const ids = await idsOf(service, company);
+  return { service, token, filled: (path: string) => filled(path, ids) };
 }
 
 describe('Errors (our choice)', () => {

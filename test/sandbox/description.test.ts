@@ -6,21 +6,13 @@ import { descriptionOf, type Exchange } from './support/description.ts';
 import { at, startFrozen } from './support/test-sandbox.ts';
 
 interface Operation {
-  operationId: string;
-  'x-source': string;
-  'x-guard'?: { name: string; tier: string };
-  parameters: { name?: string; in?: string; $ref?: string }[];
+  operationId?: string;
+  parameters: { name?: string; $ref?: string }[];
 }
 
-interface Document {
-  openapi: string;
-  servers: { url: string }[];
-  paths: Record<string, Record<string, Operation>>;
-  components: { securitySchemes: Record<string, { flows?: Record<string, unknown> }> };
-}
-
-async function read(origin: string): Promise<Document> {
-  return (await fetch(`${origin}/_sandbox/openapi.json`)).json() as Promise<Document>;
+async function read(origin: string) {
+  const response = await fetch(`${origin}/_sandbox/openapi.json`);
+  return (await response.json()) as { paths: Record<string, Record<string, Operation>> };
 }
 
 describe('the OpenAPI description', () => {
@@ -28,39 +20,36 @@ describe('the OpenAPI description', () => {
     const { sandbox } = await startFrozen();
     for (const origin of [sandbox.origin, sandbox.origin.replace('127.0.0.1', 'localhost')]) {
       const document = await read(origin);
-      expect(document.openapi).toMatch(/^3\.1\./);
       expect(await new Validator().validate({ ...document })).toMatchObject({ valid: true });
-      expect(document.servers).toEqual([{ url: `${origin}/api` }]);
-      expect(document.paths['/oauth/token']).toMatchObject({ servers: [{ url: `${origin}/auth` }] });
-      expect(document.components.securitySchemes.oauth?.flows?.authorizationCode).toMatchObject({
-        authorizationUrl: `${origin}/auth/oauth/authorize`,
-        tokenUrl: `${origin}/auth/oauth/token`,
+      const oauth = `${origin}/auth/oauth`;
+      const authorizationCode = { authorizationUrl: `${oauth}/authorize`, tokenUrl: `${oauth}/token` };
+      expect(document).toMatchObject({
+        openapi: expect.stringMatching(/^3\.1\./),
+        servers: [{ url: `${origin}/api` }],
+        paths: { '/oauth/token': { servers: [{ url: `${origin}/auth` }] } },
+        components: { securitySchemes: { oauth: { flows: { authorizationCode } } } },
       });
     }
   });
 
-  test('It has every route of the contract, with its placeholders and guard', async () => {
-    const { sandbox } = await startFrozen({ guards: { resource: { tier: 'x', limit: 7, windowMs: 900 } } });
+  test('It has every route of the contract, with its parameters and the guard as it is enforced', async () => {
+    const guards = { ...GUARDS, resource: { tier: 'x', limit: 7, windowMs: 900 } };
+    const { sandbox } = await startFrozen({ guards });
     const { paths } = await read(sandbox.origin);
-    const methods = Object.values(paths).flatMap((path) => Object.values(path));
-    const names = methods.map(({ operationId }) => operationId).filter((name) => name !== undefined);
-    expect(names.toSorted()).toEqual(
-      [...ROUTES.map(([name]) => name), 'authorize', 'consent', 'token'].toSorted(),
-    );
-    for (const [name, { method, path, source, guard, list, async }] of ROUTES) {
+    const operations = Object.values(paths).flatMap((path) => Object.values(path));
+    const names = operations.map(({ operationId }) => operationId).filter((name) => name !== undefined);
+    const oauth = ['authorize', 'consent', 'token'];
+    expect(names.toSorted()).toEqual([...ROUTES.map(([name]) => name), ...oauth].toSorted());
+    for (const [operationId, { method, path, source, guard, list, async }] of ROUTES) {
       const operation = paths[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()];
-      const tier = guard && (guard.guard === 'resource' ? 'x' : GUARDS[guard.guard].tier);
-      expect(operation).toMatchObject({ operationId: name, 'x-source': source });
-      expect([operation?.['x-guard']?.name, operation?.['x-guard']?.tier]).toEqual([guard?.guard, tier]);
+      expect(operation).toMatchObject({ operationId, 'x-source': source });
+      const described = guard && { name: guard.guard, tier: guards[guard.guard].tier, grouped_by: guard.by };
+      if (guard) expect(operation).toMatchObject({ 'x-guard': described });
       const parameters = operation?.parameters.map((one) => one.$ref?.split('/').at(-1) ?? `:${one.name}`);
       const expected = [...(path.match(/:\w+/g) ?? []), ...(list ? ['limit', 'page_token'] : [])];
       expect(parameters).toEqual([...expected, ...(async ? ['Prefer'] : [])]);
     }
-    expect(paths['/accounts']?.post?.['x-guard']).toMatchObject({
-      limit: 7,
-      window_ms: 900,
-      grouped_by: ['account'],
-    });
+    expect(paths['/accounts']?.post).toMatchObject({ 'x-guard': { limit: 7, window_ms: 900 } });
   });
 });
 
@@ -72,24 +61,18 @@ describe('the check against the description', () => {
     else headers.set(name, value);
     return { headers };
   };
-  const text =
-    (from: string | RegExp, to: string) =>
-    ({ body }: Exchange) => ({ body: body.replace(from, to) });
+  const renamed = (member: string) => (exchange: Exchange) => ({ body: exchange.body.replace(member, 'x') });
 
   test.each<[string, (exchange: Exchange) => Partial<Exchange>, RegExp]>([
-    ['a missing member', text('"created_at"', '"made_at"'), /created_at/],
-    ['a page without next', text('"next"', '"then"'), /_pagination.*next/],
+    ['a missing member', renamed('created_at'), /created_at/],
+    ['a page without next', renamed('next'), /_pagination.*next/],
     ['a body that is no JSON', () => ({ body: '{"id":' }), /no application.json/],
     ['a missing rate header', header('x-ratelimit-reset'), /reset is missing/],
     ['a tier on a route without a guard', header('x-service-tier', '2'), /tier/],
     ['a status of its own', () => ({ status: 201 }), /answers 201/],
     ['an error without _error', () => ({ status: 400 }), /_error/],
     ['a 429 that does not say how long', () => ({ status: 429 }), /retry-after is missing/],
-    [
-      'a path that is nobody’s',
-      ({ url }) => ({ url: url.replace('/tags', '/labels') }),
-      /nothing is described/,
-    ],
+    ['a path that is nobody’s', ({ url }) => ({ url: url.replace('tags', 'x') }), /nothing is described/],
   ])('It refuses %s', async (_, spoil, message) => {
     const service = await startFrozen();
     const { token } = at((await service.company()).api_tokens, 0);
@@ -103,11 +86,5 @@ describe('the check against the description', () => {
         .problems({ ...good, ...spoil(good) })
         .join('; '),
     ).toMatch(message);
-  });
-
-  test('It refuses a body that the API should not have taken', () => {
-    const [url, problems] = ['http://127.0.0.1/api/tags/tag_1', descriptionOf()];
-    expect(problems.bodyProblems('PATCH', url, '{"name":"x"}')).toEqual([]);
-    expect(problems.bodyProblems('PATCH', url, '{"name":7}').join()).toMatch(/the body.name/);
   });
 });
