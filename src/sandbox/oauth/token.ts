@@ -91,8 +91,8 @@ function grant(world: World, application: Application, parameters: Parameters): 
 }
 
 /** The grant that the request is about, valid or not. */
-function grantOf(world: World, parameters: Parameters | string): Grant | undefined {
-  if (typeof parameters === 'string') return undefined;
+function grantOf(world: World, parameters: Parameters | Problem): Grant | undefined {
+  if (parameters instanceof Problem) return undefined;
   return (
     world.codes.grantOf(parameters.get('code') ?? '') ??
     world.tokens.find('refresh', parameters.get('refresh_token') ?? '')?.grant
@@ -100,12 +100,13 @@ function grantOf(world: World, parameters: Parameters | string): Grant | undefin
 }
 
 /** The body's parameters, or what is wrong with it: errors of this route are all of OAuth's form. */
-async function readParameters(call: Call): Promise<Parameters | string> {
+async function readParameters(call: Call): Promise<Parameters | Problem> {
   try {
     const body = await call.body(BODY_MAX_BYTES);
-    return bodyParameters(call.headers['content-type'], body.toString('utf8'));
+    const parameters = bodyParameters(call.headers['content-type'], body.toString('utf8'));
+    return typeof parameters === 'string' ? new Problem(400, parameters) : parameters;
   } catch (error) {
-    if (error instanceof Problem) return error.message;
+    if (error instanceof Problem) return error;
     throw error;
   }
 }
@@ -121,6 +122,8 @@ export async function prepareToken(world: World, call: Call): Promise<Prepared> 
     grant: granted,
     perform(instead) {
       if (instead !== undefined) return instead;
+      // They close the connection after a body that is too long: the next request would wait for its rest.
+      const headers = parameters instanceof Problem ? parameters.headers : {};
       if (application === undefined) {
         return oauthError(
           'invalid_client',
@@ -128,11 +131,12 @@ export async function prepareToken(world: World, call: Call): Promise<Prepared> 
           401,
           {
             'www-authenticate': 'Basic realm="sandbox", charset="UTF-8"',
+            ...headers,
           },
         );
       }
-      return typeof parameters === 'string'
-        ? oauthError('invalid_request', parameters)
+      return parameters instanceof Problem
+        ? oauthError('invalid_request', parameters.message, 400, headers)
         : grant(world, application, parameters);
     },
   };
