@@ -10,15 +10,12 @@ async function start() {
   return { service, company, token, tag, order };
 }
 
+const messageOf = (error: Error) => error.message;
+
 /** Status and body as the client gets them, or where the connection broke. */
-async function outcome(request: Promise<Response>): Promise<string> {
-  try {
-    const response = await request;
-    const body = await response.text().catch((error: Error) => error.message);
-    return `${response.status} ${body}`;
-  } catch (error) {
-    return (error as Error).message;
-  }
+function outcome(request: Promise<Response>): Promise<string> {
+  const read = async (answer: Response) => `${answer.status} ${await answer.text().catch(messageOf)}`;
+  return request.then(read, messageOf);
 }
 
 describe('Which requests meet a fault', () => {
@@ -116,14 +113,8 @@ describe('What a fault does', () => {
     const headers = { 'X-RateLimit-Remaining': 'many', 'x-ratelimit-limit': null, 'Retry-After': 7 };
     await order({ body: '<h1>', headers: { ...headers, date: 'yesterday', 'content-type': 'text/html' } });
     const answer = await service.api('/me', token);
-    const names = [
-      HEADER.remaining,
-      HEADER.limit,
-      HEADER.burstLimit,
-      HEADER.retryAfter,
-      'date',
-      'content-type',
-    ];
+    const five = [HEADER.remaining, HEADER.limit, HEADER.burstLimit];
+    const names = [...five, HEADER.retryAfter, 'date', 'content-type'];
     const values = names.map((name) => answer.headers.get(name));
     expect([answer.status, ...values]).toEqual([200, 'many', null, '100', '7', 'yesterday', 'text/html']);
   });
@@ -133,12 +124,11 @@ describe('What a fault does', () => {
     await order({ delay_ms: 100, drip: { bytes: 20, every_ms: 30 } });
     const startedAt = performance.now();
     const { body } = await service.api('/me', token);
-    const headAt = performance.now();
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(95);
     let pieces = 0;
     for await (const _ of body ?? []) pieces += 1;
-    expect(headAt - startedAt).toBeGreaterThanOrEqual(95);
-    expect(pieces).toBeGreaterThanOrEqual(4);
-    expect(performance.now() - headAt).toBeGreaterThanOrEqual(80);
+    expect(pieces).toBeGreaterThan(1);
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(95 + 3 * 29);
   });
 
   test('A lost answer took effect; an error in place of one left everything as it was', async () => {
@@ -173,12 +163,9 @@ describe('What a fault does', () => {
   test('records: after the answer, an error too, the company’s list changes', async () => {
     const { service, token, order } = await start();
     const ids = async () => {
-      const { body } = await service.call<{ _results?: { id: string }[] }>(
-        'GET',
-        '/contacts?limit=100',
-        token,
-      );
-      return body._results?.map(({ id }) => id) ?? [];
+      const answer = await service.api('/contacts?limit=100', token);
+      const { _results = [] } = (await answer.json()) as { _results?: { id: string }[] };
+      return _results.map(({ id }) => id);
     };
     const before = await ids();
     await order({ records: { resource: 'contacts', create: 2, delete: 10 } });
