@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { customFields, id, links, timestamp } from './common.ts';
 import { defineRoutes, type RouteContract } from './route.ts';
+import { tag } from './tags.ts';
 
 const named = z.looseObject({ id, name: z.string() });
 
@@ -11,12 +12,14 @@ export const conversation = z.looseObject({
   subject: z.string(),
   status: z.string(),
   assignee: named.nullable(),
-  recipient: z.looseObject({ handle: z.string() }).nullable(),
+  recipient: z.looseObject({ handle: z.string(), name: z.string().optional() }).nullable(),
   inbox: named,
-  tags: z.array(named),
+  tags: z.array(tag.pick({ _links: true, id: true, name: true })),
   links: z.array(z.looseObject({ id })),
   custom_fields: customFields,
-  last_message: z.looseObject({}).nullable(),
+  last_message: z
+    .looseObject({ excerpt: z.string(), is_inbound: z.boolean(), created_at: timestamp })
+    .nullable(),
   /** There once a teammate was to be reminded of it. */
   reminders: z.array(z.looseObject({ teammate_id: id, scheduled_at: timestamp })).optional(),
   is_private: z.boolean(),

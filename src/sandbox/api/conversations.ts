@@ -1,9 +1,8 @@
 import type { CheckedBodyOf } from '../../contract/api/api.ts';
 import type { Conversation } from '../data/conversations.ts';
-import type { Inbox } from '../data/inboxes.ts';
-import type { Teammate } from '../data/teammates.ts';
+import type { Inbox, Teammate } from '../data/kinds.ts';
 import { Problem } from '../http/answer.ts';
-import { listWhere } from './list.ts';
+import { listPage } from './list.ts';
 import { applicableTags, taggedWith, without } from './messages.ts';
 import { type ApiContext, changed, type Handlers, named, own, reach } from './request.ts';
 
@@ -68,7 +67,7 @@ function wordsOf(query: string): string[] {
 function hasWords(conversation: Conversation, words: readonly string[]): boolean {
   const { subject, recipient, tags, last_message } = conversation;
   const names = tags.map(({ name }) => name);
-  const texts = [subject, recipient.name, recipient.handle, last_message.excerpt, ...names];
+  const texts = [subject, recipient?.name, recipient?.handle, last_message?.excerpt, ...names];
   const text = texts.join('\n').toLowerCase();
   return words.every((word) => text.includes(word));
 }
@@ -77,7 +76,7 @@ function hasWords(conversation: Conversation, words: readonly string[]): boolean
 export const conversationHandlers = {
   searchConversations: (request) => {
     const words = wordsOf(request.params.query);
-    return listWhere(request, request.tables.conversations, (conversation) => hasWords(conversation, words));
+    return listPage(request, request.tables.conversations, (conversation) => hasWords(conversation, words));
   },
 
   updateConversation: (request) => {

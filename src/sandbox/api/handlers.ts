@@ -1,10 +1,10 @@
-import { isOfAccount } from '../data/accounts.ts';
-import type { Collection, Document } from '../data/collection.ts';
+import type { Collection } from '../data/collection.ts';
+import { type Document, isOfAccount } from '../data/kinds.ts';
 import type { Tables } from '../state/tables.ts';
 import { channelHandlers } from './channels.ts';
 import { conversationHandlers } from './conversations.ts';
 import { knowledgeBaseHandlers } from './knowledge-bases.ts';
-import { listPage, listWhere } from './list.ts';
+import { listPage } from './list.ts';
 import { messageHandlers } from './messages.ts';
 import { outsideMessageHandlers } from './outside-messages.ts';
 import { recordHandlers } from './records.ts';
@@ -22,7 +22,7 @@ function reachIn<Name extends Table>(request: OfOne, table: Name): RecordOf<Name
 
 /** Lists all records of a table that the caller reaches. */
 function list(table: Table) {
-  return (request: ApiContext) => listPage(request, request.tables[table]);
+  return (request: ApiContext) => listPage<Document>(request, request.tables[table]);
 }
 
 /** Shows the record that the path names. */
@@ -38,7 +38,7 @@ function listOf<Parent extends Table, Child extends Table>(
 ) {
   return (request: OfOne) => {
     const to = reachIn(request, parent);
-    return listWhere<Document>(request, request.tables[child], (record) =>
+    return listPage<Document>(request, request.tables[child], (record) =>
       belongs(record as RecordOf<Child>, to),
     );
   };

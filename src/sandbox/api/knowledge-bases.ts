@@ -1,5 +1,10 @@
-import { type Article, type ArticleContent, presentArticle } from '../data/articles.ts';
-import { type KnowledgeBase, presentKnowledgeBase } from '../data/knowledge-bases.ts';
+import {
+  type Article,
+  type ArticleContent,
+  type KnowledgeBase,
+  presentArticle,
+  presentKnowledgeBase,
+} from '../data/knowledge-bases.ts';
 import { Problem } from '../http/answer.ts';
 import { type ApiContext, type ApiRequest, type Handlers, named, own, reach } from './request.ts';
 

@@ -1,9 +1,43 @@
+import { hash } from 'node:crypto';
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../contract/limits.ts';
-import type { Collection, Document, PageOfTexts } from '../data/collection.ts';
-import { jsonBytes } from '../data/json-bytes.ts';
-import { EncodedText, Problem } from '../http/answer.ts';
-import { type PageStart, readPageToken, writePageToken } from './page-token.ts';
-import { type ApiContext, Ready, show, viewOf } from './request.ts';
+import type { Collection, Slice } from '../data/collection.ts';
+import type { Document } from '../data/kinds.ts';
+import { Problem } from '../http/answer.ts';
+import { type ApiContext, show, viewOf } from './request.ts';
+
+/** Always the same, so that a `next` URL works on after a restart; it keeps out mistakes, not attackers. */
+const KEY = 'sandbox page token';
+const POSITION_BYTES = 6;
+const DATA_BYTES = POSITION_BYTES + 1;
+const SEAL_BYTES = 8;
+
+/** Where a page starts, and how many results it may hold. */
+interface PageStart {
+  position: number;
+  limit: number;
+}
+
+/**
+ * An opaque page token.
+ *
+ * @param list what the token is good for, and for nothing else: company and path
+ */
+export function writePageToken(list: string, { position, limit }: PageStart): string {
+  const data = Buffer.alloc(DATA_BYTES);
+  data.writeUIntBE(position, 0, POSITION_BYTES);
+  data.writeUInt8(limit, POSITION_BYTES);
+  // The list cannot run into the data, which has a fixed length.
+  const seal = hash('sha256', `${KEY}\0${list}\0${data.toString('hex')}`, 'buffer');
+  return Buffer.concat([data, seal.subarray(0, SEAL_BYTES)]).toString('base64url');
+}
+
+/** Reads a page token; undefined when it is not one of this list, or was changed. */
+function readPageToken(list: string, token: string): PageStart | undefined {
+  const bytes = Buffer.from(token, 'base64url');
+  if (bytes.length !== DATA_BYTES + SEAL_BYTES) return undefined;
+  const start = { position: bytes.readUIntBE(0, POSITION_BYTES), limit: bytes.readUInt8(POSITION_BYTES) };
+  return writePageToken(list, start) === token ? start : undefined;
+}
 
 function single(query: URLSearchParams, name: string): string | undefined {
   const values = query.getAll(name);
@@ -34,35 +68,42 @@ function pageStart(query: URLSearchParams, list: string): PageStart {
   return start;
 }
 
+/** A path or query as it may stand in a URI (RFC 3986): Node takes more, and tells each byte as a character. */
+function uriPart(text: string): string {
+  return text.replace(
+    /[^\w\-.~!$&'()*+,;=:@/?%]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
+  );
+}
+
 /**
  * A page of a list (Endpoints, "Pagination"): `next` is a full URL that carries the original limit, or null at the end,
  * and `self` is the URL as requested. A page token is good for one company, list and limit.
  */
-function paged(
-  { call, company }: ApiContext,
-  read: (start: PageStart, baseUrl: string) => PageOfTexts,
-): Ready {
-  const list = `${company.id} ${call.path}`;
-  const start = pageStart(call.query, list);
-  const { texts, next } = read(start, call.baseUrl);
-  const { limit } = start;
-  const here = `${call.baseUrl}${call.path}`;
-  const nextUrl =
-    next === undefined
-      ? null
-      : `${here}?limit=${limit}&page_token=${writePageToken(list, { position: next, limit })}`;
-  const head = `{"_pagination":{"next":${jsonBytes(nextUrl)}},"_links":{"self":${jsonBytes(here + call.search)}}`;
-  return new Ready({
-    status: 200,
-    headers: { 'content-type': 'application/json; charset=utf-8' },
-    body: new EncodedText(`${head},"_results":[${texts.join(',')}]}`),
-  });
+function paged({ call, company }: ApiContext, read: (start: PageStart, baseUrl: string) => Slice): object {
+  const path = uriPart(call.path);
+  const list = `${company.id} ${path}`;
+  const { position, limit } = pageStart(call.query, list);
+  const { results, next } = read({ position, limit }, call.baseUrl);
+  const here = `${call.baseUrl}${path}`;
+  const token = next === undefined ? undefined : writePageToken(list, { position: next, limit });
+  return {
+    _pagination: { next: token === undefined ? null : `${here}?limit=${limit}&page_token=${token}` },
+    _links: { self: here + uriPart(call.search) },
+    _results: results,
+  };
 }
 
-/** A page of all that the caller may reach. */
-export function listPage(request: ApiContext, collection: Collection): Ready {
+/** A page of all that the caller may reach. @param where a condition that the records have to meet */
+export function listPage<D extends Document>(
+  request: ApiContext,
+  collection: Collection<D>,
+  where?: (document: D) => boolean,
+): object {
   const view = viewOf(request);
-  return paged(request, ({ position, limit }, baseUrl) => collection.page(position, limit, baseUrl, view));
+  return paged(request, ({ position, limit }, baseUrl) =>
+    collection.page(position, limit, baseUrl, view, where),
+  );
 }
 
 /** A page of records that are named one by one, in that order; a deleted one leaves its place empty. */
@@ -70,28 +111,13 @@ export function listNamed<D extends Document>(
   request: ApiContext,
   collection: Collection<D>,
   ids: readonly string[],
-): Ready {
+): object {
   return paged(request, ({ position, limit }) => {
     const end = position + limit;
-    const documents = ids
-      .slice(position, end)
-      .map((id) => collection.find(id))
-      .filter((document) => document !== undefined);
-    return {
-      texts: documents.map((document) => jsonBytes(show(request, collection, document))),
-      next: end < ids.length ? end : undefined,
-    };
+    const documents = ids.slice(position, end).map((id) => collection.find(id));
+    const results = documents.flatMap((document) =>
+      document === undefined ? [] : [show(request, collection, document)],
+    );
+    return { results, next: end < ids.length ? end : undefined };
   });
-}
-
-/** A page of those that meet a condition, of what the caller may reach. */
-export function listWhere<D extends Document>(
-  request: ApiContext,
-  collection: Collection<D>,
-  where: (document: D) => boolean,
-): Ready {
-  const view = viewOf(request);
-  return paged(request, ({ position, limit }, baseUrl) =>
-    collection.pageWhere(position, limit, baseUrl, view, where),
-  );
 }

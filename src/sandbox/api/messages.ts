@@ -1,10 +1,8 @@
 import type { CheckedBodyOf } from '../../contract/api/api.ts';
-import type { Channel } from '../data/channels.ts';
 import { type Contact, indexInHandle } from '../data/contacts.ts';
 import type { Conversation } from '../data/conversations.ts';
-import type { Inbox } from '../data/inboxes.ts';
+import type { Channel, Inbox, Tag } from '../data/kinds.ts';
 import { authorOf, blurbOf, type Message, type MessageContent, type Recipient } from '../data/messages.ts';
-import type { Tag } from '../data/tags.ts';
 import { json, Problem } from '../http/answer.ts';
 import { listNamed } from './list.ts';
 import {
@@ -166,7 +164,7 @@ export function startConversation(
 /** Keeps a conversation after a message, which is its last unless it is older than that. */
 export function noteLast({ tables, at }: ApiContext, conversation: Conversation, message: Message): void {
   const { blurb: excerpt, is_inbound, created_at } = message;
-  const isOlder = created_at < conversation.last_message.created_at;
+  const isOlder = created_at < (conversation.last_message?.created_at ?? 0);
   const last_message = isOlder ? conversation.last_message : { excerpt, is_inbound, created_at };
   tables.conversations.replace({ ...conversation, last_message, updated_at: at });
 }
@@ -212,6 +210,12 @@ function authorOfSent(request: Sending): Message['author'] {
 
 function tagIdsOf({ body }: Sending): string[] {
   return [...(body.tag_ids ?? []), ...(body.options?.tag_ids ?? [])];
+}
+
+/** Who the conversation is with. Throws a `Problem` (422) when nobody is known. */
+function recipientOf({ recipient }: Conversation): string {
+  if (recipient === null) throw new Problem(422, 'to: is needed where the conversation names nobody.');
+  return recipient.handle;
 }
 
 /**
@@ -286,7 +290,7 @@ export const messageHandlers = {
     const ownInbox = channel === undefined ? inbox : named(request, tables.inboxes, channel.inbox_id);
     const author = authorOfSent(request);
     const tags = applicableTags(request, tagIdsOf(request), [inbox, ownInbox]);
-    const recipients = addressees({ ...body, to: body.to ?? [conversation.recipient.handle] });
+    const recipients = addressees({ ...body, to: body.to ?? [recipientOf(conversation)] });
     const handle = channel === undefined ? inbox.name : channelHandle(channel);
     const content = contentOf({ ...body, subject: body.subject ?? conversation.subject });
     const from = { handle, type: channel?.type ?? 'email', author };

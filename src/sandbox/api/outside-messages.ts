@@ -1,6 +1,6 @@
-import { isFedFromOutside } from '../data/channels.ts';
 import type { Conversation } from '../data/conversations.ts';
-import type { Inbox } from '../data/inboxes.ts';
+import type { Inbox } from '../data/kinds.ts';
+import { isFedFromOutside } from '../data/kinds.ts';
 import type { Message, MessageContent, Recipient } from '../data/messages.ts';
 import { Problem } from '../http/answer.ts';
 import type { KnownBy } from '../state/correspondence.ts';
@@ -53,7 +53,7 @@ function idOf({ company }: ApiContext, reference: Reference | undefined): string
 /** Who the conversation is with. Throws a {@link Problem} (422) when nothing tells. */
 function contactIn({ body, isInbound }: Told, conversation: Conversation | undefined): Sender {
   if (isInbound && body.sender !== undefined) return body.sender;
-  const handle = body.to?.[0] ?? conversation?.recipient.handle;
+  const handle = body.to?.[0] ?? conversation?.recipient?.handle;
   if (handle === undefined) throw new Problem(422, 'to: is needed for a message that starts a conversation.');
   return { handle };
 }

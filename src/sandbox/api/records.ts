@@ -1,13 +1,10 @@
 import type { CheckedBodyOf } from '../../contract/api/api.ts';
 import { SCOPE } from '../../contract/scopes.ts';
-import { filenameOf } from '../data/analytics-exports.ts';
-import { standOf } from '../data/analytics-job.ts';
-import { METRICS_DEFAULT } from '../data/analytics-reports.ts';
-import { conversationsCsv } from '../data/conversations-csv.ts';
-import type { Tag } from '../data/tags.ts';
-import { namesOfParts, namesOfWhole, type Teammate, type TeammateNames } from '../data/teammates.ts';
+import { conversationsCsv, filenameOf, METRICS_DEFAULT, standOf } from '../data/analytics.ts';
+import type { Tag } from '../data/kinds.ts';
+import { namesOfParts, namesOfWhole, type Teammate, type TeammateNames } from '../data/kinds.ts';
 import { Problem } from '../http/answer.ts';
-import { listWhere } from './list.ts';
+import { listPage } from './list.ts';
 import {
   type ApiContext,
   type ApiRequest,
@@ -35,11 +32,6 @@ function checkParent({ tables }: ApiContext, tag: Tag, parent: Tag): void {
     }
     above = above.parent_tag_id === null ? undefined : tables.tags.find(above.parent_tag_id);
   }
-}
-
-/** The owner of a private tag: nothing that is sent changes it. */
-function ownership({ teammate_id }: Tag): Pick<Tag, 'teammate_id'> {
-  return teammate_id === undefined ? {} : { teammate_id };
 }
 
 /** The names after a change. Throws a `Problem` (422) when nothing would be left of them. */
@@ -81,7 +73,7 @@ export const recordHandlers = {
     if (typeof body.parent_tag_id === 'string') {
       checkParent(request, tag, named(request, tables.tags, body.parent_tag_id));
     }
-    return changed(request, tables.tags, { ...tag, ...own(body), ...ownership(tag) });
+    return changed(request, tables.tags, { ...tag, ...own(body), teammate_id: tag.teammate_id });
   },
 
   createChildTag: (request) => {
@@ -95,7 +87,7 @@ export const recordHandlers = {
       id,
       parent_tag_id: parent.id,
       is_private: parent.is_private,
-      ...ownership(parent),
+      teammate_id: parent.teammate_id,
       created_at: at,
       updated_at: at,
     }));
@@ -149,7 +141,7 @@ export const recordHandlers = {
 
   listApplicationEvents: (request) => {
     const uid = applicationOf(request);
-    return listWhere(request, request.tables.application_events, (event) => event.application_uid === uid);
+    return listPage(request, request.tables.application_events, (event) => event.application_uid === uid);
   },
 
   createApplicationEvent: (request) => {

@@ -26,8 +26,7 @@ function afterOf(call: Call): number {
 }
 
 function addCompany({ world }: Host, body: unknown): Answer {
-  const { addon_rpm: addonRpm, api_tokens: apiTokens, ...spec } = check(SCHEMA.company, body);
-  return json(201, showCompany(world.companies.add({ ...spec, addonRpm, apiTokens })));
+  return json(201, showCompany(world.companies.add(check(SCHEMA.company, body))));
 }
 
 function changeCompanyRecords({ world }: Host, body: unknown, _call: Call, { company_id = '' }): Answer {

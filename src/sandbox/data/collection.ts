@@ -1,5 +1,6 @@
-import { IdSeries } from './ids.ts';
-import { innerBytes, type JsonBytes, jsonBytes } from './json-bytes.ts';
+import { Problem } from '../http/answer.ts';
+import { IdSeries, type Owner } from './ids.ts';
+import type { Document, Kind, View } from './kinds.ts';
 import { mix32 } from './random.ts';
 
 /** About how many records lie between two short pages. */
@@ -9,43 +10,14 @@ const FIRST_SHORT_PAGE_AT = 400;
 /** As many records are looked at for one page of those that meet a condition: a page may be short, or empty. */
 const LOOKED_AT_MAX = 20_000;
 
-/** A record as it is kept: without links, as these depend on how the client reached the service. */
-export type Document = Readonly<Record<string, unknown>> & { readonly id: string };
+/** A record that a collection has at start; without an id of its own it is given one. */
+export type Literal<D extends Document> = {
+  readonly [Name in keyof D as Exclude<Name, 'id'>]: D[Name];
+} & { readonly id?: string };
 
-/** Who owns a collection: what ids and content are made of. */
-export interface Owner {
-  /** Five characters of the company, see `companyCode`. */
-  code: string;
-  /** The company's 32-bit seed. */
-  seed: number;
-}
-
-/** Who looks at records, and when: some of them show more, or something else, then. */
-export interface View {
-  /** Whether the caller reaches what is shared alone, no private resources (Authentication, 9). */
-  isShared: boolean;
-  /** The service's time, in ms since 1970. */
-  now: number;
-}
-
-/** What the records of one kind are. */
-export interface Kind<D extends Document> {
-  /** First letters of the ids. */
-  prefix: string;
-  /** Makes the record with this index: the same one whenever it is read. */
-  build(index: number, id: string): D;
-  /** The record as the API shows it. @param baseUrl `{base_url}` as the client reached it, for links */
-  present(document: D, baseUrl: string, view: View): object;
-  /**
-   * For kinds of which there may be a million, all shared: the JSON of `present(build(index, id), …)` without making
-   * either. @param base `{base_url}` as it stands in JSON
-   */
-  text?(index: number, id: string, base: JsonBytes): JsonBytes;
-}
-
-/** What a collection is beside what is generated: plain data, so that it can be copied. */
+/** What a collection is beside what it had at start: plain data, so that it can be copied. */
 export interface CollectionState {
-  /** Records that are not as generated, by index; null for those that were deleted. */
+  /** Records that are not as at start, by index; null for those that were deleted. */
   changed: Map<number, Document | null>;
   added: number;
   deleted: number;
@@ -59,9 +31,9 @@ interface Order {
   offset: number;
 }
 
-/** One page of a list: the records' JSON, and where the next page starts (undefined after the last). */
-export interface PageOfTexts {
-  texts: JsonBytes[];
+/** One page of a list: the records as the API shows them, and where the next page starts (undefined after the last). */
+export interface Slice {
+  results: object[];
   next: number | undefined;
 }
 
@@ -70,23 +42,41 @@ function greatestCommonDivisor(left: number, right: number): number {
 }
 
 /**
- * Records of one kind in one company, in the order of the list routes. Only what was changed is in memory: every other
+ * Records of one kind in one company, in the order of the list routes. Only what was changed is in memory: a generated
  * record is made from the company's seed and its index when it is read, so a million of them cost nothing until then,
  * and a page at any depth costs as much as the first.
  */
 export class Collection<D extends Document = Document> {
   readonly #kind: Kind<D>;
-  readonly #generated: number;
   readonly #ids: IdSeries;
+  readonly #startCount: number;
+  /** Records at start that are not generated, and the indexes of those with a chosen id. */
+  readonly #literals: D[] = [];
+  readonly #chosen = new Map<string, number>();
   readonly #firstCut: number;
   #state: CollectionState = { changed: new Map(), added: 0, deleted: 0, order: undefined };
 
-  /** @param generated how many records there are at start */
-  constructor(kind: Kind<D>, owner: Owner, generated: number) {
+  /**
+   * @param start how many records are generated, or all that there are at start
+   * Throws a {@link Problem} (400) for an id that is chosen twice, or that the collection gives out itself.
+   */
+  constructor(kind: Kind<D>, owner: Owner, start: number | readonly Literal<D>[]) {
     this.#kind = kind;
-    this.#generated = generated;
-    this.#ids = new IdSeries(kind.prefix, owner.code, owner.seed);
-    this.#firstCut = FIRST_SHORT_PAGE_AT + (mix32(owner.seed ^ generated) % 300);
+    this.#ids = new IdSeries(kind.prefix, owner);
+    this.#startCount = typeof start === 'number' ? start : start.length;
+    this.#firstCut = FIRST_SHORT_PAGE_AT + (mix32(owner.seed ^ this.#startCount) % 300);
+    if (typeof start !== 'number') for (const literal of start) this.#addLiteral(literal);
+  }
+
+  #addLiteral({ id: chosen, ...members }: Literal<D>): void {
+    const index = this.#literals.length;
+    const id = chosen ?? this.#ids.id(index);
+    if (id !== this.#ids.id(index)) {
+      const isTaken = this.#chosen.has(id) || this.#ids.index(id) !== undefined;
+      if (isTaken) throw new Problem(400, `The id ${id} is given to another record.`);
+      this.#chosen.set(id, index);
+    }
+    this.#literals.push({ id, ...members } as unknown as D);
   }
 
   /** Plain data; what is set is taken over, not copied. */
@@ -100,22 +90,26 @@ export class Collection<D extends Document = Document> {
 
   /** How many records there are. */
   get count(): number {
-    return this.#size - this.#state.deleted;
+    return this.places - this.#state.deleted;
   }
 
-  /** Records that there ever were: also the first index that is free. */
-  get #size(): number {
-    return this.#generated + this.#state.added;
+  /** How long the list is, with the places of deleted records: also the first index that is free. */
+  get places(): number {
+    return this.#startCount + this.#state.added;
   }
 
   /** The id of the record with this index, deleted or not. */
   idAt(index: number): string {
-    return this.#ids.id(index);
+    return this.#literals[index]?.id ?? this.#ids.id(index);
   }
 
-  /** How long the list is, with the places of deleted records. */
-  get places(): number {
-    return this.#size;
+  /** The record with this index as it was at start, or as one that is generated. */
+  original(index: number): D {
+    const { build } = this.#kind;
+    const literal = this.#literals[index];
+    if (literal !== undefined) return literal;
+    if (build === undefined) throw new RangeError(`no record ${index} of ${this.#kind.prefix}`);
+    return build(index, this.#ids.id(index));
   }
 
   /** The record at a place of the list, or undefined when it was deleted. */
@@ -136,15 +130,15 @@ export class Collection<D extends Document = Document> {
 
   /** All records: for kinds of which a company has few. @param most as many are looked at, the newest */
   all(most = Number.POSITIVE_INFINITY): D[] {
-    const first = Math.max(0, this.#size - most);
-    return Array.from({ length: this.#size - first }, (_, place) => this.#at(first + place)).filter(
+    const first = Math.max(0, this.places - most);
+    return Array.from({ length: this.places - first }, (_, nth) => this.#at(first + nth)).filter(
       (document) => document !== undefined,
     );
   }
 
-  /** Adds a record at the end. @param make what it is, once its id is known; as one of those at start when left out */
-  add(make: (id: string, index: number) => D = (id, index) => this.#kind.build(index, id)): D {
-    const index = this.#size;
+  /** Adds a record at the end. @param make what it is, once its id is known; a generated one when left out */
+  add(make: (id: string, index: number) => D = (_, index) => this.original(index)): D {
+    const index = this.places;
     const document = make(this.#ids.id(index), index);
     this.#state.changed.set(index, document);
     this.#state.added += 1;
@@ -170,7 +164,7 @@ export class Collection<D extends Document = Document> {
 
   /** Puts the list into another order, which costs no memory. The same seed gives the same one. */
   reorder(seed: number): void {
-    const size = this.#size;
+    const size = this.places;
     if (size < 2) return;
     let step = 1 + (mix32(seed) % (size - 1));
     while (greatestCommonDivisor(step, size) !== 1) step = 1 + (step % (size - 1));
@@ -187,43 +181,33 @@ export class Collection<D extends Document = Document> {
    *
    * Now and then a page holds fewer than `limit`, as after deletions; that is no end (Pagination, 4). This happens where
    * records were deleted, and at fixed places of the list: a page that would run across one ends there.
+   *
+   * @param where a condition that the records have to meet
    */
-  page(position: number, limit: number, baseUrl: string, view: View): PageOfTexts {
-    const size = this.#size;
-    const end = Math.min(position + limit, size, this.#cutAfter(position));
-    const base = innerBytes(baseUrl);
-    const texts: JsonBytes[] = [];
-    for (let place = position; place < end; place++) {
-      const index = this.#indexAt(place);
-      const text = this.#textAt(index, base) ?? this.#jsonAt(index, baseUrl, view);
-      if (text !== undefined) texts.push(text);
-    }
-    return { texts, next: end < size ? end : undefined };
-  }
-
-  /** As {@link page}, of those records that meet a condition. */
-  pageWhere(
+  page(
     position: number,
     limit: number,
     baseUrl: string,
     view: View,
-    where: (document: D) => boolean,
-  ): PageOfTexts {
-    const size = this.#size;
-    const end = Math.min(position + LOOKED_AT_MAX, size);
-    const texts: JsonBytes[] = [];
+    where?: (document: D) => boolean,
+  ): Slice {
+    const size = this.places;
+    const most = where === undefined ? limit : LOOKED_AT_MAX;
+    const cut = where === undefined ? this.#cutAfter(position) : size;
+    const end = Math.min(position + most, size, cut);
+    const results: object[] = [];
     let place = position;
-    for (; place < end && texts.length < limit; place++) {
-      const document = this.#at(this.#indexAt(place));
+    for (; place < end && results.length < limit; place++) {
+      const document = this.atPlace(place);
       if (document === undefined || (view.isShared && document.is_private === true)) continue;
-      if (where(document)) texts.push(jsonBytes(this.#kind.present(document, baseUrl, view)));
+      if (where?.(document) !== false) results.push(this.#kind.present(document, baseUrl, view));
     }
-    return { texts, next: place < size ? place : undefined };
+    return { results, next: place < size ? place : undefined };
   }
 
   #indexOf(id: string): number | undefined {
-    const index = this.#ids.index(id);
-    return index !== undefined && index < this.#size ? index : undefined;
+    const index = this.#chosen.get(id) ?? this.#ids.index(id);
+    return index !== undefined && index < this.places && this.idAt(index) === id ? index : undefined;
   }
 
   #indexAt(place: number): number {
@@ -235,22 +219,7 @@ export class Collection<D extends Document = Document> {
   #at(index: number): D | undefined {
     const changed = this.#state.changed.get(index);
     // What is kept is of this kind: only `add` and `replace` put it there.
-    if (changed !== undefined) return (changed as D | null) ?? undefined;
-    return this.#kind.build(index, this.#ids.id(index));
-  }
-
-  /** The JSON of a record that is as generated, if its kind writes it. */
-  #textAt(index: number, base: JsonBytes): JsonBytes | undefined {
-    const { text } = this.#kind;
-    if (text === undefined || this.#state.changed.has(index)) return undefined;
-    return text(index, this.#ids.id(index), base);
-  }
-
-  /** The JSON of a record, unless it was deleted or the caller does not reach it. */
-  #jsonAt(index: number, baseUrl: string, view: View): JsonBytes | undefined {
-    const document = this.#at(index);
-    if (document === undefined || (view.isShared && document.is_private === true)) return undefined;
-    return jsonBytes(this.#kind.present(document, baseUrl, view));
+    return changed === undefined ? this.original(index) : ((changed as D | null) ?? undefined);
   }
 
   #cutAfter(position: number): number {

@@ -1,7 +1,18 @@
-import type { Kind, Owner } from './collection.ts';
-import { draftContact } from './contact-draft.ts';
-import { contactText } from './contact-text.ts';
-import { writtenName } from './names.ts';
+import type { Stored } from './kinds.ts';
+import { personName } from './names.ts';
+import { Random, seedOf } from './random.ts';
+import { CITIES, CONTACT_DESCRIPTIONS, CONTACT_GROUPS, DOMAINS, LANGUAGES, SEGMENTS } from './words.ts';
+
+const KIND = 1;
+/** The generated past: records are as old as this, whatever the clock says, so that a record never changes by itself. */
+const FIRST_CREATED_S = Date.UTC(2021, 0, 4) / 1000;
+const CREATED_SPAN_S = 4 * 365 * 86_400;
+const CHANGED_WITHIN_MS = 90 * 86_400_000;
+/** Numbers that are kept for fiction, as the domains are for examples: they reach no one. */
+const FICTIONAL_PHONE = '+447700900';
+
+/** A contact (the fields are our choice: the specification shows none). */
+export type Contact = Stored<'getContact'>;
 
 /** The index of the contact whose mail address or handle this could be, if it was generated. */
 export function indexInHandle(handle: string): number | undefined {
@@ -9,46 +20,33 @@ export function indexInHandle(handle: string): number | undefined {
   return digits === undefined ? undefined : Number.parseInt(digits, 36);
 }
 
-/** A contact (the fields are our choice: the specification shows none). */
-export type Contact = Omit<ReturnType<typeof contact>, 'custom_fields'> & {
-  custom_fields: Readonly<Record<string, unknown>>;
-};
-
-function contact(owner: Owner, index: number, id: string) {
-  const draft = draftContact(owner.seed, index);
-  const { local, createdAt, phone, city, language, plan } = draft;
-  const handles = [{ handle: `${local}@${draft.domain}`, source: 'email' }];
-  if (phone !== undefined) handles.push({ handle: phone, source: 'phone' });
-  if (draft.hasCustomHandle) handles.push({ handle: local, source: 'custom' });
+/** Generates a contact. The order of the draws is what makes a contact the same in every version. */
+export function generateContact(seed: number, index: number, id: string): Contact {
+  const random = new Random(seedOf(seed, KIND, index));
+  const { name, latin } = personName(random);
+  const local = `${latin}.${index.toString(36)}`;
+  const handles = [{ handle: `${local}@${random.pick(DOMAINS)}`, source: 'email' }];
+  const created_at = FIRST_CREATED_S + random.int(CREATED_SPAN_S);
+  if (random.chance(45)) {
+    handles.push({ handle: `${FICTIONAL_PHONE}${100 + random.int(900)}`, source: 'phone' });
+  }
+  if (random.chance(12)) handles.push({ handle: local, source: 'custom' });
   return {
     id,
-    name: writtenName(draft.person),
-    description: draft.description?.value ?? '',
+    name,
+    description: random.chance(25) ? random.pick(CONTACT_DESCRIPTIONS) : '',
     avatar_url: null,
     handles,
-    groups: draft.group === undefined ? [] : [{ ...draft.group.value }],
+    groups: random.chance(40) ? [{ name: random.pick(CONTACT_GROUPS) }] : [],
     custom_fields: {
-      city: city.value,
-      language: language.value,
-      plan: plan.value,
-      lifetime_value: draft.cents / 100,
-      newsletter: draft.newsletter,
+      city: random.pick(CITIES),
+      language: random.pick(LANGUAGES),
+      plan: random.pick(SEGMENTS),
+      lifetime_value: random.int(1_000_000) / 100,
+      newsletter: random.chance(50),
     },
     is_private: false,
-    created_at: createdAt,
-    updated_at: createdAt + draft.changedAfterMs / 1000,
-  };
-}
-
-/** The contacts of a company. */
-export function contactKind(owner: Owner): Kind<Contact> {
-  return {
-    prefix: 'crd',
-    build: (index, id) => contact(owner, index, id),
-    text: (index, id, base) => contactText(owner.seed, index, id, base),
-    present: (document, baseUrl) => ({
-      _links: { self: `${baseUrl}/contacts/${document.id}` },
-      ...document,
-    }),
+    created_at,
+    updated_at: created_at + random.int(CHANGED_WITHIN_MS) / 1000,
   };
 }

@@ -1,89 +1,66 @@
-import type { Document, Kind, Owner } from './collection.ts';
-import {
-  type ConversationLots,
-  type ConversationParties,
-  draftConversation,
-  encodeParties,
-  numbered,
-} from './conversation-draft.ts';
-import { conversationText } from './conversation-text.ts';
-import { writtenName } from './names.ts';
+import type { Stored, Tag } from './kinds.ts';
+import { Random, seedOf } from './random.ts';
+import { EXCERPTS, SUBJECTS } from './words.ts';
 
-interface Named {
-  readonly id: string;
-  readonly name: string;
-}
+const KIND = 2;
+const FIRST_CREATED_S = Date.UTC(2024, 0, 8) / 1000;
+const CREATED_SPAN_S = 365 * 86_400;
+const CHANGED_WITHIN_MS = 30 * 86_400_000;
+const FIRST_NUMBER = 10_000;
+const STATUSES = ['unassigned', 'assigned', 'assigned', 'archived', 'archived', 'archived'] as const;
 
-/** A conversation (the fields are our choice: the specification shows none). */
-export type Conversation = Document & {
-  readonly subject: string;
-  readonly status: string;
-  readonly assignee: (Named & { readonly email: string }) | null;
-  readonly recipient: {
-    readonly contact_id: string | null;
-    readonly name: string;
-    readonly handle: string;
-    readonly role: string;
-  };
-  readonly inbox: Named;
-  readonly tags: readonly (Named & { readonly is_private: boolean })[];
-  readonly links: readonly { readonly id: string }[];
-  readonly custom_fields: Readonly<Record<string, unknown>>;
-  readonly last_message: {
-    readonly excerpt: string;
-    readonly is_inbound: boolean;
-    readonly created_at: number;
-  };
-  /** There once a teammate was to be reminded of it; moments in seconds since 1970. */
-  readonly reminders?: readonly { readonly teammate_id: string; readonly scheduled_at: number }[];
-  readonly is_private: boolean;
-  readonly created_at: number;
-  readonly updated_at: number;
+/** A conversation (the fields are our choice); `recipient.contact_id` is shown as a link. */
+export type Conversation = Stored<'getConversation', 'tags'> & {
+  readonly tags: readonly { readonly [name: string]: unknown; readonly id: string; readonly name: string }[];
 };
 
-function conversation(lots: ConversationLots, index: number, id: string): Conversation {
-  const draft = draftConversation(lots, index);
-  const { contact, assignee, tag, fields, createdAt } = draft;
-  const updatedAt = createdAt + draft.changedAfterMs / 1000;
+/** What conversations refer to: shared things only, as OAuth tokens do not reach private ones (Authentication, 9). */
+export interface ConversationParties {
+  /** Whom the company was made with; without contacts, conversations name people who are none. */
+  contacts: number;
+  contactAt(index: number): { id: string; name: string; handles: readonly { handle: string }[] };
+  assignees: readonly { id: string; name: string; email: string }[];
+  inboxes: readonly { id: string; name: string }[];
+  tags: readonly Tag[];
+}
+
+function drawRecipient(random: Random, { contacts, contactAt }: ConversationParties, index: number) {
+  const { id, name, handles } = contactAt(contacts === 0 ? index : random.int(contacts));
+  return { contact_id: contacts === 0 ? null : id, name, handle: handles[0]?.handle ?? '', role: 'from' };
+}
+
+/** Generates a conversation. The order of the draws is what makes it the same in every version. */
+export function generateConversation(
+  seed: number,
+  parties: ConversationParties,
+  index: number,
+  id: string,
+): Conversation {
+  const random = new Random(seedOf(seed, KIND, index));
+  const number = FIRST_NUMBER + index;
+  const created_at = FIRST_CREATED_S + random.int(CREATED_SPAN_S);
+  const status = random.pick(STATUSES);
+  const assignee = status === 'assigned' ? random.pick(parties.assignees) : null;
+  const updated_at = created_at + random.int(CHANGED_WITHIN_MS) / 1000;
+  const subject = random.pick(SUBJECTS).replace('#', String(number));
+  const recipient = drawRecipient(random, parties, index);
   return {
     id,
-    subject: numbered(draft.subject.value, draft.number),
-    status: draft.status.value,
-    assignee: assignee === undefined ? null : { ...assignee.value },
-    recipient: {
-      contact_id: contact.contactId,
-      name: writtenName(contact.person),
-      handle: `${contact.local}@${contact.domain}`,
-      role: 'from',
-    },
-    inbox: draft.inbox.value,
-    tags: tag === undefined ? [] : [{ ...tag.value }],
+    subject,
+    status,
+    assignee,
+    inbox: random.pick(parties.inboxes),
+    tags: random.chance(55) ? [random.pick(parties.tags)] : [],
     links: [],
-    custom_fields: fields ?? {},
-    last_message: { excerpt: draft.excerpt.value, is_inbound: draft.isInbound, created_at: updatedAt },
+    custom_fields: random.chance(30) ? { order_number: number, priority: random.int(4) + 1 } : {},
+    last_message: {
+      excerpt: random.pick(EXCERPTS),
+      is_inbound: random.chance(60),
+      created_at: updated_at,
+    },
     is_private: false,
-    created_at: createdAt,
-    updated_at: updatedAt,
-  };
-}
-
-function present({ recipient: from, ...conversation }: Conversation, baseUrl: string) {
-  const { contact_id: contact, ...shown } = from;
-  const related = { contact: contact === null ? null : `${baseUrl}/contacts/${contact}` };
-  return {
-    _links: { self: `${baseUrl}/conversations/${conversation.id}` },
-    ...conversation,
-    recipient: { _links: { related }, ...shown },
-  };
-}
-
-/** The conversations of a company. */
-export function conversationKind(owner: Owner, parties: ConversationParties): Kind<Conversation> {
-  const lots = encodeParties(owner, parties);
-  return {
-    prefix: 'cnv',
-    build: (index, id) => conversation(lots, index, id),
-    present,
-    text: (index, id, base) => conversationText(lots, index, id, base),
+    created_at,
+    updated_at,
+    recipient,
   };
 }

@@ -8,6 +8,14 @@ const CODE_STEP = 22_695_479;
 const PAIRS = Array.from({ length: 36 ** 2 }, (_, number) => number.toString(36).padStart(2, '0'));
 const DIGITS = PAIRS.map((pair) => pair.slice(1));
 
+/** Who owns records: what their ids and content are made of. */
+export interface Owner {
+  /** Five characters of the company, see {@link companyCode}. */
+  code: string;
+  /** The company's 32-bit seed. */
+  seed: number;
+}
+
 /** A 32-bit number in seven digits of base 36: a tenth of the time that `toString` needs, and every record has an id. */
 function base36(number: number): string {
   const upper = Math.floor(number / PAIRS.length);
@@ -30,12 +38,8 @@ export class IdSeries {
   readonly #start: string;
   readonly #seed: number;
 
-  /**
-   * @param prefix the kind, like `crd`
-   * @param code the company's, see {@link companyCode}
-   * @param seed the company's 32-bit seed
-   */
-  constructor(prefix: string, code: string, seed: number) {
+  /** @param prefix the kind, like `crd` */
+  constructor(prefix: string, { code, seed }: Owner) {
     this.#start = `${prefix}_${code}`;
     this.#seed = seed ^ hashText(prefix);
   }

@@ -1,12 +1,13 @@
-import type { Collection, Document, Owner } from './collection.ts';
-import { AT_START_S, few } from './few.ts';
+import type { Document, Kind, Stored } from './kinds.ts';
 
-/** What a knowledge base says in one locale; members that the contract does not name are kept too. */
-export type KnowledgeBaseContent = Readonly<Record<string, unknown>> & {
-  readonly name: string;
-  readonly created_at: number;
-  readonly updated_at: number;
-};
+/** What both say in one locale; members that the contract does not name are kept too. */
+type Content<Op extends 'getKnowledgeBase' | 'getArticle'> = Stored<
+  Op,
+  'id' | 'knowledge_base_id' | 'locale' | 'default_locale' | 'locales'
+>;
+
+export type KnowledgeBaseContent = Content<'getKnowledgeBase'>;
+export type ArticleContent = Content<'getArticle'>;
 
 /** A knowledge base; in reach of API tokens with its scope alone (Authentication, 9). */
 export type KnowledgeBase = Document & {
@@ -15,36 +16,49 @@ export type KnowledgeBase = Document & {
   readonly contents: Readonly<Record<string, KnowledgeBaseContent>>;
 };
 
+/** An article of a knowledge base. */
+export type Article = Document & {
+  readonly knowledge_base_id: string;
+  /** The knowledge base's. */
+  readonly default_locale: string;
+  /** By locale; at least one, the one that it was written in first at the beginning. */
+  readonly contents: Readonly<Record<string, ArticleContent>>;
+};
+
+function inLocale({ id, default_locale, contents }: KnowledgeBase | Article, locale: string) {
+  return { id, locale, default_locale, locales: Object.keys(contents) };
+}
+
 /** The knowledge base as the API shows it in one of its locales. */
 export function presentKnowledgeBase(base: KnowledgeBase, locale: string, baseUrl: string): object {
   const self = `${baseUrl}/knowledge_bases/${base.id}`;
-  return {
-    ...base.contents[locale],
-    _links: {
-      self,
-      content: `${self}/locales/${encodeURIComponent(locale)}/content`,
-      articles: `${self}/articles`,
-    },
-    id: base.id,
-    locale,
-    default_locale: base.default_locale,
-    locales: Object.keys(base.contents),
-  };
+  const content = `${self}/locales/${encodeURIComponent(locale)}/content`;
+  const _links = { self, content, articles: `${self}/articles` };
+  return { ...base.contents[locale], _links, ...inLocale(base, locale) };
 }
 
-const NAMES = { en: 'Help centre', de: 'Hilfe-Center' };
-
-/** The knowledge bases of a company: one, in English and in German. */
-export function knowledgeBases(owner: Owner): Collection<KnowledgeBase> {
-  const contents = Object.fromEntries(
-    Object.entries(NAMES).map(([locale, name]) => [
-      locale,
-      { name, created_at: AT_START_S, updated_at: AT_START_S },
-    ]),
-  );
-  return few<KnowledgeBase>(owner, {
-    prefix: 'knb',
-    start: [(id) => ({ id, default_locale: 'en', contents })],
-    present: (base, baseUrl) => presentKnowledgeBase(base, base.default_locale, baseUrl),
-  });
+/** The article as the API shows it in one of its locales. */
+export function presentArticle(article: Article, locale: string, baseUrl: string): object {
+  const { knowledge_base_id } = article;
+  const self = `${baseUrl}/knowledge_base_articles/${article.id}`;
+  const content = `${self}/locales/${encodeURIComponent(locale)}/content`;
+  const _links = { self, content, knowledge_base: `${baseUrl}/knowledge_bases/${knowledge_base_id}` };
+  return { ...article.contents[locale], _links, knowledge_base_id, ...inLocale(article, locale) };
 }
+
+/** The locale that an article is shown in when none is asked for: the default one, or the first it was written in. */
+function shownLocale({ contents, default_locale }: Article): string {
+  return contents[default_locale] === undefined
+    ? (Object.keys(contents)[0] ?? default_locale)
+    : default_locale;
+}
+
+export const knowledgeBaseKind: Kind<KnowledgeBase> = {
+  prefix: 'knb',
+  present: (base, baseUrl) => presentKnowledgeBase(base, base.default_locale, baseUrl),
+};
+
+export const articleKind: Kind<Article> = {
+  prefix: 'kba',
+  present: (article, baseUrl) => presentArticle(article, shownLocale(article), baseUrl),
+};

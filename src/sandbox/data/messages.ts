@@ -1,6 +1,6 @@
-import type { Document, Kind, Owner, View } from './collection.ts';
 import type { Conversation } from './conversations.ts';
-import { IdSeries } from './ids.ts';
+import { IdSeries, type Owner } from './ids.ts';
+import type { Document, Kind, Stored } from './kinds.ts';
 import { Random, seedOf } from './random.ts';
 import { EXCERPTS } from './words.ts';
 
@@ -11,13 +11,6 @@ const MESSAGES_EACH = 3;
 const OWN_ADDRESS = 'hello@team.example';
 const BLURB_LENGTH = 120;
 
-/** Who sent or gets a message. */
-export interface Recipient {
-  readonly handle: string;
-  readonly role: 'from' | 'to' | 'cc' | 'bcc';
-  readonly name?: string;
-}
-
 /** The way of a message that is sent: a draft until then. */
 export interface Delivery {
   /** When it is sent, in ms since 1970. */
@@ -26,37 +19,31 @@ export interface Delivery {
   readonly error: string | null;
 }
 
-/** A message, but for its ids and its conversation; members that the contract does not name are kept too. */
-export type MessageContent = Readonly<Record<string, unknown>> & {
-  readonly type: string;
-  readonly is_inbound: boolean;
+/** A message, but for its ids and its conversation. */
+export type MessageContent = Stored<
+  'getMessage',
+  'id' | 'message_uid' | 'conversation_id' | 'is_draft' | 'error_type' | 'is_seen'
+> & {
   /** Null for one that was received, or that has been sent already. */
   readonly delivery: Delivery | null;
-  readonly author: { readonly id: string; readonly name: string } | null;
-  readonly recipients: readonly Recipient[];
-  readonly subject: string | null;
-  readonly blurb: string;
-  readonly body: string;
-  readonly text: string;
-  readonly metadata: Readonly<Record<string, unknown>>;
-  readonly seen_at: number | null;
-  readonly created_at: number;
 };
 
 /** A message (Resources, "Message"; the other fields are our choice). */
-export type Message = Document &
-  MessageContent & { readonly conversation_id: string; readonly message_uid: string };
+export type Message = MessageContent &
+  Document &
+  Pick<Stored<'getMessage'>, 'message_uid' | 'conversation_id'>;
+
+/** Who sent or gets a message. */
+export type Recipient = Message['recipients'][number];
 
 /** A message's beginning, for lists. */
 export function blurbOf(text: string): string {
   return text.length <= BLURB_LENGTH ? text : `${[...text].slice(0, BLURB_LENGTH - 1).join('')}…`;
 }
 
-/** What generated messages are made of. */
-export interface MessageParties {
-  /** The conversation with this index as it was at start. */
-  conversationAt(index: number): Conversation;
-  teammates: readonly { id: string; name: string }[];
+/** What a message shows of the teammate who wrote it. */
+export function authorOf({ id, name }: { id: string; name: string }): { id: string; name: string } {
+  return { id, name };
 }
 
 /** How many messages so many generated conversations have. */
@@ -71,68 +58,75 @@ export function messageIndexes(conversationIndex: number): number[] {
 
 /** The `message_uid`s of a company: each leads to the index of its message. */
 export function messageUids(owner: Owner): IdSeries {
-  return new IdSeries('mui', owner.code, owner.seed);
+  return new IdSeries('mui', owner);
 }
 
 /** The first is the contact's, the last is what the conversation shows as its last, and others lie between them. */
-function generated(owner: Owner, parties: MessageParties, index: number) {
+function generated(
+  owner: Owner,
+  index: number,
+  conversationAt: (index: number) => Conversation,
+  teammates: readonly { id: string; name: string }[],
+) {
   const random = new Random(seedOf(owner.seed, KIND, index));
   const turn = index % MESSAGES_EACH;
-  const conversation = parties.conversationAt((index - turn) / MESSAGES_EACH);
-  const { recipient, last_message: last, created_at: from } = conversation;
+  const {
+    id,
+    recipient,
+    last_message: last,
+    created_at,
+    subject,
+  } = conversationAt((index - turn) / MESSAGES_EACH);
   const isLast = turn === MESSAGES_EACH - 1;
-  const isInbound = isLast ? last.is_inbound : turn === 0;
-  const text = isLast ? last.excerpt : random.pick(EXCERPTS);
-  const contact = { handle: recipient.handle, name: recipient.name };
+  const is_inbound = isLast ? last?.is_inbound === true : turn === 0;
+  const text = (isLast ? last?.excerpt : undefined) ?? random.pick(EXCERPTS);
+  const contact = { handle: recipient?.handle ?? '', name: recipient?.name };
   const own = { handle: OWN_ADDRESS };
+  const endedAt = last?.created_at ?? created_at;
   return {
-    conversation_id: conversation.id,
+    conversation_id: id,
     type: 'email',
-    is_inbound: isInbound,
+    is_inbound,
     delivery: null,
-    author: isInbound ? null : authorOf(random.pick(parties.teammates)),
+    author: is_inbound ? null : authorOf(random.pick(teammates)),
     recipients: [
-      { ...(isInbound ? contact : own), role: 'from' as const },
-      { ...(isInbound ? own : contact), role: 'to' as const },
+      { ...(is_inbound ? contact : own), role: 'from' },
+      { ...(is_inbound ? own : contact), role: 'to' },
     ],
-    subject: conversation.subject,
+    subject,
     blurb: blurbOf(text),
     body: `<p>${text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')}</p>`,
     text,
     metadata: {},
     seen_at: null,
-    created_at: isLast
-      ? last.created_at
-      : from + Math.floor(((last.created_at - from) * turn) / MESSAGES_EACH),
+    created_at: isLast ? endedAt : created_at + Math.floor(((endedAt - created_at) * turn) / MESSAGES_EACH),
   };
 }
 
-/** What a message shows of the teammate who wrote it. */
-export function authorOf({ id, name }: { id: string; name: string }): { id: string; name: string } {
-  return { id, name };
-}
-
-function present({ delivery, seen_at, ...message }: Message, baseUrl: string, { now }: View) {
-  const isSent = delivery === null || (now >= delivery.at && delivery.error === null);
-  return {
-    _links: {
-      self: `${baseUrl}/messages/${message.id}`,
-      related: { conversation: `${baseUrl}/conversations/${message.conversation_id}` },
-    },
-    ...message,
-    is_draft: !isSent,
-    error_type: delivery !== null && now >= delivery.at ? delivery.error : null,
-    is_seen: seen_at !== null,
-    seen_at,
-  };
-}
-
-/** The messages of a company: a few for each generated conversation. */
-export function messageKind(owner: Owner, parties: MessageParties): Kind<Message> {
+/** The messages of a company: a few for each generated conversation, which `conversationAt` tells as it was at start. */
+export function messageKind(
+  owner: Owner,
+  conversationAt: (index: number) => Conversation,
+  teammates: readonly { id: string; name: string }[],
+): Kind<Message> {
   const uids = messageUids(owner);
   return {
     prefix: 'msg',
-    build: (index, id) => ({ ...generated(owner, parties, index), id, message_uid: uids.id(index) }),
-    present,
+    build: (index, id) => ({
+      ...generated(owner, index, conversationAt, teammates),
+      id,
+      message_uid: uids.id(index),
+    }),
+    present: ({ delivery, seen_at, ...message }, baseUrl, { now }) => ({
+      _links: {
+        self: `${baseUrl}/messages/${message.id}`,
+        related: { conversation: `${baseUrl}/conversations/${message.conversation_id}` },
+      },
+      ...message,
+      is_draft: delivery !== null && !(now >= delivery.at && delivery.error === null),
+      error_type: delivery !== null && now >= delivery.at ? delivery.error : null,
+      is_seen: seen_at !== null,
+      seen_at,
+    }),
   };
 }

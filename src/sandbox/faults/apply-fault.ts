@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { type Answer, bytesOf, errorAnswer } from '../http/answer.ts';
+import { type Answer, errorAnswer } from '../http/answer.ts';
 import { send, sendPart, sendPieces } from '../http/send.ts';
 import { changeRecords } from '../state/change-records.ts';
 import type { Grant, Token } from '../state/tokens.ts';
@@ -40,7 +40,7 @@ export function disturb(answer: Answer, { body, headers = {}, truncate, drop }: 
   return {
     status: answer.status,
     headers: Object.fromEntries(fields.filter((field): field is [string, string] => field[1] !== null)),
-    body: truncate === undefined || drop === 'after' ? sent : bytesOf(sent).subarray(0, truncate),
+    body: truncate === undefined || drop === 'after' ? sent : Buffer.from(sent).subarray(0, truncate),
   };
 }
 

@@ -3,33 +3,11 @@ import type { ErrorBody } from '../../contract/errors.ts';
 
 const MESSAGE_MAX = 400;
 
-/**
- * A body that is UTF-8 already, as a string of one character a byte. Such a string goes to the socket together with the
- * head, in one write and without a buffer of its own, which counts where an answer is a page of a long list.
- */
-export class EncodedText {
-  readonly bytes: string;
-
-  constructor(bytes: string) {
-    this.bytes = bytes;
-  }
-
-  /** The text itself. */
-  toString(): string {
-    return Buffer.from(this.bytes, 'latin1').toString('utf8');
-  }
-}
-
 /** An answer, ready to be sent; header names in lower case. */
 export interface Answer {
   status: number;
   headers: Record<string, string>;
-  body: string | Buffer | EncodedText;
-}
-
-/** The bytes of a body. */
-export function bytesOf(body: Answer['body']): Buffer {
-  return body instanceof EncodedText ? Buffer.from(body.bytes, 'latin1') : Buffer.from(body);
+  body: string | Buffer;
 }
 
 /** A request that cannot be served as it is: thrown by whoever finds out, answered as `_error`. */

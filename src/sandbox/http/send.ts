@@ -1,27 +1,21 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Answer, bytesOf, EncodedText } from './answer.ts';
+import type { Answer } from './answer.ts';
 
 /** Statuses that have no body (RFC 9110). */
 const EMPTY = new Set([204, 205, 304]);
 
 /** Sends an answer. @param now what the `Date` header says, in ms since 1970 */
 export function send(response: ServerResponse, answer: Answer, now: number): void {
-  if (answer.body instanceof EncodedText && !EMPTY.has(answer.status)) {
-    const { bytes } = answer.body;
-    writeHead(response, answer, bytes.length, now);
-    response.end(bytes, 'latin1');
-    return;
-  }
   // Encoded once here: a string would be gone through twice, for its length and for the socket.
-  const body = bytesOf(EMPTY.has(answer.status) ? '' : answer.body);
+  const body = Buffer.from(EMPTY.has(answer.status) ? '' : answer.body);
   writeHead(response, answer, body.length, now);
   response.end(body);
 }
 
 /** Sends the head and the first bytes of the body, and then closes the connection. */
 export function sendPart(response: ServerResponse, answer: Answer, bytes: number, now: number): void {
-  const body = bytesOf(answer.body);
+  const body = Buffer.from(answer.body);
   writeHead(response, answer, body.length, now);
   response.write(body.subarray(0, bytes), () => response.destroy());
 }
@@ -38,7 +32,7 @@ export async function sendPieces(
   most: number | undefined,
   now: number,
 ): Promise<void> {
-  const whole = bytesOf(EMPTY.has(answer.status) ? '' : answer.body);
+  const whole = Buffer.from(EMPTY.has(answer.status) ? '' : answer.body);
   writeHead(response, answer, whole.length, now);
   response.flushHeaders();
   const body = whole.subarray(0, most);

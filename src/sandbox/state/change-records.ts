@@ -1,6 +1,7 @@
-import type { Collection, Document } from '../data/collection.ts';
+import type { Collection } from '../data/collection.ts';
 import type { Contact } from '../data/contacts.ts';
 import type { Conversation } from '../data/conversations.ts';
+import type { Document } from '../data/kinds.ts';
 import type { ChangeableResource, ChangedRecords, RecordChanges } from '../types.ts';
 import type { Company } from './company.ts';
 

@@ -1,19 +1,15 @@
-import type { Teammate } from '../data/teammates.ts';
-import { type ApiToken, type Company, type CompanySpec, createCompany } from './company.ts';
+import type { Teammate } from '../data/kinds.ts';
+import { Problem } from '../http/answer.ts';
+import type { CompanySpec } from '../types.ts';
+import { type ApiToken, type Company, createCompany } from './company.ts';
 import type { CorrespondenceState } from './correspondence.ts';
 import { readTables, type TablesState, writeTables } from './tables.ts';
 
 /** The companies at start: one of a few pages, one of some 40 pages of 100, and one larger than a rate window. */
 const AT_START: readonly CompanySpec[] = [
-  { name: 'Little Lantern Books', plan: 'starter', addonRpm: 0, contacts: 180, conversations: 120 },
-  {
-    name: 'Harbour & Finch Travel',
-    plan: 'professional',
-    addonRpm: 0,
-    contacts: 2_400,
-    conversations: 1_600,
-  },
-  { name: 'Meridian Outfitters', plan: 'enterprise', addonRpm: 0, contacts: 9_000, conversations: 6_500 },
+  { name: 'Little Lantern Books', plan: 'starter', contacts: 180, conversations: 120 },
+  { name: 'Harbour & Finch Travel', plan: 'professional', contacts: 2_400, conversations: 1_600 },
+  { name: 'Meridian Outfitters', plan: 'enterprise', contacts: 9_000, conversations: 6_500 },
 ];
 
 /** A company as it is kept: what it was made of, and what was changed since. */
@@ -30,8 +26,9 @@ export class Companies {
   readonly #byTeammate = new Map<string, Company>();
   readonly #byApiToken = new Map<string, { company: Company; apiToken: ApiToken }>();
 
-  constructor() {
-    for (const spec of AT_START) this.add(spec);
+  /** @param start those that there are at start, in this order. Throws as {@link add} does. */
+  constructor(start: readonly CompanySpec[] = AT_START) {
+    for (const spec of start) this.add(spec);
   }
 
   /** Plain data; what is set is taken over, not copied. */
@@ -53,10 +50,17 @@ export class Companies {
     }
   }
 
-  /** Adds a company; its records are generated when they are read. */
+  /**
+   * Adds a company; its records are generated when they are read.
+   * Throws a {@link Problem} (400) for the id of another company or record, and for the value of another API token.
+   */
   add(spec: CompanySpec): Company {
+    const company = createCompany(this.#specs.length + 1, spec);
+    if (this.#byId.has(company.id)) throw new Problem(400, `id: there is a company ${company.id} already.`);
+    const tokens = company.apiTokens.map(({ token }) => token);
+    const taken = tokens.find((token, nth) => this.#byApiToken.has(token) || tokens.indexOf(token) < nth);
+    if (taken !== undefined) throw new Problem(400, `api_tokens: ${taken} is another API token, too.`);
     this.#specs.push(spec);
-    const company = createCompany(this.#specs.length, spec);
     this.#byId.set(company.id, company);
     for (const teammate of company.tables.teammates.all()) this.#byTeammate.set(teammate.id, company);
     for (const apiToken of company.apiTokens) this.#byApiToken.set(apiToken.token, { company, apiToken });

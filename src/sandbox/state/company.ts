@@ -3,8 +3,12 @@ import { PLAN_LIMITS, type Plan } from '../../contract/limits.ts';
 import { SCOPE, type Scope } from '../../contract/scopes.ts';
 import { companyCode } from '../data/ids.ts';
 import { mix32 } from '../data/random.ts';
+import type { CompanySpec } from '../types.ts';
 import { Correspondence } from './correspondence.ts';
 import { createTables, type Tables } from './tables.ts';
+
+const CONTACTS_DEFAULT = 100;
+const CONVERSATIONS_DEFAULT = 50;
 
 /** A token that a company made for itself; it counts against the company's own limit. */
 export interface ApiToken {
@@ -25,19 +29,8 @@ export interface Company {
   correspondence: Correspondence;
 }
 
-/** What a company is made of. */
-export interface CompanySpec {
-  name: string;
-  plan: Plan;
-  addonRpm: number;
-  contacts: number;
-  conversations: number;
-  /** What API tokens it has beside the two that every company has. */
-  apiTokens?: readonly Pick<ApiToken, 'scopes'>[];
-}
-
 /** The API tokens of every company: one for everything, and one that reaches no knowledge base. */
-const API_TOKENS: readonly Pick<ApiToken, 'scopes'>[] = [
+const API_TOKENS: NonNullable<CompanySpec['api_tokens']> = [
   { scopes: [SCOPE.shared, SCOPE.private, SCOPE.knowledgeBase] },
   { scopes: [SCOPE.shared, SCOPE.private] },
 ];
@@ -54,22 +47,32 @@ function apiToken(code: string, number: number): string {
 
 /**
  * Makes a company. The same ordinal and spec always give the same ids, people, tokens and records.
+ * Throws a `Problem` (400) when two records of a list have the same id.
  *
  * @param ordinal 1 for the first company of the sandbox, and so on
  */
 export function createCompany(ordinal: number, spec: CompanySpec): Company {
   const code = companyCode(ordinal);
   const owner = { code, seed: mix32(ordinal) };
+  const { contacts = CONTACTS_DEFAULT, conversations = CONVERSATIONS_DEFAULT, api_tokens = [] } = spec;
+  const tables = createTables(owner, { contacts, conversations });
+  const generated = typeof conversations === 'number' ? conversations : 0;
+  const correspondence = new Correspondence(owner, generated);
+  if (typeof contacts !== 'number') {
+    for (const { id, handles } of tables.contacts.all()) {
+      for (const { handle } of handles) correspondence.note(id, 'contact handle', handle.toLowerCase());
+    }
+  }
   return {
-    id: `cmp_${code}`,
+    id: spec.id ?? `cmp_${code}`,
     name: spec.name,
     plan: spec.plan,
-    addonRpm: spec.addonRpm,
-    apiTokens: [...API_TOKENS, ...(spec.apiTokens ?? [])].map(({ scopes }, index) => ({
-      token: apiToken(code, index + 1),
+    addonRpm: spec.addon_rpm ?? 0,
+    apiTokens: [...API_TOKENS, ...api_tokens].map(({ token, scopes }, index) => ({
+      token: token ?? apiToken(code, index + 1),
       scopes,
     })),
-    tables: createTables(owner, spec),
-    correspondence: new Correspondence(owner, spec.conversations),
+    tables,
+    correspondence,
   };
 }

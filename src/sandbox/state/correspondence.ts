@@ -1,5 +1,4 @@
-import type { Owner } from '../data/collection.ts';
-import { IdSeries } from '../data/ids.ts';
+import { IdSeries, type Owner } from '../data/ids.ts';
 import { messageIndexes, messageUids } from '../data/messages.ts';
 
 /** What was added since the start: plain data. */
@@ -37,8 +36,8 @@ export class Correspondence {
   /** @param conversations how many of them were generated */
   constructor(owner: Owner, conversations: number) {
     this.#conversations = conversations;
-    this.#conversationIds = new IdSeries('cnv', owner.code, owner.seed);
-    this.#messageIds = new IdSeries('msg', owner.code, owner.seed);
+    this.#conversationIds = new IdSeries('cnv', owner);
+    this.#messageIds = new IdSeries('msg', owner);
     this.#uids = messageUids(owner);
   }
 

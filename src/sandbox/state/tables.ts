@@ -1,70 +1,84 @@
-import { accounts } from '../data/accounts.ts';
-import { analyticsExports } from '../data/analytics-exports.ts';
-import { analyticsReports } from '../data/analytics-reports.ts';
-import { applicationEvents } from '../data/application-events.ts';
-import { articles } from '../data/articles.ts';
-import { channels } from '../data/channels.ts';
-import { Collection, type CollectionState, type Owner } from '../data/collection.ts';
-import { contactKind } from '../data/contacts.ts';
-import { conversationKind } from '../data/conversations.ts';
-import { inboxes } from '../data/inboxes.ts';
-import { knowledgeBases } from '../data/knowledge-bases.ts';
-import { links } from '../data/links.ts';
+import { exportKind, reportKind } from '../data/analytics.ts';
+import {
+  ACCOUNTS_AT_START,
+  articlesAtStart,
+  channelsAtStart,
+  inboxesAtStart,
+  KNOWLEDGE_BASES_AT_START,
+  LINKS_AT_START,
+  responsesAtStart,
+  tagsAtStart,
+  teammatesAtStart,
+} from '../data/at-start.ts';
+import { Collection, type CollectionState, type Literal } from '../data/collection.ts';
+import { type Contact, generateContact } from '../data/contacts.ts';
+import { type Conversation, type ConversationParties, generateConversation } from '../data/conversations.ts';
+import type { Owner } from '../data/ids.ts';
+import { type Document, KINDS, type Kind } from '../data/kinds.ts';
+import { articleKind, knowledgeBaseKind } from '../data/knowledge-bases.ts';
+import { type LiteralRecord, toContact, toConversation } from '../data/literals.ts';
 import { generatedMessages, messageKind } from '../data/messages.ts';
-import { responses } from '../data/responses.ts';
-import { tags } from '../data/tags.ts';
-import { teammates } from '../data/teammates.ts';
 
 /** Everything that a company owns, one collection a resource, by the names that the control interface uses. */
 export type Tables = ReturnType<typeof createTables>;
 
-/** How many records there are at start of the kinds that may be many. */
+/** The records at start of the kinds that may be many: literal ones, or how many are generated. */
 export interface TableSizes {
-  contacts: number;
-  conversations: number;
+  contacts: number | readonly LiteralRecord[];
+  conversations: number | readonly LiteralRecord[];
 }
 
-/** Makes a company's collections. The same owner and sizes always give the same records. */
+/**
+ * Makes a company's collections. The same owner and sizes always give the same records.
+ * Throws a `Problem` (400) for an id that is given twice.
+ */
 export function createTables(owner: Owner, sizes: TableSizes) {
-  const ownTeammates = teammates(owner);
-  const ownInboxes = inboxes(owner, ownTeammates);
-  const ownTags = tags(owner, ownTeammates.idAt(0));
-  const ownContacts = new Collection(contactKind(owner), owner, sizes.contacts);
-  const bases = knowledgeBases(owner);
-  const parties = {
-    contacts: { count: sizes.contacts, idAt: (index: number) => ownContacts.idAt(index) },
-    teammates: ownTeammates.all(),
-    inboxes: ownInboxes
-      .all()
-      .filter((inbox) => !inbox.is_private)
-      .map(({ id, name }) => ({ id, name })),
-    tags: ownTags.all().filter((tag) => !tag.is_private),
+  const table = <D extends Document>(kind: Kind<D>, start: number | readonly Literal<D>[] = []) =>
+    new Collection(kind, owner, start);
+  const teammates = table(KINDS.teammates, teammatesAtStart(owner));
+  const inboxes = table(KINDS.inboxes, inboxesAtStart(teammates.all().map(({ id }) => id)));
+  const tags = table(KINDS.tags, tagsAtStart(teammates.idAt(0)));
+  const sharedInboxes = inboxes
+    .all()
+    .filter(({ is_private }) => !is_private)
+    .map(({ id, name }) => ({ id, name }));
+  const contacts = table<Contact>(
+    { ...KINDS.contacts, build: (index, id) => generateContact(owner.seed, index, id) },
+    typeof sizes.contacts === 'number' ? sizes.contacts : sizes.contacts.map(toContact),
+  );
+  const parties: ConversationParties = {
+    contacts: contacts.count,
+    contactAt: (index) => contacts.original(index),
+    assignees: teammates.all().map(({ id, name, email }) => ({ id, name, email })),
+    inboxes: sharedInboxes,
+    tags: tags.all().filter(({ is_private }) => !is_private),
   };
-  const ownConversationKind = conversationKind(owner, parties);
-  const ownConversations = new Collection(ownConversationKind, owner, sizes.conversations);
-  const ownMessageKind = messageKind(owner, {
-    conversationAt: (index) => ownConversationKind.build(index, ownConversations.idAt(index)),
-    teammates: parties.teammates,
-  });
+  const conversations = table<Conversation>(
+    { ...KINDS.conversations, build: (index, id) => generateConversation(owner.seed, parties, index, id) },
+    typeof sizes.conversations === 'number'
+      ? sizes.conversations
+      : sizes.conversations.map((literal) => toConversation(literal, sharedInboxes[0])),
+  );
+  const knowledgeBases = table(knowledgeBaseKind, KNOWLEDGE_BASES_AT_START);
   return {
-    contacts: ownContacts,
-    conversations: ownConversations,
-    messages: new Collection(ownMessageKind, owner, generatedMessages(sizes.conversations)),
-    teammates: ownTeammates,
-    inboxes: ownInboxes,
-    tags: ownTags,
-    channels: channels(
-      owner,
-      parties.inboxes.map(({ id }) => id),
+    contacts,
+    conversations,
+    messages: table(
+      messageKind(owner, (index) => conversations.original(index), teammates.all()),
+      typeof sizes.conversations === 'number' ? generatedMessages(sizes.conversations) : 0,
     ),
-    responses: responses(owner, ownInboxes.idAt(0)),
-    accounts: accounts(owner),
-    links: links(owner),
-    knowledge_bases: bases,
-    articles: articles(owner, bases.idAt(0), ownTeammates.idAt(0)),
-    analytics_reports: analyticsReports(owner),
-    analytics_exports: analyticsExports(owner),
-    application_events: applicationEvents(owner),
+    teammates,
+    inboxes,
+    tags,
+    channels: table(KINDS.channels, channelsAtStart(sharedInboxes.map(({ id }) => id))),
+    responses: table(KINDS.responses, responsesAtStart(inboxes.idAt(0))),
+    accounts: table(KINDS.accounts, ACCOUNTS_AT_START),
+    links: table(KINDS.links, LINKS_AT_START),
+    knowledge_bases: knowledgeBases,
+    articles: table(articleKind, articlesAtStart(knowledgeBases.idAt(0), teammates.idAt(0))),
+    analytics_reports: table(reportKind(owner)),
+    analytics_exports: table(exportKind),
+    application_events: table(KINDS.application_events),
   };
 }
 

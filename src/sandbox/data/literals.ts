@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import { contact } from '../../contract/api/contacts.ts';
+import { conversation } from '../../contract/api/conversations.ts';
+import { AT_START_S } from './at-start.ts';
+import type { Literal } from './collection.ts';
+import type { Contact } from './contacts.ts';
+import type { Conversation } from './conversations.ts';
+
+/** A record of a seed, as it was given. */
+export type LiteralRecord = Readonly<Record<string, unknown>>;
+
+/** An id that somebody chooses: it stands in paths as it is. */
+export const chosenId = z
+  .string()
+  .regex(/^[A-Za-z0-9][\w.~-]{0,99}$/, 'must be up to 100 letters, digits, ".", "_", "~" and "-"');
+
+/** What a seed may say of a contact: the contract's members, each if one likes, and any others. */
+export const literalContact = contact.omit({ _links: true }).extend({ id: chosenId }).partial();
+
+/** What a seed may say of a conversation. */
+export const literalConversation = conversation
+  .omit({ _links: true })
+  .extend({ id: chosenId, tags: z.array(z.looseObject({ id: z.string().min(1), name: z.string() })) })
+  .partial();
+
+/** A copy of what was said, as JSON holds it; links are the service's own. */
+function membersOf(literal: LiteralRecord): Record<string, unknown> {
+  const members = JSON.parse(JSON.stringify(literal));
+  delete members._links;
+  return members;
+}
+
+function moments({ created_at = AT_START_S }: Record<string, unknown>) {
+  return { created_at, updated_at: created_at };
+}
+
+/** The contact that a seed means; it was checked with {@link literalContact}. */
+export function toContact(literal: LiteralRecord): Literal<Contact> {
+  const members = membersOf(literal);
+  const [first] = (members.handles ?? []) as Contact['handles'];
+  return {
+    name: first?.handle ?? '',
+    description: '',
+    avatar_url: null,
+    handles: [],
+    groups: [],
+    custom_fields: {},
+    is_private: false,
+    ...moments(members),
+    ...members,
+  } as Literal<Contact>;
+}
+
+/**
+ * The conversation that a seed means; it was checked with {@link literalConversation}.
+ *
+ * @param inbox where it is, unless it says something else
+ */
+export function toConversation(
+  literal: LiteralRecord,
+  inbox: Conversation['inbox'] | undefined,
+): Literal<Conversation> {
+  const members = membersOf(literal);
+  return {
+    subject: '',
+    status: (members.assignee ?? null) === null ? 'unassigned' : 'assigned',
+    assignee: null,
+    recipient: null,
+    inbox,
+    tags: [],
+    links: [],
+    custom_fields: {},
+    last_message: null,
+    is_private: false,
+    ...moments(members),
+    ...members,
+  } as Literal<Conversation>;
+}
