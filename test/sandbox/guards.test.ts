@@ -58,7 +58,7 @@ async function start(options: object = {}, furtherTiers: string[] = []) {
 const times = (count: number, sent: Sent): Sent[] => Array(count).fill(sent);
 
 describe('Limits: additional rate guards', () => {
-  test('Every guard names its tier, and refuses one bucket though the rate limit has room', async () => {
+  test('Every guard names its tier, and closes one bucket while the rate limit has room', async () => {
     for (const route of GUARDED) {
       const { service, send, answers } = await start();
       const { guard, path } = route;
