@@ -32,7 +32,7 @@ describe('the OpenAPI description', () => {
     }
   });
 
-  test('It has every route of the contract, with its parameters and the guard as it is enforced', async () => {
+  test('It has every route, with its parameters and the guard as it is enforced', async () => {
     const guards = { ...GUARDS, resource: { tier: 'x', limit: 7, windowMs: 900 } };
     const { sandbox } = await startFrozen({ guards });
     const { paths } = await read(sandbox.origin);

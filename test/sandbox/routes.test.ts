@@ -112,7 +112,7 @@ describe('What the service does', () => {
 });
 
 describe('Endpoints: routes', () => {
-  test('The contract has every route of the tables, and takes no other for specified', () => {
+  test('The routes of the tables are served, and no other is taken for specified', () => {
     const specified = ROUTES.filter(([, { source }]) => source === 'specified');
     const rows = Object.entries(SPECIFIED).flatMap(([method, paths]) =>
       paths.split(/\s+/).map((path) => `${method} ${path}`),
@@ -120,7 +120,7 @@ describe('Endpoints: routes', () => {
     expect(specified.map(([, { method, path }]) => `${method} ${path}`).toSorted()).toEqual(rows.toSorted());
   });
 
-  test('Every route of the contract answers as it is described, with its own status', async () => {
+  test('Every route answers as it is described, with a status of its own', async () => {
     const { service, token, ids, good } = await start();
     for (const [operation, { method, path, status = 200, mediaType = 'application/json' }] of ROUTES) {
       const body = JSON.stringify(good[operation]) ?? null;
@@ -161,7 +161,7 @@ const FORGED: Record<string, unknown> = {
 describe('Resources (our choice)', () => {
   const records = ROUTES.filter(([name]) => /^(create|update)(?!Message|Conversation)/.test(name));
 
-  test('A record keeps what was sent, own members too, and nothing that the service sets', async () => {
+  test('A record keeps what is sent, own members too, but for what the service sets', async () => {
     const { service, send, read, list, ids, good } = await start();
     const now = START_MS / 1000 + 12;
     await service.advance(7_000);
@@ -234,7 +234,7 @@ describe('Errors (our choice)', () => {
     expect((await service.api(seen, token, { method: 'POST' })).status).toBe(200);
   });
 
-  test('A body of more than 500 levels is 400; less breaks neither lists nor snapshots', async () => {
+  test('A body of more than 500 levels is 400; less breaks no list or snapshot', async () => {
     const { service, company, token, list } = await start();
     const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
     const path = `/accounts/${at(company.accounts, 0)}`;
@@ -248,7 +248,7 @@ describe('Errors (our choice)', () => {
 });
 
 describe('Versioning', () => {
-  test('The contract has the fields that are listed as added, for every answer of their kind', () => {
+  test('The contract has the fields that are listed as added, where they belong', () => {
     const fieldsOf = ({ answer }: { answer: z.ZodObject }) => Object.keys(answer.shape);
     expect(fieldsOf(API.getTag)).toEqual(expect.arrayContaining(['created_at', 'updated_at']));
     expect(fieldsOf(API.getAccount)).toContain('is_blocked');
