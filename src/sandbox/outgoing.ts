@@ -4,7 +4,7 @@ import { isIPv4, type LookupFunction } from 'node:net';
 import { z } from 'zod';
 import { AUTHORIZATION_CALL_LIMIT } from '../contract/limits.ts';
 import { Problem } from './http/answer.ts';
-import { readBody } from './http/body.ts';
+import { readBody } from './http/call.ts';
 import { tooManyRequests } from './limits/limiter.ts';
 import { type Counted, countOne, openWindow } from './limits/window.ts';
 import type { Application } from './state/applications.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ROUTES } from '../../src/contract/api/api.ts';
 import { GUARDS, guardBucket, guardLimit } from '../../src/contract/guards.ts';
-import { matchPath } from '../../src/sandbox/http/path-pattern.ts';
+import { matchPath } from '../../src/sandbox/http/router.ts';
 
 /** A request to a guarded route, as the specification writes routes, with a path that was filled in. */
 interface Sent {

@@ -1,7 +1,6 @@
 import type { Host } from '../host.ts';
 import { type Answer, json, Problem } from '../http/answer.ts';
-import { mediaType, parseJson } from '../http/body.ts';
-import { type Call, splitTarget } from '../http/call.ts';
+import { type Call, mediaType, parseJson, splitTarget } from '../http/call.ts';
 import { findRoute, type Route } from '../http/router.ts';
 import { describeService } from '../openapi/describe.ts';
 import { changeRecords } from '../state/change-records.ts';
@@ -37,7 +36,13 @@ function changeCompanyRecords({ world }: Host, body: unknown, _call: Call, { com
 
 function addApplication({ world, exposed }: Host, body: unknown): Answer {
   const application = check(SCHEMA.application, body);
-  const { redirect_uris: redirectUris, introspection_url: introspectionUrl, ...spec } = application;
+  const {
+    name,
+    kind,
+    scopes,
+    redirect_uris: redirectUris,
+    introspection_url: introspectionUrl,
+  } = application;
   if (exposed && introspectionUrl !== undefined) {
     // Whoever reaches it from elsewhere could have it call services that only this machine may reach.
     throw new Problem(
@@ -45,7 +50,9 @@ function addApplication({ world, exposed }: Host, body: unknown): Answer {
       'introspection_url: a sandbox that listens beyond this machine calls nobody on it.',
     );
   }
-  return json(201, showApplication(world.applications.register({ ...spec, redirectUris, introspectionUrl })));
+  const credentials = { clientId: application.client_id, clientSecret: application.client_secret };
+  const spec = { name, kind, scopes, redirectUris, introspectionUrl, ...credentials };
+  return json(201, showApplication(world.applications.register(spec)));
 }
 
 function orderFault({ world }: Host, body: unknown): Answer {

@@ -70,6 +70,14 @@ const application = z.strictObject({
       'must be an http address of this machine (localhost, 127.0.0.1, [::1]), without credentials and fragment',
     )
     .optional(),
+  client_id: z
+    .string()
+    .regex(/^[\x21-\x39\x3b-\x7e]{1,200}$/, 'must be printable ASCII without blanks and colons')
+    .optional(),
+  client_secret: z
+    .string()
+    .regex(/^[\x20-\x7e]{1,500}$/, 'must be printable ASCII')
+    .optional(),
 });
 
 const moment = z.union(

@@ -1,4 +1,4 @@
-import { meansRequest } from '../http/path-pattern.ts';
+import { meansRequest } from '../http/router.ts';
 import { BoundedMap } from '../state/bounded-map.ts';
 import type { Fault, FaultMatch } from '../types.ts';
 

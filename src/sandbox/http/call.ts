@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { readBody } from './body.ts';
+import { Problem } from './answer.ts';
 
 /** A request, as the handlers see it. */
 export interface Call {
@@ -10,7 +10,7 @@ export interface Call {
   search: string;
   query: URLSearchParams;
   headers: IncomingHttpHeaders;
-  /** Address of the area as the client reached it (`http://localhost:4010/api`), for links. */
+  /** Address of the area, for links: as the client reached it, or below the public address. */
   baseUrl: string;
   /** The body's bytes. Throws a `Problem` (413) when there are more than `maxBytes`. */
   body(maxBytes: number): Promise<Buffer>;
@@ -26,8 +26,11 @@ export function splitTarget(target: string): { path: string; search: string } {
   return mark < 0 ? { path: local, search: '' } : { path: local.slice(0, mark), search: local.slice(mark) };
 }
 
-/** @param prefix path of the area, like `/api` */
-export function createCall(request: IncomingMessage, prefix: string): Call {
+/**
+ * @param prefix path of the area, like `/api`
+ * @param publicUrl origin for links, where that is not how the client reached the sandbox
+ */
+export function createCall(request: IncomingMessage, prefix: string, publicUrl: string | undefined): Call {
   const { path, search } = splitTarget(request.url ?? '/');
   return {
     method: request.method ?? 'GET',
@@ -35,7 +38,34 @@ export function createCall(request: IncomingMessage, prefix: string): Call {
     search,
     query: new URLSearchParams(search),
     headers: request.headers,
-    baseUrl: `http://${request.headers.host}${prefix}`,
+    baseUrl: `${publicUrl ?? `http://${request.headers.host}`}${prefix}`,
     body: (maxBytes) => readBody(request, maxBytes),
   };
+}
+
+/** All bytes of a request's body. Throws a {@link Problem} (413) when there are more than `maxBytes`. */
+export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request) {
+    size += chunk.length;
+    if (size > maxBytes)
+      throw new Problem(413, `The body has more than ${maxBytes} bytes.`, { connection: 'close' });
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** The media type of a `Content-Type` header, in lower case and without parameters. */
+export function mediaType(contentType: string | undefined): string {
+  return (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+}
+
+/** The JSON value in a body. Throws a {@link Problem} (400) when there is none. */
+export function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    throw new Problem(400, 'The body is not valid JSON.');
+  }
 }

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import type { Host } from '../host.ts';
 
 const LOOPBACK_HOST = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
 
@@ -14,10 +15,11 @@ export function isLoopbackHost(host: string | undefined): boolean {
  * Whether requests for this `Host` are answered. A page of the internet whose name was made to resolve to the sandbox's
  * address (DNS rebinding) would carry its own name here.
  *
- * @param exposed whether the sandbox listens beyond this machine: then also IP addresses and names of a private network
+ * A sandbox that listens beyond this machine also answers to IP addresses and names of a private network.
  */
-export function isKnownHost(host: string | undefined, exposed: boolean): boolean {
+export function isKnownHost(host: string | undefined, { exposed, publicUrl }: Host): boolean {
   if (isLoopbackHost(host)) return true;
+  if (publicUrl !== undefined && host?.toLowerCase() === new URL(publicUrl).host) return true;
   if (!exposed || host === undefined) return false;
   const name = host.replace(/:\d{1,5}$/, '');
   return isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0 || PRIVATE_NAME.test(name);

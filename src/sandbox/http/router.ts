@@ -1,5 +1,54 @@
 import { Problem } from './answer.ts';
-import { matchPath } from './path-pattern.ts';
+
+/**
+ * Matches a path with a pattern of the specification, like `/contacts/:contact_id`: a placeholder stands for one
+ * segment that is not empty.
+ *
+ * @returns the placeholders' decoded values, or undefined when the path does not match
+ */
+export function matchPath(pattern: string, path: string): Record<string, string> | undefined {
+  if (!pattern.includes(':')) return pattern === path ? {} : undefined;
+  const wanted = pattern.split('/');
+  const given = path.split('/');
+  if (wanted.length !== given.length) return undefined;
+  const params: Record<string, string> = {};
+  for (const [position, segment] of wanted.entries()) {
+    const value = given[position] ?? '';
+    if (segment.startsWith(':')) {
+      const decoded = decode(value);
+      if (decoded === undefined || decoded === '') return undefined;
+      params[segment.slice(1)] = decoded;
+    } else if (segment !== value) {
+      return undefined;
+    }
+  }
+  return params;
+}
+
+/** Whether a placeholder of the pattern stands wherever the route has one. */
+function meansRoute(pattern: string, route: string): boolean {
+  const wanted = pattern.split('/');
+  return route.split('/').every((segment, at) => segment.startsWith(':') || segment === wanted[at]);
+}
+
+/**
+ * Whether a path or pattern that somebody names means a request: `/conversations/:conversation_id/tags` does not mean
+ * `/conversations/search/tags`, which is a search.
+ *
+ * @param route pattern of the route that serves the request; undefined when there is none
+ */
+export function meansRequest(pattern: string, path: string, route: string | undefined): boolean {
+  if (matchPath(pattern, path) === undefined) return false;
+  return route === undefined || pattern === path || meansRoute(pattern, route);
+}
+
+function decode(segment: string): string | undefined {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined;
+  }
+}
 
 /** One row of a route table: what a route is, and who handles it. */
 export interface Route<Handler> {

@@ -4,21 +4,43 @@ import {
   type RequestListener,
   type Server,
   type ServerResponse,
+  STATUS_CODES,
 } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { OAUTH_ROUTE } from '../../contract/routes.ts';
 import { SANDBOX_DEFAULTS } from '../../contract/sandbox.ts';
 import { prepareApi, withRate } from '../api/prepare-api.ts';
 import { CONTROL_PATH, control } from '../control/control.ts';
 import type { Host } from '../host.ts';
-import { prepareOAuth } from '../oauth/prepare-oauth.ts';
+import { prepareAuthorize } from '../oauth/authorize.ts';
+import { prepareToken } from '../oauth/token.ts';
 import { page } from '../pages/pages.ts';
-import { type Answer, errorAnswer, problemAnswer } from './answer.ts';
+import { type Answer, bytesOf, errorAnswer, problemAnswer } from './answer.ts';
 import { createCall, splitTarget } from './call.ts';
-import { exchange } from './exchange.ts';
+import { exchange, type Prepare } from './exchange.ts';
 import { isKnownHost } from './known-host.ts';
+import { findRoute, type Route } from './router.ts';
 import { send } from './send.ts';
 
 /** Longer than clients keep an idle connection, so that they never write into one that is being closed. */
 const KEEP_ALIVE_MS = 65_000;
+
+/** The routes below `{auth_url}` (Endpoints, "OAuth routes"), and the one that the consent form posts to. */
+const OAUTH_ROUTES: readonly Route<Prepare>[] = [
+  { method: 'GET', path: OAUTH_ROUTE.authorize, handle: prepareAuthorize },
+  { method: 'POST', path: OAUTH_ROUTE.authorize, handle: prepareAuthorize },
+  { method: 'POST', path: OAUTH_ROUTE.token, handle: prepareToken },
+];
+
+const prepareOAuth: Prepare = (world, call) =>
+  findRoute(OAUTH_ROUTES, call.method, call.path).handle(world, call);
+
+/** Requests that node's parser refuses, by its error's code (RFC 9110, section 15; RFC 6585, section 5). */
+const UNREADABLE: Readonly<Record<string, readonly [status: number, message: string]>> = {
+  HPE_HEADER_OVERFLOW: [431, 'The address and the headers have more than 16 KiB.'],
+  HPE_INVALID_METHOD: [501, 'The method is not one of HTTP.'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not come to its end in time.'],
+};
 
 function isBelow(path: string, prefix: string): boolean {
   return path === prefix || path.startsWith(`${prefix}/`);
@@ -31,25 +53,26 @@ async function sendSoon(response: ServerResponse, host: Host, make: () => Promis
 
 async function dispatch(host: Host, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { apiPath, authPath } = SANDBOX_DEFAULTS;
-  const { world } = host;
+  const { world, publicUrl } = host;
   const { path } = splitTarget(request.url ?? '/');
   const isApi = isBelow(path, apiPath);
-  if (!isKnownHost(request.headers.host, host.exposed)) {
+  if (!isKnownHost(request.headers.host, host)) {
     const refusal = errorAnswer(403, 'The sandbox answers to names of this machine alone.');
     return send(response, isApi ? withRate(world, refusal) : refusal, world.clock.now());
   }
   if (isApi) {
-    return exchange(world, createCall(request, apiPath), response, prepareApi, world.settings.latencyMs);
+    const call = createCall(request, apiPath, publicUrl);
+    return exchange(world, call, response, prepareApi, world.settings.latencyMs);
   }
   // Nothing is here, and it is not worth a line of the journal: clients ask here for the time in `Date`.
   if (path === authPath) return send(response, errorAnswer(404, 'There is nothing here.'), world.clock.now());
   if (isBelow(path, authPath))
-    return exchange(world, createCall(request, authPath), response, prepareOAuth, 0);
+    return exchange(world, createCall(request, authPath, publicUrl), response, prepareOAuth, 0);
   if (isBelow(path, CONTROL_PATH)) {
-    const call = createCall(request, CONTROL_PATH);
+    const call = createCall(request, CONTROL_PATH, publicUrl);
     return sendSoon(response, host, () => control(host, call));
   }
-  return sendSoon(response, host, async () => page(host, createCall(request, '')));
+  return sendSoon(response, host, async () => page(host, createCall(request, '', publicUrl)));
 }
 
 function fail(host: Host, response: ServerResponse, error: unknown): void {
@@ -60,10 +83,27 @@ function fail(host: Host, response: ServerResponse, error: unknown): void {
   else send(response, errorAnswer(500, 'The sandbox has a fault of its own.'), host.world.clock.now());
 }
 
+/** Answers a request that never became one, in the service's form: written by hand, as node has no response for it. */
+function refuseUnreadable({ world }: Host, error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
+  const [status, message] = UNREADABLE[error.code ?? ''] ?? [400, 'The request is not valid HTTP.'];
+  const { headers, body } = withRate(world, errorAnswer(status, message, { connection: 'close' }));
+  const fields = {
+    date: new Date(world.clock.now()).toUTCString(),
+    ...headers,
+    'content-length': bytesOf(body).length,
+  };
+  const head = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`);
+}
+
 /** The sandbox's web server, not listening yet. */
 export function createSandboxServer(host: Host): Server {
   const listener: RequestListener = (request, response) => {
     dispatch(host, request, response).catch((error: unknown) => fail(host, response, error));
   };
-  return createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, listener);
+  // Node would refuse a missing Host and an unknown Expect by itself, with an empty answer.
+  const options = { keepAliveTimeout: KEEP_ALIVE_MS, requireHostHeader: false };
+  const server = createServer(options, listener).on('checkExpectation', listener);
+  return server.on('clientError', (error, socket) => refuseUnreadable(host, error, socket));
 }

@@ -1,5 +1,5 @@
 import { type GuardName, type GuardRule, type GuardRules, guardLimit } from '../../contract/guards.ts';
-import { meansRequest } from '../http/path-pattern.ts';
+import { meansRequest } from '../http/router.ts';
 import { BoundedMap } from '../state/bounded-map.ts';
 import { type Counted, countOne, openWindow } from './window.ts';
 

@@ -2,11 +2,65 @@ import { type Answer, Problem } from '../http/answer.ts';
 import type { Call } from '../http/call.ts';
 import type { Prepared } from '../http/exchange.ts';
 import { consentPage, refusedPage } from '../pages/oauth-pages.ts';
+import type { Application, Applications } from '../state/applications.ts';
 import type { World } from '../world.ts';
-import { type AuthorizationRequest, readAuthorizationRequest } from './authorization-request.ts';
 import { formParameters, type Parameters } from './parameters.ts';
 
 const BODY_MAX_BYTES = 16 * 1024;
+
+/** An authorization request of a registered application to one of its own addresses. */
+export interface AuthorizationRequest {
+  application: Application;
+  redirectUri: string;
+  /** Undefined when the request carries none. */
+  state: string | undefined;
+}
+
+/** A request that must not lead anywhere: its sender may not be the application (RFC 6749, 4.1.2.1). */
+interface UntrustedRequest {
+  problem: string;
+}
+
+/** A request that is the application's, but wrong: it hears about it at its own address. */
+interface WrongRequest {
+  request: AuthorizationRequest;
+  error: 'invalid_request' | 'unsupported_response_type';
+  description: string;
+}
+
+function one(query: URLSearchParams, name: string): string | undefined {
+  const values = query.getAll(name);
+  return values.length === 1 ? values[0] : undefined;
+}
+
+/** Checks the query of an authorize request (OAuth routes, "Authorize request query parameters"). */
+function readAuthorizationRequest(
+  applications: Applications,
+  query: URLSearchParams,
+): AuthorizationRequest | UntrustedRequest | WrongRequest {
+  const clientId = one(query, 'client_id');
+  if (!clientId) return { problem: 'The request must name one client_id.' };
+  const application = applications.get(clientId);
+  if (application === undefined) return { problem: `No application is registered as ${clientId}.` };
+  const redirectUri = one(query, 'redirect_uri');
+  if (!redirectUri) return { problem: 'The request must name one redirect_uri.' };
+  if (!application.redirectUris.includes(redirectUri)) {
+    return { problem: `${redirectUri} is not registered as an address of ${application.name}.` };
+  }
+  const state = one(query, 'state');
+  const request = { application, redirectUri, state };
+  if (query.getAll('state').length > 1) {
+    return { request, error: 'invalid_request', description: 'state is given more than once.' };
+  }
+  const responseType = one(query, 'response_type');
+  if (responseType === undefined) {
+    return { request, error: 'invalid_request', description: 'The request must name one response_type.' };
+  }
+  if (responseType !== 'code') {
+    return { request, error: 'unsupported_response_type', description: 'response_type must be code.' };
+  }
+  return request;
+}
 
 /** Sends the browser to the application. @param status 303 after a form, so that the browser asks with GET */
 function redirect(

@@ -1,4 +1,4 @@
-import { mediaType } from '../http/body.ts';
+import { mediaType } from '../http/call.ts';
 
 /** The parameters of a request, each of which stands there once. */
 export type Parameters = ReadonlyMap<string, string>;

@@ -1,10 +1,11 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
 import { type Answer, json, Problem } from '../http/answer.ts';
 import type { Call } from '../http/call.ts';
 import type { Prepared } from '../http/exchange.ts';
-import type { Application } from '../state/applications.ts';
+import type { Application, Applications } from '../state/applications.ts';
 import { type Grant, isValid, type Token, type TokenPair } from '../state/tokens.ts';
+import type { Readings } from '../types.ts';
 import type { World } from '../world.ts';
-import { authenticateClient } from './basic.ts';
 import { bodyParameters, type Parameters } from './parameters.ts';
 
 const BODY_MAX_BYTES = 64 * 1024;
@@ -20,17 +21,59 @@ function oauthError(
   return json(status, { error, error_description: description }, { ...NO_STORE, ...headers });
 }
 
-function tokenAnswer({ access, refresh }: TokenPair): Answer {
-  return json(
-    200,
-    {
-      access_token: access.value,
-      refresh_token: refresh.value,
-      expires_at: String(Math.floor(access.expiresAt / 1000)),
-      token_type: 'Bearer',
-    },
-    NO_STORE,
-  );
+/** `expires_at` in the form that the sandbox was told; the specification shows none. */
+function expiryOf({ expiresAt }: Token, form: Readings['expiresAt']): string | number {
+  const seconds = Math.floor(expiresAt / 1000);
+  if (form === 'iso') return new Date(seconds * 1000).toISOString();
+  return form === 'number' ? seconds : String(seconds);
+}
+
+function tokenAnswer({ settings }: World, { access, refresh }: TokenPair): Answer {
+  const tokens = {
+    access_token: access.value,
+    refresh_token: refresh.value,
+    expires_at: expiryOf(access, settings.readings.expiresAt),
+    token_type: 'Bearer',
+  };
+  return json(200, tokens, NO_STORE);
+}
+
+function sameText(left: string, right: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(left), digest(right));
+}
+
+function withSecret(applications: Applications, id: string, secret: string): Application | undefined {
+  const application = applications.get(id);
+  return application && sameText(application.clientSecret, secret) ? application : undefined;
+}
+
+/** Undoes the encoding of forms; a text that is none stays as it is. */
+function formDecoded(text: string): string {
+  return new URLSearchParams(`x=${text.replaceAll('&', '%26')}`).get('x') ?? text;
+}
+
+/**
+ * The application whose credentials a request carries, or why they are refused.
+ *
+ * The header must be exactly `Basic <BASE64(client_id:client_secret)>` (Authentication, 5): split at the first colon,
+ * and, other than in RFC 6749, section 2.3.1, not form-encoded before.
+ */
+function authenticateClient(
+  applications: Applications,
+  authorization: string | undefined,
+): Application | string {
+  const [, encoded = ''] = /^Basic +(\S+)$/i.exec(authorization ?? '') ?? [];
+  const bytes = Buffer.from(encoded, 'base64');
+  const [, id, secret] = /^([^:]*):(.*)$/s.exec(bytes.toString('utf8')) ?? [];
+  if (id === undefined || secret === undefined || bytes.toString('base64') !== encoded) {
+    return 'Basic authentication with client id and secret is needed.';
+  }
+  const application = withSecret(applications, id, secret);
+  if (application !== undefined) return application;
+  return withSecret(applications, formDecoded(id), formDecoded(secret)) === undefined
+    ? 'Client id or secret is wrong.'
+    : 'The credentials are form-encoded (RFC 6749, section 2.3.1): send client_id:client_secret as they are, in Base64.';
 }
 
 /** The answer to an authorization code: tokens, or why there are none. */
@@ -47,7 +90,7 @@ export function exchangeCode(
   const grant = world.codes.redeem(code, application.clientId, redirectUri, now);
   return typeof grant === 'string'
     ? oauthError('invalid_grant', grant)
-    : tokenAnswer(world.tokens.issue(grant, now));
+    : tokenAnswer(world, world.tokens.issue(grant, now));
 }
 
 function usableRefreshToken(
@@ -68,13 +111,15 @@ function refresh(world: World, application: Application, parameters: Parameters,
   const token = usableRefreshToken(world, application, value, now);
   return typeof token === 'string'
     ? oauthError('invalid_grant', token)
-    : tokenAnswer(world.tokens.refresh(token, now));
+    : tokenAnswer(world, world.tokens.refresh(token, now));
 }
 
 function grant(world: World, application: Application, parameters: Parameters): Answer {
-  // One way to authenticate at a time (RFC 6749, section 2.3); the specification's is Basic.
-  if (parameters.has('client_secret')) {
-    return oauthError('invalid_request', 'client_secret belongs into the Basic header alone.');
+  const { clientId: client_id, clientSecret: client_secret } = application;
+  for (const [name, value] of Object.entries({ client_id, client_secret })) {
+    if ((parameters.get(name) ?? value) !== value) {
+      return oauthError('invalid_request', `${name} in the body differs from the Basic header.`);
+    }
   }
   const now = world.clock.now();
   switch (parameters.get('grant_type')) {
@@ -118,22 +163,15 @@ export async function prepareToken(world: World, call: Call): Promise<Prepared> 
   const granted = grantOf(world, parameters);
   return {
     companyId: granted?.companyId,
-    application: application?.clientId,
+    application: typeof application === 'string' ? undefined : application.clientId,
     grant: granted,
     perform(instead) {
       if (instead !== undefined) return instead;
       // They close the connection after a body that is too long: the next request would wait for its rest.
       const headers = parameters instanceof Problem ? parameters.headers : {};
-      if (application === undefined) {
-        return oauthError(
-          'invalid_client',
-          'Basic authentication with client id and secret is needed.',
-          401,
-          {
-            'www-authenticate': 'Basic realm="sandbox", charset="UTF-8"',
-            ...headers,
-          },
-        );
+      if (typeof application === 'string') {
+        const challenge = { 'www-authenticate': 'Basic realm="sandbox", charset="UTF-8"' };
+        return oauthError('invalid_client', application, 401, { ...challenge, ...headers });
       }
       return parameters instanceof Problem
         ? oauthError('invalid_request', parameters.message, 400, headers)

@@ -1,5 +1,5 @@
 import type { Answer } from '../http/answer.ts';
-import type { AuthorizationRequest } from '../oauth/authorization-request.ts';
+import type { AuthorizationRequest } from '../oauth/authorize.ts';
 import type { World } from '../world.ts';
 import { renderPage } from './render.ts';
 import { scopeWords } from './scope-words.ts';

@@ -36,6 +36,7 @@ type Page = (host: Host, call: Call, params: Record<string, string>) => Answer;
 
 const ROUTES: readonly Route<Page>[] = [
   { method: 'GET', path: '/', handle: frontPage },
+  { method: 'GET', path: '/healthz', handle: () => json(200, { status: 'ok' }) },
   { method: 'GET', path: '/sandbox.css', handle: () => STYLE },
   { method: 'GET', path: '/front.js', handle: () => FRONT_SCRIPT },
   { method: 'GET', path: '/panel/:name', handle: (_host, _call, { name = '' }) => script(name) },

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { CALLBACK_PATH } from '../../contract/routes.ts';
 import { SANDBOX_DEFAULTS } from '../../contract/sandbox.ts';
 import { type OAuthScope, SCOPE } from '../../contract/scopes.ts';
+import { Problem } from '../http/answer.ts';
 import type { ApplicationKind } from '../types.ts';
 
 /** An OAuth application, as registered with the service. */
@@ -16,6 +17,9 @@ export interface Application {
   /** Where its server tells who the channel behind a token is (Authentication, 10); on this machine. */
   introspectionUrl?: string | undefined;
 }
+
+type NewApplication = Omit<Application, 'clientId' | 'clientSecret'> &
+  Partial<Record<'clientId' | 'clientSecret', string | undefined>>;
 
 const LOCAL_REDIRECT_URIS = ['http://localhost:3000', 'http://127.0.0.1:3000'].map(
   (app) => app + CALLBACK_PATH,
@@ -48,13 +52,18 @@ export class Applications {
     for (const application of applications) this.#byClientId.set(application.clientId, application);
   }
 
-  /** Registers an application; its credentials are random. */
-  register(spec: Omit<Application, 'clientId' | 'clientSecret'>): Application {
+  /**
+   * Registers an application. Credentials that are not chosen are random, of characters that form-encoding leaves alone.
+   * Throws a {@link Problem} (400) for a client id that there is already.
+   */
+  register({ clientId, clientSecret, ...spec }: NewApplication): Application {
+    if (clientId !== undefined && this.#byClientId.has(clientId)) {
+      throw new Problem(400, `client_id: there is an application ${clientId} already.`);
+    }
     const application = {
       ...spec,
-      clientId: `app_${randomBytes(8).toString('hex')}`,
-      // Plain Base64 with its + and /: a client that form-encodes credentials first (the specification does not) fails.
-      clientSecret: randomBytes(32).toString('base64'),
+      clientId: clientId ?? `app_${randomBytes(8).toString('hex')}`,
+      clientSecret: clientSecret ?? randomBytes(32).toString('base64url'),
     };
     this.#byClientId.set(application.clientId, application);
     return application;
