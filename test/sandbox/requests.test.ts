@@ -22,7 +22,11 @@ describe('Errors (our choice)', () => {
     ['an address that is too long', `GET /api/contacts?${long} HTTP/1.1\r\nhost: localhost\r\n\r\n`, 431],
     ['a header that is too long', `GET /api/contacts HTTP/1.1\r\nhost: localhost\r\nx: ${long}\r\n\r\n`, 431],
     ['no host', 'GET /api/contacts HTTP/1.1\r\nconnection: close\r\n\r\n', 403],
-    ['an unknown Expect', 'GET /api/contacts HTTP/1.1\r\nhost: localhost\r\nexpect: tea\r\nconnection: close\r\n\r\n', 401],
+    [
+      'an unknown Expect',
+      'GET /api/contacts HTTP/1.1\r\nhost: localhost\r\nexpect: tea\r\nconnection: close\r\n\r\n',
+      401,
+    ],
     ['an unknown version', 'GET /api/contacts HTTP/9.9\r\n\r\n', 400],
   ])('%s gets _error and the five headers, too', async (_, bytes, status) => {
     const answer = await raw(await startFrozen(), bytes);

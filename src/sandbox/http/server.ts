@@ -83,9 +83,12 @@ function fail(host: Host, response: ServerResponse, error: unknown): void {
   else send(response, errorAnswer(500, 'The sandbox has a fault of its own.'), host.world.clock.now());
 }
 
+/** Connections on which a request is being answered: a broken chunk of its body must not bring a second answer. */
+const ANSWERING = new WeakSet<Duplex>();
+
 /** Answers a request that never became one, in the service's form: written by hand, as node has no response for it. */
 function refuseUnreadable({ world }: Host, error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
+  if (!socket.writable || ANSWERING.has(socket)) return void socket.destroy();
   const [status, message] = UNREADABLE[error.code ?? ''] ?? [400, 'The request is not valid HTTP.'];
   const { headers, body } = withRate(world, errorAnswer(status, message, { connection: 'close' }));
   const fields = {
@@ -100,6 +103,8 @@ function refuseUnreadable({ world }: Host, error: NodeJS.ErrnoException, socket:
 /** The sandbox's web server, not listening yet. */
 export function createSandboxServer(host: Host): Server {
   const listener: RequestListener = (request, response) => {
+    ANSWERING.add(request.socket);
+    response.once('close', () => ANSWERING.delete(request.socket));
     dispatch(host, request, response).catch((error: unknown) => fail(host, response, error));
   };
   // Node would refuse a missing Host and an unknown Expect by itself, with an empty answer.
