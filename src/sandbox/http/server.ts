@@ -15,7 +15,7 @@ import type { Host } from '../host.ts';
 import { prepareAuthorize } from '../oauth/authorize.ts';
 import { prepareToken } from '../oauth/token.ts';
 import { page } from '../pages/pages.ts';
-import { type Answer, bytesOf, errorAnswer, problemAnswer } from './answer.ts';
+import { type Answer, errorAnswer, problemAnswer } from './answer.ts';
 import { createCall, splitTarget } from './call.ts';
 import { exchange, type Prepare } from './exchange.ts';
 import { isKnownHost } from './known-host.ts';
@@ -94,7 +94,7 @@ function refuseUnreadable({ world }: Host, error: NodeJS.ErrnoException, socket:
   const fields = {
     date: new Date(world.clock.now()).toUTCString(),
     ...headers,
-    'content-length': bytesOf(body).length,
+    'content-length': body.length,
   };
   const head = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`);
