@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ROUTES } from '../../src/contract/api/api.ts';
 import { ann, type Conversation, idsOf, type Request, startMessaging } from './support/messaging.ts';
+import { filled } from './support/routes.ts';
 import { at, START_MS } from './support/test-sandbox.ts';
 
 const NOW = START_MS / 1000;
@@ -9,12 +10,7 @@ const TALK = ROUTES.map(([, route]) => route).filter(({ path }) =>
   /:(conversation|message|channel|inbox)_id/.test(path),
 );
 
-type Ids = Record<string, string>;
-const pathAt = (path: string, ids: Ids) =>
-  path.replace(/:(\w+?)(_ext)?_id/g, (_, name: string) => ids[name] ?? name);
-
-const search = (query: string, limit = 100) =>
-  `/conversations/search/${encodeURIComponent(query)}?limit=${limit}`;
+const search = (query: string) => `/conversations/search/${encodeURIComponent(query)}?limit=100`;
 
 /** A conversation without tags, and requests to every route of conversations, messages, channels and inboxes. */
 async function start() {
@@ -25,18 +21,19 @@ async function start() {
   const message = { sender: ann, to: ['ann'], text: 'x', type: 'custom' };
   const reminder = { assignee_id: teammate.id, teammate_id: teammate.id, scheduled_at: null };
   const good = { ...message, ...reminder, tag_ids: [tag], link_ids: [link] };
-  const own = { conversation: conversation.id, channel, inbox };
+  const own = { conversation_id: conversation.id, channel_id: channel, inbox_id: inbox };
   return {
     ...parts,
     path,
     untagged,
-    requestsAt: (ids: Ids) => TALK.map(({ method, path }): Request => [method, pathAt(path, ids), good]),
+    requestsAt: (ids: Record<string, string>) =>
+      TALK.map(({ method, path }): Request => [method, filled(path, ids), good]),
     /** A request for each of these members that a route takes in its body. */
     requestsNaming: (named: Record<string, unknown>) =>
       TALK.flatMap(({ method, path, body }) =>
         Object.entries(named)
           .filter(([member]) => body instanceof z.ZodObject && member in body.shape)
-          .map(([member, value]): Request => [method, pathAt(path, own), { ...good, [member]: value }]),
+          .map(([member, value]): Request => [method, filled(path, own), { ...good, [member]: value }]),
       ),
   };
 }
@@ -137,10 +134,9 @@ describe('Endpoints: routes (our choice)', () => {
     expect(await read(path)).toEqual(untagged);
   });
 
-  test('What another company has is 404 in a path, and 422 in a body; nothing changes', async () => {
+  test('A body that names what another company has is 422, and nothing changes', async () => {
     const { read, expectStatus, path, untagged, counts, foreign, tag, link, ...its } = await start();
     const before = await counts();
-    await expectStatus(404, its.requestsAt(foreign));
     const { inbox: inbox_id, channel: channel_id, teammate } = foreign;
     const teammates = { assignee_id: teammate, author_id: teammate, teammate_id: teammate };
     const lists = { tag_ids: [tag, foreign.tag], link_ids: [link, foreign.link] };
@@ -170,10 +166,8 @@ describe('Endpoints: routes (our choice)', () => {
 });
 
 describe('Endpoints: pagination', () => {
-  test('A search comes in pages, of which an empty one with a next URL is not the end', async () => {
-    const { service, list, pages } = await start();
-    const found = await pages(search('@', 7));
-    expect([found.length, found.flat()]).toEqual([8, await list('/conversations')]);
+  test('An empty page of a search with a next URL is not its end', async () => {
+    const { service, pages } = await start();
     const { api_tokens } = await service.company({ conversations: 45_000 });
     expect(await pages(search('order_that_no_one_has'), at(api_tokens, 0).token)).toEqual([[], [], []]);
   });
@@ -188,9 +182,9 @@ describe('Authentication', () => {
     await expectStatus(403, its.requestsNaming(named), access_token);
     await expectStatus(200, [['PATCH', path, { inbox_id: its.privateInbox }]]);
     const message = at(await its.messagesOf(untagged.id), 0);
-    const ids = { conversation: untagged.id, inbox: its.privateInbox, channel };
-    for (const name of [message.id, message.message_uid]) {
-      await expectStatus(403, its.requestsAt({ ...ids, message: name }), access_token);
+    const ids = { conversation_id: untagged.id, inbox_id: its.privateInbox, channel_id: channel };
+    for (const message_id of [message.id, message.message_uid]) {
+      await expectStatus(403, its.requestsAt({ ...ids, message_id }), access_token);
     }
     expect(await its.read(path)).toEqual({ ...untagged, inbox: expect.anything(), is_private: true });
     for (const [id, path] of [

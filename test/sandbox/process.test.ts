@@ -123,6 +123,8 @@ describe('The process of the sandbox', () => {
       const expected = [near.includes(host) ? '401' : '403', foreign.includes(host) ? '403' : '401'];
       expect([host, ...statuses]).toEqual([host, ...expected]);
     }
+    for (const path of ['/', '/auth/oauth/authorize', '/_sandbox/state'])
+      expect(await statusOf(own.origin, 'evil.example', path)).toBe('403');
     expect(await statusOf(own.origin, 'localhost', `${own.apiUrl}/me`), 'as to a proxy').toBe('401');
   });
 });

@@ -2,8 +2,8 @@ import { expect } from 'vitest';
 import type { z } from 'zod';
 import type { conversation } from '../../../src/contract/api/conversations.ts';
 import type { message } from '../../../src/contract/api/messages.ts';
-import { GUARDS } from '../../../src/contract/guards.ts';
-import { at, startFrozen } from './test-sandbox.ts';
+import { startOpen } from './routes.ts';
+import { at } from './test-sandbox.ts';
 
 export type Message = z.infer<typeof message> & { _links: { related: { conversation: string } } };
 
@@ -12,7 +12,7 @@ export type Conversation = z.infer<typeof conversation> & {
   last_message: { excerpt: string; is_inbound: boolean; created_at: number };
 };
 
-export interface List<T> {
+interface List<T> {
   _pagination: { next: string | null };
   _results: T[];
 }
@@ -27,19 +27,10 @@ export function idsOf(records: readonly { id: string }[]): string[] {
   return records.map(({ id }) => id);
 }
 
-/** Guards that stop no test that is about something else. */
-const WIDE = { resource: { ...GUARDS.resource, limit: 1_000 } };
-
-/**
- * A company that no main limit stops, with what tests of conversations and messages need of it.
- *
- * @param guards as the contract has them when empty; wide open when left out
- */
-export async function startMessaging(guards: Partial<typeof WIDE> = WIDE) {
-  const service = await startFrozen({ guards });
-  const company = await service.company({ plan: 'enterprise', addon_rpm: 1_000 });
-  const token = at(company.api_tokens, 0).token;
-  const read = async <T>(path: string, as = token) => (await service.call<T>('GET', path, as)).body;
+/** A company that nothing limits, with what tests of conversations and messages need of it. */
+export async function startMessaging() {
+  const { service, company, token, read } = await startOpen();
+  const other = await service.company();
   const list = async <T>(path: string, as = token) => (await read<List<T>>(path, as))._results;
   const conversations = await list<Conversation>('/conversations');
   const send = <T = Conversation>(
@@ -114,20 +105,12 @@ export async function startMessaging(guards: Partial<typeof WIDE> = WIDE) {
     addPrivateChannel: async (type = 'custom') =>
       (await send<{ id: string }>('POST', `/inboxes/${at(company.inboxes, 2)}/channels`, { type })).body.id,
     /** Ids of another company's things. */
-    foreign: await (async () => {
-      const other = await service.company();
-      const as = at(other.api_tokens, 0).token;
-      const first = at(await list<Conversation>('/conversations', as), 0);
-      const message = at(await list<Message>(`/conversations/${first.id}/messages`, as), 0);
-      return {
-        conversation: first.id,
-        message: message.id,
-        tag: at(other.tags, 0),
-        link: at(other.links, 0),
-        channel: at(other.channels, 0),
-        inbox: at(other.inboxes, 0),
-        teammate: at(other.teammates, 0).id,
-      };
-    })(),
+    foreign: {
+      tag: at(other.tags, 0),
+      link: at(other.links, 0),
+      channel: at(other.channels, 0),
+      inbox: at(other.inboxes, 0),
+      teammate: at(other.teammates, 0).id,
+    },
   };
 }
