@@ -163,13 +163,8 @@ describe('Resources (our choice)', () => {
       await service.advance(step);
       const { status, progress, metrics } = await read<AnswerOf<'getReport'>>(report._links.self);
       const { url } = await read<AnswerOf<'getExport'>>(made._links.self);
-      stands.push([
-        status,
-        progress,
-        typeof at(metrics, 0).value,
-        url,
-        (await service.api(file, token)).status,
-      ]);
+      const download = await service.api(file, token);
+      stands.push([status, progress, typeof at(metrics, 0).value, url, download.status]);
     }
     expect(stands).toEqual([
       ['running', 0, 'object', null, 404],

@@ -235,7 +235,7 @@ describe('Errors (our choice)', () => {
   });
 
   test('A body of more than 500 levels is 400; less breaks no list or snapshot', async () => {
-    const { service, company, token, list } = await start();
+    const { service, company, token, list } = await startOpen();
     const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
     const path = `/accounts/${at(company.accounts, 0)}`;
     const statusOf = async (levels: number) =>
