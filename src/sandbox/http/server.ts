@@ -14,7 +14,7 @@ import { CONTROL_PATH, control } from '../control/control.ts';
 import type { Host } from '../host.ts';
 import { prepareAuthorize } from '../oauth/authorize.ts';
 import { prepareToken } from '../oauth/token.ts';
-import { page } from '../pages/pages.ts';
+import { page } from '../pages/panel.ts';
 import { type Answer, errorAnswer, problemAnswer } from './answer.ts';
 import { createCall, splitTarget } from './call.ts';
 import { exchange, type Prepare } from './exchange.ts';

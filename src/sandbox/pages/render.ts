@@ -1,24 +1,33 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Eta } from 'eta';
 import type { Answer } from '../http/answer.ts';
 
-const DIRECTORY = fileURLToPath(new URL('.', import.meta.url));
-const eta = new Eta({ views: DIRECTORY, cache: true });
+const TEMPLATES = ['layout.eta', 'panel.eta', 'consent.eta', 'refused.eta'];
+const MORPH = 'idiomorph.esm.js';
+
+/** What pages load, and its media type. */
+const ASSETS = { 'panel.css': 'text/css', 'panel.js': 'text/javascript', [MORPH]: 'text/javascript' };
+
+/** All files that the pages are made of: the build of the package copies them beside its bundle. */
+export const FILES = [...TEMPLATES, ...Object.keys(ASSETS)];
+
+/** Where one of {@link FILES} lies: beside this module, and idiomorph in its package. */
+export function locate(file: string): string {
+  const beside = join(import.meta.dirname, file);
+  return file === MORPH && !existsSync(beside) ? fileURLToPath(import.meta.resolve('idiomorph')) : beside;
+}
+
+const eta = new Eta({ views: import.meta.dirname, cache: true });
 
 /**
  * No `form-action`: browsers hold it against every redirect that follows a form, and the consent form ends wherever the
  * application sends its user. The pages escape all that they show, so no foreign form can get in.
  */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "connect-src 'self'",
-  'img-src data:',
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
+  "base-uri 'none'; frame-ancestors 'none'";
 
 const HEADERS = {
   'cache-control': 'no-store',
@@ -28,20 +37,17 @@ const HEADERS = {
   'x-frame-options': 'DENY',
 };
 
-/** Renders a page from a template in this directory; the template escapes what it shows. */
-export function renderPage(template: string, data: object, status = 200): Answer {
-  return {
-    status,
-    headers: { 'content-type': 'text/html; charset=utf-8', ...HEADERS },
-    body: eta.render(`./${template}`, data),
-  };
+function answer(type: string, body: string, status = 200): Answer {
+  return { status, headers: { 'content-type': `${type}; charset=utf-8`, ...HEADERS }, body };
 }
 
-/** Files of this directory, one after the other, as an answer; they are read once. */
-export function asset(type: string, ...files: string[]): Answer {
-  return {
-    status: 200,
-    headers: { 'content-type': type, 'cache-control': 'no-cache', 'x-content-type-options': 'nosniff' },
-    body: files.map((file) => readFileSync(`${DIRECTORY}${file}`, 'utf8')).join('\n'),
-  };
+/** Renders a page from a template; the template escapes what it shows. */
+export function renderPage(template: string, data: object, status = 200): Answer {
+  return answer('text/html', eta.render(`./${template}`, data), status);
 }
+
+/** What pages load, by path; read once. */
+export const ASSET_ANSWERS = Object.entries(ASSETS).map(([file, type]): [path: string, answer: Answer] => [
+  `/${file}`,
+  answer(type, readFileSync(locate(file), 'utf8')),
+]);
