@@ -2,7 +2,7 @@
 // npm runs it after each install, also without devDependencies, and with the Node of the machine.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -10,6 +10,8 @@ const OUT = join(ROOT, 'dist/sandbox');
 const PAGES = join(ROOT, 'src/sandbox/pages');
 const ENTRIES = { sandbox: 'sandbox', 'sandbox/vitest': 'vitest' };
 const COMMAND = 'main';
+/** Loaded by the control panel in the browser. */
+const MORPH = 'node_modules/idiomorph/dist/idiomorph.esm.js';
 
 const read = (path) => readFileSync(join(ROOT, path), 'utf8');
 
@@ -82,9 +84,12 @@ async function build({ rolldown }) {
   const packages = await bundleCode(rolldown);
   declareTypes();
   cpSync(PAGES, join(OUT, 'lib'), { recursive: true, filter: (path) => !path.endsWith('.ts') });
+  cpSync(join(ROOT, MORPH), join(OUT, 'lib', basename(MORPH)));
   describePackage();
   write('README.md', read('docs/sandbox.md'));
-  const licences = packages.map((name) => `${name}\n\n${read(`node_modules/${name}/LICENSE`)}`);
+  const licences = [...packages, 'idiomorph'].map(
+    (name) => `${name}\n\n${read(`node_modules/${name}/LICENSE`)}`,
+  );
   write('LICENSE', [read('LICENSE'), ...licences].join('\n---\n\n'));
 }
 

@@ -4,17 +4,13 @@ import { fileURLToPath } from 'node:url';
 import { Eta } from 'eta';
 import type { Answer } from '../http/answer.ts';
 
-const TEMPLATES = ['layout.eta', 'panel.eta', 'consent.eta', 'refused.eta'];
 const MORPH = 'idiomorph.esm.js';
 
 /** What pages load, and its media type. */
 const ASSETS = { 'panel.css': 'text/css', 'panel.js': 'text/javascript', [MORPH]: 'text/javascript' };
 
-/** All files that the pages are made of: the build of the package copies them beside its bundle. */
-export const FILES = [...TEMPLATES, ...Object.keys(ASSETS)];
-
-/** Where one of {@link FILES} lies: beside this module, and idiomorph in its package. */
-export function locate(file: string): string {
+/** All files lie beside this module; outside the package, idiomorph's lies in its own. */
+function locate(file: string): string {
   const beside = join(import.meta.dirname, file);
   return file === MORPH && !existsSync(beside) ? fileURLToPath(import.meta.resolve('idiomorph')) : beside;
 }
