@@ -11,8 +11,6 @@ export interface Host {
   exposed: boolean;
   /** Origin that clients reach it at, where that is not its own. */
   publicUrl: string | undefined;
-  /** How often it went back to the start. */
-  resets: number;
   /** Back to the state at start. */
   reset(): void;
 }

@@ -91,9 +91,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     snapshots: new Snapshots(),
     exposed,
     publicUrl,
-    resets: 0,
     reset() {
-      host.resets += 1;
       clock.reset();
       host.world = newWorld();
       plantSeed(host, seed);

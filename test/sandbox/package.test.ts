@@ -50,7 +50,7 @@ describe('The package, in another project', () => {
     const headers = { authorization: `Bearer ${companies[0].api_tokens[0].token}` };
     const page = await (await fetch(`${api_url}/contacts?limit=20`, { headers })).json();
     expect(page).toMatchObject({ _results: Array(20).fill({ id: expect.any(String) }) });
-    for (const path of ['/', '/front.js', '/sandbox.css', '/panel/dom.js', '/_sandbox/openapi.json']) {
+    for (const path of ['/', '/panel.js', '/panel.css', '/idiomorph.esm.js', '/_sandbox/openapi.json']) {
       expect((await fetch(origin + path)).status, path).toBe(200);
     }
   });

@@ -2,7 +2,7 @@
  * The control panel, in the browser. The server makes the page; this asks for it twice a second, and at once after each
  * change, and takes over what differs. Buttons and forms call the control interface: `data-call` says which call.
  */
-import { Idiomorph } from './idiomorph.esm.js';
+import { Idiomorph } from '/idiomorph.esm.js';
 
 const LOOK_MS = 500;
 
