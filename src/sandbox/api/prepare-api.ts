@@ -244,8 +244,9 @@ async function perform(request: Request, guarded: GuardedCall[], instead?: Answe
 
 /** Serves a request that counts already. Throws a {@link Problem} for what cannot be served. */
 async function serve(request: Request): Promise<Answer> {
-  const { world, caller, route, body } = request;
+  const { world, call, caller, route, body } = request;
   if (route instanceof Problem) throw route;
+  if (/%(?![\da-f]{2})/i.test(call.path + call.search)) throw new Problem(400, 'The URL has a % on its own.');
   const { handle, params } = route;
   const { reach = 'shared', method, status = 200, body: schema } = handle.contract;
   if (!opens(caller.scopes, reach, method !== 'GET')) {

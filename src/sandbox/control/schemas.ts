@@ -2,14 +2,12 @@ import { z } from 'zod';
 import { DEFAULT_PLAN, PLAN_LIMITS, type Plan } from '../../contract/limits.ts';
 import { OAUTH_SCOPES, SCOPE, type Scope } from '../../contract/scopes.ts';
 import { CLOCK_MAX_MS } from '../clock.ts';
+import { chosenId, literalContact, literalConversation, recordsOf } from '../data/literals.ts';
 import { Problem } from '../http/answer.ts';
 import { isIntrospectionUrl } from '../outgoing.ts';
 import { faultSchema } from './fault-schema.ts';
 import { recordSchema } from './record-schema.ts';
 
-const RECORDS_MAX = 10_000_000;
-const CONTACTS_DEFAULT = 100;
-const CONVERSATIONS_DEFAULT = 50;
 const ADDON_MAX_RPM = 100_000;
 const GUARD_MAX_MS = 24 * 60 * 60_000;
 /** Addresses that would run in the page that redirects to them. */
@@ -22,21 +20,23 @@ const PLANS = Object.keys(PLAN_LIMITS) as [Plan, ...Plan[]];
 const SCOPES = Object.values(SCOPE) as [Scope, ...Scope[]];
 
 const name = z.string().trim().min(1).max(200);
-const records = z.int().min(0).max(RECORDS_MAX);
+
+const tokenValue = z.string().regex(/^[\x21-\x7e]{1,500}$/, 'must be printable ASCII without blanks');
 
 const company = z
   .strictObject({
+    id: chosenId.optional(),
     name,
     plan: z.enum(PLANS),
-    addon_rpm: z.int().min(0).max(ADDON_MAX_RPM).default(0),
-    contacts: records.default(CONTACTS_DEFAULT),
-    conversations: records.default(CONVERSATIONS_DEFAULT),
+    addon_rpm: z.int().min(0).max(ADDON_MAX_RPM).optional(),
+    contacts: recordsOf(literalContact).optional(),
+    conversations: recordsOf(literalConversation).optional(),
     api_tokens: z
-      .array(z.strictObject({ scopes: z.array(z.enum(SCOPES)).min(1) }))
+      .array(z.strictObject({ token: tokenValue.optional(), scopes: z.array(z.enum(SCOPES)).min(1) }))
       .max(API_TOKENS_MAX)
-      .default([]),
+      .optional(),
   })
-  .refine((spec) => spec.addon_rpm === 0 || spec.plan !== DEFAULT_PLAN, {
+  .refine((spec) => !spec.addon_rpm || spec.plan !== DEFAULT_PLAN, {
     path: ['addon_rpm'],
     error: 'needs the professional plan or higher',
   });

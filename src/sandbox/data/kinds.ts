@@ -88,11 +88,11 @@ export const KINDS = {
   contacts: plain<Contact>('crd', '/contacts'),
   conversations: {
     prefix: 'cnv',
-    present: ({ recipient, ...conversation }: Conversation, baseUrl: string, view: View) => ({
+    present: (conversation: Conversation, baseUrl: string, view: View) => ({
       _links: { self: `${baseUrl}/conversations/${conversation.id}` },
       ...conversation,
       tags: conversation.tags.map((tag) => presentTag(tag, baseUrl, view)),
-      recipient: recipient && presentRecipient(recipient, baseUrl),
+      recipient: conversation.recipient && presentRecipient(conversation.recipient, baseUrl),
     }),
   },
 };

@@ -9,25 +9,32 @@ import type { Conversation } from './conversations.ts';
 /** A record of a seed, as it was given. */
 export type LiteralRecord = Readonly<Record<string, unknown>>;
 
+const RECORDS_MAX = 10_000_000;
+
 /** An id that somebody chooses: it stands in paths as it is. */
 export const chosenId = z
   .string()
   .regex(/^[A-Za-z0-9][\w.~-]{0,99}$/, 'must be up to 100 letters, digits, ".", "_", "~" and "-"');
 
-/** What a seed may say of a contact: the contract's members, each if one likes, and any others. */
+/** The contract's members of a contact, each if one likes, and any others. */
 export const literalContact = contact.omit({ _links: true }).extend({ id: chosenId }).partial();
 
-/** What a seed may say of a conversation. */
+/** The same of a conversation. */
 export const literalConversation = conversation
   .omit({ _links: true })
   .extend({ id: chosenId, tags: z.array(z.looseObject({ id: z.string().min(1), name: z.string() })) })
   .partial();
 
-/** A copy of what was said, as JSON holds it; links are the service's own. */
-function membersOf(literal: LiteralRecord): Record<string, unknown> {
-  const members = JSON.parse(JSON.stringify(literal));
-  delete members._links;
-  return members;
+/** So many generated records, or literal ones; an error says which of them is wrong. */
+export function recordsOf<S extends z.ZodType>(literal: S) {
+  return z.union([z.int().min(0).max(RECORDS_MAX), z.array(literal)], {
+    error: ({ errors = [] }) => {
+      const inner = (errors as z.core.$ZodIssue[][]).flat().find(({ path }) => path.length > 0);
+      return inner === undefined
+        ? `must be a number up to ${RECORDS_MAX}, or a list of records`
+        : `${inner.path.join('.')}: ${inner.message}`;
+    },
+  });
 }
 
 function moments({ created_at = AT_START_S }: Record<string, unknown>) {
@@ -36,7 +43,7 @@ function moments({ created_at = AT_START_S }: Record<string, unknown>) {
 
 /** The contact that a seed means; it was checked with {@link literalContact}. */
 export function toContact(literal: LiteralRecord): Literal<Contact> {
-  const members = membersOf(literal);
+  const { _links: _, ...members } = literal;
   const [first] = (members.handles ?? []) as Contact['handles'];
   return {
     name: first?.handle ?? '',
@@ -60,7 +67,7 @@ export function toConversation(
   literal: LiteralRecord,
   inbox: Conversation['inbox'] | undefined,
 ): Literal<Conversation> {
-  const members = membersOf(literal);
+  const { _links: _, ...members } = literal;
   return {
     subject: '',
     status: (members.assignee ?? null) === null ? 'unassigned' : 'assigned',

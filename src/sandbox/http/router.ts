@@ -16,7 +16,7 @@ export function matchPath(pattern: string, path: string): Record<string, string>
     const value = given[position] ?? '';
     if (segment.startsWith(':')) {
       const decoded = decode(value);
-      if (decoded === undefined || decoded === '') return undefined;
+      if (decoded === '') return undefined;
       params[segment.slice(1)] = decoded;
     } else if (segment !== value) {
       return undefined;
@@ -42,11 +42,12 @@ export function meansRequest(pattern: string, path: string, route: string | unde
   return route === undefined || pattern === path || meansRoute(pattern, route);
 }
 
-function decode(segment: string): string | undefined {
+/** The segment decoded, or as it is where that cannot be done. */
+function decode(segment: string): string {
   try {
     return decodeURIComponent(segment);
   } catch {
-    return undefined;
+    return segment;
   }
 }
 

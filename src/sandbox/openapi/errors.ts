@@ -21,7 +21,7 @@ export const ERROR_SCHEMA = {
 
 /** What the statuses of errors mean here. */
 const MEANINGS = {
-  400: 'The body is no JSON object, or a parameter of the query is wrong.',
+  400: 'The URL is malformed, a parameter of the query is wrong, or the body is no JSON object.',
   401: 'There is no valid token: it is missing, unknown, expired or revoked.',
   403: 'The token does not reach this: its scopes, or because it is private to a teammate.',
   404: 'There is no such thing here.',

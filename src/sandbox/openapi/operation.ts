@@ -41,11 +41,11 @@ function pageOf(item: JsonSchema): JsonSchema {
   };
 }
 
-function errorStatuses({ path, list, body, method }: RouteContract): ErrorStatus[] {
+function errorStatuses({ path, body, method }: RouteContract): ErrorStatus[] {
   // Also where nothing of it is wanted.
   const takesBody = method !== 'GET';
   return [
-    ...(takesBody || list === true ? [400 as const] : []),
+    400,
     401,
     403,
     ...(path.includes(':') ? [404 as const] : []),

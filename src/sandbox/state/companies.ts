@@ -55,12 +55,14 @@ export class Companies {
    * Throws a {@link Problem} (400) for the id of another company or record, and for the value of another API token.
    */
   add(spec: CompanySpec): Company {
-    const company = createCompany(this.#specs.length + 1, spec);
+    // As JSON holds it, and nobody changes it later.
+    const kept: CompanySpec = JSON.parse(JSON.stringify(spec));
+    const company = createCompany(this.#specs.length + 1, kept);
     if (this.#byId.has(company.id)) throw new Problem(400, `id: there is a company ${company.id} already.`);
     const tokens = company.apiTokens.map(({ token }) => token);
     const taken = tokens.find((token, nth) => this.#byApiToken.has(token) || tokens.indexOf(token) < nth);
     if (taken !== undefined) throw new Problem(400, `api_tokens: ${taken} is another API token, too.`);
-    this.#specs.push(spec);
+    this.#specs.push(kept);
     this.#byId.set(company.id, company);
     for (const teammate of company.tables.teammates.all()) this.#byTeammate.set(teammate.id, company);
     for (const apiToken of company.apiTokens) this.#byApiToken.set(apiToken.token, { company, apiToken });

@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest';
+import { type Document, type List, startOpen } from './support/routes.ts';
+import { START_MS } from './support/test-sandbox.ts';
+
+const ADA = {
+  id: 'ada',
+  name: 'Ada 🧮',
+  handles: [{ handle: 'Ada@Engine.example', source: 'email', since: 1833 }],
+  custom_fields: { ratio: 0.1, nested: [{ deep: [null, '\u2028', 1e21] }] },
+  loves: { numbers: ['Bernoulli'], '': false },
+};
+const TALK = {
+  id: 'talk.1',
+  subject: 'Engine',
+  recipient: { handle: 'ada@engine.example', contact_id: 'ada' },
+  tags: [{ id: 'tag_x', name: 'Note G' }],
+};
+const LISTS = {
+  contacts: [ADA, { name: 'Given id' }, { id: 'bob', updated_at: 7.25 }],
+  conversations: [TALK, {}],
+};
+
+const start = (spec: object = LISTS) => startOpen(spec);
+
+const idsIn = (records: Document[]) => records.map(({ id }) => id);
+
+describe('literal records of a company', () => {
+  test('Members are read back to the byte, in a list and by id', async () => {
+    const { list, read, service } = await start();
+    const [first] = await list('/contacts');
+    const { _links, ...members } = await read('/contacts/ada');
+    expect(_links).toEqual({ self: `${service.sandbox.apiUrl}/contacts/ada` });
+    expect(first).toEqual({ _links, ...members });
+    for (const [name, value] of Object.entries(ADA)) {
+      expect(JSON.stringify(members[name])).toBe(JSON.stringify(value));
+    }
+  });
+
+  test('Members that a record needs are made up, ids are given out', async () => {
+    const { list, company, service } = await start();
+    const [, given, bob] = await list('/contacts');
+    expect(given).toMatchObject({ id: expect.stringMatching(/^crd_\w{12}$/), handles: [], groups: [] });
+    expect(bob).toMatchObject({ id: 'bob', name: '', updated_at: 7.25, is_private: false });
+    const [talk, empty] = await list('/conversations');
+    expect(talk?.recipient).toMatchObject({
+      _links: { related: { contact: `${service.sandbox.apiUrl}/contacts/ada` } },
+    });
+    expect(empty).toMatchObject({ status: 'unassigned', recipient: null, inbox: { id: company.inboxes[0] } });
+    expect(await list(`/conversations/${empty?.id}/messages`)).toEqual([]);
+  });
+
+  test('Pages, changes, deletions and snapshots know chosen ids', async () => {
+    const { list, read, send, service, company } = await start();
+    const page = await read<List>('/contacts?limit=2');
+    expect(idsIn((await read<List>(page._pagination.next ?? ''))._results)).toEqual(['bob']);
+    const { id } = await service.done<{ id: string }>('snapshot', {});
+    await service.done(`companies/${company.id}/records`, { resource: 'contacts', delete: 3, create: 1 });
+    await send('PATCH', '/conversations/talk.1', { subject: 'Changed' });
+    const [created, ...others] = idsIn(await list('/contacts'));
+    expect([created, others]).toEqual([expect.stringMatching(/^crd_/), []]);
+    expect((await send('GET', '/contacts/ada')).status).toBe(404);
+    expect(await read('/conversations/talk.1')).toMatchObject({ subject: 'Changed' });
+    await service.done('restore', { id });
+    expect(idsIn(await list('/contacts'))).toEqual(['ada', expect.any(String), 'bob']);
+    expect(await read('/conversations/talk.1')).toMatchObject({ subject: 'Engine' });
+  });
+
+  test('A message from a handle belongs to the contact that has it, and a reply needs somebody', async () => {
+    const { list, send, company } = await start();
+    const body = { sender: { handle: 'ADA@engine.example' }, body: 'Hello' };
+    await send('POST', `/channels/${company.channels[0]}/incoming_messages`, body);
+    expect(idsIn(await list('/contacts'))).toHaveLength(3);
+    const [, empty, begun] = await list('/conversations');
+    expect(begun).toMatchObject({ recipient: { name: ADA.name }, last_message: { excerpt: 'Hello' } });
+    expect((await send('POST', `/conversations/${empty?.id}/messages`, { body: 'x' })).status).toBe(422);
+    const reply = await send('POST', '/conversations/talk.1/messages', { body: 'Hello yourself' });
+    expect(reply).toMatchObject({ status: 201, body: { created_at: START_MS / 1000 } });
+    expect(await list('/conversations/talk.1/messages')).toHaveLength(1);
+  });
+
+  test('Generated conversations name literal contacts', async () => {
+    const { list } = await start({ contacts: [ADA], conversations: 3 });
+    const handles = (await list('/conversations')).map(
+      ({ recipient }) => (recipient as { handle: string }).handle,
+    );
+    expect(handles).toEqual(Array(3).fill(ADA.handles[0]?.handle));
+  });
+});
+
+describe('chosen ids and tokens of a company', () => {
+  test('A company has the id and the tokens that were chosen, beside its own two', async () => {
+    const { service } = await start();
+    const api_tokens = [{ token: 'api_acme', scopes: ['shared_resources:read'] }];
+    const acme = await service.company({ id: 'cmp_acme', api_tokens });
+    expect(acme).toMatchObject({ id: 'cmp_acme', api_tokens: [{}, {}, api_tokens[0]] });
+    expect(await service.call('GET', '/me', 'api_acme')).toMatchObject({ body: { id: 'cmp_acme' } });
+    expect(await service.call('PATCH', `/tags/${acme.tags[0]}`, 'api_acme', {})).toMatchObject({
+      status: 403,
+    });
+  });
+
+  const token = { token: 'api_taken', scopes: ['shared_resources'] };
+  test.each([
+    [{ id: 'cmp_taken' }, 'id: there is a company cmp_taken already'],
+    [{ id: 'no blank' }, 'id: must be'],
+    [{ api_tokens: [token] }, 'api_tokens: api_taken is'],
+    [
+      {
+        api_tokens: [
+          { ...token, token: 'twice' },
+          { ...token, token: 'twice' },
+        ],
+      },
+      'api_tokens: twice is',
+    ],
+    [{ api_tokens: [{ ...token, token: 'a b' }] }, 'api_tokens.0.token: must be'],
+    [{ contacts: [{ id: 'a' }, { id: 'a' }] }, 'The id a is'],
+    [{ contacts: [{}, { name: 7 }] }, 'contacts: 1.name: '],
+    [{ contacts: [{ id: '../x' }] }, '0.id: must be'],
+    [{ contacts: 'many' }, 'contacts: must be a number up to 10000000, or a list of records'],
+    [{ conversations: [{ tags: ['x'] }] }, 'conversations: 0.tags.0: '],
+  ])('%j is refused', async (spec, message) => {
+    const { service } = await start({ id: 'cmp_taken', api_tokens: [token], contacts: 0 });
+    const { companies } = await service.state();
+    const answer = await service.control('companies', { name: 'Other', plan: 'starter', ...spec });
+    expect(answer.status).toBe(400);
+    expect(await answer.text()).toContain(message);
+    expect((await service.state()).companies).toHaveLength(companies.length);
+  });
+});
