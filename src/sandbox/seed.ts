@@ -4,7 +4,7 @@ import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
 import { perform } from './control/control.ts';
 import { SCHEMA } from './control/schemas.ts';
 import type { Host } from './host.ts';
-import { Problem } from './http/answer.ts';
+import { issuesOf, Problem } from './http/answer.ts';
 import type { Seed } from './types.ts';
 
 /** The lists of a seed, in the order in which they are made. */
@@ -40,9 +40,7 @@ export function readSeed(given: Seed | string = {}): Seed {
   const seed = typeof given === 'string' ? readFile(given) : given;
   const { success, error } = schema.safeParse(seed);
   if (success) return seed as Seed;
-  refuse(
-    error.issues.map(({ path, message }) => (path.length > 0 ? `${path.join('.')}: ${message}` : message)),
-  );
+  refuse(issuesOf(error));
 }
 
 /** Makes the seed in a new world. Throws a RangeError that names what does not go together, like an id given twice. */

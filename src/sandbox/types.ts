@@ -227,7 +227,7 @@ export interface Readings {
 }
 
 /** A limit's count; times in ms since 1970. */
-interface LimitRow {
+export interface LimitRow {
   company_id: string;
   limit: number;
   remaining: number;

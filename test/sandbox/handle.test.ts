@@ -47,12 +47,13 @@ describe('The handle of a sandbox', () => {
   });
 
   const noCompany = { name: '', plan: 'x' as 'starter' };
+  const oneContact = { resource: 'contacts', create: 1 } as const;
   test.each<[string, object, () => unknown]>([
     ['companies', noCompany, () => sandbox.company(noCompany)],
     ['restore', { id: 'snp_9' }, () => sandbox.restore('snp_9')],
     ['clock', { set: 'soon' }, () => sandbox.clock.set('soon')],
     ['faults', { fault: {} }, () => sandbox.faults.order({ fault: {} })],
-    ['companies/x/records', {}, () => sandbox.changeRecords('x', { resource: 'contacts' })],
+    ['companies/x/records', oneContact, () => sandbox.changeRecords('x', oneContact)],
   ])('throws what %s answers', async (path, body, call) => {
     const answer = await (await new TestSandbox(sandbox).control(path, body)).json();
     const { status, message } = (answer as { _error: { status: number; message: string } })._error;

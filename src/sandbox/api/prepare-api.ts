@@ -1,11 +1,10 @@
-import type { z } from 'zod';
 import { ROUTES } from '../../contract/api/api.ts';
 import type { RouteContract } from '../../contract/api/route.ts';
 import { GUARDS, guardBucket } from '../../contract/guards.ts';
 import { HEADER } from '../../contract/headers.ts';
 import { DEFAULT_PLAN, PLAN_LIMITS } from '../../contract/limits.ts';
 import { opens } from '../../contract/scopes.ts';
-import { type Answer, json, Problem, problemAnswer } from '../http/answer.ts';
+import { type Answer, check, json, Problem, problemAnswer } from '../http/answer.ts';
 import { type Call, parseJson } from '../http/call.ts';
 import type { Prepared } from '../http/exchange.ts';
 import { findRoute, type Matched, type Route } from '../http/router.ts';
@@ -253,18 +252,8 @@ async function serve(request: Request): Promise<Answer> {
     throw new Problem(403, `The token's scopes (${caller.scopes.join(', ')}) do not reach this.`);
   }
   if (body instanceof Problem) throw body;
-  const result = await handle.handler({ ...request, params, body: schema && checked(schema, body) });
+  const result = await handle.handler({ ...request, params, body: schema && check(schema, body, 422) });
   if (result instanceof Ready) return result.answer;
   const isSilent = method !== 'GET' && status === 200 && world.settings.readings.changes === 204;
   return isSilent ? { status: 204, headers: {}, body: '' } : json(status, result);
-}
-
-/** The body as the contract has it. Throws a {@link Problem} (422) that names every member that is wrong. */
-function checked(schema: z.ZodType, body: unknown): unknown {
-  const { success, data, error } = schema.safeParse(body);
-  if (success) return data;
-  const issues = error.issues.map(({ path, message }) =>
-    path.length > 0 ? `${path.join('.')}: ${message}` : message,
-  );
-  throw new Problem(422, issues.join('; '));
 }

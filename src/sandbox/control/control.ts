@@ -1,13 +1,15 @@
+import type { z } from 'zod';
+import { CLOCK_MAX_MS } from '../clock.ts';
 import type { Host } from '../host.ts';
-import { type Answer, json, Problem } from '../http/answer.ts';
+import { type Answer, check, json, Problem } from '../http/answer.ts';
 import { type Call, mediaType, parseJson, splitTarget } from '../http/call.ts';
 import { findRoute, type Route } from '../http/router.ts';
-import { describeService } from '../openapi/describe.ts';
+import { describeControl } from '../openapi/describe-control.ts';
+import { describeService } from '../openapi/describe-service.ts';
 import { changeRecords } from '../state/change-records.ts';
-import { moveClock } from './move-clock.ts';
-import { check, SCHEMA } from './schemas.ts';
-import { showFault } from './show-fault.ts';
-import { showApplication, showCompany, showState } from './state.ts';
+import type * as Shown from '../types.ts';
+import { SCHEMA } from './schemas.ts';
+import { showApplication, showCompany, showFault, showState } from './state.ts';
 
 /** Where the control interface lives, below the sandbox's origin. */
 export const CONTROL_PATH = '/_sandbox';
@@ -16,119 +18,158 @@ const BODY_MAX_BYTES = 1024 * 1024;
 /** Pages of other origins get neither to read nor to keep any of this. */
 const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 
-type ControlHandler = (host: Host, body: unknown, call: Call, params: Record<string, string>) => Answer;
-
-function afterOf(call: Call): number {
-  const after = call.query.get('after') ?? '0';
-  if (!/^\d{1,15}$/.test(after)) throw new Problem(400, 'after must be a whole number.');
-  return Number(after);
+/** What a call sends besides its body or query: the path's placeholders, and where the interface was reached. */
+interface Place {
+  params: Readonly<Record<string, string>>;
+  baseUrl: string;
 }
 
-function addCompany({ world }: Host, body: unknown): Answer {
-  return json(201, showCompany(world.companies.add(check(SCHEMA.company, body))));
+/** One call of the interface. */
+export interface ControlCall<Sent = unknown> {
+  summary: string;
+  /** Of a POST's body; of the query otherwise. */
+  sent: z.ZodType<Sent>;
+  status: 200 | 201;
+  /** Members of the JSON object that it answers; undefined for a list of objects. */
+  answers: readonly string[] | undefined;
+  run(host: Host, sent: Sent, place: Place): unknown;
 }
 
-function changeCompanyRecords({ world }: Host, body: unknown, _call: Call, { company_id = '' }): Answer {
+/** A row of the table. @param target method and path */
+function row<Sent>(
+  target: `${'GET' | 'POST' | 'DELETE'} /${string}`,
+  summary: string,
+  sent: z.ZodType<Sent>,
+  answer: Pick<ControlCall, 'status' | 'answers'>,
+  run: ControlCall<Sent>['run'],
+): Route<ControlCall> {
+  const [method = '', path = ''] = target.split(' ');
+  return { method, path, handle: { summary, sent, ...answer, run } };
+}
+
+/** What a call answers, by its status and the members of the JSON object. */
+const shown = <Shape>(...answers: (keyof Shape & string)[]) => ({ status: 200, answers }) as const;
+const added = <Shape>(...answers: (keyof Shape & string)[]) => ({ status: 201, answers }) as const;
+
+const LIST = { status: 200, answers: undefined } as const;
+const STATE = shown<Shown.State>(
+  'now',
+  'frozen',
+  'api_url',
+  'auth_url',
+  'applications',
+  'companies',
+  'tokens',
+);
+const COMPANY = added<Shown.Company>('id', 'name', 'plan', 'teammates', 'api_tokens', 'counts');
+const APPLICATION = added<Shown.Application>('client_id', 'client_secret', 'redirect_uris', 'kind', 'scopes');
+const RECORDS = shown<Shown.ChangedRecords>('created', 'deleted', 'changed', 'reordered');
+const CLOCK = shown<Shown.ClockState>('now', 'frozen');
+const ID = added<{ id: string }>('id');
+const DELETED = shown<{ deleted: number }>('deleted');
+const DOCUMENT = shown<{ openapi: string; paths: object }>('openapi', 'paths');
+
+const showClock = ({ world: { clock } }: Host): Shown.ClockState => ({
+  now: clock.now(),
+  frozen: clock.frozen,
+});
+
+function addApplication({ world, exposed }: Host, application: z.output<typeof SCHEMA.application>) {
+  const { redirect_uris: redirectUris, introspection_url: introspectionUrl, ...spec } = application;
+  if (exposed && introspectionUrl !== undefined) {
+    // Everybody who reaches it could have it call services that only this machine may reach.
+    throw new Problem(403, 'introspection_url: a sandbox that listens beyond this machine calls nobody.');
+  }
+  const { client_id: clientId, client_secret: clientSecret, ...rest } = spec;
+  const registered = { ...rest, redirectUris, introspectionUrl, clientId, clientSecret };
+  return showApplication(world.applications.register(registered));
+}
+
+/** Freezes or unfreezes the clock, sets it, and then moves it on, whichever is asked for. */
+function moveClock(host: Host, { advance_ms = 0, set, frozen }: z.output<typeof SCHEMA.clock>) {
+  const { clock } = host.world;
+  const target = (set ?? clock.now()) + advance_ms;
+  if (target > CLOCK_MAX_MS) {
+    throw new Problem(400, `The clock goes no further than ${new Date(CLOCK_MAX_MS).toISOString()}.`);
+  }
+  if (frozen !== undefined) clock.freeze(frozen);
+  if (set !== undefined || advance_ms > 0) clock.set(target);
+  return showClock(host);
+}
+
+function companyOf({ world }: Host, { company_id = '' }: Place['params']) {
   const company = world.companies.get(company_id);
   if (company === undefined) throw new Problem(404, `There is no company ${company_id}.`);
-  return json(200, changeRecords(company, check(SCHEMA.records, body), world.clock.now()));
+  return company;
 }
 
-function addApplication({ world, exposed }: Host, body: unknown): Answer {
-  const application = check(SCHEMA.application, body);
-  const {
-    name,
-    kind,
-    scopes,
-    redirect_uris: redirectUris,
-    introspection_url: introspectionUrl,
-  } = application;
-  if (exposed && introspectionUrl !== undefined) {
-    // Whoever reaches it from elsewhere could have it call services that only this machine may reach.
-    throw new Problem(
-      403,
-      'introspection_url: a sandbox that listens beyond this machine calls nobody on it.',
-    );
-  }
-  const credentials = { clientId: application.client_id, clientSecret: application.client_secret };
-  const spec = { name, kind, scopes, redirectUris, introspectionUrl, ...credentials };
-  return json(201, showApplication(world.applications.register(spec)));
-}
-
-function orderFault({ world }: Host, body: unknown): Answer {
-  const { match, fault, times } = check(SCHEMA.fault, body);
-  return json(201, { id: world.faults.order(match, fault, times) });
-}
-
-function removeFault({ world }: Host, _body: unknown, _call: Call, { id = '' }): Answer {
-  if (!world.faults.remove(id)) throw new Problem(404, `There is no fault ${id}.`);
-  return json(200, { deleted: 1 });
-}
-
-function addGuard({ world }: Host, body: unknown): Answer {
-  const { tier, requests, per_ms: windowMs, paths } = check(SCHEMA.guard, body);
-  world.guards.add({ tier, limit: requests, windowMs, paths });
-  return json(201, { tier });
-}
-
-function showClock({ world: { clock } }: Host): Answer {
-  return json(200, { now: clock.now(), frozen: clock.frozen });
-}
-
-function takeSnapshot({ world, snapshots }: Host, body: unknown): Answer {
-  check(SCHEMA.nothing, body);
-  return json(201, { id: snapshots.take(world) });
-}
-
-function restoreSnapshot(host: Host, body: unknown): Answer {
-  host.snapshots.restore(host.world, check(SCHEMA.restore, body).id);
-  return showClock(host);
-}
-
-function reset(host: Host, body: unknown): Answer {
-  check(SCHEMA.nothing, body);
-  host.reset();
-  return showClock(host);
-}
-
-const ROUTES: readonly Route<ControlHandler>[] = [
-  { method: 'GET', path: '/state', handle: (host) => json(200, showState(host)) },
-  {
-    method: 'GET',
-    path: '/openapi.json',
-    handle: ({ world }, _, call) => {
-      const origin = call.baseUrl.slice(0, -CONTROL_PATH.length);
-      return json(200, describeService({ origin, guards: world.settings.guards }));
+const CALLS: readonly Route<ControlCall>[] = [
+  row('GET /state', 'Shows everything but records and requests', SCHEMA.ignored, STATE, showState),
+  row('GET /openapi.json', 'Describes the service', SCHEMA.ignored, DOCUMENT, ({ world }, _, { baseUrl }) =>
+    describeService(baseUrl.slice(0, -CONTROL_PATH.length), world.settings),
+  ),
+  row('GET /control.json', 'Describes these calls', SCHEMA.ignored, DOCUMENT, (_host, _sent, { baseUrl }) =>
+    describeControl(CALLS, baseUrl),
+  ),
+  row('GET /requests', 'Lists requests to the service', SCHEMA.after, LIST, ({ world }, { after }) =>
+    world.journal.after(after),
+  ),
+  row(
+    'GET /calls',
+    'Lists calls of the service to applications',
+    SCHEMA.after,
+    LIST,
+    ({ world }, { after }) => world.calls.after(after),
+  ),
+  row('POST /companies', 'Adds a company', SCHEMA.company, COMPANY, ({ world }, spec) =>
+    showCompany(world.companies.add(spec)),
+  ),
+  row(
+    'POST /companies/:company_id/records',
+    'Creates, deletes, changes and reorders records',
+    SCHEMA.records,
+    RECORDS,
+    (host, changes, { params }) => changeRecords(companyOf(host, params), changes, host.world.clock.now()),
+  ),
+  row('POST /applications', 'Registers an application', SCHEMA.application, APPLICATION, addApplication),
+  row('POST /clock', 'Freezes, sets and moves the clock', SCHEMA.clock, CLOCK, moveClock),
+  row('GET /faults', 'Lists faults', SCHEMA.ignored, LIST, ({ world }) => world.faults.list().map(showFault)),
+  row('POST /faults', 'Orders a fault', SCHEMA.fault, ID, ({ world }, { match, fault, times }) => ({
+    id: world.faults.order(match, fault, times),
+  })),
+  row('DELETE /faults', 'Forgets all faults', SCHEMA.ignored, DELETED, ({ world }) => ({
+    deleted: world.faults.clear(),
+  })),
+  row(
+    'DELETE /faults/:id',
+    'Forgets a fault',
+    SCHEMA.ignored,
+    DELETED,
+    ({ world }, _, { params: { id = '' } }) => {
+      if (!world.faults.remove(id)) throw new Problem(404, `There is no fault ${id}.`);
+      return { deleted: 1 };
     },
-  },
-  {
-    method: 'GET',
-    path: '/requests',
-    handle: ({ world }, _, call) => json(200, world.journal.after(afterOf(call))),
-  },
-  {
-    method: 'GET',
-    path: '/calls',
-    handle: ({ world }, _, call) => json(200, world.calls.after(afterOf(call))),
-  },
-  { method: 'POST', path: '/companies', handle: addCompany },
-  { method: 'POST', path: '/companies/:company_id/records', handle: changeCompanyRecords },
-  { method: 'POST', path: '/applications', handle: addApplication },
-  {
-    method: 'POST',
-    path: '/clock',
-    handle: ({ world }, body) => json(200, moveClock(world.clock, check(SCHEMA.clock, body))),
-  },
-  { method: 'GET', path: '/faults', handle: ({ world }) => json(200, world.faults.list().map(showFault)) },
-  { method: 'POST', path: '/faults', handle: orderFault },
-  { method: 'DELETE', path: '/faults', handle: ({ world }) => json(200, { deleted: world.faults.clear() }) },
-  { method: 'DELETE', path: '/faults/:id', handle: removeFault },
-  { method: 'POST', path: '/guards', handle: addGuard },
-  { method: 'DELETE', path: '/guards', handle: ({ world }) => json(200, { deleted: world.guards.clear() }) },
-  { method: 'GET', path: '/snapshots', handle: ({ snapshots }) => json(200, snapshots.list()) },
-  { method: 'POST', path: '/snapshot', handle: takeSnapshot },
-  { method: 'POST', path: '/restore', handle: restoreSnapshot },
-  { method: 'POST', path: '/reset', handle: reset },
+  ),
+  row('POST /guards', 'Adds a guard', SCHEMA.guard, added<Shown.GuardSpec>('tier'), ({ world }, guard) => {
+    const { tier, requests: limit, per_ms: windowMs, paths } = guard;
+    world.guards.add({ tier, limit, windowMs, paths });
+    return { tier };
+  }),
+  row('DELETE /guards', 'Removes added guards', SCHEMA.ignored, DELETED, ({ world }) => ({
+    deleted: world.guards.clear(),
+  })),
+  row('GET /snapshots', 'Lists snapshots', SCHEMA.ignored, LIST, ({ snapshots }) => snapshots.list()),
+  row('POST /snapshot', 'Keeps everything as it is', SCHEMA.nothing, ID, ({ world, snapshots }) => ({
+    id: snapshots.take(world),
+  })),
+  row('POST /restore', 'Goes back to a snapshot', SCHEMA.restore, CLOCK, (host, { id }) => {
+    host.snapshots.restore(host.world, id);
+    return showClock(host);
+  }),
+  row('POST /reset', 'Goes back to the start', SCHEMA.nothing, CLOCK, (host) => {
+    host.reset();
+    return showClock(host);
+  }),
 ];
 
 /**
@@ -136,31 +177,31 @@ const ROUTES: readonly Route<ControlHandler>[] = [
  * cannot send that without being allowed to first, and nobody allows it.
  */
 async function bodyOf(call: Call): Promise<unknown> {
-  if (call.method !== 'POST') return {};
   if (mediaType(call.headers['content-type']) !== 'application/json') {
     throw new Problem(415, 'A POST to the control interface must be application/json.');
   }
-  const body = await call.body(BODY_MAX_BYTES);
-  return body.length === 0 ? {} : parseJson(body);
+  const bytes = await call.body(BODY_MAX_BYTES);
+  return bytes.length === 0 ? {} : parseJson(bytes);
 }
 
-/** The control interface. Throws a `Problem` for what cannot be done. */
+/** The control interface. Throws a {@link Problem} for what cannot be done. */
 export async function control(host: Host, call: Call): Promise<Answer> {
-  const { handle, params } = findRoute(ROUTES, call.method, call.path);
-  const body = await bodyOf(call);
-  const answer = handle(host, body, call, params);
-  return { ...answer, headers: { ...answer.headers, ...HEADERS } };
+  const { handle, params } = findRoute(CALLS, call.method, call.path);
+  const sent = call.method === 'POST' ? await bodyOf(call) : Object.fromEntries(call.query);
+  const answer = handle.run(host, check(handle.sent, sent, 400), { params, baseUrl: call.baseUrl });
+  return json(handle.status, answer, HEADERS);
 }
 
 /**
  * Does within this process what a request to the control interface asks for.
  *
  * @param target path below the interface, with its query
- * @returns the answer's JSON. Throws a `Problem` for what cannot be done
+ * @returns the answer's JSON. Throws a {@link Problem} for what cannot be done
  */
 export function perform(host: Host, method: string, target: string, body: unknown = {}): unknown {
   const { path, search } = splitTarget(target);
-  const { handle, params } = findRoute(ROUTES, method, path);
-  const call = { query: new URLSearchParams(search) } as Call;
-  return JSON.parse(String(handle(host, body, call, params).body));
+  const { handle, params } = findRoute(CALLS, method, path);
+  const sent = method === 'POST' ? body : Object.fromEntries(new URLSearchParams(search));
+  const place = { params, baseUrl: host.addresses.origin + CONTROL_PATH };
+  return JSON.parse(JSON.stringify(handle.run(host, check(handle.sent, sent, 400), place)));
 }

@@ -1,20 +1,31 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { z } from 'zod';
 import { DEFAULT_PLAN, PLAN_LIMITS, type Plan } from '../../contract/limits.ts';
 import { OAUTH_SCOPES, SCOPE, type Scope } from '../../contract/scopes.ts';
 import { CLOCK_MAX_MS } from '../clock.ts';
 import { chosenId, literalContact, literalConversation, recordsOf } from '../data/literals.ts';
-import { Problem } from '../http/answer.ts';
 import { isIntrospectionUrl } from '../outgoing.ts';
-import { faultSchema } from './fault-schema.ts';
-import { recordSchema } from './record-schema.ts';
+import { CHANGEABLE } from '../state/change-records.ts';
+import type {
+  ApplicationSpec,
+  ClockMove,
+  CompanySpec,
+  FaultOrder,
+  GuardSpec,
+  RecordChanges,
+} from '../types.ts';
 
+const RECORDS_CHANGED_MAX = 10_000;
 const ADDON_MAX_RPM = 100_000;
 const GUARD_MAX_MS = 24 * 60 * 60_000;
+const DELAY_MAX_MS = 10 * 60_000;
+const TIMES_MAX = 1_000_000;
 /** Addresses that would run in the page that redirects to them. */
 const SCRIPT_SCHEMES = new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'file:']);
-
 /** As many as anyone needs to try every combination of scopes. */
 const API_TOKENS_MAX = 20;
+/** Set by the sandbox to fit the body that it sends. */
+const OWN_HEADERS = new Set(['content-length', 'transfer-encoding']);
 
 const PLANS = Object.keys(PLAN_LIMITS) as [Plan, ...Plan[]];
 const SCOPES = Object.values(SCOPE) as [Scope, ...Scope[]];
@@ -41,7 +52,7 @@ const company = z
     error: 'needs the professional plan or higher',
   });
 
-// What a Location header can hold is printable ASCII.
+// A Location header holds printable ASCII alone.
 function isRedirectUri(text: string): boolean {
   if (!URL.canParse(text) || !/^[\x21-\x7e]+$/.test(text) || text.includes('#')) return false;
   return !SCRIPT_SCHEMES.has(new URL(text).protocol);
@@ -88,16 +99,15 @@ const moment = z.union(
   { error: 'must be milliseconds since 1970 or an ISO 8601 date' },
 );
 
+const isAnyGiven = (members: object) => Object.values(members).some((value) => value !== undefined);
+
 const clock = z
   .strictObject({
     advance_ms: z.int().min(0).optional(),
     set: moment.optional(),
     frozen: z.boolean().optional(),
   })
-  .refine(
-    (move) => Object.values(move).some((value) => value !== undefined),
-    'needs advance_ms, set or frozen',
-  );
+  .refine(isAnyGiven, 'needs advance_ms, set or frozen');
 
 const guard = z.strictObject({
   // It goes into a header.
@@ -107,28 +117,98 @@ const guard = z.strictObject({
   paths: z.array(z.string().regex(/^\//, 'must be a path below {base_url}')).min(1).max(100).optional(),
 });
 
-const restore = z.strictObject({ id: z.string().min(1) });
+const changed = z.int().min(0).max(RECORDS_CHANGED_MAX).optional();
+
+const records = z
+  .strictObject({
+    resource: z.enum(CHANGEABLE),
+    create: changed,
+    delete: changed,
+    change: changed,
+    reorder: z.boolean().optional(),
+  })
+  .refine(({ resource: _, ...changes }) => isAnyGiven(changes), 'needs create, delete, change or reorder');
+
+function isHeader(field: string, value: string): boolean {
+  try {
+    validateHeaderName(field);
+    validateHeaderValue(field, value);
+    return !OWN_HEADERS.has(field.toLowerCase());
+  } catch {
+    return false;
+  }
+}
+
+const headers = z
+  .record(z.string(), z.union([z.string(), z.number().transform(String), z.null()]))
+  .refine(
+    (fields) => Object.entries(fields).every(([field, value]) => isHeader(field, value ?? '')),
+    'must be HTTP fields, without content-length and transfer-encoding',
+  )
+  .transform((fields) =>
+    Object.fromEntries(Object.entries(fields).map(([field, value]) => [field.toLowerCase(), value])),
+  );
+
+const fault = z.strictObject({
+  match: z
+    .strictObject({
+      method: z.string().min(1).optional(),
+      path: z.string().startsWith('/').optional(),
+      company_id: z.string().min(1).optional(),
+      client_id: z.string().min(1).optional(),
+      nth: z.int().min(1).max(TIMES_MAX).optional(),
+    })
+    .default({}),
+  fault: z
+    .strictObject({
+      status: z.int().min(200).max(599).optional(),
+      body: z.unknown().optional(),
+      headers: headers.optional(),
+      delay_ms: z.int().min(0).max(DELAY_MAX_MS).optional(),
+      drop: z.enum(['before', 'after']).optional(),
+      truncate: z.int().min(0).optional(),
+      drip: z.strictObject({ bytes: z.int().min(1), every_ms: z.int().min(0).max(DELAY_MAX_MS) }).optional(),
+      revoke: z.enum(['access_token', 'grant']).optional(),
+      records: records.optional(),
+    })
+    .refine(isAnyGiven, 'needs at least one thing that goes wrong')
+    .refine(
+      (given) => given.drop !== 'before' || (given.revoke === undefined && given.records === undefined),
+      'cannot revoke or change records: with drop "before" the request takes no effect',
+    ),
+  times: z.int().min(1).max(TIMES_MAX).default(1),
+});
 
 const nothing = z.strictObject({});
+/** A query that is not read. */
+const ignored = z.object({});
+const restore = z.strictObject({ id: z.string().min(1) });
+/** The query of a list: only rows with a number above this one. */
+const after = z.object({
+  after: z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be a whole number')
+    .transform(Number)
+    .prefault('0'),
+});
 
-/** What the control interface takes, call by call. */
+/** What the control interface takes: shapes of `types.ts`, with their bounds. */
 export const SCHEMA = {
   company,
   application,
   clock,
-  fault: faultSchema,
-  records: recordSchema,
+  fault,
+  records,
   guard,
   restore,
   nothing,
+  ignored,
+  after,
+} satisfies Record<string, z.ZodType> & {
+  company: z.ZodType<unknown, CompanySpec>;
+  application: z.ZodType<unknown, ApplicationSpec>;
+  clock: z.ZodType<ClockMove, ClockMove>;
+  fault: z.ZodType<FaultOrder, FaultOrder>;
+  records: z.ZodType<RecordChanges, RecordChanges>;
+  guard: z.ZodType<GuardSpec, GuardSpec>;
 };
-
-/** Checks a body. Throws a {@link Problem} (400) that says what is wrong where. */
-export function check<T>(schema: z.ZodType<T>, body: unknown): T {
-  const result = schema.safeParse(body);
-  if (result.success) return result.data;
-  const issues = result.error.issues.map(({ path, message }) =>
-    path.length > 0 ? `${path.join('.')}: ${message}` : message,
-  );
-  throw new Problem(400, issues.join('; '));
-}

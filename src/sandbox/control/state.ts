@@ -1,3 +1,4 @@
+import type { Order } from '../faults/faults.ts';
 import type { Host } from '../host.ts';
 import type { GuardReading } from '../limits/guard-limiter.ts';
 import type { LimitScope, Reading } from '../limits/limiter.ts';
@@ -6,14 +7,11 @@ import type { Company } from '../state/company.ts';
 import type { Token } from '../state/tokens.ts';
 import type * as Shown from '../types.ts';
 
-/** A great number of tokens would make the state slow to read. */
-const TOKENS_SHOWN = 1_000;
-/** Likewise of guards' buckets. */
-const GUARDS_SHOWN = 1_000;
+/** A great number of tokens or buckets would make the state slow to read. */
+const ROWS_SHOWN = 1_000;
 
-/** A company as the control interface shows it: what it owns, as arrays of ids. */
-export function showCompany(company: Company): Shown.Company {
-  const { id, name, plan, addonRpm, apiTokens, tables } = company;
+/** A company with the ids of what it owns. */
+export function showCompany({ id, name, plan, addonRpm, apiTokens, tables }: Company): Shown.Company {
   const ids = (table: { all(): { id: string }[] }) => table.all().map((record) => record.id);
   return {
     id,
@@ -49,29 +47,23 @@ export function showApplication(application: Application): Shown.Application {
 }
 
 /** A valid token, without its value. */
-export function showToken({ id, kind, grant, issuedAt, expiresAt }: Token) {
+export function showToken({ id, kind, grant, issuedAt, expiresAt }: Token): Shown.State['tokens'][number] {
+  const { clientId: application, companyId: company_id, teammateId: teammate_id, scopes } = grant;
   return {
     id,
     kind,
-    application: grant.clientId,
-    company_id: grant.companyId,
-    teammate_id: grant.teammateId,
-    scopes: grant.scopes,
+    application,
+    company_id,
+    teammate_id,
+    scopes,
     issued_at: issuedAt,
     expires_at: expiresAt,
   };
 }
 
 /** Where one limit of a company stands. */
-export function showLimit({
-  company,
-  scope,
-  reading,
-}: {
-  company: Company;
-  scope: LimitScope;
-  reading: Reading;
-}) {
+export function showLimit(limit: { company: Company; scope: LimitScope; reading: Reading }) {
+  const { company, scope, reading } = limit;
   return {
     company_id: company.id,
     scope,
@@ -85,20 +77,16 @@ export function showLimit({
 }
 
 /** A guard's bucket whose window is open. */
-export function showGuard({
-  companyId,
-  scope,
-  guard,
-  tier,
-  bucket,
-  limit,
-  remaining,
-  resetAt,
-}: GuardReading) {
-  return { company_id: companyId, scope, guard, tier, bucket, limit, remaining, reset_at: resetAt };
+export function showGuard({ companyId, resetAt, ...reading }: GuardReading): Shown.State['guards'][number] {
+  return { company_id: companyId, ...reading, reset_at: resetAt };
 }
 
-/** `GET /_sandbox/state`; times in ms since 1970. Tokens are the valid ones, newest first, without their values. */
+/** A fault that was ordered. */
+export function showFault({ times, used, toPass, ...order }: Order): Shown.FaultRow {
+  return { ...order, times, used, left: times - used, to_pass: toPass };
+}
+
+/** `GET /_sandbox/state`. */
 export function showState({ world, addresses }: Host): Shown.State {
   const { clock, applications, companies, tokens, limiter, guards, calls } = world;
   const now = clock.now();
@@ -109,9 +97,9 @@ export function showState({ world, addresses }: Host): Shown.State {
     auth_url: addresses.authUrl,
     applications: applications.all().map(showApplication),
     companies: companies.all().map(showCompany),
-    tokens: tokens.valid(now, TOKENS_SHOWN).map(showToken),
+    tokens: tokens.valid(now, ROWS_SHOWN).map(showToken),
     limits: limiter.list(companies.all(), now).map(showLimit),
-    guards: guards.list(now, GUARDS_SHOWN).map(showGuard),
+    guards: guards.list(now, ROWS_SHOWN).map(showGuard),
     call_limits: calls.limits(now),
   };
 }

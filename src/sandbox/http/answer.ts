@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http';
+import type { z } from 'zod';
 import type { ErrorBody } from '../../contract/errors.ts';
 
 const MESSAGE_MAX = 400;
@@ -20,6 +21,18 @@ export class Problem extends Error {
     this.status = status;
     this.headers = headers;
   }
+}
+
+/** What a schema found wrong, each issue with its place. */
+export function issuesOf({ issues }: z.ZodError): string[] {
+  return issues.map(({ path, message }) => (path.length > 0 ? `${path.join('.')}: ${message}` : message));
+}
+
+/** The value as its schema has it. Throws a {@link Problem} with this status that names all that is wrong. */
+export function check<T>(schema: z.ZodType<T>, value: unknown, status: number): T {
+  const { success, data, error } = schema.safeParse(value);
+  if (success) return data;
+  throw new Problem(status, issuesOf(error).join('; '));
 }
 
 export function json(status: number, value: unknown, headers: Record<string, string> = {}): Answer {

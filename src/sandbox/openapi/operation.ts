@@ -3,29 +3,17 @@ import { acceptedMessage } from '../../contract/api/common.ts';
 import type { RouteContract } from '../../contract/api/route.ts';
 import type { GuardRules } from '../../contract/guards.ts';
 import { type Reach, SCOPE } from '../../contract/scopes.ts';
-import { type ErrorStatus, errorRef } from './errors.ts';
-import { PREFERENCE_HEADER, RATE_HEADERS, tierHeader } from './headers.ts';
-import { placeholders } from './names.ts';
-import type { JsonSchema, Schemas } from './schemas.ts';
+import type { Settings } from '../world.ts';
+import { answerSchema } from './answer-schemas.ts';
+import { type JsonSchema, pathParameters, refer, requestBody } from './parts.ts';
+import { accepted, type ErrorStatus, errorOf, success } from './responses.ts';
+
+/** The settings that the description follows. */
+export type Described = Pick<Settings, 'guards' | 'readings'>;
 
 /** The part of the API that a route belongs to: the first segment of its path. */
 export function familyOf({ path }: RouteContract): string {
   return (path.split('/')[1] ?? '').replaceAll('_', ' ');
-}
-
-function parameters({ path, list, async }: RouteContract): object[] {
-  const inPath = placeholders(path).map((name) => ({
-    name,
-    in: 'path',
-    required: true,
-    schema: { type: 'string', minLength: 1 },
-  }));
-  const refer = (name: string) => ({ $ref: `#/components/parameters/${name}` });
-  return [
-    ...inPath,
-    ...(list === true ? [refer('limit'), refer('page_token')] : []),
-    ...(async === true ? [refer('Prefer')] : []),
-  ];
 }
 
 /** A page of a list (Resources, "Common response members"). */
@@ -33,8 +21,8 @@ function pageOf(item: JsonSchema): JsonSchema {
   return {
     type: 'object',
     properties: {
-      _pagination: { $ref: '#/components/schemas/Pagination' },
-      _links: { $ref: '#/components/schemas/PageLinks' },
+      _pagination: refer('schemas', 'Pagination'),
+      _links: refer('schemas', 'PageLinks'),
       _results: { type: 'array', items: item },
     },
     required: ['_pagination', '_links', '_results'],
@@ -42,38 +30,30 @@ function pageOf(item: JsonSchema): JsonSchema {
 }
 
 function errorStatuses({ path, body, method }: RouteContract): ErrorStatus[] {
-  // Also where nothing of it is wanted.
-  const takesBody = method !== 'GET';
+  // A route reads the body also where it wants nothing of it.
+  const readsBody = method !== 'GET';
   return [
     400,
     401,
     403,
     ...(path.includes(':') ? [404 as const] : []),
-    ...(takesBody ? [413 as const] : []),
-    ...(takesBody && body !== undefined ? [422 as const] : []),
+    ...(readsBody ? [413 as const] : []),
+    ...(body ? [422 as const] : []),
     429,
   ];
 }
 
-function responses(route: RouteContract, guards: GuardRules, { refer }: Schemas): object {
-  const { answer, list, status = 200, async, guard, mediaType = 'application/json' } = route;
-  const headers = {
-    ...RATE_HEADERS,
-    ...(guard === undefined ? {} : tierHeader(guards[guard.guard].tier, true)),
-  };
-  const body = (description: string, schema: JsonSchema) => ({
-    description,
-    headers,
-    content: { [mediaType]: { schema } },
-  });
-  const later = body('Accepted: it is done later.', refer(acceptedMessage));
-  const accepted = { ...later, headers: { ...later.headers, ...PREFERENCE_HEADER } };
-  const item = refer(answer);
-  const errors = errorStatuses(route).map((code) => [code, errorRef(code, guard?.guard)]);
+function responses(route: RouteContract, { guards, readings }: Described): object {
+  const { method, answer, list, status = 200, async: later, guard, mediaType } = route;
+  const tier = guard && guards[guard.guard].tier;
+  const item = answerSchema(answer);
+  const isSilent = method !== 'GET' && status === 200 && readings.changes === 204;
   return {
-    [status]: body(list === true ? 'A page of them.' : 'Done.', list === true ? pageOf(item) : item),
-    ...(async === true ? { 202: accepted } : {}),
-    ...Object.fromEntries(errors),
+    ...(isSilent
+      ? { 204: success('Done.', tier) }
+      : { [status]: success(list ? 'A page.' : 'Done.', tier, list ? pageOf(item) : item, mediaType) }),
+    ...(later && { 202: accepted(tier, answerSchema(acceptedMessage)) }),
+    ...Object.fromEntries(errorStatuses(route).map((code) => [code, errorOf(code, tier)])),
   };
 }
 
@@ -91,38 +71,27 @@ function guardExtension({ guard: use }: RouteContract, guards: GuardRules): obje
     'x-guard': {
       name: use.guard,
       tier,
-      ...(share === true ? { share_of_rate_limit: limit } : { limit }),
+      [share ? 'share_of_rate_limit' : 'limit']: limit,
       window_ms: windowMs,
       grouped_by: use.by,
-      ...(use.pool === undefined ? {} : { shared_by: use.pool }),
+      ...(use.pool && { shared_by: use.pool }),
     },
   };
 }
 
 /** One route as an operation object. `x-source` tells the specification's routes from ours, `x-guard` how it is guarded. */
-export function operationObject(
-  operation: Operation,
-  route: RouteContract,
-  guards: GuardRules,
-  schemas: Schemas,
-): object {
-  const { method, summary, source, reach = 'shared', body } = route;
+export function operationObject(operationId: Operation, route: RouteContract, described: Described): object {
+  const { method, path, summary, source, reach = 'shared', body, list, async: later } = route;
+  const parameters = [...(list ? ['limit', 'page_token'] : []), ...(later ? ['Prefer'] : [])];
   return {
-    operationId: operation,
+    operationId,
     summary,
     tags: [familyOf(route)],
     'x-source': source,
-    ...guardExtension(route, guards),
+    ...guardExtension(route, described.guards),
     security: security(reach, method),
-    parameters: parameters(route),
-    ...(body === undefined
-      ? {}
-      : {
-          requestBody: {
-            required: !body.safeParse({}).success,
-            content: { 'application/json': { schema: schemas.refer(body) } },
-          },
-        }),
-    responses: responses(route, guards, schemas),
+    parameters: [...pathParameters(path), ...parameters.map((name) => refer('parameters', name))],
+    ...(body && { requestBody: requestBody(body) }),
+    responses: responses(route, described),
   };
 }

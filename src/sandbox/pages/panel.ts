@@ -1,7 +1,6 @@
 import { ROUTES } from '../../contract/api/api.ts';
 import { OAUTH_ROUTE } from '../../contract/routes.ts';
-import { showFault } from '../control/show-fault.ts';
-import { showCompany, showGuard, showLimit, showToken } from '../control/state.ts';
+import { showCompany, showFault, showGuard, showLimit, showToken } from '../control/state.ts';
 import type { Host } from '../host.ts';
 import { type Answer, json } from '../http/answer.ts';
 import type { Call } from '../http/call.ts';

@@ -19,7 +19,7 @@ export function createCheckedSandbox(
   options: SandboxOptions = {},
   furtherTiers: readonly string[] = [],
 ): Promise<Sandbox> {
-  const description = descriptionOf(options.guards);
+  const description = descriptionOf(options);
   return createSandbox({
     ...options,
     onAnswer({ method, url, answer: { status, headers, body } }) {

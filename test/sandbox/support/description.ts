@@ -3,7 +3,8 @@ import formats from 'ajv-formats';
 import { GUARDS, type GuardRules } from '../../../src/contract/guards.ts';
 import { HEADER } from '../../../src/contract/headers.ts';
 import { SANDBOX_DEFAULTS } from '../../../src/contract/sandbox.ts';
-import { describeService } from '../../../src/sandbox/openapi/describe.ts';
+import { describeService } from '../../../src/sandbox/openapi/describe-service.ts';
+import type { Readings, SandboxOptions } from '../../../src/sandbox/types.ts';
 
 /** An answer, and what was asked. */
 export interface Exchange {
@@ -80,9 +81,9 @@ export class Description {
   readonly #compiled = new Map<string, ValidateFunction>();
   readonly #paths: { area: string; path: string; pattern: RegExp; methods: Json }[];
 
-  constructor(guards: GuardRules) {
+  constructor(guards: GuardRules, readings: Readings) {
     const { apiPath, authPath } = SANDBOX_DEFAULTS;
-    const document = describeService({ origin: 'http://127.0.0.1', guards });
+    const document = describeService('http://127.0.0.1', { guards, readings });
     this.#document = document as unknown as Json;
     formats.default(this.#ajv);
     this.#ajv.addSchema(this.#document, KEY);
@@ -202,10 +203,14 @@ export class Description {
 
 const descriptions = new Map<string, Description>();
 
-/** The description of a sandbox with these guards. */
-export function descriptionOf(guards: Partial<GuardRules> = {}): Description {
-  const key = JSON.stringify(guards);
-  const made = descriptions.get(key) ?? new Description({ ...GUARDS, ...guards });
+/** The description of a sandbox with these guards and readings. */
+export function descriptionOf({
+  guards,
+  readings,
+}: Pick<SandboxOptions, 'guards' | 'readings'> = {}): Description {
+  const key = JSON.stringify([guards, readings]);
+  const all: Readings = { expiresAt: 'string', changes: 200, ...readings };
+  const made = descriptions.get(key) ?? new Description({ ...GUARDS, ...guards }, all);
   descriptions.set(key, made);
   return made;
 }

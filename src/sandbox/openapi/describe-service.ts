@@ -1,22 +1,13 @@
 import { ROUTES } from '../../contract/api/api.ts';
-import type { GuardRules } from '../../contract/guards.ts';
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../contract/limits.ts';
 import { OAUTH_ROUTE } from '../../contract/routes.ts';
 import { SANDBOX_DEFAULTS } from '../../contract/sandbox.ts';
-import { OAUTH_SCOPES } from '../../contract/scopes.ts';
-import { ERROR_SCHEMA, errorResponses } from './errors.ts';
-import { HEADERS } from './headers.ts';
-import { bracedPath } from './names.ts';
-import { OAUTH_SCHEMAS, oauthPaths } from './oauth-paths.ts';
-import { familyOf, operationObject } from './operation.ts';
-import { contractSchemas } from './schemas.ts';
-
-/** Where the described service is, as its reader reached it, and what its guards allow. */
-export interface Described {
-  /** Like `http://127.0.0.1:4010`. */
-  origin: string;
-  guards: GuardRules;
-}
+import type { OAuthScope } from '../../contract/scopes.ts';
+import { answerSchemas } from './answer-schemas.ts';
+import { oauthPaths, oauthSchemas } from './oauth-paths.ts';
+import { type Described, familyOf, operationObject } from './operation.ts';
+import { ERROR_SCHEMA, pathItems } from './parts.ts';
+import { ERROR_RESPONSES, HEADERS } from './responses.ts';
 
 /** Members that every page of a list has (Resources, "Common response members"). */
 const PAGE_SCHEMAS = {
@@ -55,7 +46,14 @@ const PARAMETERS = {
   },
 };
 
+const SCOPE_MEANINGS: Record<OAuthScope, string> = {
+  shared_resources: 'Read and change what the teams of the company share.',
+  'shared_resources:read': 'Read what the teams of the company share.',
+};
+
 function securitySchemes(authUrl: string) {
+  const tokenUrl = `${authUrl}${OAUTH_ROUTE.token}`;
+  const authorizationUrl = `${authUrl}${OAUTH_ROUTE.authorize}`;
   return {
     apiToken: {
       type: 'http',
@@ -66,36 +64,22 @@ function securitySchemes(authUrl: string) {
       type: 'oauth2',
       description: 'An access token of an application that an administrator authorized.',
       flows: {
-        authorizationCode: {
-          authorizationUrl: `${authUrl}${OAUTH_ROUTE.authorize}`,
-          tokenUrl: `${authUrl}${OAUTH_ROUTE.token}`,
-          refreshUrl: `${authUrl}${OAUTH_ROUTE.token}`,
-          scopes: Object.fromEntries(OAUTH_SCOPES.map((scope) => [scope, SCOPE_MEANINGS[scope]])),
-        },
+        authorizationCode: { authorizationUrl, tokenUrl, refreshUrl: tokenUrl, scopes: SCOPE_MEANINGS },
       },
     },
     client: { type: 'http', scheme: 'basic', description: 'Client id and secret of the application.' },
   };
 }
 
-const SCOPE_MEANINGS: Record<(typeof OAUTH_SCOPES)[number], string> = {
-  shared_resources: 'Read and change what the teams of the company share.',
-  'shared_resources:read': 'Read what the teams of the company share.',
-};
-
-/** The description of the service in OpenAPI 3.1, from the same contract that its routes and guards run on. */
-export function describeService({ origin, guards }: Described) {
+/**
+ * The service in OpenAPI 3.1, from the same contract that its routes and guards run on.
+ *
+ * @param origin where its reader reached it, like `http://127.0.0.1:4010`
+ */
+export function describeService(origin: string, described: Described) {
   const [apiUrl, authUrl] = [origin + SANDBOX_DEFAULTS.apiPath, origin + SANDBOX_DEFAULTS.authPath];
-  const schemas = contractSchemas();
-  const paths: Record<string, Record<string, object>> = {};
-  for (const [operation, route] of ROUTES) {
-    const path = bracedPath(route.path);
-    paths[path] = {
-      ...paths[path],
-      [route.method.toLowerCase()]: operationObject(operation, route, guards, schemas),
-    };
-  }
-  const families = [...new Set(ROUTES.map(([, route]) => familyOf(route)))];
+  const rows = ROUTES.map(([operation, route]) => ({ ...route, operation }));
+  const families = [...new Set(rows.map(familyOf))];
   return {
     openapi: '3.1.1',
     info: {
@@ -105,12 +89,20 @@ export function describeService({ origin, guards }: Described) {
     },
     servers: [{ url: apiUrl }],
     tags: [...families, 'oauth'].map((name) => ({ name })),
-    paths: { ...paths, ...oauthPaths(authUrl) },
+    paths: {
+      ...pathItems(rows, (row) => operationObject(row.operation, row, described)),
+      ...oauthPaths(authUrl),
+    },
     components: {
-      schemas: { ...schemas.components, ...OAUTH_SCHEMAS, ...PAGE_SCHEMAS, Error: ERROR_SCHEMA },
+      schemas: {
+        ...answerSchemas(),
+        ...oauthSchemas(described.readings),
+        ...PAGE_SCHEMAS,
+        Error: ERROR_SCHEMA,
+      },
       headers: HEADERS,
       parameters: PARAMETERS,
-      responses: errorResponses(guards),
+      responses: ERROR_RESPONSES,
       securitySchemes: securitySchemes(authUrl),
     },
   };
