@@ -1,8 +1,7 @@
 import { afterEach } from 'vitest';
 import type * as Types from '../../../src/sandbox/types.ts';
 import type { Credentials, JournalRow, Sandbox, SandboxOptions } from '../../../src/sandbox/types.ts';
-import { createCheckedSandbox } from './checked-sandbox.ts';
-import { descriptionOf } from './description.ts';
+import { createCheckedSandbox, descriptionOf } from './checked-sandbox.ts';
 
 export type { Credentials } from '../../../src/sandbox/types.ts';
 
@@ -98,7 +97,7 @@ export class TestSandbox {
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
       ...(sent === undefined ? {} : { body: sent }),
     });
-    const problems = response.ok ? descriptionOf().bodyProblems(method, url, sent) : [];
+    const problems = response.ok && sent ? descriptionOf().bodyProblems(method, url, sent) : [];
     if (problems.length > 0)
       throw new Error(`${method} ${url} took a body that is not as described: ${problems}`);
     return { status: response.status, headers: response.headers, body: (await response.json()) as T };
