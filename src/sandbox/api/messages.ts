@@ -2,7 +2,15 @@ import type { CheckedBodyOf } from '../../contract/api/api.ts';
 import { type Contact, indexInHandle } from '../data/contacts.ts';
 import type { Conversation } from '../data/conversations.ts';
 import type { Channel, Inbox, Tag } from '../data/kinds.ts';
-import { authorOf, blurbOf, type Message, type MessageContent, type Recipient } from '../data/messages.ts';
+import {
+  authorOf,
+  blurbOf,
+  type Message,
+  type MessageContent,
+  messageId,
+  messageUid,
+  type Recipient,
+} from '../data/messages.ts';
 import { json, Problem } from '../http/answer.ts';
 import { listNamed } from './list.ts';
 import {
@@ -176,10 +184,10 @@ export function addMessage(
   content: MessageContent,
 ): Message {
   const { correspondence } = request.company;
-  const message = request.tables.messages.add((id, index) => ({
+  const message = request.tables.messages.add((id) => ({
     ...content,
     id,
-    message_uid: correspondence.uidAt(index),
+    message_uid: messageUid(id),
     conversation_id: conversation.id,
   }));
   correspondence.addMessage(conversation.id, message.id);
@@ -196,8 +204,8 @@ type Sending = ApiRequest<'createMessage'> | ApiRequest<'replyToConversation'>;
 
 /** The message with this id or `message_uid`, if its conversation is in reach. */
 function messageOf(request: ApiContext & { params: { message_id: string } }): Message {
-  const { tables, params, company } = request;
-  const message = reach(request, tables.messages, company.correspondence.messageId(params.message_id));
+  const { tables, params } = request;
+  const message = reach(request, tables.messages, messageId(params.message_id));
   reach(request, tables.conversations, message.conversation_id);
   return message;
 }

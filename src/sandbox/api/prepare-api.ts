@@ -4,6 +4,7 @@ import { GUARDS, guardBucket } from '../../contract/guards.ts';
 import { HEADER } from '../../contract/headers.ts';
 import { DEFAULT_PLAN, PLAN_LIMITS } from '../../contract/limits.ts';
 import { opens } from '../../contract/scopes.ts';
+import { messageId } from '../data/messages.ts';
 import { type Answer, check, json, Problem, problemAnswer } from '../http/answer.ts';
 import { type Call, parseJson } from '../http/call.ts';
 import type { Prepared } from '../http/exchange.ts';
@@ -196,7 +197,7 @@ function guardedCalls(request: Request): GuardedCall[] {
   const { guard: use, method, path } = route.handle.contract;
   // A message has two names, its id and its `message_uid`, but one bucket.
   const { message_id: message } = params;
-  const named = message ? { ...params, message_id: company.correspondence.messageId(message) } : params;
+  const named = message ? { ...params, message_id: messageId(message) } : params;
   const own = {
     guard: use.guard,
     companyId,

@@ -1,5 +1,7 @@
-import type { Owner } from './ids.ts';
-import { namesOfWhole } from './kinds.ts';
+import type { Literal } from './collection.ts';
+import { IdSeries, type Owner } from './ids.ts';
+import type { Account, CannedAnswer, Channel, Document, Inbox, Link, Tag, Teammate } from './kinds.ts';
+import type { Article, KnowledgeBase } from './knowledge-bases.ts';
 import { personName } from './names.ts';
 import { Random, seedOf } from './random.ts';
 
@@ -12,153 +14,122 @@ const TEAMMATES_MIN = 3;
 /** As many teammates, the first ones, are in the inbox that is not everybody's. */
 const SMALL_TEAM = 2;
 
+/** Records that have some members in common. */
+function each<D extends Document>(
+  common: Partial<Literal<D>>,
+  records: readonly Partial<Literal<D>>[],
+): Literal<D>[] {
+  return records.map((record) => ({ ...common, ...record, ...MADE }) as unknown as Literal<D>);
+}
+
 /** Three to five teammates, of whom the first and the fourth are administrators. */
-export function teammatesAtStart({ seed }: Owner) {
+function teammates({ seed }: Owner): Literal<Teammate>[] {
   const random = new Random(seedOf(seed, TEAMMATES_KIND, 0));
-  return Array.from({ length: TEAMMATES_MIN + random.int(3) }, (_, index) => {
+  const people = Array.from({ length: TEAMMATES_MIN + random.int(3) }, (_, index) => {
     const { name, latin } = personName(random, 'latin');
+    const [first_name = '', last_name = ''] = name.split(' ');
     return {
       email: `${latin}@team.example`,
       username: latin.replace('.', '_'),
-      ...namesOfWhole(name),
+      first_name,
+      last_name,
+      name,
       is_admin: index === 0 || index === 3,
-      is_available: true,
-      is_blocked: false,
-      custom_fields: {},
       signature: `<p>Kind regards,<br>${name}</p>`,
-      ...MADE,
     };
   });
+  return each<Teammate>({ is_available: true, is_blocked: false, custom_fields: {} }, people);
 }
 
-/** An inbox that all teammates share, one that the first two share, and a private one of the first. */
-export function inboxesAtStart(teammates: readonly string[]) {
-  const inbox = (name: string, members: number, teammate_id: string | null = null) => ({
-    name,
-    is_private: teammate_id !== null,
-    teammate_id,
-    teammate_ids: teammates.slice(0, members),
-    custom_fields: {},
-    ...MADE,
-  });
-  return [
-    inbox('Support', teammates.length),
-    inbox('Sales', SMALL_TEAM),
-    inbox('My inbox', 1, teammates[0] ?? null),
-  ];
-}
-
-/** Four shared tags, and a private one of the first teammate. */
-export function tagsAtStart(teammate: string) {
-  const tag = (name: string, teammate_id: string | null = null) => ({
-    name,
-    description: null,
-    highlight: null,
-    parent_tag_id: null,
-    is_private: teammate_id !== null,
-    teammate_id,
-    ...MADE,
-  });
-  const shared = ['Urgent', 'Refund', 'Waiting for customer', 'Lob 💛'].map((name) => tag(name));
-  return [...shared, tag('My follow-ups', teammate)];
-}
-
-/** One channel in each of the first two inboxes, both of which take messages of other systems. */
-export function channelsAtStart(inboxes: readonly string[]) {
-  const channel = (name: string, type: string, inbox_id = '') => ({
-    name,
-    type,
-    address: null,
-    send_as: null,
-    settings: {},
-    inbox_id,
-    is_private: false,
-    ...MADE,
-  });
-  return [channel('Shop chat', 'custom', inboxes[0]), channel('Parcel tracker', 'application', inboxes[1])];
-}
-
-/** Three canned answers, of which one is for the first inbox alone. */
-export function responsesAtStart(inbox: string) {
-  const response = (name: string, subject: string | null, body: string, inbox_ids: string[] = []) => ({
-    name,
-    subject,
-    body,
-    attachments: [],
-    is_available_for_all_inboxes: inbox_ids.length === 0,
-    inbox_ids,
-    ...MADE,
-  });
-  return [
-    response('Opening hours', null, '<p>We are here from Monday to Friday, 9 to 17 o’clock.</p>'),
-    response(
-      'Delivery takes longer',
-      'Your order is a little late',
-      '<p>Hello {{recipient.name}},</p><p>your parcel needs <b>two more days</b>. We are sorry!</p>',
-      [inbox],
-    ),
-    response(
-      'Rücksendung',
-      'So geht die Rücksendung',
-      '<p>Kleben Sie das Etikett auf das Päckchen &amp; geben Sie es bei der Post ab.</p>',
-    ),
-  ];
-}
-
-function account(number: number, name: string, domain: string, description: string | null, tier: string) {
+/** What every company has at start: two shared inboxes and a private one, shared tags and a private one, and so on. */
+export function recordsAtStart(owner: Owner) {
+  const id = (prefix: string, index = 0) => new IdSeries(prefix, owner).id(index);
+  const people = teammates(owner);
+  const everyone = people.map((_, index) => id('tea', index));
+  const own = { is_private: true, teammate_id: id('tea') };
+  const written = { status: 'published', author_id: id('tea'), ...MADE } as const;
   return {
-    name,
-    description,
-    domains: [domain],
-    external_id: `crm-${number}`,
-    custom_fields: { tier },
-    is_blocked: false,
-    ...MADE,
+    teammates: people,
+    inboxes: each<Inbox>({ is_private: false, teammate_id: null, custom_fields: {} }, [
+      { name: 'Support', teammate_ids: everyone },
+      { name: 'Sales', teammate_ids: everyone.slice(0, SMALL_TEAM) },
+      { name: 'My inbox', teammate_ids: everyone.slice(0, 1), ...own },
+    ]),
+    tags: each<Tag>(
+      { description: null, highlight: null, parent_tag_id: null, is_private: false, teammate_id: null },
+      [
+        { name: 'Urgent' },
+        { name: 'Refund' },
+        { name: 'Waiting for customer' },
+        { name: 'Lob 💛' },
+        { name: 'My follow-ups', ...own },
+      ],
+    ),
+    channels: each<Channel>({ address: null, send_as: null, settings: {}, is_private: false }, [
+      { name: 'Shop chat', type: 'custom', inbox_id: id('inb', 0) },
+      { name: 'Parcel tracker', type: 'application', inbox_id: id('inb', 1) },
+    ]),
+    responses: each<CannedAnswer>(
+      { subject: null, attachments: [], is_available_for_all_inboxes: true, inbox_ids: [] },
+      [
+        { name: 'Opening hours', body: '<p>We are here from Monday to Friday, 9 to 17 o’clock.</p>' },
+        {
+          name: 'Delivery takes longer',
+          subject: 'Your order is a little late',
+          body: '<p>Hello {{recipient.name}},</p><p>your parcel needs <b>two more days</b>. We are sorry!</p>',
+          is_available_for_all_inboxes: false,
+          inbox_ids: [id('inb')],
+        },
+        {
+          name: 'Rücksendung',
+          subject: 'So geht die Rücksendung',
+          body: '<p>Kleben Sie das Etikett auf das Päckchen &amp; geben Sie es bei der Post ab.</p>',
+        },
+      ],
+    ),
+    // Generated contacts write from these domains.
+    accounts: each<Account>({ description: null, custom_fields: { tier: 'standard' }, is_blocked: false }, [
+      {
+        name: 'Larkspur Interiors',
+        description: 'Furnishes hotels; pays by invoice.',
+        domains: ['larkspur.example'],
+        external_id: 'crm-1001',
+        custom_fields: { tier: 'gold' },
+      },
+      { name: 'Kuro Cycles', domains: ['kuro-cycles.example'], external_id: 'crm-1002' },
+      {
+        name: 'Saltmarsh Bakery',
+        description: 'Seven shops along the coast 🥐',
+        domains: ['saltmarsh.example'],
+        external_id: 'crm-1003',
+      },
+    ]),
+    links: each<Link>({ type: 'web', custom_fields: {} }, [
+      { name: 'Order 10482', external_url: 'https://shop.example/orders/10482' },
+      { name: 'Return 338', external_url: 'https://shop.example/returns/338' },
+    ]),
+    knowledge_bases: [
+      {
+        default_locale: 'en',
+        contents: { en: { name: 'Help centre', ...MADE }, de: { name: 'Hilfe-Center', ...MADE } },
+      },
+    ] satisfies Literal<KnowledgeBase>[],
+    articles: [
+      {
+        en: { subject: 'Getting started', content: '<p>Write to us, and a person answers.</p>', ...written },
+        de: {
+          subject: 'Erste Schritte',
+          content: '<p>Schreiben Sie uns: Ein Mensch antwortet.</p>',
+          ...written,
+        },
+      },
+      {
+        en: {
+          subject: 'Returns and refunds',
+          content: '<p>Send it back within thirty days.</p>',
+          ...written,
+        },
+      },
+    ].map((contents): Literal<Article> => ({ knowledge_base_id: id('knb'), default_locale: 'en', contents })),
   };
-}
-
-/** Firms whose domains generated contacts write from. */
-export const ACCOUNTS_AT_START = [
-  account(1001, 'Larkspur Interiors', 'larkspur.example', 'Furnishes hotels; pays by invoice.', 'gold'),
-  account(1002, 'Kuro Cycles', 'kuro-cycles.example', null, 'standard'),
-  account(1003, 'Saltmarsh Bakery', 'saltmarsh.example', 'Seven shops along the coast 🥐', 'standard'),
-];
-
-/** Objects of another application that conversations may be about. */
-export const LINKS_AT_START = [
-  { name: 'Order 10482', path: 'orders/10482' },
-  { name: 'Return 338', path: 'returns/338' },
-].map(({ name, path }) => ({
-  name,
-  type: 'web',
-  external_url: `https://shop.example/${path}`,
-  custom_fields: {},
-  ...MADE,
-}));
-
-/** One knowledge base, in English and in German. */
-export const KNOWLEDGE_BASES_AT_START = [
-  {
-    default_locale: 'en',
-    contents: { en: { name: 'Help centre', ...MADE }, de: { name: 'Hilfe-Center', ...MADE } },
-  },
-];
-
-/** Two articles of the knowledge base: one in both of its locales, one in English alone. */
-export function articlesAtStart(knowledge_base_id: string, author_id: string) {
-  const text = (subject: string, content: string) => ({
-    subject,
-    content: `<p>${content}</p>`,
-    status: 'published' as const,
-    author_id,
-    ...MADE,
-  });
-  const contents = [
-    {
-      en: text('Getting started', 'Write to us, and a person answers.'),
-      de: text('Erste Schritte', 'Schreiben Sie uns: Ein Mensch antwortet.'),
-    },
-    { en: text('Returns and refunds', 'Send it back within thirty days.') },
-  ];
-  return contents.map((one) => ({ knowledge_base_id, default_locale: 'en', contents: one }));
 }

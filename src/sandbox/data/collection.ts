@@ -47,21 +47,30 @@ function greatestCommonDivisor(left: number, right: number): number {
  * and a page at any depth costs as much as the first.
  */
 export class Collection<D extends Document = Document> {
+  /** Plain data; what is set is taken over, not copied. */
+  state: CollectionState = { changed: new Map(), added: 0, deleted: 0, order: undefined };
   readonly #kind: Kind<D>;
+  readonly #generate: ((index: number, id: string) => D) | undefined;
   readonly #ids: IdSeries;
   readonly #startCount: number;
   /** Records at start that are not generated, and the indexes of those with a chosen id. */
   readonly #literals: D[] = [];
   readonly #chosen = new Map<string, number>();
   readonly #firstCut: number;
-  #state: CollectionState = { changed: new Map(), added: 0, deleted: 0, order: undefined };
 
   /**
    * @param start how many records are generated, or all that there are at start
+   * @param generate makes the record with an index: the same one whenever it is read
    * Throws a {@link Problem} (400) for an id that is chosen twice, or that the collection gives out itself.
    */
-  constructor(kind: Kind<D>, owner: Owner, start: number | readonly Literal<D>[]) {
+  constructor(
+    kind: Kind<D>,
+    owner: Owner,
+    start: number | readonly Literal<D>[],
+    generate?: (index: number, id: string) => D,
+  ) {
     this.#kind = kind;
+    this.#generate = generate;
     this.#ids = new IdSeries(kind.prefix, owner);
     this.#startCount = typeof start === 'number' ? start : start.length;
     this.#firstCut = FIRST_SHORT_PAGE_AT + (mix32(owner.seed ^ this.#startCount) % 300);
@@ -79,47 +88,26 @@ export class Collection<D extends Document = Document> {
     this.#literals.push({ id, ...members } as unknown as D);
   }
 
-  /** Plain data; what is set is taken over, not copied. */
-  get state(): CollectionState {
-    return this.#state;
-  }
-
-  set state(state: CollectionState) {
-    this.#state = state;
-  }
-
   /** How many records there are. */
   get count(): number {
-    return this.places - this.#state.deleted;
+    return this.places - this.state.deleted;
   }
 
   /** How long the list is, with the places of deleted records: also the first index that is free. */
   get places(): number {
-    return this.#startCount + this.#state.added;
-  }
-
-  /** The id of the record with this index, deleted or not. */
-  idAt(index: number): string {
-    return this.#literals[index]?.id ?? this.#ids.id(index);
+    return this.#startCount + this.state.added;
   }
 
   /** The record with this index as it was at start, or as one that is generated. */
   original(index: number): D {
-    const { build } = this.#kind;
-    const literal = this.#literals[index];
-    if (literal !== undefined) return literal;
-    if (build === undefined) throw new RangeError(`no record ${index} of ${this.#kind.prefix}`);
-    return build(index, this.#ids.id(index));
+    const record = this.#literals[index] ?? this.#generate?.(index, this.#ids.id(index));
+    if (record === undefined) throw new RangeError(`no record ${index} of ${this.#kind.prefix}`);
+    return record;
   }
 
   /** The record at a place of the list, or undefined when it was deleted. */
   atPlace(place: number): D | undefined {
     return this.#at(this.#indexAt(place));
-  }
-
-  /** The id at a place of the list, deleted or not. */
-  idAtPlace(place: number): string {
-    return this.idAt(this.#indexAt(place));
   }
 
   /** The record with this id, or undefined when there is none. */
@@ -137,11 +125,11 @@ export class Collection<D extends Document = Document> {
   }
 
   /** Adds a record at the end. @param make what it is, once its id is known; a generated one when left out */
-  add(make: (id: string, index: number) => D = (_, index) => this.original(index)): D {
+  add(make?: (id: string) => D): D {
     const index = this.places;
-    const document = make(this.#ids.id(index), index);
-    this.#state.changed.set(index, document);
-    this.#state.added += 1;
+    const document = make?.(this.#ids.id(index)) ?? this.original(index);
+    this.state.changed.set(index, document);
+    this.state.added += 1;
     return document;
   }
 
@@ -149,7 +137,7 @@ export class Collection<D extends Document = Document> {
   replace(document: D): D {
     const index = this.#indexOf(document.id);
     if (index === undefined) throw new RangeError(`no record ${document.id}`);
-    this.#state.changed.set(index, document);
+    this.state.changed.set(index, document);
     return document;
   }
 
@@ -157,18 +145,20 @@ export class Collection<D extends Document = Document> {
   delete(id: string): boolean {
     const index = this.#indexOf(id);
     if (index === undefined || this.#at(index) === undefined) return false;
-    this.#state.changed.set(index, null);
-    this.#state.deleted += 1;
+    this.state.changed.set(index, null);
+    this.state.deleted += 1;
     return true;
   }
 
-  /** Puts the list into another order, which costs no memory. The same seed gives the same one. */
-  reorder(seed: number): void {
+  /** Puts the list into another order, with another record at its beginning; that costs no memory. @returns if it can */
+  reorder(): boolean {
     const size = this.places;
-    if (size < 2) return;
-    let step = 1 + (mix32(seed) % (size - 1));
+    if (size < 2) return false;
+    const before = this.#indexAt(0);
+    let step = 1 + (mix32(before + 1) % (size - 1));
     while (greatestCommonDivisor(step, size) !== 1) step = 1 + (step % (size - 1));
-    this.#state.order = { size, step, offset: mix32(seed ^ size) % size };
+    this.state.order = { size, step, offset: (before + 1 + (mix32(before ^ size) % (size - 1))) % size };
+    return true;
   }
 
   /** The record as the API shows it. */
@@ -210,14 +200,19 @@ export class Collection<D extends Document = Document> {
     return index !== undefined && index < this.places && this.idAt(index) === id ? index : undefined;
   }
 
+  /** The id of the record with this index, deleted or not. */
+  idAt(index: number): string {
+    return this.#literals[index]?.id ?? this.#ids.id(index);
+  }
+
   #indexAt(place: number): number {
-    const { order } = this.#state;
+    const { order } = this.state;
     if (order === undefined || place >= order.size) return place;
     return (place * order.step + order.offset) % order.size;
   }
 
   #at(index: number): D | undefined {
-    const changed = this.#state.changed.get(index);
+    const changed = this.state.changed.get(index);
     // What is kept is of this kind: only `add` and `replace` put it there.
     return changed === undefined ? this.original(index) : ((changed as D | null) ?? undefined);
   }

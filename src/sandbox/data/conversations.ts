@@ -19,7 +19,7 @@ export interface ConversationParties {
   /** Whom the company was made with; without contacts, conversations name people who are none. */
   contacts: number;
   contactAt(index: number): { id: string; name: string; handles: readonly { handle: string }[] };
-  assignees: readonly { id: string; name: string; email: string }[];
+  teammates: readonly { id: string; name: string; email: string }[];
   inboxes: readonly { id: string; name: string }[];
   tags: readonly Tag[];
 }
@@ -40,7 +40,7 @@ export function generateConversation(
   const number = FIRST_NUMBER + index;
   const created_at = FIRST_CREATED_S + random.int(CREATED_SPAN_S);
   const status = random.pick(STATUSES);
-  const assignee = status === 'assigned' ? random.pick(parties.assignees) : null;
+  const assignee = status === 'assigned' ? random.pick(parties.teammates) : null;
   const updated_at = created_at + random.int(CHANGED_WITHIN_MS) / 1000;
   const subject = random.pick(SUBJECTS).replace('#', String(number));
   const recipient = drawRecipient(random, parties, index);

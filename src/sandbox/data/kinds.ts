@@ -1,6 +1,9 @@
 import type { AnswerOf, Operation } from '../../contract/api/api.ts';
+import { exportKind, reportKind } from './analytics.ts';
 import type { Contact } from './contacts.ts';
 import type { Conversation } from './conversations.ts';
+import { articleKind, knowledgeBaseKind } from './knowledge-bases.ts';
+import { messageKind } from './messages.ts';
 
 /** A record as it is kept: without links, as these depend on how the client reached the service. */
 export type Document = Readonly<Record<string, unknown>> & { readonly id: string };
@@ -33,8 +36,6 @@ export interface Kind<D extends Document> {
   prefix: string;
   /** The record as the API shows it. @param baseUrl `{base_url}` as the client reached it, for links */
   present(document: D, baseUrl: string, view: View): object;
-  /** Generates the record with this index: the same one whenever it is read. */
-  build?(index: number, id: string): D;
 }
 
 /** A kind whose records are shown as they are kept, with links: `self`, and what `more` names. */
@@ -62,9 +63,14 @@ function presentTag(tag: { id: string }, baseUrl: string, view: View): object {
   return tags.present(tag as Tag, baseUrl, view);
 }
 
-/** The kinds of which a company has few, but for knowledge bases and analytics; and the two of which it has many. */
+/** Everything that a company can own. */
 export const KINDS = {
   tags,
+  messages: messageKind,
+  knowledge_bases: knowledgeBaseKind,
+  articles: articleKind,
+  analytics_reports: reportKind,
+  analytics_exports: exportKind,
   inboxes: plain<Inbox>('inb', '/inboxes'),
   links: plain<Link>('lnk', '/links'),
   responses: plain<CannedAnswer>('rsp', '/responses'),
@@ -105,12 +111,9 @@ function presentRecipient(
   return { _links: { related: { contact } }, ...shown };
 }
 
-/** Types of channels whose messages another system brings; others fetch them themselves. */
-const FED_FROM_OUTSIDE: readonly string[] = ['custom', 'application'];
-
-/** Whether another system brings the channel's messages. */
+/** Whether another system brings the channel's messages; other channels fetch them themselves. */
 export function isFedFromOutside({ type }: Channel): boolean {
-  return FED_FROM_OUTSIDE.includes(type);
+  return type === 'custom' || type === 'application';
 }
 
 /** Whether a contact belongs to an account: by a mail address at one of its domains. */

@@ -37,25 +37,35 @@ export function recordsOf<S extends z.ZodType>(literal: S) {
   });
 }
 
-function moments({ created_at = AT_START_S }: Record<string, unknown>) {
-  return { created_at, updated_at: created_at };
+const CONTACT = {
+  description: '',
+  avatar_url: null,
+  handles: [],
+  groups: [],
+  custom_fields: {},
+  is_private: false,
+};
+const CONVERSATION = {
+  subject: '',
+  assignee: null,
+  recipient: null,
+  tags: [],
+  links: [],
+  custom_fields: {},
+  last_message: null,
+  is_private: false,
+};
+
+/** A record with the members that it needs; links are the service's own. */
+function complete(defaults: object, { _links, ...members }: LiteralRecord): unknown {
+  const { created_at = AT_START_S } = members;
+  return { ...defaults, created_at, updated_at: created_at, ...members };
 }
 
 /** The contact that a seed means; it was checked with {@link literalContact}. */
 export function toContact(literal: LiteralRecord): Literal<Contact> {
-  const { _links: _, ...members } = literal;
-  const [first] = (members.handles ?? []) as Contact['handles'];
-  return {
-    name: first?.handle ?? '',
-    description: '',
-    avatar_url: null,
-    handles: [],
-    groups: [],
-    custom_fields: {},
-    is_private: false,
-    ...moments(members),
-    ...members,
-  } as Literal<Contact>;
+  const [first] = (literal.handles ?? []) as Contact['handles'];
+  return complete({ name: first?.handle ?? '', ...CONTACT }, literal) as Literal<Contact>;
 }
 
 /**
@@ -67,19 +77,6 @@ export function toConversation(
   literal: LiteralRecord,
   inbox: Conversation['inbox'] | undefined,
 ): Literal<Conversation> {
-  const { _links: _, ...members } = literal;
-  return {
-    subject: '',
-    status: (members.assignee ?? null) === null ? 'unassigned' : 'assigned',
-    assignee: null,
-    recipient: null,
-    inbox,
-    tags: [],
-    links: [],
-    custom_fields: {},
-    last_message: null,
-    is_private: false,
-    ...moments(members),
-    ...members,
-  } as Literal<Conversation>;
+  const status = (literal.assignee ?? null) === null ? 'unassigned' : 'assigned';
+  return complete({ inbox, status, ...CONVERSATION }, literal) as Literal<Conversation>;
 }

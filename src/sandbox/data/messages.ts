@@ -1,12 +1,11 @@
 import type { Conversation } from './conversations.ts';
-import { IdSeries, type Owner } from './ids.ts';
 import type { Document, Kind, Stored } from './kinds.ts';
 import { Random, seedOf } from './random.ts';
 import { EXCERPTS } from './words.ts';
 
 const KIND = 4;
 /** Every generated conversation has as many generated messages. */
-const MESSAGES_EACH = 3;
+export const MESSAGES_EACH = 3;
 /** What an inbox' own address looks like in what was generated. */
 const OWN_ADDRESS = 'hello@team.example';
 const BLURB_LENGTH = 120;
@@ -46,45 +45,42 @@ export function authorOf({ id, name }: { id: string; name: string }): { id: stri
   return { id, name };
 }
 
-/** How many messages so many generated conversations have. */
-export function generatedMessages(conversations: number): number {
-  return conversations * MESSAGES_EACH;
+/** The `message_uid` of the message with this id. */
+export function messageUid(id: string): string {
+  return id.replace(/^msg_/, 'mui_');
 }
 
-/** The indexes of the messages of a generated conversation, oldest first. */
-export function messageIndexes(conversationIndex: number): number[] {
-  return Array.from({ length: MESSAGES_EACH }, (_, turn) => conversationIndex * MESSAGES_EACH + turn);
+/** The id of the message with this id or `message_uid`. */
+export function messageId(idOrUid: string): string {
+  return idOrUid.replace(/^mui_/, 'msg_');
 }
 
-/** The `message_uid`s of a company: each leads to the index of its message. */
-export function messageUids(owner: Owner): IdSeries {
-  return new IdSeries('mui', owner);
-}
-
-/** The first is the contact's, the last is what the conversation shows as its last, and others lie between them. */
-function generated(
-  owner: Owner,
-  index: number,
+/**
+ * Generates a message. A conversation's first is its contact's, the last is the one that the conversation shows, and the
+ * others lie between them.
+ *
+ * @param conversationAt the generated conversation with an index, as it was at start
+ */
+export function generateMessage(
+  seed: number,
   conversationAt: (index: number) => Conversation,
   teammates: readonly { id: string; name: string }[],
-) {
-  const random = new Random(seedOf(owner.seed, KIND, index));
+  index: number,
+  id: string,
+): Message {
+  const random = new Random(seedOf(seed, KIND, index));
   const turn = index % MESSAGES_EACH;
-  const {
-    id,
-    recipient,
-    last_message: last,
-    created_at,
-    subject,
-  } = conversationAt((index - turn) / MESSAGES_EACH);
+  const conversation = conversationAt((index - turn) / MESSAGES_EACH);
+  const { recipient, subject, created_at } = conversation;
+  const last = conversation.last_message ?? { excerpt: '', is_inbound: true, created_at };
   const isLast = turn === MESSAGES_EACH - 1;
-  const is_inbound = isLast ? last?.is_inbound === true : turn === 0;
-  const text = (isLast ? last?.excerpt : undefined) ?? random.pick(EXCERPTS);
+  const is_inbound = isLast ? last.is_inbound : turn === 0;
+  const text = isLast ? last.excerpt : random.pick(EXCERPTS);
   const contact = { handle: recipient?.handle ?? '', name: recipient?.name };
   const own = { handle: OWN_ADDRESS };
-  const endedAt = last?.created_at ?? created_at;
+  const elapsed = Math.floor(((last.created_at - created_at) * turn) / MESSAGES_EACH);
   return {
-    conversation_id: id,
+    conversation_id: conversation.id,
     type: 'email',
     is_inbound,
     delivery: null,
@@ -99,34 +95,23 @@ function generated(
     text,
     metadata: {},
     seen_at: null,
-    created_at: isLast ? endedAt : created_at + Math.floor(((endedAt - created_at) * turn) / MESSAGES_EACH),
+    created_at: isLast ? last.created_at : created_at + elapsed,
+    id,
+    message_uid: messageUid(id),
   };
 }
 
-/** The messages of a company: a few for each generated conversation, which `conversationAt` tells as it was at start. */
-export function messageKind(
-  owner: Owner,
-  conversationAt: (index: number) => Conversation,
-  teammates: readonly { id: string; name: string }[],
-): Kind<Message> {
-  const uids = messageUids(owner);
-  return {
-    prefix: 'msg',
-    build: (index, id) => ({
-      ...generated(owner, index, conversationAt, teammates),
-      id,
-      message_uid: uids.id(index),
-    }),
-    present: ({ delivery, seen_at, ...message }, baseUrl, { now }) => ({
-      _links: {
-        self: `${baseUrl}/messages/${message.id}`,
-        related: { conversation: `${baseUrl}/conversations/${message.conversation_id}` },
-      },
-      ...message,
-      is_draft: delivery !== null && !(now >= delivery.at && delivery.error === null),
-      error_type: delivery !== null && now >= delivery.at ? delivery.error : null,
-      is_seen: seen_at !== null,
-      seen_at,
-    }),
-  };
-}
+export const messageKind: Kind<Message> = {
+  prefix: 'msg',
+  present: ({ delivery, seen_at, ...message }, baseUrl, { now }) => ({
+    _links: {
+      self: `${baseUrl}/messages/${message.id}`,
+      related: { conversation: `${baseUrl}/conversations/${message.conversation_id}` },
+    },
+    ...message,
+    is_draft: delivery !== null && !(now >= delivery.at && delivery.error === null),
+    error_type: delivery !== null && now >= delivery.at ? delivery.error : null,
+    is_seen: seen_at !== null,
+    seen_at,
+  }),
+};

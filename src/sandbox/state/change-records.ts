@@ -8,9 +8,6 @@ import type { Company } from './company.ts';
 /** Lists that may be long, so that someone is paging while they change. */
 export const CHANGEABLE = ['contacts', 'conversations'] as const satisfies readonly ChangeableResource[];
 
-/** Orders that are tried until one begins with another record; in a list of two, every other one does not. */
-const ORDERS_TRIED = 8;
-
 type Changeable = Document & { readonly custom_fields: Readonly<Record<string, unknown>> };
 
 /** As many records that are there, or all, evenly spread over the list: the same ones whenever the list is the same. */
@@ -28,15 +25,6 @@ function spread<D extends Document>(table: Collection<D>, count: number): D[] {
     chosen.set(document.id, document);
   }
   return [...chosen.values()];
-}
-
-function reorder(table: Collection<Document>): boolean {
-  const before = table.idAtPlace(0);
-  for (let seed = 1; seed <= ORDERS_TRIED && table.places > 1; seed++) {
-    table.reorder(seed);
-    if (table.idAtPlace(0) !== before) return true;
-  }
-  return false;
 }
 
 function apply<D extends Changeable>(
@@ -58,7 +46,7 @@ function apply<D extends Changeable>(
     return document.id;
   });
   const created = Array.from({ length: create }, () => table.replace(fresh(table.add())).id);
-  return { created, deleted, changed, reordered: isReordered && reorder(table) };
+  return { created, deleted, changed, reordered: isReordered && table.reorder() };
 }
 
 /**

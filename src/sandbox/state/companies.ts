@@ -1,9 +1,10 @@
+import type { CollectionState } from '../data/collection.ts';
 import type { Teammate } from '../data/kinds.ts';
 import { Problem } from '../http/answer.ts';
 import type { CompanySpec } from '../types.ts';
 import { type ApiToken, type Company, createCompany } from './company.ts';
 import type { CorrespondenceState } from './correspondence.ts';
-import { readTables, type TablesState, writeTables } from './tables.ts';
+import type { Tables } from './tables.ts';
 
 /** The companies at start: one of a few pages, one of some 40 pages of 100, and one larger than a rate window. */
 const AT_START: readonly CompanySpec[] = [
@@ -11,6 +12,8 @@ const AT_START: readonly CompanySpec[] = [
   { name: 'Harbour & Finch Travel', plan: 'professional', contacts: 2_400, conversations: 1_600 },
   { name: 'Meridian Outfitters', plan: 'enterprise', contacts: 9_000, conversations: 6_500 },
 ];
+
+type TablesState = Record<keyof Tables, CollectionState>;
 
 /** A company as it is kept: what it was made of, and what was changed since. */
 interface CompanyState {
@@ -26,16 +29,17 @@ export class Companies {
   readonly #byTeammate = new Map<string, Company>();
   readonly #byApiToken = new Map<string, { company: Company; apiToken: ApiToken }>();
 
-  /** @param start those that there are at start, in this order. Throws as {@link add} does. */
-  constructor(start: readonly CompanySpec[] = AT_START) {
-    for (const spec of start) this.add(spec);
+  constructor() {
+    for (const spec of AT_START) this.add(spec);
   }
 
   /** Plain data; what is set is taken over, not copied. */
   get state(): CompanyState[] {
     return this.all().map(({ tables, correspondence }, index) => ({
       spec: this.#specs[index] as CompanySpec,
-      tables: readTables(tables),
+      tables: Object.fromEntries(
+        Object.entries(tables).map(([name, { state }]) => [name, state]),
+      ) as TablesState,
       correspondence: correspondence.state,
     }));
   }
@@ -45,7 +49,7 @@ export class Companies {
     for (const index of [this.#byId, this.#byTeammate, this.#byApiToken]) index.clear();
     for (const { spec, tables, correspondence } of companies) {
       const company = this.add(spec);
-      writeTables(company.tables, tables);
+      for (const name of Object.keys(tables) as (keyof Tables)[]) company.tables[name].state = tables[name];
       company.correspondence.state = correspondence;
     }
   }
