@@ -46,6 +46,16 @@ describe('Resources', () => {
     expect([await childrenOf(tag), await childrenOf(other)]).toEqual([[], [moved]]);
   });
 
+  test('The tag of a conversation has the links that every tag has', async () => {
+    const { company, send, read, list } = await start();
+    const conversation = at(await list('/conversations'), 0).id;
+    const [tag] = company.tags;
+    const { body } = await send('POST', `/conversations/${conversation}/tags`, { tag_ids: [tag] });
+    expect(body.tags).toContainEqual(await read(`/tags/${tag}`));
+    const tagged = (await list('/conversations?limit=100')).flatMap(({ tags }) => tags as Document[]);
+    for (const one of tagged) expect(one).toEqual(await read(`/tags/${one.id}`));
+  });
+
   test('An account tells whether it is blocked, and can be blocked', async () => {
     const { company, send } = await start();
     const path = `/accounts/${at(company.accounts, 0)}`;
