@@ -39,30 +39,21 @@ function readPageToken(list: string, token: string): PageStart | undefined {
   return writePageToken(list, start) === token ? start : undefined;
 }
 
-function single(query: URLSearchParams, name: string): string | undefined {
-  const values = query.getAll(name);
-  if (values.length > 1) throw new Problem(400, `${name} is given more than once.`);
-  return values[0];
-}
-
-/** The limit that a request names. Over the maximum is an error, not clamped: our choice, the specification is silent. */
-function limitOf(query: URLSearchParams): number | undefined {
-  const text = single(query, 'limit');
-  if (text === undefined) return undefined;
+/** Where a page starts. A limit over the maximum is an error, not clamped: our choice, the specification is silent. */
+function pageStart(query: URLSearchParams, list: string): PageStart {
+  for (const name of ['limit', 'page_token']) {
+    if (query.getAll(name).length > 1) throw new Problem(400, `${name} is given more than once.`);
+  }
+  const token = query.get('page_token');
+  const text = query.get('limit') ?? `${PAGE_LIMIT_DEFAULT}`;
   const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0;
   if (limit < 1 || limit > PAGE_LIMIT_MAX) {
     throw new Problem(400, `limit must be a whole number from 1 to ${PAGE_LIMIT_MAX}.`);
   }
-  return limit;
-}
-
-function pageStart(query: URLSearchParams, list: string): PageStart {
-  const limit = limitOf(query);
-  const token = single(query, 'page_token');
-  if (token === undefined) return { position: 0, limit: limit ?? PAGE_LIMIT_DEFAULT };
+  if (token === null) return { position: 0, limit: limit };
   const start = readPageToken(list, token);
   if (start === undefined) throw new Problem(400, 'page_token is not one of this list.');
-  if (limit !== undefined && limit !== start.limit) {
+  if (query.has('limit') && limit !== start.limit) {
     throw new Problem(400, `page_token belongs to a list with the limit ${start.limit}.`);
   }
   return start;

@@ -1,8 +1,6 @@
 /** Domains that are reserved for examples: mail to them reaches no one (RFC 2606). */
-export const DOMAINS =
-  'example.com example.org example.net larkspur.example fernhill-dental.example kuro-cycles.example saltmarsh.example'.split(
-    ' ',
-  );
+export const DOMAINS = `example.com example.org example.net larkspur.example fernhill-dental.example
+  kuro-cycles.example saltmarsh.example`.split(/\s+/);
 
 export const CONTACT_GROUPS = ['Customers', 'Newsletter', 'Wholesale', 'Partners', 'VIP ⭐', 'Événements'];
 

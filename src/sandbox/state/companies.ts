@@ -22,11 +22,9 @@ interface CompanyState {
   correspondence: CorrespondenceState;
 }
 
-/** The service's customers, found by id, by teammate and by API token. */
+/** The service's customers, found by id and by API token. */
 export class Companies {
-  readonly #specs: CompanySpec[] = [];
   readonly #byId = new Map<string, Company>();
-  readonly #byTeammate = new Map<string, Company>();
   readonly #byApiToken = new Map<string, { company: Company; apiToken: ApiToken }>();
 
   constructor() {
@@ -35,8 +33,8 @@ export class Companies {
 
   /** Plain data; what is set is taken over, not copied. */
   get state(): CompanyState[] {
-    return this.all().map(({ tables, correspondence }, index) => ({
-      spec: this.#specs[index] as CompanySpec,
+    return this.all().map(({ spec, tables, correspondence }) => ({
+      spec,
       tables: Object.fromEntries(
         Object.entries(tables).map(([name, { state }]) => [name, state]),
       ) as TablesState,
@@ -45,8 +43,8 @@ export class Companies {
   }
 
   set state(companies: CompanyState[]) {
-    this.#specs.length = 0;
-    for (const index of [this.#byId, this.#byTeammate, this.#byApiToken]) index.clear();
+    this.#byId.clear();
+    this.#byApiToken.clear();
     for (const { spec, tables, correspondence } of companies) {
       const company = this.add(spec);
       for (const name of Object.keys(tables) as (keyof Tables)[]) company.tables[name].state = tables[name];
@@ -60,15 +58,12 @@ export class Companies {
    */
   add(spec: CompanySpec): Company {
     // As JSON holds it, and nobody changes it later.
-    const kept: CompanySpec = JSON.parse(JSON.stringify(spec));
-    const company = createCompany(this.#specs.length + 1, kept);
+    const company = createCompany(this.#byId.size + 1, JSON.parse(JSON.stringify(spec)));
     if (this.#byId.has(company.id)) throw new Problem(400, `id: there is a company ${company.id} already.`);
     const tokens = company.apiTokens.map(({ token }) => token);
     const taken = tokens.find((token, nth) => this.#byApiToken.has(token) || tokens.indexOf(token) < nth);
     if (taken !== undefined) throw new Problem(400, `api_tokens: ${taken} is another API token, too.`);
-    this.#specs.push(kept);
     this.#byId.set(company.id, company);
-    for (const teammate of company.tables.teammates.all()) this.#byTeammate.set(teammate.id, company);
     for (const apiToken of company.apiTokens) this.#byApiToken.set(apiToken.token, { company, apiToken });
     return company;
   }
@@ -88,8 +83,10 @@ export class Companies {
 
   /** The teammate with this id and the company, or undefined. */
   findTeammate(id: string): { company: Company; teammate: Teammate } | undefined {
-    const company = this.#byTeammate.get(id);
-    const teammate = company?.tables.teammates.find(id);
-    return company && teammate && { company, teammate };
+    for (const company of this.#byId.values()) {
+      const teammate = company.tables.teammates.find(id);
+      if (teammate !== undefined) return { company, teammate };
+    }
+    return undefined;
   }
 }

@@ -18,6 +18,8 @@ export interface ApiToken {
 
 /** A customer company of the service, with all that it owns. */
 export interface Company {
+  /** What it was made of. */
+  spec: CompanySpec;
   id: string;
   name: string;
   plan: Plan;
@@ -64,6 +66,7 @@ export function createCompany(ordinal: number, spec: CompanySpec): Company {
     }
   }
   return {
+    spec,
     id: spec.id ?? `cmp_${code}`,
     name: spec.name,
     plan: spec.plan,
