@@ -1,10 +1,9 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { type Operation, ROUTES } from '../../src/contract/api/api.ts';
 import { message } from '../../src/contract/api/messages.ts';
-import { createSandbox } from '../../src/sandbox/sandbox.ts';
 import { filled, idsOf, startOpen } from './support/routes.ts';
-import { at, TestSandbox } from './support/test-sandbox.ts';
+import { at, startCompany } from './support/test-sandbox.ts';
 
 const HELLO = { body: 'Hello', sender: { handle: 'a@b.example' }, to: ['c@d.example'] };
 const LONG = 'x'.repeat(100_000);
@@ -96,11 +95,7 @@ describe('Endpoints: routes (our choice)', () => {
 
 describe('The reading that changes are answered 204', () => {
   test('A change is answered 204 with all headers, and takes effect', async () => {
-    const sandbox = await createSandbox({ readings: { changes: 204 } });
-    onTestFinished(() => sandbox.close());
-    const service = new TestSandbox(sandbox);
-    const company = await service.company();
-    const { token } = at(company.api_tokens, 0);
+    const { service, company, token } = await startCompany({}, { readings: { changes: 204 } });
     const path = `/accounts/${at(company.accounts, 0)}`;
     const body = JSON.stringify({ name: 'New name' });
     const changed = await service.api(path, token, { method: 'PATCH', body });

@@ -1,17 +1,19 @@
+import { readFileSync } from 'node:fs';
 import { Validator } from '@seriousme/openapi-schema-validator';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
 import { ROUTES } from '../../src/contract/api/api.ts';
 import { GUARDS } from '../../src/contract/guards.ts';
 import { descriptionOf, type Exchange } from './support/checked-sandbox.ts';
-import { startCompany, startFrozen } from './support/test-sandbox.ts';
+import { at, startCompany, startFrozen } from './support/test-sandbox.ts';
 
 interface Operation {
   operationId?: string;
   parameters: { name?: string; $ref?: string }[];
 }
 
-async function read(origin: string) {
-  const response = await fetch(`${origin}/_sandbox/openapi.json`);
+async function read(origin: string, name = 'openapi') {
+  const response = await fetch(`${origin}/_sandbox/${name}.json`);
   return (await response.json()) as { paths: Record<string, Record<string, Operation>> };
 }
 
@@ -50,6 +52,62 @@ describe('the OpenAPI description', () => {
       expect(parameters).toEqual([...expected, ...(async ? ['Prefer'] : [])]);
     }
     expect(paths['/accounts']?.post).toMatchObject({ 'x-guard': { limit: 7, window_ms: 900 } });
+  });
+
+  test.each([
+    ['number', { type: 'integer' }],
+    ['iso', { type: 'string', format: 'date-time' }],
+  ] as const)('It follows the readings: expires_at as %s, and changes 204', async (expiresAt, schema) => {
+    const { service, company, token } = await startCompany({}, { readings: { expiresAt, changes: 204 } });
+    const document = await read(service.sandbox.origin);
+    const patch = { responses: { 204: { description: 'Done.' } } };
+    expect(document).toMatchObject({
+      paths: { '/accounts/{account_id}': { patch, get: { responses: { 200: {} } } } },
+      components: { schemas: { Tokens: { properties: { expires_at: schema } } } },
+    });
+    expect(document.paths['/accounts/{account_id}']?.patch).not.toHaveProperty('responses.200');
+    // Both answers are held against this description.
+    await service.install(company);
+    const changed = await service.call('PATCH', `/accounts/${at(company.accounts, 0)}`, token, {});
+    expect(changed.status).toBe(204);
+  });
+});
+
+describe('the OpenAPI description of the control interface', () => {
+  test('It is valid OpenAPI 3.1, leads to this sandbox, and has the documented calls', async () => {
+    const { sandbox } = await startFrozen({ publicUrl: 'https://sandbox.example' });
+    const document = await read(sandbox.origin, 'control');
+    expect(await new Validator().validate({ ...document })).toMatchObject({ valid: true });
+    expect(document).toMatchObject({ servers: [{ url: 'https://sandbox.example/_sandbox' }] });
+    const [, section = ''] = readFileSync('docs/sandbox.md', 'utf8').split(/^## (?:Control over|Faults)/m);
+    const documented = [...section.matchAll(/`((?:GET|POST|DELETE) \/[\w/:.]+)/g)].map(([, call]) => call);
+    const described = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ':$1')}`),
+    );
+    expect(described.toSorted()).toEqual(documented.toSorted());
+  });
+
+  test.each<[path: string, status: number, body: object]>([
+    ['companies', 201, { name: 'Acme', plan: 'starter', contacts: [{ name: 'Ada' }] }],
+    ['companies', 400, { name: 'Acme', plan: 'gold' }],
+    ['companies', 400, { name: 'Acme', plan: 'starter', people: 5 }],
+    ['applications', 201, { name: 'Mine', redirect_uris: ['https://mine.example/'] }],
+    ['clock', 200, { set: '2027-01-01', advance_ms: 5 }],
+    ['clock', 400, { advance_ms: -1 }],
+    ['faults', 201, { fault: { status: 503, headers: { 'retry-after': 2, etag: null } } }],
+    ['faults', 400, { fault: { status: 600 } }],
+    ['guards', 400, { tier: 'two words', requests: 1, per_ms: 1 }],
+    ['reset', 200, {}],
+    ['reset', 400, { now: 5 }],
+  ])('POST /%s answers %s as it is described (%#)', async (path, status, body) => {
+    const service = await startFrozen();
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    ajv.addSchema(await read(service.sandbox.origin, 'control'), 'control');
+    const fits = (part: string, value: unknown) =>
+      ajv.validate({ $ref: `control#/paths/~1${path}/post/${part}/content/application~1json/schema` }, value);
+    const answer = await service.control(path, body);
+    expect([answer.status, fits('requestBody', body)]).toEqual([status, status < 400]);
+    if (status < 400) expect(fits(`responses/${status}`, await answer.json())).toBe(true);
   });
 });
 

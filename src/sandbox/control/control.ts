@@ -52,15 +52,7 @@ const shown = <Shape>(...answers: (keyof Shape & string)[]) => ({ status: 200, a
 const added = <Shape>(...answers: (keyof Shape & string)[]) => ({ status: 201, answers }) as const;
 
 const LIST = { status: 200, answers: undefined } as const;
-const STATE = shown<Shown.State>(
-  'now',
-  'frozen',
-  'api_url',
-  'auth_url',
-  'applications',
-  'companies',
-  'tokens',
-);
+const STATE = shown<Shown.State>('now', 'frozen', 'api_url', 'auth_url', 'applications', 'companies');
 const COMPANY = added<Shown.Company>('id', 'name', 'plan', 'teammates', 'api_tokens', 'counts');
 const APPLICATION = added<Shown.Application>('client_id', 'client_secret', 'redirect_uris', 'kind', 'scopes');
 const RECORDS = shown<Shown.ChangedRecords>('created', 'deleted', 'changed', 'reordered');
@@ -69,10 +61,9 @@ const ID = added<{ id: string }>('id');
 const DELETED = shown<{ deleted: number }>('deleted');
 const DOCUMENT = shown<{ openapi: string; paths: object }>('openapi', 'paths');
 
-const showClock = ({ world: { clock } }: Host): Shown.ClockState => ({
-  now: clock.now(),
-  frozen: clock.frozen,
-});
+function showClock({ world: { clock } }: Host): Shown.ClockState {
+  return { now: clock.now(), frozen: clock.frozen };
+}
 
 function addApplication({ world, exposed }: Host, application: z.output<typeof SCHEMA.application>) {
   const { redirect_uris: redirectUris, introspection_url: introspectionUrl, ...spec } = application;
@@ -80,9 +71,11 @@ function addApplication({ world, exposed }: Host, application: z.output<typeof S
     // Everybody who reaches it could have it call services that only this machine may reach.
     throw new Problem(403, 'introspection_url: a sandbox that listens beyond this machine calls nobody.');
   }
-  const { client_id: clientId, client_secret: clientSecret, ...rest } = spec;
-  const registered = { ...rest, redirectUris, introspectionUrl, clientId, clientSecret };
-  return showApplication(world.applications.register(registered));
+  const { client_id: clientId, client_secret: clientSecret, name, kind, scopes } = spec;
+  const credentials = { clientId, clientSecret, redirectUris };
+  return showApplication(
+    world.applications.register({ name, kind, scopes, introspectionUrl, ...credentials }),
+  );
 }
 
 /** Freezes or unfreezes the clock, sets it, and then moves it on, whichever is asked for. */
@@ -97,10 +90,15 @@ function moveClock(host: Host, { advance_ms = 0, set, frozen }: z.output<typeof 
   return showClock(host);
 }
 
-function companyOf({ world }: Host, { company_id = '' }: Place['params']) {
-  const company = world.companies.get(company_id);
-  if (company === undefined) throw new Problem(404, `There is no company ${company_id}.`);
-  return company;
+function changeRecordsOf({ world }: Host, changes: Shown.RecordChanges, { params }: Place) {
+  const company = world.companies.get(params.company_id ?? '');
+  if (company === undefined) throw new Problem(404, `There is no company ${params.company_id}.`);
+  return changeRecords(company, changes, world.clock.now());
+}
+
+function removeFault({ world }: Host, _sent: unknown, { params: { id = '' } }: Place) {
+  if (!world.faults.remove(id)) throw new Problem(404, `There is no fault ${id}.`);
+  return { deleted: 1 };
 }
 
 const CALLS: readonly Route<ControlCall>[] = [
@@ -114,23 +112,13 @@ const CALLS: readonly Route<ControlCall>[] = [
   row('GET /requests', 'Lists requests to the service', SCHEMA.after, LIST, ({ world }, { after }) =>
     world.journal.after(after),
   ),
-  row(
-    'GET /calls',
-    'Lists calls of the service to applications',
-    SCHEMA.after,
-    LIST,
-    ({ world }, { after }) => world.calls.after(after),
+  row('GET /calls', 'Lists calls to applications', SCHEMA.after, LIST, ({ world }, { after }) =>
+    world.calls.after(after),
   ),
   row('POST /companies', 'Adds a company', SCHEMA.company, COMPANY, ({ world }, spec) =>
     showCompany(world.companies.add(spec)),
   ),
-  row(
-    'POST /companies/:company_id/records',
-    'Creates, deletes, changes and reorders records',
-    SCHEMA.records,
-    RECORDS,
-    (host, changes, { params }) => changeRecords(companyOf(host, params), changes, host.world.clock.now()),
-  ),
+  row('POST /companies/:company_id/records', 'Changes records', SCHEMA.records, RECORDS, changeRecordsOf),
   row('POST /applications', 'Registers an application', SCHEMA.application, APPLICATION, addApplication),
   row('POST /clock', 'Freezes, sets and moves the clock', SCHEMA.clock, CLOCK, moveClock),
   row('GET /faults', 'Lists faults', SCHEMA.ignored, LIST, ({ world }) => world.faults.list().map(showFault)),
@@ -140,16 +128,7 @@ const CALLS: readonly Route<ControlCall>[] = [
   row('DELETE /faults', 'Forgets all faults', SCHEMA.ignored, DELETED, ({ world }) => ({
     deleted: world.faults.clear(),
   })),
-  row(
-    'DELETE /faults/:id',
-    'Forgets a fault',
-    SCHEMA.ignored,
-    DELETED,
-    ({ world }, _, { params: { id = '' } }) => {
-      if (!world.faults.remove(id)) throw new Problem(404, `There is no fault ${id}.`);
-      return { deleted: 1 };
-    },
-  ),
+  row('DELETE /faults/:id', 'Forgets a fault', SCHEMA.ignored, DELETED, removeFault),
   row('POST /guards', 'Adds a guard', SCHEMA.guard, added<Shown.GuardSpec>('tier'), ({ world }, guard) => {
     const { tier, requests: limit, per_ms: windowMs, paths } = guard;
     world.guards.add({ tier, limit, windowMs, paths });

@@ -1,7 +1,7 @@
 import type { Order } from '../faults/faults.ts';
 import type { Host } from '../host.ts';
 import type { GuardReading } from '../limits/guard-limiter.ts';
-import type { LimitScope, Reading } from '../limits/limiter.ts';
+import type { Limiter } from '../limits/limiter.ts';
 import type { Application } from '../state/applications.ts';
 import type { Company } from '../state/company.ts';
 import type { Token } from '../state/tokens.ts';
@@ -10,9 +10,10 @@ import type * as Shown from '../types.ts';
 /** A great number of tokens or buckets would make the state slow to read. */
 const ROWS_SHOWN = 1_000;
 
+const idsOf = (table: { all(): { id: string }[] }) => table.all().map(({ id }) => id);
+
 /** A company with the ids of what it owns. */
 export function showCompany({ id, name, plan, addonRpm, apiTokens, tables }: Company): Shown.Company {
-  const ids = (table: { all(): { id: string }[] }) => table.all().map((record) => record.id);
   return {
     id,
     name,
@@ -20,60 +21,37 @@ export function showCompany({ id, name, plan, addonRpm, apiTokens, tables }: Com
     addon_rpm: addonRpm,
     teammates: tables.teammates.all(),
     api_tokens: apiTokens,
-    inboxes: ids(tables.inboxes),
-    tags: ids(tables.tags),
-    channels: ids(tables.channels),
-    responses: ids(tables.responses),
-    accounts: ids(tables.accounts),
-    links: ids(tables.links),
-    knowledge_bases: ids(tables.knowledge_bases),
-    articles: ids(tables.articles),
+    inboxes: idsOf(tables.inboxes),
+    tags: idsOf(tables.tags),
+    channels: idsOf(tables.channels),
+    responses: idsOf(tables.responses),
+    accounts: idsOf(tables.accounts),
+    links: idsOf(tables.links),
+    knowledge_bases: idsOf(tables.knowledge_bases),
+    articles: idsOf(tables.articles),
     counts: Object.fromEntries(Object.entries(tables).map(([kind, { count }]) => [kind, count])),
   };
 }
 
 /** An application with its credentials. */
 export function showApplication(application: Application): Shown.Application {
-  const { name, kind, clientId, clientSecret, redirectUris, scopes, introspectionUrl } = application;
-  return {
-    name,
-    kind,
-    client_id: clientId,
-    client_secret: clientSecret,
-    redirect_uris: [...redirectUris],
-    scopes,
-    introspection_url: introspectionUrl,
-  };
+  const { name, kind, scopes, clientId, clientSecret, redirectUris, introspectionUrl } = application;
+  const credentials = { client_id: clientId, client_secret: clientSecret, redirect_uris: [...redirectUris] };
+  return { name, kind, scopes, ...credentials, introspection_url: introspectionUrl };
 }
 
 /** A valid token, without its value. */
 export function showToken({ id, kind, grant, issuedAt, expiresAt }: Token): Shown.State['tokens'][number] {
   const { clientId: application, companyId: company_id, teammateId: teammate_id, scopes } = grant;
-  return {
-    id,
-    kind,
-    application,
-    company_id,
-    teammate_id,
-    scopes,
-    issued_at: issuedAt,
-    expires_at: expiresAt,
-  };
+  const times = { issued_at: issuedAt, expires_at: expiresAt };
+  return { id, kind, application, company_id, teammate_id, scopes, ...times };
 }
 
 /** Where one limit of a company stands. */
-export function showLimit(limit: { company: Company; scope: LimitScope; reading: Reading }) {
-  const { company, scope, reading } = limit;
-  return {
-    company_id: company.id,
-    scope,
-    limit: reading.limit,
-    remaining: reading.remaining,
-    reset_at: reading.resetAt,
-    burst_limit: reading.burstLimit,
-    burst_remaining: reading.burstRemaining,
-    burst_reset_at: reading.burstResetAt ?? null,
-  };
+export function showLimit({ company, scope, reading }: ReturnType<Limiter['list']>[number]) {
+  const { limit, remaining, resetAt, burstLimit, burstRemaining, burstResetAt = null } = reading;
+  const burst = { burst_limit: burstLimit, burst_remaining: burstRemaining, burst_reset_at: burstResetAt };
+  return { company_id: company.id, scope, limit, remaining, reset_at: resetAt, ...burst };
 }
 
 /** A guard's bucket whose window is open. */

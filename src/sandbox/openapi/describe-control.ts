@@ -34,20 +34,13 @@ function operation({ method, path, handle }: Route<ControlCall>): object {
 
 /** The control interface in OpenAPI 3.1, from the table that it runs on. @param url where it was reached */
 export function describeControl(calls: readonly Route<ControlCall>[], url: string) {
+  const summary = 'How tests control the sandbox; the service has a description of its own.';
+  const error = { description: 'It cannot be done.', content: content(refer('schemas', 'Error')) };
   return {
     openapi: '3.1.1',
-    info: {
-      title: 'Control of the sandbox',
-      summary: 'What tests do with the sandbox; the service has a description of its own.',
-      version: '1.0.0',
-    },
+    info: { title: 'Control of the sandbox', summary, version: '1.0.0' },
     servers: [{ url }],
     paths: pathItems(calls, operation),
-    components: {
-      schemas: { Error: ERROR_SCHEMA },
-      responses: {
-        Error: { description: 'It cannot be done.', content: content(refer('schemas', 'Error')) },
-      },
-    },
+    components: { schemas: { Error: ERROR_SCHEMA }, responses: { Error: error } },
   };
 }

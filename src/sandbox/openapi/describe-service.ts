@@ -1,49 +1,40 @@
-import { ROUTES } from '../../contract/api/api.ts';
+import { type Operation, ROUTES } from '../../contract/api/api.ts';
+import type { RouteContract } from '../../contract/api/route.ts';
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../contract/limits.ts';
 import { OAUTH_ROUTE } from '../../contract/routes.ts';
 import { SANDBOX_DEFAULTS } from '../../contract/sandbox.ts';
-import type { OAuthScope } from '../../contract/scopes.ts';
-import { answerSchemas } from './answer-schemas.ts';
+import { type OAuthScope, type Reach, SCOPE } from '../../contract/scopes.ts';
+import type { Settings } from '../world.ts';
+import { answerSchemas, answersOf, ERROR_ANSWERS, HEADERS } from './answers.ts';
 import { oauthPaths, oauthSchemas } from './oauth-paths.ts';
-import { type Described, familyOf, operationObject } from './operation.ts';
-import { ERROR_SCHEMA, pathItems } from './parts.ts';
-import { ERROR_RESPONSES, HEADERS } from './responses.ts';
+import {
+  ERROR_SCHEMA,
+  object,
+  parameter,
+  pathItems,
+  pathParameters,
+  refer,
+  requestBody,
+  text,
+} from './parts.ts';
+
+/** The settings that the description follows. */
+type Described = Pick<Settings, 'guards' | 'readings'>;
 
 /** Members that every page of a list has (Resources, "Common response members"). */
 const PAGE_SCHEMAS = {
-  Pagination: {
-    type: 'object',
-    properties: {
-      next: { type: ['string', 'null'], format: 'uri', description: 'The next page; null at the end.' },
-    },
-    required: ['next'],
-  },
-  PageLinks: {
-    type: 'object',
-    properties: { self: { type: 'string', format: 'uri', description: 'This page.' } },
-    required: ['self'],
-  },
+  Pagination: object({
+    next: { type: ['string', 'null'], format: 'uri', description: 'The next page; null at the end.' },
+  }),
+  PageLinks: object({ self: { type: 'string', format: 'uri', description: 'This page.' } }),
 };
 
+const PAGE_LIMIT = { type: 'integer', minimum: 1, maximum: PAGE_LIMIT_MAX, default: PAGE_LIMIT_DEFAULT };
+
 const PARAMETERS = {
-  limit: {
-    name: 'limit',
-    in: 'query',
-    description: 'Results on a page; the address of the next page carries it already.',
-    schema: { type: 'integer', minimum: 1, maximum: PAGE_LIMIT_MAX, default: PAGE_LIMIT_DEFAULT },
-  },
-  page_token: {
-    name: 'page_token',
-    in: 'query',
-    description: 'Which page: only as it stands in `_pagination.next`.',
-    schema: { type: 'string', minLength: 1 },
-  },
-  Prefer: {
-    name: 'Prefer',
-    in: 'header',
-    description: '`respond-async` (RFC 7240): 202 at once, with `message_uid`.',
-    schema: { type: 'string' },
-  },
+  limit: parameter('limit', 'query', 'Results on a page; `_pagination.next` carries it already.', PAGE_LIMIT),
+  page_token: parameter('page_token', 'query', 'Which page: only as in `_pagination.next`.', text),
+  Prefer: parameter('Prefer', 'header', '`respond-async` (RFC 7240): 202 at once, with `message_uid`.', text),
 };
 
 const SCOPE_MEANINGS: Record<OAuthScope, string> = {
@@ -52,22 +43,52 @@ const SCOPE_MEANINGS: Record<OAuthScope, string> = {
 };
 
 function securitySchemes(authUrl: string) {
-  const tokenUrl = `${authUrl}${OAUTH_ROUTE.token}`;
-  const authorizationUrl = `${authUrl}${OAUTH_ROUTE.authorize}`;
+  const [authorizationUrl, tokenUrl] = [authUrl + OAUTH_ROUTE.authorize, authUrl + OAUTH_ROUTE.token];
+  const authorizationCode = { authorizationUrl, tokenUrl, refreshUrl: tokenUrl, scopes: SCOPE_MEANINGS };
   return {
-    apiToken: {
-      type: 'http',
-      scheme: 'bearer',
-      description: 'A token that a company made for itself; the scopes are fixed with it.',
-    },
+    apiToken: { type: 'http', scheme: 'bearer', description: 'A token that a company made for itself.' },
     oauth: {
       type: 'oauth2',
       description: 'An access token of an application that an administrator authorized.',
-      flows: {
-        authorizationCode: { authorizationUrl, tokenUrl, refreshUrl: tokenUrl, scopes: SCOPE_MEANINGS },
-      },
+      flows: { authorizationCode },
     },
     client: { type: 'http', scheme: 'basic', description: 'Client id and secret of the application.' },
+  };
+}
+
+/** Who may ask: an OAuth token for what is shared, an API token for everything that it has the scope for. */
+function security(reach: Reach, method: string): object[] {
+  if (reach === 'knowledge_base') return [{ apiToken: [SCOPE.knowledgeBase] }];
+  const scopes = method === 'GET' ? [SCOPE.shared, SCOPE.sharedRead] : [SCOPE.shared];
+  return scopes.flatMap((scope) => [{ oauth: [scope] }, { apiToken: [scope] }]);
+}
+
+function guardOf({ guard: use }: RouteContract, guards: Described['guards']) {
+  if (use === undefined) return undefined;
+  const { tier, limit, share, windowMs: window_ms } = guards[use.guard];
+  const most = { [share ? 'share_of_rate_limit' : 'limit']: limit };
+  return { name: use.guard, tier, ...most, window_ms, grouped_by: use.by, shared_by: use.pool };
+}
+
+/** The part of the API that a route belongs to: the first segment of its path. */
+function familyOf({ path }: RouteContract): string {
+  return (path.split('/')[1] ?? '').replaceAll('_', ' ');
+}
+
+/** `x-source` tells the specification's routes from ours, `x-guard` how a route is guarded. */
+function operationOf(operationId: Operation, route: RouteContract, described: Described) {
+  const { method, path, summary, source, reach = 'shared', body, list, async: later } = route;
+  const parameters = [...(list ? ['limit', 'page_token'] : []), ...(later ? ['Prefer'] : [])];
+  return {
+    operationId,
+    summary,
+    tags: [familyOf(route)],
+    'x-source': source,
+    'x-guard': guardOf(route, described.guards),
+    security: security(reach, method),
+    parameters: [...pathParameters(path), ...parameters.map((name) => refer('parameters', name))],
+    requestBody: body && requestBody(body),
+    responses: answersOf(route, described),
   };
 }
 
@@ -79,18 +100,14 @@ function securitySchemes(authUrl: string) {
 export function describeService(origin: string, described: Described) {
   const [apiUrl, authUrl] = [origin + SANDBOX_DEFAULTS.apiPath, origin + SANDBOX_DEFAULTS.authPath];
   const rows = ROUTES.map(([operation, route]) => ({ ...route, operation }));
-  const families = [...new Set(rows.map(familyOf))];
+  const summary = 'The sandbox of the service, as it runs here.';
   return {
     openapi: '3.1.1',
-    info: {
-      title: 'Customer messaging service',
-      summary: 'The sandbox of the service, as it runs here.',
-      version: '1.0.0',
-    },
+    info: { title: 'Customer messaging service', summary, version: '1.0.0' },
     servers: [{ url: apiUrl }],
-    tags: [...families, 'oauth'].map((name) => ({ name })),
+    tags: [...new Set(rows.map(familyOf)), 'oauth'].map((name) => ({ name })),
     paths: {
-      ...pathItems(rows, (row) => operationObject(row.operation, row, described)),
+      ...pathItems(rows, (row) => operationOf(row.operation, row, described)),
       ...oauthPaths(authUrl),
     },
     components: {
@@ -102,7 +119,7 @@ export function describeService(origin: string, described: Described) {
       },
       headers: HEADERS,
       parameters: PARAMETERS,
-      responses: ERROR_RESPONSES,
+      responses: ERROR_ANSWERS,
       securitySchemes: securitySchemes(authUrl),
     },
   };

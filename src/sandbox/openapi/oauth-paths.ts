@@ -1,13 +1,7 @@
 import { OAUTH_ROUTE } from '../../contract/routes.ts';
 import type { Readings } from '../types.ts';
-import { content, refer } from './parts.ts';
-
-const text = { type: 'string', minLength: 1 };
-
-/** An object with these members, all of them required. */
-function object(properties: Record<string, object>) {
-  return { type: 'object', properties, required: Object.keys(properties) };
-}
+import { headers } from './answers.ts';
+import { content, object, parameter, refer, text } from './parts.ts';
 
 const EXPIRES_AT: Record<Readings['expiresAt'], object> = {
   string: { type: 'string', pattern: '^[0-9]+$', description: 'Seconds since 1970.' },
@@ -17,94 +11,74 @@ const EXPIRES_AT: Record<Readings['expiresAt'], object> = {
 
 /** What the token route takes and answers (Endpoints, "OAuth routes"), and its errors (RFC 6749, section 5.2). */
 export function oauthSchemas({ expiresAt }: Readings) {
-  const code = {
-    grant_type: { type: 'string', const: 'authorization_code' },
-    code: text,
-    redirect_uri: text,
-  };
-  const refresh = { grant_type: { type: 'string', const: 'refresh_token' }, refresh_token: text };
+  const tokens = { access_token: text, refresh_token: text };
   return {
-    Tokens: object({
-      access_token: text,
-      refresh_token: text,
-      expires_at: EXPIRES_AT[expiresAt],
-      token_type: { type: 'string', const: 'Bearer' },
-    }),
-    TokenRequest: { oneOf: [object(code), object(refresh)] },
+    Tokens: object({ ...tokens, expires_at: EXPIRES_AT[expiresAt], token_type: { const: 'Bearer' } }),
+    TokenRequest: {
+      oneOf: [
+        object({ grant_type: { const: 'authorization_code' }, code: text, redirect_uri: text }),
+        object({ grant_type: { const: 'refresh_token' }, refresh_token: text }),
+      ],
+    },
     OAuthError: object({ error: text, error_description: text }),
   };
 }
+
+const FORM = 'application/x-www-form-urlencoded';
 
 function operation(operationId: string, summary: string, source: string, members: object) {
   return { operationId, summary, tags: ['oauth'], 'x-source': source, security: [], ...members };
 }
 
-function parameter(name: string, description: string, schema: object = text, required = true) {
-  return { name, in: 'query', required, description, schema };
+function query(name: string, description: string, schema: object = text) {
+  return { ...parameter(name, 'query', description, { ...schema }), required: name !== 'state' };
 }
 
-const FORM = 'application/x-www-form-urlencoded';
-const html = content({ type: 'string' }, 'text/html');
-
 /** The OAuth routes; they have an address of their own. @param authUrl `{auth_url}` */
-export function oauthPaths(authUrl: string): Record<string, object> {
+export function oauthPaths(authUrl: string) {
   const servers = [{ url: authUrl }];
+  const page = (description: string) => ({ description, content: content({ type: 'string' }, 'text/html') });
+  const answer = (description: string, schema: string) => ({
+    description,
+    content: content(refer('schemas', schema)),
+  });
+  const authorize = operation('authorize', 'Starts an authorization in the browser', 'specified', {
+    parameters: [
+      query('response_type', 'Always `code`.', { const: 'code' }),
+      query('client_id', 'Client id of the application.'),
+      query('redirect_uri', 'Where the browser comes back to; registered before.'),
+      query('state', 'Comes back unchanged.', { type: 'string' }),
+    ],
+    responses: {
+      200: page('The consent page.'),
+      302: { description: 'Back to the application, with an error.' },
+      400: page('A page: nobody knows whose request this is.'),
+    },
+  });
+  const decision = { type: 'string', enum: ['approve', 'deny'] };
+  const consent = operation('consent', 'Sends the form of the consent page, with its query', 'choice', {
+    requestBody: {
+      required: true,
+      content: content({ type: 'object', properties: { teammate_id: text, decision } }, FORM),
+    },
+    responses: {
+      302: { description: 'Back to the application, with an error: the query is wrong.' },
+      303: { description: 'Back to the application, with a code or an error.' },
+      400: page('The page again, or one that leads nowhere.'),
+    },
+  });
   const request = refer('schemas', 'TokenRequest');
-  const error = content(refer('schemas', 'OAuthError'));
+  const token = operation('token', 'Exchanges a code for tokens, or refreshes them', 'specified', {
+    security: [{ client: [] }],
+    requestBody: { required: true, content: { ...content(request, FORM), ...content(request) } },
+    responses: {
+      200: answer('The tokens.', 'Tokens'),
+      400: answer('The request or what it carries is wrong.', 'OAuthError'),
+      401: { ...answer('Client id or secret is wrong.', 'OAuthError'), headers: headers('www-authenticate') },
+    },
+  });
   return {
-    [OAUTH_ROUTE.authorize]: {
-      servers,
-      get: operation('authorize', 'Starts an authorization in the browser of an administrator', 'specified', {
-        parameters: [
-          parameter('response_type', 'Always `code`.', { type: 'string', const: 'code' }),
-          parameter('client_id', 'Client id of the application.'),
-          parameter('redirect_uri', 'Where the browser comes back to; registered before.'),
-          parameter('state', 'Comes back unchanged.', { type: 'string' }, false),
-        ],
-        responses: {
-          200: { description: 'The consent page.', content: html },
-          302: { description: 'Back to the application, with an error.' },
-          400: { description: 'A page: nobody knows whose request this is.', content: html },
-        },
-      }),
-      post: operation(
-        'consent',
-        'Sends the consent page’s form, with the query of the authorization',
-        'choice',
-        {
-          requestBody: {
-            required: true,
-            content: content(
-              {
-                type: 'object',
-                properties: { teammate_id: text, decision: { type: 'string', enum: ['approve', 'deny'] } },
-              },
-              FORM,
-            ),
-          },
-          responses: {
-            302: { description: 'Back to the application, with an error: the query is wrong.' },
-            303: { description: 'Back to the application, with a code or an error.' },
-            400: { description: 'The page again, or one that leads nowhere.', content: html },
-          },
-        },
-      ),
-    },
-    [OAUTH_ROUTE.token]: {
-      servers,
-      post: operation('token', 'Exchanges a code for tokens, or refreshes them', 'specified', {
-        security: [{ client: [] }],
-        requestBody: { required: true, content: { ...content(request, FORM), ...content(request) } },
-        responses: {
-          200: { description: 'The tokens.', content: content(refer('schemas', 'Tokens')) },
-          400: { description: 'The request or what it carries is wrong.', content: error },
-          401: {
-            description: 'Client id or secret is wrong.',
-            headers: { 'www-authenticate': refer('headers', 'www-authenticate') },
-            content: error,
-          },
-        },
-      }),
-    },
+    [OAUTH_ROUTE.authorize]: { servers, get: authorize, post: consent },
+    [OAUTH_ROUTE.token]: { servers, post: token },
   };
 }

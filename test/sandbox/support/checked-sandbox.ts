@@ -47,13 +47,8 @@ interface Document {
   paths: Record<string, Record<string, Operation>>;
 }
 
-/** What a path gets that is nobody's, or not with this method. */
-const NOBODYS: Record<number, string> = {
-  401: 'Unauthorized',
-  404: 'NotFound',
-  405: 'MethodNotAllowed',
-  429: 'TooManyRequests',
-};
+/** Statuses of a path that is nobody's, or not with this method. */
+const NOBODYS = [401, 404, 405, 429];
 
 function parsed(text: string): unknown {
   try {
@@ -104,7 +99,8 @@ function describedBy({ guards, readings }: SandboxOptions) {
       const operation = find(method, url);
       if (!operation && new URL(url).pathname.startsWith(`${authPath}/`)) return [];
       const { headers, responses } = document.components;
-      const response = operation ? operation.responses[status] : responses[NOBODYS[status] ?? ''];
+      const answers = operation?.responses ?? (NOBODYS.includes(status) ? responses : {});
+      const response = answers[status];
       if (!response) return [`nothing is described at ${url} that answers ${status}`];
       const { headers: described = {}, content } = resolve(response, responses);
       const undescribed = Object.values(HEADER).filter((name) => sent.has(name) && !(name in described));

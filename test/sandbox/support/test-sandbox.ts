@@ -100,7 +100,8 @@ export class TestSandbox {
     const problems = response.ok && sent ? descriptionOf().bodyProblems(method, url, sent) : [];
     if (problems.length > 0)
       throw new Error(`${method} ${url} took a body that is not as described: ${problems}`);
-    return { status: response.status, headers: response.headers, body: (await response.json()) as T };
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, body: (text && JSON.parse(text)) as T };
   }
 
   /** A request to the API; `path` may be a full URL. */
