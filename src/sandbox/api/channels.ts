@@ -1,7 +1,7 @@
 import { Problem } from '../http/answer.ts';
 import { introspect } from '../outgoing.ts';
 import type { Application } from '../state/applications.ts';
-import { type ApiContext, type ApiRequest, added, type Handlers, own, reach } from './request.ts';
+import { type ApiContext, type ApiRequest, type Handlers, own } from './request.ts';
 
 /**
  * The application of a channel: the one that `settings.application_uid` names, or the one that creates it. Throws a
@@ -40,21 +40,12 @@ async function identified(request: ApiRequest<'createChannel'>) {
 
 export const channelHandlers = {
   createChannel: async (request) => {
-    const { tables, params, at } = request;
-    const inbox = reach(request, tables.inboxes, params.inbox_id);
+    const { at } = request;
+    const { id: inbox_id, is_private } = request.reach('inboxes', request.params.inbox_id);
     const body = { ...request.body, ...(await identified(request)) };
-    return added(request, tables.channels, (id) => ({
-      ...own(body),
-      name: body.name ?? body.address ?? body.send_as ?? body.type,
-      type: body.type,
-      address: body.address ?? null,
-      send_as: body.send_as ?? null,
-      settings: body.settings ?? {},
-      id,
-      inbox_id: inbox.id,
-      is_private: inbox.is_private,
-      created_at: at,
-      updated_at: at,
-    }));
+    const { type, address = null, send_as = null, settings = {} } = body;
+    const name = body.name ?? address ?? send_as ?? type;
+    const set = { name, address, send_as, settings, inbox_id, is_private, created_at: at, updated_at: at };
+    return request.add('channels', (id) => ({ ...own(body), ...set, id }));
   },
 } satisfies Partial<Handlers>;

@@ -1,33 +1,32 @@
 import type { CheckedBodyOf } from '../../contract/api/api.ts';
 import type { Conversation } from '../data/conversations.ts';
-import type { Inbox, Teammate } from '../data/kinds.ts';
+import type { Tag } from '../data/kinds.ts';
 import { Problem } from '../http/answer.ts';
 import { listPage } from './list.ts';
 import { applicableTags, taggedWith, without } from './messages.ts';
-import { type ApiContext, changed, type Handlers, named, own, reach } from './request.ts';
+import { type ApiContext, type Handlers, own } from './request.ts';
 
 /** Members of a conversation that other routes, messages or the ids in a body make. */
 const NOT_SENT =
   /^(status|assignee|assignee_id|inbox|inbox_id|tags|tag_ids|links|link_ids|recipient|last_message|reminders)$/;
 
 type StatusAsked = NonNullable<CheckedBodyOf<'updateConversation'>['status']>;
-type OfConversation = ApiContext & { params: { conversation_id: string } };
 
-function conversationOf(request: OfConversation): Conversation {
-  return reach(request, request.tables.conversations, request.params.conversation_id);
+function conversationOf(request: ApiContext & { params: { conversation_id: string } }): Conversation {
+  return request.reach('conversations', request.params.conversation_id);
 }
 
-/** Keeps a changed conversation, and shows it. */
-function keep(request: ApiContext, conversation: Conversation): object {
-  return changed(request, request.tables.conversations, conversation);
+/** The tags that a body names, if they can be applied in the conversation's inbox. */
+function tagsFor(request: ApiContext, { inbox }: Conversation, tagIds: readonly string[]): Tag[] {
+  return applicableTags(request, tagIds, [request.named('inboxes', inbox.id)]);
 }
 
-function inboxOf(request: ApiContext, { inbox }: Conversation): Inbox {
-  return named(request, request.tables.inboxes, inbox.id);
-}
-
-function assigneeNamed(request: ApiContext, id: string | null): Teammate | null {
-  return id === null ? null : named(request, request.tables.teammates, id);
+/** The conversation with the assignee that a body names, or none; one that is archived stays so. */
+function assignedTo(request: ApiContext, conversation: Conversation, id: string | null): Conversation {
+  const teammate = id === null ? null : request.named('teammates', id);
+  const assignee = teammate && { id: teammate.id, name: teammate.name, email: teammate.email };
+  const isOpen = ['assigned', 'unassigned'].includes(conversation.status);
+  return { ...conversation, assignee, status: isOpen ? openStatus({ assignee }) : conversation.status };
 }
 
 function openStatus({ assignee }: Pick<Conversation, 'assignee'>): string {
@@ -37,13 +36,6 @@ function openStatus({ assignee }: Pick<Conversation, 'assignee'>): string {
 /** The conversation, open again if it was not. */
 export function opened(conversation: Conversation): Conversation {
   return { ...conversation, status: openStatus(conversation) };
-}
-
-/** The conversation with another assignee, or none; one that is archived stays so. */
-function assignedTo(conversation: Conversation, teammate: Teammate | null): Conversation {
-  const assignee = teammate && { id: teammate.id, name: teammate.name, email: teammate.email };
-  const isOpen = ['assigned', 'unassigned'].includes(conversation.status);
-  return { ...conversation, assignee, status: isOpen ? openStatus({ assignee }) : conversation.status };
 }
 
 /** The conversation in another status. Throws a {@link Problem} (422) for `assigned` without an assignee. */
@@ -57,10 +49,9 @@ function inStatus(conversation: Conversation, status: StatusAsked): Conversation
 
 /** The words of a query, in lower case. Throws a {@link Problem} (400) when there is none. */
 function wordsOf(query: string): string[] {
-  const words = query.normalize('NFC').toLowerCase().split(/\s+/);
-  const found = words.filter((word) => word !== '');
-  if (found.length === 0) throw new Problem(400, 'The query has no words.');
-  return found;
+  const words = query.normalize('NFC').toLowerCase().match(/\S+/g);
+  if (words === null) throw new Problem(400, 'The query has no words.');
+  return words;
 }
 
 /** Whether all words, as whole words or parts of them, occur in the list's view of a conversation. */
@@ -76,74 +67,71 @@ function hasWords(conversation: Conversation, words: readonly string[]): boolean
 export const conversationHandlers = {
   searchConversations: (request) => {
     const words = wordsOf(request.params.query);
-    return listPage(request, request.tables.conversations, (conversation) => hasWords(conversation, words));
+    return listPage(request, 'conversations', (conversation) => hasWords(conversation, words));
   },
 
   updateConversation: (request) => {
-    const { tables, body } = request;
+    const { body } = request;
     const sent = Object.entries(own(body)).filter(([name]) => !NOT_SENT.test(name));
     let conversation: Conversation = { ...conversationOf(request), ...Object.fromEntries(sent) };
     if (body.inbox_id !== undefined) {
-      const { id, name, is_private } = named(request, tables.inboxes, body.inbox_id);
+      const { id, name, is_private } = request.named('inboxes', body.inbox_id);
       conversation = { ...conversation, inbox: { id, name }, is_private };
     }
     if (body.tag_ids !== undefined) {
-      const tags = applicableTags(request, body.tag_ids, [inboxOf(request, conversation)]);
-      conversation = { ...conversation, tags };
+      conversation = { ...conversation, tags: tagsFor(request, conversation, body.tag_ids) };
     }
     const left = conversation.is_private ? undefined : conversation.tags.find((tag) => tag.is_private);
     if (left !== undefined) {
       throw new Problem(422, `inbox_id: ${left.id} is private and cannot be in a shared inbox.`);
     }
-    if (body.assignee_id !== undefined) {
-      conversation = assignedTo(conversation, assigneeNamed(request, body.assignee_id));
-    }
+    if (body.assignee_id !== undefined) conversation = assignedTo(request, conversation, body.assignee_id);
     if (body.status === 'unassigned' && typeof body.assignee_id === 'string') {
       throw new Problem(422, 'status: unassigned takes no assignee_id.');
     }
-    return keep(request, body.status === undefined ? conversation : inStatus(conversation, body.status));
+    if (body.status !== undefined) conversation = inStatus(conversation, body.status);
+    return request.change('conversations', conversation);
   },
 
   assignConversation: (request) => {
-    const conversation = conversationOf(request);
-    return keep(request, assignedTo(conversation, assigneeNamed(request, request.body.assignee_id)));
+    const conversation = assignedTo(request, conversationOf(request), request.body.assignee_id);
+    return request.change('conversations', conversation);
   },
 
   remindOfConversation: (request) => {
-    const { body, tables, at } = request;
+    const { scheduled_at } = request.body;
     const conversation = conversationOf(request);
-    const { id: teammate_id } = named(request, tables.teammates, body.teammate_id);
-    const { scheduled_at } = body;
-    if (scheduled_at !== null && scheduled_at <= at) {
+    const { id: teammate_id } = request.named('teammates', request.body.teammate_id);
+    if (scheduled_at !== null && scheduled_at <= request.at) {
       throw new Problem(422, `scheduled_at: ${scheduled_at} is past.`);
     }
     const others = (conversation.reminders ?? []).filter((one) => one.teammate_id !== teammate_id);
     const its = scheduled_at === null ? [] : [{ teammate_id, scheduled_at }];
-    return keep(request, { ...conversation, reminders: [...others, ...its] });
+    return request.change('conversations', { ...conversation, reminders: [...others, ...its] });
   },
 
   addConversationTags: (request) => {
     const conversation = conversationOf(request);
-    const tags = applicableTags(request, request.body.tag_ids, [inboxOf(request, conversation)]);
-    return keep(request, taggedWith(conversation, tags));
+    const tags = tagsFor(request, conversation, request.body.tag_ids);
+    return request.change('conversations', taggedWith(conversation, tags));
   },
 
   removeConversationTags: (request) => {
     const conversation = conversationOf(request);
-    const gone = request.body.tag_ids.map((id) => named(request, request.tables.tags, id));
-    return keep(request, { ...conversation, tags: without(conversation.tags, gone) });
+    const gone = request.body.tag_ids.map((id) => request.named('tags', id));
+    return request.change('conversations', { ...conversation, tags: without(conversation.tags, gone) });
   },
 
   addConversationLinks: (request) => {
     const conversation = conversationOf(request);
-    const links = request.body.link_ids.map((id) => named(request, request.tables.links, id));
+    const links = request.body.link_ids.map((id) => request.named('links', id));
     const all = new Map([...conversation.links, ...links].map((link) => [link.id, link]));
-    return keep(request, { ...conversation, links: [...all.values()] });
+    return request.change('conversations', { ...conversation, links: [...all.values()] });
   },
 
   removeConversationLinks: (request) => {
     const conversation = conversationOf(request);
-    const gone = request.body.link_ids.map((id) => named(request, request.tables.links, id));
-    return keep(request, { ...conversation, links: without(conversation.links, gone) });
+    const gone = request.body.link_ids.map((id) => request.named('links', id));
+    return request.change('conversations', { ...conversation, links: without(conversation.links, gone) });
   },
 } satisfies Partial<Handlers>;

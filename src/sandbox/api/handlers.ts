@@ -1,6 +1,4 @@
-import type { Collection } from '../data/collection.ts';
-import { type Document, isOfAccount } from '../data/kinds.ts';
-import type { Tables } from '../state/tables.ts';
+import { isOfAccount } from '../data/kinds.ts';
 import { channelHandlers } from './channels.ts';
 import { conversationHandlers } from './conversations.ts';
 import { knowledgeBaseHandlers } from './knowledge-bases.ts';
@@ -8,26 +6,23 @@ import { listPage } from './list.ts';
 import { messageHandlers } from './messages.ts';
 import { outsideMessageHandlers } from './outside-messages.ts';
 import { recordHandlers } from './records.ts';
-import { type ApiContext, actingTeammate, type Handlers, reach, show } from './request.ts';
+import type { ApiContext, Handlers, RecordOf, Table } from './request.ts';
 
-type Table = keyof Tables;
-type RecordOf<Name extends Table> = Tables[Name] extends Collection<infer D> ? D : never;
 /** The path has one placeholder: an id. */
 type OfOne = ApiContext & { params: Record<string, string> };
 
 function reachIn<Name extends Table>(request: OfOne, table: Name): RecordOf<Name> {
-  const [id = ''] = Object.values(request.params);
-  return reach<Document>(request, request.tables[table], id) as RecordOf<Name>;
+  return request.reach(table, Object.values(request.params)[0] ?? '');
 }
 
 /** Lists all records of a table that the caller reaches. */
 function list(table: Table) {
-  return (request: ApiContext) => listPage<Document>(request, request.tables[table]);
+  return (request: ApiContext) => listPage(request, table);
 }
 
 /** Shows the record that the path names. */
 function get(table: Table) {
-  return (request: OfOne) => show<Document>(request, request.tables[table], reachIn(request, table));
+  return (request: OfOne) => request.show(table, reachIn(request, table));
 }
 
 /** Lists the records of a table that belong to the one that the path names. */
@@ -38,22 +33,19 @@ function listOf<Parent extends Table, Child extends Table>(
 ) {
   return (request: OfOne) => {
     const to = reachIn(request, parent);
-    return listPage<Document>(request, request.tables[child], (record) =>
-      belongs(record as RecordOf<Child>, to),
-    );
+    return listPage(request, child, (record) => belongs(record, to));
   };
 }
 
 /** Answers every operation of the contract; those with rules of their own stand in files of their own. */
 export const HANDLERS: Handlers = {
   getIdentity: (request) => {
-    const { call, company, tables } = request;
-    const teammate = actingTeammate(request);
+    const { call, company, actingTeammate: teammate } = request;
     return {
       _links: { self: `${call.baseUrl}${call.path}` },
       id: company.id,
       name: company.name,
-      ...(teammate && { teammate: show(request, tables.teammates, teammate) }),
+      ...(teammate && { teammate: request.show('teammates', teammate) }),
     };
   },
 
@@ -82,11 +74,7 @@ export const HANDLERS: Handlers = {
   listKnowledgeBases: list('knowledge_bases'),
   getKnowledgeBase: get('knowledge_bases'),
   getKnowledgeBaseContent: get('knowledge_bases'),
-  listArticles: listOf(
-    'knowledge_bases',
-    'articles',
-    (article, base) => article.knowledge_base_id === base.id,
-  ),
+  listArticles: listOf('knowledge_bases', 'articles', (article, { id }) => article.knowledge_base_id === id),
   getArticle: get('articles'),
   listReports: list('analytics_reports'),
   getReport: get('analytics_reports'),

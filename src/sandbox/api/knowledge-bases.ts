@@ -6,7 +6,7 @@ import {
   presentKnowledgeBase,
 } from '../data/knowledge-bases.ts';
 import { Problem } from '../http/answer.ts';
-import { type ApiContext, type ApiRequest, type Handlers, named, own, reach } from './request.ts';
+import { type ApiContext, type ApiRequest, type Handlers, own } from './request.ts';
 
 /** A path below a knowledge base or an article: in the default locale, unless it names another. */
 type InBase = ApiContext & { params: { kb_id: string; locale?: string } };
@@ -24,15 +24,14 @@ function localeIn(base: KnowledgeBase, locale = base.default_locale): string {
 }
 
 function findBase(request: InBase) {
-  const base = reach(request, request.tables.knowledge_bases, request.params.kb_id);
+  const base = request.reach('knowledge_bases', request.params.kb_id);
   return { base, locale: localeIn(base, request.params.locale) };
 }
 
 function findArticle(request: InArticle) {
-  const { tables, params } = request;
-  const article = reach(request, tables.articles, params.kba_id);
-  const base = reach(request, tables.knowledge_bases, article.knowledge_base_id);
-  return { article, locale: localeIn(base, params.locale) };
+  const article = request.reach('articles', request.params.kba_id);
+  const base = request.reach('knowledge_bases', article.knowledge_base_id);
+  return { article, locale: localeIn(base, request.params.locale) };
 }
 
 function changeBase(request: InBase & { body: ApiRequest<'updateKnowledgeBaseContent'>['body'] }) {
@@ -53,7 +52,7 @@ function showArticle({ call }: ApiContext, article: Article, locale: string) {
 
 /** An article's content in a locale after a change. Throws a `Problem` (422) for an author who is not there. */
 function contentAfter(request: ApiContext, body: ArticleBody, before?: ArticleContent): ArticleContent {
-  if (typeof body.author_id === 'string') named(request, request.tables.teammates, body.author_id);
+  if (typeof body.author_id === 'string') request.named('teammates', body.author_id);
   const { at } = request;
   return { ...NEW, created_at: at, ...before, ...own(body), updated_at: at } as ArticleContent;
 }

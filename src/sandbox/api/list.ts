@@ -3,7 +3,7 @@ import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../contract/limits.ts';
 import type { Collection, Slice } from '../data/collection.ts';
 import type { Document } from '../data/kinds.ts';
 import { Problem } from '../http/answer.ts';
-import { type ApiContext, show, viewOf } from './request.ts';
+import type { ApiContext, RecordOf, Table } from './request.ts';
 
 /** Always the same, so that a `next` URL works on after a restart; it keeps out mistakes, not attackers. */
 const KEY = 'sandbox page token';
@@ -86,29 +86,23 @@ function paged({ call, company }: ApiContext, read: (start: PageStart, baseUrl: 
 }
 
 /** A page of all that the caller may reach. @param where a condition that the records have to meet */
-export function listPage<D extends Document>(
+export function listPage<Name extends Table>(
   request: ApiContext,
-  collection: Collection<D>,
-  where?: (document: D) => boolean,
+  table: Name,
+  where?: (record: RecordOf<Name>) => boolean,
 ): object {
-  const view = viewOf(request);
+  const collection: Collection = request.tables[table];
   return paged(request, ({ position, limit }, baseUrl) =>
-    collection.page(position, limit, baseUrl, view, where),
+    collection.page(position, limit, baseUrl, request.view, where as (record: Document) => boolean),
   );
 }
 
 /** A page of records that are named one by one, in that order; a deleted one leaves its place empty. */
-export function listNamed<D extends Document>(
-  request: ApiContext,
-  collection: Collection<D>,
-  ids: readonly string[],
-): object {
+export function listNamed(request: ApiContext, table: Table, ids: readonly string[]): object {
   return paged(request, ({ position, limit }) => {
     const end = position + limit;
-    const documents = ids.slice(position, end).map((id) => collection.find(id));
-    const results = documents.flatMap((document) =>
-      document === undefined ? [] : [show(request, collection, document)],
-    );
+    const found = ids.slice(position, end).map((id) => request.tables[table].find(id));
+    const results = found.flatMap((record) => (record === undefined ? [] : [request.show(table, record)]));
     return { results, next: end < ids.length ? end : undefined };
   });
 }

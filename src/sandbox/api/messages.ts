@@ -13,17 +13,7 @@ import {
 } from '../data/messages.ts';
 import { json, Problem } from '../http/answer.ts';
 import { listNamed } from './list.ts';
-import {
-  type ApiContext,
-  type ApiRequest,
-  actingTeammate,
-  type Handlers,
-  named,
-  own,
-  Ready,
-  reach,
-  show,
-} from './request.ts';
+import { type ApiContext, type ApiRequest, type Handlers, own, Ready } from './request.ts';
 
 /** How long a message that is to be sent stays a draft, in milliseconds of the service's clock. */
 const SENDING_MS = 1_000;
@@ -46,7 +36,7 @@ export type Sender = CheckedBodyOf<'receiveIncomingMessage'>['sender'];
  */
 export function applicableTags(request: ApiContext, tagIds: readonly string[], inboxes: Inbox[]): Tag[] {
   return [...new Set(tagIds)].map((tagId) => {
-    const tag = named(request, request.tables.tags, tagId);
+    const tag = request.named('tags', tagId);
     for (const { id, is_private, teammate_id } of inboxes) {
       if (!is_private && tag.is_private) {
         throw new Problem(422, `tag_ids: ${tagId} is private, and the inbox ${id} is shared.`);
@@ -71,7 +61,7 @@ export function taggedWith(conversation: Conversation, tags: readonly Tag[]): Co
 
 /** The teammate that a body names as author. Throws a {@link Problem} (422) when there is none with that id. */
 export function authorNamed(request: ApiContext, id: string | undefined): Message['author'] {
-  return id === undefined ? null : authorOf(named(request, request.tables.teammates, id));
+  return id === undefined ? null : authorOf(request.named('teammates', id));
 }
 
 /** The company's end of a channel's messages. */
@@ -86,10 +76,8 @@ export function addressees({ to, cc, bcc }: MessageBody): Recipient[] {
 }
 
 function textOf(html: string): string {
-  return html
-    .replace(/<[^<>]*>/g, ' ')
-    .replace(/\s+/g, ' ')
-    .trim();
+  const text = html.replace(/<[^<>]*>/g, ' ');
+  return text.replace(/\s+/g, ' ').trim();
 }
 
 function htmlOf(text: string): string {
@@ -114,19 +102,16 @@ function sourceOf(handle: string): string {
   return /^\+?[\d ()-]+$/.test(handle) ? 'phone' : 'custom';
 }
 
-function isKnownBy(contact: Contact | undefined, handle: string): contact is Contact {
-  return contact?.handles.some((one) => one.handle.toLowerCase() === handle) === true;
-}
-
 /** The contact with a handle (in any case); one that is not known yet is created. */
 function contactOf({ tables, company, at }: ApiContext, handle: string, name = handle): Contact {
   const { contacts } = tables;
   const key = handle.toLowerCase();
-  const noted = contacts.find(company.correspondence.find('contact handle', key) ?? '');
-  if (isKnownBy(noted, key)) return noted;
   const index = indexInHandle(key);
-  const generated = index === undefined ? undefined : contacts.find(contacts.idAt(index));
-  if (isKnownBy(generated, key)) return generated;
+  const generated = index === undefined ? undefined : contacts.idAt(index);
+  const known = [company.correspondence.find('contact handle', key), generated]
+    .map((id = '') => contacts.find(id))
+    .find((contact) => contact?.handles.some((one) => one.handle.toLowerCase() === key));
+  if (known !== undefined) return known;
   const contact = contacts.add((id) => ({
     id,
     name,
@@ -204,16 +189,15 @@ type Sending = ApiRequest<'createMessage'> | ApiRequest<'replyToConversation'>;
 
 /** The message with this id or `message_uid`, if its conversation is in reach. */
 function messageOf(request: ApiContext & { params: { message_id: string } }): Message {
-  const { tables, params } = request;
-  const message = reach(request, tables.messages, messageId(params.message_id));
-  reach(request, tables.conversations, message.conversation_id);
+  const message = request.reach('messages', messageId(request.params.message_id));
+  request.reach('conversations', message.conversation_id);
   return message;
 }
 
 /** The author that is named, or the teammate for whom the token acts. */
 function authorOfSent(request: Sending): Message['author'] {
-  const acting = actingTeammate(request);
-  return authorNamed(request, request.body.author_id) ?? (acting === undefined ? null : authorOf(acting));
+  const { actingTeammate } = request;
+  return authorNamed(request, request.body.author_id) ?? (actingTeammate ? authorOf(actingTeammate) : null);
 }
 
 function tagIdsOf({ body }: Sending): string[] {
@@ -237,7 +221,7 @@ function send(
   content: ReturnType<typeof contentOf>,
   recipients: Recipient[],
 ): object {
-  const { call, tables, now, at } = request;
+  const { call, now, at } = request;
   const { handle, type, author } = from;
   const fails = recipients.some((one) => UNREACHABLE.test(one.handle));
   const draft = addMessage(request, conversation, {
@@ -254,29 +238,29 @@ function send(
   const isAsync = preferences.some((one) => one.split(';', 1)[0]?.trim() === 'respond-async');
   return isAsync
     ? new Ready(json(202, accepted(draft), { 'preference-applied': 'respond-async' }))
-    : show(request, tables.messages, draft);
+    : request.show('messages', draft);
 }
 
 /** Handlers of the routes by which the company reads and sends messages. */
 export const messageHandlers = {
-  getMessage: (request) => show(request, request.tables.messages, messageOf(request)),
+  getMessage: (request) => request.show('messages', messageOf(request)),
 
   markMessageSeen: (request) => {
-    const { messages } = request.tables;
     const message = messageOf(request);
-    return show(request, messages, messages.replace({ ...message, seen_at: message.seen_at ?? request.at }));
+    const { messages } = request.tables;
+    const seen = messages.replace({ ...message, seen_at: message.seen_at ?? request.at });
+    return request.show('messages', seen);
   },
 
   listConversationMessages: (request) => {
-    const { tables, params, company } = request;
-    const { id } = reach(request, tables.conversations, params.conversation_id);
-    return listNamed(request, tables.messages, company.correspondence.messagesOf(id));
+    const { id } = request.reach('conversations', request.params.conversation_id);
+    return listNamed(request, 'messages', request.company.correspondence.messagesOf(id));
   },
 
   createMessage: (request) => {
-    const { tables, params, body, at } = request;
-    const channel = reach(request, tables.channels, params.channel_id);
-    const inbox = reach(request, tables.inboxes, channel.inbox_id);
+    const { params, body, at } = request;
+    const channel = request.reach('channels', params.channel_id);
+    const inbox = request.reach('inboxes', channel.inbox_id);
     const author = authorOfSent(request);
     const tags = applicableTags(request, tagIdsOf(request), [inbox]);
     const content = contentOf(body);
@@ -289,13 +273,13 @@ export const messageHandlers = {
 
   replyToConversation: (request) => {
     const { tables, params, body } = request;
-    const conversation = reach(request, tables.conversations, params.conversation_id);
-    const inbox = reach(request, tables.inboxes, conversation.inbox.id);
+    const conversation = request.reach('conversations', params.conversation_id);
+    const inbox = request.reach('inboxes', conversation.inbox.id);
     const channel =
       body.channel_id === undefined
         ? tables.channels.all().find(({ inbox_id }) => inbox_id === inbox.id)
-        : named(request, tables.channels, body.channel_id);
-    const ownInbox = channel === undefined ? inbox : named(request, tables.inboxes, channel.inbox_id);
+        : request.named('channels', body.channel_id);
+    const ownInbox = channel === undefined ? inbox : request.named('inboxes', channel.inbox_id);
     const author = authorOfSent(request);
     const tags = applicableTags(request, tagIdsOf(request), [inbox, ownInbox]);
     const recipients = addressees({ ...body, to: body.to ?? [recipientOf(conversation)] });

@@ -1,6 +1,5 @@
 import type { Conversation } from '../data/conversations.ts';
-import type { Inbox } from '../data/kinds.ts';
-import { isFedFromOutside } from '../data/kinds.ts';
+import { type Inbox, isFedFromOutside } from '../data/kinds.ts';
 import type { Message, MessageContent, Recipient } from '../data/messages.ts';
 import { Problem } from '../http/answer.ts';
 import type { KnownBy } from '../state/correspondence.ts';
@@ -19,7 +18,7 @@ import {
   startConversation,
   taggedWith,
 } from './messages.ts';
-import { type ApiContext, type ApiRequest, type Handlers, reach } from './request.ts';
+import type { ApiContext, ApiRequest, Handlers } from './request.ts';
 
 /** What another system calls a conversation or a message. */
 type Reference = readonly [KnownBy, ...string[]];
@@ -120,12 +119,11 @@ function takeIn(request: ApiContext, told: Told) {
 
 /** The channel and its inbox. Throws a {@link Problem} (422) for a channel that fetches its messages itself. */
 function outsideChannel(request: ApiContext & { params: { channel_id: string } }) {
-  const { channels, inboxes } = request.tables;
-  const channel = reach(request, channels, request.params.channel_id);
+  const channel = request.reach('channels', request.params.channel_id);
   if (!isFedFromOutside(channel)) {
     throw new Problem(422, `${channel.id} is of the type ${channel.type}, which takes no such messages.`);
   }
-  const inbox = reach(request, inboxes, channel.inbox_id);
+  const inbox = request.reach('inboxes', channel.inbox_id);
   return { inbox, type: channel.type, ownHandle: channelHandle(channel) };
 }
 
@@ -192,8 +190,8 @@ export const outsideMessageHandlers = {
   },
 
   importMessage: (request) => {
-    const { params, body, tables, at } = request;
-    const inbox = reach(request, tables.inboxes, params.inbox_id);
+    const { body, at } = request;
+    const inbox = request.reach('inboxes', request.params.inbox_id);
     const { created_at: madeAt = at } = body;
     if (madeAt > at) throw new Problem(422, `created_at: ${madeAt} is in the future.`);
     const threadRef = body.metadata?.thread_ref;

@@ -5,7 +5,7 @@ import { HEADER } from '../../contract/headers.ts';
 import { DEFAULT_PLAN, PLAN_LIMITS } from '../../contract/limits.ts';
 import { opens } from '../../contract/scopes.ts';
 import { messageId } from '../data/messages.ts';
-import { type Answer, check, json, Problem, problemAnswer } from '../http/answer.ts';
+import { type Answer, check, json, orProblem, Problem, problemAnswer } from '../http/answer.ts';
 import { type Call, parseJson } from '../http/call.ts';
 import type { Prepared } from '../http/exchange.ts';
 import { findRoute, type Matched, type Route } from '../http/router.ts';
@@ -14,35 +14,30 @@ import { limitOf, rateHeaders, scopeOf, tooManyRequests, waitMs } from '../limit
 import { isRevoked, isValid } from '../state/tokens.ts';
 import type { World } from '../world.ts';
 import { HANDLERS } from './handlers.ts';
-import { type ApiContext, type Caller, Ready } from './request.ts';
+import { ApiContext, type Caller, Ready } from './request.ts';
 
 const REALM = 'Bearer realm="sandbox"';
-
 const BODY_MAX_BYTES = 1024 * 1024;
-
 /** What is kept of a body is written again with every list and snapshot, level by level, on the stack. */
 const MOST_LEVELS = 500;
-
 /** How many ignored parts of a request the journal names, and how much of each. */
 const IGNORED_MAX = { parts: 20, characters: 100 };
 
-/** A handler, told its parameters and its body: both are checked against the contract, which its types are made of. */
-type AnyHandler = (request: ApiContext & { params: Record<string, string>; body: unknown }) => object;
-
 interface ApiRoute {
   contract: RouteContract;
-  handler: AnyHandler;
+  /** Its parameters and its body are checked against the contract, which the handlers' types are made of. */
+  handler: (request: ApiContext) => object;
 }
 
 /** The API's routes below `{base_url}` (Endpoints): the contract's, all of them. */
 const API_ROUTES: readonly Route<ApiRoute>[] = ROUTES.map(([operation, contract]) => ({
   method: contract.method,
   path: contract.path,
-  handle: { contract, handler: HANDLERS[operation] as AnyHandler },
+  handle: { contract, handler: HANDLERS[operation] as ApiRoute['handler'] },
 }));
 
-/** A request before it counts: problems with its route and its body are answered once it does. */
-interface Request extends ApiContext {
+/** What a request asks for; problems with its route and its body are answered once it counts. */
+interface Asked {
   route: Matched<ApiRoute> | Problem;
   contract: RouteContract | undefined;
   body: object | Problem;
@@ -64,26 +59,23 @@ export async function prepareApi(world: World, call: Call): Promise<Prepared> {
   const route = await orProblem(() => findRoute(API_ROUTES, call.method, call.path));
   const hasBody = call.method !== 'GET' && call.method !== 'HEAD';
   const body = hasBody ? await orProblem(() => readObject(call)) : {};
-  const contract = route instanceof Problem ? undefined : route.handle.contract;
-  const { company, token } = caller;
-  const now = world.clock.now();
-  const { tables } = company;
-  const request = { world, call, caller, company, tables, now, at: now / 1000, route, contract, body };
+  const asked = { route, contract: route instanceof Problem ? undefined : route.handle.contract, body };
+  const request = new ApiContext(world, call, caller);
   return {
     ...who,
-    token,
-    grant: token?.grant,
-    route: contract?.path,
-    ignored: ignoredOf(request),
-    perform: (instead) => perform(request, guardedCalls(request), instead),
+    token: caller.token,
+    grant: caller.token?.grant,
+    route: asked.contract?.path,
+    ignored: ignoredOf(call, asked),
+    perform: (instead) => perform(request, asked, instead),
   };
 }
 
-function refuse(message: string, challenge = ''): Problem {
-  return new Problem(401, message, { 'www-authenticate': `${REALM}${challenge}` });
+function refuse(message: string, challenge = ''): { refusal: Problem } {
+  return { refusal: new Problem(401, message, { 'www-authenticate': `${REALM}${challenge}` }) };
 }
 
-function refuseToken(message: string): Problem {
+function refuseToken(message: string): { refusal: Problem } {
   return refuse(message, `, error="invalid_token", error_description="${message}"`);
 }
 
@@ -96,26 +88,23 @@ function authenticate(
   authorization: string | undefined,
   now: number,
 ): { caller?: Caller; refusal?: Problem } {
-  if (authorization === undefined) {
-    return { refusal: refuse('An access token is needed: Authorization: Bearer.') };
-  }
+  if (authorization === undefined) return refuse('An access token is needed: Authorization: Bearer.');
   const [, value] = /^Bearer +([^\s]+)$/i.exec(authorization) ?? [];
-  if (value === undefined) return { refusal: refuse('The API takes Bearer authentication alone.') };
+  if (value === undefined) return refuse('The API takes Bearer authentication alone.');
   const own = world.companies.byApiToken(value);
   if (own !== undefined) {
     const { company, apiToken } = own;
     const { scopes } = apiToken;
-    return { caller: { company, application: undefined, token: undefined, scopes, scope: 'plan' } };
+    return { caller: { company, application: undefined, token: undefined, scopes, limit: 'plan' } };
   }
   const token = world.tokens.find('access', value);
   const company = token && world.companies.get(token.grant.companyId);
-  if (token === undefined || company === undefined)
-    return { refusal: refuseToken('The access token is unknown.') };
+  if (token === undefined || company === undefined) return refuseToken('The access token is unknown.');
   const { clientId: application, scopes } = token.grant;
-  const scope = scopeOf(world.applications.get(application));
-  const caller = { company, application, token, scopes, scope };
-  if (isRevoked(token)) return { caller, refusal: refuseToken('The access token was revoked.') };
-  return isValid(token, now) ? { caller } : { caller, refusal: refuseToken('The access token has expired.') };
+  const limit = scopeOf(world.applications.get(application));
+  const caller = { company, application, token, scopes, limit };
+  if (isRevoked(token)) return { caller, ...refuseToken('The access token was revoked.') };
+  return isValid(token, now) ? { caller } : { caller, ...refuseToken('The access token has expired.') };
 }
 
 function withHeaders(answer: Answer, headers: Record<string, string>): Answer {
@@ -124,26 +113,11 @@ function withHeaders(answer: Answer, headers: Record<string, string>): Answer {
 
 /** An answer with the five headers, also to a request that got no further (an unreadable one, a foreign host). */
 export function withRate({ limiter, clock }: World, answer: Answer, caller?: Caller): Answer {
-  const now = clock.now();
   const reading =
     caller === undefined
-      ? limiter.readUntouched(PLAN_LIMITS[DEFAULT_PLAN], now)
-      : limiter.read(caller.company, caller.scope, now);
+      ? limiter.readUntouched(PLAN_LIMITS[DEFAULT_PLAN], clock.now())
+      : limiter.read(caller.company, caller.limit, clock.now());
   return withHeaders(answer, rateHeaders(reading));
-}
-
-async function orProblem<T>(step: () => T | Promise<T>): Promise<T | Problem> {
-  try {
-    return await step();
-  } catch (error) {
-    if (error instanceof Problem) return error;
-    throw error;
-  }
-}
-
-/** The members of the body, as far as it could be read. */
-function sentOf({ body }: Request): object {
-  return body instanceof Problem ? {} : body;
 }
 
 /**
@@ -161,50 +135,47 @@ async function readObject(call: Call): Promise<object> {
 }
 
 function isDeep(value: unknown): boolean {
-  const containers = (values: unknown[]) => values.filter((one) => typeof one === 'object' && one !== null);
-  let level = containers([value]);
-  for (let depth = 1; level.length > 0; depth++) {
-    if (depth > MOST_LEVELS) return true;
-    level = containers(level.flatMap((one) => Object.values(one as object)));
+  let level = [value];
+  for (let depth = 0; depth <= MOST_LEVELS; depth++) {
+    const containers = level.filter((one) => typeof one === 'object' && one !== null);
+    if (containers.length === 0) return false;
+    level = containers.flatMap((one) => Object.values(one as object));
   }
-  return false;
+  return true;
 }
 
 /** Query parameters and members of the body that the route does not know. */
-function ignoredOf(request: Request): string[] {
-  const { list, body } = request.contract ?? {};
+function ignoredOf({ query }: Call, { contract, body }: Asked): string[] {
   const known = [
-    ...(list === true ? ['query limit', 'query page_token'] : []),
-    ...Object.keys(body?.shape ?? {}).map((name) => `body ${name}`),
+    ...(contract?.list === true ? ['query limit', 'query page_token'] : []),
+    ...Object.keys(contract?.body?.shape ?? {}).map((name) => `body ${name}`),
   ];
   const sent = new Set([
-    ...[...request.call.query.keys()].map((name) => `query ${name}`),
-    ...Object.keys(sentOf(request)).map((name) => `body ${name}`),
+    ...[...query.keys()].map((name) => `query ${name}`),
+    ...(body instanceof Problem ? [] : Object.keys(body).map((name) => `body ${name}`)),
   ]);
   const ignored = [...sent].filter((part) => !known.includes(part)).slice(0, IGNORED_MAX.parts);
   return ignored.map((part) => part.slice(0, IGNORED_MAX.characters));
 }
 
 /** Everything that guards count a request under: the guard that the contract has for the route, then further ones. */
-function guardedCalls(request: Request): GuardedCall[] {
-  const { world, call, caller, company, route, contract } = request;
-  const companyId = company.id;
+function guardedCalls({ world, call, caller }: ApiContext, { route, contract, body }: Asked): GuardedCall[] {
+  const companyId = caller.company.id;
   const further = world.guards
     .furtherFor(call.path, contract?.path)
     .map((guard) => ({ guard, companyId, scope: 'company', bucket: guard, rateLimit: 0 }));
-  if (route instanceof Problem || route.handle.contract.guard === undefined) return further;
-  const { params } = route;
-  const { guard: use, method, path } = route.handle.contract;
+  if (route instanceof Problem || contract?.guard === undefined) return further;
   // A message has two names, its id and its `message_uid`, but one bucket.
-  const { message_id: message } = params;
-  const named = message ? { ...params, message_id: messageId(message) } : params;
+  const { message_id: message } = route.params;
+  const params = message ? { ...route.params, message_id: messageId(message) } : route.params;
+  const { guard: use, method, path } = contract;
   const own = {
     guard: use.guard,
     companyId,
     // A guard is the company's, whoever asks; one that is a share of the caller's limit goes with that limit.
-    scope: 'share' in GUARDS[use.guard] ? caller.scope : 'company',
-    bucket: guardBucket(use, `${method} ${path}`, named, sentOf(request)),
-    rateLimit: limitOf(company, caller.scope),
+    scope: 'share' in GUARDS[use.guard] ? caller.limit : 'company',
+    bucket: guardBucket(use, `${method} ${path}`, params, body instanceof Problem ? {} : body),
+    rateLimit: limitOf(caller.company, caller.limit),
   };
   return [own, ...further];
 }
@@ -217,43 +188,44 @@ function guardedCalls(request: Request): GuardedCall[] {
  *
  * @param instead answered in place of the route's own answer
  */
-async function perform(request: Request, guarded: GuardedCall[], instead?: Answer): Promise<Answer> {
+async function perform(request: ApiContext, asked: Asked, instead?: Answer): Promise<Answer> {
   const { world, company, caller, now } = request;
   const { limiter, guards } = world;
-  const { scope } = caller;
-  const before = limiter.read(company, scope, now);
+  const before = limiter.read(company, caller.limit, now);
   if (before.remaining === 0 && before.burstRemaining === 0) {
     const refusal = problemAnswer(tooManyRequests('Rate limit', waitMs(before, now)));
     return withHeaders(refusal, rateHeaders(before));
   }
+  const guarded = guardedCalls(request, asked);
   const readings = guarded.map((call) => guards.read(call, now));
   const full = readings.find(({ remaining }) => remaining === 0);
   if (full !== undefined) {
     const refusal = problemAnswer(tooManyRequests(`Rate limit ${full.tier}`, full.resetAt - now));
     return withHeaders(refusal, { ...rateHeaders(before), [HEADER.tier]: full.tier });
   }
-  limiter.take(company, scope, now);
+  limiter.take(company, caller.limit, now);
   for (const call of guarded) guards.take(call, now);
-  const rate = rateHeaders(limiter.read(company, scope, now));
+  const rate = rateHeaders(limiter.read(company, caller.limit, now));
   const [first] = readings;
-  const answer = instead ?? (await serve(request).catch(problemAnswer));
+  const answer = instead ?? (await serve(request, asked).catch(problemAnswer));
   // A 429 that comes from behind the guard is another limit's.
   const tier = first === undefined || answer.status === 429 ? {} : { [HEADER.tier]: first.tier };
   return withHeaders(answer, { ...rate, ...tier });
 }
 
 /** Serves a request that counts already. Throws a {@link Problem} for what cannot be served. */
-async function serve(request: Request): Promise<Answer> {
-  const { world, call, caller, route, body } = request;
+async function serve(request: ApiContext, { route, body }: Asked): Promise<Answer> {
+  const { world, call, caller } = request;
   if (route instanceof Problem) throw route;
   if (/%(?![\da-f]{2})/i.test(call.path + call.search)) throw new Problem(400, 'The URL has a % on its own.');
-  const { handle, params } = route;
-  const { reach = 'shared', method, status = 200, body: schema } = handle.contract;
+  const { contract, handler } = route.handle;
+  const { reach = 'shared', method, status = 200, body: schema } = contract;
   if (!opens(caller.scopes, reach, method !== 'GET')) {
     throw new Problem(403, `The token's scopes (${caller.scopes.join(', ')}) do not reach this.`);
   }
   if (body instanceof Problem) throw body;
-  const result = await handle.handler({ ...request, params, body: schema && check(schema, body, 422) });
+  const checked = { params: route.params, body: schema && check(schema, body, 422) };
+  const result = await handler(Object.assign(request, checked));
   if (result instanceof Ready) return result.answer;
   const isSilent = method !== 'GET' && status === 200 && world.settings.readings.changes === 204;
   return isSilent ? { status: 204, headers: {}, body: '' } : json(status, result);

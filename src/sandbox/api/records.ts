@@ -1,25 +1,20 @@
 import type { CheckedBodyOf } from '../../contract/api/api.ts';
 import { SCOPE } from '../../contract/scopes.ts';
 import { conversationsCsv, filenameOf, METRICS_DEFAULT, standOf } from '../data/analytics.ts';
-import type { Tag } from '../data/kinds.ts';
-import { namesOfParts, namesOfWhole, type Teammate, type TeammateNames } from '../data/kinds.ts';
+import { namesOfParts, namesOfWhole, type Tag, type Teammate, type TeammateNames } from '../data/kinds.ts';
 import { Problem } from '../http/answer.ts';
 import { listPage } from './list.ts';
-import {
-  type ApiContext,
-  type ApiRequest,
-  added,
-  changed,
-  type Handlers,
-  named,
-  own,
-  Ready,
-  reach,
-  reachesPrivate,
-  show,
-} from './request.ts';
+import { type ApiContext, type ApiRequest, type Handlers, own, Ready } from './request.ts';
 
 const DEFAULT_RANGE_S = 30 * 86_400;
+
+/** What a new record has where the body says nothing. */
+const NEW = {
+  tag: { description: null, highlight: null },
+  account: { description: null, domains: [], external_id: null, custom_fields: {}, is_blocked: false },
+  link: { type: 'web', custom_fields: {} },
+  event: { object: null, payload: {} },
+};
 
 /** Throws a `Problem` (422) when the new parent is the tag itself or below it, or of another kind. */
 function checkParent({ tables }: ApiContext, tag: Tag, parent: Tag): void {
@@ -30,7 +25,7 @@ function checkParent({ tables }: ApiContext, tag: Tag, parent: Tag): void {
     if (above.id === tag.id) {
       throw new Problem(422, `parent_tag_id: ${parent.id} is ${tag.id} itself or one of its children.`);
     }
-    above = above.parent_tag_id === null ? undefined : tables.tags.find(above.parent_tag_id);
+    above = tables.tags.find(above.parent_tag_id ?? '');
   }
 }
 
@@ -68,121 +63,87 @@ function job({ body, at }: ApiRequest<'createReport'> | ApiRequest<'createExport
 /** Handlers of tags, accounts, links, teammates, application events and analytics that do more than read. */
 export const recordHandlers = {
   updateTag: (request) => {
-    const { body, params, tables } = request;
-    const tag = reach(request, tables.tags, params.tag_id);
+    const { body } = request;
+    const tag = request.reach('tags', request.params.tag_id);
     if (typeof body.parent_tag_id === 'string') {
-      checkParent(request, tag, named(request, tables.tags, body.parent_tag_id));
+      checkParent(request, tag, request.named('tags', body.parent_tag_id));
     }
-    return changed(request, tables.tags, { ...tag, ...own(body), teammate_id: tag.teammate_id });
+    return request.change('tags', { ...tag, ...own(body), teammate_id: tag.teammate_id });
   },
 
   createChildTag: (request) => {
-    const { body, params, tables, at } = request;
-    const parent = reach(request, tables.tags, params.tag_id);
-    return added(request, tables.tags, (id) => ({
-      description: null,
-      highlight: null,
-      ...own(body),
-      name: body.name,
-      id,
-      parent_tag_id: parent.id,
-      is_private: parent.is_private,
-      teammate_id: parent.teammate_id,
-      created_at: at,
-      updated_at: at,
-    }));
+    const { body, at } = request;
+    const { id: parent_tag_id, is_private, teammate_id } = request.reach('tags', request.params.tag_id);
+    const set = { parent_tag_id, is_private, teammate_id, created_at: at, updated_at: at };
+    return request.add('tags', (id) => ({ ...NEW.tag, ...own(body), ...set, id }));
   },
 
-  createAccount: (request) =>
-    added(request, request.tables.accounts, (id) => ({
-      description: null,
-      domains: [],
-      external_id: null,
-      custom_fields: {},
-      is_blocked: false,
-      ...own(request.body),
-      name: request.body.name,
-      id,
-      created_at: request.at,
-      updated_at: request.at,
-    })),
+  createAccount: (request) => {
+    const { body, at } = request;
+    const dates = { created_at: at, updated_at: at };
+    return request.add('accounts', (id) => ({ ...NEW.account, ...own(body), ...dates, id }));
+  },
 
   updateAccount: (request) => {
-    const { accounts } = request.tables;
-    const account = reach(request, accounts, request.params.account_id);
-    return changed(request, accounts, { ...account, ...own(request.body) });
+    const account = request.reach('accounts', request.params.account_id);
+    return request.change('accounts', { ...account, ...own(request.body) });
   },
 
   createLink: (request) => {
     const { body, at } = request;
-    return added(request, request.tables.links, (id) => ({
-      type: 'web',
-      custom_fields: {},
-      ...own(body),
-      name: body.name ?? body.external_url ?? id,
-      external_url: body.external_url ?? null,
-      id,
-      created_at: at,
-      updated_at: at,
-    }));
+    const { external_url = null } = body;
+    const dates = { created_at: at, updated_at: at };
+    return request.add('links', (id) => {
+      const name = body.name ?? external_url ?? id;
+      return { ...NEW.link, ...own(body), ...dates, id, name, external_url };
+    });
   },
 
   updateTeammate: (request) => {
-    const { body, params, tables } = request;
-    const teammate = reach(request, tables.teammates, params.teammate_id);
-    if (body.signature !== undefined && !reachesPrivate(request)) {
+    const { body } = request;
+    const teammate = request.reach('teammates', request.params.teammate_id);
+    if (body.signature !== undefined && !request.reachesPrivate) {
       throw new Problem(403, `signature is private: it takes an API token with the scope ${SCOPE.private}.`);
     }
     const { first_name, last_name, name } = namesAfter(teammate, body);
     const { email, is_admin, is_blocked } = teammate;
     const kept = { email, is_admin, is_blocked, first_name, last_name, name };
-    return changed(request, tables.teammates, { ...teammate, ...own(body), ...kept });
+    return request.change('teammates', { ...teammate, ...own(body), ...kept });
   },
 
   listApplicationEvents: (request) => {
     const uid = applicationOf(request);
-    return listPage(request, request.tables.application_events, (event) => event.application_uid === uid);
+    return listPage(request, 'application_events', (event) => event.application_uid === uid);
   },
 
   createApplicationEvent: (request) => {
-    const { body, at } = request;
     const application_uid = applicationOf(request);
-    return added(request, request.tables.application_events, (id) => ({
-      object: null,
-      payload: {},
-      ...own(body),
-      type: body.type,
-      id,
-      application_uid,
-      status: 'accepted' as const,
-      created_at: at,
-    }));
+    const set = { application_uid, status: 'accepted', created_at: request.at } as const;
+    return request.add('application_events', (id) => ({ ...NEW.event, ...own(request.body), ...set, id }));
   },
 
   getApplicationEvent: (request) => {
-    const { application_events: events } = request.tables;
     const uid = applicationOf(request);
-    const event = reach(request, events, request.params.event_id);
+    const event = request.reach('application_events', request.params.event_id);
     if (event.application_uid !== uid) throw new Problem(404, `There is no ${event.id} here.`);
-    return show(request, events, event);
+    return request.show('application_events', event);
   },
 
   createReport: (request) => {
     const { metrics = METRICS_DEFAULT } = request.body;
     const report = { ...job(request), metrics };
-    return added(request, request.tables.analytics_reports, (id) => ({ ...report, id }));
+    return request.add('analytics_reports', (id) => ({ ...report, id }));
   },
 
   createExport: (request) => {
-    const { analytics_exports: exports, conversations } = request.tables;
     const asked = job(request);
     const { type = 'conversations' } = request.body;
-    const csv = conversationsCsv(conversations, asked);
-    return added(request, exports, (id) => ({ ...asked, id, type, csv }));
+    const csv = conversationsCsv(request.tables.conversations, asked);
+    return request.add('analytics_exports', (id) => ({ ...asked, id, type, csv }));
   },
 
   getExportFile: (request) => {
-    const found = reach(request, request.tables.analytics_exports, request.params.export_id);
+    const found = request.reach('analytics_exports', request.params.export_id);
     if (standOf(found, request.now).status !== 'done') {
       throw new Problem(404, `${found.id} is not done: there is no file yet.`);
     }

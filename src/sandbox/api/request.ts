@@ -10,38 +10,106 @@ import type { Tables } from '../state/tables.ts';
 import type { Token } from '../state/tokens.ts';
 import type { World } from '../world.ts';
 
+export type Table = keyof Tables;
+export type RecordOf<Name extends Table> = Tables[Name] extends Collection<infer D> ? D : never;
+
 /** Who asks, what for, and which limit that counts against. */
 export interface Caller {
   company: Company;
-  /** The application's client id; undefined for an API token. */
+  /** The application's client id; undefined for an API token, as the access token is. */
   application: string | undefined;
-  /** The access token; undefined for an API token. */
   token: Token | undefined;
   /** What the token is allowed (Authentication, 9). */
   scopes: readonly string[];
-  /** Which limit its requests count against. */
-  scope: LimitScope;
+  limit: LimitScope;
 }
 
-/** A request that is authenticated, within the limits and allowed. */
-export interface ApiContext {
-  world: World;
-  call: Call;
-  caller: Caller;
-  company: Company;
-  tables: Tables;
+/** A request that is authenticated, and what it reaches in its company. */
+export class ApiContext {
+  readonly world: World;
+  readonly call: Call;
+  readonly caller: Caller;
+  readonly company: Company;
+  readonly tables: Tables;
   /** The service's time, in ms since 1970. */
-  now: number;
+  readonly now: number;
   /** The same in seconds, as documents have it. */
-  at: number;
+  readonly at: number;
+
+  constructor(world: World, call: Call, caller: Caller) {
+    this.world = world;
+    this.call = call;
+    this.caller = caller;
+    this.company = caller.company;
+    this.tables = caller.company.tables;
+    this.now = world.clock.now();
+    this.at = this.now / 1000;
+  }
+
+  /** Whether the caller's token reaches private resources of teammates (Authentication, 9). */
+  get reachesPrivate(): boolean {
+    return this.caller.scopes.includes(SCOPE.private);
+  }
+
+  /** Who looks, and when. */
+  get view(): View {
+    return { isShared: !this.reachesPrivate, now: this.now };
+  }
+
+  /**
+   * The teammate who authorized a user-scoped token, as those of tool-protocol applications are (Authentication, 3).
+   * Any other token acts for the company: undefined.
+   *
+   * Our choice: `GET /me` tells the teammate, who is also the author of messages that name no other. The token's reach
+   * is the one of every OAuth token, as rule 9 names no exception.
+   */
+  get actingTeammate(): Teammate | undefined {
+    const { application = '', token } = this.caller;
+    if (this.world.applications.get(application)?.kind !== 'tool-protocol') return undefined;
+    return token && this.tables.teammates.find(token.grant.teammateId);
+  }
+
+  /**
+   * The record with this id. Throws a {@link Problem}: 404 when there is none, 403 when it is a teammate's own and the
+   * token does not reach such (Authentication, 9).
+   *
+   * @param missing status in place of 404
+   */
+  reach<Name extends Table>(table: Name, id: string, missing = 404): RecordOf<Name> {
+    const document: Document | undefined = this.tables[table].find(id);
+    if (document === undefined) throw new Problem(missing, `There is no ${id} here.`);
+    if (document.is_private === true && !this.reachesPrivate) {
+      throw new Problem(403, `${id} is private: it takes an API token with the scope ${SCOPE.private}.`);
+    }
+    return document as RecordOf<Name>;
+  }
+
+  /** The record that a body names; throws a {@link Problem} (422) in place of {@link reach}'s 404. */
+  named<Name extends Table>(table: Name, id: string): RecordOf<Name> {
+    return this.reach(table, id, 422);
+  }
+
+  /** The record as the API shows it. */
+  show<Name extends Table>(table: Name, record: RecordOf<Name>): object {
+    const collection: Collection = this.tables[table];
+    return collection.present(record, this.call.baseUrl, this.view);
+  }
+
+  /** Adds a record, and shows it. */
+  add<Name extends Table>(table: Name, make: (id: string) => RecordOf<Name>): object {
+    const collection: Collection = this.tables[table];
+    return this.show(table, collection.add(make) as RecordOf<Name>);
+  }
+
+  /** Puts a changed record in its place, and shows it. */
+  change<Name extends Table>(table: Name, record: RecordOf<Name>): object {
+    const collection: Collection = this.tables[table];
+    return this.show(table, collection.replace({ ...record, updated_at: this.at }) as RecordOf<Name>);
+  }
 }
 
-/** A request to one operation, whose body has been checked. */
-export interface ApiRequest<Op extends Operation> extends ApiContext {
-  /** Values of the path's placeholders. */
-  params: ParamsOf<Op>;
-  body: CheckedBodyOf<Op>;
-}
+/** A request to one operation: within the limits, allowed, and checked against the contract. */
+export type ApiRequest<Op extends Operation> = ApiContext & { params: ParamsOf<Op>; body: CheckedBodyOf<Op> };
 
 /** An answer that is ready as it is: another status than the contract's, or text that is JSON already. */
 export class Ready {
@@ -57,74 +125,12 @@ export type Handlers = {
   [Op in Operation]: (request: ApiRequest<Op>) => object | Promise<object>;
 };
 
-/**
- * The teammate for whom a token acts: the one who authorized it, when it is user-scoped as those of tool-protocol
- * applications are (Authentication, 3). Any other token acts for the company: undefined.
- *
- * The specification only names user-scoped tokens. Our choice: `GET /me` tells the teammate, who is also the author of
- * messages that name no other. The token's reach is that of every OAuth token, as rule 9 names no exception.
- */
-export function actingTeammate({ world, caller }: ApiContext): Teammate | undefined {
-  const { company, application, token } = caller;
-  const isUserScoped = world.applications.get(application ?? '')?.kind === 'tool-protocol';
-  return isUserScoped && token ? company.tables.teammates.find(token.grant.teammateId) : undefined;
-}
+type SetByService = 'id' | '_links' | 'is_private' | 'created_at' | 'updated_at';
 
-/** Whether the caller's token reaches private resources of teammates (Authentication, 9). */
-export function reachesPrivate({ caller }: ApiContext): boolean {
-  return caller.scopes.includes(SCOPE.private);
-}
-
-/**
- * The record with this id, which the caller may reach. Throws a {@link Problem}: 404 when there is none, 403 when it is a
- * teammate's own and the token does not reach such (Authentication, 9).
- *
- * @param missing status in place of 404
- */
-export function reach<D extends Document>(
-  request: ApiContext,
-  collection: Collection<D>,
-  id: string,
-  missing = 404,
-): D {
-  const document = collection.find(id);
-  if (document === undefined) throw new Problem(missing, `There is no ${id} here.`);
-  if (document.is_private === true && !reachesPrivate(request)) {
-    throw new Problem(403, `${id} is private: it takes an API token with the scope ${SCOPE.private}.`);
-  }
-  return document;
-}
-
-/** The record that is named in a body; throws a {@link Problem} (422) in place of {@link reach}'s 404. */
-export function named<D extends Document>(request: ApiContext, collection: Collection<D>, id: string): D {
-  return reach(request, collection, id, 422);
-}
-
-/** Who looks, and when. */
-export function viewOf(request: ApiContext): View {
-  return { isShared: !reachesPrivate(request), now: request.now };
-}
-
-/** The record as the API shows it. */
-export function show<D extends Document>(request: ApiContext, collection: Collection<D>, document: D) {
-  return collection.present(document, request.call.baseUrl, viewOf(request));
-}
-
-/** Adds a record, and shows it. */
-export function added<D extends Document>(
-  request: ApiContext,
-  collection: Collection<D>,
-  make: (id: string) => D,
-) {
-  return show(request, collection, collection.add(make));
-}
-
-/** Puts a changed record in its place, and shows it. */
-export function changed<D extends Document>(request: ApiContext, collection: Collection<D>, document: D) {
-  return show(request, collection, collection.replace({ ...document, updated_at: request.at }));
-}
-
-type Own<Body> = Omit<Body, 'id' | '_links' | 'is_private' | 'created_at' | 'updated_at'>;
+/** JSON has no undefined members. */
+type Own<Body> = {
+  [Name in keyof Body as Exclude<Name, SetByService>]: Exclude<Body[Name], undefined>;
+};
 
 /**
  * The members of a body that are kept with the record: also those that the contract does not name, so that they are

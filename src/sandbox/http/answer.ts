@@ -55,3 +55,13 @@ export function problemAnswer(error: unknown): Answer {
   if (error instanceof Problem) return errorAnswer(error.status, error.message, error.headers);
   throw error;
 }
+
+/** What a step gives, or the {@link Problem} that it threw. */
+export async function orProblem<T>(step: () => T | Promise<T>): Promise<T | Problem> {
+  try {
+    return await step();
+  } catch (error) {
+    if (error instanceof Problem) return error;
+    throw error;
+  }
+}
