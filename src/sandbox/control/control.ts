@@ -4,8 +4,17 @@ import type { Host } from '../host.ts';
 import { type Answer, check, json, Problem } from '../http/answer.ts';
 import { type Call, mediaType, parseJson, splitTarget } from '../http/call.ts';
 import { findRoute, type Route } from '../http/router.ts';
-import { describeControl } from '../openapi/describe-control.ts';
 import { describeService } from '../openapi/describe-service.ts';
+import {
+  content,
+  ERROR_SCHEMA,
+  pascalCase,
+  pathItems,
+  pathParameters,
+  refer,
+  requestBody,
+  sentSchema,
+} from '../openapi/parts.ts';
 import { changeRecords } from '../state/change-records.ts';
 import type * as Shown from '../types.ts';
 import { SCHEMA } from './schemas.ts';
@@ -25,7 +34,7 @@ interface Place {
 }
 
 /** One call of the interface. */
-export interface ControlCall<Sent = unknown> {
+interface ControlCall<Sent = unknown> {
   summary: string;
   /** Of a POST's body; of the query otherwise. */
   sent: z.ZodType<Sent>;
@@ -107,7 +116,7 @@ const CALLS: readonly Route<ControlCall>[] = [
     describeService(baseUrl.slice(0, -CONTROL_PATH.length), world.settings),
   ),
   row('GET /control.json', 'Describes these calls', SCHEMA.ignored, DOCUMENT, (_host, _sent, { baseUrl }) =>
-    describeControl(CALLS, baseUrl),
+    describeControl(baseUrl),
   ),
   row('GET /requests', 'Lists requests to the service', SCHEMA.after, LIST, ({ world }, { after }) =>
     world.journal.after(after),
@@ -151,6 +160,40 @@ const CALLS: readonly Route<ControlCall>[] = [
   }),
 ];
 
+function queryParameters({ sent }: ControlCall): object[] {
+  const { properties = {} } = sentSchema(sent);
+  return Object.entries(properties as object).map(([name, schema]) => ({ name, in: 'query', schema }));
+}
+
+function describeCall({ method, path, handle }: Route<ControlCall>): object {
+  const { summary, sent, status, answers } = handle;
+  const object = { type: 'object', ...(answers && { required: answers }) };
+  const answer = answers ? object : { type: 'array', items: object };
+  return {
+    operationId: method.toLowerCase() + pascalCase(path),
+    summary,
+    parameters: [...pathParameters(path), ...(method === 'POST' ? [] : queryParameters(handle))],
+    ...(method === 'POST' && { requestBody: requestBody(sent) }),
+    responses: {
+      [status]: { description: 'Done.', content: content(answer) },
+      '4XX': refer('responses', 'Error'),
+    },
+  };
+}
+
+/** The interface in OpenAPI 3.1. @param url where it was reached */
+function describeControl(url: string) {
+  const summary = 'How tests control the sandbox; the service has a description of its own.';
+  const error = { description: 'It cannot be done.', content: content(refer('schemas', 'Error')) };
+  return {
+    openapi: '3.1.1',
+    info: { title: 'Control of the sandbox', summary, version: '1.0.0' },
+    servers: [{ url }],
+    paths: pathItems(CALLS, describeCall),
+    components: { schemas: { Error: ERROR_SCHEMA }, responses: { Error: error } },
+  };
+}
+
 /**
  * The JSON body of a POST; an empty one is an empty object. Only `application/json` is taken: a page of another origin
  * cannot send that without being allowed to first, and nobody allows it.
@@ -181,6 +224,6 @@ export function perform(host: Host, method: string, target: string, body: unknow
   const { path, search } = splitTarget(target);
   const { handle, params } = findRoute(CALLS, method, path);
   const sent = method === 'POST' ? body : Object.fromEntries(new URLSearchParams(search));
-  const place = { params, baseUrl: host.addresses.origin + CONTROL_PATH };
+  const place = { params, baseUrl: (host.publicUrl ?? host.addresses.origin) + CONTROL_PATH };
   return JSON.parse(JSON.stringify(handle.run(host, check(handle.sent, sent, 400), place)));
 }
