@@ -1,4 +1,6 @@
-import { ROUTES } from '../../../src/contract/api/api.ts';
+import { expect } from 'vitest';
+import { z } from 'zod';
+import type { ROUTES } from '../../../src/contract/api/api.ts';
 import { GUARDS } from '../../../src/contract/guards.ts';
 import { at, type Company, startFrozen, type TestSandbox } from './test-sandbox.ts';
 
@@ -9,11 +11,16 @@ export interface Document {
   id: string;
 }
 
-export interface List {
+export interface List<T = Document> {
   _pagination: { next: string | null };
   _links: { self: string };
-  _results: Document[];
+  _results: T[];
 }
+
+type Route = (typeof ROUTES)[number][1];
+
+/** Method, path and body. */
+export type Request = readonly [method: string, path: string, body?: unknown];
 
 /** Guards that stop nobody. */
 const GUARDS_OPEN = Object.fromEntries(
@@ -29,8 +36,32 @@ export async function startOpen(spec: object = {}) {
     service.call<T>(method, path, by, body);
   const read = async <T = Document>(path: string, by = token) =>
     (await send<T>('GET', path, undefined, by)).body;
-  const list = async (path: string, by = token) => (await read<List>(path, by))._results;
-  return { service, company, token, send, read, list };
+  return {
+    service,
+    company,
+    token,
+    send,
+    read,
+    list: async <T = Document>(path: string, by = token) => (await read<List<T>>(path, by))._results,
+    /** All pages of a list from this one on. */
+    pages: async <T = Document>(path: string, by = token) => {
+      const pages: List<T>[] = [];
+      for (let next: string | null = path; next !== null; ) {
+        const page: List<T> = await read(next, by);
+        pages.push(page);
+        next = page._pagination.next;
+      }
+      return pages;
+    },
+    counts: () => ({ ...service.sandbox.companies().find(({ id }) => id === company.id)?.counts }),
+    /** Sends requests, which must all get this status. */
+    expectStatus: async (status: number, requests: readonly Request[], by = token) => {
+      for (const [method, path, body] of requests) {
+        const answer = await send(method, path, method === 'GET' ? undefined : body, by);
+        expect([method, path, body, answer.status]).toEqual([method, path, body, status]);
+      }
+    },
+  };
 }
 
 /** Values for all placeholders of the contract's paths, each of a record of the company. */
@@ -55,7 +86,7 @@ export async function idsOf(service: TestSandbox, company: Company): Promise<Rec
     response_id: at(company.responses, 0),
     teammate_id: at(company.teammates, 1).id,
     kb_id,
-    kba_id: await first(`/knowledge_bases/${kb_id}/articles`),
+    kba_id: at(company.articles, 0),
     locale: 'de',
     report_id: await made('/analytics/reports', {}),
     export_id: await made('/analytics/exports', {}),
@@ -75,7 +106,19 @@ export function filled(path: string, ids: Readonly<Record<string, string>>): str
   return path.replace(/:(\w+)/g, (_, name: string) => ids[name] ?? 'none');
 }
 
-/** The contract's route with this method at this path, placeholders and all. */
-export function routeAt(wanted: string, at: string) {
-  return ROUTES.find(([, { method, path }]) => method === wanted && path === at)?.[1];
+/** A body with something for each member that the route takes; the ids are those of {@link idsOf}. */
+export function goodBody({ body }: Route, ids: Record<string, string>): object | undefined {
+  const { tag_id, link_id, teammate_id } = ids;
+  const members = {
+    ...{ name: 'Größen & Søn 💛', description: 'since Monday', subject: 'Überfällig', body: '<p>S–XL</p>' },
+    ...{ sender: { handle: 'a@b.example' }, to: ['c@d.example'], type: 'custom', text: 'S–XL' },
+    ...{ start: 1, end: 2, timezone: 'Europe/Berlin', filters: { of_ours: 'x' }, settings: { deep: [1] } },
+    ...{ tag_ids: [tag_id], link_ids: [link_id], assignee_id: teammate_id, teammate_id, scheduled_at: null },
+    ...{ domains: ['son.example'], is_blocked: true, external_id: 'erp/17', is_available: false },
+    ...{ external_url: 'https://shop.example/77?tab=items#top', username: 'élo.dc', highlight: 'red' },
+    ...{ first_name: 'Größen', last_name: '& Søn 💛' },
+    custom_fields: { tier: 'gold', notes: [null, { deep: true }] },
+  };
+  if (!(body instanceof z.ZodObject)) return undefined;
+  return Object.fromEntries(Object.entries(members).filter(([member]) => member in body.shape));
 }
