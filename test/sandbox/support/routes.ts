@@ -108,7 +108,7 @@ export function filled(path: string, ids: Readonly<Record<string, string>>): str
 
 /** A body with something for each member that the route takes; the ids are those of {@link idsOf}. */
 export function goodBody({ body }: Route, ids: Record<string, string>): object | undefined {
-  const { tag_id, link_id, teammate_id } = ids;
+  const { tag_id, link_id, teammate_id, inbox_id, channel_id } = ids;
   const members = {
     ...{ name: 'Größen & Søn 💛', description: 'since Monday', subject: 'Überfällig', body: '<p>S–XL</p>' },
     ...{ sender: { handle: 'a@b.example' }, to: ['c@d.example'], type: 'custom', text: 'S–XL' },
@@ -116,7 +116,7 @@ export function goodBody({ body }: Route, ids: Record<string, string>): object |
     ...{ tag_ids: [tag_id], link_ids: [link_id], assignee_id: teammate_id, teammate_id, scheduled_at: null },
     ...{ domains: ['son.example'], is_blocked: true, external_id: 'erp/17', is_available: false },
     ...{ external_url: 'https://shop.example/77?tab=items#top', username: 'élo.dc', highlight: 'red' },
-    ...{ first_name: 'Größen', last_name: '& Søn 💛' },
+    ...{ first_name: 'Größen', last_name: '& Søn 💛', inbox_id, channel_id, author_id: teammate_id },
     custom_fields: { tier: 'gold', notes: [null, { deep: true }] },
   };
   if (!(body instanceof z.ZodObject)) return undefined;
