@@ -5,9 +5,9 @@ import { Problem } from './http/answer.ts';
 import { grantWithoutBrowser } from './oauth/authorize.ts';
 import { exchangeCode } from './oauth/token.ts';
 import { loadWorld, saveWorld } from './snapshots.ts';
-import type { Application as RegisteredApplication } from './state/applications.ts';
 import type {
   Addresses,
+  Application,
   ApplicationRef,
   ClockMove,
   ClockState,
@@ -19,7 +19,7 @@ import type {
 /** All of a running sandbox that does not depend on its server. */
 export type Handle = Omit<Sandbox, keyof Addresses | 'exposed' | 'close'>;
 
-function applicationOf({ world }: Host, ref: ApplicationRef): RegisteredApplication {
+function applicationOf({ world }: Host, ref: ApplicationRef): Application {
   const clientId = typeof ref === 'string' ? ref : ref.client_id;
   const application = world.applications.get(clientId);
   if (application === undefined) throw new Problem(404, `There is no application ${clientId}.`);
@@ -47,15 +47,15 @@ export function createHandle(host: Host): Handle {
     teammate = undefined,
     request = {},
   ) => {
-    const { clientId: client_id, redirectUris } = applicationOf(host, application);
-    const { redirectUri: redirect_uri = redirectUris[0] ?? '', state } = request;
+    const { client_id, redirect_uris } = applicationOf(host, application);
+    const { redirectUri: redirect_uri = redirect_uris[0] ?? '', state } = request;
     const query = { client_id, redirect_uri, ...(state !== undefined && { state }) };
     const url = grantWithoutBrowser(host.world, query, teammateIdOf(host, teammate));
     return { code: new URL(url).searchParams.get('code') ?? '', url };
   };
-  const { clientId, clientSecret, redirectUris } = applicationOf(host, SANDBOX_DEFAULTS.clientId);
+  const { client_id, client_secret, redirect_uris } = applicationOf(host, SANDBOX_DEFAULTS.clientId);
   return {
-    application: { client_id: clientId, client_secret: clientSecret, redirect_uris: [...redirectUris] },
+    application: { client_id, client_secret, redirect_uris: [...redirect_uris] },
     company: (spec) => post('/companies', spec),
     companies: () => get<ReturnType<Handle['state']>>('/state').companies,
     register: (spec) => post('/applications', spec),
@@ -65,7 +65,7 @@ export function createHandle(host: Host): Handle {
       const { code } = authorize(application, teammate);
       const parameters = new Map([
         ['code', code],
-        ['redirect_uri', registered.redirectUris[0] ?? ''],
+        ['redirect_uri', registered.redirect_uris[0] ?? ''],
       ]);
       return JSON.parse(
         String(exchangeCode(host.world, registered, parameters, host.world.clock.now()).body),

@@ -7,7 +7,7 @@ import { Problem } from './http/answer.ts';
 import { readBody } from './http/call.ts';
 import { tooManyRequests } from './limits/limiter.ts';
 import { type Counted, countOne, openWindow } from './limits/window.ts';
-import type { Application } from './state/applications.ts';
+import type { Application } from './types.ts';
 import type { World } from './world.ts';
 
 const ANSWER_MAX_BYTES = 16 * 1024;
@@ -149,7 +149,7 @@ function understand(status: number, text: string): ChannelIdentity | Failure {
  * RFC 7662, section 2: a form with the token, and the application's Basic credentials.
  */
 async function ask(
-  { clientId, clientSecret }: Application,
+  { client_id, client_secret }: Application,
   url: URL,
   token: string,
   timeoutMs: number,
@@ -157,7 +157,7 @@ async function ask(
   const body = new URLSearchParams({ token }).toString();
   const headers = {
     // As for the token route: not form-encoded before (Authentication, 5).
-    authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`,
+    authorization: `Basic ${Buffer.from(`${client_id}:${client_secret}`).toString('base64')}`,
     accept: 'application/json',
     'content-type': 'application/x-www-form-urlencoded',
     'content-length': Buffer.byteLength(body),
@@ -193,21 +193,21 @@ export async function introspect(
   companyId: string,
   token: string,
 ): Promise<ChannelIdentity> {
-  const { clientId, name } = application;
+  const { client_id, name } = application;
   const { callTimeoutMs: timeoutMs } = settings;
   const at = clock.now();
   const startedAt = performance.now();
   const list = (outcome: CallRow['outcome'], status: number | null) =>
     calls.add({
       at,
-      application: clientId,
+      application: client_id,
       company_id: companyId,
       url: url.origin + url.pathname,
       status,
       outcome,
       duration_ms: Math.round((performance.now() - startedAt) * 10) / 10,
     });
-  const wait = calls.take(clientId, at);
+  const wait = calls.take(client_id, at);
   if (wait > 0) {
     list('limit', null);
     throw tooManyRequests(`Rate limit of calls to the server of ${name}`, wait);

@@ -48,9 +48,8 @@ export function plantSeed(host: Host, seed: Seed): void {
   const { world } = host;
   if (seed.companies !== undefined) world.companies.state = [];
   const { clientId } = SANDBOX_DEFAULTS;
-  if (seed.applications?.some(({ client_id }) => client_id === clientId)) {
-    world.applications.state = world.applications.all().filter((one) => one.clientId !== clientId);
-  }
+  const isReplaced = seed.applications?.some(({ client_id }) => client_id === clientId);
+  if (isReplaced) world.applications.state.delete(clientId);
   const problems: string[] = [];
   for (const list of LISTS) {
     for (const [place, spec] of (seed[list] ?? []).entries()) {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { deserialize, serialize } from 'node:v8';
 import { Problem } from './http/answer.ts';
-import { BoundedMap } from './state/bounded-map.ts';
+import { setBounded } from './state/bounded-map.ts';
 import type { World } from './world.ts';
 
 /** The parts of the world that a snapshot holds; the lists of requests and calls go on. */
@@ -46,14 +46,14 @@ const SNAPSHOTS_KEPT = 20;
 
 /** Worlds that were kept to come back to. They outlive a reset; numbers go on, so that no id is given twice. */
 export class Snapshots {
-  readonly #kept = new BoundedMap<string, Snapshot>(SNAPSHOTS_KEPT);
+  readonly #kept = new Map<string, Snapshot>();
   #count = 0;
 
   /** Keeps the world as it is, and answers the snapshot's id. */
   take(world: World): string {
     this.#count += 1;
     const id = `snp_${this.#count}`;
-    this.#kept.set(id, takeSnapshot(world));
+    setBounded(this.#kept, id, takeSnapshot(world), SNAPSHOTS_KEPT);
     return id;
   }
 

@@ -1,6 +1,6 @@
 import { Problem } from '../http/answer.ts';
 import { introspect } from '../outgoing.ts';
-import type { Application } from '../state/applications.ts';
+import type { Application } from '../types.ts';
 import { type ApiContext, type ApiRequest, type Handlers, own } from './request.ts';
 
 /**
@@ -8,12 +8,12 @@ import { type ApiContext, type ApiRequest, type Handlers, own } from './request.
  * `Problem`: 422 when there is none of that name, 403 when an application names another than itself.
  */
 function applicationOf({ world, caller }: ApiContext, uid: unknown): Application | undefined {
-  if (uid === undefined) return world.applications.get(caller.application ?? '');
+  if (uid === undefined) return world.applications.get(caller.application);
   const application = typeof uid === 'string' ? world.applications.get(uid) : undefined;
   if (application === undefined) {
     throw new Problem(422, 'settings.application_uid: no application is registered as that.');
   }
-  if (caller.application !== undefined && caller.application !== application.clientId) {
+  if (caller.application !== undefined && caller.application !== application.client_id) {
     throw new Problem(403, 'settings.application_uid: an application creates channels of its own alone.');
   }
   return application;
@@ -29,11 +29,11 @@ async function identified(request: ApiRequest<'createChannel'>) {
   if (type !== 'application') return {};
   const application = applicationOf(request, settings.application_uid);
   const { token, ...kept } = settings;
-  if (application?.introspectionUrl === undefined || token === undefined) return {};
+  if (application?.introspection_url === undefined || token === undefined) return {};
   if (typeof token !== 'string' || token === '') {
     throw new Problem(422, 'settings.token: must be the text that the external service gave out.');
   }
-  const url = new URL(application.introspectionUrl);
+  const url = new URL(application.introspection_url);
   const identity = await introspect(request.world, application, url, request.company.id, token);
   return { ...identity, settings: kept };
 }

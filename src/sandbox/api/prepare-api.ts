@@ -2,7 +2,6 @@ import { ROUTES } from '../../contract/api/api.ts';
 import type { RouteContract } from '../../contract/api/route.ts';
 import { GUARDS, guardBucket } from '../../contract/guards.ts';
 import { HEADER } from '../../contract/headers.ts';
-import { DEFAULT_PLAN, PLAN_LIMITS } from '../../contract/limits.ts';
 import { opens } from '../../contract/scopes.ts';
 import { messageId } from '../data/messages.ts';
 import { type Answer, check, json, orProblem, Problem, problemAnswer } from '../http/answer.ts';
@@ -113,10 +112,7 @@ function withHeaders(answer: Answer, headers: Record<string, string>): Answer {
 
 /** An answer with the five headers, also to a request that got no further (an unreadable one, a foreign host). */
 export function withRate({ limiter, clock }: World, answer: Answer, caller?: Caller): Answer {
-  const reading =
-    caller === undefined
-      ? limiter.readUntouched(PLAN_LIMITS[DEFAULT_PLAN], clock.now())
-      : limiter.read(caller.company, caller.limit, clock.now());
+  const reading = limiter.read(caller?.company, caller?.limit ?? 'plan', clock.now());
   return withHeaders(answer, rateHeaders(reading));
 }
 
@@ -160,10 +156,10 @@ function ignoredOf({ query }: Call, { contract, body }: Asked): string[] {
 
 /** Everything that guards count a request under: the guard that the contract has for the route, then further ones. */
 function guardedCalls({ world, call, caller }: ApiContext, { route, contract, body }: Asked): GuardedCall[] {
-  const companyId = caller.company.id;
+  const company_id = caller.company.id;
   const further = world.guards
     .furtherFor(call.path, contract?.path)
-    .map((guard) => ({ guard, companyId, scope: 'company', bucket: guard, rateLimit: 0 }));
+    .map((guard) => ({ guard, company_id, scope: 'company', bucket: guard, rateLimit: 0 }));
   if (route instanceof Problem || contract?.guard === undefined) return further;
   // A message has two names, its id and its `message_uid`, but one bucket.
   const { message_id: message } = route.params;
@@ -171,7 +167,7 @@ function guardedCalls({ world, call, caller }: ApiContext, { route, contract, bo
   const { guard: use, method, path } = contract;
   const own = {
     guard: use.guard,
-    companyId,
+    company_id,
     // A guard is the company's, whoever asks; one that is a share of the caller's limit goes with that limit.
     scope: 'share' in GUARDS[use.guard] ? caller.limit : 'company',
     bucket: guardBucket(use, `${method} ${path}`, params, body instanceof Problem ? {} : body),
@@ -192,7 +188,7 @@ async function perform(request: ApiContext, asked: Asked, instead?: Answer): Pro
   const { world, company, caller, now } = request;
   const { limiter, guards } = world;
   const before = limiter.read(company, caller.limit, now);
-  if (before.remaining === 0 && before.burstRemaining === 0) {
+  if (before.remaining === 0 && before.burst_remaining === 0) {
     const refusal = problemAnswer(tooManyRequests('Rate limit', waitMs(before, now)));
     return withHeaders(refusal, rateHeaders(before));
   }
@@ -200,7 +196,7 @@ async function perform(request: ApiContext, asked: Asked, instead?: Answer): Pro
   const readings = guarded.map((call) => guards.read(call, now));
   const full = readings.find(({ remaining }) => remaining === 0);
   if (full !== undefined) {
-    const refusal = problemAnswer(tooManyRequests(`Rate limit ${full.tier}`, full.resetAt - now));
+    const refusal = problemAnswer(tooManyRequests(`Rate limit ${full.tier}`, full.reset_at - now));
     return withHeaders(refusal, { ...rateHeaders(before), [HEADER.tier]: full.tier });
   }
   limiter.take(company, caller.limit, now);

@@ -5,7 +5,7 @@ import type { Document, Teammate, View } from '../data/kinds.ts';
 import { type Answer, Problem } from '../http/answer.ts';
 import type { Call } from '../http/call.ts';
 import type { LimitScope } from '../limits/limiter.ts';
-import type { Company } from '../state/company.ts';
+import type { Company } from '../state/companies.ts';
 import type { Tables } from '../state/tables.ts';
 import type { Token } from '../state/tokens.ts';
 import type { World } from '../world.ts';
@@ -64,7 +64,7 @@ export class ApiContext {
    * is the one of every OAuth token, as rule 9 names no exception.
    */
   get actingTeammate(): Teammate | undefined {
-    const { application = '', token } = this.caller;
+    const { application, token } = this.caller;
     if (this.world.applications.get(application)?.kind !== 'tool-protocol') return undefined;
     return token && this.tables.teammates.find(token.grant.teammateId);
   }

@@ -1,19 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import { type Answer, errorAnswer } from '../http/answer.ts';
-import { send, sendPart, sendPieces } from '../http/send.ts';
+import type { Prepared } from '../http/exchange.ts';
+import { send, sendPart } from '../http/send.ts';
 import { changeRecords } from '../state/change-records.ts';
-import type { Grant, Token } from '../state/tokens.ts';
 import type { Fault } from '../types.ts';
 import type { World } from '../world.ts';
-
-/** Who made a request, and what allowed it. */
-export interface Allowance {
-  companyId: string | undefined;
-  /** The access token that made it. */
-  token?: Token | undefined;
-  /** What the token belongs to, or the code or refresh token in a request to the token route. */
-  grant?: Grant | undefined;
-}
 
 /** Answered in place of the route's own answer; undefined when the request shall take effect. */
 export function replacement({ status }: Fault): Answer | undefined {
@@ -21,11 +12,9 @@ export function replacement({ status }: Fault): Answer | undefined {
 }
 
 /** Revokes and changes after the request took effect. API tokens are not revoked: they are no grant. */
-export function leaveBehind(
-  { companies, clock }: World,
-  { revoke, records }: Fault,
-  { companyId, token, grant }: Allowance,
-): void {
+export function leaveBehind({ companies, clock }: World, fault: Fault, prepared: Prepared): void {
+  const { revoke, records } = fault;
+  const { companyId, token, grant } = prepared;
   if (revoke === 'access_token' && token !== undefined) token.revoked = true;
   if (revoke === 'grant' && grant !== undefined) grant.revoked = true;
   const company = companies.get(companyId ?? '');
@@ -56,13 +45,12 @@ export async function deliver(
   { drop, truncate, drip }: Fault,
   now: number,
 ): Promise<number> {
-  const bytes = drop === 'after' ? truncate : undefined;
-  if (drop === 'after' && bytes === undefined) {
+  const most = drop === 'after' ? truncate : undefined;
+  if (drop === 'after' && most === undefined) {
     response.destroy();
     return 0;
   }
-  if (drip !== undefined) await sendPieces(response, answer, drip, bytes, now);
-  else if (bytes !== undefined) sendPart(response, answer, bytes, now);
-  else send(response, answer, now);
+  if (drip === undefined && most === undefined) send(response, answer, now);
+  else await sendPart(response, answer, now, most, drip);
   return answer.status;
 }

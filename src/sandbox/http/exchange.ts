@@ -1,16 +1,22 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { HEADER } from '../../contract/headers.ts';
-import { type Allowance, deliver, disturb, leaveBehind, replacement } from '../faults/apply-fault.ts';
+import { deliver, disturb, leaveBehind, replacement } from '../faults/apply-fault.ts';
+import type { Grant, Token } from '../state/tokens.ts';
 import type { World } from '../world.ts';
 import { type Answer, problemAnswer } from './answer.ts';
 import type { Call } from './call.ts';
 import { send } from './send.ts';
 
 /** A request of which it is known who asks, and that has not taken effect yet. */
-export interface Prepared extends Allowance {
+export interface Prepared {
+  companyId: string | undefined;
   /** The application's client id. */
   application: string | undefined;
+  /** The access token that made the request. */
+  token?: Token | undefined;
+  /** What the token belongs to, or the code or refresh token in a request to the token route. */
+  grant?: Grant | undefined;
   /** Pattern of the route that serves it, when it is one of the API's. */
   route?: string | undefined;
   /** See `JournalRow`. */
@@ -20,15 +26,12 @@ export interface Prepared extends Allowance {
 }
 
 /** Finds out who asks; it reads the body if it must. */
-export type Prepare = (world: World, call: Call) => Prepared | Promise<Prepared>;
+export type Prepare = (world: World, call: Call) => Promise<Prepared>;
 
-async function prepareOrRefuse(prepare: Prepare, world: World, call: Call): Promise<Prepared> {
-  try {
-    return await prepare(world, call);
-  } catch (error) {
-    const refusal = problemAnswer(error);
-    return { companyId: undefined, application: undefined, perform: (instead = refusal) => instead };
-  }
+/** A request that is refused before anybody knows who asks. */
+function refused(problem: unknown): Prepared {
+  const refusal = problemAnswer(problem);
+  return { companyId: undefined, application: undefined, perform: (instead = refusal) => instead };
 }
 
 /**
@@ -46,7 +49,7 @@ export async function exchange(
 ): Promise<void> {
   const at = world.clock.now();
   const startedAt = performance.now();
-  const prepared = await prepareOrRefuse(prepare, world, call);
+  const prepared = await prepare(world, call).catch(refused);
   const { companyId, application } = prepared;
   const { method, path, search } = call;
   const taken = world.faults.take({ method, path, route: prepared.route, companyId, application });

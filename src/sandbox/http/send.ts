@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Fault } from '../types.ts';
 import type { Answer } from './answer.ts';
 
 /** Statuses that have no body (RFC 9110). */
@@ -16,49 +17,40 @@ function bytesOf(body: Answer['body']): Buffer {
 
 /** Sends an answer. @param now what the `Date` header says, in ms since 1970 */
 export function send(response: ServerResponse, answer: Answer, now: number): void {
-  const body = bytesOf(EMPTY.has(answer.status) ? '' : answer.body);
-  writeHead(response, answer, body.length, now);
-  response.end(body);
-}
-
-/** Sends the head and the first bytes of the body, and then closes the connection. */
-export function sendPart(response: ServerResponse, answer: Answer, bytes: number, now: number): void {
-  const body = Buffer.from(answer.body);
-  writeHead(response, answer, body.length, now);
-  response.write(body.subarray(0, bytes), () => response.destroy());
+  response.end(writeHead(response, answer, now));
 }
 
 /**
- * Sends the head at once, and the body in small pieces with a pause before each; it stops when the client goes away.
+ * Sends an answer in pieces, or only its beginning; it stops when the client goes away.
  *
  * @param most as many bytes of the body as are sent before the connection is closed; undefined for the whole
+ * @param drip size of a piece in bytes, and the real milliseconds before each; undefined for one piece at once
  */
-export async function sendPieces(
+export async function sendPart(
   response: ServerResponse,
   answer: Answer,
-  { bytes, every_ms: everyMs }: { bytes: number; every_ms: number },
-  most: number | undefined,
   now: number,
+  most: number | undefined,
+  drip: Fault['drip'],
 ): Promise<void> {
-  const whole = Buffer.from(EMPTY.has(answer.status) ? '' : answer.body);
-  writeHead(response, answer, whole.length, now);
+  const body = writeHead(response, answer, now).subarray(0, most);
   response.flushHeaders();
-  const body = whole.subarray(0, most);
-  for (let sent = 0; sent < body.length && !response.destroyed; sent += bytes) {
+  const size = drip?.bytes ?? body.length;
+  for (let sent = 0; sent < body.length && !response.destroyed; sent += size) {
     // A stopping process does not wait for the rest.
-    await pause(everyMs, undefined, { ref: false });
-    response.write(body.subarray(sent, sent + bytes));
+    if (drip !== undefined) await pause(drip.every_ms, undefined, { ref: false });
+    response.write(body.subarray(sent, sent + size));
   }
   if (most === undefined) response.end();
-  else response.destroy();
+  else response.socket?.destroySoon();
 }
 
-function writeHead(response: ServerResponse, answer: Answer, length: number, now: number): void {
+/** Writes the head, and answers the body's bytes. */
+function writeHead(response: ServerResponse, { status, headers, body }: Answer, now: number): Buffer {
+  const bytes = bytesOf(EMPTY.has(status) ? '' : body);
   // Node would put the machine's time here; the service's clock may be months away.
   response.sendDate = false;
-  response.writeHead(answer.status, {
-    date: new Date(now).toUTCString(),
-    ...answer.headers,
-    ...(answer.status === 204 ? {} : { 'content-length': length }),
-  });
+  const length = status === 204 ? {} : { 'content-length': bytes.length };
+  response.writeHead(status, { date: new Date(now).toUTCString(), ...headers, ...length });
+  return bytes;
 }

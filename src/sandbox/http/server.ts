@@ -32,7 +32,7 @@ const OAUTH_ROUTES: readonly Route<Prepare>[] = [
   { method: 'POST', path: OAUTH_ROUTE.token, handle: prepareToken },
 ];
 
-const prepareOAuth: Prepare = (world, call) =>
+const prepareOAuth: Prepare = async (world, call) =>
   findRoute(OAUTH_ROUTES, call.method, call.path).handle(world, call);
 
 /** Requests that node's parser refuses, by its error's code (RFC 9110, section 15; RFC 6585, section 5). */

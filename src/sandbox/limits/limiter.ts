@@ -1,40 +1,37 @@
 import { HEADER } from '../../contract/headers.ts';
-import { BURST_SHARE, BURST_WINDOWS, PARTNER_LIMIT } from '../../contract/limits.ts';
+import {
+  BURST_SHARE,
+  BURST_WINDOWS,
+  DEFAULT_PLAN,
+  PARTNER_LIMIT,
+  PLAN_LIMITS,
+} from '../../contract/limits.ts';
 import { Problem } from '../http/answer.ts';
-import type { Application } from '../state/applications.ts';
-import { type Company, planLimit } from '../state/company.ts';
+import type { Company } from '../state/companies.ts';
+import type { Application, State } from '../types.ts';
 import { type Counted, countOne, openWindow } from './window.ts';
 
-/** The company's own limit, or the one that all partner integrations of the company share (Limits). */
-export type LimitScope = 'plan' | 'partner';
-
-/** Both limits of a company. */
-export const LIMIT_SCOPES = ['plan', 'partner'] as const satisfies readonly LimitScope[];
+/** Both limits of a company: its own, and the one that all its partner integrations share (Limits). */
+export const LIMIT_SCOPES = ['plan', 'partner'] as const;
+export type LimitScope = (typeof LIMIT_SCOPES)[number];
 
 /** Which limit a caller's requests count against; without an application it is an API token of the company. */
 export function scopeOf(application: Application | undefined): LimitScope {
   return application === undefined || application.kind === 'automation' ? 'plan' : 'partner';
 }
 
-/** The limit itself, in requests a window (Limits). */
-export function limitOf(company: Company, scope: LimitScope): number {
-  return scope === 'partner' ? PARTNER_LIMIT : planLimit(company);
+/** The limit in requests a window (Limits); the default plan's for a caller without a company. */
+export function limitOf(company: Company | undefined, scope: LimitScope): number {
+  if (scope === 'partner') return PARTNER_LIMIT;
+  return PLAN_LIMITS[company?.plan ?? DEFAULT_PLAN] + (company?.addon_rpm ?? 0);
 }
 
-/** Where a limit stands; times in ms since 1970. */
-export interface Reading {
-  limit: number;
-  remaining: number;
-  resetAt: number;
-  burstLimit: number;
-  burstRemaining: number;
-  /** When the burst allowance is full again; undefined while it is. */
-  burstResetAt: number | undefined;
-}
+/** Where a limit stands; `burst_reset_at` is when the burst allowance is full again, null while it is. */
+type Reading = State['limits'][number];
 
 /** How long, in milliseconds, until a request that was refused at `now` would be allowed. */
-export function waitMs({ resetAt, burstResetAt }: Reading, now: number): number {
-  return Math.min(resetAt, burstResetAt ?? resetAt) - now;
+export function waitMs({ reset_at, burst_reset_at }: Reading, now: number): number {
+  return Math.min(reset_at, burst_reset_at ?? reset_at) - now;
 }
 
 /** 429 (Errors): the exact wait in the message, and in whole seconds, rounded up, in `retry-after`. */
@@ -49,16 +46,14 @@ export function rateHeaders(reading: Reading): Record<string, string> {
   return {
     [HEADER.limit]: String(reading.limit),
     [HEADER.remaining]: String(reading.remaining),
-    [HEADER.reset]: String(reading.resetAt / 1000),
-    [HEADER.burstLimit]: String(reading.burstLimit),
-    [HEADER.burstRemaining]: String(reading.burstRemaining),
+    [HEADER.reset]: String(reading.reset_at / 1000),
+    [HEADER.burstLimit]: String(reading.burst_limit),
+    [HEADER.burstRemaining]: String(reading.burst_remaining),
   };
 }
 
-/** Requests that were counted against a limit of a company: plain data. */
-interface Bucket {
-  window?: Counted;
-  burst?: Counted;
+function keyOf(company: Company | undefined, scope: LimitScope): string {
+  return `${scope} ${company?.id}`;
 }
 
 /**
@@ -68,9 +63,10 @@ interface Bucket {
  * half of the limit, which is full again ten windows after its first request. A refused request counts nowhere.
  */
 export class Limiter {
+  /** Requests that were counted: plain data. */
+  state = new Map<string, { window?: Counted; burst?: Counted }>();
   readonly #windowMs: number;
   readonly #burstMs: number;
-  #buckets = new Map<string, Bucket>();
 
   /** @param windowMs length of the rate-limit window in milliseconds */
   constructor(windowMs: number) {
@@ -78,58 +74,41 @@ export class Limiter {
     this.#burstMs = windowMs * BURST_WINDOWS;
   }
 
-  /** Plain data; what is set is taken over, not copied. */
-  get state(): Map<string, Bucket> {
-    return this.#buckets;
-  }
-
-  set state(buckets: Map<string, Bucket>) {
-    this.#buckets = buckets;
-  }
-
-  /** Counts a request if it is allowed, and tells whether it is; `now` in ms since 1970. */
-  take(company: Company, scope: LimitScope, now: number): boolean {
-    const key = `${scope} ${company.id}`;
-    const bucket = this.#buckets.get(key) ?? {};
-    const { remaining, burstRemaining } = this.read(company, scope, now);
+  /** Counts a request that is allowed; `now` in ms since 1970. */
+  take(company: Company, scope: LimitScope, now: number): void {
+    const key = keyOf(company, scope);
+    const bucket = this.state.get(key) ?? {};
+    const { remaining } = this.read(company, scope, now);
     if (remaining > 0) bucket.window = countOne(bucket.window, this.#windowMs, now);
-    else if (burstRemaining > 0) bucket.burst = countOne(bucket.burst, this.#burstMs, now);
-    this.#buckets.set(key, bucket);
-    return remaining > 0 || burstRemaining > 0;
+    else bucket.burst = countOne(bucket.burst, this.#burstMs, now);
+    this.state.set(key, bucket);
   }
 
-  /** Where a limit stands, without counting a request. */
-  read(company: Company, scope: LimitScope, now: number): Reading {
-    return this.#read(this.#buckets.get(`${scope} ${company.id}`) ?? {}, limitOf(company, scope), now);
-  }
-
-  /** The untouched reading of a limit of that size: shown to a caller of an unknown company. */
-  readUntouched(limit: number, now: number): Reading {
-    return this.#read({}, limit, now);
+  /** Where a limit stands, without counting a request; an untouched one for a caller without a company. */
+  read(company: Company | undefined, scope: LimitScope, now: number): Reading {
+    const bucket = this.state.get(keyOf(company, scope));
+    const window = openWindow(bucket?.window, this.#windowMs, now);
+    const burst = openWindow(bucket?.burst, this.#burstMs, now);
+    const limit = limitOf(company, scope);
+    const burst_limit = Math.floor(limit * BURST_SHARE);
+    return {
+      company_id: company?.id ?? '',
+      scope,
+      limit,
+      remaining: limit - (window?.used ?? 0),
+      reset_at: (window?.start ?? now) + this.#windowMs,
+      burst_limit,
+      burst_remaining: burst_limit - (burst?.used ?? 0),
+      burst_reset_at: burst ? burst.start + this.#burstMs : null,
+    };
   }
 
   /** Every limit of these companies that something was counted against. */
-  list(companies: readonly Company[], now: number) {
+  list(companies: readonly Company[], now: number): Reading[] {
     return companies.flatMap((company) =>
-      LIMIT_SCOPES.filter((scope) => this.#buckets.has(`${scope} ${company.id}`)).map((scope) => ({
-        company,
-        scope,
-        reading: this.read(company, scope, now),
-      })),
+      LIMIT_SCOPES.filter((scope) => this.state.has(keyOf(company, scope))).map((scope) =>
+        this.read(company, scope, now),
+      ),
     );
-  }
-
-  #read(bucket: Bucket, limit: number, now: number): Reading {
-    const window = openWindow(bucket.window, this.#windowMs, now);
-    const burst = openWindow(bucket.burst, this.#burstMs, now);
-    const burstLimit = Math.floor(limit * BURST_SHARE);
-    return {
-      limit,
-      remaining: limit - (window?.used ?? 0),
-      resetAt: (window?.start ?? now) + this.#windowMs,
-      burstLimit,
-      burstRemaining: burstLimit - (burst?.used ?? 0),
-      burstResetAt: burst && burst.start + this.#burstMs,
-    };
   }
 }

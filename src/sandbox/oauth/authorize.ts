@@ -2,7 +2,8 @@ import { type Answer, Problem } from '../http/answer.ts';
 import type { Call } from '../http/call.ts';
 import type { Prepared } from '../http/exchange.ts';
 import { consentPage, refusedPage } from '../pages/oauth-pages.ts';
-import type { Application, Applications } from '../state/applications.ts';
+import type { Applications } from '../state/applications.ts';
+import type { Application } from '../types.ts';
 import type { World } from '../world.ts';
 import { formParameters, type Parameters } from './parameters.ts';
 
@@ -44,7 +45,7 @@ function readAuthorizationRequest(
   if (application === undefined) return { problem: `No application is registered as ${clientId}.` };
   const redirectUri = one(query, 'redirect_uri');
   if (!redirectUri) return { problem: 'The request must name one redirect_uri.' };
-  if (!application.redirectUris.includes(redirectUri)) {
+  if (!application.redirect_uris.includes(redirectUri)) {
     return { problem: `${redirectUri} is not registered as an address of ${application.name}.` };
   }
   const state = one(query, 'state');
@@ -97,7 +98,7 @@ function decide(world: World, request: AuthorizationRequest, form: Parameters): 
     );
   }
   const grant = {
-    clientId: application.clientId,
+    clientId: application.client_id,
     companyId: company.id,
     teammateId: teammate.id,
     scopes: application.scopes,
@@ -128,7 +129,7 @@ export async function prepareAuthorize(world: World, call: Call): Promise<Prepar
   const teammateId = typeof form === 'object' ? form.get('teammate_id') : undefined;
   return {
     companyId: world.companies.findTeammate(teammateId ?? '')?.company.id,
-    application: world.applications.get(call.query.get('client_id') ?? '')?.clientId,
+    application: world.applications.get(call.query.get('client_id') ?? '')?.client_id,
     perform: (instead) => instead ?? respond(world, call, form),
   };
 }

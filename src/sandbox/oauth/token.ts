@@ -2,9 +2,9 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { type Answer, json, Problem } from '../http/answer.ts';
 import type { Call } from '../http/call.ts';
 import type { Prepared } from '../http/exchange.ts';
-import type { Application, Applications } from '../state/applications.ts';
+import type { Applications } from '../state/applications.ts';
 import { type Grant, isValid, type Token, type TokenPair } from '../state/tokens.ts';
-import type { Readings } from '../types.ts';
+import type { Application, Readings } from '../types.ts';
 import type { World } from '../world.ts';
 import { bodyParameters, type Parameters } from './parameters.ts';
 
@@ -45,7 +45,7 @@ function sameText(left: string, right: string): boolean {
 
 function withSecret(applications: Applications, id: string, secret: string): Application | undefined {
   const application = applications.get(id);
-  return application && sameText(application.clientSecret, secret) ? application : undefined;
+  return application && sameText(application.client_secret, secret) ? application : undefined;
 }
 
 /** Undoes the encoding of forms; a text that is none stays as it is. */
@@ -87,7 +87,7 @@ export function exchangeCode(
   const redirectUri = parameters.get('redirect_uri');
   if (!code) return oauthError('invalid_request', 'The parameter code is missing.');
   if (!redirectUri) return oauthError('invalid_request', 'The parameter redirect_uri is missing.');
-  const grant = world.codes.redeem(code, application.clientId, redirectUri, now);
+  const grant = world.codes.redeem(code, application.client_id, redirectUri, now);
   return typeof grant === 'string'
     ? oauthError('invalid_grant', grant)
     : tokenAnswer(world, world.tokens.issue(grant, now));
@@ -100,7 +100,7 @@ function usableRefreshToken(
   now: number,
 ): Token | string {
   const token = world.tokens.find('refresh', value);
-  if (token?.grant.clientId !== application.clientId) return 'The refresh token is unknown.';
+  if (token?.grant.clientId !== application.client_id) return 'The refresh token is unknown.';
   if (token.grant.revoked) return 'The refresh token was revoked.';
   return isValid(token, now) ? token : 'The refresh token has expired.';
 }
@@ -115,7 +115,7 @@ function refresh(world: World, application: Application, parameters: Parameters,
 }
 
 function grant(world: World, application: Application, parameters: Parameters): Answer {
-  const { clientId: client_id, clientSecret: client_secret } = application;
+  const { client_id, client_secret } = application;
   for (const [name, value] of Object.entries({ client_id, client_secret })) {
     if ((parameters.get(name) ?? value) !== value) {
       return oauthError('invalid_request', `${name} in the body differs from the Basic header.`);
@@ -163,7 +163,7 @@ export async function prepareToken(world: World, call: Call): Promise<Prepared> 
   const granted = grantOf(world, parameters);
   return {
     companyId: granted?.companyId,
-    application: typeof application === 'string' ? undefined : application.clientId,
+    application: typeof application === 'string' ? undefined : application.client_id,
     grant: granted,
     perform(instead) {
       if (instead !== undefined) return instead;

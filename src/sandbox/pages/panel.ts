@@ -1,6 +1,6 @@
 import { ROUTES } from '../../contract/api/api.ts';
 import { OAUTH_ROUTE } from '../../contract/routes.ts';
-import { showCompany, showFault, showGuard, showLimit, showToken } from '../control/state.ts';
+import { showCompany, showToken } from '../control/state.ts';
 import type { Host } from '../host.ts';
 import { type Answer, json } from '../http/answer.ts';
 import type { Call } from '../http/call.ts';
@@ -85,22 +85,20 @@ function controlPanel({ world, addresses, snapshots }: Host): Answer {
     frozen: clock.frozen,
     companies: companies.slice(-SHOWN.companies).map((company) => ({
       ...showCompany(company),
-      limits: LIMIT_SCOPES.map((scope) =>
-        showLimit({ company, scope, reading: limiter.read(company, scope, now) }),
-      ),
+      limits: LIMIT_SCOPES.map((scope) => limiter.read(company, scope, now)),
     })),
     hiddenCompanies: companies.length - SHOWN.companies,
-    applications: applications.map(({ clientId: client_id, name, kind }) => ({ client_id, name, kind })),
+    applications,
     names: new Map([
       ...companies.map(({ id, name }) => [id, name] as const),
-      ...applications.map(({ clientId, name }) => [clientId, name] as const),
+      ...applications.map(({ client_id, name }) => [client_id, name] as const),
     ]),
     tokens: tokens.slice(0, SHOWN.tokens).map(showToken),
     refreshEnd: tokens.find(({ kind }) => kind === 'refresh')?.expiresAt,
     callLimits: world.calls.limits(now),
-    guards: world.guards.list(now, SHOWN.guards).map(showGuard),
+    guards: world.guards.list(now, SHOWN.guards),
     routeGroups: ROUTE_GROUPS,
-    faults: faults.list().map(showFault).reverse(),
+    faults: faults.list().reverse(),
     snapshots: snapshots.list().reverse(),
     requests: journal.after(journal.count - SHOWN.requests).reverse(),
     requestCount: journal.count,

@@ -1,19 +1,6 @@
-/** A map that forgets its oldest entries when it grows over a size, so that a sandbox can run for weeks. */
-export class BoundedMap<K, V> extends Map<K, V> {
-  readonly #capacity: number;
-
-  constructor(capacity: number, entries: Iterable<[K, V]> = []) {
-    super();
-    this.#capacity = capacity;
-    for (const [key, value] of entries) this.set(key, value);
-  }
-
-  override set(key: K, value: V): this {
-    super.set(key, value);
-    if (this.size > this.#capacity) {
-      const oldest = this.keys().next();
-      if (!oldest.done) this.delete(oldest.value);
-    }
-    return this;
-  }
+/** Sets an entry, and drops the oldest of a map that grows over a size: so a sandbox can run for weeks. */
+export function setBounded<K, V>(map: Map<K, V>, key: K, value: V, most: number): void {
+  map.set(key, value);
+  const [oldest] = map.keys();
+  if (map.size > most) map.delete(oldest as K);
 }

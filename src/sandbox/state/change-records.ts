@@ -1,9 +1,7 @@
 import type { Collection } from '../data/collection.ts';
-import type { Contact } from '../data/contacts.ts';
-import type { Conversation } from '../data/conversations.ts';
 import type { Document } from '../data/kinds.ts';
 import type { ChangeableResource, ChangedRecords, RecordChanges } from '../types.ts';
-import type { Company } from './company.ts';
+import type { Company } from './companies.ts';
 
 /** Lists that may be long, so that someone is paging while they change. */
 export const CHANGEABLE = ['contacts', 'conversations'] as const satisfies readonly ChangeableResource[];
@@ -29,51 +27,37 @@ function spread<D extends Document>(table: Collection<D>, count: number): D[] {
 
 function apply<D extends Changeable>(
   table: Collection<D>,
-  { create = 0, delete: remove = 0, change = 0, reorder: isReordered = false }: RecordChanges,
-  at: number,
-  fresh: (document: D) => D,
+  { create = 0, delete: remove = 0, change = 0, reorder = false }: RecordChanges,
+  updated_at: number,
+  fresh: object,
 ): ChangedRecords {
   const deleted = spread(table, remove).map(({ id }) => id);
   for (const id of deleted) table.delete(id);
   const changed = spread(table, change).map((document) => {
     const { revision } = document.custom_fields;
     const next = typeof revision === 'number' ? revision + 1 : 1;
-    table.replace({
-      ...document,
-      custom_fields: { ...document.custom_fields, revision: next },
-      updated_at: at,
-    });
-    return document.id;
+    const custom_fields = { ...document.custom_fields, revision: next };
+    return table.replace({ ...document, custom_fields, updated_at }).id;
   });
-  const created = Array.from({ length: create }, () => table.replace(fresh(table.add())).id);
-  return { created, deleted, changed, reordered: isReordered && table.reorder() };
+  const created = Array.from({ length: create }, () => table.replace({ ...table.add(), ...fresh }).id);
+  return { created, deleted, changed, reordered: reorder && table.reorder() };
 }
 
 /**
- * Deletes, changes and creates records of a list and puts it into another order, in this sequence: what happens to a list
- * while someone goes through its pages.
+ * Deletes, changes, creates and reorders records of a list, in this sequence, as if while a client pages through it.
  *
  * A deleted record leaves its place empty: a page that is read later is shorter by it, and nothing else moves. A changed
- * one counts up its custom field `revision`, and `updated_at` is now. Created ones are at the end of the list. When the
- * list is reordered, who is in the middle of it may meet records twice or not at all, but page tokens stay valid and the
- * list ends. Which records are concerned is always the same for the same list; of more than there are, all are.
+ * one counts up its custom field `revision`, and `updated_at` is now. Created ones are at the end of the list. After a
+ * new order a client may meet records twice or not at all, but page tokens stay valid and the list ends. The same list
+ * always has the same records concerned; of more than there are, all are.
  *
  * @param now ms since 1970 on the service's clock
  */
 export function changeRecords(company: Company, changes: RecordChanges, now: number): ChangedRecords {
   const at = now / 1000;
+  const dates = { created_at: at, updated_at: at };
   const { contacts, conversations } = company.tables;
-  if (changes.resource === 'contacts') {
-    return apply<Contact>(contacts, changes, at, (document) => ({
-      ...document,
-      created_at: at,
-      updated_at: at,
-    }));
-  }
-  return apply<Conversation>(conversations, changes, at, (document) => ({
-    ...document,
-    last_message: { excerpt: '', is_inbound: true, created_at: at },
-    created_at: at,
-    updated_at: at,
-  }));
+  if (changes.resource === 'contacts') return apply(contacts, changes, at, dates);
+  const last_message = { excerpt: '', is_inbound: true, created_at: at };
+  return apply(conversations, changes, at, { ...dates, last_message });
 }

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { BoundedMap } from './bounded-map.ts';
+import { setBounded } from './bounded-map.ts';
 import type { Grant } from './tokens.ts';
 
 /** How long a code may be exchanged, in milliseconds: the most that RFC 6749, section 4.1.2, recommends. */
-export const CODE_LIFETIME_MS = 10 * 60_000;
-
+const CODE_LIFETIME_MS = 10 * 60_000;
 const CODES_KEPT = 10_000;
 
 interface Code {
@@ -16,27 +15,20 @@ interface Code {
 
 /** Authorization codes: short-lived, single-use, bound to an application and its redirect address. */
 export class Codes {
-  #byValue = new BoundedMap<string, Code>(CODES_KEPT);
+  /** By value; plain data. */
+  state = new Map<string, Code>();
 
-  /** Plain data; what is set is taken over, not copied. */
-  get state(): [string, Code][] {
-    return [...this.#byValue];
-  }
-
-  set state(codes: [string, Code][]) {
-    this.#byValue = new BoundedMap(CODES_KEPT, codes);
-  }
-
-  /** A code for what a teammate has just granted; it lives for {@link CODE_LIFETIME_MS}. */
+  /** A code for what a teammate has just granted; it lives for ten minutes. */
   issue(grant: Grant, redirectUri: string, now: number): string {
     const value = randomBytes(24).toString('base64url');
-    this.#byValue.set(value, { grant, redirectUri, expiresAt: now + CODE_LIFETIME_MS, used: false });
+    const code = { grant, redirectUri, expiresAt: now + CODE_LIFETIME_MS, used: false };
+    setBounded(this.state, value, code, CODES_KEPT);
     return value;
   }
 
   /** The grant behind a code, whatever the code's state. */
   grantOf(value: string): Grant | undefined {
-    return this.#byValue.get(value)?.grant;
+    return this.state.get(value)?.grant;
   }
 
   /**
@@ -48,7 +40,7 @@ export class Codes {
    * @returns the grant, or why there is none, in words for `error_description`
    */
   redeem(value: string, clientId: string, redirectUri: string, now: number): Grant | string {
-    const code = this.#byValue.get(value);
+    const code = this.state.get(value);
     if (code?.grant.clientId !== clientId) return 'The code is unknown.';
     if (code.redirectUri !== redirectUri)
       return 'redirect_uri differs from that of the authorization request.';

@@ -1,10 +1,13 @@
+import { createHash } from 'node:crypto';
+import { SCOPE } from '../../contract/scopes.ts';
 import type { CollectionState } from '../data/collection.ts';
+import { companyCode } from '../data/ids.ts';
 import type { Teammate } from '../data/kinds.ts';
+import { mix32 } from '../data/random.ts';
 import { Problem } from '../http/answer.ts';
-import type { CompanySpec } from '../types.ts';
-import { type ApiToken, type Company, createCompany } from './company.ts';
-import type { CorrespondenceState } from './correspondence.ts';
-import type { Tables } from './tables.ts';
+import type { CompanySpec, Company as ShownCompany } from '../types.ts';
+import { Correspondence } from './correspondence.ts';
+import { createTables, type Tables } from './tables.ts';
 
 /** The companies at start: one of a few pages, one of some 40 pages of 100, and one larger than a rate window. */
 const AT_START: readonly CompanySpec[] = [
@@ -13,13 +16,62 @@ const AT_START: readonly CompanySpec[] = [
   { name: 'Meridian Outfitters', plan: 'enterprise', contacts: 9_000, conversations: 6_500 },
 ];
 
-type TablesState = Record<keyof Tables, CollectionState>;
+const CONTACTS_DEFAULT = 100;
+const CONVERSATIONS_DEFAULT = 50;
+
+/** The API tokens of every company: one for everything, and one that reaches no knowledge base. */
+const API_TOKENS: NonNullable<CompanySpec['api_tokens']> = [
+  { scopes: [SCOPE.shared, SCOPE.private, SCOPE.knowledgeBase] },
+  { scopes: [SCOPE.shared, SCOPE.private] },
+];
+
+/** A customer company of the service, with all that it owns. */
+export interface Company extends Pick<ShownCompany, 'id' | 'name' | 'plan' | 'addon_rpm' | 'api_tokens'> {
+  /** What it was made of. */
+  spec: CompanySpec;
+  tables: Tables;
+  /** Which messages belong to which conversation, and what other systems call them. */
+  correspondence: Correspondence;
+}
+
+/** A token that a company made for itself; it counts against the company's own limit. */
+type ApiToken = Company['api_tokens'][number];
 
 /** A company as it is kept: what it was made of, and what was changed since. */
 interface CompanyState {
   spec: CompanySpec;
-  tables: TablesState;
-  correspondence: CorrespondenceState;
+  tables: Record<keyof Tables, CollectionState>;
+  correspondence: Correspondence['state'];
+}
+
+/** Looks like a secret, but is always the same, so that it may stand in a script; it opens nothing but the sandbox. */
+function apiToken(code: string, number: number): string {
+  return `api_${createHash('sha256').update(`${code} ${number}`).digest('base64url')}`;
+}
+
+/**
+ * Makes a company. The same ordinal and spec always give the same ids, people, tokens and records.
+ * Throws a `Problem` (400) when two records of a list have the same id.
+ *
+ * @param ordinal 1 for the first company of the sandbox, and so on
+ */
+function createCompany(ordinal: number, spec: CompanySpec): Company {
+  const code = companyCode(ordinal);
+  const owner = { code, seed: mix32(ordinal) };
+  const { id = `cmp_${code}`, name, plan, addon_rpm = 0 } = spec;
+  const { contacts = CONTACTS_DEFAULT, conversations = CONVERSATIONS_DEFAULT, api_tokens: more = [] } = spec;
+  const tables = createTables(owner, { contacts, conversations });
+  const correspondence = new Correspondence(owner, typeof conversations === 'number' ? conversations : 0);
+  if (typeof contacts !== 'number') {
+    for (const { id, handles } of tables.contacts.all()) {
+      for (const { handle } of handles) correspondence.note(id, 'contact handle', handle.toLowerCase());
+    }
+  }
+  const api_tokens = [...API_TOKENS, ...more].map(({ token, scopes }, index) => ({
+    token: token ?? apiToken(code, index + 1),
+    scopes,
+  }));
+  return { spec, id, name, plan, addon_rpm, api_tokens, tables, correspondence };
 }
 
 /** The service's customers, found by id and by API token. */
@@ -37,7 +89,7 @@ export class Companies {
       spec,
       tables: Object.fromEntries(
         Object.entries(tables).map(([name, { state }]) => [name, state]),
-      ) as TablesState,
+      ) as CompanyState['tables'],
       correspondence: correspondence.state,
     }));
   }
@@ -60,11 +112,11 @@ export class Companies {
     // As JSON holds it, and nobody changes it later.
     const company = createCompany(this.#byId.size + 1, JSON.parse(JSON.stringify(spec)));
     if (this.#byId.has(company.id)) throw new Problem(400, `id: there is a company ${company.id} already.`);
-    const tokens = company.apiTokens.map(({ token }) => token);
+    const tokens = company.api_tokens.map(({ token }) => token);
     const taken = tokens.find((token, nth) => this.#byApiToken.has(token) || tokens.indexOf(token) < nth);
     if (taken !== undefined) throw new Problem(400, `api_tokens: ${taken} is another API token, too.`);
     this.#byId.set(company.id, company);
-    for (const apiToken of company.apiTokens) this.#byApiToken.set(apiToken.token, { company, apiToken });
+    for (const apiToken of company.api_tokens) this.#byApiToken.set(apiToken.token, { company, apiToken });
     return company;
   }
 

@@ -1,14 +1,6 @@
 import { IdSeries, type Owner } from '../data/ids.ts';
 import { MESSAGES_EACH } from '../data/messages.ts';
 
-/** What was added since the start: plain data. */
-export interface CorrespondenceState {
-  /** Ids of records by what else they are known by. */
-  known: Map<string, string>;
-  /** Ids of the messages that were added to a conversation, by its id. */
-  added: Map<string, string[]>;
-}
-
 /** What a record can be known by, beside its id. */
 export type KnownBy =
   | 'conversation reference'
@@ -23,8 +15,8 @@ export type KnownBy =
  * Generated messages follow from their conversation's index, so that this grows with what is added alone.
  */
 export class Correspondence {
-  /** Plain data; what is set is taken over, not copied. */
-  state: CorrespondenceState = { known: new Map(), added: new Map() };
+  /** Ids of records by what else they are known by, and of added messages by their conversation; plain data. */
+  state = { known: new Map<string, string>(), added: new Map<string, string[]>() };
   readonly #generated: number;
   readonly #conversationIds: IdSeries;
   readonly #messageIds: IdSeries;

@@ -6,7 +6,7 @@ import {
   ROTATION_WINDOW_MS,
 } from '../../contract/lifetimes.ts';
 import type { Scope } from '../../contract/scopes.ts';
-import { BoundedMap } from './bounded-map.ts';
+import { setBounded } from './bounded-map.ts';
 
 /** What a teammate granted to an application with one authorization; its tokens live and end with it. */
 export interface Grant {
@@ -30,10 +30,7 @@ export interface Token {
 }
 
 /** What the token route hands out. */
-export interface TokenPair {
-  access: Token;
-  refresh: Token;
-}
+export type TokenPair = Record<Token['kind'], Token>;
 
 /** Far more than a year of hourly refreshes needs; the oldest go first. */
 const TOKENS_KEPT = 100_000;
@@ -58,66 +55,44 @@ export function isValid(token: Token, now: number): boolean {
 export class Tokens {
   /** Told after tokens were issued. */
   onIssue: () => void = () => {};
-  #byValue = new BoundedMap<string, Token>(TOKENS_KEPT);
-  #count = 0;
-
-  /** Plain data; what is set is taken over, not copied. */
-  get state(): { tokens: Token[]; count: number } {
-    return { tokens: [...this.#byValue.values()], count: this.#count };
-  }
-
-  set state({ tokens, count }: { tokens: Token[]; count: number }) {
-    this.#byValue = new BoundedMap(
-      TOKENS_KEPT,
-      tokens.map((token) => [token.value, token]),
-    );
-    this.#count = count;
-  }
+  /** By value, and how many were ever issued; plain data. */
+  state = { tokens: new Map<string, Token>(), count: 0 };
 
   /** First tokens of a grant (60 minutes, and 6 months). */
   issue(grant: Grant, now: number): TokenPair {
-    const pair = { access: this.#access(grant, now), refresh: this.#refresh(grant, now) };
-    this.onIssue();
-    return pair;
+    return this.#pair(grant, now);
   }
 
   /** New tokens for a valid refresh token: the same refresh token, or a new one in its last 24 hours. */
   refresh(token: Token, now: number): TokenPair {
-    const rotates = token.expiresAt - now <= ROTATION_WINDOW_MS;
-    const pair = {
-      access: this.#access(token.grant, now),
-      refresh: rotates ? this.#refresh(token.grant, now) : token,
-    };
-    this.onIssue();
-    return pair;
+    return this.#pair(token.grant, now, token.expiresAt - now <= ROTATION_WINDOW_MS ? undefined : token);
   }
 
   /** The token of this kind with this value, valid or not; undefined when it was never issued. */
   find(kind: Token['kind'], value: string): Token | undefined {
-    const token = this.#byValue.get(value);
+    const token = this.state.tokens.get(value);
     return token?.kind === kind ? token : undefined;
   }
 
   /** The newest valid tokens, newest first. */
   valid(now: number, most: number): Token[] {
-    const all = [...this.#byValue.values()].filter((token) => isValid(token, now));
+    const all = [...this.state.tokens.values()].filter((token) => isValid(token, now));
     return all.reverse().slice(0, most);
-  }
-
-  #access(grant: Grant, now: number): Token {
-    return this.#issue('access', grant, now, now + ACCESS_TOKEN_LIFETIME_MS);
-  }
-
-  #refresh(grant: Grant, now: number): Token {
-    return this.#issue('refresh', grant, now, addMonths(now, REFRESH_TOKEN_LIFETIME_MONTHS));
   }
 
   /** Takes a token in: a new one, or one that was issued before this sandbox was started. */
   add(kept: Omit<Token, 'id'>): Token {
-    this.#count += 1;
-    const token: Token = { ...kept, id: `${kept.kind}-${this.#count}` };
-    this.#byValue.set(token.value, token);
+    this.state.count += 1;
+    const token: Token = { ...kept, id: `${kept.kind}-${this.state.count}` };
+    setBounded(this.state.tokens, token.value, token, TOKENS_KEPT);
     return token;
+  }
+
+  #pair(grant: Grant, now: number, kept?: Token): TokenPair {
+    const access = this.#issue('access', grant, now, now + ACCESS_TOKEN_LIFETIME_MS);
+    const refresh = kept ?? this.#issue('refresh', grant, now, addMonths(now, REFRESH_TOKEN_LIFETIME_MONTHS));
+    this.onIssue();
+    return { access, refresh };
   }
 
   #issue(kind: Token['kind'], grant: Grant, issuedAt: number, expiresAt: number): Token {
