@@ -3,6 +3,7 @@ import { ROUTES } from '../../src/contract/api/api.ts';
 import { type GroupPart, GUARDS, guardLimit } from '../../src/contract/guards.ts';
 import { HEADER } from '../../src/contract/headers.ts';
 import { PLAN_LIMITS } from '../../src/contract/limits.ts';
+import type { GuardSpec } from '../../src/sandbox/types.ts';
 import { at, startCompany } from './support/test-sandbox.ts';
 
 type Sent = [method: string, path: string, body?: object | undefined];
@@ -34,7 +35,6 @@ function requestTo({ method, path, guard }: (typeof GUARDED)[number], odd = ''):
 
 const get = (path: string): Sent => ['GET', path];
 const post = (path: string, body: object = {}): Sent => ['POST', path, body];
-const patch = (path: string): Sent => ['PATCH', path, {}];
 
 /** @param furtherTiers of guards that the test adds */
 async function start(options: object = {}, furtherTiers: string[] = []) {
@@ -42,15 +42,14 @@ async function start(options: object = {}, furtherTiers: string[] = []) {
   const send = ([method, path, body]: Sent, by = token) => service.call(method, path, by, body);
   /** Status and tier of one request after the other, repetitions counted: `200 search ×80, 429 search ×1`. */
   const answers = async (requests: Sent[], by = token) => {
-    const runs: { text: string; times: number }[] = [];
+    const runs: [text: string, times: number][] = [];
     for (const request of requests) {
       const { status, headers } = await send(request, by);
       const text = `${status} ${headers.get(HEADER.tier)}`;
-      const last = runs.at(-1);
-      if (last?.text === text) last.times += 1;
-      else runs.push({ text, times: 1 });
+      if (runs.at(-1)?.[0] !== text) runs.push([text, 0]);
+      at(runs, runs.length - 1)[1] += 1;
     }
-    return runs.map((run) => `${run.text} ×${run.times}`).join(', ');
+    return runs.map((run) => run.join(' ×')).join(', ');
   };
   return { service, company, token, send, answers };
 }
@@ -81,9 +80,9 @@ describe('Limits: additional rate guards', () => {
       ];
       expect(await answers(apart), path).not.toContain(`429 ${tier}`);
 
-      await service.advance(windowMs - 1);
+      service.advance(windowMs - 1);
       expect((await send(requestTo(route))).headers.get(HEADER.retryAfter)).toBe('1');
-      await service.advance(1);
+      service.advance(1);
       expect(await answers([requestTo(route)]), path).not.toContain('429');
     }
   });
@@ -93,18 +92,17 @@ describe('Limits: additional rate guards', () => {
     const report = post('/analytics/reports');
     expect(await answers(times(3, report))).toBe('201 1 ×1, 429 1 ×2');
     expect((await send(get('/me'))).headers.get(HEADER.remaining)).toBe('198');
-    await service.advance(3_000);
+    service.advance(3_000);
     await service.statuses(298, '/me', token);
     expect(await answers([report])).toBe('429 null ×1');
-    const { access_token } = await service.install(company);
-    expect(await answers([report], access_token)).toBe('201 1 ×1');
+    expect(await answers([report], service.install(company).access_token)).toBe('201 1 ×1');
   });
 
   test('Search: 40% of the caller’s rate limit a minute, whatever is looked for', async () => {
     const { service, company, answers } = await start();
-    const { access_token } = await service.install(company);
     const searches = Array.from({ length: 81 }, (_, word) => get(`/conversations/search/word${word}`));
     expect(await answers(searches)).toBe('200 search ×80, 429 search ×1');
+    const { access_token } = service.install(company);
     expect(await answers(searches.slice(32), access_token)).toBe('200 search ×48, 429 search ×1');
   });
 });
@@ -115,19 +113,12 @@ describe('Limits: additional rate guards (our choice)', () => {
     expect(await answers(times(4, post('/analytics/reports')))).toBe('201 11 ×3, 429 11 ×1');
   });
 
-  test('A guard is the company’s: its own tokens and a partner’s fill one bucket', async () => {
+  test('A guard counts whoever asks, and also what is refused for its body or its id', async () => {
     const { service, company, answers } = await start();
-    const sent = patch(`/teammates/${at(company.teammates, 0).id}`);
-    const { access_token } = await service.install(company);
-    expect(await answers(times(3, sent))).toBe('200 2 ×3');
-    expect(await answers(times(3, sent), access_token)).toBe('200 2 ×2, 429 2 ×1');
-  });
-
-  test('A request that is then refused for its body or its id counts for its guard, too', async () => {
-    const { answers } = await start();
     const path = '/conversations/none/messages';
-    const sent = [post(path), post(path, []), ...times(4, post(path, { text: 'x' }))];
-    expect(await answers(sent)).toBe('422 2 ×1, 400 2 ×1, 404 2 ×3, 429 2 ×1');
+    expect(await answers([post(path), post(path, [])])).toBe('422 2 ×1, 400 2 ×1');
+    const { access_token } = service.install(company);
+    expect(await answers(times(4, post(path, { text: 'x' })), access_token)).toBe('404 2 ×3, 429 2 ×1');
   });
 
   test('A message has one bucket of the seen guard, by its id and its message_uid', async () => {
@@ -135,7 +126,7 @@ describe('Limits: additional rate guards (our choice)', () => {
     const path = `/channels/${at(company.channels, 0)}/messages`;
     const { body } = await send(post(path, { to: ['ann@x.example'], text: 'x' }));
     const seen = [body.id, body.message_uid].map((name) => post(`/messages/${name}/seen`));
-    const all = await answers([...seen, ...seen, ...seen, ...seen, ...seen, ...seen]);
+    const all = await answers(Array(6).fill(seen).flat());
     expect(all).toBe('200 message-seen ×10, 429 message-seen ×2');
   });
 
@@ -153,26 +144,23 @@ describe('Further guards', () => {
   const LISTS = { tier: 'lists', requests: 5, per_ms: 100, paths: ['/contacts', '/conversations'] };
   const [contacts, conversations] = [get('/contacts'), get('/conversations')];
 
-  async function startWith(...guards: { tier: string; [member: string]: unknown }[]) {
-    const parts = await start(
-      {},
+  const startWith = (...guards: GuardSpec[]) =>
+    start(
+      { seed: { guards } },
       guards.map(({ tier }) => tier),
     );
-    for (const guard of guards) await parts.service.done('guards', guard);
-    return parts;
-  }
 
   test('One counts a company’s requests to its routes together, whoever asks', async () => {
     const { service, company, answers } = await startWith(LISTS);
-    const { access_token } = await service.install(company);
-    const other = at((await service.company()).api_tokens, 0).token;
+    const other = at(service.company().api_tokens, 0).token;
     expect(await answers([contacts, conversations, contacts])).toBe('200 lists ×3');
     const rest = [contacts, conversations, contacts, get('/tags')];
-    expect(await answers(rest, access_token)).toBe('200 lists ×2, 429 lists ×1, 200 null ×1');
+    const answered = await answers(rest, service.install(company).access_token);
+    expect(answered).toBe('200 lists ×2, 429 lists ×1, 200 null ×1');
     expect(await answers([contacts], other)).toBe('200 lists ×1');
-    await service.advance(99);
+    service.advance(99);
     expect(await answers([contacts])).toBe('429 lists ×1');
-    await service.advance(1);
+    service.advance(1);
     expect(await answers([contacts])).toBe('200 lists ×1');
   });
 
@@ -185,23 +173,21 @@ describe('Further guards', () => {
     const children = company.tags.map((tag) => get(`/tags/${tag}/children`));
     expect(await answers(children.slice(0, 2))).toBe('200 tag ×1, 429 tag ×1');
     expect(await answers(times(2, get('/conversations/search/messages')))).toBe('200 search ×2');
-    const [one, other] = company.teammates.map(({ id }) => patch(`/teammates/${id}`)) as [Sent, Sent];
-    const changes = [...times(6, one), other, other];
+    const [one, other] = company.teammates.map(({ id }): Sent => ['PATCH', `/teammates/${id}`, {}]);
+    const changes = [...Array(6).fill(one), other, other];
     expect(await answers(changes)).toBe('200 2 ×5, 429 2 ×1, 200 2 ×1, 429 all ×1');
   });
 
-  test('One of the same tier takes its place; they go at once, and with a reset', async () => {
+  test('One of the same tier takes its place; they go at once, and come with snapshots', async () => {
     const { service, answers } = await startWith({ ...LISTS, requests: 1 });
+    const { guards, snapshot, restore } = service.sandbox;
     expect(await answers(times(2, contacts))).toBe('200 lists ×1, 429 lists ×1');
-    await service.done('guards', { ...LISTS, requests: 2 });
+    guards.add({ ...LISTS, requests: 2 });
     expect(await answers(times(3, contacts))).toBe('200 lists ×2, 429 lists ×1');
-    const { id } = await service.done<{ id: string }>('snapshot', {});
-    expect(await service.done('guards', undefined, 'DELETE')).toEqual({ deleted: 1 });
+    const id = snapshot();
+    guards.clear();
     expect(await answers(times(2, contacts))).toBe('200 null ×2');
-    await service.done('restore', { id });
+    restore(id);
     expect(await answers([contacts])).toBe('429 lists ×1');
-    await service.done('reset', {});
-    const { token } = at((await service.company()).api_tokens, 0);
-    expect(await answers(times(3, contacts), token)).toBe('200 null ×3');
   });
 });

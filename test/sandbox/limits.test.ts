@@ -29,19 +29,20 @@ describe('Limits: standard rate limit', () => {
     }
   });
 
-  test('From the Professional plan on an add-on raises the limit', async () => {
-    const { service, rate } = await start({ plan: 'professional', addon_rpm: 25 });
-    expect(await rate()).toEqual([125, 124, 62, 62, MINUTE_MS]);
-    const refused = await service.control('companies', { name: 'X', plan: 'starter', addon_rpm: 10 });
-    expect(await refused.text()).toContain('addon_rpm: needs the professional plan');
+  test('From Professional on an add-on raises the limit, and with it the burst', async () => {
+    const { service, rate, send } = await start({ plan: 'professional', addon_rpm: 25 });
+    expect(await send(125)).toEqual(ok(125));
+    expect(await rate()).toEqual([125, 0, 62, 61, MINUTE_MS]);
+    expect(await send(62)).toEqual([...ok(61), 429]);
+    expect(() => service.company({ addon_rpm: 10 })).toThrow('addon_rpm: needs the professional plan');
   });
 
   test('The limit is the company’s: its tokens share it, and other companies have theirs', async () => {
     const { service, company, left } = await start();
-    const other = at((await service.company()).api_tokens, 0).token;
-    expect([await left(), await left(at(company.api_tokens, 1).token), await left(other)]).toEqual([
-      49, 48, 49,
-    ]);
+    const tokens = [...company.api_tokens, at(service.company().api_tokens, 0)];
+    const counts = [];
+    for (const { token } of tokens) counts.push(await left(token));
+    expect(counts).toEqual([49, 48, 49]);
   });
 });
 
@@ -50,7 +51,7 @@ describe('Limits: standard rate limit (our choice)', () => {
     const { service, rate } = await start();
     const rates: unknown[] = [];
     for (const ms of [0, MINUTE_MS - 1, 1, 3 * MINUTE_MS + 7]) {
-      await service.advance(ms);
+      service.advance(ms);
       rates.push((await rate()).filter((_, place) => place === 1 || place === 4).join(' +'));
     }
     expect(rates).toEqual(['49 +60000', '48 +60000', '49 +120000', '49 +300007']);
@@ -58,13 +59,13 @@ describe('Limits: standard rate limit (our choice)', () => {
 
   test('401 and 429 count for no limit; every other answer counts, 404 and 422 too', async () => {
     const { service, company, rate, left, send } = await start();
-    const { access_token } = await service.install(company);
+    const { access_token } = service.install(company);
     await service.call('GET', '/nothing', access_token);
     await service.call('POST', '/accounts', access_token, { name: 5 });
     expect(await left(access_token)).toBe(117);
     await send(90);
     expect(await rate()).toEqual([50, 0, 25, 0, MINUTE_MS]);
-    await service.advance(60 * MINUTE_MS);
+    service.advance(60 * MINUTE_MS);
     expect((await rate(access_token)).slice(0, 2)).toEqual([120, 120]);
     expect((await rate()).slice(0, 4)).toEqual([50, 49, 25, 25]);
   });
@@ -73,42 +74,34 @@ describe('Limits: standard rate limit (our choice)', () => {
 describe('Limits: other rate limits', () => {
   test('Partner applications share 120 a minute per company, beside its own limit', async () => {
     const { service, company, left } = await start();
-    const mine = await service.install(company);
-    const second = await service.install(company, await service.application());
-    const elsewhere = await service.install(await service.company());
-    const all = [await left(mine.access_token), await left(second.access_token)];
-    expect([...all, await left(elsewhere.access_token), await left()]).toEqual([119, 118, 119, 49]);
+    const [other, elsewhere] = [service.application(), service.company()];
+    const mine = await left(service.install(company).access_token);
+    const others = await left(service.install(company, other).access_token);
+    const apart = await left(service.install(elsewhere).access_token);
+    expect([mine, others, apart, await left()]).toEqual([119, 118, 119, 49]);
   });
 
   test('The automation platform counts against the company’s own limit', async () => {
     const { service, company, left } = await start();
-    const automation = await service.application({ kind: 'automation' });
-    const { access_token } = await service.install(company, automation);
+    const { access_token } = service.install(company, service.application({ kind: 'automation' }));
     expect([await left(access_token), await left()]).toEqual([49, 48]);
   });
 });
 
 describe('Limits: burst allowance', () => {
-  test('Once the limit is used up, half of it is left on top, add-ons included', async () => {
-    const { rate, send } = await start({ plan: 'professional', addon_rpm: 25 });
-    expect(await send(125)).toEqual(ok(125));
-    expect(await rate()).toEqual([125, 0, 62, 61, MINUTE_MS]);
-    expect(await send(62)).toEqual([...ok(61), 429]);
-  });
-
-  test('A burst that is used up is full again ten minutes after its first request', async () => {
+  test('Half of the limit is left on top, and full again ten minutes after its first use', async () => {
     const { service, token, rate, send } = await start();
     await send(50);
-    await service.advance(24_000);
+    service.advance(24_000);
     expect(await send(26)).toEqual([...ok(25), 429]);
-    await service.advance(36_000);
+    service.advance(36_000);
     expect(await send(51)).toEqual([...ok(50), 429]);
     // The window that is open when the burst comes back has 12 s to go then: the burst is the shorter wait.
-    await service.advance(8.6 * MINUTE_MS);
+    service.advance(8.6 * MINUTE_MS);
     await send(50);
     const { body } = await service.call('GET', '/me', token);
     expect(JSON.stringify(body)).toContain(' 48000 milliseconds');
-    await service.advance(48_000);
+    service.advance(48_000);
     expect((await rate()).slice(0, 4)).toEqual([50, 0, 25, 24]);
   });
 });
@@ -116,8 +109,7 @@ describe('Limits: burst allowance', () => {
 describe('Limits: burst allowance (our choice)', () => {
   test('The partner limit has a burst of half of it', async () => {
     const { service, company, rate } = await start();
-    const { access_token } = await service.install(company);
-    expect(await rate(access_token)).toEqual([120, 119, 60, 60, MINUTE_MS]);
+    expect(await rate(service.install(company).access_token)).toEqual([120, 119, 60, 60, MINUTE_MS]);
   });
 });
 
@@ -125,7 +117,7 @@ describe('Limits: response headers', () => {
   test('x-ratelimit-reset is at most a minute ahead, though the clock is set back', async () => {
     const { service, rate } = await start();
     expect((await rate()).at(-1)).toBe(MINUTE_MS);
-    await service.freeze(START_MS - 10 * MINUTE_MS);
+    service.freeze(START_MS - 10 * MINUTE_MS);
     expect(await rate()).toEqual([50, 49, 25, 25, -9 * MINUTE_MS]);
   });
 });
@@ -134,12 +126,12 @@ describe('Errors', () => {
   test('Over the limit: 429 with _error, the wait in ms, and retry-after, which suffices', async () => {
     const { service, token, send } = await start();
     await send(75);
-    await service.advance(12_345);
+    service.advance(12_345);
     const { status, headers, body } = await service.call('GET', '/contacts', token);
     expect([status, headers.get(HEADER.retryAfter), headers.get(HEADER.tier)]).toEqual([429, '48', null]);
     const message = 'Rate limit exceeded. Please retry in 47655 milliseconds.';
     expect(body).toEqual({ _error: { status: 429, title: 'Too Many Requests', message } });
-    await service.advance(48_000);
+    service.advance(48_000);
     expect(await send(1)).toEqual([200]);
   });
 });

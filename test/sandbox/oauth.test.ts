@@ -2,46 +2,28 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { addMonths } from '../../src/contract/lifetimes.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import {
-  at,
-  basic,
-  START_MS,
-  startFrozen,
-  startSandbox,
-  type TokenResponse,
-} from './support/test-sandbox.ts';
+import { at, basic, type Credentials, START_MS, startFrozen, startSandbox } from './support/test-sandbox.ts';
 
 const STATE = 'a b+c%/ü&=?"<';
 const HOUR_MS = 60 * 60_000;
 const REFRESH_END_MS = addMonths(START_MS, 6);
 const FORM = 'application/x-www-form-urlencoded';
+const JSON_TYPE = 'application/json';
 
 async function start() {
   const service = await startFrozen();
-  const company = at((await service.state()).companies, 0);
-  const idOf = (isAdmin: boolean) => company.teammates.find(({ is_admin }) => is_admin === isAdmin)?.id ?? '';
-  const { application, authUrl, apiUrl } = service.sandbox;
+  const { application, clock } = service.sandbox;
+  const company = service.company();
   return {
-    service,
-    company,
-    application,
-    admin: idOf(true),
-    teammate: idOf(false),
-    /** A token request with any body; null: without Basic. */
-    post: (body: string, type = FORM, authorization: string | null = basic(application)) =>
-      fetch(`${authUrl}/oauth/token`, {
-        method: 'POST',
-        headers: { 'content-type': type, ...(authorization === null ? {} : { authorization }) },
-        body,
-      }),
+    ...{ service, application, clock, company, redirect_uri: at(application.redirect_uris, 0) },
+    admin: at(company.teammates, 0).id,
     refreshed: async (refreshToken: string) => {
-      const response = await service.refresh(refreshToken);
-      expect(response.status).toBe(200);
-      return (await response.json()) as TokenResponse;
+      const { status, body } = await service.refresh(refreshToken);
+      expect(status).toBe(200);
+      return body;
     },
-    /** Status of an API request with this header. */
-    me: (authorization?: string) =>
-      fetch(`${apiUrl}/me`, { headers: authorization === undefined ? {} : { authorization } }),
+    /** The status of a request with this access token. */
+    live: async (token: string) => (await service.api('/me', token)).status,
   };
 }
 
@@ -50,32 +32,29 @@ function sentBack(response: Response): Record<string, string> {
   return Object.fromEntries(new URL(response.headers.get('location') ?? '').searchParams);
 }
 
-async function expectError(response: Response, status: number, error: string): Promise<void> {
-  expect(await response.json()).toMatchObject({ error, error_description: expect.any(String) });
-  expect([response.status, response.headers.get('cache-control')]).toEqual([status, 'no-store']);
+type TokenAnswer = Awaited<ReturnType<Awaited<ReturnType<typeof startFrozen>>['token']>>;
+
+function expectError({ status, headers, body }: TokenAnswer, expected: number, error: string): void {
+  expect(body).toMatchObject({ error, error_description: expect.any(String) });
+  expect([status, headers.get('cache-control')]).toEqual([expected, 'no-store']);
 }
 
 describe('Endpoints: OAuth routes', () => {
   test('An approval leads back to redirect_uri with a code and the unchanged state', async () => {
     const { service, admin } = await start();
-    const response = await service.decide({ teammate_id: admin, decision: 'approve' }, { state: STATE });
+    const form = { teammate_id: admin, decision: 'approve' };
+    const response = await service.decide(form, { state: STATE });
     expect(response.status).toBe(303);
     expect(response.headers.get('location')).toMatch(/^http:\/\/localhost:3000\/oauth\/callback\?/);
     expect(sentBack(response)).toEqual({ code: expect.stringMatching(/^[\w-]{20,}$/), state: STATE });
-  });
-
-  test('state may be left out; redirect_uri keeps its own query', async () => {
-    const { service } = await start();
     const redirect_uri = 'http://other.example/back?tenant=a%20b';
-    const { client_id } = await service.application({ redirect_uris: [redirect_uri] });
-    const response = await service.decide({ decision: 'deny' }, { client_id, redirect_uri });
-    expect(response.headers.get('location')).toMatch(/back\?tenant=a%20b&error=access_denied&/);
-    expect(sentBack(response)).not.toHaveProperty('state');
+    const { client_id } = service.application({ redirect_uris: [redirect_uri] });
+    const stateless = await service.decide(form, { client_id, redirect_uri });
+    expect(stateless.headers.get('location')).toMatch(/back\?tenant=a%20b&code=[\w-]+$/);
   });
 
   test('client_id and redirect_uri are those of one application; else nothing redirects', async () => {
-    const { service, application } = await start();
-    const redirect_uri = at(application.redirect_uris, 0);
+    const { service, application, redirect_uri } = await start();
     for (const [name, ...values] of [
       ['client_id', 'nobody'],
       ['client_id', application.client_id, application.client_id],
@@ -89,9 +68,8 @@ describe('Endpoints: OAuth routes', () => {
       url.searchParams.delete(name);
       for (const value of values) url.searchParams.append(name, value);
       for (const method of ['GET', 'POST']) {
-        const response = await fetch(url, { method, redirect: 'manual' });
-        expect([name, values, response.status]).toEqual([name, values, 400]);
-        expect(response.headers.get('location')).toBeNull();
+        const { status, headers } = await fetch(url, { method, redirect: 'manual' });
+        expect([name, values, status, headers.get('location')]).toEqual([name, values, 400, null]);
       }
     }
   });
@@ -99,18 +77,17 @@ describe('Endpoints: OAuth routes', () => {
   test('response_type is code; another one, or none, leads back with an error', async () => {
     const { service } = await start();
     const url = service.authorizeUrl({ response_type: 'token', state: STATE });
-    const another = await fetch(url, { redirect: 'manual' });
-    expect(sentBack(another)).toMatchObject({ error: 'unsupported_response_type', state: STATE });
-    url.searchParams.delete('response_type');
-    const none = await fetch(url, { redirect: 'manual' });
-    expect(sentBack(none)).toMatchObject({ error: 'invalid_request', state: STATE });
+    for (const error of ['unsupported_response_type', 'invalid_request']) {
+      expect(sentBack(await fetch(url, { redirect: 'manual' }))).toMatchObject({ error, state: STATE });
+      url.searchParams.delete('response_type');
+    }
   });
 
   test('A code gives access_token, refresh_token, expires_at and token_type Bearer', async () => {
     const { service, company } = await start();
-    const response = await service.exchange(await service.code(company));
-    expect([response.status, response.headers.get('cache-control')]).toEqual([200, 'no-store']);
-    expect(await response.json()).toEqual({
+    const { status, headers, body } = await service.exchange(service.code(company));
+    expect([status, headers.get('cache-control')]).toEqual([200, 'no-store']);
+    expect(body).toEqual({
       access_token: expect.any(String),
       refresh_token: expect.any(String),
       expires_at: String(Math.floor(START_MS / 1000) + 3600),
@@ -120,20 +97,19 @@ describe('Endpoints: OAuth routes', () => {
 
   test('Codes and refresh tokens belong to an application, codes to a redirect_uri, too', async () => {
     const { service, company, application } = await start();
-    const { redirect_uris } = application;
-    const other = await service.application({ redirect_uris });
-    const code = await service.code(company);
-    const form = { grant_type: 'authorization_code', code, redirect_uri: at(redirect_uris, 1) };
-    await expectError(await service.token(form), 400, 'invalid_grant');
-    await expectError(await service.exchange(code, other), 400, 'invalid_grant');
-    const { refresh_token } = (await (await service.exchange(code)).json()) as TokenResponse;
-    await expectError(await service.refresh(refresh_token, other), 400, 'invalid_grant');
+    const other = service.application({ redirect_uris: application.redirect_uris });
+    const code = service.code(company);
+    const form = { grant_type: 'authorization_code', code, redirect_uri: at(application.redirect_uris, 1) };
+    expectError(await service.token(form), 400, 'invalid_grant');
+    expectError(await service.exchange(code, other), 400, 'invalid_grant');
+    const { refresh_token } = (await service.exchange(code)).body;
+    expectError(await service.refresh(refresh_token, other), 400, 'invalid_grant');
   });
 });
 
 describe('Endpoints: OAuth routes (our choice)', () => {
   test('A wrong token request gets the error of RFC 6749, section 5.2', async () => {
-    const { post } = await start();
+    const { service } = await start();
     const [exchange, refresh] = ['grant_type=authorization_code', 'grant_type=refresh_token'];
     for (const [body, error, type] of [
       ['', 'invalid_request', FORM],
@@ -146,39 +122,32 @@ describe('Endpoints: OAuth routes (our choice)', () => {
       [`${refresh}&refresh_token=x&refresh_token=x`, 'invalid_request', FORM],
       [`${refresh}&refresh_token=${'x'.repeat(2_000_000)}`, 'invalid_request', FORM],
       [`${refresh}&refresh_token=x`, 'invalid_request', 'text/plain'],
-      ['{"grant_type":', 'invalid_request', 'application/json'],
-      ['["refresh_token"]', 'invalid_request', 'application/json'],
-      ['{"grant_type":"refresh_token","refresh_token":5}', 'invalid_request', 'application/json'],
+      ['{"grant_type":', 'invalid_request', JSON_TYPE],
+      ['["refresh_token"]', 'invalid_request', JSON_TYPE],
+      ['{"grant_type":"refresh_token","refresh_token":5}', 'invalid_request', JSON_TYPE],
     ] as const) {
-      await expectError(await post(body, type), 400, error);
+      expectError(await service.token(body, undefined, type), 400, error);
     }
+    expect((await fetch(`${service.sandbox.authUrl}/oauth/token`)).status).toBe(405);
   });
 
-  test('The token route takes JSON as well as a form', async () => {
-    const { service, company, application, post } = await start();
-    const [code, redirect_uri] = [await service.code(company), at(application.redirect_uris, 0)];
+  test('The token route takes JSON as well as a form; a code lives ten minutes', async () => {
+    const { service, company, clock, redirect_uri } = await start();
+    const [code, late] = [service.code(company), service.code(company)];
+    clock.advance(10 * 60_000 - 1);
     const body = JSON.stringify({ grant_type: 'authorization_code', code, redirect_uri });
-    expect((await post(body, 'application/json; charset=utf-8')).status).toBe(200);
-  });
-
-  test('A code lives ten minutes', async () => {
-    const { service, company } = await start();
-    const [first, second] = [await service.code(company), await service.code(company)];
-    await service.advance(10 * 60_000 - 1);
-    expect((await service.exchange(first)).status).toBe(200);
-    await service.advance(1);
-    await expectError(await service.exchange(second), 400, 'invalid_grant');
+    expect((await service.token(body, undefined, `${JSON_TYPE}; charset=utf-8`)).status).toBe(200);
+    clock.advance(1);
+    expectError(await service.exchange(late), 400, 'invalid_grant');
   });
 
   test('A code used twice ends the tokens that it gave, and no others', async () => {
-    const { service, company } = await start();
-    const kept = await service.install(company);
-    const code = await service.code(company);
-    const lost = (await (await service.exchange(code)).json()) as TokenResponse;
-    await expectError(await service.exchange(code), 400, 'invalid_grant');
-    await expectError(await service.refresh(lost.refresh_token), 400, 'invalid_grant');
-    expect((await service.api('/me', lost.access_token)).status).toBe(401);
-    expect((await service.api('/me', kept.access_token)).status).toBe(200);
+    const { service, company, live } = await start();
+    const [kept, code] = [service.install(company), service.code(company)];
+    const lost = (await service.exchange(code)).body;
+    expectError(await service.exchange(code), 400, 'invalid_grant');
+    expectError(await service.refresh(lost.refresh_token), 400, 'invalid_grant');
+    expect([await live(lost.access_token), await live(kept.access_token)]).toEqual([401, 200]);
   });
 
   test('A denial leads back with access_denied; an incomplete form gets the page again', async () => {
@@ -186,12 +155,12 @@ describe('Endpoints: OAuth routes (our choice)', () => {
     const denied = await service.decide({ decision: 'deny' }, { state: STATE });
     expect(sentBack(denied)).toMatchObject({ error: 'access_denied', state: STATE });
     for (const form of [
-      { decision: 'approve' },
-      { decision: 'approve', teammate_id: 'tea_nobody' },
-      { teammate_id: admin },
-      { decision: 'perhaps', teammate_id: admin },
+      'decision=approve',
+      'decision=approve&teammate_id=tea_nobody',
+      `teammate_id=${admin}`,
+      `decision=perhaps&teammate_id=${admin}`,
     ]) {
-      const response = await service.decide(form as Record<string, string>);
+      const response = await service.decide(Object.fromEntries(new URLSearchParams(form)));
       expect([response.status, response.headers.get('location')]).toEqual([400, null]);
       expect(await response.text()).toMatch(/role="alert">\s*Choose /);
     }
@@ -201,100 +170,92 @@ describe('Endpoints: OAuth routes (our choice)', () => {
     const { service } = await start();
     const attack = '"><script>alert(1)</script>';
     const redirect_uri = `http://other.example/?${attack}`;
-    const { client_id } = await service.application({ name: attack, redirect_uris: [redirect_uri] });
-    const people = (await service.state()).companies.flatMap(({ teammates }) => teammates);
+    const { client_id } = service.application({ name: attack, redirect_uris: [redirect_uri] });
+    const people = service.state().companies.flatMap(({ teammates }) => teammates);
     const response = await fetch(service.authorizeUrl({ client_id, redirect_uri }));
     const html = await response.text();
     expect(html.match(/type="radio" name="teammate_id"/g)).toHaveLength(people.length);
-    expect(html.match(/>Administrator</g)).toHaveLength(people.filter(({ is_admin }) => is_admin).length);
+    const admins = people.filter(({ is_admin }) => is_admin);
+    expect(html.match(/>Administrator</g)).toHaveLength(admins.length);
     for (const page of [html, await (await fetch(service.authorizeUrl({ client_id: attack }))).text()]) {
-      expect(page).toContain('&lt;script&gt;');
-      expect(page).not.toContain('<script>alert');
+      expect([page.includes('&lt;script&gt;'), page.includes('<script>alert')]).toEqual([true, false]);
     }
-    expect(response.headers.get('content-security-policy')).toMatch(/default-src 'none'.*frame-ancestors/);
-    expect(response.headers.get('x-frame-options')).toBe('DENY');
+    const { headers } = response;
+    expect(headers.get('content-security-policy')).toMatch(/default-src 'none'.*frame-ancestors/);
+    expect(headers.get('x-frame-options')).toBe('DENY');
   });
 });
 
 describe('States: token lifecycle', () => {
   test('An access token lives 60 minutes, then it gets 401, and a refresh gives a new one', async () => {
-    const { service, company, refreshed } = await start();
-    const first = await service.install(company);
-    await service.advance(HOUR_MS - 1);
-    expect((await service.api('/me', first.access_token)).status).toBe(200);
-    await service.advance(1);
+    const { service, company, clock, refreshed, live } = await start();
+    const first = service.install(company);
+    clock.advance(HOUR_MS - 1);
+    expect(await live(first.access_token)).toBe(200);
+    clock.advance(1);
     const refused = await service.api('/me', first.access_token);
     expect(refused.status).toBe(401);
     expect(refused.headers.get('www-authenticate')).toContain('error="invalid_token"');
     const second = await refreshed(first.refresh_token);
     expect(Number(second.expires_at) - Number(first.expires_at)).toBe(3600);
-    expect((await service.api('/me', second.access_token)).status).toBe(200);
+    expect(await live(second.access_token)).toBe(200);
   });
 
   test('A refresh in the last 24 hours, and not before, gives a refresh token of six months', async () => {
-    const { service, company, refreshed } = await start();
-    const { refresh_token } = await service.install(company);
+    const { service, company, clock, refreshed } = await start();
+    const { refresh_token } = service.install(company);
     const rotatedAt = REFRESH_END_MS - 24 * HOUR_MS;
-    await service.done('clock', { set: rotatedAt - 1 });
+    clock.set(rotatedAt - 1);
     expect((await refreshed(refresh_token)).refresh_token).toBe(refresh_token);
-    await service.advance(1);
+    clock.advance(1);
     const next = (await refreshed(refresh_token)).refresh_token;
     expect(next).not.toBe(refresh_token);
-    await service.done('clock', { set: addMonths(rotatedAt, 6) - 1 });
+    clock.set(addMonths(rotatedAt, 6) - 1);
     await refreshed(next);
-    await service.advance(1);
-    await expectError(await service.refresh(next), 400, 'invalid_grant');
+    clock.advance(1);
+    expectError(await service.refresh(next), 400, 'invalid_grant');
   });
 });
 
 describe('States: token lifecycle (our choice)', () => {
-  test('Earlier access and refresh tokens live on to their own end', async () => {
-    const { service, company, refreshed } = await start();
-    const { access_token, refresh_token } = await service.install(company);
-    await service.install(company);
+  test('Earlier tokens live on to their end; six months are calendar months in UTC', async () => {
+    const { service, company, clock, refreshed, live } = await start();
+    clock.set('2026-08-31T12:00:00Z');
+    const [{ access_token, refresh_token }] = [service.install(company), service.install(company)];
     await refreshed(refresh_token);
-    expect((await service.api('/me', access_token)).status).toBe(200);
-    await service.done('clock', { set: REFRESH_END_MS - 1 });
+    expect(await live(access_token)).toBe(200);
+    clock.set('2027-02-28T11:59:59.999Z');
     await refreshed(refresh_token);
     const again = await refreshed(refresh_token);
-    await service.advance(1);
-    await expectError(await service.refresh(refresh_token), 400, 'invalid_grant');
+    clock.advance(1);
+    expectError(await service.refresh(refresh_token), 400, 'invalid_grant');
     expect((await refreshed(again.refresh_token)).refresh_token).toBe(again.refresh_token);
-  });
-
-  test('Six months are calendar months in UTC', async () => {
-    const { service, company } = await start();
-    await service.freeze(Date.UTC(2026, 7, 31, 12));
-    const { refresh_token } = await service.install(company);
-    await service.done('clock', { set: Date.UTC(2027, 1, 28, 12) - 1 });
-    expect((await service.refresh(refresh_token)).status).toBe(200);
-    await service.advance(1);
-    expect((await service.refresh(refresh_token)).status).toBe(400);
   });
 });
 
+/** As RFC 6749, section 2.3.1, has it; the service does not. */
+function formEncoded({ client_id, client_secret }: Credentials): string {
+  const encode = (value: string) => new URLSearchParams({ value }).toString().slice('value='.length);
+  return `Basic ${btoa(`${encode(client_id)}:${encode(client_secret)}`)}`;
+}
+
 describe('Authentication', () => {
   test('3. Only an administrator may authorize an application', async () => {
-    const { service, teammate } = await start();
+    const { service, company } = await start();
     for (const kind of ['partner', 'automation']) {
-      const { client_id, redirect_uris } = await service.application({ kind });
-      const form = { teammate_id: teammate, decision: 'approve' };
+      const { client_id, redirect_uris } = service.application({ kind });
+      const form = { teammate_id: at(company.teammates, 1).id, decision: 'approve' };
       const response = await service.decide(form, { client_id, redirect_uri: at(redirect_uris, 0) });
       const error_description = expect.stringContaining('administrator');
       expect(sentBack(response)).toEqual({ error: 'access_denied', error_description });
     }
   });
 
-  test('5. The token route takes Basic with id and secret in Base64, and nothing else', async () => {
-    const { service, company, application, post } = await start();
+  test('5. The token route takes Basic with id and secret in Base64, not form-encoded', async () => {
+    const { service, company, application, redirect_uri } = await start();
     const { client_id, client_secret } = application;
-    const code = await service.code(company);
-    const exchange = {
-      grant_type: 'authorization_code',
-      code,
-      redirect_uri: at(application.redirect_uris, 0),
-    };
-    const body = new URLSearchParams({ ...exchange, client_id, client_secret }).toString();
+    const code = service.code(company);
+    const form = { grant_type: 'authorization_code', code, redirect_uri, client_id, client_secret };
     for (const header of [
       null,
       'Bearer abc',
@@ -302,22 +263,58 @@ describe('Authentication', () => {
       basic({ ...application, client_id: 'nobody' }),
       `Basic ${client_id}:${client_secret}`,
       `${basic(application)}!`,
+      formEncoded(application),
     ]) {
-      const response = await post(body, FORM, header);
-      await expectError(response, 401, 'invalid_client');
-      expect(response.headers.get('www-authenticate')).toMatch(/^Basic /);
+      const answer = await service.token(form, header);
+      expectError(answer, 401, 'invalid_client');
+      expect(answer.headers.get('www-authenticate')).toMatch(/^Basic /);
     }
+    const { body } = await service.token(form, formEncoded(application));
+    expect(body.error_description).toContain('form-encoded');
     expect(client_secret, 'the first colon parts').toContain(':');
     expect((await service.exchange(code)).status, 'the code is still good').toBe(200);
   });
 
   test('6. Basic, a refresh token and an unknown token open nothing of the API', async () => {
-    const { service, company, application, me } = await start();
-    const { refresh_token } = await service.install(company);
-    for (const header of [basic(application), `Bearer ${refresh_token}`, 'Bearer x', 'Bearer', undefined]) {
-      const response = await me(header);
+    const { service, company, application } = await start();
+    const { refresh_token } = service.install(company);
+    for (const header of [basic(application), `Bearer ${refresh_token}`, 'Bearer x', 'Bearer', '']) {
+      const init = header === '' ? {} : { headers: { authorization: header } };
+      const response = await fetch(`${service.sandbox.apiUrl}/me`, init);
       expect([header, response.status]).toEqual([header, 401]);
       expect(response.headers.get('www-authenticate')).toMatch(/^Bearer/);
+    }
+  });
+});
+
+describe('Authentication (our choice)', () => {
+  test('5. Credentials are given out, or chosen, once; good ones in the body are taken', async () => {
+    const { service, company } = await start();
+    const given = service.application();
+    const form = (application: Credentials, more: object = {}) => ({
+      ...{ grant_type: 'authorization_code', code: service.code(company, application), ...more },
+      redirect_uri: at(application.redirect_uris, 0),
+    });
+    expect(given.client_secret).toMatch(/^[\w-]{40,}$/);
+    expect((await service.token(form(given), formEncoded(given))).status).toBe(200);
+    const secrets = { client_id: 'acme', client_secret: 'a secret: of ours' };
+    const chosen = service.application(secrets);
+    expect((await service.token(form(chosen, secrets), basic(chosen))).status).toBe(200);
+    const other = { client_secret: 'other' };
+    expect((await service.token(form(chosen, other), basic(chosen))).status).toBe(400);
+    for (const client_id of ['acme', 'a:b']) {
+      expect(() => service.application({ client_id })).toThrow(expect.objectContaining({ status: 400 }));
+    }
+  });
+
+  test('expires_at can be read as text, as a number and as an ISO date', async () => {
+    for (const [expiresAt, expected] of [
+      ['string', '1805023815'],
+      ['number', 1805023815],
+      ['iso', '2027-03-14T11:30:15.000Z'],
+    ] as const) {
+      const { sandbox } = await startFrozen({ readings: { expiresAt } });
+      expect(sandbox.tokens().expires_at).toBe(expected);
     }
   });
 });
@@ -326,15 +323,14 @@ describe('kept tokens', () => {
   test('With a file, tokens outlive the sandbox; a reset ends them for good', async () => {
     const tokensFile = join(tempDir(), 'tokens');
     const first = await startSandbox({ tokensFile });
-    const { access_token, refresh_token } = await first.install(at((await first.state()).companies, 0));
+    const { access_token, refresh_token } = first.sandbox.tokens();
     await first.sandbox.close();
-    const second = await startSandbox({ tokensFile });
-    expect((await second.api('/me', access_token)).status).toBe(200);
-    expect(await (await second.refresh(refresh_token)).json()).toMatchObject({ refresh_token });
-    await second.done('reset', {});
-    expect((await second.api('/me', access_token)).status).toBe(401);
-    await second.sandbox.close();
-    const third = await startSandbox({ tokensFile });
-    expect((await third.api('/me', access_token)).status).toBe(401);
+    for (const status of [200, 401]) {
+      const service = await startSandbox({ tokensFile });
+      expect((await service.api('/me', access_token)).status).toBe(status);
+      expect((await service.refresh(refresh_token)).status).toBe(status === 200 ? 200 : 400);
+      service.sandbox.reset();
+      await service.sandbox.close();
+    }
   });
 });

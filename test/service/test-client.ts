@@ -104,11 +104,8 @@ async function tokensOf(sandbox: TestSandbox, company: Company) {
     async accessToken(_instanceId, rejected) {
       if (current === rejected) {
         renewals++;
-        const response = await sandbox.refresh(refresh);
-        ({ access_token: current, refresh_token: refresh } = (await response.json()) as {
-          access_token: string;
-          refresh_token: string;
-        });
+        const { body } = await sandbox.refresh(refresh);
+        ({ access_token: current, refresh_token: refresh } = body);
       }
       return { text: current };
     },

@@ -9,8 +9,6 @@ export type Company = Types.Company & { counts: { contacts: number; conversation
 
 export type State = Omit<Types.State, 'companies'> & { companies: Company[] };
 
-export type TokenResponse = Types.TokenAnswer & { expires_at: string };
-
 /** An answer of the API, read. */
 export interface ApiAnswer<T> {
   status: number;
@@ -33,8 +31,8 @@ export class TestSandbox {
     this.sandbox = sandbox;
   }
 
-  async state(): Promise<State> {
-    return (await (await fetch(`${this.sandbox.origin}/_sandbox/state`)).json()) as State;
+  state(): State {
+    return structuredClone(this.sandbox.state()) as State;
   }
 
   /** A request to the control interface, whatever comes of it. */
@@ -54,29 +52,28 @@ export class TestSandbox {
   }
 
   /** Freezes the clock at a moment. */
-  async freeze(at = START_MS): Promise<void> {
-    await this.done('clock', { frozen: true, set: at });
+  freeze(at = START_MS): void {
+    this.sandbox.clock.freeze(at);
   }
 
-  async advance(ms: number): Promise<void> {
-    await this.done('clock', { advance_ms: ms });
+  advance(ms: number): void {
+    this.sandbox.clock.advance(ms);
   }
 
-  company(spec: object = {}): Promise<Company> {
-    return this.done('companies', { name: 'Test company', plan: 'starter', ...spec });
+  company(spec: object = {}): Company {
+    return this.sandbox.company({ name: 'Test company', plan: 'starter', ...spec }) as Company;
   }
 
-  application(spec: object = {}): Promise<Credentials> {
-    return this.done('applications', {
+  application(spec: object = {}): Credentials {
+    return this.sandbox.register({
       name: 'Other app',
       redirect_uris: ['http://other.example/back'],
       ...spec,
     });
   }
 
-  async journal(after = 0): Promise<JournalRow[]> {
-    const response = await fetch(`${this.sandbox.origin}/_sandbox/requests?after=${after}`);
-    return (await response.json()) as JournalRow[];
+  journal(after = 0): JournalRow[] {
+    return this.sandbox.requests(after);
   }
 
   /**
@@ -127,49 +124,37 @@ export class TestSandbox {
     });
   }
 
-  /** A code that a teammate of the company granted: an administrator, when no other is named. */
-  async code(
-    company: Company,
-    application: Credentials = this.sandbox.application,
-    teammate_id = company.teammates.find(({ is_admin }) => is_admin)?.id ?? '',
-  ): Promise<string> {
-    const { client_id, redirect_uris } = application;
-    const response = await this.decide(
-      { teammate_id, decision: 'approve' },
-      { client_id, redirect_uri: redirect_uris[0] ?? '' },
-    );
-    return new URL(response.headers.get('location') ?? '').searchParams.get('code') ?? '';
+  /** A code for an application: of a teammate, or of the administrator of a company. */
+  code(teammate: { id: string }, application: Credentials = this.sandbox.application): string {
+    return this.sandbox.authorize(application, teammate).code;
   }
 
-  /** A request to the token route, form-encoded. */
-  token(
-    form: Record<string, string> | URLSearchParams,
-    application: Credentials = this.sandbox.application,
-  ): Promise<Response> {
-    return fetch(`${this.sandbox.authUrl}/oauth/token`, {
+  /** Tokens that such a code gives. */
+  install(teammate: { id: string }, application: Credentials = this.sandbox.application) {
+    return this.sandbox.tokens(application, teammate);
+  }
+
+  /** A request to the token route with any body, a form by default, and its answer, read. */
+  async token(
+    body: Record<string, string> | string,
+    authorization: string | null = basic(this.sandbox.application),
+    type = 'application/x-www-form-urlencoded',
+  ): Promise<ApiAnswer<Types.TokenAnswer & { error?: string; error_description?: string }>> {
+    const response = await fetch(`${this.sandbox.authUrl}/oauth/token`, {
       method: 'POST',
-      headers: { authorization: basic(application) },
-      body: new URLSearchParams(form),
+      headers: { 'content-type': type, ...(authorization !== null && { authorization }) },
+      body: typeof body === 'string' ? body : new URLSearchParams(body).toString(),
     });
+    return { status: response.status, headers: response.headers, body: JSON.parse(await response.text()) };
   }
 
-  exchange(code: string, application: Credentials = this.sandbox.application): Promise<Response> {
+  exchange(code: string, application: Credentials = this.sandbox.application) {
     const redirect_uri = application.redirect_uris[0] ?? '';
-    return this.token({ grant_type: 'authorization_code', code, redirect_uri }, application);
+    return this.token({ grant_type: 'authorization_code', code, redirect_uri }, basic(application));
   }
 
-  refresh(refresh_token: string, application: Credentials = this.sandbox.application): Promise<Response> {
-    return this.token({ grant_type: 'refresh_token', refresh_token }, application);
-  }
-
-  /** Tokens of the company for the application. */
-  async install(
-    company: Company,
-    application: Credentials = this.sandbox.application,
-    teammateId?: string,
-  ): Promise<TokenResponse> {
-    const response = await this.exchange(await this.code(company, application, teammateId), application);
-    return (await response.json()) as TokenResponse;
+  refresh(refresh_token: string, application: Credentials = this.sandbox.application) {
+    return this.token({ grant_type: 'refresh_token', refresh_token }, basic(application));
   }
 
   /** Statuses of so many requests, one after the other. */
@@ -206,14 +191,14 @@ export async function startFrozen(
   furtherTiers: readonly string[] = [],
 ): Promise<TestSandbox> {
   const sandbox = await startSandbox(options, furtherTiers);
-  await sandbox.freeze();
+  sandbox.freeze();
   return sandbox;
 }
 
 /** Starts a sandbox whose clock stands, with a company and the first of its tokens. */
 export async function startCompany(spec: object = {}, ...how: Parameters<typeof startFrozen>) {
   const service = await startFrozen(...how);
-  const company = await service.company(spec);
+  const company = service.company(spec);
   return { service, company, token: at(company.api_tokens, 0).token };
 }
 
