@@ -1,104 +1,165 @@
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { EXPOSE_WORDS } from '../../src/contract/sandbox.ts';
+import { optionsFromEnvironment } from '../../src/sandbox/environment.ts';
+import { createSandbox } from '../../src/sandbox/sandbox.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { at, startSandbox } from './support/test-sandbox.ts';
 
-interface Line {
-  pid: number;
-  api_url: string;
-  application: { client_id: string };
-  companies: { name: string; administrator: string; api_tokens: { token: string }[] }[];
+const start = (args: string[], environment = {}, cwd = tempDir()) =>
+  spawnEntry('src/sandbox/main.ts', { SANDBOX_PORT: '0', ...environment }, { args, cwd });
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+/** The status of a request with this target and `Host`. */
+async function statusOf(origin: string, host: string, target = '/api/me'): Promise<string> {
+  const { hostname, port } = new URL(origin);
+  const socket = connect(Number(port), hostname);
+  socket.write(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+  const [answer] = await once(socket, 'data');
+  socket.destroy();
+  return String(answer).slice(9, 12);
 }
 
-const start = (...args: string[]) =>
-  spawnEntry('src/sandbox/main.ts', { SANDBOX_WINDOW_MS: '60000' }, { args });
-
 describe('The command of the sandbox', () => {
-  test('prints one line of JSON with addresses, credentials and companies', async () => {
-    const seed = join(tempDir(), 'world.json');
-    writeFileSync(seed, JSON.stringify({ companies: [{ name: 'Acme', plan: 'starter', contacts: 1 }] }));
-    const command = start('--port', '0', '--json', '--seed', seed);
+  test('It prints a line of JSON; flags win over variables, and no .env is read', async () => {
+    const cwd = tempDir();
+    const seed = { companies: [{ name: 'Acme', plan: 'starter', contacts: 1 }] };
+    writeFileSync(join(cwd, 'world.json'), JSON.stringify(seed));
+    writeFileSync(join(cwd, '.env'), 'SANDBOX_LATENCY_MS=none\n');
+    const flags = ['--window-ms=2000', '--json', '--seed', 'world.json'];
+    const command = start(flags, { SANDBOX_WINDOW_MS: '60000' }, cwd);
     await command.waitForOutput(/\n/);
     const [line = '', ...more] = command.output().split('\n');
     expect(more).toEqual(['']);
-    const { pid, api_url, application, companies } = JSON.parse(line) as Line;
+    const { pid, api_url, application, companies } = JSON.parse(line);
     expect([pid, application.client_id]).toEqual([command.pid, 'sandbox-partner-app']);
-    expect(companies.map(({ name }) => name)).toEqual(['Acme']);
-    const headers = { authorization: `Bearer ${companies[0]?.api_tokens[0]?.token}` };
-    const contacts = await (await fetch(`${api_url}/contacts`, { headers })).json();
-    expect(contacts).toMatchObject({ _results: [{ id: expect.any(String) }] });
-    const me = await fetch(`${api_url}/teammates/${companies[0]?.administrator}`, { headers });
-    expect(await me.json()).toMatchObject({ is_admin: true });
+    const [{ name, administrator, api_tokens }] = companies;
+    expect([name, companies.length]).toEqual(['Acme', 1]);
+    const authorization = `Bearer ${api_tokens[0].token}`;
+    const read = await fetch(`${api_url}/teammates/${administrator}`, { headers: { authorization } });
+    expect(await read.json()).toMatchObject({ is_admin: true });
+    expect(Number(read.headers.get('x-ratelimit-reset')) - Date.now() / 1000).toBeLessThan(3);
     await command.stop();
   });
 
-  test('its flags win over variables', async () => {
-    const command = start('--port', '0', '--window-ms=2000', '--json');
-    const [line = ''] = await command.waitForOutput(/.+\n/);
-    const { headers } = await fetch(`${(JSON.parse(line) as Line).api_url}/me`);
-    const ahead = Number(headers.get('x-ratelimit-reset')) - Date.now() / 1000;
-    expect(ahead).toBeLessThan(3);
-    await command.stop();
-  });
-
-  test('names every wrong argument at once', async () => {
-    const command = start(
-      'serve',
-      '--prot',
-      '1',
-      '--json=x',
-      '--changes',
-      '202',
-      '--port',
-      '99999',
-      '--seed',
-    );
+  test('It names every wrong flag and every wrong variable at once', async () => {
+    const command = start(['serve', '--prot', '--json=x', '--changes', '202', '--seed']);
     expect((await command.exited).code).toBe(1);
     expect(command.output().split('\n')).toEqual([
       'sandbox: serve is not understood: see --help',
       'sandbox: --prot is not understood: see --help',
-      'sandbox: 1 is not understood: see --help',
       'sandbox: --json is not understood: see --help',
       'sandbox: --seed needs a value',
-      'sandbox: --port must be a whole number from 0 to 65535',
       'sandbox: --changes must be 200 or 204',
       '',
     ]);
+    const wrong = {
+      ...{ NODE_ENV: 'production', SANDBOX_PORT: '70000', SANDBOX_WINDOW_MS: '0', SANDBOX_LATENCY_MS: '-5' },
+      ...{ SANDBOX_GUARD_ANALYTICS: '1 / 3', SANDBOX_GUARD_RESOURCE: '0/1', SANDBOX_EXPIRES_AT: 'date' },
+      ...{ SANDBOX_PUBLIC_URL: 'https://sandbox.example/path', SANDBOX_CHANGES: '201' },
+      ...{ SANDBOX_EXPOSE: 'true', PUBLIC_URL: 'localhost' },
+    };
+    const lines = Object.keys(wrong).map((name) => expect.stringMatching(`^${name} (must be|is production)`));
+    expect(optionsFromEnvironment(wrong)).toEqual(expect.arrayContaining(lines));
   });
 
-  test.each([
-    [['--seed', 'none.json'], /^sandbox: seed: none\.json cannot be read: ENOENT.*\n$/],
-    [['--public-url', 'https://a.example/b'], /^sandbox: --public-url must be an origin.*\n$/],
-    [['--host', '0.0.0.0'], /^sandbox: .* on this machine alone.*\n$/],
-  ])('%j ends it with one clear line', async (args, words) => {
-    const command = start('--port', '0', ...args);
-    expect((await command.exited).code).toBe(1);
-    expect(command.output()).toMatch(words);
+  test('Its variables give the options; an empty one counts as unset', () => {
+    const plain = { host: '127.0.0.1', port: 4010, windowMs: 60_000, latencyMs: 0, redirectUris: [] };
+    expect(optionsFromEnvironment({ PORT: '' })).toMatchObject(plain);
+    const variables = {
+      SANDBOX_PORT: ' 0\r\n',
+      SANDBOX_LATENCY_MS: '40',
+      PUBLIC_URL: 'https://app.example/',
+    };
+    const limits = { SANDBOX_GUARD_ANALYTICS: '2/4.5', SANDBOX_GUARD_RESOURCE: '25/1' };
+    const analytics = { tier: '1', limit: 2, windowMs: 4_500 };
+    const guards = { analytics, resource: { tier: '2', limit: 25, windowMs: 1_000 } };
+    const redirectUris = ['https://app.example/oauth/callback'];
+    const given = optionsFromEnvironment({ ...variables, ...limits });
+    expect(given).toMatchObject({ port: 0, latencyMs: 40, guards, redirectUris });
   });
 
-  test('--help lists every flag, and ends it well', async () => {
-    const command = start('--help');
-    expect((await command.exited).code).toBe(0);
-    for (const flag of [
-      'port',
-      'host',
-      'json',
-      'seed',
-      'public-url',
-      'expires-at',
-      'changes',
-      'latency-ms',
-    ]) {
-      expect(command.output()).toContain(`  --${flag} `);
+  test('A signal ends it, with a connection open', async () => {
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+      const command = start([]);
+      const [, port] = await command.waitForOutput(/API +http:\/\/127\.0\.0\.1:(\d+)\/api\n/);
+      const socket = connect(Number(port), '127.0.0.1').on('error', () => undefined);
+      socket.write('GET /_sandbox/state HTTP/1.1\r\nhost: localhost\r\n\r\n');
+      await once(socket, 'data');
+      expect(await command.stop(signal)).toEqual({ code: 0, signal: null });
     }
   });
 
-  test('reads no .env of the folder that it runs in', async () => {
-    const cwd = tempDir();
-    writeFileSync(join(cwd, '.env'), 'SANDBOX_WINDOW_MS=none\n');
-    const command = spawnEntry('src/sandbox/main.ts', {}, { cwd, args: ['--port', '0'] });
-    await command.waitForOutput(/Front page/);
-    await command.stop();
+  test('One clear line tells what keeps it from starting', async () => {
+    const holder = createServer().listen(0, '127.0.0.1');
+    await once(holder, 'listening');
+    const { port } = holder.address() as { port: number };
+    const host = { SANDBOX_HOST: '192.0.2.1', SANDBOX_EXPOSE: EXPOSE_WORDS };
+    for (const [args, environment, line] of [
+      [['--port', String(port)], {}, `Port ${port} is in use: .+ set SANDBOX_PORT to another one\\.`],
+      [[], { NODE_ENV: 'production' }, 'NODE_ENV is production.*'],
+      [[], host, '192\\.0\\.2\\.1 is no address of this machine: .+'],
+      [['--host', '0.0.0.0'], {}, '.* on this machine alone.*'],
+      [['--seed', 'none.json'], {}, 'seed: none\\.json cannot be read: ENOENT.*'],
+      [['--public-url', 'https://a.example/b'], {}, '--public-url must be an origin.*'],
+    ] as const) {
+      const command = start([...args], environment);
+      expect((await command.exited).code).toBe(1);
+      expect(command.output()).toMatch(new RegExp(`^sandbox: ${line}\n$`));
+    }
+    holder.close();
+  });
+
+  test('--help lists the flags; asked in words, it listens beyond this machine, loudly', async () => {
+    const help = start(['--help']);
+    expect((await help.exited).code).toBe(0);
+    const flags = ['port', 'host', 'json', 'seed', 'public-url', 'expires-at', 'changes', 'latency-ms'];
+    for (const flag of flags) expect(help.output()).toContain(`  --${flag} `);
+    const exposed = start(['--host', '0.0.0.0'], { SANDBOX_EXPOSE: EXPOSE_WORDS });
+    await exposed.waitForOutput(/IT LISTENS BEYOND THIS MACHINE/);
+    const [, origin = ''] = await exposed.waitForOutput(/Front page +(http:\S+)/);
+    expect(await statusOf(origin, '192.0.2.7:4010')).toBe('401');
+    await exposed.stop();
+  });
+});
+
+describe('The process of the sandbox', () => {
+  test('An answer that is held back does not keep a sandbox from stopping', async () => {
+    const service = await startSandbox({ latencyMs: 60_000 });
+    const { sandbox } = service;
+    const token = at(at(sandbox.companies(), 0).api_tokens, 0).token;
+    const pending = service.api('/me', token).catch((error: Error) => error.message);
+    await vi.waitUntil(() => sandbox.state().limits.length > 0);
+    await sandbox.close();
+    expect(await pending).toBe('fetch failed');
+  });
+
+  test('Within a test, too, it refuses production and addresses beyond this machine', async () => {
+    await expect(startSandbox({ host: '0.0.0.0' })).rejects.toThrow(/this machine/);
+    vi.stubEnv('NODE_ENV', 'production');
+    await expect(createSandbox()).rejects.toThrow('NODE_ENV is production');
+  });
+
+  test('It answers to names of this machine; exposed, also to those of a private network', async () => {
+    const own = (await startSandbox()).sandbox;
+    const exposed = (await startSandbox({ host: '0.0.0.0', expose: EXPOSE_WORDS })).sandbox;
+    const near = ['localhost:4010', '127.0.0.1', '[::1]:80'];
+    const network = ['10.1.2.3:4010', '[fe80::1]', 'sandbox', 'x.local'];
+    const foreign = ['evil.example', 'evil.example:4010', 'local.evil.example', 'localhost.evil.example', ''];
+    for (const host of [...near, ...network, ...foreign]) {
+      const statuses = [await statusOf(own.origin, host), await statusOf(exposed.origin, host)];
+      const expected = [near.includes(host) ? '401' : '403', foreign.includes(host) ? '403' : '401'];
+      expect([host, ...statuses]).toEqual([host, ...expected]);
+    }
+    for (const path of ['/', '/auth/oauth/authorize', '/_sandbox/state'])
+      expect(await statusOf(own.origin, 'evil.example', path)).toBe('403');
+    expect(await statusOf(own.origin, 'localhost', `${own.apiUrl}/me`), 'as to a proxy').toBe('401');
   });
 });

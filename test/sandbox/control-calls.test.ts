@@ -31,29 +31,29 @@ describe('Control calls', () => {
   test('The state tells addresses, applications, companies, and where used limits stand', async () => {
     const redirectUris = ['http://app.example/oauth/callback'];
     const [service, again] = [await startFrozen({ redirectUris }), await startFrozen()];
-    const { origin, apiUrl, authUrl, application } = service.sandbox;
-    expect([apiUrl, authUrl]).toEqual([`${origin}/api`, `${origin}/auth`]);
+    const { origin, apiUrl: api_url, authUrl: auth_url, application } = service.sandbox;
+    expect([api_url, auth_url]).toEqual([`${origin}/api`, `${origin}/auth`]);
     const { clientId: client_id, clientSecret: client_secret } = SANDBOX_DEFAULTS;
     expect(application).toMatchObject({ client_id, client_secret });
     const hosts = application.redirect_uris.map((uri) => new URL(uri).host);
     expect(hosts).toEqual(['app.example', 'localhost:3000', '127.0.0.1:3000']);
-    const { companies } = await service.state();
+    const { companies } = service.state();
     expect(companies.map(({ plan }) => plan)).toEqual(['starter', 'professional', 'enterprise']);
-    expect((await again.state()).companies, 'the same in every sandbox').toEqual(companies);
+    expect(again.state().companies, 'the same in every sandbox').toEqual(companies);
     const { id, api_tokens } = at(companies, 0);
     await service.api('/me', at(api_tokens, 0).token);
     const limit = { company_id: id, scope: 'plan', limit: 50, remaining: 49, reset_at: START_MS + 60_000 };
-    expect(await service.state()).toMatchObject({
-      api_url: apiUrl,
-      auth_url: authUrl,
-      applications: [{ name: 'Partner app', kind: 'partner', scopes: ['shared_resources'], ...application }],
-      limits: [{ ...limit, burst_limit: 25, burst_remaining: 25, burst_reset_at: null }],
-    });
+    const applications = [
+      { name: 'Partner app', kind: 'partner', scopes: ['shared_resources'], ...application },
+    ];
+    const limits = [{ ...limit, burst_limit: 25, burst_remaining: 25, burst_reset_at: null }];
+    const state = await (await service.control('state', undefined, 'GET')).json();
+    expect(state).toMatchObject({ api_url, auth_url, applications, limits });
   });
 
   test('A wrong body is refused, and the answer says what is wrong', async () => {
     const service = await startFrozen();
-    const before = await service.state();
+    const before = service.state();
     for (const line of WRONG.trim().split('\n')) {
       const [path = '', body = '', word] = line.split(/ {2,}/);
       const response = await service.control(path, JSON.parse(body));
@@ -61,21 +61,21 @@ describe('Control calls', () => {
       const answer = [line, await response.json()];
       expect(answer).toMatchObject([line, { _error: { status: 400, title: 'Bad Request', message } }]);
     }
-    expect(await service.state()).toEqual(before);
+    expect(service.state()).toEqual(before);
   });
 
   test('A POST must be JSON, and not too long; other paths are 404, other methods 405', async () => {
     const service = await startFrozen();
-    const post = async (type: string, body: string) => {
-      const headers = { 'content-type': type };
-      return (await fetch(`${service.sandbox.origin}/_sandbox/clock`, { method: 'POST', headers, body }))
-        .status;
-    };
-    expect(await post('text/plain', '{"advance_ms":5}')).toBe(415);
-    expect(await post('application/x-www-form-urlencoded', 'advance_ms=5')).toBe(415);
-    expect(await post('application/json', '{"advance_ms":')).toBe(400);
-    expect(await post('application/json', `{"set":"${'x'.repeat(2 ** 21)}"}`)).toBe(413);
-    expect((await service.state()).now).toBe(START_MS);
+    for (const [status, type, body] of [
+      [415, 'text/plain', '{"advance_ms":5}'],
+      [415, 'application/x-www-form-urlencoded', 'advance_ms=5'],
+      [400, 'application/json', '{"advance_ms":'],
+      [413, 'application/json', `{"set":"${'x'.repeat(2 ** 21)}"}`],
+    ] as const) {
+      const init = { method: 'POST', headers: { 'content-type': type }, body };
+      expect((await fetch(`${service.sandbox.origin}/_sandbox/clock`, init)).status).toBe(status);
+    }
+    expect(service.state().now).toBe(START_MS);
     expect((await service.control('nothing', {})).status).toBe(404);
     const put = await service.control('state', {}, 'PUT');
     expect([put.status, put.headers.get('allow')]).toEqual([405, expect.stringContaining('GET')]);
@@ -83,19 +83,20 @@ describe('Control calls', () => {
 
   test('reset leads back to the start at once, however many records there are', async () => {
     const service = await startSandbox();
-    const { now: _, ...before } = await service.state();
-    const company = await service.company({ contacts: 1_000_000 });
-    const { access_token, refresh_token } = await service.install(company, await service.application());
+    const { now: _, ...before } = service.state();
+    const company = service.company({ contacts: 1_000_000 });
+    const { access_token, refresh_token } = service.install(company, service.application());
     await service.api('/me', access_token);
     await service.done('faults', { fault: { status: 500 }, times: 5 });
-    await service.freeze();
+    await service.done('guards', { tier: 'lists', requests: 1, per_ms: 1_000 });
+    service.freeze();
     const startedAt = performance.now();
     await service.done('reset', {});
     expect(performance.now() - startedAt).toBeLessThan(1_000);
-    const { now, ...after } = await service.state();
-    expect([after, await service.journal()]).toEqual([before, []]);
+    const { now, ...after } = service.state();
+    expect([after, service.journal()]).toEqual([before, []]);
     expect(Math.abs(now - Date.now())).toBeLessThan(5_000);
-    expect(await service.statuses(1, '/me', access_token)).toEqual([401]);
+    expect(await service.statuses(2, '/me', access_token)).toEqual([401, 401]);
     expect((await service.refresh(refresh_token)).status).toBe(400);
   });
 });
@@ -103,8 +104,11 @@ describe('Control calls', () => {
 describe('The journal', () => {
   test('Each request to the API and the OAuth routes is a row; other requests are none', async () => {
     const { service, company, token } = await startCompany();
-    const { access_token } = await service.install(company);
-    await service.advance(5);
+    const form = { teammate_id: at(company.teammates, 0).id, decision: 'approve' };
+    const location = (await service.decide(form)).headers.get('location') ?? '';
+    const code = new URL(location).searchParams.get('code') ?? '';
+    const { access_token } = (await service.exchange(code)).body;
+    service.advance(5);
     await service.api('/contacts?limit=5&note=a&note=b', access_token);
     await service.call('POST', '/analytics/reports', token, {});
     await service.api('/me', 'unknown');
@@ -112,43 +116,48 @@ describe('The journal', () => {
     const application = service.sandbox.application.client_id;
     const row = { method: 'GET', query: {}, company_id: company.id, application, tier: null, fault: null };
     const query = { limit: '5', note: ['a', 'b'] };
-    expect(await service.journal()).toMatchObject([
+    const rows = [
       { ...row, n: 1, at: START_MS, method: 'POST', path: '/oauth/authorize', status: 303, remaining: null },
       { ...row, n: 2, method: 'POST', path: '/oauth/token', status: 200, remaining: null },
       { ...row, n: 3, at: START_MS + 5, path: '/contacts', query, status: 200, remaining: 119 },
       { ...row, n: 4, method: 'POST', status: 201, application: null, tier: '1', remaining: 49 },
       { ...row, n: 5, path: '/me', status: 401, company_id: null, application: null, remaining: 50 },
+    ];
+    expect(service.journal()).toMatchObject(rows);
+    expect(await service.done('requests?after=3', undefined, 'GET')).toMatchObject(rows.slice(3));
+    expect((await service.control('requests?after=-1', undefined, 'GET')).status).toBe(400);
+  });
+
+  test('It tells query parameters and members of a body that the service ignored', async () => {
+    const { service, company, token } = await startCompany();
+    await service.call('GET', '/contacts?limit=5&colour=red&colour=blue', token);
+    await service.call('GET', '/me?limit=5', token);
+    await service.call('POST', '/links?colour=red', token, { name: 'x', colour: 'red', Name: 'y' });
+    const wrong = { type: 'no type', token };
+    await service.call('POST', `/inboxes/${at(company.inboxes, 0)}/channels`, token, wrong);
+    await service.call('GET', '/contacts?colour=red', 'no token');
+    expect(service.journal().map(({ ignored }) => ignored.join())).toEqual([
+      'query colour',
+      'query limit',
+      'query colour,body colour,body Name',
+      'body token',
+      '',
     ]);
-    expect((await service.journal(3)).map(({ n }) => n)).toEqual([4, 5]);
-    for (const after of ['-1', 'x', '1.5']) {
-      expect((await service.control(`requests?after=${after}`, undefined, 'GET')).status).toBe(400);
-    }
   });
 
   test('No secret gets in, wherever it stands; a page token is none', async () => {
     const { service, company } = await startCompany();
-    const code = await service.code(company);
-    const answer = (await (await service.exchange(code)).json()) as Record<string, string>;
-    const { access_token: token = '', refresh_token: renewal = '' } = answer;
+    const code = service.code(company);
+    const { access_token: token, refresh_token: renewal } = (await service.exchange(code)).body;
     const base64 = encodeURIComponent('MX8SE7vBQO8iEWM/qNpgvN4vRDZ6PAEdQdqJh1V9S+U=');
     await fetch(service.authorizeUrl({ state: 'our-secret-state' }));
     await service.api(`/contacts?access_token=${token}&code=${code}&Client_Secret=hush`, token);
     await service.api(`/contacts/${token}?q=Bearer%20${token}&${token}=1&page_token=${renewal}`, token);
     await service.api(`/contacts/${base64}?note=${base64}&page_token=abc`, token);
-    const journal = JSON.stringify(await service.journal());
+    const journal = JSON.stringify(service.journal());
     const { client_secret } = service.sandbox.application;
-    for (const secret of [
-      code,
-      token,
-      renewal,
-      client_secret,
-      'our-secret',
-      'hush',
-      'MX8SE7vB',
-      'qNpgvN4v',
-    ]) {
-      expect(journal).not.toContain(secret);
-    }
+    const secrets = [code, token, renewal, client_secret, 'our-secret', 'hush', 'MX8SE7vB', 'qNpgvN4v'];
+    for (const secret of secrets) expect(journal).not.toContain(secret);
     expect(journal).toContain('"state":"[hidden]"');
     expect(journal).toContain('"page_token":"abc"');
   });

@@ -201,7 +201,7 @@ describe('States: token lifecycle', () => {
     expect(await live(second.access_token)).toBe(200);
   });
 
-  test('A refresh in the last 24 hours, and not before, gives a refresh token of six months', async () => {
+  test('A refresh in the last 24 hours, and only then, gives a new six-month token', async () => {
     const { service, company, clock, refreshed } = await start();
     const { refresh_token } = service.install(company);
     const rotatedAt = REFRESH_END_MS - 24 * HOUR_MS;

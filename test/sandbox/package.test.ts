@@ -32,18 +32,12 @@ beforeAll(async () => {
 }, 120_000);
 
 describe('The package, in another project', () => {
-  test('brings everything along', () => {
-    expect(readdirSync(join(PROJECT, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual([
-      'partner-app',
-    ]);
-  });
-
-  test('has a command, whose line of JSON is enough to read a page of contacts', async () => {
+  test('It brings everything along, and a command to read a page of contacts with', async () => {
+    const packages = readdirSync(join(PROJECT, 'node_modules')).filter((name) => !name.startsWith('.'));
+    expect(packages).toEqual(['partner-app']);
     const command = join(PROJECT, 'node_modules/.bin/partner-sandbox');
-    const child = spawn(command, ['--port', '0', '--json'], {
-      env: ENV,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const stdio = ['ignore', 'pipe', 'inherit'] as const;
+    const child = spawn(command, ['--port', '0', '--json'], { env: ENV, stdio: [...stdio] });
     onTestFinished(() => void child.kill());
     const [line] = await once(createInterface(child.stdout), 'line');
     const { origin, api_url, companies } = JSON.parse(line);
@@ -55,43 +49,32 @@ describe('The package, in another project', () => {
     }
   });
 
-  test('has a handle for a plain script', async () => {
+  test('It has a handle, with types that need no other package', async () => {
     write(
-      'script.js',
-      `import { createSandbox } from 'partner-app/sandbox';
-      const sandbox = await createSandbox({ seed: { companies: [{ name: 'Acme', plan: 'starter' }] } });
-      const { access_token } = sandbox.tokens(sandbox.application, sandbox.companies()[0]);
-      const headers = { authorization: 'Bearer ' + access_token };
-      const { status } = await fetch(sandbox.apiUrl + '/conversations', { headers });
-      console.log(status, sandbox.requests()[0].path);
-      await sandbox.close();`,
-    );
-    expect(await run('node', 'script.js')).toBe('200 /conversations\n');
-  });
-
-  test('has types that need no other package', async () => {
-    write(
-      'typed.ts',
+      'script.ts',
       `import { createSandbox, type Seed, type TokenAnswer } from 'partner-app/sandbox';
-      import { useSandbox } from 'partner-app/sandbox/vitest';
+      import type { useSandbox } from 'partner-app/sandbox/vitest';
       const seed: Seed = { companies: [{ name: 'Acme', plan: 'enterprise', addon_rpm: 10 }] };
       const sandbox = await createSandbox({ seed, readings: { expiresAt: 'iso' } });
-      const tokens: TokenAnswer = sandbox.tokens(sandbox.register({ name: 'App', redirect_uris: [] }));
+      const tokens: TokenAnswer = sandbox.tokens(sandbox.application, sandbox.companies()[0]);
       const id: string = sandbox.faults.order({ match: { nth: 2 }, fault: { headers: { 'retry-after': 2 } } });
-      export const all = [tokens, id, useSandbox({ windowMs: 1 }).clock.now() satisfies number];
+      export const used = (use: typeof useSandbox) => use({ windowMs: 1 }).clock.now() satisfies number;
       // @ts-expect-error: there is no such plan
-      sandbox.company({ name: 'Acme', plan: 'large' });`,
+      export const wrong = () => sandbox.company({ name: 'Acme', plan: 'large' });
+      declare const console: { log(...words: unknown[]): void };
+      console.log(id, tokens.token_type, sandbox.state().companies[0]?.name);
+      await sandbox.close();`,
     );
     const options = { strict: true, exactOptionalPropertyTypes: true, noEmit: true, types: [] };
     const compilerOptions = { ...options, module: 'NodeNext', target: 'ES2022', lib: ['ES2022'] };
-    write('tsconfig.json', JSON.stringify({ compilerOptions, files: ['typed.ts'] }));
+    write('tsconfig.json', JSON.stringify({ compilerOptions, files: ['script.ts'] }));
     expect(await run('node', join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.')).toBe('');
+    expect(await run('node', 'script.ts')).toMatch(/^flt_\w+ Bearer Acme\n$/);
   });
 
-  test('runs the test that its documentation begins with', async () => {
-    const [, example = ''] =
-      /```ts\n([^`]*useSandbox[\s\S]*?)```/.exec(readFileSync(join(ROOT, 'docs/sandbox.md'), 'utf8')) ?? [];
-    write('contacts.test.ts', example);
+  test('It runs the test that its documentation begins with', async () => {
+    const guide = readFileSync(join(ROOT, 'docs/sandbox.md'), 'utf8');
+    write('contacts.test.ts', /```ts\n([^`]*useSandbox[\s\S]*?)```/.exec(guide)?.[1] ?? '');
     symlinkSync(join(ROOT, 'node_modules/vitest'), join(PROJECT, 'node_modules/vitest'), 'junction');
     const output = await run('node', 'node_modules/vitest/vitest.mjs', 'run');
     expect(output).toMatch(/Tests +1 passed \(1\)/);

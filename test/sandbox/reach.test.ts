@@ -81,7 +81,7 @@ describe('Authentication', () => {
     expect(await status('GET', '/contacts', knowledgeBase)).toBe(403);
   });
 
-  test('9. An application has the scopes that the consent page showed, whatever it asks for', async () => {
+  test('9. An application has the scopes that the consent page showed, and no more', async () => {
     const { service, company, readOnly } = await start();
     const application = service.application({ scopes: ['shared_resources:read'] });
     const query = { client_id: application.client_id, redirect_uri: at(application.redirect_uris, 0) };

@@ -32,7 +32,7 @@ export class TestSandbox {
   }
 
   state(): State {
-    return structuredClone(this.sandbox.state()) as State;
+    return this.sandbox.state() as State;
   }
 
   /** A request to the control interface, whatever comes of it. */
