@@ -32,6 +32,12 @@ describe('Resources', () => {
     expect([await childrenOf(tag), await childrenOf(other)]).toEqual([[], [moved]]);
   });
 
+  test('The tag of a conversation has the links that every tag has', async () => {
+    const { read, conversations } = await start();
+    for (const tag of conversations.flatMap(({ tags }) => tags))
+      expect(await read(`/tags/${tag.id}`)).toEqual(tag);
+  });
+
   test('An account tells whether it is blocked, and can be blocked', async () => {
     const { company, send } = await start();
     const path = `/accounts/${at(company.accounts, 0)}`;

@@ -45,57 +45,46 @@ const TITLE =
 
 interface Rule {
   section: string;
-  text: string;
-  isChoice: boolean;
-  file: string;
+  /** Of a table. */
+  row: string;
+}
+
+function rule(title: string, text: string, path: string): Rule {
+  const [section = '', choice] = title.split(OUR_CHOICE);
+  const cell = text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
+  const source = choice === undefined ? 'specified' : 'our choice';
+  const file = basename(path);
+  return { section, row: `| ${cell} | ${source} | [${file}](../test/sandbox/${file}) |\n` };
 }
 
 /** The rules in a file: its tests' titles, below a section of the specification. */
 function rulesIn(path: string): Rule[] {
   let section = '';
   return [...readFileSync(path, 'utf8').matchAll(TITLE)].flatMap(([, , heading, , title = '']) => {
-    if (heading !== undefined) section = heading;
-    const isChoice = section.endsWith(OUR_CHOICE);
-    const name = isChoice ? section.slice(0, -OUR_CHOICE.length) : section;
-    if (heading !== undefined || !SECTIONS.includes(name)) return [];
-    return { section: name, text: title.replace(/\\(.)/g, '$1'), isChoice, file: basename(path) };
+    section = heading ?? section;
+    return heading === undefined ? [rule(section, title.replace(/\\(.)/g, '$1'), path)] : [];
   });
 }
 
-/** Every route of the contract: one table of tests asks each of them. */
-const ROUTE_RULES: Rule[] = ROUTES.map(([, { method, path, summary, source }]) => ({
-  section: 'Endpoints: routes',
-  text: `\`${method} ${path}\`: ${summary}`,
-  isChoice: source === 'choice',
-  file: 'routes.test.ts',
-}));
-
-/** How the requests to each guarded route count: likewise. */
-const GUARD_RULES: Rule[] = ROUTES.flatMap(([, { method, path, guard }]) => {
-  if (guard === undefined) return [];
+/** Every route of the contract, and how the requests to it are guarded: tables of tests ask each of them. */
+const RULES_OF_ROUTES = ROUTES.flatMap(([, { method, path, summary, source, guard }]) => {
+  const section = `Endpoints: routes${source === 'choice' ? OUR_CHOICE : ''}`;
+  const route = rule(section, `\`${method} ${path}\`: ${summary}`, 'routes.test.ts');
+  if (guard === undefined) return [route];
   const { tier, limit, windowMs } = GUARDS[guard.guard];
   const most = limit < 1 ? `${limit * 100}% of the rate limit` : limit;
   const parts = guard.by.map((part) => part.replace(':', '')).join(' and ');
   const bucket = `one bucket for ${parts === '' ? 'all' : `each ${parts}`}`;
   const shared = guard.pool === undefined ? '' : `, shared by ${guard.pool}`;
   const text = `\`${method} ${path}\`: tier \`${tier}\`, ${most} in ${windowMs / 1000} s, ${bucket}${shared}`;
-  return [{ section: 'Limits: additional rate guards', text, isChoice: false, file: 'guards.test.ts' }];
+  return [route, rule('Limits: additional rate guards', text, 'guards.test.ts')];
 });
-
-function row({ text, isChoice, file }: Rule): string {
-  const cell = text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
-  return `| ${cell} | ${isChoice ? 'our choice' : 'specified'} | [${file}](../test/sandbox/${file}) |\n`;
-}
 
 /** The page, from the tests as they are. */
 export function fidelityPage(): string {
-  const rules = [
-    ...ROUTE_RULES,
-    ...GUARD_RULES,
-    ...globSync(join(TESTS, '*.test.ts')).toSorted().flatMap(rulesIn),
-  ];
+  const rules = [...RULES_OF_ROUTES, ...globSync(join(TESTS, '*.test.ts')).toSorted().flatMap(rulesIn)];
   const tables = SECTIONS.map((name) => {
-    const rows = rules.filter(({ section }) => section === name).map(row);
+    const rows = rules.filter(({ section }) => section === name).map(({ row }) => row);
     return `## ${name}\n\n| rule | source | held by |\n|---|---|---|\n${rows.join('')}`;
   });
   return INTRO + tables.join('\n');
