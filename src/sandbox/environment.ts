@@ -29,11 +29,7 @@ const guardLimit = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-const ORIGIN_SHAPE = 'must be an origin like https://sandbox.example, without a path';
-
-const originUrl = z
-  .url({ protocol: /^https?$/, error: ORIGIN_SHAPE })
-  .refine((text) => new URL(text).href.replace(/\/$/, '') === new URL(text).origin, ORIGIN_SHAPE);
+export const ORIGIN_SHAPE = 'must be an origin like https://sandbox.example, without a path';
 
 const NO_PRODUCTION = 'is production: the sandbox is no part of that; unset it here';
 
@@ -48,13 +44,10 @@ const schema = z.object({
   SANDBOX_GUARD_ANALYTICS: guardLimit.optional(),
   SANDBOX_GUARD_RESOURCE: guardLimit.optional(),
   SANDBOX_HOST: z.string().default(SANDBOX_DEFAULTS.host),
-  SANDBOX_PUBLIC_URL: originUrl.optional(),
+  SANDBOX_PUBLIC_URL: z.string().refine(isOrigin, ORIGIN_SHAPE).optional(),
   SANDBOX_SEED: z.string().optional(),
-  SANDBOX_EXPIRES_AT: z.enum(['string', 'number', 'iso'], 'must be string, number or iso').optional(),
-  SANDBOX_CHANGES: z
-    .enum(['200', '204'], 'must be 200 or 204')
-    .transform((status) => (status === '204' ? 204 : 200))
-    .optional(),
+  SANDBOX_EXPIRES_AT: z.enum(['string', 'number', 'iso'], 'must be string, number or iso').default('string'),
+  SANDBOX_CHANGES: z.enum(['200', '204'], 'must be 200 or 204').default('200'),
   SANDBOX_EXPOSE: z.literal(EXPOSE_WORDS, `must be ${EXPOSE_WORDS}, word for word`).optional(),
   PUBLIC_URL: z
     .url({ protocol: /^https?$/, error: 'must be an address like http://localhost:3000' })
@@ -96,14 +89,18 @@ export function optionsFromEnvironment(
     latencyMs: data.SANDBOX_LATENCY_MS,
     guards: openGuards({ analytics: data.SANDBOX_GUARD_ANALYTICS, resource: data.SANDBOX_GUARD_RESOURCE }),
     redirectUris: redirectUris(data.PUBLIC_URL, data.PORT),
-    readings: {
-      ...(data.SANDBOX_EXPIRES_AT && { expiresAt: data.SANDBOX_EXPIRES_AT }),
-      ...(data.SANDBOX_CHANGES && { changes: data.SANDBOX_CHANGES }),
-    },
-    ...(data.SANDBOX_PUBLIC_URL && { publicUrl: data.SANDBOX_PUBLIC_URL }),
-    ...(data.SANDBOX_SEED && { seed: data.SANDBOX_SEED }),
-    ...(data.SANDBOX_EXPOSE && { expose: data.SANDBOX_EXPOSE }),
+    readings: { expiresAt: data.SANDBOX_EXPIRES_AT, changes: data.SANDBOX_CHANGES === '204' ? 204 : 200 },
+    publicUrl: data.SANDBOX_PUBLIC_URL,
+    seed: data.SANDBOX_SEED,
+    expose: data.SANDBOX_EXPOSE,
   };
+}
+
+/** Whether a text is an origin of HTTP, with or without a slash at its end. */
+export function isOrigin(text: string): boolean {
+  if (!/^https?:/i.test(text) || !URL.canParse(text)) return false;
+  const { origin, href } = new URL(text);
+  return href === `${origin}/`;
 }
 
 /** Throws an Error with NODE_ENV=production. */

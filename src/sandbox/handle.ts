@@ -50,8 +50,7 @@ export function createHandle(host: Host): Handle {
     const { client_id, redirect_uris } = applicationOf(host, application);
     const { redirectUri: redirect_uri = redirect_uris[0] ?? '', state } = request;
     const query = { client_id, redirect_uri, ...(state !== undefined && { state }) };
-    const url = grantWithoutBrowser(host.world, query, teammateIdOf(host, teammate));
-    return { code: new URL(url).searchParams.get('code') ?? '', url };
+    return grantWithoutBrowser(host.world, query, teammateIdOf(host, teammate));
   };
   const { client_id, client_secret, redirect_uris } = applicationOf(host, SANDBOX_DEFAULTS.clientId);
   return {
@@ -67,9 +66,7 @@ export function createHandle(host: Host): Handle {
         ['code', code],
         ['redirect_uri', registered.redirect_uris[0] ?? ''],
       ]);
-      return JSON.parse(
-        String(exchangeCode(host.world, registered, parameters, host.world.clock.now()).body),
-      );
+      return JSON.parse(String(exchangeCode(host.world, registered, parameters).body));
     },
     clock: {
       now: () => host.world.clock.now(),

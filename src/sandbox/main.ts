@@ -6,30 +6,30 @@ import { optionsFromEnvironment } from './environment.ts';
 import { createSandbox } from './sandbox.ts';
 import type { Sandbox, SandboxOptions } from './types.ts';
 
-/** The flags that take a value: the variable that says the same, and what the value is. */
-const FLAGS: Readonly<Record<string, readonly [variable: string, value: string, about: string]>> = {
-  port: ['SANDBOX_PORT', 'NUMBER', 'where it listens; 4010 by default, 0 takes a free port'],
-  host: ['SANDBOX_HOST', 'ADDRESS', '127.0.0.1 by default; another one needs SANDBOX_EXPOSE'],
-  seed: ['SANDBOX_SEED', 'FILE', 'companies, applications, faults and guards to start with, as JSON'],
-  'public-url': ['SANDBOX_PUBLIC_URL', 'URL', 'the origin that clients reach it at, behind a proxy'],
-  'expires-at': ['SANDBOX_EXPIRES_AT', 'FORM', 'form of expires_at: string, number or iso'],
-  changes: ['SANDBOX_CHANGES', 'STATUS', 'status of a change: 200 or 204'],
-  'latency-ms': ['SANDBOX_LATENCY_MS', 'NUMBER', 'by which each API answer is held back'],
-  'window-ms': ['SANDBOX_WINDOW_MS', 'NUMBER', 'length of the rate-limit window; 60000 by default'],
+/** The flags that take a value: what it is, and what it does. */
+const FLAGS: Readonly<Record<string, readonly [value: string, about: string]>> = {
+  port: ['NUMBER', 'where it listens; 4010 by default, 0 takes a free port'],
+  host: ['ADDRESS', '127.0.0.1 by default; another one needs SANDBOX_EXPOSE'],
+  seed: ['FILE', 'companies, applications, faults and guards to start with, as JSON'],
+  'public-url': ['URL', 'the origin that clients reach it at, behind a proxy'],
+  'expires-at': ['FORM', 'form of expires_at: string, number or iso'],
+  changes: ['STATUS', 'status of a change: 200 or 204'],
+  'latency-ms': ['NUMBER', 'by which each API answer is held back'],
+  'window-ms': ['NUMBER', 'length of the rate-limit window; 60000 by default'],
 };
 
+/** The variable that says the same: SANDBOX_PUBLIC_URL for `public-url`. */
+const variableOf = (flag: string) => `SANDBOX_${flag.toUpperCase().replaceAll('-', '_')}`;
 const row = (left: string, right: string) => `  ${left.padEnd(22)}${right}`;
 
 const HELP = [
   'The sandbox: a customer-messaging service in one process, in memory.',
   '',
-  ...Object.entries(FLAGS).map(([flag, [, value, about]]) => row(`--${flag} ${value}`, about)),
+  ...Object.entries(FLAGS).map(([flag, [value, about]]) => row(`--${flag} ${value}`, about)),
   row('--json', 'prints one line of JSON: addresses, credentials, companies'),
   row('--help', 'prints this'),
   '',
-  `Variables say the same: ${Object.values(FLAGS)
-    .map(([variable]) => variable)
-    .join(', ')}.`,
+  `Variables say the same: ${Object.keys(FLAGS).map(variableOf).join(', ')}.`,
   '',
 ].join('\n');
 
@@ -38,32 +38,27 @@ function fail(...lines: string[]): never {
   process.exit(1);
 }
 
-interface Command {
-  flags: Map<string, { flag: string; value: string }>;
-  /** `--json` and `--help`, where given. */
-  switches: Set<string>;
-  problems: string[];
-}
-
-function readCommand(): Command {
+/** The flags by their variable, `--json` and `--help` where given, and what is wrong. */
+function readCommand() {
   const strings = Object.keys(FLAGS).map((name) => [name, { type: 'string' }] as const);
   const { tokens } = parseArgs({
     options: { json: { type: 'boolean' }, help: { type: 'boolean' }, ...Object.fromEntries(strings) },
     strict: false,
     tokens: true,
   });
-  const command: Command = { flags: new Map(), switches: new Set(), problems: [] };
+  const flags = new Map<string, { flag: string; value: string }>();
+  const switches = new Set<string>();
+  const problems: string[] = [];
   for (const token of tokens) {
-    if (token.kind === 'positional') command.problems.push(`${token.value} is not understood: see --help`);
+    if (token.kind === 'positional') problems.push(`${token.value} is not understood: see --help`);
     if (token.kind !== 'option') continue;
     const { name, rawName: flag, value } = token;
-    const known = FLAGS[name];
-    if (known !== undefined && value) command.flags.set(known[0], { flag, value });
-    else if (known !== undefined) command.problems.push(`${flag} needs a value`);
-    else if ((name === 'json' || name === 'help') && value === undefined) command.switches.add(name);
-    else command.problems.push(`${flag} is not understood: see --help`);
+    if (Object.hasOwn(FLAGS, name) && value) flags.set(variableOf(name), { flag, value });
+    else if (Object.hasOwn(FLAGS, name)) problems.push(`${flag} needs a value`);
+    else if ((name === 'json' || name === 'help') && value === undefined) switches.add(name);
+    else problems.push(`${flag} is not understood: see --help`);
   }
-  return command;
+  return { flags, switches, problems };
 }
 
 const EXPOSED = `

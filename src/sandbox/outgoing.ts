@@ -7,7 +7,7 @@ import { Problem } from './http/answer.ts';
 import { readBody } from './http/call.ts';
 import { tooManyRequests } from './limits/limiter.ts';
 import { type Counted, countOne, openWindow } from './limits/window.ts';
-import type { Application } from './types.ts';
+import type { Application, JournalRow, State } from './types.ts';
 import type { World } from './world.ts';
 
 const ANSWER_MAX_BYTES = 16 * 1024;
@@ -15,11 +15,7 @@ const NAME_MAX = 200;
 const ADDRESS_MAX = 500;
 const CALLS_KEPT = 10_000;
 
-/** An external service's name and address of a channel. */
-interface ChannelIdentity {
-  name: string;
-  address: string;
-}
+type ChannelIdentity = Record<'name' | 'address', string>;
 
 /** What a server did that gave no name and address, in words; by the outcome of the call. */
 const FAILURES = {
@@ -35,10 +31,7 @@ const FAILURES = {
 type Failure = keyof typeof FAILURES;
 
 /** A row of `GET /_sandbox/calls`: one call, or one that the limit forbade. */
-export interface CallRow {
-  n: number;
-  /** When it began, ms since 1970 on the service's clock. */
-  at: number;
+interface CallRow extends Pick<JournalRow, 'n' | 'at' | 'duration_ms'> {
   /** The application's client id. */
   application: string;
   company_id: string;
@@ -47,8 +40,6 @@ export interface CallRow {
   /** Of the answer; null when there was none. */
   status: number | null;
   outcome: 'active' | 'limit' | Failure;
-  /** Real time. */
-  duration_ms: number;
 }
 
 /**
@@ -80,8 +71,8 @@ export class OutgoingCalls {
     return 0;
   }
 
-  /** The limits whose window is open; times in ms since 1970. */
-  limits(now: number) {
+  /** The limits whose window is open. */
+  limits(now: number): State['call_limits'] {
     const limit = AUTHORIZATION_CALL_LIMIT;
     return [...this.state].flatMap(([application, counted]) => {
       const open = openWindow(counted, this.#windowMs, now);
@@ -190,30 +181,21 @@ export async function introspect(
   { clock, settings, calls }: World,
   application: Application,
   url: URL,
-  companyId: string,
+  company_id: string,
   token: string,
 ): Promise<ChannelIdentity> {
   const { client_id, name } = application;
   const { callTimeoutMs: timeoutMs } = settings;
-  const at = clock.now();
-  const startedAt = performance.now();
-  const list = (outcome: CallRow['outcome'], status: number | null) =>
-    calls.add({
-      at,
-      application: client_id,
-      company_id: companyId,
-      url: url.origin + url.pathname,
-      status,
-      outcome,
-      duration_ms: Math.round((performance.now() - startedAt) * 10) / 10,
-    });
-  const wait = calls.take(client_id, at);
+  const call = { at: clock.now(), application: client_id, company_id, url: url.origin + url.pathname };
+  const wait = calls.take(client_id, call.at);
   if (wait > 0) {
-    list('limit', null);
+    calls.add({ ...call, status: null, outcome: 'limit', duration_ms: 0 });
     throw tooManyRequests(`Rate limit of calls to the server of ${name}`, wait);
   }
+  const startedAt = performance.now();
   const { status, result } = await ask(application, url, token, timeoutMs);
-  list(typeof result === 'string' ? result : 'active', status);
+  const duration_ms = Math.round((performance.now() - startedAt) * 10) / 10;
+  calls.add({ ...call, status, outcome: typeof result === 'string' ? result : 'active', duration_ms });
   if (typeof result !== 'string') return result;
   const failure = FAILURES[result]({ status, timeoutMs });
   throw new Problem(422, `settings.token: the server of ${name}, which names this channel, ${failure}.`);

@@ -1,10 +1,10 @@
-import type { Server } from 'node:http';
-import { isIP } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, isIP } from 'node:net';
 import { GUARDS } from '../contract/guards.ts';
 import { WINDOW_MS } from '../contract/limits.ts';
 import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
 import { Clock } from './clock.ts';
-import { refuseProduction } from './environment.ts';
+import { isOrigin, ORIGIN_SHAPE, refuseProduction } from './environment.ts';
 import { createHandle } from './handle.ts';
 import type { Host } from './host.ts';
 import { isLoopbackHost } from './http/known-host.ts';
@@ -26,32 +26,6 @@ function nameOf(address: string): string {
   return isIP(address) === 6 ? `[${address}]` : address;
 }
 
-function listen(server: Server, port: number, host: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      const address = server.address();
-      resolve(typeof address === 'object' && address !== null ? address.port : port);
-    });
-  });
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
-}
-
-/** The public origin without a slash at its end. Throws a RangeError for anything else. */
-function publicOrigin(text: string | undefined): string | undefined {
-  if (text === undefined) return undefined;
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url && /^https?:$/.test(url.protocol) && `${url.origin}/` === url.href) return url.origin;
-  throw new RangeError(`publicUrl must be an origin like https://sandbox.example, without a path: ${text}`);
-}
-
 /**
  * Starts the service of the specification, in memory.
  *
@@ -68,7 +42,10 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
       `The sandbox listens on this machine alone, not on ${address}, unless SANDBOX_EXPOSE says so in words.`,
     );
   }
-  const publicUrl = publicOrigin(options.publicUrl);
+  if (options.publicUrl !== undefined && !isOrigin(options.publicUrl)) {
+    throw new RangeError(`publicUrl ${ORIGIN_SHAPE}: ${options.publicUrl}`);
+  }
+  const publicUrl = options.publicUrl && new URL(options.publicUrl).origin;
   const seed = readSeed(options.seed);
   const settings = {
     windowMs,
@@ -101,12 +78,18 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   plantSeed(host, seed);
   if (tokensFile !== undefined) restoreTokens(host.world, tokensFile);
   const server = createSandboxServer(host);
-  const origin = `http://${nameOf(address)}:${await listen(server, port, address)}`;
+  await once(server.listen(port, address), 'listening');
+  const origin = `http://${nameOf(address)}:${(server.address() as AddressInfo).port}`;
   const reached = publicUrl ?? origin;
   host.addresses = {
     origin,
     apiUrl: `${reached}${SANDBOX_DEFAULTS.apiPath}`,
     authUrl: `${reached}${SANDBOX_DEFAULTS.authPath}`,
   };
-  return { ...host.addresses, exposed, close: () => close(server), ...createHandle(host) };
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  return { ...host.addresses, exposed, close, ...createHandle(host) };
 }

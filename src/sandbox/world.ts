@@ -9,38 +9,24 @@ import { Applications } from './state/applications.ts';
 import { Codes } from './state/codes.ts';
 import { Companies } from './state/companies.ts';
 import { Tokens } from './state/tokens.ts';
-import type { Answered, Readings } from './types.ts';
+import type { Readings, SandboxOptions } from './types.ts';
 
-/** What stays the same for the life of a sandbox. */
+/** What stays the same for the life of a sandbox: its options, see `SandboxOptions`. */
 export interface Settings {
   windowMs: number;
   latencyMs: number;
-  /** How long an application's server may take to answer, in real milliseconds. */
   callTimeoutMs: number;
   redirectUris: readonly string[];
   guards: GuardRules;
   readings: Readings;
-  /** Told of every answer of the API and the OAuth routes. */
-  onAnswer?: ((answered: Answered) => void) | undefined;
+  onAnswer: SandboxOptions['onAnswer'];
 }
 
 /** All that the service knows at one time. A reset puts a new world in place of the old one. */
-export interface World {
-  settings: Settings;
-  clock: Clock;
-  companies: Companies;
-  applications: Applications;
-  codes: Codes;
-  tokens: Tokens;
-  limiter: Limiter;
-  guards: GuardLimiter;
-  faults: Faults;
-  journal: Journal;
-  calls: OutgoingCalls;
-}
+export type World = ReturnType<typeof createWorld>;
 
 /** The world at start. */
-export function createWorld(settings: Settings, clock: Clock): World {
+export function createWorld(settings: Settings, clock: Clock) {
   return {
     settings,
     clock,

@@ -1,43 +1,41 @@
+import { Problem } from '../http/answer.ts';
 import { mediaType } from '../http/call.ts';
 
 /** The parameters of a request, each of which stands there once. */
 export type Parameters = ReadonlyMap<string, string>;
 
-function fromEntries(entries: Iterable<[string, unknown]>): Parameters | string {
+function fromEntries(entries: Iterable<[string, unknown]>): Parameters {
   const parameters = new Map<string, string>();
   for (const [name, value] of entries) {
-    if (parameters.has(name)) return `The parameter ${name} is given more than once.`;
-    if (typeof value !== 'string') return `The parameter ${name} is not a string.`;
+    if (parameters.has(name)) throw new Problem(400, `The parameter ${name} is given more than once.`);
+    if (typeof value !== 'string') throw new Problem(400, `The parameter ${name} is not a string.`);
     parameters.set(name, value);
   }
   return parameters;
 }
 
-/** The parameters of a form-encoded body or query, or what is wrong with them. */
-export function formParameters(text: string): Parameters | string {
+/** The parameters of a form-encoded body. Throws a {@link Problem} (400) when it repeats one. */
+export function formParameters(text: string): Parameters {
   return fromEntries(new URLSearchParams(text));
 }
 
-function jsonParameters(text: string): Parameters | string {
+function parseObject(text: string): object {
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-      return fromEntries(Object.entries(value));
-    }
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
   } catch {
     // Not JSON: said below, as for JSON that is no object.
   }
-  return 'The body is not a JSON object.';
+  throw new Problem(400, 'The body is not a JSON object.');
 }
 
-/** The parameters in a body, form-encoded or JSON (the specification shows no content type), or what is wrong. */
-export function bodyParameters(contentType: string | undefined, body: string): Parameters | string {
-  switch (mediaType(contentType)) {
-    case 'application/x-www-form-urlencoded':
-      return formParameters(body);
-    case 'application/json':
-      return jsonParameters(body);
-    default:
-      return 'The body must be application/x-www-form-urlencoded or application/json.';
-  }
+/**
+ * The parameters in a body, form-encoded or JSON (the specification shows no content type).
+ * Throws a {@link Problem} (400).
+ */
+export function bodyParameters(contentType: string | undefined, body: string): Parameters {
+  const type = mediaType(contentType);
+  if (type === 'application/x-www-form-urlencoded') return formParameters(body);
+  if (type === 'application/json') return fromEntries(Object.entries(parseObject(body)));
+  throw new Problem(400, 'The body must be application/x-www-form-urlencoded or application/json.');
 }

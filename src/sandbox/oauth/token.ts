@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { type Answer, json, Problem } from '../http/answer.ts';
+import { type Answer, json, orProblem, Problem } from '../http/answer.ts';
 import type { Call } from '../http/call.ts';
 import type { Prepared } from '../http/exchange.ts';
 import type { Applications } from '../state/applications.ts';
@@ -12,13 +12,8 @@ const BODY_MAX_BYTES = 64 * 1024;
 const NO_STORE = { 'cache-control': 'no-store', pragma: 'no-cache' };
 
 /** An error of the token route, as in RFC 6749, section 5.2: the specification does not show its body. */
-function oauthError(
-  error: string,
-  description: string,
-  status = 400,
-  headers: Record<string, string> = {},
-): Answer {
-  return json(status, { error, error_description: description }, { ...NO_STORE, ...headers });
+function oauthError(error: string, error_description: string, status = 400, headers = {}): Answer {
+  return json(status, { error, error_description }, { ...NO_STORE, ...headers });
 }
 
 /** `expires_at` in the form that the sandbox was told; the specification shows none. */
@@ -77,41 +72,28 @@ function authenticateClient(
 }
 
 /** The answer to an authorization code: tokens, or why there are none. */
-export function exchangeCode(
-  world: World,
-  application: Application,
-  parameters: Parameters,
-  now: number,
-): Answer {
+export function exchangeCode(world: World, { client_id }: Application, parameters: Parameters): Answer {
+  const now = world.clock.now();
   const code = parameters.get('code');
   const redirectUri = parameters.get('redirect_uri');
   if (!code) return oauthError('invalid_request', 'The parameter code is missing.');
   if (!redirectUri) return oauthError('invalid_request', 'The parameter redirect_uri is missing.');
-  const grant = world.codes.redeem(code, application.client_id, redirectUri, now);
-  return typeof grant === 'string'
-    ? oauthError('invalid_grant', grant)
-    : tokenAnswer(world, world.tokens.issue(grant, now));
+  const grant = world.codes.redeem(code, client_id, redirectUri, now);
+  if (typeof grant === 'string') return oauthError('invalid_grant', grant);
+  return tokenAnswer(world, world.tokens.issue(grant, now));
 }
 
-function usableRefreshToken(
-  world: World,
-  application: Application,
-  value: string,
-  now: number,
-): Token | string {
-  const token = world.tokens.find('refresh', value);
-  if (token?.grant.clientId !== application.client_id) return 'The refresh token is unknown.';
-  if (token.grant.revoked) return 'The refresh token was revoked.';
-  return isValid(token, now) ? token : 'The refresh token has expired.';
-}
-
-function refresh(world: World, application: Application, parameters: Parameters, now: number): Answer {
+function refresh(world: World, { client_id }: Application, parameters: Parameters): Answer {
+  const now = world.clock.now();
   const value = parameters.get('refresh_token');
   if (!value) return oauthError('invalid_request', 'The parameter refresh_token is missing.');
-  const token = usableRefreshToken(world, application, value, now);
-  return typeof token === 'string'
-    ? oauthError('invalid_grant', token)
-    : tokenAnswer(world, world.tokens.refresh(token, now));
+  const token = world.tokens.find('refresh', value);
+  if (token?.grant.clientId !== client_id) {
+    return oauthError('invalid_grant', 'The refresh token is unknown.');
+  }
+  if (token.grant.revoked) return oauthError('invalid_grant', 'The refresh token was revoked.');
+  if (!isValid(token, now)) return oauthError('invalid_grant', 'The refresh token has expired.');
+  return tokenAnswer(world, world.tokens.refresh(token, now));
 }
 
 function grant(world: World, application: Application, parameters: Parameters): Answer {
@@ -121,15 +103,14 @@ function grant(world: World, application: Application, parameters: Parameters): 
       return oauthError('invalid_request', `${name} in the body differs from the Basic header.`);
     }
   }
-  const now = world.clock.now();
   switch (parameters.get('grant_type')) {
     case undefined:
     case '':
       return oauthError('invalid_request', 'The parameter grant_type is missing.');
     case 'authorization_code':
-      return exchangeCode(world, application, parameters, now);
+      return exchangeCode(world, application, parameters);
     case 'refresh_token':
-      return refresh(world, application, parameters, now);
+      return refresh(world, application, parameters);
     default:
       return oauthError('unsupported_grant_type', 'grant_type must be authorization_code or refresh_token.');
   }
@@ -144,22 +125,13 @@ function grantOf(world: World, parameters: Parameters | Problem): Grant | undefi
   );
 }
 
-/** The body's parameters, or what is wrong with it: errors of this route are all of OAuth's form. */
-async function readParameters(call: Call): Promise<Parameters | Problem> {
-  try {
-    const body = await call.body(BODY_MAX_BYTES);
-    const parameters = bodyParameters(call.headers['content-type'], body.toString('utf8'));
-    return typeof parameters === 'string' ? new Problem(400, parameters) : parameters;
-  } catch (error) {
-    if (error instanceof Problem) return error;
-    throw error;
-  }
-}
-
 /** The token route: exchanges a code, or refreshes tokens (OAuth routes; Authentication, 5). */
 export async function prepareToken(world: World, call: Call): Promise<Prepared> {
   const application = authenticateClient(world.applications, call.headers.authorization);
-  const parameters = await readParameters(call);
+  // Errors of this route are all of OAuth's form.
+  const parameters = await orProblem(async () =>
+    bodyParameters(call.headers['content-type'], (await call.body(BODY_MAX_BYTES)).toString('utf8')),
+  );
   const granted = grantOf(world, parameters);
   return {
     companyId: granted?.companyId,
