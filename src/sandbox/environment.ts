@@ -9,12 +9,8 @@ import type { SandboxOptions } from './types.ts';
 const HOUR_MS = 60 * 60_000;
 
 function wholeNumber(min: number, max: number) {
-  const error = `must be a whole number from ${min} to ${max}`;
-  return z
-    .string()
-    .regex(/^\d+$/, error)
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, error);
+  const isInRange = (text: string) => /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max;
+  return z.string().refine(isInRange, `must be a whole number from ${min} to ${max}`).transform(Number);
 }
 
 const port = z
@@ -22,12 +18,10 @@ const port = z
   .refine((text) => portProblem(text) === undefined, { error: ({ input }) => portProblem(String(input)) })
   .transform(Number);
 
-const guardLimit = z.string().transform((text, context) => {
-  const limit = readGuardLimit(text);
-  if (limit !== undefined) return limit;
-  context.addIssue(GUARD_LIMIT_SHAPE);
-  return z.NEVER;
-});
+const guardLimit = z
+  .string()
+  .refine((text) => readGuardLimit(text) !== undefined, GUARD_LIMIT_SHAPE)
+  .transform(readGuardLimit);
 
 export const ORIGIN_SHAPE = 'must be an origin like https://sandbox.example, without a path';
 

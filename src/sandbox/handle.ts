@@ -1,6 +1,5 @@
 import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
 import { perform } from './control/control.ts';
-import type { Host } from './host.ts';
 import { Problem } from './http/answer.ts';
 import { grantWithoutBrowser } from './oauth/authorize.ts';
 import { exchangeCode } from './oauth/token.ts';
@@ -15,6 +14,7 @@ import type {
   Sandbox,
   TeammateRef,
 } from './types.ts';
+import type { Host } from './world.ts';
 
 /** All of a running sandbox that does not depend on its server. */
 export type Handle = Omit<Sandbox, keyof Addresses | 'exposed' | 'close'>;

@@ -6,14 +6,13 @@ import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
 import { Clock } from './clock.ts';
 import { isOrigin, ORIGIN_SHAPE, refuseProduction } from './environment.ts';
 import { createHandle } from './handle.ts';
-import type { Host } from './host.ts';
 import { isLoopbackHost } from './http/known-host.ts';
 import { createSandboxServer } from './http/server.ts';
 import { plantSeed, readSeed } from './seed.ts';
 import { Snapshots } from './snapshots.ts';
 import { keepTokens, restoreTokens } from './state/kept-tokens.ts';
 import type { Sandbox, SandboxOptions } from './types.ts';
-import { createWorld } from './world.ts';
+import { createWorld, type Host } from './world.ts';
 
 export type * from './types.ts';
 

@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
 import { perform } from './control/control.ts';
 import { SCHEMA } from './control/schemas.ts';
-import type { Host } from './host.ts';
 import { issuesOf, Problem } from './http/answer.ts';
 import type { Seed } from './types.ts';
+import type { Host } from './world.ts';
 
 /** The lists of a seed, in the order in which they are made. */
 const LISTS = ['companies', 'applications', 'faults', 'guards'] as const;

@@ -5,11 +5,12 @@ import { Journal } from './journal.ts';
 import { GuardLimiter } from './limits/guard-limiter.ts';
 import { Limiter } from './limits/limiter.ts';
 import { OutgoingCalls } from './outgoing.ts';
+import type { Snapshots } from './snapshots.ts';
 import { Applications } from './state/applications.ts';
 import { Codes } from './state/codes.ts';
 import { Companies } from './state/companies.ts';
 import { Tokens } from './state/tokens.ts';
-import type { Readings, SandboxOptions } from './types.ts';
+import type { Addresses, Readings, SandboxOptions } from './types.ts';
 
 /** What stays the same for the life of a sandbox: its options, see `SandboxOptions`. */
 export interface Settings {
@@ -40,4 +41,17 @@ export function createWorld(settings: Settings, clock: Clock) {
     journal: new Journal(),
     calls: new OutgoingCalls(settings.windowMs),
   };
+}
+
+/** The sandbox around its world of the moment. */
+export interface Host {
+  world: World;
+  addresses: Addresses;
+  snapshots: Snapshots;
+  /** Whether it listens beyond this machine. */
+  exposed: boolean;
+  /** Origin that clients reach it at, where that is not its own. */
+  publicUrl: string | undefined;
+  /** Back to the state at start. */
+  reset(): void;
 }

@@ -18,7 +18,7 @@ import {
   startConversation,
   taggedWith,
 } from './messages.ts';
-import type { ApiContext, ApiRequest, Handlers } from './request.ts';
+import type { ApiContext, Handlers } from './request.ts';
 
 /** What another system calls a conversation or a message. */
 type Reference = readonly [KnownBy, ...string[]];
@@ -32,7 +32,7 @@ interface Told {
   ownHandle: string;
   body: MessageBody & { sender?: Sender | undefined };
   isInbound: boolean;
-  author?: Message['author'];
+  authorId?: string | undefined;
   /** What its conversation is called there; undefined for one of its own. */
   thread: Reference | undefined;
   /** What the message is called there; undefined if it was not said. */
@@ -85,6 +85,7 @@ function replace(
 function takeIn(request: ApiContext, told: Told) {
   const { tables, company } = request;
   const { inbox, type, body, isInbound, thread, reference, madeAt } = told;
+  const author = authorNamed(request, told.authorId);
   const at = madeAt ?? request.at;
   const before = tables.conversations.find(idOf(request, thread));
   // It may have been moved meanwhile, and tags have to fit where it is now as well.
@@ -96,7 +97,7 @@ function takeIn(request: ApiContext, told: Told) {
     type,
     is_inbound: isInbound,
     delivery: null,
-    author: isInbound ? null : (told.author ?? null),
+    author: isInbound ? null : author,
     recipients: recipientsOf(told, contact),
     seen_at: null,
     created_at: at,
@@ -117,19 +118,25 @@ function takeIn(request: ApiContext, told: Told) {
   return accepted(message);
 }
 
-/** The channel and its inbox. Throws a {@link Problem} (422) for a channel that fetches its messages itself. */
-function outsideChannel(request: ApiContext & { params: { channel_id: string } }) {
+/**
+ * Takes a message in that another system brings to a channel, where `externalId` is its name within its conversation.
+ * Throws a {@link Problem} (422) for a channel that fetches its messages itself.
+ */
+function takeFromOutside(
+  request: ApiContext & { params: { channel_id: string } },
+  thread: Reference,
+  externalId: ExternalId,
+  told: Pick<Told, 'body' | 'isInbound' | 'authorId' | 'replaces'>,
+) {
   const channel = request.reach('channels', request.params.channel_id);
   if (!isFedFromOutside(channel)) {
     throw new Problem(422, `${channel.id} is of the type ${channel.type}, which takes no such messages.`);
   }
   const inbox = request.reach('inboxes', channel.inbox_id);
-  return { inbox, type: channel.type, ownHandle: channelHandle(channel) };
-}
-
-/** The message's own reference: what it is called within its conversation. */
-function messageWithin(thread: Reference, externalId: ExternalId): Reference | undefined {
-  return externalId === undefined ? undefined : ['external message', ...thread, String(externalId)];
+  const reference: Reference | undefined =
+    externalId === undefined ? undefined : ['external message', ...thread, String(externalId)];
+  const { type } = channel;
+  return takeIn(request, { inbox, type, ownHandle: channelHandle(channel), thread, reference, ...told });
 }
 
 /** Without a reference the conversation is the one with the contact. */
@@ -137,54 +144,38 @@ function externalThread(channelId: string, externalId: ExternalId, contact: stri
   return ['external conversation', channelId, String(externalId ?? contact.toLowerCase())];
 }
 
-function receive(
-  request: ApiRequest<'receiveIncomingMessage'> | ApiRequest<'receiveInboundMessage'>,
-  thread: Reference,
-) {
-  const { body } = request;
-  const reference = messageWithin(thread, body.metadata?.external_id);
-  return takeIn(request, { ...outsideChannel(request), body, isInbound: true, thread, reference });
-}
-
 /** Handlers of the routes by which messages of other systems come in: each takes effect at once. */
 export const outsideMessageHandlers = {
   receiveIncomingMessage: (request) => {
-    const { metadata, sender } = request.body;
-    const reference = String(metadata?.thread_ref ?? sender.handle.toLowerCase());
-    return receive(request, ['conversation reference', request.params.channel_id, reference]);
+    const { body, params } = request;
+    const { thread_ref, external_id } = body.metadata ?? {};
+    const reference = String(thread_ref ?? body.sender.handle.toLowerCase());
+    const thread = ['conversation reference', params.channel_id, reference] as const;
+    return takeFromOutside(request, thread, external_id, { body, isInbound: true });
   },
 
   receiveInboundMessage: (request) => {
-    const { metadata, sender } = request.body;
-    const { channel_id } = request.params;
-    return receive(request, externalThread(channel_id, metadata?.external_conversation_id, sender.handle));
+    const { body, params } = request;
+    const { external_conversation_id, external_id } = body.metadata ?? {};
+    const thread = externalThread(params.channel_id, external_conversation_id, body.sender.handle);
+    return takeFromOutside(request, thread, external_id, { body, isInbound: true });
   },
 
   recordOutboundMessage: (request) => {
-    const { params, body } = request;
-    const { external_conversation_id: conversation, external_id } = body.metadata ?? {};
-    const thread = externalThread(params.channel_id, conversation, body.to[0] ?? '');
-    return takeIn(request, {
-      ...outsideChannel(request),
-      body,
-      isInbound: false,
-      author: authorNamed(request, body.author_id),
-      thread,
-      reference: messageWithin(thread, external_id),
-    });
+    const { body, params } = request;
+    const { external_conversation_id, external_id } = body.metadata ?? {};
+    const thread = externalThread(params.channel_id, external_conversation_id, body.to[0] ?? '');
+    const told = { body, isInbound: false, authorId: body.author_id };
+    return takeFromOutside(request, thread, external_id, told);
   },
 
   putExternalMessage: (request) => {
     const { params, body } = request;
     const { channel_id, conv_ext_id: external_conversation_id, message_ext_id: external_id } = params;
-    const thread = externalThread(channel_id, external_conversation_id, '');
-    return takeIn(request, {
-      ...outsideChannel(request),
+    return takeFromOutside(request, externalThread(channel_id, external_conversation_id, ''), external_id, {
       body: { ...body, metadata: { ...body.metadata, external_id, external_conversation_id } },
       isInbound: body.is_inbound ?? body.metadata?.is_inbound ?? true,
-      author: authorNamed(request, body.author_id),
-      thread,
-      reference: messageWithin(thread, external_id),
+      authorId: body.author_id,
       replaces: true,
     });
   },
@@ -202,7 +193,7 @@ export const outsideMessageHandlers = {
       ownHandle: inbox.name,
       body,
       isInbound: body.is_inbound ?? body.metadata?.is_inbound ?? true,
-      author: authorNamed(request, body.author_id),
+      authorId: body.author_id,
       thread: threadRef === undefined ? undefined : ['imported thread', inbox.id, String(threadRef)],
       reference: externalId === undefined ? undefined : ['imported message', inbox.id, String(externalId)],
       tagIds: body.tag_ids,

@@ -1,6 +1,5 @@
 import type { z } from 'zod';
 import { CLOCK_MAX_MS } from '../clock.ts';
-import type { Host } from '../host.ts';
 import { type Answer, check, json, Problem } from '../http/answer.ts';
 import { type Call, mediaType, parseJson, splitTarget } from '../http/call.ts';
 import { findRoute, type Route } from '../http/router.ts';
@@ -17,6 +16,7 @@ import {
 } from '../openapi/parts.ts';
 import { changeRecords } from '../state/change-records.ts';
 import type * as Shown from '../types.ts';
+import type { Host } from '../world.ts';
 import { SCHEMA } from './schemas.ts';
 import { showCompany, showState } from './state.ts';
 

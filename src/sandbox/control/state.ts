@@ -1,7 +1,7 @@
-import type { Host } from '../host.ts';
 import type { Company } from '../state/companies.ts';
 import type { Token } from '../state/tokens.ts';
 import type * as Shown from '../types.ts';
+import type { Host } from '../world.ts';
 
 /** A great number of tokens or buckets would make the state slow to read. */
 const ROWS_SHOWN = 1_000;

@@ -1,15 +1,10 @@
 import type { ServerResponse } from 'node:http';
-import { type Answer, errorAnswer } from '../http/answer.ts';
+import type { Answer } from '../http/answer.ts';
 import type { Prepared } from '../http/exchange.ts';
 import { send, sendPart } from '../http/send.ts';
 import { changeRecords } from '../state/change-records.ts';
 import type { Fault } from '../types.ts';
 import type { World } from '../world.ts';
-
-/** Answered in place of the route's own answer; undefined when the request shall take effect. */
-export function replacement({ status }: Fault): Answer | undefined {
-  return status === undefined ? undefined : errorAnswer(status, 'This fault was ordered.');
-}
 
 /** Revokes and changes after the request took effect. API tokens are not revoked: they are no grant. */
 export function leaveBehind({ companies, clock }: World, fault: Fault, prepared: Prepared): void {

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { HEADER } from '../../contract/headers.ts';
-import { deliver, disturb, leaveBehind, replacement } from '../faults/apply-fault.ts';
+import { deliver, disturb, leaveBehind } from '../faults/apply-fault.ts';
 import type { Grant, Token } from '../state/tokens.ts';
 import type { World } from '../world.ts';
-import { type Answer, problemAnswer } from './answer.ts';
+import { type Answer, errorAnswer, problemAnswer } from './answer.ts';
 import type { Call } from './call.ts';
 import { send } from './send.ts';
 
@@ -59,7 +59,8 @@ export async function exchange(
   if (fault?.drop === 'before') {
     response.destroy();
   } else {
-    const instead = fault && replacement(fault);
+    const ordered = fault?.status;
+    const instead = ordered === undefined ? undefined : errorAnswer(ordered, 'This fault was ordered.');
     const answer = await prepared.perform(instead);
     if (instead === undefined) {
       world.settings.onAnswer?.({ method, url: `${call.baseUrl}${path}${search}`, answer });

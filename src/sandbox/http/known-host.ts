@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import type { Host } from '../host.ts';
+import type { Host } from '../world.ts';
 
 const LOOPBACK_HOST = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
 

@@ -25,12 +25,6 @@ export function matchPath(pattern: string, path: string): Record<string, string>
   return params;
 }
 
-/** Whether a placeholder of the pattern stands wherever the route has one. */
-function meansRoute(pattern: string, route: string): boolean {
-  const wanted = pattern.split('/');
-  return route.split('/').every((segment, at) => segment.startsWith(':') || segment === wanted[at]);
-}
-
 /**
  * Whether a path or pattern that somebody names means a request: `/conversations/:conversation_id/tags` does not mean
  * `/conversations/search/tags`, which is a search.
@@ -39,7 +33,10 @@ function meansRoute(pattern: string, route: string): boolean {
  */
 export function meansRequest(pattern: string, path: string, route: string | undefined): boolean {
   if (matchPath(pattern, path) === undefined) return false;
-  return route === undefined || pattern === path || meansRoute(pattern, route);
+  if (route === undefined || pattern === path) return true;
+  // A placeholder of the pattern stands wherever the route has one.
+  const wanted = pattern.split('/');
+  return route.split('/').every((segment, at) => segment.startsWith(':') || segment === wanted[at]);
 }
 
 /** The segment decoded, or as it is where that cannot be done. */

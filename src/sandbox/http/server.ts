@@ -11,10 +11,10 @@ import { OAUTH_ROUTE } from '../../contract/routes.ts';
 import { SANDBOX_DEFAULTS } from '../../contract/sandbox.ts';
 import { prepareApi, withRate } from '../api/prepare-api.ts';
 import { CONTROL_PATH, control } from '../control/control.ts';
-import type { Host } from '../host.ts';
 import { prepareAuthorize } from '../oauth/authorize.ts';
 import { prepareToken } from '../oauth/token.ts';
 import { page } from '../pages/panel.ts';
+import type { Host } from '../world.ts';
 import { type Answer, errorAnswer, problemAnswer } from './answer.ts';
 import { createCall, splitTarget } from './call.ts';
 import { exchange, type Prepare } from './exchange.ts';
@@ -46,33 +46,24 @@ function isBelow(path: string, prefix: string): boolean {
   return path === prefix || path.startsWith(`${prefix}/`);
 }
 
-async function sendSoon(response: ServerResponse, host: Host, make: () => Promise<Answer>): Promise<void> {
-  const answer = await make().catch(problemAnswer);
-  send(response, answer, host.world.clock.now());
-}
-
 async function dispatch(host: Host, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { apiPath, authPath } = SANDBOX_DEFAULTS;
   const { world, publicUrl } = host;
   const { path } = splitTarget(request.url ?? '/');
   const isApi = isBelow(path, apiPath);
+  const callTo = (prefix: string) => createCall(request, prefix, publicUrl);
+  const answer = (given: Answer) => send(response, given, world.clock.now());
   if (!isKnownHost(request.headers.host, host)) {
     const refusal = errorAnswer(403, 'The sandbox answers to names of this machine alone.');
-    return send(response, isApi ? withRate(world, refusal) : refusal, world.clock.now());
+    return answer(isApi ? withRate(world, refusal) : refusal);
   }
-  if (isApi) {
-    const call = createCall(request, apiPath, publicUrl);
-    return exchange(world, call, response, prepareApi, world.settings.latencyMs);
-  }
+  if (isApi) return exchange(world, callTo(apiPath), response, prepareApi, world.settings.latencyMs);
   // Nothing is here, and it is not worth a line of the journal: clients ask here for the time in `Date`.
-  if (path === authPath) return send(response, errorAnswer(404, 'There is nothing here.'), world.clock.now());
-  if (isBelow(path, authPath))
-    return exchange(world, createCall(request, authPath, publicUrl), response, prepareOAuth, 0);
-  if (isBelow(path, CONTROL_PATH)) {
-    const call = createCall(request, CONTROL_PATH, publicUrl);
-    return sendSoon(response, host, () => control(host, call));
-  }
-  return sendSoon(response, host, async () => page(host, createCall(request, '', publicUrl)));
+  if (path === authPath) return answer(errorAnswer(404, 'There is nothing here.'));
+  if (isBelow(path, authPath)) return exchange(world, callTo(authPath), response, prepareOAuth, 0);
+  const own = async () =>
+    isBelow(path, CONTROL_PATH) ? control(host, callTo(CONTROL_PATH)) : page(host, callTo(''));
+  answer(await own().catch(problemAnswer));
 }
 
 function fail(host: Host, response: ServerResponse, error: unknown): void {

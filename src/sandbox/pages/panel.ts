@@ -1,12 +1,12 @@
 import { ROUTES } from '../../contract/api/api.ts';
 import { OAUTH_ROUTE } from '../../contract/routes.ts';
 import { showCompany, showToken } from '../control/state.ts';
-import type { Host } from '../host.ts';
 import { type Answer, json } from '../http/answer.ts';
 import type { Call } from '../http/call.ts';
 import { findRoute, type Route } from '../http/router.ts';
 import { LIMIT_SCOPES } from '../limits/limiter.ts';
 import type { Fault, FaultRow, JournalRow } from '../types.ts';
+import type { Host } from '../world.ts';
 import { ASSET_ANSWERS, renderPage } from './render.ts';
 
 const SECOND_MS = 1_000;
