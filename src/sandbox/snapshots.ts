@@ -27,7 +27,7 @@ interface Snapshot {
 }
 
 /** Copies the world, all its parts together: tokens and codes share their grants. */
-export function takeSnapshot(world: World): Snapshot {
+function takeSnapshot(world: World): Snapshot {
   const parts = Object.fromEntries(KEPT.map((part) => [part, world[part].state])) as Kept;
   return { parts: structuredClone(parts), now: world.clock.now(), frozen: world.clock.frozen };
 }

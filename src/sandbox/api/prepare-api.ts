@@ -92,9 +92,7 @@ function authenticate(
   if (value === undefined) return refuse('The API takes Bearer authentication alone.');
   const own = world.companies.byApiToken(value);
   if (own !== undefined) {
-    const { company, apiToken } = own;
-    const { scopes } = apiToken;
-    return { caller: { company, application: undefined, token: undefined, scopes, limit: 'plan' } };
+    return { caller: { ...own, application: undefined, token: undefined, limit: 'plan' } };
   }
   const token = world.tokens.find('access', value);
   const company = token && world.companies.get(token.grant.companyId);

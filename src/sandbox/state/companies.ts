@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { SCOPE } from '../../contract/scopes.ts';
-import type { CollectionState } from '../data/collection.ts';
+import { SCOPE, type Scope } from '../../contract/scopes.ts';
 import { companyCode } from '../data/ids.ts';
 import type { Teammate } from '../data/kinds.ts';
 import { mix32 } from '../data/random.ts';
@@ -32,16 +31,6 @@ export interface Company extends Pick<ShownCompany, 'id' | 'name' | 'plan' | 'ad
   tables: Tables;
   /** Which messages belong to which conversation, and what other systems call them. */
   correspondence: Correspondence;
-}
-
-/** A token that a company made for itself; it counts against the company's own limit. */
-type ApiToken = Company['api_tokens'][number];
-
-/** A company as it is kept: what it was made of, and what was changed since. */
-interface CompanyState {
-  spec: CompanySpec;
-  tables: Record<keyof Tables, CollectionState>;
-  correspondence: Correspondence['state'];
 }
 
 /** Looks like a secret, but is always the same, so that it may stand in a script; it opens nothing but the sandbox. */
@@ -77,29 +66,29 @@ function createCompany(ordinal: number, spec: CompanySpec): Company {
 /** The service's customers, found by id and by API token. */
 export class Companies {
   readonly #byId = new Map<string, Company>();
-  readonly #byApiToken = new Map<string, { company: Company; apiToken: ApiToken }>();
+  readonly #byApiToken = new Map<string, { company: Company; scopes: readonly Scope[] }>();
 
   constructor() {
     for (const spec of AT_START) this.add(spec);
   }
 
-  /** Plain data; what is set is taken over, not copied. */
-  get state(): CompanyState[] {
+  /** What each was made of, and what was changed since: plain data. What is set is taken over, not copied. */
+  get state() {
     return this.all().map(({ spec, tables, correspondence }) => ({
       spec,
-      tables: Object.fromEntries(
-        Object.entries(tables).map(([name, { state }]) => [name, state]),
-      ) as CompanyState['tables'],
+      tables: new Map(Object.entries(tables).map(([name, { state }]) => [name, state])),
       correspondence: correspondence.state,
     }));
   }
 
-  set state(companies: CompanyState[]) {
+  set state(companies) {
     this.#byId.clear();
     this.#byApiToken.clear();
     for (const { spec, tables, correspondence } of companies) {
       const company = this.add(spec);
-      for (const name of Object.keys(tables) as (keyof Tables)[]) company.tables[name].state = tables[name];
+      for (const [name, table] of Object.entries(company.tables)) {
+        table.state = tables.get(name) ?? table.state;
+      }
       company.correspondence.state = correspondence;
     }
   }
@@ -116,7 +105,7 @@ export class Companies {
     const taken = tokens.find((token, nth) => this.#byApiToken.has(token) || tokens.indexOf(token) < nth);
     if (taken !== undefined) throw new Problem(400, `api_tokens: ${taken} is another API token, too.`);
     this.#byId.set(company.id, company);
-    for (const apiToken of company.api_tokens) this.#byApiToken.set(apiToken.token, { company, apiToken });
+    for (const { token, scopes } of company.api_tokens) this.#byApiToken.set(token, { company, scopes });
     return company;
   }
 
@@ -129,7 +118,7 @@ export class Companies {
     return this.#byId.get(id);
   }
 
-  byApiToken(token: string): { company: Company; apiToken: ApiToken } | undefined {
+  byApiToken(token: string): { company: Company; scopes: readonly Scope[] } | undefined {
     return this.#byApiToken.get(token);
   }
 
