@@ -46,7 +46,7 @@ async function start() {
 describe('Endpoints: routes (our choice)', () => {
   test('A changed conversation is read back as sent, but for what only the service sets', async () => {
     const { read, send, service, path, untagged, otherInbox, tag, otherTag, teammate } = await start();
-    await service.advance(3_000);
+    service.advance(3_000);
     const sent = { subject: 'Größe „M“ ✅', custom_fields: { order: [1, { deep: null }] }, of_ours: 'kept' };
     const ids = { inbox_id: otherInbox, assignee_id: teammate.id, tag_ids: [otherTag, tag, tag] };
     const forged = { id: 'mine', is_private: true, created_at: 1, recipient: null, links: 7, _links: {} };
@@ -126,7 +126,7 @@ describe('Endpoints: routes (our choice)', () => {
 
   test('A body that names what another company has is 422, and nothing changes', async () => {
     const { service, read, expectStatus, path, untagged, counts, tag, link, ...its } = await start();
-    const other = await service.company();
+    const other = service.company();
     const before = counts();
     const [inbox_id, channel_id] = [at(other.inboxes, 0), at(other.channels, 0)];
     const { id } = at(other.teammates, 0);
@@ -160,7 +160,7 @@ describe('Endpoints: routes (our choice)', () => {
 describe('Endpoints: pagination', () => {
   test('An empty page of a search with a next URL is not its end', async () => {
     const { service, pages } = await start();
-    const { api_tokens } = await service.company({ conversations: 45_000 });
+    const { api_tokens } = service.company({ conversations: 45_000 });
     const walked = await pages(search('order_that_no_one_has'), at(api_tokens, 0).token);
     expect(walked.map(({ _results }) => _results)).toEqual([[], [], []]);
   });
@@ -169,7 +169,7 @@ describe('Endpoints: pagination', () => {
 describe('Authentication', () => {
   test('9. OAuth tokens reach nothing in a private inbox, nor can a body name it', async () => {
     const { service, company, list, expectStatus, path, untagged, ...its } = await start();
-    const { access_token } = await service.install(company);
+    const { access_token } = service.install(company);
     const channel = await its.addChannel(its.privateInbox);
     const ids = { conversation_id: untagged.id, inbox_id: its.privateInbox, channel_id: channel };
     await expectStatus(403, its.requestsNaming({ ...ids, tag_ids: [its.privateTag] }), access_token);

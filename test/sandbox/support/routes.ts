@@ -30,7 +30,7 @@ const GUARDS_OPEN = Object.fromEntries(
 /** A company that no limit and no guard stops, and calls with its first token. @param spec of the company */
 export async function startOpen(spec: object = {}) {
   const service = await startFrozen({ guards: GUARDS_OPEN });
-  const company = await service.company({ plan: 'enterprise', addon_rpm: 10_000, ...spec });
+  const company = service.company({ plan: 'enterprise', addon_rpm: 10_000, ...spec });
   const { token } = at(company.api_tokens, 0);
   const send = <T = Document>(method: string, path: string, body?: unknown, by = token) =>
     service.call<T>(method, path, by, body);
@@ -69,10 +69,10 @@ export async function idsOf(service: TestSandbox, company: Company): Promise<Rec
   const { token } = at(company.api_tokens, 0);
   const application_uid = service.sandbox.application.client_id;
   const kb_id = at(company.knowledge_bases, 0);
-  const first = async (path: string) =>
-    at((await service.call<List>('GET', path, token)).body._results, 0).id;
-  const made = async (path: string, body: object) =>
-    (await service.call<Document>('POST', path, token, body)).body.id;
+  const ask = async <T>(...[method, path, body]: Request) =>
+    (await service.call<T>(method, path, token, body)).body;
+  const first = async (path: string) => at((await ask<List>('GET', path))._results, 0).id;
+  const made = async (path: string, body: object) => (await ask<Document>('POST', path, body)).id;
   const conversation_id = await first('/conversations');
   const ids = {
     contact_id: await first('/contacts'),
@@ -97,7 +97,7 @@ export async function idsOf(service: TestSandbox, company: Company): Promise<Rec
     message_ext_id: 'message-1',
   };
   await made(`/tags/${ids.tag_id}/children`, { name: 'Child' });
-  await service.advance(5_000);
+  service.advance(5_000);
   return ids;
 }
 
