@@ -2,7 +2,15 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { addMonths } from '../../src/contract/lifetimes.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import { at, basic, type Credentials, START_MS, startFrozen, startSandbox } from './support/test-sandbox.ts';
+import {
+  type ApiAnswer,
+  at,
+  basic,
+  type Credentials,
+  START_MS,
+  startFrozen,
+  startSandbox,
+} from './support/test-sandbox.ts';
 
 const STATE = 'a b+c%/ü&=?"<';
 const HOUR_MS = 60 * 60_000;
@@ -32,9 +40,7 @@ function sentBack(response: Response): Record<string, string> {
   return Object.fromEntries(new URL(response.headers.get('location') ?? '').searchParams);
 }
 
-type TokenAnswer = Awaited<ReturnType<Awaited<ReturnType<typeof startFrozen>>['token']>>;
-
-function expectError({ status, headers, body }: TokenAnswer, expected: number, error: string): void {
+function expectError({ status, headers, body }: ApiAnswer<object>, expected: number, error: string): void {
   expect(body).toMatchObject({ error, error_description: expect.any(String) });
   expect([status, headers.get('cache-control')]).toEqual([expected, 'no-store']);
 }
