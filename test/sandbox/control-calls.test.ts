@@ -85,7 +85,7 @@ describe('Control calls', () => {
     const service = await startSandbox();
     const { now: _, ...before } = service.state();
     const company = service.company({ contacts: 1_000_000 });
-    const { access_token, refresh_token } = service.install(company, service.application());
+    const { access_token } = service.install(company, service.application());
     await service.api('/me', access_token);
     await service.done('faults', { fault: { status: 500 }, times: 5 });
     await service.done('guards', { tier: 'lists', requests: 1, per_ms: 1_000 });
@@ -97,7 +97,6 @@ describe('Control calls', () => {
     expect([after, service.journal()]).toEqual([before, []]);
     expect(Math.abs(now - Date.now())).toBeLessThan(5_000);
     expect(await service.statuses(2, '/me', access_token)).toEqual([401, 401]);
-    expect((await service.refresh(refresh_token)).status).toBe(400);
   });
 });
 
@@ -136,13 +135,9 @@ describe('The journal', () => {
     const wrong = { type: 'no type', token };
     await service.call('POST', `/inboxes/${at(company.inboxes, 0)}/channels`, token, wrong);
     await service.call('GET', '/contacts?colour=red', 'no token');
-    expect(service.journal().map(({ ignored }) => ignored.join())).toEqual([
-      'query colour',
-      'query limit',
-      'query colour,body colour,body Name',
-      'body token',
-      '',
-    ]);
+    const ignored = service.journal().map((row) => row.ignored.join());
+    const link = 'query colour,body colour,body Name';
+    expect(ignored).toEqual(['query colour', 'query limit', link, 'body token', '']);
   });
 
   test('No secret gets in, wherever it stands; a page token is none', async () => {

@@ -160,12 +160,9 @@ describe('Endpoints: OAuth routes (our choice)', () => {
     const { service, admin } = await start();
     const denied = await service.decide({ decision: 'deny' }, { state: STATE });
     expect(sentBack(denied)).toMatchObject({ error: 'access_denied', state: STATE });
-    for (const form of [
-      'decision=approve',
-      'decision=approve&teammate_id=tea_nobody',
-      `teammate_id=${admin}`,
-      `decision=perhaps&teammate_id=${admin}`,
-    ]) {
+    const [nobody, somebody] = ['teammate_id=tea_nobody', `teammate_id=${admin}`];
+    const [approve, perhaps] = ['decision=approve', `decision=perhaps&${somebody}`];
+    for (const form of [approve, `${approve}&${nobody}`, somebody, perhaps]) {
       const response = await service.decide(Object.fromEntries(new URLSearchParams(form)));
       expect([response.status, response.headers.get('location')]).toEqual([400, null]);
       expect(await response.text()).toMatch(/role="alert">\s*Choose /);
@@ -314,13 +311,10 @@ describe('Authentication (our choice)', () => {
   });
 
   test('expires_at can be read as text, as a number and as an ISO date', async () => {
-    for (const [expiresAt, expected] of [
-      ['string', '1805023815'],
-      ['number', 1805023815],
-      ['iso', '2027-03-14T11:30:15.000Z'],
-    ] as const) {
+    const expected = { string: '1805023815', number: 1805023815, iso: '2027-03-14T11:30:15.000Z' };
+    for (const expiresAt of ['string', 'number', 'iso'] as const) {
       const { sandbox } = await startFrozen({ readings: { expiresAt } });
-      expect(sandbox.tokens().expires_at).toBe(expected);
+      expect(sandbox.tokens().expires_at).toBe(expected[expiresAt]);
     }
   });
 });
