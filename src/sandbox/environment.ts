@@ -64,11 +64,9 @@ export function optionsFromEnvironment(
   environment: Readonly<Record<string, string | undefined>>,
   flags: ReadonlyMap<string, { flag: string; value: string }> = new Map(),
 ): SandboxOptions | string[] {
-  const given = Object.entries(environment)
-    .map(([name, value = '']) => [name, value.trim()] as const)
-    .filter(([, value]) => value !== '');
-  const said = [...flags].map(([name, { value }]) => [name, value] as const);
-  const result = schema.safeParse(Object.fromEntries([...given, ...said]));
+  const given = new Map(Object.entries(environment).map(([name, value = '']) => [name, value.trim()]));
+  for (const [name, { value }] of flags) given.set(name, value);
+  const result = schema.safeParse(Object.fromEntries([...given].filter(([, value]) => value !== '')));
   if (!result.success) {
     return result.error.issues.map(({ path, message }) => {
       const name = path.join('.');

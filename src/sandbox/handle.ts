@@ -44,7 +44,7 @@ export function createHandle(host: Host): Handle {
   const move = (to: ClockMove) => post<ClockState>('/clock', to).now;
   const authorize: Handle['authorize'] = (
     application = SANDBOX_DEFAULTS.clientId,
-    teammate = undefined,
+    teammate,
     request = {},
   ) => {
     const { client_id, redirect_uris } = applicationOf(host, application);
@@ -59,7 +59,7 @@ export function createHandle(host: Host): Handle {
     companies: () => get<ReturnType<Handle['state']>>('/state').companies,
     register: (spec) => post('/applications', spec),
     authorize,
-    tokens(application = SANDBOX_DEFAULTS.clientId, teammate = undefined) {
+    tokens(application = SANDBOX_DEFAULTS.clientId, teammate) {
       const registered = applicationOf(host, application);
       const { code } = authorize(application, teammate);
       const parameters = new Map([

@@ -3,7 +3,7 @@ import { type Answer, json, orProblem, Problem } from '../http/answer.ts';
 import type { Call } from '../http/call.ts';
 import type { Prepared } from '../http/exchange.ts';
 import type { Applications } from '../state/applications.ts';
-import { type Grant, isValid, type Token, type TokenPair } from '../state/tokens.ts';
+import { isValid, type Token, type TokenPair } from '../state/tokens.ts';
 import type { Application, Readings } from '../types.ts';
 import type { World } from '../world.ts';
 import { bodyParameters, type Parameters } from './parameters.ts';
@@ -33,14 +33,11 @@ function tokenAnswer({ settings }: World, { access, refresh }: TokenPair): Answe
   return json(200, tokens, NO_STORE);
 }
 
-function sameText(left: string, right: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(left), digest(right));
-}
-
 function withSecret(applications: Applications, id: string, secret: string): Application | undefined {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
   const application = applications.get(id);
-  return application && sameText(application.client_secret, secret) ? application : undefined;
+  if (application === undefined) return undefined;
+  return timingSafeEqual(digest(application.client_secret), digest(secret)) ? application : undefined;
 }
 
 /** Undoes the encoding of forms; a text that is none stays as it is. */
@@ -116,15 +113,6 @@ function grant(world: World, application: Application, parameters: Parameters): 
   }
 }
 
-/** The grant that the request is about, valid or not. */
-function grantOf(world: World, parameters: Parameters | Problem): Grant | undefined {
-  if (parameters instanceof Problem) return undefined;
-  return (
-    world.codes.grantOf(parameters.get('code') ?? '') ??
-    world.tokens.find('refresh', parameters.get('refresh_token') ?? '')?.grant
-  );
-}
-
 /** The token route: exchanges a code, or refreshes tokens (OAuth routes; Authentication, 5). */
 export async function prepareToken(world: World, call: Call): Promise<Prepared> {
   const application = authenticateClient(world.applications, call.headers.authorization);
@@ -132,7 +120,10 @@ export async function prepareToken(world: World, call: Call): Promise<Prepared> 
   const parameters = await orProblem(async () =>
     bodyParameters(call.headers['content-type'], (await call.body(BODY_MAX_BYTES)).toString('utf8')),
   );
-  const granted = grantOf(world, parameters);
+  const sent: Parameters = parameters instanceof Problem ? new Map() : parameters;
+  const refreshToken = world.tokens.find('refresh', sent.get('refresh_token') ?? '');
+  // The grant that the request is about, valid or not.
+  const granted = world.codes.grantOf(sent.get('code') ?? '') ?? refreshToken?.grant;
   return {
     companyId: granted?.companyId,
     application: typeof application === 'string' ? undefined : application.client_id,
