@@ -134,9 +134,8 @@ const CALLS: readonly Route<ControlCall>[] = [
   })),
   row('DELETE /faults/:id', 'Forgets a fault', SCHEMA.ignored, DELETED, removeFault),
   row('POST /guards', 'Adds a guard', SCHEMA.guard, added<Shown.GuardSpec>('tier'), ({ world }, guard) => {
-    const { tier, requests: limit, per_ms: windowMs, paths } = guard;
-    world.guards.add({ tier, limit, windowMs, paths });
-    return { tier };
+    world.guards.add(guard);
+    return { tier: guard.tier };
   }),
   row('DELETE /guards', 'Removes added guards', SCHEMA.ignored, DELETED, ({ world }) => ({
     deleted: world.guards.clear(),

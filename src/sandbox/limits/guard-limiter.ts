@@ -1,19 +1,13 @@
 import { type GuardName, type GuardRule, type GuardRules, guardLimit } from '../../contract/guards.ts';
 import { meansRequest } from '../http/router.ts';
 import { setBounded } from '../state/bounded-map.ts';
-import type { State } from '../types.ts';
+import type { GuardSpec, State } from '../types.ts';
 import { type Counted, countOne, openWindow } from './window.ts';
 
 /** As many buckets are kept; one of a guard of seconds is over long before it is the oldest. */
 const BUCKETS_KEPT = 100_000;
 /** Begins the name of a guard that is not the contract's; its tier follows. */
 const FURTHER = 'further ';
-
-/** A guard that the specification does not have: a service may add one on any route. Plain data. */
-interface FurtherGuard extends GuardRule {
-  /** Routes with the specification's placeholders, or literal paths, that count together; left out: every route. */
-  paths?: readonly string[] | undefined;
-}
 
 /** Where a guard's bucket stands. */
 type Reading = State['guards'][number];
@@ -33,7 +27,7 @@ export interface GuardedCall extends Pick<Reading, 'guard' | 'company_id' | 'sco
  */
 export class GuardLimiter {
   /** Plain data; further guards by their name. */
-  state = { buckets: new Map<string, GuardedCall & Counted>(), further: new Map<string, FurtherGuard>() };
+  state = { buckets: new Map<string, GuardedCall & Counted>(), further: new Map<string, GuardSpec>() };
   readonly #rules: GuardRules;
 
   constructor(rules: GuardRules) {
@@ -41,7 +35,7 @@ export class GuardLimiter {
   }
 
   /** Adds a guard that the specification does not have, in place of an earlier one of the same tier. */
-  add(guard: FurtherGuard): void {
+  add(guard: GuardSpec): void {
     const name = `${FURTHER}${guard.tier}`;
     this.#forget(name);
     this.state.further.set(name, guard);
@@ -95,7 +89,9 @@ export class GuardLimiter {
   }
 
   #rule(guard: string): GuardRule {
-    return this.state.further.get(guard) ?? this.#rules[guard as GuardName];
+    const further = this.state.further.get(guard);
+    if (further === undefined) return this.#rules[guard as GuardName];
+    return { tier: further.tier, limit: further.requests, windowMs: further.per_ms };
   }
 
   #forget(name: string): void {
