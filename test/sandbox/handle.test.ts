@@ -13,7 +13,7 @@ const sandbox = useSandbox();
 const tooEarly = new Promise((resolve) => resolve(sandbox.state())).catch(String);
 
 describe('The handle of a sandbox', () => {
-  test('It answers a consent with the code, and the address that the browser goes to', async () => {
+  test('It answers or refuses a consent as the service does, with the browser’s address', async () => {
     const [client, redirectUri] = [sandbox.register(OTHER), 'https://other.example/2'];
     const { code, url } = sandbox.authorize(client.client_id, undefined, { redirectUri, state: 'a b' });
     expect(url).toBe(`${redirectUri}?code=${code}&state=a%20b`);
@@ -21,14 +21,10 @@ describe('The handle of a sandbox', () => {
     const { body } = await service.exchange(code, { ...client, redirect_uris: [redirectUri] });
     const me = await service.call('GET', '/me', body.access_token);
     expect(me.body.id, 'of the first company').toBe(at(sandbox.companies(), 0).id);
-  });
-
-  test('It refuses a consent that the service would not give', () => {
     const colleague = at(at(sandbox.companies(), 0).teammates, 1);
     expect(() => sandbox.authorize(undefined, colleague)).toThrow('Only an administrator');
     expect(() => sandbox.tokens(undefined, 'tea_none')).toThrow('There is no teammate tea_none.');
     expect(() => sandbox.tokens('app_none')).toThrow('There is no application app_none.');
-    const redirectUri = 'https://elsewhere.example';
     expect(() => sandbox.authorize(undefined, undefined, { redirectUri })).toThrow('is not registered');
   });
 
