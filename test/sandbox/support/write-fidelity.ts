@@ -51,7 +51,11 @@ interface Rule {
 
 function rule(title: string, text: string, path: string): Rule {
   const [section = '', choice] = title.split(OUR_CHOICE);
-  const cell = text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
+  // A table of cases fills in what stands after % or $.
+  const cell = text
+    .replaceAll(/%[sdij]|\$\w+/g, '…')
+    .replaceAll('|', '\\|')
+    .replaceAll('<', '&lt;');
   const source = choice === undefined ? 'specified' : 'our choice';
   const file = basename(path);
   return { section, row: `| ${cell} | ${source} | [${file}](../test/sandbox/${file}) |\n` };
