@@ -48,8 +48,8 @@ export class Journal {
 
   add({ search, ...entry }: JournalEntry): void {
     const row = {
-      ...entry,
       n: this.#count + 1,
+      ...entry,
       path: hide(entry.path),
       query: search === '' ? {} : shownQuery(search),
       ignored: entry.ignored.map((name) => hide(name)),

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
-import { Agent, type IncomingMessage, request } from 'node:http';
-import { isIPv4, type LookupFunction } from 'node:net';
+import { isIPv4 } from 'node:net';
 import { z } from 'zod';
 import { AUTHORIZATION_CALL_LIMIT } from '../contract/limits.ts';
 import { Problem } from './http/answer.ts';
@@ -106,15 +104,6 @@ export function isIntrospectionUrl(text: string): boolean {
   return protocol === 'http:' && isLoopback && `${username}${password}${hash}` === '';
 }
 
-const LOOPBACK = [
-  { address: '127.0.0.1', family: 4 },
-  { address: '::1', family: 6 },
-];
-
-/** `localhost` is this machine, whatever a resolver says. */
-const lookUp: LookupFunction = (_, { all }, done) =>
-  all ? done(null, LOOPBACK) : done(null, '127.0.0.1', 4);
-
 const reply = z.discriminatedUnion('active', [
   z.looseObject({ active: z.literal(false) }),
   z.looseObject({
@@ -145,25 +134,15 @@ async function ask(
   token: string,
   timeoutMs: number,
 ): Promise<{ status: number | null; result: ChannelIdentity | Failure }> {
-  const body = new URLSearchParams({ token }).toString();
-  const headers = {
-    // As for the token route: not form-encoded before (Authentication, 5).
-    authorization: `Basic ${Buffer.from(`${client_id}:${client_secret}`).toString('base64')}`,
-    accept: 'application/json',
-    'content-type': 'application/x-www-form-urlencoded',
-    'content-length': Buffer.byteLength(body),
-  };
+  // As for the token route: not form-encoded before (Authentication, 5).
+  const authorization = `Basic ${Buffer.from(`${client_id}:${client_secret}`).toString('base64')}`;
+  const body = new URLSearchParams({ token });
+  const headers = { authorization, accept: 'application/json' };
   const signal = AbortSignal.timeout(timeoutMs);
   try {
-    // An agent of its own: no kept connection, and no proxy that the environment names.
-    const outgoing = request(url, { method: 'POST', agent: new Agent(), lookup: lookUp, signal, headers });
-    // Once the answer has begun, its reader hears of a failure.
-    outgoing.on('error', () => {});
-    outgoing.end(body);
-    const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
-    const text = (await readBody(incoming, ANSWER_MAX_BYTES)).toString('utf8');
-    const { statusCode: status = 0 } = incoming;
-    return { status, result: understand(status, text) };
+    const answer = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal });
+    const text = await readBody(answer.body ?? [], ANSWER_MAX_BYTES);
+    return { status: answer.status, result: understand(answer.status, text.toString('utf8')) };
   } catch (error) {
     const unanswered = signal.aborted ? 'timeout' : 'unreachable';
     return { status: null, result: error instanceof Problem ? 'too large' : unanswered };

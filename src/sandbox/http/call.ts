@@ -44,10 +44,13 @@ export function createCall(request: IncomingMessage, prefix: string, publicUrl: 
 }
 
 /** All bytes of a request's body. Throws a {@link Problem} (413) when there are more than `maxBytes`. */
-export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
+export async function readBody(
+  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  maxBytes: number,
+): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of request) {
+  for await (const chunk of body) {
     size += chunk.length;
     if (size > maxBytes)
       throw new Problem(413, `The body has more than ${maxBytes} bytes.`, { connection: 'close' });
