@@ -1,6 +1,5 @@
 import type { GuardRules } from '../contract/guards.ts';
 import type { Clock } from './clock.ts';
-import { Faults } from './faults/faults.ts';
 import { Journal } from './journal.ts';
 import { GuardLimiter } from './limits/guard-limiter.ts';
 import { Limiter } from './limits/limiter.ts';
@@ -9,6 +8,7 @@ import type { Snapshots } from './snapshots.ts';
 import { Applications } from './state/applications.ts';
 import { Codes } from './state/codes.ts';
 import { Companies } from './state/companies.ts';
+import { Faults } from './state/faults.ts';
 import { Tokens } from './state/tokens.ts';
 import type { Addresses, Readings, SandboxOptions } from './types.ts';
 

@@ -1,6 +1,6 @@
 import { meansRequest } from '../http/router.ts';
-import { setBounded } from '../state/bounded-map.ts';
 import type { Fault, FaultMatch, FaultRow } from '../types.ts';
+import { setBounded } from './bounded-map.ts';
 
 /** So many faults that are used up stay in the list. */
 const SPENT_KEPT = 100;
