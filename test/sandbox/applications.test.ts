@@ -18,7 +18,7 @@ interface Thing {
 }
 
 describe('Authentication', () => {
-  test('3. Any teammate authorizes a tool-protocol application, and its token acts for it', async () => {
+  test('3. Any teammate authorizes a tool-protocol application; its token acts for them', async () => {
     const { service, company, token } = await startCompany();
     const partner = service.install(company).access_token;
     const application = service.application({ kind: 'tool-protocol' });
@@ -156,7 +156,7 @@ describe('Authentication (our choice)', () => {
     expect(asked).toEqual([]);
   });
 
-  test('10. The external service is on this machine, where alone the sandbox listens, too', async () => {
+  test('10. The external service is on this machine, and the sandbox calls no other', async () => {
     const service = await startFrozen();
     const exposed = await startFrozen({ host: '0.0.0.0', expose: EXPOSE_WORDS });
     for (const introspection_url of ['http://LOCALHOST/x?a=b', 'http://[::1]:8080/']) {

@@ -182,7 +182,7 @@ describe('Endpoints: OAuth routes (our choice)', () => {
 });
 
 describe('States: token lifecycle', () => {
-  test('An access token lives 60 minutes, then it gets 401, and a refresh gives a new one', async () => {
+  test('An access token lives 60 minutes, then gets 401, and a refresh gives a new one', async () => {
     const { service, company, clock, refreshed, live } = await start();
     const first = service.install(company);
     clock.advance(HOUR_MS - 1);
