@@ -4,22 +4,13 @@ import { Problem } from './http/answer.ts';
 import { grantWithoutBrowser } from './oauth/authorize.ts';
 import { exchangeCode } from './oauth/token.ts';
 import { loadWorld, saveWorld } from './snapshots.ts';
-import type {
-  Addresses,
-  Application,
-  ApplicationRef,
-  ClockMove,
-  ClockState,
-  Moment,
-  Sandbox,
-  TeammateRef,
-} from './types.ts';
+import type * as Types from './types.ts';
 import type { Host } from './world.ts';
 
 /** All of a running sandbox that does not depend on its server. */
-export type Handle = Omit<Sandbox, keyof Addresses | 'exposed' | 'close'>;
+export type Handle = Omit<Types.Sandbox, keyof Types.Addresses | 'exposed' | 'close'>;
 
-function applicationOf({ world }: Host, ref: ApplicationRef): Application {
+function applicationOf({ world }: Host, ref: Types.ApplicationRef): Types.Application {
   const clientId = typeof ref === 'string' ? ref : ref.client_id;
   const application = world.applications.get(clientId);
   if (application === undefined) throw new Problem(404, `There is no application ${clientId}.`);
@@ -27,21 +18,21 @@ function applicationOf({ world }: Host, ref: ApplicationRef): Application {
 }
 
 /** The teammate's id; a company's first administrator when the company is named, or nobody. */
-function teammateIdOf({ world }: Host, ref: TeammateRef | undefined): string {
+function teammateIdOf({ world }: Host, ref: Types.TeammateRef | undefined): string {
   const id = typeof ref === 'string' ? ref : ref?.id;
   const company = id === undefined ? world.companies.all()[0] : world.companies.get(id);
   if (company === undefined) return id ?? '';
   return company.tables.teammates.all().find(({ is_admin }) => is_admin)?.id ?? '';
 }
 
-const epochOf = (at: Moment | Date): Moment => (at instanceof Date ? at.getTime() : at);
+const epochOf = (at: Types.Moment | Date): Types.Moment => (at instanceof Date ? at.getTime() : at);
 
 /** The sandbox's calls for the process that it runs in: they do what the control interface does. */
 export function createHandle(host: Host): Handle {
   const post = <Answer>(path: string, body: object = {}) => perform(host, 'POST', path, body) as Answer;
   const get = <Answer>(path: string) => perform(host, 'GET', path) as Answer;
   const remove = (path: string) => void perform(host, 'DELETE', path);
-  const move = (to: ClockMove) => post<ClockState>('/clock', to).now;
+  const move = (to: Types.ClockMove) => post<Types.ClockState>('/clock', to).now;
   const authorize: Handle['authorize'] = (
     application = SANDBOX_DEFAULTS.clientId,
     teammate,
@@ -56,7 +47,7 @@ export function createHandle(host: Host): Handle {
   return {
     application: { client_id, client_secret, redirect_uris: [...redirect_uris] },
     company: (spec) => post('/companies', spec),
-    companies: () => get<ReturnType<Handle['state']>>('/state').companies,
+    companies: () => get<Types.State>('/state').companies,
     register: (spec) => post('/applications', spec),
     authorize,
     tokens(application = SANDBOX_DEFAULTS.clientId, teammate) {

@@ -1,7 +1,5 @@
 import { once } from 'node:events';
 import { type AddressInfo, isIP } from 'node:net';
-import { GUARDS } from '../contract/guards.ts';
-import { WINDOW_MS } from '../contract/limits.ts';
 import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
 import { Clock } from './clock.ts';
 import { isOrigin, ORIGIN_SHAPE, refuseProduction } from './environment.ts';
@@ -12,12 +10,9 @@ import { plantSeed, readSeed } from './seed.ts';
 import { Snapshots } from './snapshots.ts';
 import { keepTokens, restoreTokens } from './state/kept-tokens.ts';
 import type { Sandbox, SandboxOptions } from './types.ts';
-import { createWorld, type Host } from './world.ts';
+import { createWorld, type Host, settingsOf } from './world.ts';
 
 export type * from './types.ts';
-
-/** How long an application's server may take to answer, unless another time is said. */
-const CALL_TIMEOUT_MS = 5_000;
 
 /** The address in a URL; this machine's name for an address that stands for all. */
 function nameOf(address: string): string {
@@ -34,7 +29,7 @@ function nameOf(address: string): string {
  */
 export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   refuseProduction();
-  const { port = 0, host: address = SANDBOX_DEFAULTS.host, windowMs = WINDOW_MS, tokensFile } = options;
+  const { port = 0, host: address = SANDBOX_DEFAULTS.host, tokensFile } = options;
   const exposed = !isLoopbackHost(isIP(address) === 6 ? `[${address}]` : address);
   if (exposed && options.expose === undefined) {
     throw new RangeError(
@@ -46,15 +41,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   }
   const publicUrl = options.publicUrl && new URL(options.publicUrl).origin;
   const seed = readSeed(options.seed);
-  const settings = {
-    windowMs,
-    latencyMs: options.latencyMs ?? 0,
-    callTimeoutMs: options.callTimeoutMs ?? CALL_TIMEOUT_MS,
-    redirectUris: options.redirectUris ?? [],
-    guards: { ...GUARDS, search: { ...GUARDS.search, windowMs }, ...options.guards },
-    readings: { expiresAt: 'string', changes: 200, ...options.readings } as const,
-    onAnswer: options.onAnswer,
-  };
+  const settings = settingsOf(options);
   const clock = new Clock(options.now);
   const newWorld = () => {
     const world = createWorld(settings, clock);

@@ -1,4 +1,5 @@
-import type { GuardRules } from '../contract/guards.ts';
+import { GUARDS, type GuardRules } from '../contract/guards.ts';
+import { WINDOW_MS } from '../contract/limits.ts';
 import type { Clock } from './clock.ts';
 import { Journal } from './journal.ts';
 import { GuardLimiter } from './limits/guard-limiter.ts';
@@ -12,15 +13,24 @@ import { Faults } from './state/faults.ts';
 import { Tokens } from './state/tokens.ts';
 import type { Addresses, Readings, SandboxOptions } from './types.ts';
 
-/** What stays the same for the life of a sandbox: its options, see `SandboxOptions`. */
-export interface Settings {
-  windowMs: number;
-  latencyMs: number;
-  callTimeoutMs: number;
-  redirectUris: readonly string[];
-  guards: GuardRules;
-  readings: Readings;
-  onAnswer: SandboxOptions['onAnswer'];
+/** How long an application's server may take to answer, unless another time is said. */
+const CALL_TIMEOUT_MS = 5_000;
+
+/** What stays the same for the life of a sandbox. */
+export type Settings = ReturnType<typeof settingsOf>;
+
+/** The options of a sandbox, with their defaults. */
+export function settingsOf(options: SandboxOptions) {
+  const windowMs = options.windowMs ?? WINDOW_MS;
+  return {
+    windowMs,
+    latencyMs: options.latencyMs ?? 0,
+    callTimeoutMs: options.callTimeoutMs ?? CALL_TIMEOUT_MS,
+    redirectUris: options.redirectUris ?? [],
+    guards: { ...GUARDS, search: { ...GUARDS.search, windowMs }, ...options.guards } as GuardRules,
+    readings: { expiresAt: 'string', changes: 200, ...options.readings } as Readings,
+    onAnswer: options.onAnswer,
+  };
 }
 
 /** All that the service knows at one time. A reset puts a new world in place of the old one. */

@@ -2,6 +2,7 @@ import type { CheckedBodyOf } from '../../contract/api/api.ts';
 import { type Contact, indexInHandle } from '../data/contacts.ts';
 import type { Conversation } from '../data/conversations.ts';
 import type { Channel, Inbox, Tag } from '../data/kinds.ts';
+import { CONTACT, CONVERSATION } from '../data/literals.ts';
 import {
   authorOf,
   blurbOf,
@@ -113,14 +114,10 @@ function contactOf({ tables, company, at }: ApiContext, handle: string, name = h
     .find((contact) => contact?.handles.some((one) => one.handle.toLowerCase() === key));
   if (known !== undefined) return known;
   const contact = contacts.add((id) => ({
+    ...CONTACT,
     id,
     name,
-    description: '',
-    avatar_url: null,
     handles: [{ handle, source: sourceOf(handle) }],
-    groups: [],
-    custom_fields: {},
-    is_private: false,
     created_at: at,
     updated_at: at,
   }));
@@ -138,15 +135,13 @@ export function startConversation(
   const { subject, status, tags, isInbound, at } = begun;
   const contact = contactOf(request, handle, name);
   return request.tables.conversations.add((id) => ({
+    ...CONVERSATION,
     id,
     subject: subject ?? '',
     status,
-    assignee: null,
     recipient: { contact_id: contact.id, name: contact.name, handle, role: isInbound ? 'from' : 'to' },
     inbox: { id: inbox.id, name: inbox.name },
     tags: [...tags],
-    links: [],
-    custom_fields: {},
     last_message: { excerpt: '', is_inbound: isInbound, created_at: at },
     is_private: inbox.is_private,
     created_at: at,

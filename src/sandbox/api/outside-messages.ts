@@ -1,5 +1,5 @@
 import type { Conversation } from '../data/conversations.ts';
-import { type Inbox, isFedFromOutside } from '../data/kinds.ts';
+import type { Inbox } from '../data/kinds.ts';
 import type { Message, MessageContent, Recipient } from '../data/messages.ts';
 import { Problem } from '../http/answer.ts';
 import type { KnownBy } from '../state/correspondence.ts';
@@ -129,13 +129,13 @@ function takeFromOutside(
   told: Pick<Told, 'body' | 'isInbound' | 'authorId' | 'replaces'>,
 ) {
   const channel = request.reach('channels', request.params.channel_id);
-  if (!isFedFromOutside(channel)) {
-    throw new Problem(422, `${channel.id} is of the type ${channel.type}, which takes no such messages.`);
+  const { type } = channel;
+  if (type !== 'custom' && type !== 'application') {
+    throw new Problem(422, `${channel.id} is of the type ${type}, which takes no such messages.`);
   }
   const inbox = request.reach('inboxes', channel.inbox_id);
   const reference: Reference | undefined =
     externalId === undefined ? undefined : ['external message', ...thread, String(externalId)];
-  const { type } = channel;
   return takeIn(request, { inbox, type, ownHandle: channelHandle(channel), thread, reference, ...told });
 }
 

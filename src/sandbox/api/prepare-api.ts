@@ -5,7 +5,7 @@ import { HEADER } from '../../contract/headers.ts';
 import { opens } from '../../contract/scopes.ts';
 import { messageId } from '../data/messages.ts';
 import { type Answer, check, json, orProblem, Problem, problemAnswer } from '../http/answer.ts';
-import { type Call, parseJson } from '../http/call.ts';
+import { type Call, parseObject } from '../http/call.ts';
 import type { Prepared } from '../http/exchange.ts';
 import { findRoute, type Matched, type Route } from '../http/router.ts';
 import type { GuardedCall } from '../limits/guard-limiter.ts';
@@ -119,12 +119,8 @@ export function withRate({ limiter, clock }: World, answer: Answer, caller?: Cal
  * {@link Problem}: 413 for a long one, 400 for one that is something else.
  */
 async function readObject(call: Call): Promise<object> {
-  const bytes = await call.body(BODY_MAX_BYTES);
-  const value = bytes.length === 0 ? {} : parseJson(bytes);
+  const value = parseObject(await call.body(BODY_MAX_BYTES));
   if (isDeep(value)) throw new Problem(400, `The body has more than ${MOST_LEVELS} levels.`);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new Problem(400, 'The body must be a JSON object.');
-  }
   return value;
 }
 

@@ -1,7 +1,7 @@
 import type { CheckedBodyOf } from '../../contract/api/api.ts';
 import { SCOPE } from '../../contract/scopes.ts';
 import { conversationsCsv, filenameOf, METRICS_DEFAULT, standOf } from '../data/analytics.ts';
-import { namesOfParts, namesOfWhole, type Tag, type Teammate, type TeammateNames } from '../data/kinds.ts';
+import type { Tag, Teammate } from '../data/kinds.ts';
 import { Problem } from '../http/answer.ts';
 import { listPage } from './list.ts';
 import { type ApiContext, type ApiRequest, type Handlers, own, Ready } from './request.ts';
@@ -29,13 +29,21 @@ function checkParent({ tables }: ApiContext, tag: Tag, parent: Tag): void {
   }
 }
 
-/** The names after a change. Throws a `Problem` (422) when nothing would be left of them. */
-function namesAfter(teammate: Teammate, body: CheckedBodyOf<'updateTeammate'>): TeammateNames {
-  const { first_name: first, last_name: last, name } = body;
-  if (first === undefined && last === undefined) return name === undefined ? teammate : namesOfWhole(name);
-  const names = namesOfParts(first ?? teammate.first_name, last ?? teammate.last_name);
-  if (names.name === '') throw new Problem(422, 'first_name, last_name: one of them is needed.');
-  return names;
+/**
+ * The names after a change: the whole name and its parts say the same. A whole name is parted at its first blank.
+ * Throws a `Problem` (422) when nothing would be left of them.
+ */
+function namesAfter(teammate: Teammate, body: CheckedBodyOf<'updateTeammate'>) {
+  if (body.first_name === undefined && body.last_name === undefined) {
+    const { name } = body;
+    if (name === undefined) return teammate;
+    const [first_name = '', ...others] = name.trim().split(/\s+/);
+    return { first_name, last_name: others.join(' '), name };
+  }
+  const { first_name = teammate.first_name, last_name = teammate.last_name } = body;
+  const name = `${first_name} ${last_name}`.trim();
+  if (name === '') throw new Problem(422, 'first_name, last_name: one of them is needed.');
+  return { first_name, last_name, name };
 }
 
 /**

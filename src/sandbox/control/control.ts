@@ -4,16 +4,7 @@ import { type Answer, check, json, Problem } from '../http/answer.ts';
 import { type Call, mediaType, parseJson, splitTarget } from '../http/call.ts';
 import { findRoute, type Route } from '../http/router.ts';
 import { describeService } from '../openapi/describe-service.ts';
-import {
-  content,
-  ERROR_SCHEMA,
-  pascalCase,
-  pathItems,
-  pathParameters,
-  refer,
-  requestBody,
-  sentSchema,
-} from '../openapi/parts.ts';
+import * as openapi from '../openapi/parts.ts';
 import { changeRecords } from '../state/change-records.ts';
 import type * as Shown from '../types.ts';
 import type { Host } from '../world.ts';
@@ -155,7 +146,7 @@ const CALLS: readonly Route<ControlCall>[] = [
 ];
 
 function queryParameters({ sent }: ControlCall): object[] {
-  const { properties = {} } = sentSchema(sent);
+  const { properties = {} } = openapi.sentSchema(sent);
   return Object.entries(properties as object).map(([name, schema]) => ({ name, in: 'query', schema }));
 }
 
@@ -164,13 +155,13 @@ function describeCall({ method, path, handle }: Route<ControlCall>): object {
   const object = { type: 'object', ...(answers && { required: answers }) };
   const answer = answers ? object : { type: 'array', items: object };
   return {
-    operationId: method.toLowerCase() + pascalCase(path),
+    operationId: method.toLowerCase() + openapi.pascalCase(path),
     summary,
-    parameters: [...pathParameters(path), ...(method === 'POST' ? [] : queryParameters(handle))],
-    ...(method === 'POST' && { requestBody: requestBody(sent) }),
+    parameters: [...openapi.pathParameters(path), ...(method === 'POST' ? [] : queryParameters(handle))],
+    ...(method === 'POST' && { requestBody: openapi.requestBody(sent) }),
     responses: {
-      [status]: { description: 'Done.', content: content(answer) },
-      '4XX': refer('responses', 'Error'),
+      [status]: { description: 'Done.', content: openapi.content(answer) },
+      '4XX': openapi.refer('responses', 'Error'),
     },
   };
 }
@@ -178,13 +169,16 @@ function describeCall({ method, path, handle }: Route<ControlCall>): object {
 /** The interface in OpenAPI 3.1. @param url where it was reached */
 function describeControl(url: string) {
   const summary = 'How tests control the sandbox; the service has a description of its own.';
-  const error = { description: 'It cannot be done.', content: content(refer('schemas', 'Error')) };
+  const content = openapi.content(openapi.refer('schemas', 'Error'));
   return {
     openapi: '3.1.1',
     info: { title: 'Control of the sandbox', summary, version: '1.0.0' },
     servers: [{ url }],
-    paths: pathItems(CALLS, describeCall),
-    components: { schemas: { Error: ERROR_SCHEMA }, responses: { Error: error } },
+    paths: openapi.pathItems(CALLS, describeCall),
+    components: {
+      schemas: { Error: openapi.ERROR_SCHEMA },
+      responses: { Error: { description: 'It cannot be done.', content } },
+    },
   };
 }
 
@@ -196,8 +190,7 @@ async function bodyOf(call: Call): Promise<unknown> {
   if (mediaType(call.headers['content-type']) !== 'application/json') {
     throw new Problem(415, 'A POST to the control interface must be application/json.');
   }
-  const bytes = await call.body(BODY_MAX_BYTES);
-  return bytes.length === 0 ? {} : parseJson(bytes);
+  return parseJson(await call.body(BODY_MAX_BYTES));
 }
 
 /** The control interface. Throws a {@link Problem} for what cannot be done. */

@@ -58,11 +58,6 @@ const teammates = plain<Teammate>('tea', '/teammates', (self) => ({
   related: { inboxes: `${self}/inboxes` },
 }));
 
-/** The tag of a conversation, as every tag is shown. */
-function presentTag(tag: { id: string }, baseUrl: string, view: View): object {
-  return tags.present(tag as Tag, baseUrl, view);
-}
-
 /** Everything that a company can own. */
 export const KINDS = {
   tags,
@@ -97,7 +92,7 @@ export const KINDS = {
     present: (conversation: Conversation, baseUrl: string, view: View) => ({
       _links: { self: `${baseUrl}/conversations/${conversation.id}` },
       ...conversation,
-      tags: conversation.tags.map((tag) => presentTag(tag, baseUrl, view)),
+      tags: conversation.tags.map((tag) => tags.present(tag as Tag, baseUrl, view)),
       recipient: conversation.recipient && presentRecipient(conversation.recipient, baseUrl),
     }),
   },
@@ -111,27 +106,8 @@ function presentRecipient(
   return { _links: { related: { contact } }, ...shown };
 }
 
-/** Whether another system brings the channel's messages; other channels fetch them themselves. */
-export function isFedFromOutside({ type }: Channel): boolean {
-  return type === 'custom' || type === 'application';
-}
-
 /** Whether a contact belongs to an account: by a mail address at one of its domains. */
 export function isOfAccount({ handles }: Contact, { domains }: Account): boolean {
   const endings = domains.map((domain) => `@${domain.toLowerCase()}`);
   return handles.some(({ handle }) => endings.some((ending) => handle.toLowerCase().endsWith(ending)));
-}
-
-/** The parts of a teammate's name, which say the same. */
-export type TeammateNames = Pick<Teammate, 'first_name' | 'last_name' | 'name'>;
-
-/** A whole name taken apart: what stands before the first blank is the first name. */
-export function namesOfWhole(name: string): TeammateNames {
-  const [first_name = '', ...others] = name.trim().split(/\s+/);
-  return { first_name, last_name: others.join(' '), name };
-}
-
-/** First and last name put together. */
-export function namesOfParts(first_name: string, last_name: string): TeammateNames {
-  return { first_name, last_name, name: `${first_name} ${last_name}`.trim() };
 }

@@ -37,7 +37,8 @@ export function recordsOf<S extends z.ZodType>(literal: S) {
   });
 }
 
-const CONTACT = {
+/** A contact of whom nothing else is known. */
+export const CONTACT = {
   description: '',
   avatar_url: null,
   handles: [],
@@ -45,7 +46,8 @@ const CONTACT = {
   custom_fields: {},
   is_private: false,
 };
-const CONVERSATION = {
+/** A conversation of which nothing else is known. */
+export const CONVERSATION = {
   subject: '',
   assignee: null,
   recipient: null,

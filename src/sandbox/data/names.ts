@@ -47,14 +47,7 @@ given  สมชาย|somchai พิมพ์ชนก|pimchanok ณัฐพ�
 family ศรีสุข|srisuk วงศ์สวัสดิ์|wongsawat จันทร์เพ็ญ|chanpen
 `;
 
-/** A culture's words, each as it is written and in Latin letters. */
-interface Culture {
-  given: readonly PersonName[];
-  family: readonly PersonName[];
-  familyFirst: boolean;
-  joiner: string;
-}
-
+/** Each word as it is written and in Latin letters. */
 function wordsIn(line: string): PersonName[] {
   const [, ...words] = line.split(/ +/);
   return words.map((word) => {
@@ -63,18 +56,12 @@ function wordsIn(line: string): PersonName[] {
   });
 }
 
-const ANY: readonly Culture[] = [...CULTURES.matchAll(/^(.+)\n(.+)$/gm)].map(
-  ([both, first = '', second = '']) => {
-    const familyFirst = first.startsWith('family');
-    const [given, family] = familyFirst ? [second, first] : [first, second];
-    return {
-      given: wordsIn(given),
-      family: wordsIn(family),
-      familyFirst,
-      joiner: both.includes('~') ? '' : ' ',
-    };
-  },
-);
+const ANY = [...CULTURES.matchAll(/^(.+)\n(.+)$/gm)].map(([both, first = '', second = '']) => {
+  const familyFirst = first.startsWith('family');
+  const [given, family] = familyFirst ? [second, first] : [first, second];
+  const joiner = both.includes('~') ? '' : ' ';
+  return { given: wordsIn(given), family: wordsIn(family), familyFirst, joiner };
+});
 
 const LATIN = ANY.filter(({ given }) => given.every(({ name }) => /^\p{Script=Latin}+$/u.test(name)));
 

@@ -64,11 +64,18 @@ export function mediaType(contentType: string | undefined): string {
   return (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }
 
-/** The JSON value in a body. Throws a {@link Problem} (400) when there is none. */
+/** The JSON value in a body; an empty one is an empty object. Throws a {@link Problem} (400) when there is none. */
 export function parseJson(body: Buffer): unknown {
   try {
-    return JSON.parse(body.toString('utf8'));
+    return body.length === 0 ? {} : JSON.parse(body.toString('utf8'));
   } catch {
     throw new Problem(400, 'The body is not valid JSON.');
   }
+}
+
+/** The same for a JSON object. */
+export function parseObject(body: Buffer): object {
+  const value = parseJson(body);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  throw new Problem(400, 'The body must be a JSON object.');
 }

@@ -1,7 +1,6 @@
 import {
   createServer,
   type IncomingMessage,
-  type RequestListener,
   type Server,
   type ServerResponse,
   STATUS_CODES,
@@ -82,18 +81,15 @@ function refuseUnreadable({ world }: Host, error: NodeJS.ErrnoException, socket:
   if (!socket.writable || ANSWERING.has(socket)) return void socket.destroy();
   const [status, message] = UNREADABLE[error.code ?? ''] ?? [400, 'The request is not valid HTTP.'];
   const { headers, body } = withRate(world, errorAnswer(status, message, { connection: 'close' }));
-  const fields = {
-    date: new Date(world.clock.now()).toUTCString(),
-    ...headers,
-    'content-length': body.length,
-  };
+  const date = new Date(world.clock.now()).toUTCString();
+  const fields = { date, ...headers, 'content-length': body.length };
   const head = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`);
 }
 
 /** The sandbox's web server, not listening yet. */
 export function createSandboxServer(host: Host): Server {
-  const listener: RequestListener = (request, response) => {
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
     ANSWERING.add(request.socket);
     response.once('close', () => ANSWERING.delete(request.socket));
     dispatch(host, request, response).catch((error: unknown) => fail(host, response, error));

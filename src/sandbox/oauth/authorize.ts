@@ -121,7 +121,7 @@ async function respond(world: World, call: Call, form: Parameters | Problem | un
 
 /** The authorize route: the consent page (GET), and what the teammate decides on it (POST). */
 export async function prepareAuthorize(world: World, call: Call): Promise<Prepared> {
-  const body = call.method === 'POST' ? (await call.body(BODY_MAX_BYTES)).toString('utf8') : undefined;
+  const body = call.method === 'POST' ? await call.body(BODY_MAX_BYTES) : undefined;
   const form = body === undefined ? undefined : await orProblem(() => formParameters(body));
   const teammateId = form instanceof Problem ? undefined : form?.get('teammate_id');
   return {

@@ -1,5 +1,5 @@
 import { Problem } from '../http/answer.ts';
-import { mediaType } from '../http/call.ts';
+import { mediaType, parseObject } from '../http/call.ts';
 
 /** The parameters of a request, each of which stands there once. */
 export type Parameters = ReadonlyMap<string, string>;
@@ -15,25 +15,15 @@ function fromEntries(entries: Iterable<[string, unknown]>): Parameters {
 }
 
 /** The parameters of a form-encoded body. Throws a {@link Problem} (400) when it repeats one. */
-export function formParameters(text: string): Parameters {
-  return fromEntries(new URLSearchParams(text));
-}
-
-function parseObject(text: string): object {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
-  } catch {
-    // Not JSON: said below, as for JSON that is no object.
-  }
-  throw new Problem(400, 'The body is not a JSON object.');
+export function formParameters(body: Buffer): Parameters {
+  return fromEntries(new URLSearchParams(body.toString('utf8')));
 }
 
 /**
  * The parameters in a body, form-encoded or JSON (the specification shows no content type).
  * Throws a {@link Problem} (400).
  */
-export function bodyParameters(contentType: string | undefined, body: string): Parameters {
+export function bodyParameters(contentType: string | undefined, body: Buffer): Parameters {
   const type = mediaType(contentType);
   if (type === 'application/x-www-form-urlencoded') return formParameters(body);
   if (type === 'application/json') return fromEntries(Object.entries(parseObject(body)));

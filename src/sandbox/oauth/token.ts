@@ -118,7 +118,7 @@ export async function prepareToken(world: World, call: Call): Promise<Prepared> 
   const application = authenticateClient(world.applications, call.headers.authorization);
   // Errors of this route are all of OAuth's form.
   const parameters = await orProblem(async () =>
-    bodyParameters(call.headers['content-type'], (await call.body(BODY_MAX_BYTES)).toString('utf8')),
+    bodyParameters(call.headers['content-type'], await call.body(BODY_MAX_BYTES)),
   );
   const sent: Parameters = parameters instanceof Problem ? new Map() : parameters;
   const refreshToken = world.tokens.find('refresh', sent.get('refresh_token') ?? '');

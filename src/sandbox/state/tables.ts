@@ -10,17 +10,14 @@ import { generateMessage, MESSAGES_EACH } from '../data/messages.ts';
 /** Everything that a company owns, one collection a resource, by the names that the control interface uses. */
 export type Tables = ReturnType<typeof createTables>;
 
-/** The records at start of the kinds that may be many: literal ones, or how many are generated. */
-export interface TableSizes {
-  contacts: number | readonly LiteralRecord[];
-  conversations: number | readonly LiteralRecord[];
-}
+/** How many records are generated, or the records themselves. */
+type Start = number | readonly LiteralRecord[];
 
 /**
  * Makes a company's collections. The same owner and sizes always give the same records.
  * Throws a `Problem` (400) for an id that is given twice.
  */
-export function createTables(owner: Owner, sizes: TableSizes) {
+export function createTables(owner: Owner, sizes: Record<'contacts' | 'conversations', Start>) {
   const { seed } = owner;
   const table = <D extends Document>(
     kind: Kind<D>,

@@ -58,14 +58,17 @@ export class Tokens {
   /** By value, and how many were ever issued; plain data. */
   state = { tokens: new Map<string, Token>(), count: 0 };
 
-  /** First tokens of a grant (60 minutes, and 6 months). */
-  issue(grant: Grant, now: number): TokenPair {
-    return this.#pair(grant, now);
+  /** Tokens of a grant (60 minutes, and 6 months). @param kept a refresh token that stays */
+  issue(grant: Grant, now: number, kept?: Token): TokenPair {
+    const access = this.#issue('access', grant, now, now + ACCESS_TOKEN_LIFETIME_MS);
+    const refresh = kept ?? this.#issue('refresh', grant, now, addMonths(now, REFRESH_TOKEN_LIFETIME_MONTHS));
+    this.onIssue();
+    return { access, refresh };
   }
 
   /** New tokens for a valid refresh token: the same refresh token, or a new one in its last 24 hours. */
   refresh(token: Token, now: number): TokenPair {
-    return this.#pair(token.grant, now, token.expiresAt - now <= ROTATION_WINDOW_MS ? undefined : token);
+    return this.issue(token.grant, now, token.expiresAt - now <= ROTATION_WINDOW_MS ? undefined : token);
   }
 
   /** The token of this kind with this value, valid or not; undefined when it was never issued. */
@@ -86,13 +89,6 @@ export class Tokens {
     const token: Token = { ...kept, id: `${kept.kind}-${this.state.count}` };
     setBounded(this.state.tokens, token.value, token, TOKENS_KEPT);
     return token;
-  }
-
-  #pair(grant: Grant, now: number, kept?: Token): TokenPair {
-    const access = this.#issue('access', grant, now, now + ACCESS_TOKEN_LIFETIME_MS);
-    const refresh = kept ?? this.#issue('refresh', grant, now, addMonths(now, REFRESH_TOKEN_LIFETIME_MONTHS));
-    this.onIssue();
-    return { access, refresh };
   }
 
   #issue(kind: Token['kind'], grant: Grant, issuedAt: number, expiresAt: number): Token {
