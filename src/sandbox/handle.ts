@@ -33,30 +33,24 @@ export function createHandle(host: Host): Handle {
   const get = <Answer>(path: string) => perform(host, 'GET', path) as Answer;
   const remove = (path: string) => void perform(host, 'DELETE', path);
   const move = (to: Types.ClockMove) => post<Types.ClockState>('/clock', to).now;
-  const authorize: Handle['authorize'] = (
-    application = SANDBOX_DEFAULTS.clientId,
-    teammate,
-    request = {},
-  ) => {
+  const { clientId } = SANDBOX_DEFAULTS;
+  const authorize: Handle['authorize'] = (application = clientId, teammate, request = {}) => {
     const { client_id, redirect_uris } = applicationOf(host, application);
     const { redirectUri: redirect_uri = redirect_uris[0] ?? '', state } = request;
     const query = { client_id, redirect_uri, ...(state !== undefined && { state }) };
     return grantWithoutBrowser(host.world, query, teammateIdOf(host, teammate));
   };
-  const { client_id, client_secret, redirect_uris } = applicationOf(host, SANDBOX_DEFAULTS.clientId);
+  const { client_id, client_secret, redirect_uris } = applicationOf(host, clientId);
   return {
     application: { client_id, client_secret, redirect_uris: [...redirect_uris] },
     company: (spec) => post('/companies', spec),
     companies: () => get<Types.State>('/state').companies,
     register: (spec) => post('/applications', spec),
     authorize,
-    tokens(application = SANDBOX_DEFAULTS.clientId, teammate) {
+    tokens(application = clientId, teammate) {
       const registered = applicationOf(host, application);
       const { code } = authorize(application, teammate);
-      const parameters = new Map([
-        ['code', code],
-        ['redirect_uri', registered.redirect_uris[0] ?? ''],
-      ]);
+      const parameters = new Map(Object.entries({ code, redirect_uri: registered.redirect_uris[0] ?? '' }));
       return JSON.parse(String(exchangeCode(host.world, registered, parameters).body));
     },
     clock: {

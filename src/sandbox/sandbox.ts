@@ -4,11 +4,9 @@ import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
 import { Clock } from './clock.ts';
 import { isOrigin, ORIGIN_SHAPE, refuseProduction } from './environment.ts';
 import { createHandle } from './handle.ts';
-import { isLoopbackHost } from './http/known-host.ts';
-import { createSandboxServer } from './http/server.ts';
+import { createSandboxServer, isLoopbackHost } from './http/server.ts';
 import { plantSeed, readSeed } from './seed.ts';
-import { Snapshots } from './snapshots.ts';
-import { keepTokens, restoreTokens } from './state/kept-tokens.ts';
+import { keepTokens, restoreTokens, Snapshots } from './snapshots.ts';
 import type { Sandbox, SandboxOptions } from './types.ts';
 import { createWorld, type Host, settingsOf } from './world.ts';
 
@@ -67,11 +65,8 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   await once(server.listen(port, address), 'listening');
   const origin = `http://${nameOf(address)}:${(server.address() as AddressInfo).port}`;
   const reached = publicUrl ?? origin;
-  host.addresses = {
-    origin,
-    apiUrl: `${reached}${SANDBOX_DEFAULTS.apiPath}`,
-    authUrl: `${reached}${SANDBOX_DEFAULTS.authPath}`,
-  };
+  const { apiPath, authPath } = SANDBOX_DEFAULTS;
+  host.addresses = { origin, apiUrl: reached + apiPath, authUrl: reached + authPath };
   const close = () =>
     new Promise<void>((resolve) => {
       server.close(() => resolve());

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { deserialize, serialize } from 'node:v8';
 import { Problem } from './http/answer.ts';
 import { setBounded } from './state/bounded-map.ts';
+import type { Token } from './state/tokens.ts';
 import type { World } from './world.ts';
 
 /** The parts of the world that a snapshot holds; the lists of requests and calls go on. */
@@ -97,4 +98,33 @@ export function loadWorld(world: World, file: string): void {
   }
   if (head !== fileHead(content)) throw new Error(`${file} is damaged: save it anew.`);
   restoreSnapshot(world, deserialize(content));
+}
+
+/** The newest valid tokens that are kept: far more than a developer's machine has instances. */
+const MOST_KEPT = 500;
+
+/**
+ * Keeps a world's valid tokens in a file: after a restart of app and sandbox, perhaps with other code, nobody has to
+ * authorize again. Nothing else outlives the process. Tokens of one grant share it in the file, too.
+ */
+export function keepTokens(world: World, file: string): void {
+  world.tokens.onIssue = () => {
+    const kept = world.tokens.valid(world.clock.now(), MOST_KEPT).reverse();
+    writeFileSync(`${file}.new`, serialize(kept), { mode: 0o600 });
+    renameSync(`${file}.new`, file);
+  };
+}
+
+/** Takes the kept tokens into a new world, if their application and company are there. Without a file, none. */
+export function restoreTokens(world: World, file: string): void {
+  let kept: Token[] = [];
+  try {
+    kept = deserialize(readFileSync(file));
+  } catch {
+    // Not there yet, or not ours: then there is nothing to go on with.
+  }
+  for (const token of kept) {
+    const { clientId, companyId } = token.grant;
+    if (world.applications.get(clientId) && world.companies.get(companyId)) world.tokens.add(token);
+  }
 }

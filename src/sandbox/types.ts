@@ -116,7 +116,7 @@ export interface GuardSpec {
   paths?: readonly string[] | undefined;
 }
 
-/** Lists whose records can be changed to order. */
+/** Lists that may be long, so that someone is paging while their records change to order. */
 export type ChangeableResource = 'contacts' | 'conversations';
 
 /** What shall happen to the records of a list: how many are concerned. */

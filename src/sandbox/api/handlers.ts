@@ -15,12 +15,10 @@ function reachIn<Name extends Table>(request: OfOne, table: Name): RecordOf<Name
   return request.reach(table, Object.values(request.params)[0] ?? '');
 }
 
-/** Lists all records of a table that the caller reaches. */
 function list(table: Table) {
   return (request: ApiContext) => listPage(request, table);
 }
 
-/** Shows the record that the path names. */
 function get(table: Table) {
   return (request: OfOne) => request.show(table, reachIn(request, table));
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../contract/limits.ts';
-import type { Collection, Slice } from '../data/collection.ts';
+import type { Collection, PageStart, Slice } from '../data/collection.ts';
 import type { Document } from '../data/kinds.ts';
 import { Problem } from '../http/answer.ts';
 import type { ApiContext, RecordOf, Table } from './request.ts';
@@ -10,12 +10,6 @@ const KEY = 'sandbox page token';
 const POSITION_BYTES = 6;
 const DATA_BYTES = POSITION_BYTES + 1;
 const SEAL_BYTES = 8;
-
-/** Where a page starts, and how many results it may hold. */
-interface PageStart {
-  position: number;
-  limit: number;
-}
 
 /**
  * An opaque page token.
@@ -50,7 +44,7 @@ function pageStart(query: URLSearchParams, list: string): PageStart {
   if (limit < 1 || limit > PAGE_LIMIT_MAX) {
     throw new Problem(400, `limit must be a whole number from 1 to ${PAGE_LIMIT_MAX}.`);
   }
-  if (token === null) return { position: 0, limit: limit };
+  if (token === null) return { position: 0, limit };
   const start = readPageToken(list, token);
   if (start === undefined) throw new Problem(400, 'page_token is not one of this list.');
   if (query.has('limit') && limit !== start.limit) {
@@ -92,8 +86,8 @@ export function listPage<Name extends Table>(
   where?: (record: RecordOf<Name>) => boolean,
 ): object {
   const collection: Collection = request.tables[table];
-  return paged(request, ({ position, limit }, baseUrl) =>
-    collection.page(position, limit, baseUrl, request.view, where as (record: Document) => boolean),
+  return paged(request, (start, baseUrl) =>
+    collection.page(start, baseUrl, request.view, where as (record: Document) => boolean),
   );
 }
 

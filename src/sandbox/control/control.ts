@@ -174,7 +174,7 @@ function describeControl(url: string) {
     openapi: '3.1.1',
     info: { title: 'Control of the sandbox', summary, version: '1.0.0' },
     servers: [{ url }],
-    paths: openapi.pathItems(CALLS, describeCall),
+    paths: openapi.paths(CALLS, describeCall),
     components: {
       schemas: { Error: openapi.ERROR_SCHEMA },
       responses: { Error: { description: 'It cannot be done.', content } },

@@ -5,7 +5,6 @@ import { OAUTH_SCOPES, SCOPE, type Scope } from '../../contract/scopes.ts';
 import { CLOCK_MAX_MS } from '../clock.ts';
 import { chosenId, literalContact, literalConversation, recordsOf } from '../data/literals.ts';
 import { isIntrospectionUrl } from '../outgoing.ts';
-import { CHANGEABLE } from '../state/change-records.ts';
 import type * as Types from '../types.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -22,6 +21,7 @@ const SCOPES = Object.values(SCOPE) as [Scope, ...Scope[]];
 
 const name = z.string().trim().min(1).max(200);
 const someText = z.string().min(1);
+const wholeNumber = z.string().regex(/^\d{1,15}$/, 'must be a whole number');
 const ascii = z.string().regex(/^[\x20-\x7e]{1,500}$/, 'must be printable ASCII');
 const asciiWord = z.string().regex(/^[\x21-\x7e]{1,500}$/, 'must be printable ASCII without blanks');
 const count = (min: number, max: number) => z.int().min(min).max(max);
@@ -96,21 +96,19 @@ const clock = z
   })
   .refine(isAnyGiven, 'needs advance_ms, set or frozen');
 
-const guardedPath = z.string().regex(/^\//, 'must be a path below {base_url}');
-
 const guard = z.strictObject({
   // It goes into a header.
   tier: asciiWord.max(100),
   requests: count(1, 1_000_000),
   per_ms: count(1, DAY_MS),
-  paths: z.array(guardedPath).min(1).max(100).optional(),
+  paths: z.array(z.string().regex(/^\//, 'must be a path below {base_url}')).min(1).max(100).optional(),
 });
 
 const changed = count(0, RECORDS_CHANGED_MAX).optional();
 
 const records = z
   .strictObject({
-    resource: z.enum(CHANGEABLE),
+    resource: z.enum(['contacts', 'conversations']),
     create: changed,
     delete: changed,
     change: changed,
@@ -171,8 +169,6 @@ const fault = z.strictObject({
   times: count(1, TIMES_MAX).default(1),
 });
 
-const rowNumber = z.string().regex(/^\d{1,15}$/, 'must be a whole number');
-
 /** What the control interface takes: the shapes of `types.ts`, with their bounds. */
 export const SCHEMA = {
   company,
@@ -186,7 +182,7 @@ export const SCHEMA = {
   /** A query that is not read. */
   ignored: z.object({}),
   /** The query of a list: only rows with a number above this one. */
-  after: z.object({ after: rowNumber.transform(Number).prefault('0') }),
+  after: z.object({ after: wholeNumber.transform(Number).prefault('0') }),
 } satisfies Record<string, z.ZodType> & {
   company: z.ZodType<unknown, Types.CompanySpec>;
   application: z.ZodType<unknown, Types.ApplicationSpec>;

@@ -68,10 +68,8 @@ export const exportKind: Kind<AnalyticsExport> = {
     const { csv, ...asked } = document;
     const self = `${baseUrl}/analytics/exports/${asked.id}`;
     const stand = standOf(document, now);
-    const file =
-      stand.status === 'done'
-        ? { url: `${self}/file`, size: Buffer.byteLength(csv) }
-        : { url: null, size: null };
+    const isDone = stand.status === 'done';
+    const file = isDone ? { url: `${self}/file`, size: Buffer.byteLength(csv) } : { url: null, size: null };
     return { _links: { self }, ...asked, ...stand, filename: filenameOf(document), ...file };
   },
 };

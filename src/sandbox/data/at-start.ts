@@ -47,7 +47,8 @@ export function recordsAtStart(owner: Owner) {
   const people = teammates(owner);
   const everyone = people.map((_, index) => id('tea', index));
   const own = { is_private: true, teammate_id: id('tea') };
-  const written = { status: 'published', author_id: id('tea'), ...MADE } as const;
+  const written = (subject: string, content: string) =>
+    ({ subject, content, status: 'published', author_id: id('tea'), ...MADE }) as const;
   return {
     teammates: people,
     inboxes: each<Inbox>({ is_private: false, teammate_id: null, custom_fields: {} }, [
@@ -116,20 +117,10 @@ export function recordsAtStart(owner: Owner) {
     ] satisfies Literal<KnowledgeBase>[],
     articles: [
       {
-        en: { subject: 'Getting started', content: '<p>Write to us, and a person answers.</p>', ...written },
-        de: {
-          subject: 'Erste Schritte',
-          content: '<p>Schreiben Sie uns: Ein Mensch antwortet.</p>',
-          ...written,
-        },
+        en: written('Getting started', '<p>Write to us, and a person answers.</p>'),
+        de: written('Erste Schritte', '<p>Schreiben Sie uns: Ein Mensch antwortet.</p>'),
       },
-      {
-        en: {
-          subject: 'Returns and refunds',
-          content: '<p>Send it back within thirty days.</p>',
-          ...written,
-        },
-      },
+      { en: written('Returns and refunds', '<p>Send it back within thirty days.</p>') },
     ].map((contents): Literal<Article> => ({ knowledge_base_id: id('knb'), default_locale: 'en', contents })),
   };
 }

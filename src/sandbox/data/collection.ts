@@ -31,6 +31,12 @@ interface Order {
   offset: number;
 }
 
+/** Where a page starts, and how many results it may hold. */
+export interface PageStart {
+  position: number;
+  limit: number;
+}
+
 /** One page of a list: the records as the API shows them, and where the next page starts (undefined after the last). */
 export interface Slice {
   results: object[];
@@ -174,13 +180,8 @@ export class Collection<D extends Document = Document> {
    *
    * @param where a condition that the records have to meet
    */
-  page(
-    position: number,
-    limit: number,
-    baseUrl: string,
-    view: View,
-    where?: (document: D) => boolean,
-  ): Slice {
+  page(start: PageStart, baseUrl: string, view: View, where?: (document: D) => boolean): Slice {
+    const { position, limit } = start;
     const size = this.places;
     const most = where === undefined ? limit : LOOKED_AT_MAX;
     const cut = where === undefined ? this.#cutAfter(position) : size;

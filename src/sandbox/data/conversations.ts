@@ -53,11 +53,7 @@ export function generateConversation(
     tags: random.chance(55) ? [random.pick(parties.tags)] : [],
     links: [],
     custom_fields: random.chance(30) ? { order_number: number, priority: random.int(4) + 1 } : {},
-    last_message: {
-      excerpt: random.pick(EXCERPTS),
-      is_inbound: random.chance(60),
-      created_at: updated_at,
-    },
+    last_message: { excerpt: random.pick(EXCERPTS), is_inbound: random.chance(60), created_at: updated_at },
     is_private: false,
     created_at,
     updated_at,

@@ -6,14 +6,13 @@ type Content<Op extends 'getKnowledgeBase' | 'getArticle'> = Stored<
   'id' | 'knowledge_base_id' | 'locale' | 'default_locale' | 'locales'
 >;
 
-export type KnowledgeBaseContent = Content<'getKnowledgeBase'>;
 export type ArticleContent = Content<'getArticle'>;
 
 /** A knowledge base; in reach of API tokens with its scope alone (Authentication, 9). */
 export type KnowledgeBase = Document & {
   readonly default_locale: string;
   /** By locale, the default one among them. */
-  readonly contents: Readonly<Record<string, KnowledgeBaseContent>>;
+  readonly contents: Readonly<Record<string, Content<'getKnowledgeBase'>>>;
 };
 
 /** An article of a knowledge base. */

@@ -36,11 +36,8 @@ export function check<T>(schema: z.ZodType<T>, value: unknown, status: number): 
 }
 
 export function json(status: number, value: unknown, headers: Record<string, string> = {}): Answer {
-  return {
-    status,
-    headers: { 'content-type': 'application/json; charset=utf-8', ...headers },
-    body: JSON.stringify(value),
-  };
+  const fields = { 'content-type': 'application/json; charset=utf-8', ...headers };
+  return { status, headers: fields, body: JSON.stringify(value) };
 }
 
 /** An error in the service's one form (Errors); a long message is clipped, as it may repeat the request. */

@@ -35,6 +35,7 @@ function header(description: string, schema: JsonSchema) {
 
 const whole = { type: 'integer', minimum: 0 };
 const seconds = { type: 'number', minimum: 0 };
+const later = { type: 'string', const: 'respond-async' };
 
 /** Headers of answers (Limits; Errors). */
 export const HEADERS = {
@@ -45,10 +46,7 @@ export const HEADERS = {
   [HEADER.burstRemaining]: header('The rest of the burst allowance.', whole),
   [HEADER.retryAfter]: header('Seconds to wait before the next try.', seconds),
   'www-authenticate': header('How to authenticate, and why the request was refused.', { type: 'string' }),
-  'preference-applied': header('The answer is the asynchronous one.', {
-    type: 'string',
-    const: 'respond-async',
-  }),
+  'preference-applied': header('The answer is the asynchronous one.', later),
 };
 
 export function headers(...names: (keyof typeof HEADERS)[]) {
@@ -108,17 +106,15 @@ function pageOf(item: JsonSchema): JsonSchema {
   });
 }
 
-/** Names the guard of a route. */
-function tierHeader(tier: string, required: boolean) {
-  const schema = { type: 'string', const: tier };
-  return { [HEADER.tier]: { description: 'The guard of this route.', required, schema } };
-}
-
 /** All answers of a route, by status. */
 export function answersOf(route: RouteContract, { guards, readings }: Pick<Settings, 'guards' | 'readings'>) {
   const { method, list, status = 200, guard, mediaType } = route;
   const schemaOf = (schema: z.ZodType) => refer('schemas', NAMES.get(schema)?.id ?? '');
-  const tier = (required = true) => (guard ? tierHeader(guards[guard.guard].tier, required) : {});
+  const tier = (required = true) => {
+    if (guard === undefined) return {};
+    const schema = { type: 'string', const: guards[guard.guard].tier };
+    return { [HEADER.tier]: { description: 'The guard of this route.', required, schema } };
+  };
   const item = schemaOf(route.answer);
   const isSilent = method !== 'GET' && status === 200 && readings.changes === 204;
   const answers: Record<number, object> = isSilent

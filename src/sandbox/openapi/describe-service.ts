@@ -7,26 +7,18 @@ import { type OAuthScope, type Reach, SCOPE } from '../../contract/scopes.ts';
 import type { Settings } from '../world.ts';
 import { answerSchemas, answersOf, ERROR_ANSWERS, HEADERS } from './answers.ts';
 import { oauthPaths, oauthSchemas } from './oauth-paths.ts';
-import {
-  ERROR_SCHEMA,
-  object,
-  parameter,
-  pathItems,
-  pathParameters,
-  refer,
-  requestBody,
-  text,
-} from './parts.ts';
+import { ERROR_SCHEMA, object, parameter, pathParameters, paths, refer, requestBody, text } from './parts.ts';
 
 /** The settings that the description follows. */
 type Described = Pick<Settings, 'guards' | 'readings'>;
 
-/** Members that every page of a list has (Resources, "Common response members"). */
-const PAGE_SCHEMAS = {
+/** Members that every page of a list has (Resources, "Common response members"), and errors. */
+const SCHEMAS = {
   Pagination: object({
     next: { type: ['string', 'null'], format: 'uri', description: 'The next page; null at the end.' },
   }),
   PageLinks: object({ self: { type: 'string', format: 'uri', description: 'This page.' } }),
+  Error: ERROR_SCHEMA,
 };
 
 const PAGE_LIMIT = { type: 'integer', minimum: 1, maximum: PAGE_LIMIT_MAX, default: PAGE_LIMIT_DEFAULT };
@@ -107,16 +99,11 @@ export function describeService(origin: string, described: Described) {
     servers: [{ url: apiUrl }],
     tags: [...new Set(rows.map(familyOf)), 'oauth'].map((name) => ({ name })),
     paths: {
-      ...pathItems(rows, (row) => operationOf(row.operation, row, described)),
+      ...paths(rows, (row) => operationOf(row.operation, row, described)),
       ...oauthPaths(authUrl),
     },
     components: {
-      schemas: {
-        ...answerSchemas(),
-        ...oauthSchemas(described.readings),
-        ...PAGE_SCHEMAS,
-        Error: ERROR_SCHEMA,
-      },
+      schemas: { ...answerSchemas(), ...oauthSchemas(described.readings), ...SCHEMAS },
       headers: HEADERS,
       parameters: PARAMETERS,
       responses: ERROR_ANSWERS,

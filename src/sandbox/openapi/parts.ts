@@ -46,16 +46,12 @@ export function parameter(name: string, where: 'query' | 'header', description: 
 
 /** The placeholders of a path of the specification, as parameters. */
 export function pathParameters(path: string): object[] {
-  return [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
-    name,
-    in: 'path',
-    required: true,
-    schema: text,
-  }));
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name);
+  return names.map((name) => ({ name, in: 'path', required: true, schema: text }));
 }
 
 /** Rows of a table of routes as `paths`, with placeholders in their form: `/tags/{tag_id}`. */
-export function pathItems<Row extends { method: string; path: string }>(
+export function paths<Row extends { method: string; path: string }>(
   rows: readonly Row[],
   describe: (row: Row) => object,
 ) {

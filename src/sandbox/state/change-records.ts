@@ -1,10 +1,7 @@
 import type { Collection } from '../data/collection.ts';
 import type { Document } from '../data/kinds.ts';
-import type { ChangeableResource, ChangedRecords, RecordChanges } from '../types.ts';
+import type { ChangedRecords, RecordChanges } from '../types.ts';
 import type { Company } from './companies.ts';
-
-/** Lists that may be long, so that someone is paging while they change. */
-export const CHANGEABLE = ['contacts', 'conversations'] as const satisfies readonly ChangeableResource[];
 
 type Changeable = Document & { readonly custom_fields: Readonly<Record<string, unknown>> };
 

@@ -34,10 +34,8 @@ export class Correspondence {
     const index = this.#conversationIds.index(conversationId);
     if (index === undefined || index >= this.#generated) return added;
     const first = index * MESSAGES_EACH;
-    return [
-      ...Array.from({ length: MESSAGES_EACH }, (_, turn) => this.#messageIds.id(first + turn)),
-      ...added,
-    ];
+    const generated = Array.from({ length: MESSAGES_EACH }, (_, turn) => this.#messageIds.id(first + turn));
+    return [...generated, ...added];
   }
 
   /** Notes that a message belongs to a conversation. */

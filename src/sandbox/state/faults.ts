@@ -1,3 +1,5 @@
+import type { Call } from '../http/call.ts';
+import type { Prepared } from '../http/exchange.ts';
 import { meansRequest } from '../http/router.ts';
 import type { Fault, FaultMatch, FaultRow } from '../types.ts';
 import { setBounded } from './bounded-map.ts';
@@ -6,15 +8,7 @@ import { setBounded } from './bounded-map.ts';
 const SPENT_KEPT = 100;
 
 /** A request, to match faults with. */
-interface FaultTarget {
-  method: string;
-  path: string;
-  /** Pattern of the API's route that serves it; undefined when there is none, or the request does not get so far. */
-  route: string | undefined;
-  companyId: string | undefined;
-  /** The application's client id. */
-  application: string | undefined;
-}
+type FaultTarget = Pick<Call, 'method' | 'path'> & Pick<Prepared, 'route' | 'companyId' | 'application'>;
 
 function matches({ method, path, company_id, client_id }: FaultMatch, target: FaultTarget): boolean {
   if (method !== undefined && method.toUpperCase() !== target.method) return false;
