@@ -43,10 +43,12 @@ const schema = z.object({
   SANDBOX_EXPIRES_AT: z.enum(['string', 'number', 'iso'], 'must be string, number or iso').default('string'),
   SANDBOX_CHANGES: z.enum(['200', '204'], 'must be 200 or 204').default('200'),
   SANDBOX_EXPOSE: z.literal(EXPOSE_WORDS, `must be ${EXPOSE_WORDS}, word for word`).optional(),
+  // The app's, for its redirect addresses; elsewhere they may mean something else.
   PUBLIC_URL: z
-    .url({ protocol: /^https?$/, error: 'must be an address like http://localhost:3000' })
-    .optional(),
-  PORT: port.optional(),
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .catch(undefined),
+  PORT: port.optional().catch(undefined),
 });
 
 function redirectUris(publicUrl: string | undefined, port: number | undefined): string[] {

@@ -17,11 +17,12 @@ function applicationOf({ world }: Host, ref: Types.ApplicationRef): Types.Applic
   return application;
 }
 
-/** The teammate's id; a company's first administrator when the company is named, or nobody. */
+/** The id of a teammate, or of a company's first administrator: by default the first company's. */
 function teammateIdOf({ world }: Host, ref: Types.TeammateRef | undefined): string {
-  const id = typeof ref === 'string' ? ref : ref?.id;
-  const company = id === undefined ? world.companies.all()[0] : world.companies.get(id);
-  if (company === undefined) return id ?? '';
+  const id = (typeof ref === 'string' ? ref : ref?.id) ?? world.companies.all()[0]?.id;
+  if (id === undefined) throw new Problem(404, 'There is no company yet.');
+  const company = world.companies.get(id);
+  if (company === undefined) return id;
   return company.tables.teammates.all().find(({ is_admin }) => is_admin)?.id ?? '';
 }
 

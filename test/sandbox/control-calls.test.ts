@@ -135,9 +135,19 @@ describe('The journal', () => {
     const wrong = { type: 'no type', token };
     await service.call('POST', `/inboxes/${at(company.inboxes, 0)}/channels`, token, wrong);
     await service.call('GET', '/contacts?colour=red', 'no token');
+    await fetch(service.authorizeUrl({ scope: 'read' }));
+    await service.token({ grant_type: 'refresh_token', refresh_token: 'x', scope: 'read' });
     const ignored = service.journal().map((row) => row.ignored.join());
     const link = 'query colour,body colour,body Name';
-    expect(ignored).toEqual(['query colour', 'query limit', link, 'body token', '']);
+    expect(ignored).toEqual([
+      'query colour',
+      'query limit',
+      link,
+      'body token',
+      '',
+      'query scope',
+      'body scope',
+    ]);
   });
 
   test('No secret gets in, wherever it stands; a page token is none', async () => {

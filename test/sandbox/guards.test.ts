@@ -158,6 +158,7 @@ describe('Further guards', () => {
     const answered = await answers(rest, service.install(company).access_token);
     expect(answered).toBe('200 lists ×2, 429 lists ×1, 200 null ×1');
     expect(await answers([contacts], other)).toBe('200 lists ×1');
+    expect(await (await fetch(service.sandbox.origin)).text()).toContain('Tier lists');
     service.advance(99);
     expect(await answers([contacts])).toBe('429 lists ×1');
     service.advance(1);

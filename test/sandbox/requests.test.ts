@@ -49,6 +49,7 @@ describe('Errors (our choice)', () => {
       [403, contacts, 'connection: close'],
       [401, contacts, host, 'expect: tea', 'connection: close'],
       [400, 'GET /api/contacts HTTP/9.9'],
+      [501, 'DELETE /api/contacts HTTP/1.1', host, '', '{"a body": "without a length"}'],
     ] as const) {
       const { headers, body, ...answer } = await raw(service, ...lines);
       const _error = { status, title: expect.any(String), message: expect.any(String) };
@@ -145,5 +146,6 @@ describe('Endpoints: routes (our choice)', () => {
     expect([description.includes(apiUrl), description.includes(origin)]).toEqual([true, false]);
     const stranger = await raw(service, 'GET / HTTP/1.1', 'host: other.example', 'connection: close');
     expect(stranger.status).toBe(403);
+    expect(() => service.application({ introspection_url: 'http://127.0.0.1/' })).toThrow('calls nobody');
   });
 });

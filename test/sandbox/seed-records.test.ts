@@ -99,6 +99,13 @@ describe('chosen ids and tokens of a company', () => {
     });
   });
 
+  test('A chosen id that would be given out later holds up no other company', async () => {
+    const { id } = (await start()).service.company();
+    const { service } = await start();
+    expect(service.company({ id }).id).toBe(id);
+    expect(service.company().id).not.toBe(id);
+  });
+
   const token = { token: 'api_taken', scopes: ['shared_resources'] };
   test.each([
     [{ id: 'cmp_taken' }, 'id: there is a company cmp_taken already'],

@@ -5,7 +5,7 @@ import { HEADER } from '../../contract/headers.ts';
 import { opens } from '../../contract/scopes.ts';
 import { messageId } from '../data/messages.ts';
 import { type Answer, check, json, orProblem, Problem, problemAnswer } from '../http/answer.ts';
-import { type Call, parseObject } from '../http/call.ts';
+import { type Call, ignoredParts, parseObject } from '../http/call.ts';
 import type { Prepared } from '../http/exchange.ts';
 import { findRoute, type Matched, type Route } from '../http/router.ts';
 import type { GuardedCall } from '../limits/guard-limiter.ts';
@@ -19,8 +19,6 @@ const REALM = 'Bearer realm="sandbox"';
 const BODY_MAX_BYTES = 1024 * 1024;
 /** What is kept of a body is written again with every list and snapshot, level by level, on the stack. */
 const MOST_LEVELS = 500;
-/** How many ignored parts of a request the journal names, and how much of each. */
-const IGNORED_MAX = { parts: 20, characters: 100 };
 
 interface ApiRoute {
   contract: RouteContract;
@@ -136,16 +134,11 @@ function isDeep(value: unknown): boolean {
 
 /** Query parameters and members of the body that the route does not know. */
 function ignoredOf({ query }: Call, { contract, body }: Asked): string[] {
-  const known = [
-    ...(contract?.list === true ? ['query limit', 'query page_token'] : []),
-    ...Object.keys(contract?.body?.shape ?? {}).map((name) => `body ${name}`),
+  const members = body instanceof Problem ? [] : Object.keys(body);
+  return [
+    ...ignoredParts('query', query.keys(), contract?.list === true ? ['limit', 'page_token'] : []),
+    ...ignoredParts('body', members, Object.keys(contract?.body?.shape ?? {})),
   ];
-  const sent = new Set([
-    ...[...query.keys()].map((name) => `query ${name}`),
-    ...(body instanceof Problem ? [] : Object.keys(body).map((name) => `body ${name}`)),
-  ]);
-  const ignored = [...sent].filter((part) => !known.includes(part)).slice(0, IGNORED_MAX.parts);
-  return ignored.map((part) => part.slice(0, IGNORED_MAX.characters));
 }
 
 /** Everything that guards count a request under: the guard that the contract has for the route, then further ones. */
@@ -162,7 +155,7 @@ function guardedCalls({ world, call, caller }: ApiContext, { route, contract, bo
   const own = {
     guard: use.guard,
     company_id,
-    // A guard is the company's, whoever asks; one that is a share of the caller's limit goes with that limit.
+    // A guard is the company's; one that is a share of the caller's limit goes with that limit.
     scope: 'share' in GUARDS[use.guard] ? caller.limit : 'company',
     bucket: guardBucket(use, `${method} ${path}`, params, body instanceof Problem ? {} : body),
     rateLimit: limitOf(caller.company, caller.limit),

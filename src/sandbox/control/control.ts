@@ -65,8 +65,9 @@ function showClock({ world: { clock } }: Host): Shown.ClockState {
   return { now: clock.now(), frozen: clock.frozen };
 }
 
-function addApplication({ world, exposed }: Host, application: z.output<typeof SCHEMA.application>) {
-  if (exposed && application.introspection_url !== undefined) {
+function addApplication(host: Host, application: z.output<typeof SCHEMA.application>) {
+  const { world, exposed, publicUrl } = host;
+  if ((exposed || publicUrl !== undefined) && application.introspection_url !== undefined) {
     // Everybody who reaches it could have it call services that only this machine may reach.
     throw new Problem(403, 'introspection_url: a sandbox that listens beyond this machine calls nobody.');
   }

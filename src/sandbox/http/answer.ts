@@ -11,7 +11,7 @@ export interface Answer {
   body: string | Buffer;
 }
 
-/** A request that cannot be served as it is: thrown by whoever finds out, answered as `_error`. */
+/** A request that cannot be served as it is; it is thrown, and answered as `_error`. */
 export class Problem extends Error {
   readonly status: number;
   readonly headers: Record<string, string>;
@@ -40,10 +40,15 @@ export function json(status: number, value: unknown, headers: Record<string, str
   return { status, headers: fields, body: JSON.stringify(value) };
 }
 
-/** An error in the service's one form (Errors); a long message is clipped, as it may repeat the request. */
+/** A message of bounded length: it may repeat a part of the request. */
+export function clipped(text: string): string {
+  return text.length > MESSAGE_MAX ? `${text.slice(0, MESSAGE_MAX)}…` : text;
+}
+
+/** An error in the service's one form (Errors). */
 export function errorAnswer(status: number, text: string, headers: Record<string, string> = {}): Answer {
-  const message = text.length > MESSAGE_MAX ? `${text.slice(0, MESSAGE_MAX)}…` : text;
-  const body: ErrorBody = { _error: { status, title: STATUS_CODES[status] ?? 'Error', message } };
+  const title = STATUS_CODES[status] ?? 'Error';
+  const body: ErrorBody = { _error: { status, title, message: clipped(text) } };
   return json(status, body, headers);
 }
 

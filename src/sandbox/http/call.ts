@@ -1,6 +1,9 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Problem } from './answer.ts';
 
+/** How many ignored parts of a request the journal names, and how much of each. */
+const IGNORED_MAX = { parts: 20, characters: 100 };
+
 /** A request, as the handlers see it. */
 export interface Call {
   method: string;
@@ -41,6 +44,12 @@ export function createCall(request: IncomingMessage, prefix: string, publicUrl: 
     baseUrl: `${publicUrl ?? `http://${request.headers.host}`}${prefix}`,
     body: (maxBytes) => readBody(request, maxBytes),
   };
+}
+
+/** Query parameters or members of a body that the route does not know, as the journal names them. */
+export function ignoredParts(kind: string, sent: Iterable<string>, known: readonly string[]): string[] {
+  const ignored = [...new Set(sent)].filter((name) => !known.includes(name)).slice(0, IGNORED_MAX.parts);
+  return ignored.map((name) => `${kind} ${name}`.slice(0, IGNORED_MAX.characters));
 }
 
 /** All bytes of a request's body. Throws a {@link Problem} (413) when there are more than `maxBytes`. */

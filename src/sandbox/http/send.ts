@@ -35,6 +35,7 @@ export async function sendPart(
 ): Promise<void> {
   const body = writeHead(response, answer, now).subarray(0, most);
   response.flushHeaders();
+  if (response.req.method === 'HEAD') return void response.end();
   const size = drip?.bytes ?? body.length;
   for (let sent = 0; sent < body.length && !response.destroyed; sent += size) {
     // A stopping process does not wait for the rest.

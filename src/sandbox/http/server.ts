@@ -59,8 +59,10 @@ export function isLoopbackHost(host: string | undefined): boolean {
  */
 function isKnownHost(host: string | undefined, { exposed, publicUrl }: Host): boolean {
   if (isLoopbackHost(host)) return true;
-  if (publicUrl !== undefined && host?.toLowerCase() === new URL(publicUrl).host) return true;
-  if (!exposed || host === undefined) return false;
+  if (host === undefined) return false;
+  const { protocol, host: publicHost } = new URL(publicUrl ?? 'http://localhost');
+  if (URL.parse(`${protocol}//${host}`)?.host === publicHost) return true;
+  if (!exposed) return false;
   const name = host.replace(/:\d{1,5}$/, '');
   return isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0 || PRIVATE_NAME.test(name);
 }
@@ -97,12 +99,12 @@ function fail(host: Host, response: ServerResponse, error: unknown): void {
   else send(response, errorAnswer(500, 'The sandbox has a fault of its own.'), host.world.clock.now());
 }
 
-/** Connections on which a request is being answered: a broken chunk of its body must not bring a second answer. */
-const ANSWERING = new WeakSet<Duplex>();
+/** The newest answer of each connection: what is unreadable behind a request must not bring a second one. */
+const NEWEST = new WeakMap<Duplex, ServerResponse>();
 
 /** Answers a request that never became one, in the service's form: written by hand, as node has no response for it. */
 function refuseUnreadable({ world }: Host, error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (!socket.writable || ANSWERING.has(socket)) return void socket.destroy();
+  if (!socket.writable || NEWEST.get(socket)?.headersSent === true) return void socket.destroy();
   const [status, message] = UNREADABLE[error.code ?? ''] ?? [400, 'The request is not valid HTTP.'];
   const { headers, body } = withRate(world, errorAnswer(status, message, { connection: 'close' }));
   const date = new Date(world.clock.now()).toUTCString();
@@ -114,8 +116,8 @@ function refuseUnreadable({ world }: Host, error: NodeJS.ErrnoException, socket:
 /** The sandbox's web server, not listening yet. */
 export function createSandboxServer(host: Host): Server {
   const listener = (request: IncomingMessage, response: ServerResponse) => {
-    ANSWERING.add(request.socket);
-    response.once('close', () => ANSWERING.delete(request.socket));
+    NEWEST.set(request.socket, response);
+    response.once('close', () => NEWEST.delete(request.socket));
     dispatch(host, request, response).catch((error: unknown) => fail(host, response, error));
   };
   // Node would refuse a missing Host and an unknown Expect by itself, with an empty answer.

@@ -1,5 +1,5 @@
-import { type Answer, orProblem, Problem } from '../http/answer.ts';
-import type { Call } from '../http/call.ts';
+import { type Answer, clipped, orProblem, Problem } from '../http/answer.ts';
+import { type Call, ignoredParts } from '../http/call.ts';
 import type { Prepared } from '../http/exchange.ts';
 import { consentPage, refusedPage } from '../pages/oauth-pages.ts';
 import type { Applications } from '../state/applications.ts';
@@ -7,6 +7,8 @@ import type { Application } from '../types.ts';
 import type { World } from '../world.ts';
 import { formParameters, type Parameters } from './parameters.ts';
 
+/** Query parameters of an authorization request (Endpoints, "OAuth routes"). */
+const QUERY = ['response_type', 'client_id', 'redirect_uri', 'state'];
 const BODY_MAX_BYTES = 16 * 1024;
 
 /** What an application hears at its own address in place of a code. */
@@ -111,7 +113,7 @@ function decide(world: World, request: AuthorizationRequest, form: Parameters): 
 
 async function respond(world: World, call: Call, form: Parameters | Problem | undefined): Promise<Answer> {
   const request = await orProblem(() => readAuthorizationRequest(world.applications, call.query));
-  if (request instanceof Problem) return refusedPage(request.message);
+  if (request instanceof Problem) return refusedPage(clipped(request.message));
   if (request.wrong !== undefined) {
     return redirect(addressWith(request, request.wrong), form === undefined ? 302 : 303);
   }
@@ -127,6 +129,7 @@ export async function prepareAuthorize(world: World, call: Call): Promise<Prepar
   return {
     companyId: world.companies.findTeammate(teammateId ?? '')?.company.id,
     application: world.applications.get(call.query.get('client_id') ?? '')?.client_id,
+    ignored: ignoredParts('query', call.query.keys(), QUERY),
     perform: (instead) => instead ?? respond(world, call, form),
   };
 }

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { type Answer, json, orProblem, Problem } from '../http/answer.ts';
-import type { Call } from '../http/call.ts';
+import { type Answer, clipped, json, orProblem, Problem } from '../http/answer.ts';
+import { type Call, ignoredParts } from '../http/call.ts';
 import type { Prepared } from '../http/exchange.ts';
 import type { Applications } from '../state/applications.ts';
 import { isValid, type Token, type TokenPair } from '../state/tokens.ts';
@@ -8,12 +8,14 @@ import type { Application, Readings } from '../types.ts';
 import type { World } from '../world.ts';
 import { bodyParameters, type Parameters } from './parameters.ts';
 
+/** Parameters of a token request, with those of clients that repeat their credentials. */
+const BODY = ['grant_type', 'code', 'redirect_uri', 'refresh_token', 'client_id', 'client_secret'];
 const BODY_MAX_BYTES = 64 * 1024;
 const NO_STORE = { 'cache-control': 'no-store', pragma: 'no-cache' };
 
 /** An error of the token route, as in RFC 6749, section 5.2: the specification does not show its body. */
 function oauthError(error: string, error_description: string, status = 400, headers = {}): Answer {
-  return json(status, { error, error_description }, { ...NO_STORE, ...headers });
+  return json(status, { error, error_description: clipped(error_description) }, { ...NO_STORE, ...headers });
 }
 
 /** `expires_at` in the form that the sandbox was told; the specification shows none. */
@@ -128,6 +130,7 @@ export async function prepareToken(world: World, call: Call): Promise<Prepared> 
     companyId: granted?.companyId,
     application: typeof application === 'string' ? undefined : application.client_id,
     grant: granted,
+    ignored: [...ignoredParts('query', call.query.keys(), []), ...ignoredParts('body', sent.keys(), BODY)],
     perform(instead) {
       if (instead !== undefined) return instead;
       // They close the connection after a body that is too long: the next request would wait for its rest.

@@ -30,6 +30,9 @@ const WORDS = {
     return ms < DAY_MS ? pair(HOUR_MS, 'h', MINUTE_MS, 'min') : pair(DAY_MS, 'd', HOUR_MS, 'h');
   },
 
+  /** The parts of a guard's bucket: a list in JSON, or nothing for a guard that was added. */
+  bucket: (bucket: string): string[] => (bucket.startsWith('[') ? JSON.parse(bucket) : []),
+
   count: (number: number, one: string, more = `${one}s`) =>
     `${number.toLocaleString('en')} ${number === 1 ? one : more}`,
 

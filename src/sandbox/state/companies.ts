@@ -98,8 +98,11 @@ export class Companies {
    * Throws a {@link Problem} (400) for the id of another company or record, and for the value of another API token.
    */
   add(spec: CompanySpec): Company {
+    let ordinal = this.#byId.size + 1;
+    // The id that would be given out may have been chosen for another one.
+    while (spec.id === undefined && this.#byId.has(`cmp_${companyCode(ordinal)}`)) ordinal += 1;
     // As JSON holds it, and nobody changes it later.
-    const company = createCompany(this.#byId.size + 1, JSON.parse(JSON.stringify(spec)));
+    const company = createCompany(ordinal, JSON.parse(JSON.stringify(spec)));
     if (this.#byId.has(company.id)) throw new Problem(400, `id: there is a company ${company.id} already.`);
     const tokens = company.api_tokens.map(({ token }) => token);
     const taken = tokens.find((token, nth) => this.#byApiToken.has(token) || tokens.indexOf(token) < nth);
