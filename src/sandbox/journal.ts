@@ -1,7 +1,7 @@
 import type { JournalRow } from './types.ts';
 
 /** One request, as it is written down: `search` is the raw query with its question mark, or empty. */
-export type JournalEntry = Omit<JournalRow, 'n' | 'query'> & { search: string };
+type JournalEntry = Omit<JournalRow, 'n' | 'query'> & { search: string };
 
 const CAPACITY = 100_000;
 const TEXT_MAX = 500;

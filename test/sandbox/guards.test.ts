@@ -113,7 +113,7 @@ describe('Limits: additional rate guards (our choice)', () => {
     expect(await answers(times(4, post('/analytics/reports')))).toBe('201 11 ×3, 429 11 ×1');
   });
 
-  test('A guard counts whoever asks, and also what is refused for its body or its id', async () => {
+  test('A guard counts every caller, also a request that is refused for its body or id', async () => {
     const { service, company, answers } = await start();
     const path = '/conversations/none/messages';
     expect(await answers([post(path), post(path, [])])).toBe('422 2 ×1, 400 2 ×1');
@@ -150,7 +150,7 @@ describe('Further guards', () => {
       guards.map(({ tier }) => tier),
     );
 
-  test('One counts a company’s requests to its routes together, whoever asks', async () => {
+  test('One counts a company’s requests to its routes together, for all callers', async () => {
     const { service, company, answers } = await startWith(LISTS);
     const other = at(service.company().api_tokens, 0).token;
     expect(await answers([contacts, conversations, contacts])).toBe('200 lists ×3');

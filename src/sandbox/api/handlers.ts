@@ -1,9 +1,9 @@
 import { isOfAccount } from '../data/kinds.ts';
 import { channelHandlers } from './channels.ts';
-import { conversationHandlers } from './conversations.ts';
-import { knowledgeBaseHandlers } from './knowledge-bases.ts';
+import { conversationHandlers } from './conversation-handlers.ts';
+import { knowledgeBaseHandlers } from './knowledge-base-handlers.ts';
 import { listPage } from './list.ts';
-import { messageHandlers } from './messages.ts';
+import { messageHandlers } from './message-handlers.ts';
 import { outsideMessageHandlers } from './outside-messages.ts';
 import { recordHandlers } from './records.ts';
 import type { ApiContext, Handlers, RecordOf, Table } from './request.ts';

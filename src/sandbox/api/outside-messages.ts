@@ -3,7 +3,7 @@ import type { Inbox } from '../data/kinds.ts';
 import type { Message, MessageContent, Recipient } from '../data/messages.ts';
 import { Problem } from '../http/answer.ts';
 import type { KnownBy } from '../state/correspondence.ts';
-import { opened } from './conversations.ts';
+import { opened } from './conversation-handlers.ts';
 import {
   accepted,
   addMessage,
@@ -17,7 +17,7 @@ import {
   type Sender,
   startConversation,
   taggedWith,
-} from './messages.ts';
+} from './message-handlers.ts';
 import type { ApiContext, Handlers } from './request.ts';
 
 /** What another system calls a conversation or a message. */

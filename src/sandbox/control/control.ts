@@ -4,7 +4,7 @@ import { type Answer, check, json, Problem } from '../http/answer.ts';
 import { type Call, mediaType, parseJson, splitTarget } from '../http/call.ts';
 import { findRoute, type Route } from '../http/router.ts';
 import { describeService } from '../openapi/describe-service.ts';
-import * as openapi from '../openapi/parts.ts';
+import * as openapi from '../openapi/nodes.ts';
 import { changeRecords } from '../state/change-records.ts';
 import type * as Shown from '../types.ts';
 import type { Host } from '../world.ts';

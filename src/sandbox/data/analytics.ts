@@ -11,14 +11,14 @@ const DURATION_MAX_S = 4 * 3_600;
 const LOOKED_AT_MAX = 10_000;
 
 /** A report or an export, as it is kept: what was asked, and when. Everything else follows from the clock. */
-export type AnalyticsJob = Document &
+type AnalyticsJob = Document &
   Pick<Stored<'getReport'>, 'start' | 'end' | 'timezone' | 'filters' | 'created_at'>;
 
 /** An analytics report. */
-export type AnalyticsReport = AnalyticsJob & { readonly metrics: readonly string[] };
+type AnalyticsReport = AnalyticsJob & { readonly metrics: readonly string[] };
 
 /** An analytics export, with the file's text as the data was when the export was asked for. */
-export type AnalyticsExport = AnalyticsJob & { readonly type: string; readonly csv: string };
+type AnalyticsExport = AnalyticsJob & { readonly type: string; readonly csv: string };
 
 /** What a report is about when nothing is named. */
 export const METRICS_DEFAULT = `conversations_opened conversations_archived messages_received messages_sent

@@ -14,7 +14,7 @@ export type Stored<Op extends Operation, Left extends string = never> = {
 };
 
 export type Account = Stored<'getAccount'>;
-export type ApplicationEvent = Stored<'getApplicationEvent'>;
+type ApplicationEvent = Stored<'getApplicationEvent'>;
 export type CannedAnswer = Stored<'getResponse'>;
 export type Channel = Stored<'getChannel'>;
 export type Inbox = Stored<'getInbox'>;

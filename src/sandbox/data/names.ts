@@ -1,7 +1,7 @@
 import type { Random } from './random.ts';
 
 /** A person's name as it is written, and the Latin letters that an address is made of. */
-export interface PersonName {
+interface PersonName {
   name: string;
   latin: string;
 }

@@ -99,7 +99,7 @@ function fail(host: Host, response: ServerResponse, error: unknown): void {
   else send(response, errorAnswer(500, 'The sandbox has a fault of its own.'), host.world.clock.now());
 }
 
-/** The newest answer of each connection: what is unreadable behind a request must not bring a second one. */
+/** The newest answer of each connection: unreadable bytes after a request must not bring a second one. */
 const NEWEST = new WeakMap<Duplex, ServerResponse>();
 
 /** Answers a request that never became one, in the service's form: written by hand, as node has no response for it. */

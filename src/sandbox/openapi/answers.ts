@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { ROUTES } from '../../contract/api/api.ts';
 import { acceptedMessage } from '../../contract/api/common.ts';
+import * as contract from '../../contract/api/named-schemas.ts';
 import type { RouteContract } from '../../contract/api/route.ts';
-import * as contract from '../../contract/api/schemas.ts';
 import { HEADER } from '../../contract/headers.ts';
 import type { Settings } from '../world.ts';
-import { content, type JsonSchema, object, pascalCase, refer } from './parts.ts';
+import { content, type JsonSchema, object, pascalCase, refer } from './nodes.ts';
 
 const BODIES = new Set<unknown>(ROUTES.map(([, { body }]) => body));
 

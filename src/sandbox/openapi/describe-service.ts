@@ -6,8 +6,8 @@ import { SANDBOX_DEFAULTS } from '../../contract/sandbox.ts';
 import { type OAuthScope, type Reach, SCOPE } from '../../contract/scopes.ts';
 import type { Settings } from '../world.ts';
 import { answerSchemas, answersOf, ERROR_ANSWERS, HEADERS } from './answers.ts';
+import { ERROR_SCHEMA, object, parameter, pathParameters, paths, refer, requestBody, text } from './nodes.ts';
 import { oauthPaths, oauthSchemas } from './oauth-paths.ts';
-import { ERROR_SCHEMA, object, parameter, pathParameters, paths, refer, requestBody, text } from './parts.ts';
 
 /** The settings that the description follows. */
 type Described = Pick<Settings, 'guards' | 'readings'>;

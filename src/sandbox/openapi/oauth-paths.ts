@@ -1,7 +1,7 @@
 import { OAUTH_ROUTE } from '../../contract/routes.ts';
 import type { Readings } from '../types.ts';
 import { headers } from './answers.ts';
-import { content, object, parameter, refer, text } from './parts.ts';
+import { content, object, parameter, refer, text } from './nodes.ts';
 
 const EXPIRES_AT: Record<Readings['expiresAt'], object> = {
   string: { type: 'string', pattern: '^[0-9]+$', description: 'Seconds since 1970.' },

@@ -3,7 +3,7 @@ import type { Conversation } from '../data/conversations.ts';
 import type { Tag } from '../data/kinds.ts';
 import { Problem } from '../http/answer.ts';
 import { listPage } from './list.ts';
-import { applicableTags, taggedWith, without } from './messages.ts';
+import { applicableTags, taggedWith, without } from './message-handlers.ts';
 import { type ApiContext, type Handlers, own } from './request.ts';
 
 /** Members of a conversation that other routes, messages or the ids in a body make. */
