@@ -3,6 +3,7 @@ import { boot, runWorkers } from './boot.ts';
 import type { Config } from './config/config.ts';
 import { listenError } from './contract/listen-error.ts';
 import { CALLBACK_PATH } from './contract/routes.ts';
+import { APP_INFO } from './integration/app-info.ts';
 import { createSandbox, type Sandbox } from './sandbox/sandbox.ts';
 import { takePort } from './web/listen.ts';
 
@@ -38,7 +39,7 @@ function banner(config: Config, sandbox: Sandbox | undefined): string {
       ? 'sign in to the service as an administrator'
       : 'choose a company and an administrator';
   return `
-  The partner app runs.
+  ${APP_INFO.name} runs.
 
     App       ${config.publicUrl}
     ${service}

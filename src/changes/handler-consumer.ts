@@ -64,11 +64,11 @@ function contextOf(
   { logger }: DeliveryContext,
   time: HandlerTime,
 ): HandlerContext {
-  const { instanceId, companyId, resource } = held;
+  const { instanceId, companyId } = held;
   const company = companyId ?? instanceId;
   return {
     db: withoutTransactions(parts.db),
-    logger: logger.child({ instanceId, resource }),
+    logger,
     signal: time.signal,
     service: parts.serviceFor({
       instanceId,

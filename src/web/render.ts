@@ -2,14 +2,13 @@ import { fileURLToPath } from 'node:url';
 import { Eta } from 'eta';
 import type { Response } from 'express';
 import { formatInstant, formatNumber } from './view/format.ts';
+import type { AppInfo } from './web-dependencies.ts';
 
 /** Where pages and assets lie. */
 export const VIEWS_DIRECTORY = fileURLToPath(new URL('../../views', import.meta.url));
 
 /** Facts that every page may show. */
-export interface PageFacts {
-  name: string;
-  support: string;
+export interface PageFacts extends AppInfo {
   /** Absolute: the session's cookie must belong to the host that the service sends the browser back to. */
   installUrl: string;
   isSandbox: boolean;

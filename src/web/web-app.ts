@@ -45,6 +45,9 @@ export function createWebApp(deps: WebDependencies): Express {
   app.use(securityHeaders(https));
   app.use(refuseCrossSite(deps.publicUrl));
   app.use(healthRoutes(deps));
+  app.use('/assets/brand.css', (_req, res) => {
+    res.set('Cache-Control', ASSET_CACHE).type('css').send(`:root { --brand: ${appInfo.colour}; }\n`);
+  });
   for (const directory of [join(VIEWS_DIRECTORY, 'assets'), IDIOMORPH]) {
     app.use('/assets', assets(directory));
   }
@@ -65,10 +68,12 @@ export function createWebApp(deps: WebDependencies): Express {
 }
 
 /** Browsers ask each time whether their copy is still good (ETag, 304), also while two versions of the app run. */
+const ASSET_CACHE = 'public, no-cache';
+
 function assets(directory: string) {
   return express.static(directory, {
     index: false,
     redirect: false,
-    setHeaders: (res) => res.setHeader('Cache-Control', 'public, no-cache'),
+    setHeaders: (res) => res.setHeader('Cache-Control', ASSET_CACHE),
   });
 }

@@ -16,6 +16,14 @@ export interface WebResource {
   columns?: readonly { title: string; path: string }[];
 }
 
+/** What every page shows of the app: see src/integration/app-info.ts. */
+export interface AppInfo {
+  name: string;
+  description: string;
+  colour: string;
+  support: string;
+}
+
 /** What every page goes by. */
 export interface Site {
   resources: readonly WebResource[];
@@ -50,8 +58,8 @@ export interface WebDependencies {
   sessionSecret: string;
   /** Keeps compiled pages in memory. */
   production: boolean;
-  /** The app's name, and where administrators find help. */
-  appInfo: { name: string; support: string };
+  /** What every page shows of the app. */
+  appInfo: AppInfo;
   /** Says on every page that the service is the sandbox. */
   isSandbox: boolean;
   /** The sandbox's front page, for a link. */

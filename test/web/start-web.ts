@@ -47,7 +47,12 @@ export async function startWeb(changes: Partial<WebDependencies> = {}): Promise<
     sessionSecret: 'a secret of the tests',
     production: false,
     isSandbox: false,
-    appInfo: { name: 'Test app', support: 'help@test.example' },
+    appInfo: {
+      name: 'Test app',
+      description: 'Tests pages.',
+      colour: '#0b6e5f',
+      support: 'help@test.example',
+    },
     redis,
     browsers: domain.browsers,
     installs: domain.installs as Installs,
