@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vitest/config';
-import { PATIENCE_MS } from './test/support/patience.ts';
+import { PATIENCE_MS } from './test/support/wait-for.ts';
 
 const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 

@@ -2,10 +2,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openDatabase } from '../src/store/open-database.ts';
-import { spawnEntry } from './acceptance/support/processes.ts';
-import { waitFor } from './acceptance/support/wait-for.ts';
 import { createWorld } from './acceptance/support/world.ts';
 import { installInstance } from './support/install-instance.ts';
+import { spawnEntry } from './support/spawn-entry.ts';
+import { waitFor } from './support/wait-for.ts';
 
 const world = await createWorld();
 const report = join(world.dir, 'events');
@@ -49,7 +49,7 @@ test('a disconnect from the command line is told, and logged', async () => {
 test('what is logged as an error is told by the process that meets it', async () => {
   const web = await world.startWeb();
   await world.redis.kill();
-  const error = await waitFor('the error', async () => events().find(({ type }) => type === 'error'));
+  const error = await waitFor(async () => events().find(({ type }) => type === 'error'), 'the error');
   expect(error.message).toBe('Redis cannot be worked with, trying on');
   expect((await web.stop()).code).toBe(0);
 });

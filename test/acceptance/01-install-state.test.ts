@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { HttpBrowser, Page } from './support/http-browser.ts';
+import type { HttpBrowser, Page } from '../support/http-browser.ts';
 import { createWorld, instanceOf } from './support/world.ts';
 
 describe('1. A missing, wrong, expired (10 minutes) or replayed state, or one from another browser, is refused before any token request, and the page offers to start again.', async () => {

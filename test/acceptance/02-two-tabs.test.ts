@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { HttpBrowser, Page } from './support/http-browser.ts';
+import type { HttpBrowser, Page } from '../support/http-browser.ts';
 import type { SandboxCompany } from './support/sandbox-control.ts';
 import { createWorld, instanceOf } from './support/world.ts';
 

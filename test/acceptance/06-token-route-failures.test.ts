@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, describe, expect, it } from 'vitest';
+import type { Page } from '../support/http-browser.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { query } from './support/database.ts';
-import type { Page } from './support/http-browser.ts';
 import type { FaultOrder } from './support/sandbox-control.ts';
-import { waitFor } from './support/wait-for.ts';
 import { createWorld, instanceOf } from './support/world.ts';
 
 const GOOD = { access_token: 'at_1', refresh_token: 'rt_1', expires_at: '4102444800', token_type: 'Bearer' };
@@ -79,8 +79,9 @@ describe('6. A token route that redirects, fails, times out, answers HTML or non
     const callback = await world.authorize(person, company);
     const { id: order } = await world.control.fault({ match: { path: '/oauth/token' }, fault, times: 1 });
     const page = person.get(callback);
-    await waitFor('the fault', async () =>
-      (await world.control.faults()).some(({ id, used }) => id === order && used === 1),
+    await waitFor(
+      async () => (await world.control.faults()).some(({ id, used }) => id === order && used === 1),
+      'the fault',
     );
     return { page };
   }

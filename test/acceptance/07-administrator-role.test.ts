@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Page } from './support/http-browser.ts';
+import type { Page } from '../support/http-browser.ts';
 import { createWorld } from './support/world.ts';
 
 describe('7. A missing administrator role is told plainly.', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { waitFor } from './support/wait-for.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
 describe('8. Installing a company again updates its instance and wakes it up; where `/me` answers 404 or 403, each install is an instance of its own.', async () => {
@@ -86,6 +86,6 @@ describe('8. Installing a company again updates its instance and wakes it up; wh
     const page = await world.consent(other, await other.get('/install'), company);
     expect([page.status, page.url.pathname]).toEqual([502, '/oauth/callback']);
     expect((await other.get('/')).body).not.toContain('/instances/');
-    await waitFor('active', async () => (await world.status(browser, id)).status === 'active');
+    await waitFor(async () => (await world.status(browser, id)).status === 'active', 'active');
   });
 });

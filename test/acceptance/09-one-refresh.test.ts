@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { findFreePort } from '../support/free-port.ts';
-import { waitFor } from './support/wait-for.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
 const HOUR_MS = 60 * 60_000;
@@ -63,7 +63,7 @@ describe('9. Fifty callers in four processes cause one refresh.', async () => {
     for (;;) {
       const company = await control.addCompany({ name: 'Wanted', contacts: 1, conversations: 1 });
       const id = await world.install(browser, company);
-      await waitFor('both handlers', () => waiting.size === 2);
+      await waitFor(() => waiting.size === 2, 'both handlers');
       const processes = new Set([...waiting.values()].map(({ pid }) => pid));
       if (processes.size === 2) return { browser, id, company: company.id };
       letGo(0);

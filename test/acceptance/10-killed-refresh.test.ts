@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { waitFor } from '../support/wait-for.ts';
 import type { FaultOrder } from './support/sandbox-control.ts';
 import { storedTokens } from './support/stored-tokens.ts';
-import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
 const HOUR_MS = 60 * 60_000;
@@ -57,8 +57,8 @@ describe('10. The newest refresh token is durable before it is used; a SIGKILL b
     const mark = await control.mark();
     await control.fault({ match: { path: '/oauth/token', company_id: company.id }, fault });
     await world.press(browser, id, 'sync');
-    if (at === 'asked') await waitFor('the refresh', async () => (await control.faults()).at(-1)?.used);
-    else await waitFor('the answer', async () => (await tokenRequests(mark)).length > 0);
+    if (at === 'asked') await waitFor(async () => (await control.faults()).at(-1)?.used, 'the refresh');
+    else await waitFor(async () => (await tokenRequests(mark)).length > 0, 'the answer');
     if (typeof at === 'number') await sleep(at);
     await worker.stop('SIGKILL');
 
@@ -84,9 +84,9 @@ describe('10. The newest refresh token is durable before it is used; a SIGKILL b
       fault: { delay_ms: 500 },
     });
     await world.press(browser, id, 'sync');
-    await waitFor('the refresh', async () => (await control.faults()).at(-1)?.used);
+    await waitFor(async () => (await control.faults()).at(-1)?.used, 'the refresh');
     await control.fault({ match: { method: 'GET', company_id: company.id }, fault: { delay_ms: 60_000 } });
-    await waitFor('a request with the new token', async () => (await control.faults()).at(-1)?.used);
+    await waitFor(async () => (await control.faults()).at(-1)?.used, 'a request with the new token');
     await worker.stop('SIGKILL');
     const after = await storedTokens(world, id);
     expect(after.access_token).not.toBe(before.access_token);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { waitFor } from '../support/wait-for.ts';
 import { syncAgain } from './support/lists.ts';
 import { putTokenRow, storedTokens, tokenRow } from './support/stored-tokens.ts';
-import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
 const MINUTE_MS = 60_000;
@@ -29,7 +29,7 @@ describe('11. `invalid_grant` after a sibling has rotated goes on with the newer
     const fault = { status: 400, body: { error: 'invalid_grant' }, delay_ms: 2_000 };
     await control.fault({ match: { path: '/oauth/token' }, fault });
     await world.press(browser, id, 'sync');
-    await waitFor('the refresh', async () => (await control.faults()).at(-1)?.used);
+    await waitFor(async () => (await control.faults()).at(-1)?.used, 'the refresh');
     const begun = await world.status(browser, id);
     await putTokenRow(world, newer);
     const ended = await world.waitForSync(browser, id, SOON_MS);

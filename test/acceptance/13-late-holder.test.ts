@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import type { HttpBrowser } from '../support/http-browser.ts';
+import type { TestProcess } from '../support/spawn-entry.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { AppClock } from './support/app-clock.ts';
-import type { HttpBrowser } from './support/http-browser.ts';
 import { syncAgain } from './support/lists.ts';
-import type { TestProcess } from './support/processes.ts';
 import { storedTokens } from './support/stored-tokens.ts';
-import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
 const HOUR_MS = 60 * 60_000;
@@ -39,7 +39,7 @@ describe('13. A holder whose lease has run out overwrites no newer token.', asyn
     const { holder, browser, id, before, mark, tokenRequests } = await stopInRefresh();
     const other = await world.startWorker();
     const isRefreshed = async () => (await storedTokens(world, id)).access_token !== before.access_token;
-    await waitFor('a refresh by another worker', isRefreshed, LEASE_ENDS_MS);
+    await waitFor(isRefreshed, 'a refresh by another worker', LEASE_ENDS_MS);
     const newer = await storedTokens(world, id);
     await goOnAndEnd(holder);
     expect(await storedTokens(world, id)).toEqual(newer);
@@ -59,10 +59,10 @@ describe('13. A holder whose lease has run out overwrites no newer token.', asyn
     const match = { path: '/oauth/token', company_id: company.id };
     await control.fault({ match, fault: { status: 200, body: LATE_ANSWER, delay_ms: 1_500 } });
     await world.press(browser, id, 'sync');
-    await waitFor('the refresh', async () => (await control.faults()).at(-1)?.used);
+    await waitFor(async () => (await control.faults()).at(-1)?.used, 'the refresh');
     await world.stopBetweenWrites(holder);
     const asked = await control.mark();
-    await waitFor('its answer', async () => (await control.tokenRequests(asked)).length > 0);
+    await waitFor(async () => (await control.tokenRequests(asked)).length > 0, 'its answer');
     const tokenRequests = async (mark: number) => {
       const requests = await control.tokenRequests(mark);
       return requests.filter(({ company_id }) => company_id === company.id).map(({ status }) => status);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { waitFor } from '../support/wait-for.ts';
 import { syncAgain } from './support/lists.ts';
-import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
 describe('15. A 401 on a good token causes one refresh and one retry, then the reason is shown.', async () => {
@@ -48,7 +48,7 @@ describe('15. A 401 on a good token causes one refresh and one retry, then the r
     );
     expect((await asked(mark)).slice(0, 3)).toEqual(['/contacts 401', '/oauth/token 200', '/contacts 401']);
 
-    await waitFor('further tries', async () => (await asked(mark)).length >= 5);
+    await waitFor(async () => (await asked(mark)).length >= 5, 'further tries');
     expect((await control.tokenRequests(mark)).length).toBe(1);
     const { resources } = await world.status(browser, id);
     expect(resources.conversations).toMatchObject({ state: 'idle', error: null });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { HttpBrowser } from './support/http-browser.ts';
+import type { HttpBrowser } from '../support/http-browser.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { syncAgain } from './support/lists.ts';
-import { waitFor } from './support/wait-for.ts';
 import { createWorld, type Status, type World } from './support/world.ts';
 
 const HOUR_MS = 60 * 60_000;
@@ -110,6 +110,6 @@ async function refreshed(world: World, mark: number): Promise<Set<string | null>
 /** Runs a worker, which looks after the tokens as it starts, until something has come of it. */
 async function sweep(world: World, isDone: () => Promise<boolean>): Promise<void> {
   const worker = await world.startWorker();
-  await waitFor('the rotation', isDone, SWEPT_MS);
+  await waitFor(isDone, 'the rotation', SWEPT_MS);
   await worker.stop();
 }

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { startScript } from '../support/spawn-entry.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { query } from './support/database.ts';
-import { tempDir } from './support/processes.ts';
-import { startScript } from './support/run-script.ts';
-import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
 const KEY = randomBytes(32).toString('base64');
@@ -119,8 +119,8 @@ describe('18. Production does not start without keys, or with short, repeated or
 
     const killed = startScript('reencrypt', world.env, { cwd: world.dir });
     await waitFor(
-      'a token to be encrypted anew',
       async () => JSON.stringify(await stored()) !== JSON.stringify(before),
+      'a token to be encrypted anew',
     );
     await killed.stop('SIGKILL');
     await syncAll();

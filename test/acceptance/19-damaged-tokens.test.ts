@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { findFreePort } from '../support/free-port.ts';
+import type { HttpBrowser } from '../support/http-browser.ts';
+import { startScript } from '../support/spawn-entry.ts';
 import { query } from './support/database.ts';
-import type { HttpBrowser } from './support/http-browser.ts';
-import { startScript } from './support/run-script.ts';
 import type { SandboxCompany } from './support/sandbox-control.ts';
 import { storedTokens } from './support/stored-tokens.ts';
 import { createWorld, type Status } from './support/world.ts';

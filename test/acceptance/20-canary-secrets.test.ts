@@ -4,9 +4,9 @@ import { Redis } from 'ioredis';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findFreePort } from '../support/free-port.ts';
+import type { HttpBrowser } from '../support/http-browser.ts';
+import { startScript } from '../support/spawn-entry.ts';
 import { diskContents, dump } from './support/database.ts';
-import type { HttpBrowser } from './support/http-browser.ts';
-import { startScript } from './support/run-script.ts';
 import { createWorld } from './support/world.ts';
 
 type Kind = 'access_token' | 'refresh_token' | 'code' | 'session id' | 'configured';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { waitFor } from '../support/wait-for.ts';
 import { dump, query } from './support/database.ts';
-import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
 const LISTS = ['contacts', 'conversations'] as const;
@@ -27,8 +27,9 @@ describe('21. A disconnect during a job deletes the tokens and, if asked, the da
       const match = { path: `/${list}`, company_id: company.id };
       await world.control.fault({ match, fault: { delay_ms: LATE_MS }, times: 1 });
     }
-    await waitFor('late requests', async () =>
-      (await world.control.faults()).every(({ used }) => used === 1),
+    await waitFor(
+      async () => (await world.control.faults()).every(({ used }) => used === 1),
+      'late requests',
     );
     return { company, browser, id };
   };
@@ -56,14 +57,14 @@ describe('21. A disconnect during a job deletes the tokens and, if asked, the da
     const { now } = await world.control.state();
     const mark = await world.control.mark();
     expect(await tokensOf(id)).toEqual([]);
-    const waitForDeletion = () => waitFor('the data to go', async () => (await recordIds()).length === 0);
+    const waitForDeletion = () => waitFor(async () => (await recordIds()).length === 0, 'the data to go');
     if (deletes && !stops) await waitForDeletion();
     const kept = await recordIds();
     if (!deletes) expect(kept.length).toBeGreaterThan(200);
 
     const answered = () =>
       world.control.requests(mark).then((all) => all.filter(({ company_id }) => company_id === company.id));
-    await waitFor('the late answers', async () => (await answered()).length >= LISTS.length);
+    await waitFor(async () => (await answered()).length >= LISTS.length, 'the late answers');
     if (stops) {
       worker.signal('SIGCONT');
       await waitForDeletion();

@@ -5,8 +5,8 @@ import type { Page } from 'playwright-core';
 import { request } from 'undici';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openBrowser } from '../support/browser.ts';
-import type { HttpBrowser } from './support/http-browser.ts';
-import { waitFor } from './support/wait-for.ts';
+import type { HttpBrowser } from '../support/http-browser.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
 const PASSWORD = 'the operator’s own words';
@@ -151,12 +151,12 @@ describe('22. Cross-site requests change nothing (403); framing is blocked; `<sc
 
     it('shows hostile words as words on every page', async () => {
       const { page, dashboard, complaints } = await installHostile();
-      await waitFor('the copy', async () => {
+      await waitFor(async () => {
         const { resources } = (await (await page.request.get(`${dashboard}/status`)).json()) as {
           resources: Record<string, { records: number }>;
         };
         return Object.values(resources).every(({ records }) => records === 1);
-      });
+      }, 'the copy');
       const search = `${dashboard}/contacts?q=${encodeURIComponent(HOSTILE)}`;
       const callback = `${world.publicUrl}/oauth/callback?error=${encodeURIComponent(HOSTILE)}`;
       const lists = [`${dashboard}/contacts`, `${dashboard}/conversations`];
@@ -197,7 +197,7 @@ describe('22. Cross-site requests change nothing (403); framing is blocked; `<sc
       const { page, dashboard } = await installHostile();
       elsewherePage = `<iframe src="${dashboard}"></iframe>`;
       await page.goto(elsewhereUrl);
-      await waitFor('the frame to be refused', () => page.frames()[1]?.url().startsWith('chrome-error:'));
+      await waitFor(() => page.frames()[1]?.url().startsWith('chrome-error:'), 'the frame to be refused');
 
       elsewherePage = `<form method="post" action="${dashboard}/disconnect"></form>`;
       await page.goto(elsewhereUrl);

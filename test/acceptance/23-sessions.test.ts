@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
-import { HttpBrowser, type Page } from './support/http-browser.ts';
+import { HttpBrowser, type Page } from '../support/http-browser.ts';
 import { createWorld, instanceOf } from './support/world.ts';
 
 describe('23. The session id is new after an install; a log-out ends it on the server; cookies are HttpOnly, SameSite=Lax and, behind https, Secure and `__Host-`.', async () => {

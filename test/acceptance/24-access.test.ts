@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { HttpBrowser } from './support/http-browser.ts';
+import type { HttpBrowser } from '../support/http-browser.ts';
 import { createWorld } from './support/world.ts';
 
 const PASSWORD = 'the operator’s own words';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { waitFor } from '../support/wait-for.ts';
 import { expectWhole, readCopy, readService, syncAgain } from './support/lists.ts';
-import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
 /** Four pages of a hundred. */
@@ -80,7 +80,7 @@ describe("26. The final copy equals the service's after the following run, whate
     await control.fault({ match: { ...match, nth: 3 }, fault, times });
     const mark = await control.mark();
     await world.press(browser, id, 'sync');
-    await waitFor('the third page to be asked for', async () => (await control.faults())[0]?.used);
+    await waitFor(async () => (await control.faults())[0]?.used, 'the third page to be asked for');
     if (how === 'fails')
       await world.waitForStatus(
         browser,

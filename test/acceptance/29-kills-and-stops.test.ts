@@ -2,9 +2,9 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { JournalRow } from '../../src/sandbox/types.ts';
+import type { TestProcess } from '../support/spawn-entry.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { expectWhole, largestWindow, syncAgain } from './support/lists.ts';
-import type { TestProcess } from './support/processes.ts';
-import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
 const KILLS = 50;
@@ -39,7 +39,7 @@ describe('29. Fifty SIGKILLs over one sync, or a SIGSTOP longer than the job loc
       );
     };
     for (const moment of moments) {
-      await waitFor(`page ${moment}`, async () => (await asked()).length >= moment);
+      await waitFor(async () => (await asked()).length >= moment, `page ${moment}`);
       if (workers.length === 0) workers.push(...(await Promise.all(starting.splice(0))));
       await sleep(randomInt(50));
       const [victim] = workers.splice(randomInt(workers.length), 1);
@@ -75,7 +75,7 @@ describe('29. Fifty SIGKILLs over one sync, or a SIGSTOP longer than the job loc
     });
     const browser = world.browser();
     const id = await world.install(browser, company);
-    await waitFor('the third page to be asked for', async () => (await control.faults()).at(-1)?.used);
+    await waitFor(async () => (await control.faults()).at(-1)?.used, 'the third page to be asked for');
     await world.stopBetweenWrites(stopped);
     const healthy = await world.startWorker();
     await world.waitForSync(browser, id);

@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
+import { waitFor } from '../support/wait-for.ts';
 import { expectWhole } from './support/lists.ts';
 import type { SandboxCompany } from './support/sandbox-control.ts';
-import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
 /** From the moment at which there is a Redis again. */
@@ -19,7 +19,7 @@ describe('30. Redis emptied, restarted or half-open: schedules and runs are back
     await client.flushall();
     client.disconnect();
   };
-  const untilToldAway = () => waitFor('the outage to be told', async () => (await readiness()) === 503);
+  const untilToldAway = () => waitFor(async () => (await readiness()) === 503, 'the outage to be told');
 
   it.each([
     ['is emptied', () => empty()],
@@ -61,10 +61,10 @@ describe('30. Redis emptied, restarted or half-open: schedules and runs are back
         ({ company_id, path, status }) => company_id === company.id && path === '/contacts' && status === 200,
       );
     const firstPages = async () => (await pages()).filter(({ query }) => query.page_token === undefined);
-    await waitFor('the run to go on', async () => (await pages()).length > 0, BACK_WITHIN_MS);
+    await waitFor(async () => (await pages()).length > 0, 'the run to go on', BACK_WITHIN_MS);
     await waitFor(
-      'two more runs',
       async () => (await firstPages()).length >= 2,
+      'two more runs',
       BACK_WITHIN_MS - (performance.now() - back),
     );
     expect(await readiness()).toBe(200);
@@ -87,11 +87,11 @@ describe('30. Redis emptied, restarted or half-open: schedules and runs are back
         .length;
     await world.install(world.browser(), other);
     await world.install(world.browser(), waiting);
-    await waitFor('the refusal', async () => (await asked(waiting)) === 1);
-    await waitFor('the first sync', async () => (await asked(other)) > 0);
+    await waitFor(async () => (await asked(waiting)) === 1, 'the refusal');
+    await waitFor(async () => (await asked(other)) > 0, 'the first sync');
     await empty();
     const before = await asked(other);
-    await waitFor('three more runs', async () => (await asked(other)) >= before + 3, BACK_WITHIN_MS);
+    await waitFor(async () => (await asked(other)) >= before + 3, 'three more runs', BACK_WITHIN_MS);
     expect(await asked(waiting)).toBe(1);
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { waitFor } from '../support/wait-for.ts';
 import { makeTroubledDatabase } from './support/database-trouble.ts';
 import { expectWhole } from './support/lists.ts';
-import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
 const BACK_WITHIN_MS = 60_000;
@@ -39,12 +39,12 @@ describe('31. A locked database or a full disk is told as that, and the sync goe
 
     const end = await begin();
     try {
-      const unready = await waitFor('readiness to tell', async () => {
+      const unready = await waitFor(async () => {
         const page = await browser.get('/readyz');
         return page.status === 503 && reason.test(page.body) && page;
-      });
+      }, 'readiness to tell');
       expect(unready.body).toMatch(/database/);
-      await waitFor('the dashboard to tell', async () => /database/i.test(await dashboard()));
+      await waitFor(async () => /database/i.test(await dashboard()), 'the dashboard to tell');
       await worker.waitForOutput(reason);
       const refused = await browser.post(`/instances/${id}/pause`);
       expect(refused.status).toBe(503);
@@ -54,7 +54,7 @@ describe('31. A locked database or a full disk is told as that, and the sync goe
     }
     await world.waitForSync(browser, id, BACK_WITHIN_MS);
     expect((await browser.get('/readyz')).status).toBe(200);
-    await waitFor('the dashboard to be calm', async () => !/database/i.test(await dashboard()));
+    await waitFor(async () => !/database/i.test(await dashboard()), 'the dashboard to be calm');
     await expectWhole(world, company, browser, id);
   });
 });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import type { TestProcess } from '../support/spawn-entry.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { query } from './support/database.ts';
 import { type Change, HandlerReport, newest } from './support/handler-report.ts';
 import { readService, syncAgain } from './support/lists.ts';
-import type { TestProcess } from './support/processes.ts';
-import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
 const LISTS = ['contacts', 'conversations'] as const;
@@ -95,7 +95,7 @@ async function prepare(handler: string) {
       for (let at = 0; at < kills; at++) {
         await start(stuckAt(1 + 2 * (at % 2)));
         const isStuck = () => report.calls().find((call) => call.isStuck && workers.has(call.pid))?.pid;
-        await kill(await waitFor('a call that does not end', isStuck));
+        await kill(await waitFor(isStuck, 'a call that does not end'));
       }
     },
     /** Kills a worker whatever it does. */

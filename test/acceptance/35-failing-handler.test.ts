@@ -1,10 +1,10 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { waitFor } from '../support/wait-for.ts';
 import { query } from './support/database.ts';
 import { HandlerReport } from './support/handler-report.ts';
 import { syncAgain } from './support/lists.ts';
-import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
 const TRIES = 5;
@@ -47,7 +47,7 @@ describe('35. A handler that throws or hangs is tried again with growing pauses,
             length === 1 && one?.id === record && resource === 'contacts',
         )
         .map(({ at }) => at);
-    await waitFor('a second try', () => tries().length > 1);
+    await waitFor(() => tries().length > 1, 'a second try');
     // The sync goes on meanwhile.
     await syncAgain(world, browser, id);
 
@@ -106,13 +106,13 @@ describe('35. A handler that throws or hangs is tried again with growing pauses,
     );
     const { resources } = await waitForLetters(2);
     const dead = resources.contacts.problems.dead_letters.map((letter) => letter.id);
-    const third = await waitFor('the third record', async () => {
+    const third = await waitFor(async () => {
       const last = report.calls(id).at(-1)?.changes[0]?.id;
       return last !== undefined && !dead.includes(last) && last;
-    });
+    }, 'the third record');
     const tries = () =>
       report.calls(id).filter(({ changes: { length, 0: one } }) => length === 1 && one?.id === third);
-    await waitFor('a sixth try', () => tries().length > TRIES);
+    await waitFor(() => tries().length > TRIES, 'a sixth try');
     const { contacts } = (await world.status(browser, id)).resources;
     expect(contacts).toMatchObject({ state: 'idle', error: null });
     expect(contacts.handler?.dead_letters).toBe(2);

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { findFreePort } from '../support/free-port.ts';
-import type { TestProcess } from './support/processes.ts';
-import { startScript } from './support/run-script.ts';
-import { waitFor } from './support/wait-for.ts';
+import type { TestProcess } from '../support/spawn-entry.ts';
+import { startScript } from '../support/spawn-entry.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
 const LIMIT_MS = 10_000;
@@ -16,11 +16,11 @@ describe('39. SIGTERM ends a process within ten seconds, exit 0, with its work w
   const startAll = async (more: Record<string, string> = {}): Promise<TestProcess> => {
     const env: Record<string, string> = { ...world.env, ...more };
     const all = startScript('start', env, { cwd: world.dir });
-    await waitFor('npm start to be ready', async () => {
+    await waitFor(async () => {
       const answer = await request(`http://127.0.0.1:${env.PORT}/readyz`);
       await answer.body.dump();
       return answer.statusCode === 200;
-    });
+    }, 'npm start to be ready');
     return all;
   };
   const expectToEnd = async (...processes: TestProcess[]) => {
@@ -83,7 +83,7 @@ describe('39. SIGTERM ends a process within ten seconds, exit 0, with its work w
     const callback = await world.authorize(browser, await world.control.addCompany({ name: 'Slow' }));
     await world.control.fault({ match: { path: '/oauth/token' }, fault: { delay_ms: 2_000 }, times: 1 });
     const answer = browser.get(callback, { follow: false });
-    await waitFor('the token request', async () => (await world.control.faults()).at(-1)?.used === 1);
+    await waitFor(async () => (await world.control.faults()).at(-1)?.used === 1, 'the token request');
     await expectToEnd(web);
     const { location } = await answer;
     const next = await world.startWeb();
@@ -109,7 +109,7 @@ describe('39. SIGTERM ends a process within ten seconds, exit 0, with its work w
     const callback = await world.authorize(browser, await world.control.addCompany({ name: 'Never' }));
     await world.control.fault({ match: { path: '/oauth/token' }, fault: { delay_ms: 9_000 }, times: 1 });
     const answer = browser.get(callback).catch(() => 'cut off');
-    await waitFor('the token request', async () => (await world.control.faults()).at(-1)?.used === 1);
+    await waitFor(async () => (await world.control.faults()).at(-1)?.used === 1, 'the token request');
     const from = performance.now();
     const end = web.stop('SIGTERM');
     // One Ctrl-C may come twice within half a second, from the terminal and from npm.

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { findFreePort } from '../support/free-port.ts';
+import { startScript } from '../support/spawn-entry.ts';
 import { query, readSchema } from './support/database.ts';
-import { startScript } from './support/run-script.ts';
 import { createWorld } from './support/world.ts';
 
 const NEWER = '9999-of-a-newer-version';

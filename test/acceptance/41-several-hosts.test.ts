@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { tempDir } from '../support/temp-dir.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { HandlerReport, newest } from './support/handler-report.ts';
 import { expectWhole, largestWindow, readService, syncAgain } from './support/lists.ts';
-import { tempDir } from './support/processes.ts';
-import { waitFor } from './support/wait-for.ts';
 import { createWorld } from './support/world.ts';
 
 const WINDOW_MS = 2_000;
@@ -30,7 +30,7 @@ describe('41. The same promises hold with PostgreSQL and workers on several host
     );
     const isUnderWay = async ({ browser, id }: (typeof installed)[number]) =>
       (await world.status(browser, id)).resources.contacts.pages >= 15;
-    await waitFor('all under way', async () => (await Promise.all(installed.map(isUnderWay))).every(Boolean));
+    await waitFor(async () => (await Promise.all(installed.map(isUnderWay))).every(Boolean), 'all under way');
     await victim.stop('SIGKILL');
     const killed = await control.mark();
     const other = await world.startWorker(host(90_000));

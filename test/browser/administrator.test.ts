@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
+import { isSynced, type Status } from '../acceptance/support/world.ts';
 import { openBrowser } from '../support/browser.ts';
-import { isSynced } from '../support/install.ts';
 import { startTestApp } from '../support/test-app.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -67,7 +67,7 @@ async function installed(name: string, counts?: Parameters<typeof addCompany>[1]
 }
 
 /** What an open page of the app reads. */
-async function statusOf(page: Page, dashboard: string): Promise<Parameters<typeof isSynced>[0]> {
+async function statusOf(page: Page, dashboard: string): Promise<Status> {
   return (await page.request.get(`${dashboard}/status`)).json() as never;
 }
 
@@ -86,13 +86,10 @@ test('installs by clicking, watches the progress, searches, reads, and downloads
   let loads = 0;
   page.on('load', () => loads++);
   const seen = new Set<string>();
-  await waitFor(
-    async () => {
-      seen.add((await card(page, 'Contacts').locator('strong').textContent()) ?? '');
-      return seen.has('1,200');
-    },
-    { what: 'all contacts on the dashboard' },
-  );
+  await waitFor(async () => {
+    seen.add((await card(page, 'Contacts').locator('strong').textContent()) ?? '');
+    return seen.has('1,200');
+  }, 'all contacts on the dashboard');
   expect(seen.size).toBeGreaterThan(1);
   await page.getByText('Up to date').first().waitFor();
   await page.getByText('1,200 records copied, on 12 pages').waitFor();
@@ -212,7 +209,7 @@ test('pauses one list, resumes it, sets its interval, and reads the history', as
   await contacts.getByRole('button', { name: 'Pause' }).click();
   await contacts.getByText('Paused').waitFor();
   await page.getByRole('button', { name: 'Sync now', exact: true }).click();
-  await waitFor(async () => (await statusOf(page, dashboard)).resources.conversations?.state === 'idle');
+  await waitFor(async () => (await statusOf(page, dashboard)).resources.conversations.state === 'idle');
   await contacts.getByText('This list alone').click();
   await contacts.getByRole('button', { name: 'Resume' }).click();
   await contacts.getByText('This list alone').click();
@@ -247,7 +244,7 @@ test('sees a dead letter, has it tried again, and replays the copy', async () =>
   await page.getByRole('button', { name: 'Replay everything' }).click();
   await page.getByText('The handler gets the records again.').waitFor();
   const own = () => new Set(handed.filter((line) => line.startsWith(company.id)));
-  await waitFor(() => own().size === 40, { what: 'the whole copy' });
+  await waitFor(() => own().size === 40, 'the whole copy');
   expect((await statusOf(page, dashboard)).status).toBe('active');
 });
 
@@ -311,13 +308,10 @@ test('works without JavaScript', async () => {
   const company = await addCompany('No script');
   const { page } = await openPerson({ javaScriptEnabled: false });
   const dashboard = await install(page, company);
-  await waitFor(
-    async () => {
-      await page.getByRole('link', { name: 'Reload' }).click();
-      return page.getByText('Up to date').first().isVisible();
-    },
-    { intervalMs: 300 },
-  );
+  await waitFor(async () => {
+    await page.getByRole('link', { name: 'Reload' }).click();
+    return page.getByText('Up to date').first().isVisible();
+  });
   await page.getByRole('button', { name: 'Pause', exact: true }).first().click();
   await page.getByText('Paused').first().waitFor();
   await page.getByRole('button', { name: 'Resume', exact: true }).first().click();

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { openBrowser } from '../support/browser.ts';
-import { redisUrlAt, startRedisServer } from '../support/redis-server.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { startTestApp } from '../support/test-app.ts';
+import { redisUrlAt, startTestRedis } from '../support/test-redis.ts';
 import { startWeb } from '../web/start-web.ts';
 import { instanceStatus } from '../web/status-fixtures.ts';
 
-const proxy = await startTcpProxy((await startRedisServer()).port);
+const proxy = await startTcpProxy((await startTestRedis()).port);
 const testApp = await startTestApp({ workers: false, redisUrl: redisUrlAt(proxy.port) });
 const { control, config } = testApp;
 const browser = await openBrowser();

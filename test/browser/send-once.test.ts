@@ -41,8 +41,7 @@ test('a button that is pressed again while its answer is on its way sends its fo
     if (request.method() === 'POST') forms++;
   });
   const before = pressed();
-  // Nothing of an answer comes through.
-  proxy.slow(0, 1_000);
+  proxy.holdAnswers();
   await press();
   await waitFor(() => pressed() > before);
   await press();

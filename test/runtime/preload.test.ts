@@ -32,7 +32,7 @@ function isAlive(pid: number): boolean {
 test('a process that npm started ends when the shell in between is gone', async () => {
   const { shell, pid } = await startBelowShell({ npm_lifecycle_event: 'start' });
   shell.kill('SIGKILL');
-  await waitFor(() => !isAlive(pid), { what: 'the process to end' });
+  await waitFor(() => !isAlive(pid), 'the process to end');
 });
 
 test('a process that was started otherwise does not care who its parent is', async () => {
@@ -40,7 +40,7 @@ test('a process that was started otherwise does not care who its parent is', asy
   const watched = await startBelowShell({ npm_lifecycle_event: 'start' });
   shell.kill('SIGKILL');
   watched.shell.kill('SIGKILL');
-  await waitFor(() => !isAlive(watched.pid), { what: 'the watched process to end' });
+  await waitFor(() => !isAlive(watched.pid), 'the watched process to end');
   expect(isAlive(pid)).toBe(true);
   process.kill(pid, 'SIGKILL');
 });

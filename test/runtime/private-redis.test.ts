@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { findRedisProgram, isStandIn, openRedis, type RedisLease } from '../../src/runtime/private-redis.ts';
-import { isRealRedis } from '../support/redis-server.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { testLogger } from '../support/test-logger.ts';
+import { isRealRedis } from '../support/test-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const leases: RedisLease[] = [];

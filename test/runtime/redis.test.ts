@@ -3,10 +3,9 @@ import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
 import { checkRedis, createRedis, refuseUnfitRedis } from '../../src/runtime/redis.ts';
 import { findFreePort } from '../support/free-port.ts';
-import { isRealRedis, redisUrlAt, startRedisServer } from '../support/redis-server.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { testLogger } from '../support/test-logger.ts';
-import { startTestRedis } from '../support/test-redis.ts';
+import { isRealRedis, redisUrlAt, startTestRedis } from '../support/test-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const { url } = await startTestRedis();
@@ -117,7 +116,7 @@ describe('a start', () => {
   ])('refuses a Redis %s', async (_what, settings, words) => {
     const busPort = String(await findFreePort());
     const isCluster = 'cluster-enabled' in settings;
-    const { port } = await startRedisServer(isCluster ? { ...settings, 'cluster-port': busPort } : settings);
+    const { port } = await startTestRedis(isCluster ? { ...settings, 'cluster-port': busPort } : settings);
     await expect(refuseUnfitRedis(redisUrlAt(port))).rejects.toThrow(words);
   });
 

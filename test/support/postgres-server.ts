@@ -48,8 +48,6 @@ rm -rf "$@"
 export interface PostgresServer {
   /** Of its superuser, in the database `postgres`. */
   url: string;
-  /** Kills it; none of its processes is left when this is through. */
-  kill(): Promise<void>;
   /** Stops it in order, which breaks off all connections. */
   stop(): Promise<void>;
   /** Starts it again, at the same port, with its data. */
@@ -87,16 +85,16 @@ export async function startPostgresServer(): Promise<PostgresServer> {
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   let server: Program | undefined;
 
-  const end = async (signal: 'SIGINT' | 'SIGKILL') => {
+  const stop = async () => {
     if (server === undefined || hasEnded(server)) return;
     const closed = once(server, 'close');
-    server.kill(signal);
+    server.kill('SIGINT');
     const killer = setTimeout(() => server?.kill('SIGKILL'), STOP_LIMIT_MS);
     await closed;
     clearTimeout(killer);
   };
   const close = async () => {
-    await end('SIGINT');
+    await stop();
     watcher.stdin.end();
     await once(watcher, 'close');
   };
@@ -108,12 +106,12 @@ export async function startPostgresServer(): Promise<PostgresServer> {
       const child = launch(join(bin, 'postgres'), ['-D', data, ...args]);
       server = child;
       const said = text(child.stderr);
-      await waitFor(() => hasEnded(child) || answers(url), { what: 'PostgreSQL' });
+      await waitFor(() => hasEnded(child) || answers(url), 'PostgreSQL');
       if (hasEnded(child)) throw new Error(`PostgreSQL did not start:\n${await said}`);
     };
     await succeed(launch(join(bin, 'initdb'), ['-D', data, ...INIT_OPTIONS]));
     await start();
-    return { url, kill: () => end('SIGKILL'), stop: () => end('SIGINT'), start, close };
+    return { url, stop, start, close };
   } catch (error) {
     await close();
     throw error;

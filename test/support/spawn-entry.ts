@@ -1,14 +1,12 @@
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import { PATIENCE_MS } from './patience.ts';
 import { tempDir } from './temp-dir.ts';
-import { waitFor } from './wait-for.ts';
+import { PATIENCE_MS, waitFor } from './wait-for.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const PRELOAD = 'src/runtime/preload.js';
-const WITHOUT_HANDLER = join(import.meta.dirname, 'without-handler.js');
-const WITH_USUAL_RESOURCES = join(import.meta.dirname, 'with-usual-resources.js');
+const WITHOUT_FORK = join(import.meta.dirname, 'without-fork.js');
 
 /** How a process ended. */
 export interface Exit {
@@ -16,63 +14,33 @@ export interface Exit {
   signal: NodeJS.Signals | null;
 }
 
-/** A running entry point. */
-export interface EntryProcess {
+/** A process that a test has started. */
+export interface TestProcess {
   pid: number;
-  /** Everything that it has written so far, standard output and error output as they came. */
+  /** Standard output and standard error so far. */
   output(): string;
-  /** Resolves when the output matches; fails when the process ends before. */
-  waitForOutput(pattern: RegExp, timeoutMs?: number): Promise<RegExpExecArray>;
-  /** Resolves when it has ended. */
+  /** Resolves when the output matches. @throws Error when the process ends before */
+  waitForOutput(pattern: RegExp): Promise<RegExpExecArray>;
   exited: Promise<Exit>;
-  /** Sends a signal, unless it has ended already, and waits for the end. */
+  signal(signal: NodeJS.Signals): void;
+  /** Sends a signal, SIGTERM by default, and waits for the end. */
   stop(signal?: NodeJS.Signals): Promise<Exit>;
 }
 
-const running = new Set<EntryProcess>();
+const running = new Set<TestProcess>();
 
 afterAll(async () => {
-  await Promise.all([...running].map((entry) => entry.stop('SIGKILL')));
+  await Promise.all([...running].map((one) => one.stop('SIGKILL')));
 });
 
-/**
- * Starts an entry point as a process of its own, as the npm scripts do, but without what an integrator has put in:
- * a fork's handler is not to be told what tests make up. What still runs when the test file is through is killed.
- *
- * @param entry path from the root of the repository, such as `src/worker.ts`
- * @param env all of its environment, besides PATH, HOME and where Node keeps what it has compiled
- * @param options.cwd its current directory, where it keeps `.data`; by default an empty one
- * @param options.root of another version of the repository
- * @param options.hasHandler whether it has the integrator's handler after all
- * @param options.through a command that becomes the one that its arguments end with
- */
-export function spawnEntry(
-  entry: string,
-  env: Record<string, string> = {},
-  options: {
-    cwd?: string;
-    args?: string[];
-    root?: string;
-    through?: readonly string[];
-    hasHandler?: boolean;
-  } = {},
-): EntryProcess {
-  const { PATH = '', HOME = '', NODE_COMPILE_CACHE = '' } = process.env;
-  const { root = ROOT, args = [] } = options;
-  const imports = [
-    join(root, PRELOAD),
-    WITH_USUAL_RESOURCES,
-    ...(options.hasHandler ? [] : [WITHOUT_HANDLER]),
-  ];
-  const flags = imports.flatMap((path) => ['--import', path]);
-  const node = [process.execPath, ...flags, join(root, entry), ...args];
-  const [command = '', ...rest] = [...(options.through ?? []), ...node];
-  const child = spawn(command, rest, {
-    cwd: options.cwd ?? tempDir(),
-    env: { PATH, HOME, NODE_COMPILE_CACHE, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  if (child.pid === undefined) throw new Error(`${entry} could not be started`);
+/** Starts a command, and kills it at the end of the test file. */
+export function spawnProcess(
+  command: string,
+  args: readonly string[],
+  options: { cwd: string; env: Record<string, string> },
+): TestProcess {
+  const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+  if (child.pid === undefined) throw new Error(`${command} could not be started`);
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
@@ -83,27 +51,62 @@ export function spawnEntry(
   const exited = new Promise<Exit>((resolve) => {
     child.once('close', (code, signal) => {
       end = { code, signal };
-      running.delete(entryProcess);
+      running.delete(started);
       resolve(end);
     });
   });
-  const entryProcess: EntryProcess = {
+  const started: TestProcess = {
     pid: child.pid,
     output: () => output,
-    waitForOutput: async (pattern, timeoutMs = PATIENCE_MS) => {
-      const found = await waitFor(() => pattern.exec(output) ?? end, {
-        timeoutMs,
-        what: `${entry} to write ${pattern}`,
-      });
+    async waitForOutput(pattern) {
+      const what = `${args.at(-1)} to write ${pattern}`;
+      const found = await waitFor(() => pattern.exec(output) ?? end, what, PATIENCE_MS);
       if (Array.isArray(found)) return found;
-      throw new Error(`${entry} ended before it wrote ${pattern}: ${JSON.stringify(end)}\n${output}`);
+      throw new Error(`It ended (${JSON.stringify(end)}) before ${what}\n${output}`);
     },
     exited,
-    stop: (signal = 'SIGTERM') => {
+    signal: (signal) => child.kill(signal),
+    stop(signal = 'SIGTERM') {
       if (end === undefined) child.kill(signal);
       return exited;
     },
   };
-  running.add(entryProcess);
-  return entryProcess;
+  running.add(started);
+  return started;
+}
+
+/**
+ * Starts an entry point as its npm script does, without the fork's handler, events and resources.
+ *
+ * @param entry its path from the root, such as `src/worker.ts`
+ * @param env all of its environment, except PATH, HOME and NODE_COMPILE_CACHE
+ * @param options.cwd its current directory, which holds `.data`; an empty one by default
+ * @param options.root the root of another copy of the repository
+ * @param options.through a command that executes its arguments
+ */
+export function spawnEntry(
+  entry: string,
+  env: Record<string, string> = {},
+  options: { cwd?: string; args?: readonly string[]; root?: string; through?: readonly string[] } = {},
+): TestProcess {
+  const { PATH = '', HOME = '', NODE_COMPILE_CACHE = '' } = process.env;
+  const { cwd = tempDir(), args = [], root = ROOT, through = [] } = options;
+  const flags = [join(root, 'src/runtime/preload.js'), WITHOUT_FORK].flatMap((path) => ['--import', path]);
+  const [command = '', ...rest] = [...through, process.execPath, ...flags, join(root, entry), ...args];
+  return spawnProcess(command, rest, { cwd, env: { PATH, HOME, NODE_COMPILE_CACHE, ...env } });
+}
+
+const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  scripts: Record<string, string>;
+};
+
+/** Starts the entry point of `npm run <script>`, without npm. */
+export function startScript(
+  script: string,
+  env: Record<string, string>,
+  options: { cwd?: string } = {},
+): TestProcess {
+  const [, entry, args = ''] = / (src\/\S+\.ts)(.*)$/.exec(scripts[script] ?? '') ?? [];
+  if (entry === undefined) throw new Error(`there is no script ${script}`);
+  return spawnEntry(entry, env, { ...options, args: args.split(' ').filter(Boolean) });
 }

@@ -8,7 +8,6 @@ import { takePort } from '../../src/web/listen.ts';
 import { SandboxControl } from '../acceptance/support/sandbox-control.ts';
 import { createCheckedSandbox } from '../sandbox/support/checked-sandbox.ts';
 import { findFreePort } from './free-port.ts';
-import { createHttpSession, type HttpSession } from './http-session.ts';
 import { tempDir } from './temp-dir.ts';
 import { type TestLogger, testLogger } from './test-logger.ts';
 import { createTestPostgres } from './test-postgres.ts';
@@ -24,7 +23,7 @@ export interface TestAppOptions {
   /** Whether this process answers browsers, and works on jobs; it does both by default. */
   web?: boolean;
   workers?: boolean;
-  /** A file, unless something else is said. */
+  /** A file by default. */
   database?: 'sqlite' | 'postgres';
   /** A Redis instead of one of its own. */
   redisUrl?: string;
@@ -40,10 +39,6 @@ export interface TestApp {
   sandbox: Sandbox;
   control: SandboxControl;
   log: TestLogger;
-  /** Puts together another app on the same store and Redis, as a second process would. */
-  join(): Promise<App>;
-  /** A new browser without JavaScript. */
-  session(): HttpSession;
 }
 
 const closers: (() => Promise<void>)[] = [];
@@ -61,12 +56,8 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   closers.push(() => sandbox.close());
   const redisUrl = options.redisUrl ?? (await startTestRedis()).url;
   const dir = tempDir();
-  let databaseUrl = `file:${dir}/app.db`;
-  if (options.database === 'postgres') {
-    const { url, drop } = await createTestPostgres();
-    closers.push(drop);
-    databaseUrl = url;
-  }
+  const postgres = options.database === 'postgres' ? await createTestPostgres() : undefined;
+  if (postgres) closers.push(postgres.drop);
   const env = {
     SERVICE_API_URL: sandbox.apiUrl,
     SERVICE_AUTH_URL: sandbox.authUrl,
@@ -74,7 +65,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     CLIENT_SECRET: sandbox.application.client_secret,
     PUBLIC_URL: publicUrl,
     PORT: String(port),
-    DATABASE_URL: databaseUrl,
+    DATABASE_URL: postgres?.url ?? `file:${dir}/app.db`,
     REDIS_URL: redisUrl,
     ...options.env,
   };
@@ -86,12 +77,8 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const log = testLogger();
   const events = new EventSender(log.logger);
   events.handler = options.onEvent;
-  const join = async () => {
-    const app = await createApp(config, redisUrl, log.logger, { handler: options.handler, events });
-    closers.push(() => app.close());
-    return app;
-  };
-  const app = await join();
+  const app = await createApp(config, redisUrl, log.logger, { handler: options.handler, events });
+  closers.push(() => app.close());
   closers.push(async () => app.end());
   if (options.web !== false) {
     const web = await takePort({ ...config, variable: 'PORT' });
@@ -110,7 +97,5 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     sandbox,
     control: new SandboxControl(sandbox.origin),
     log,
-    join,
-    session: () => createHttpSession(publicUrl),
   };
 }

@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PATIENCE_MS } from './patience.ts';
 
-const DEFAULT_INTERVAL_MS = 20;
+/** The end of a wait that hangs, in milliseconds. It is wide, since other programs may use the processors. */
+export const PATIENCE_MS = 120_000;
+
+const POLL_MS = 20;
 
 /**
- * Polls until `condition` gives something true, for what cannot be awaited as an event.
+ * Polls until `condition` returns a truthy value. The condition may be asynchronous, and may throw while it is not met.
  *
- * @param condition may be asynchronous, and may throw while it is not met
- * @returns what it gave
- * @throws Error with the last value or error when the time is over
+ * @throws Error with the last value or error when `timeoutMs` is over
  */
 export async function waitFor<Value>(
   condition: () => Value | Promise<Value>,
-  options: { timeoutMs?: number; intervalMs?: number; what?: string } = {},
+  what = 'the condition',
+  timeoutMs = PATIENCE_MS,
 ): Promise<Exclude<Awaited<Value>, false | null | undefined | 0 | ''>> {
-  const { timeoutMs = PATIENCE_MS, intervalMs = DEFAULT_INTERVAL_MS, what = 'the condition' } = options;
   const deadline = performance.now() + timeoutMs;
   for (;;) {
     let last: unknown;
@@ -29,6 +29,6 @@ export async function waitFor<Value>(
       const state = last instanceof Error ? last.message : JSON.stringify(last);
       throw new Error(`Waited ${timeoutMs} ms for ${what}; last: ${state}`, { cause: last });
     }
-    await sleep(intervalMs);
+    await sleep(POLL_MS);
   }
 }

@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { HttpSession } from '../support/http-session.ts';
+import type { HttpBrowser } from '../support/http-browser.ts';
 import { install, type StartedWeb, startWeb } from './start-web.ts';
 import { at, instanceStatus, listStatus, runJson } from './status-fixtures.ts';
 
 const HANDLER = { pending: 0, dead_letters: 0, last_error: null, next_try_at: null };
 
 let web: StartedWeb;
-let browser: HttpSession;
+let browser: HttpBrowser;
 beforeEach(async () => {
   web = await startWeb(web ? { redis: web.redis } : {});
   browser = web.browser();

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { CopyRemovedError, type StoredRecord } from '../../src/store/records.ts';
-import type { HttpSession } from '../support/http-session.ts';
+import type { HttpBrowser } from '../support/http-browser.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { install, type StartedWeb, startWeb } from './start-web.ts';
 import { instanceStatus, listStatus, NOW } from './status-fixtures.ts';
@@ -12,7 +12,7 @@ import { instanceStatus, listStatus, NOW } from './status-fixtures.ts';
 const SESSION_COOKIE = 'partner_app.sid';
 
 let web: StartedWeb;
-let browser: HttpSession;
+let browser: HttpBrowser;
 beforeEach(async () => {
   web = await startWeb(web ? { redis: web.redis } : {});
   browser = web.browser();
@@ -55,7 +55,7 @@ describe('browsing', () => {
     fill(120);
     const page = await browser.get('/instances/ins_1/contacts?q=Person+1');
     expect(page.body).toContain('31 records');
-    expect(page.forms()[0]?.fields.get('q')).toBe('Person 1');
+    expect(page.form('/instances/ins_1/contacts').fields.get('q')).toBe('Person 1');
     const nothing = await browser.get('/instances/ins_1/contacts?q=%3Cb%3Ezzz');
     expect(nothing.body).toContain('Nothing in the copy has these words');
     expect(nothing.body).toContain('&lt;b&gt;zzz');
@@ -225,8 +225,8 @@ describe('the download', () => {
   const path = '/instances/ins_1/contacts.ndjson';
 
   /** Begins a download in a browser that takes nothing of its answer. */
-  async function begin(from: HttpSession, of = path) {
-    const cookie = `${SESSION_COOKIE}=${from.cookies.get(new URL(web.url), SESSION_COOKIE)}`;
+  async function begin(from: HttpBrowser, of = path) {
+    const cookie = `${SESSION_COOKIE}=${from.cookies()[SESSION_COOKIE]}`;
     const download = request(`${web.url}${of}`, { headers: { cookie } }).end();
     const [answer] = await once(download, 'response');
     answer.pause();
@@ -295,7 +295,7 @@ describe('the download', () => {
         yield streamed('x'.repeat(100_000));
         throw new CopyRemovedError();
       };
-      const cookie = `${SESSION_COOKIE}=${browser.cookies.get(new URL(web.url), SESSION_COOKIE)}`;
+      const cookie = `${SESSION_COOKIE}=${browser.cookies()[SESSION_COOKIE]}`;
       const socket = connect(Number(new URL(web.url).port), '127.0.0.1');
       const answer = text(socket);
       socket.write(`${method} ${path} HTTP/1.0\r\nCookie: ${cookie}\r\n\r\n`);
@@ -340,21 +340,18 @@ describe('the download', () => {
     };
     const { download } = await begin(browser);
     let before = -1;
-    await waitFor(
-      () => {
-        const still = taken === before;
-        before = taken;
-        return still;
-      },
-      { intervalMs: 200, what: 'the stream to stand still' },
-    );
+    await waitFor(() => {
+      const still = taken === before;
+      before = taken;
+      return still;
+    }, 'the stream to stand still');
     expect(stopped).toBe(false);
     // What the two ends of a connection hold by themselves is far less.
     expect(taken * 10_000).toBeLessThan(50_000_000);
     download.destroy();
-    await waitFor(() => stopped, { what: 'the stream to be stopped' });
+    await waitFor(() => stopped, 'the stream to be stopped');
     const lines = web.log.lines.filter((line) => line.route === '/instances/:id/:resource.ndjson');
-    await waitFor(() => web.log.lines.some((line) => line.aborted === true), { what: 'the log line' });
+    await waitFor(() => web.log.lines.some((line) => line.aborted === true), 'the log line');
     expect(lines.every((line) => line.level !== 'error')).toBe(true);
   });
 
@@ -386,7 +383,7 @@ describe('the download', () => {
       yield streamed('x');
     };
     const known = web.log.lines.length;
-    const cookie = `${SESSION_COOKIE}=${browser.cookies.get(new URL(web.url), SESSION_COOKIE)}`;
+    const cookie = `${SESSION_COOKIE}=${browser.cookies()[SESSION_COOKIE]}`;
     const download = request(`${web.url}${path}`, { headers: { cookie } }).end();
     download.on('error', () => undefined);
     await waitFor(() => isAsked);

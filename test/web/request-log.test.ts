@@ -17,7 +17,7 @@ beforeAll(async () => {
 async function factsOf(requests: number, act: () => Promise<unknown>): Promise<RequestFacts[]> {
   seen.length = 0;
   await act();
-  await waitFor(() => seen.length >= requests, { what: 'the facts of every request' });
+  await waitFor(() => seen.length >= requests, 'the facts of every request');
   return seen.slice();
 }
 

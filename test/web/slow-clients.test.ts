@@ -80,7 +80,7 @@ test('a client that takes nothing of its download is cut off, and the download e
   const client = await connectTo(app, { silentMs: 300 });
   client.socket.pause();
   client.socket.write('GET / HTTP/1.1\r\nHost: app.example\r\n\r\n');
-  await waitFor(() => ended, { what: 'the server to give up' });
+  await waitFor(() => ended, 'the server to give up');
 });
 
 test('the app does so without being told', async () => {

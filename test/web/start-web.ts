@@ -7,7 +7,7 @@ import { afterAll } from 'vitest';
 import type { Installs } from '../../src/auth/install.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { createWebApp, type WebDependencies } from '../../src/web/web-app.ts';
-import { createHttpSession, type HttpPage, type HttpSession } from '../support/http-session.ts';
+import { HttpBrowser, type Page } from '../support/http-browser.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { type TestLogger, testLogger } from '../support/test-logger.ts';
 import { startTestRedis } from '../support/test-redis.ts';
@@ -22,7 +22,7 @@ export interface StartedWeb {
   redis: Redis;
   app: Express;
   /** Opens another browser. */
-  browser(): HttpSession;
+  browser(): HttpBrowser;
 }
 
 const closers: (() => Promise<void>)[] = [];
@@ -88,11 +88,11 @@ export async function startWeb(changes: Partial<WebDependencies> = {}): Promise<
     // One that was given belongs to the giver.
     if (!changes.redis) redis.disconnect();
   });
-  return { url, domain, log, redis, app, browser: () => createHttpSession(url) };
+  return { url, domain, log, redis, app, browser: () => new HttpBrowser(url) };
 }
 
 /** Installs in a browser and answers the dashboard; the instance gets the id `code`. */
-export async function install(browser: HttpSession, code = 'ins_1'): Promise<HttpPage> {
+export async function install(browser: HttpBrowser, code = 'ins_1'): Promise<Page> {
   const start = await browser.get('/install', { follow: false });
   const state = start.location?.searchParams.get('state') ?? '';
   return browser.get(`/oauth/callback?state=${state}&code=${code}`);

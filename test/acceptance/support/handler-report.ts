@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { tempDir } from './processes.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 import type { StartOptions } from './world.ts';
 
 /** A change as a handler got it. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
 import { expect } from 'vitest';
-import type { HttpBrowser } from './http-browser.ts';
+import type { HttpBrowser } from '../../support/http-browser.ts';
 import type { SandboxCompany } from './sandbox-control.ts';
 import { isSynced, type Status, type World } from './world.ts';
 

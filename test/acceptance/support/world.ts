@@ -6,13 +6,14 @@ import { request } from 'undici';
 import { afterAll } from 'vitest';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/sandbox.ts';
 import { findFreePort } from '../../support/free-port.ts';
+import { HttpBrowser, type Page } from '../../support/http-browser.ts';
+import { spawnEntry, type TestProcess } from '../../support/spawn-entry.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 import { createTestPostgres } from '../../support/test-postgres.ts';
+import { startTestRedis, type TestRedis } from '../../support/test-redis.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { isBeingWritten } from './database.ts';
-import { HttpBrowser, type Page } from './http-browser.ts';
-import { spawnEntry, type TestProcess, tempDir } from './processes.ts';
-import { startRedis, type TestRedis } from './redis.ts';
 import { type SandboxCompany, SandboxControl } from './sandbox-control.ts';
-import { waitFor } from './wait-for.ts';
 
 /** A resource as `/instances/:id/status` tells it. */
 export interface ResourceStatus {
@@ -168,12 +169,12 @@ export class World {
   ): Promise<Status> {
     let last: Status | undefined;
     return waitFor(
-      `the status to say: ${what}`,
       async () => {
         last = await this.status(browser, id);
         if (condition(last)) return last;
         throw new Error(JSON.stringify(last));
       },
+      `the status to say: ${what}`,
       timeoutMs,
     );
   }
@@ -228,12 +229,12 @@ export class World {
     void started.exited.then(() => {
       hasEnded = true;
     });
-    await waitFor('the process to be ready', async () => {
+    await waitFor(async () => {
       if (hasEnded) return 'ended';
       const answer = await request(`http://127.0.0.1:${port}/readyz`);
       await answer.body.dump();
       return answer.statusCode === 200 && 'ready';
-    });
+    }, 'the process to be ready');
     if (hasEnded) throw new Error(`It ended instead of starting:\n${started.output()}`);
   }
 }
@@ -274,7 +275,7 @@ export async function createWorld(
     ...options.sandbox,
   });
   closers.push(() => sandbox.close());
-  const redis = await startRedis();
+  const redis = await startTestRedis();
   const postgres = isPostgres ? await createTestPostgres() : undefined;
   if (postgres !== undefined) closers.push(postgres.drop);
   return new World(sandbox, redis, {
