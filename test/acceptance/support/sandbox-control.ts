@@ -6,7 +6,7 @@ export interface SandboxCompany {
   id: string;
   name: string;
   teammates: { id: string; name: string; is_admin: boolean }[];
-  api_tokens: { token: string }[];
+  api_tokens: readonly { token: string }[];
   counts: Record<string, number>;
 }
 
