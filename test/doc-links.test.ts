@@ -3,7 +3,7 @@ import { dirname, join, relative } from 'node:path';
 import { expect, test } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '..');
-const PAGES = ['README.md', ...globSync(['docs/*.md', '.github/*.md'], { cwd: ROOT })];
+const PAGES = globSync(['*.md', 'docs/*.md', '.github/*.md'], { cwd: ROOT });
 
 /** The anchors that a page's headings get where it is shown: lower case, without marks, with dashes for spaces. */
 function anchorsOf(page: string): string[] {

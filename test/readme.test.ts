@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
@@ -11,12 +11,13 @@ function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-test('the examples of README and docs/handler.md compile where they belong', async () => {
+test('the examples of README and docs compile where they belong', async () => {
   const dir = tempDir();
   symlinkSync(join(ROOT, 'node_modules'), join(dir, 'node_modules'));
-  for (const part of ['src', 'package.json']) cpSync(join(ROOT, part), join(dir, part), { recursive: true });
-  const examples = ['README.md', 'docs/handler.md'].flatMap((page) =>
-    [...read(page).matchAll(/^```ts\n\/\/ (src\/integration\/\S+)\n([\s\S]*?)^```$/gm)].map(
+  for (const part of ['src', 'jobs', 'test', 'package.json'])
+    cpSync(join(ROOT, part), join(dir, part), { recursive: true });
+  const examples = ['README.md', 'docs/handler.md', 'docs/resources.md'].flatMap((page) =>
+    [...read(page).matchAll(/^```ts\n\/\/ ((?:src|test)\/integration\/\S+)\n([\s\S]*?)^```$/gm)].map(
       ([, path = '', code = ''], at) => ({ page, path, code, at }),
     ),
   );
@@ -39,10 +40,19 @@ test('the examples of README and docs/handler.md compile where they belong', asy
 
 test('the documentation names no script that there is not', () => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
-  const pages = ['README.md', 'docs/handler.md', 'docs/operations.md', '.env.example'];
+  const pages = ['README.md', 'CONTRIBUTING.md', '.env.example', ...globSync('docs/*.md', { cwd: ROOT })];
   const named = pages.flatMap((page) =>
     [...read(page).matchAll(/npm run ([\w:]+)/g)].map(([, name = '']) => name),
   );
   expect(named).toContain('sandbox');
   expect(named.filter((name) => !(name in scripts))).toEqual([]);
+});
+
+test('CONTRIBUTING names every direct dependency', () => {
+  const { dependencies, devDependencies } = JSON.parse(read('package.json'));
+  const names = Object.keys({ ...dependencies, ...devDependencies }).filter(
+    (name) => !name.startsWith('@types/'),
+  );
+  const page = read('CONTRIBUTING.md');
+  expect(names.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
 });
