@@ -1,10 +1,10 @@
 import { appendFileSync, cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { spawnProcess } from './acceptance/support/processes.ts';
-import { waitFor } from './acceptance/support/wait-for.ts';
 import { findFreePort } from './support/free-port.ts';
+import { spawnProcess } from './support/spawn-entry.ts';
 import { tempDir } from './support/temp-dir.ts';
+import { waitFor } from './support/wait-for.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
@@ -21,15 +21,15 @@ test('npm run dev starts again after a change, also after one that did not load'
     env: { ...process.env, PORT: String(port), SANDBOX_PORT: String(sandboxPort) },
   });
   const starts = () => dev.output().split('First: open').length - 1;
-  await waitFor('the start', () => starts() === 1);
+  await waitFor(() => starts() === 1, 'the start');
   const handler = join(dir, 'src/integration/handler.ts');
   const source = readFileSync(handler, 'utf8');
   appendFileSync(handler, '\nthis is no code');
   await dev.waitForOutput(/does not load/);
   writeFileSync(handler, source);
-  await waitFor('another start', () => starts() === 2);
+  await waitFor(() => starts() === 2, 'another start');
   appendFileSync(join(dir, 'views/landing.eta'), '\n');
-  await waitFor('a start for a page', () => starts() === 3);
+  await waitFor(() => starts() === 3, 'a start for a page');
   expect(await dev.stop('SIGINT')).toEqual({ code: 0, signal: null });
   expect(starts()).toBe(3);
 });

@@ -1,8 +1,9 @@
 import type { ChangeBatch, ChangeHandler } from '../../src/changes/change-handler.ts';
 import type { Company, CompanySpec, RecordChanges, Sandbox } from '../../src/sandbox/sandbox.ts';
-import { install, readStatus, waitForStatus } from './install.ts';
+import { HttpBrowser } from './http-browser.ts';
 import { startTestApp } from './test-app.ts';
 import type { LogLine } from './test-logger.ts';
+import { waitFor } from './wait-for.ts';
 
 /** A change that the handler was given, with the list that it belongs to. */
 export type GivenChange = {
@@ -38,7 +39,7 @@ export async function startHandlerTest(
   records: Pick<CompanySpec, 'contacts' | 'conversations'> = {},
 ): Promise<HandlerTest> {
   const given: GivenChange[] = [];
-  const { sandbox, session, log } = await startTestApp({
+  const { app, config, sandbox, log } = await startTestApp({
     handler: async (batch, context) => {
       const returned = await handler(batch, context);
       const { resource, changes } = batch;
@@ -48,31 +49,36 @@ export async function startHandlerTest(
   });
   const spec = { name: 'Acme', plan: 'enterprise', contacts: 0, conversations: 0, ...records } as const;
   const company = sandbox.company(spec);
-  const browser = session();
-  let id: string | undefined;
+  const [administrator] = company.teammates.filter(({ is_admin }) => is_admin);
+  let id = '';
+  const lists = async () => Object.entries((await app.control.status(id))?.resources ?? {});
+
+  async function install(): Promise<string> {
+    const browser = new HttpBrowser(config.publicUrl);
+    const { url } = await browser.get('/install');
+    const consent = { teammate_id: administrator?.id ?? '', decision: 'approve' };
+    const dashboard = await browser.post(url, consent);
+    return dashboard.url.pathname.replace('/instances/', '');
+  }
+
   return {
     sandbox,
     company,
     log: log.lines,
     async sync() {
-      let finished: Record<string, string | null> = {};
-      if (id === undefined) id = await install(browser, company);
-      else {
-        const { resources } = await readStatus(browser, id);
-        finished = Object.fromEntries(
-          Object.entries(resources).map(([name, list]) => [name, list.finished_at]),
-        );
-        await browser.post(`/instances/${id}/sync`);
-      }
-      const { resources } = await waitForStatus(browser, id, (status) =>
-        Object.entries(status.resources).every(([name, { state, finished_at, handler: delivery }]) => {
-          const isOver = state === 'idle' && finished_at !== (finished[name] ?? null);
-          return delivery?.last_error != null || (isOver && delivery?.pending === 0);
-        }),
-      );
-      for (const { handler: delivery } of Object.values(resources)) {
-        if (delivery?.last_error != null) throw new Error(delivery.last_error);
-      }
+      const finished = new Map((await lists()).map(([name, { finished_at }]) => [name, finished_at]));
+      if (id === '') id = await install();
+      else await app.control.syncNow(id);
+      const outcome = await waitFor(async () => {
+        const now = await lists();
+        const failed = now.find(([, { handler: delivery }]) => delivery?.last_error != null);
+        if (failed !== undefined) return new Error(failed[1].handler?.last_error ?? '');
+        return now.every(([name, { state, finished_at, handler: delivery }]) => {
+          const isNew = finished_at !== (finished.get(name) ?? null);
+          return state === 'idle' && isNew && delivery?.pending === 0;
+        });
+      }, 'the handler to have everything');
+      if (outcome instanceof Error) throw outcome;
       return given.splice(0);
     },
     change: (changes) => void sandbox.changeRecords(company.id, changes),
