@@ -1,94 +1,65 @@
 import { Agent, request } from 'undici';
-import { type BareStore, openBareStore } from './bare-store.ts';
-
-/** One list to be copied. */
-export interface BareList {
-  /** Names the company in the store. */
-  company: string;
-  resource: string;
-  /** Full URL of the first page. */
-  url: string;
-  token: string;
-}
+import { type BareStore, openBareStore, type PlainPage } from './bare-store.ts';
 
 /** What the loop is to do. */
 export interface BareOrder {
-  /** Of an empty database. */
-  databaseUrl: string;
-  lists: BareList[];
-  /** Ends after so many milliseconds, or when every list is at its end. */
-  forMs?: number;
+  /** Lists to copy: a name for the store, the URL of the first page, an API token. */
+  lists: { name: string; url: string; token: string }[];
   /** Requests under way at the same time, each for another list. */
   atOnce: number;
+  /** Of an empty database; without it the loop stores nothing. */
+  databaseUrl?: string;
+  /** The loop stops after so many milliseconds, and until then begins each list again at its end. */
+  forMs?: number;
 }
 
-/** What came of it. */
+/** What the loop did. */
 export interface BareDone {
   pages: number;
-  records: number;
   wallMs: number;
-  /** Time on a processor, all threads of the process together, in milliseconds. */
+  /** CPU time of the process with all its threads. */
   cpuMs: number;
 }
 
-/** A list on its way. */
-interface Place {
-  list: BareList;
-  next: string;
-}
-
-async function copyPage(
-  store: BareStore,
-  agent: Agent,
-  { list, next }: Place,
-  done: BareDone,
-): Promise<string | null> {
-  const headers = { authorization: `Bearer ${list.token}` };
-  const answer = await request(next, { dispatcher: agent, headers });
-  const body = await answer.body.text();
-  if (answer.statusCode !== 200) throw new Error(`${answer.statusCode} ${body.slice(0, 300)}`);
-  const stored = await store.write(`${list.company} ${list.resource}`, JSON.parse(body));
-  done.pages += 1;
-  done.records += stored.records;
-  return stored.next;
-}
+const agent = new Agent({ keepAliveTimeout: 30_000 });
 
 /**
- * The least that copies lists: undici with keep-alive, JSON.parse, and the records with the cursor in one transaction a
- * page. No budget, no queue, no tokens that expire, no look at what changed, no fence. The lists take turns, a page each,
- * as companies that are synced at the same time do.
+ * The least that copies lists: undici with keep-alive, JSON.parse, and one transaction a page for records and cursor. It
+ * has no budget, queue, fence or refresh of tokens, and compares nothing. The lists take turns, a page each.
  */
-async function copyAll(order: BareOrder): Promise<BareDone> {
-  const { lists, forMs = Number.POSITIVE_INFINITY, atOnce } = order;
-  const store = await openBareStore(order.databaseUrl);
-  const agent = new Agent({ keepAliveTimeout: 30_000 });
-  const done: BareDone = { pages: 0, records: 0, wallMs: 0, cpuMs: 0 };
-  const startedAt = performance.now();
-  const usedBefore = process.cpuUsage();
-  const turns: Place[] = lists.map((list) => ({ list, next: list.url }));
-  const isEnough = () => performance.now() - startedAt >= forMs;
+async function copyAll({ lists, atOnce, databaseUrl, forMs }: BareOrder): Promise<BareDone> {
+  const store = databaseUrl === undefined ? undefined : await openBareStore(databaseUrl);
+  const [startedAt, usedBefore] = [performance.now(), process.cpuUsage()];
+  const turns = lists.map((list) => ({ list, next: list.url }));
+  let pages = 0;
   const work = async () => {
-    for (let place = turns.shift(); place !== undefined && !isEnough(); place = turns.shift()) {
-      const next = await copyPage(store, agent, place, done);
-      if (next !== null) turns.push({ list: place.list, next });
+    for (let turn = turns.shift(); turn !== undefined; turn = turns.shift()) {
+      const next = await copyPage(store, turn.list, turn.next);
+      pages += 1;
+      if (forMs !== undefined && performance.now() - startedAt >= forMs) return;
+      if (next !== null) turns.push({ list: turn.list, next });
+      else if (forMs !== undefined) turns.push({ list: turn.list, next: turn.list.url });
     }
   };
   await Promise.all(Array.from({ length: Math.min(atOnce, lists.length) }, work));
-  done.wallMs = performance.now() - startedAt;
+  const wallMs = performance.now() - startedAt;
   const { user, system } = process.cpuUsage(usedBefore);
-  done.cpuMs = (user + system) / 1_000;
-  await store.close();
-  await agent.close();
-  return done;
+  await store?.close();
+  return { pages, wallMs, cpuMs: (user + system) / 1_000 };
 }
 
-process.on('message', (order: BareOrder) => {
-  copyAll(order).then(
-    (done) => process.send?.(done),
-    (error: unknown) => {
-      process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
-      process.exit(1);
-    },
-  );
-});
+async function copyPage(
+  store: BareStore | undefined,
+  { name, token }: BareOrder['lists'][number],
+  url: string,
+): Promise<string | null> {
+  const answer = await request(url, { dispatcher: agent, headers: { authorization: `Bearer ${token}` } });
+  const body = await answer.body.text();
+  if (answer.statusCode !== 200) throw new Error(`${answer.statusCode} ${body.slice(0, 300)}`);
+  const page = JSON.parse(body) as PlainPage;
+  await store?.write(name, page);
+  return page._pagination.next;
+}
+
+process.on('message', async (order: BareOrder) => process.send?.(await copyAll(order)));
 process.on('disconnect', () => process.exit());

@@ -2,22 +2,16 @@ import Sqlite from 'better-sqlite3';
 import pg from 'pg';
 import { pathOf } from '../../src/store/dialect/sqlite.ts';
 
-/** Enough of a page for a plain client. */
+/** As much of a page as a plain client reads. */
 export interface PlainPage {
   _results: { id: string }[];
   _pagination: { next: string | null };
 }
 
-/** What a page held, and where it leads. */
-export interface Stored {
-  records: number;
-  next: string | null;
-}
-
-/** Stores pages. */
+/** The simplest store of pages. It compares nothing, and does not remember which records it has seen. */
 export interface BareStore {
-  /** Writes the records of a page and its list's cursor in one transaction. */
-  write(list: string, page: PlainPage): Promise<Stored>;
+  /** Writes the records of a page and the cursor of its list in one transaction. */
+  write(list: string, page: PlainPage): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -25,7 +19,7 @@ const TABLES = `
   create table records (list text, id text, document text, primary key (list, id));
   create table cursors (list text primary key, cursor text)`;
 
-/** The simplest store of pages in an empty database: it compares nothing and remembers nothing of what it has seen. */
+/** @param url of an empty database */
 export async function openBareStore(url: string): Promise<BareStore> {
   return url.startsWith('postgres:') ? openOnPostgres(url) : openOnSqlite(pathOf(url));
 }
@@ -44,38 +38,25 @@ function openOnSqlite(path: string): BareStore {
     move.run(list, next);
   });
   return {
-    async write(list, page) {
-      write.immediate(list, page);
-      return { records: page._results.length, next: page._pagination.next };
-    },
+    write: async (list, page) => void write.immediate(list, page),
     close: async () => void sqlite.close(),
   };
 }
+
+/** One statement is one transaction. */
+const WRITE = `
+  with page as (insert into records select $1, * from unnest($3::text[], $4::text[])
+    on conflict (list, id) do update set document = excluded.document)
+  insert into cursors values ($1, $2) on conflict (list) do update set cursor = excluded.cursor`;
 
 async function openOnPostgres(url: string): Promise<BareStore> {
   const pool = new pg.Pool({ connectionString: url, max: 10, options: '-c synchronous_commit=off' });
   await pool.query(TABLES);
   return {
-    async write(list, { _results: results, _pagination: pagination }) {
-      const client = await pool.connect();
-      try {
-        await client.query('begin');
-        await client.query({
-          name: 'records',
-          text: `insert into records select $1, * from unnest($2::text[], $3::text[])
-            on conflict (list, id) do update set document = excluded.document`,
-          values: [list, results.map(({ id }) => id), results.map((document) => JSON.stringify(document))],
-        });
-        await client.query({
-          name: 'cursor',
-          text: `insert into cursors values ($1, $2) on conflict (list) do update set cursor = excluded.cursor`,
-          values: [list, pagination.next],
-        });
-        await client.query('commit');
-      } finally {
-        client.release();
-      }
-      return { records: results.length, next: pagination.next };
+    async write(list, { _results: results, _pagination: { next } }) {
+      const documents = results.map((document) => JSON.stringify(document));
+      const values = [list, next, results.map(({ id }) => id), documents];
+      await pool.query({ name: 'write', text: WRITE, values });
     },
     close: () => pool.end(),
   };

@@ -1,69 +1,44 @@
-/** What a row of the bench goes through. */
+/** What all contenders go through at the same time. */
 export interface Condition {
-  name: string;
   title: string;
   /** By which the service holds each answer back. */
   latencyMs: number;
-  /** A guard on the lists: so many requests per so many milliseconds. */
-  guard?: { requests: number; perMs: number };
-  /** Another application of the same company takes this share of the limit. */
+  /** A guard on the lists. */
+  guard?: { requests: number; per_ms: number };
+  /** The share of the limit that another application of the same company takes. */
   othersShare?: number;
   /** Worker processes; one by default. */
   workers?: number;
-  /** How far the service's clock is ahead of ours. */
+  /** By which the clock of the service is ahead. */
   clockAheadMs?: number;
-  /** Each worker is killed in the middle of a window, and another one started at once. */
+  /** Every worker is killed in the middle of a window, and another one starts at once. */
   kill?: boolean;
-  /** The window of the limit, and how many whole ones are looked at. */
+  /** The window of the limit, 6 s by default, and how many whole windows count, 5 by default. */
   windowMs?: number;
   windows?: number;
-  /** Pages that are timed; 300 by default. */
-  timedPages?: number;
 }
 
-export const TIMED_PAGES = 300;
-
-const LATENCY_MS = 40;
 const CLOCK_OFF_MS = 90_000;
 
-/** The rows of the bench, by what they go through. */
-export const CONDITIONS: readonly Condition[] = [
-  { name: 'calm-40', title: 'calm, 40 ms a page', latencyMs: 40 },
-  { name: 'calm-200', title: 'calm, 200 ms a page', latencyMs: 200 },
-  // Two cursors get 100 pages in half a minute then.
-  { name: 'calm-600', title: 'calm, 600 ms a page', latencyMs: 600, timedPages: 100 },
-  {
-    name: 'guard',
+export const CONDITIONS: Readonly<Record<string, Condition>> = {
+  'calm-40': { title: 'calm, 40 ms a page', latencyMs: 40 },
+  'calm-200': { title: 'calm, 200 ms a page', latencyMs: 200 },
+  'calm-600': { title: 'calm, 600 ms a page', latencyMs: 600 },
+  guard: {
     title: 'a guard of 5 requests per 100 ms, 5 ms a page',
     latencyMs: 5,
-    guard: { requests: 5, perMs: 100 },
+    guard: { requests: 5, per_ms: 100 },
   },
-  {
-    name: 'shared',
-    title: 'another application takes a sixth of the limit, 40 ms a page',
-    latencyMs: LATENCY_MS,
-    othersShare: 1 / 6,
-  },
-  { name: 'workers-2', title: 'two worker processes, 40 ms a page', latencyMs: LATENCY_MS, workers: 2 },
-  {
-    name: 'clock-ahead',
-    title: 'the service’s clock 90 s ahead, 40 ms a page',
-    latencyMs: LATENCY_MS,
-    clockAheadMs: CLOCK_OFF_MS,
-  },
-  {
-    name: 'clock-behind',
-    title: 'the service’s clock 90 s behind, 40 ms a page',
-    latencyMs: LATENCY_MS,
-    clockAheadMs: -CLOCK_OFF_MS,
-  },
-  {
-    name: 'kill',
-    title: 'kill -9 in mid-window and a new start at once, 40 ms a page',
-    latencyMs: LATENCY_MS,
+  shared: { title: 'another application takes a sixth of the limit', latencyMs: 40, othersShare: 1 / 6 },
+  'workers-2': { title: 'two worker processes', latencyMs: 40, workers: 2 },
+  'clock-ahead': { title: 'the service’s clock 90 s ahead', latencyMs: 40, clockAheadMs: CLOCK_OFF_MS },
+  'clock-behind': { title: 'the service’s clock 90 s behind', latencyMs: 40, clockAheadMs: -CLOCK_OFF_MS },
+  kill: {
+    title: 'kill -9 in mid-window and a new start at once',
+    latencyMs: 40,
     kill: true,
-    // It takes seconds until the jobs of a killed worker are found.
+    // BullMQ finds the jobs of a killed worker after some seconds.
     windowMs: 30_000,
     windows: 2,
   },
-];
+};

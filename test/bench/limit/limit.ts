@@ -1,73 +1,121 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { HAS_PROC } from '../support/process-usage.ts';
-import { table } from '../table.ts';
-import { CONDITIONS, type Condition, TIMED_PAGES } from './conditions.ts';
-import type { Line, Measured } from './measure.ts';
-import { runCondition, WINDOW_MS, WINDOWS } from './run-condition.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Agent, request } from 'undici';
+import { PARTNER_LIMIT } from '../../../src/contract/limits.ts';
+import type { Company } from '../../../src/sandbox/types.ts';
+import { type Row, table } from '../report.ts';
+import type { Bench } from '../run.ts';
+import { bareLists, openStage, stop } from '../stage.ts';
+import { CONDITIONS, type Condition } from './conditions.ts';
+import { ourContender, PEERS, peerContender } from './contenders.ts';
+import { measureTrack } from './measure.ts';
+import { installRivals } from './rivals.ts';
 
-const ROOT = join(import.meta.dirname, '../../..');
-/** Where a run leaves what it saw, for the picture. */
-export const RESULTS_DIR = join(ROOT, '.data/bench');
-const LIBRARIES = ['bullmq', 'bottleneck', 'p-throttle', 'rate-limiter-flexible', 'undici', 'ioredis'];
+/** The share of a window that is over when the work begins, for our companies and for those of the peers. */
+const OUR_PHASES = [2 / 3, 1 / 3, 0];
+const PEER_PHASE = 1 / 3;
+/** More than a contender can copy. */
+const SIZE = { contacts: 1_000_000, conversations: 1_000_000 };
+const WARM_UP_MS = 1_000;
+const LOOP_MS = 3_000;
+/** The burst is spent a window and this time ago, so that the next window is untouched. */
+const SPENT_BEFORE_MS = 2_000;
+/** The kill comes so long after a window began: some of its requests are sent, and some are not. */
+const KILL_AFTER_MS = 1_000;
+const AFTER_MS = 500;
+/** The sandbox counts a request when it arrives, and holds its answer back. */
+const CONNECTIONS = 180;
 
-function versions(): string {
-  return LIBRARIES.map((name) => {
-    const { version } = JSON.parse(readFileSync(join(ROOT, 'node_modules', name, 'package.json'), 'utf8'));
-    return `${name} ${version}`;
-  }).join(', ');
-}
-
-function row({ label, isOurs, openForMs, ...line }: Line, condition: Condition) {
-  return {
-    who: isOurs ? `${label}, window open for ${openForMs / 1_000} s` : label,
-    'share, %': (line.share * 100).toFixed(1),
-    '429s': line.refused,
-    '429s/window': line.refusedPerWindow.toFixed(1),
-    'time, s': line.timedMs === undefined ? '–' : (line.timedMs / 1_000).toFixed(2),
-    'ideal, s': (line.idealTimedMs / 1_000).toFixed(2),
-    pages: line.pages,
-    ...(condition.othersShare === undefined
-      ? {}
-      : {
-          'other: served/window': line.othersPerWindow.served.toFixed(1),
-          'other: 429s/window': line.othersPerWindow.refused.toFixed(1),
-        }),
-    'CPU, ms/page': HAS_PROC ? line.cpuMsPerPage.toFixed(2) : 'no /proc',
-  };
-}
-
-function report({ condition, loopPerSecond, lines }: Measured): string {
-  const pages = condition.timedPages ?? TIMED_PAGES;
-  return `${condition.name}: ${condition.title}
-The bare loop gets ${loopPerSecond.toFixed(1)} pages a second without a limit; time is that for ${pages} pages.
-
-${table(lines.map((line) => row(line, condition)))}
-
-`;
-}
-
-/**
- * Our budget and engine beside what else one could take, under the conditions of {@link CONDITIONS}: what share of what
- * limit and latency permit they get, and how often the service refuses.
- */
-export async function limitBench(write: (text: string) => void, names: readonly string[]): Promise<void> {
-  const unknown = names.filter((name) => !CONDITIONS.some((condition) => condition.name === name));
-  if (unknown.length > 0) {
-    throw new Error(
-      `There is no row ${unknown.join(', ')}; there are: ${CONDITIONS.map(({ name }) => name).join(', ')}.`,
-    );
+/** Our budget and sync beside its peers: the share of what limit and latency permit, and how often the service refuses. */
+export const limit: Bench = async (write, rows) => {
+  const unknown = rows.find((row) => !Object.hasOwn(CONDITIONS, row));
+  if (unknown !== undefined) {
+    const known = Object.keys(CONDITIONS).join(', ');
+    throw new Error(`The bench "limit" has no row "${unknown}". Its rows are: ${known}.`);
   }
-  write(`one company each, two lists, ${WINDOWS} windows of ${WINDOW_MS / 1_000} s, all at the same time
-${versions()}
-All counts are those of the sandbox's journal. The burst allowance is spent before. Of the peers, the last one stores its records.
+  installRivals(write);
+  write(`one company each, two lists, all at the same time on one sandbox, whose journal counts
+This app copies three companies. The peers only fetch and parse. The burst allowance is spent before.
 
 `);
-  mkdirSync(RESULTS_DIR, { recursive: true });
-  for (const condition of CONDITIONS) {
-    if (names.length > 0 && !names.includes(condition.name)) continue;
-    const measured = await runCondition(condition);
-    writeFileSync(join(RESULTS_DIR, `limit-${condition.name}.json`), JSON.stringify(measured));
-    write(report(measured));
+  for (const [name, condition] of Object.entries(CONDITIONS)) {
+    if (rows.length > 0 && !rows.includes(name)) continue;
+    write(`${name}: ${condition.title}\n\n${table(await runCondition(condition))}\n\n`);
   }
+};
+
+async function runCondition(condition: Condition): Promise<Row[]> {
+  const { latencyMs, guard, othersShare = 0, workers = 1, clockAheadMs = 0, kill } = condition;
+  const { windowMs = 6_000, windows = 5 } = condition;
+  await using stage = await openStage({ windowMs, latencyMs });
+  const { sandbox, stack } = stage;
+  const agent = new Agent({ connections: CONNECTIONS, pipelining: 1 });
+  stack.defer(() => agent.destroy());
+
+  const loop = stage.startBareLoop();
+  const lists = bareLists(sandbox.apiUrl, [stage.addCompany(SIZE)]);
+  await loop({ lists, atOnce: 2, forMs: WARM_UP_MS });
+  const bare = await loop({ lists, atOnce: 2, forMs: LOOP_MS });
+
+  const ours = OUR_PHASES.map(() => stage.addCompany(SIZE));
+  const contenders = [
+    ourContender(stage, ours, workers),
+    ...PEERS.map((peer) => peerContender(stage, peer, stage.addCompany(SIZE), { windowMs, workers })),
+  ];
+  const companies = contenders.flatMap((contender) => contender.companies);
+  const other = sandbox.register({ name: 'Another app', redirect_uris: ['http://127.0.0.1:9/back'] });
+  const tokens = new Map(companies.map((company) => [company, sandbox.tokens(other, company).access_token]));
+  /** A request of the other application, which has the same limit. */
+  const spend = async (company: Company) => {
+    const headers = { authorization: `Bearer ${tokens.get(company)}` };
+    const answer = await request(`${sandbox.apiUrl}/me`, { headers, dispatcher: agent });
+    await answer.body.dump();
+    return answer.statusCode;
+  };
+  const processes = await Promise.all(contenders.map((contender) => contender.start(false)));
+
+  sandbox.clock.set(Date.now() + clockAheadMs - windowMs - SPENT_BEFORE_MS);
+  const burst = Array.from({ length: PARTNER_LIMIT * 1.5 }, () => companies.map(spend));
+  if (Math.max(...(await Promise.all(burst.flat()))) > 200) throw new Error('The burst was not spent.');
+  sandbox.clock.set(Date.now() + clockAheadMs);
+  if (guard !== undefined)
+    sandbox.guards.add({ tier: 'lists', ...guard, paths: ['/contacts', '/conversations'] });
+
+  const before = sandbox.requests().at(-1)?.n ?? 0;
+  for (const [at, phase] of OUR_PHASES.entries()) {
+    const peers = phase === PEER_PHASE ? companies.slice(ours.length) : [];
+    const opened = ours.slice(at, at + 1).map((company) => stage.install(company));
+    const until = sleep(windowMs * (phase - (OUR_PHASES[at + 1] ?? phase)));
+    await Promise.all([...opened, ...peers.map(spend), until]);
+  }
+  if (othersShare > 0) {
+    const sendAll = () => {
+      for (const company of companies) spend(company).catch(() => clearInterval(timer));
+    };
+    const timer = setInterval(sendAll, windowMs / (PARTNER_LIMIT * othersShare));
+    stack.defer(() => clearInterval(timer));
+  }
+
+  const endsAt = performance.now() + windowMs * (windows + 1) + AFTER_MS;
+  await Promise.all(contenders.map((contender, at) => contender.go(processes[at] ?? [])));
+  if (kill) {
+    await sleep(windowMs * (1 - PEER_PHASE) + KILL_AFTER_MS);
+    await Promise.all(processes.flat().map((child) => stop(child, 'SIGKILL')));
+    await Promise.all(contenders.map((contender) => contender.start(true)));
+  }
+  await sleep(endsAt - performance.now());
+  const journal = sandbox.requests(before);
+  const loopPerSecond = (bare.pages / bare.wallMs) * 1_000;
+  const setting = { windowMs, windows, limit: PARTNER_LIMIT, loopPerSecond, othersId: other.client_id };
+  return contenders.flatMap(({ label, companies: own }) =>
+    own.map((company) => {
+      const { share, refused, pages, others } = measureTrack(journal, company.id, setting);
+      return {
+        who: label,
+        'share, %': share * 100,
+        '429s': refused,
+        pages,
+        ...(othersShare > 0 && { 'other: served': others.served, 'other: 429s': others.refused }),
+      };
+    }),
+  );
 }

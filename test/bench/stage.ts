@@ -1,0 +1,243 @@
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createApp } from '../../src/app.ts';
+import { TokenCipher } from '../../src/auth/token-cipher.ts';
+import { encryptTokens } from '../../src/auth/tokens.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { createLogger } from '../../src/runtime/logging.ts';
+import { openRedis } from '../../src/runtime/private-redis.ts';
+import { createRedis } from '../../src/runtime/redis.ts';
+import { createSandbox } from '../../src/sandbox/sandbox.ts';
+import type { Company, SandboxOptions } from '../../src/sandbox/types.ts';
+import { RateBudget } from '../../src/service/budget.ts';
+import { readRateHeaders } from '../../src/service/headers.ts';
+import type { Database } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
+import { keepSetting } from '../../src/store/settings.ts';
+import { installInstance } from '../support/install-instance.ts';
+import { runStatement, startPostgresServer } from '../support/postgres-server.ts';
+import type { BareDone, BareOrder } from './bare-loop.ts';
+
+export const DATABASES = ['sqlite', 'postgres'] as const;
+export type DatabaseKind = (typeof DATABASES)[number];
+
+const SILENT = createLogger({ logLevel: 'silent', production: true });
+
+/** Loaded before a worker, so that it does not index for the search. */
+export const WITHOUT_SEARCH = { NODE_OPTIONS: `--import ${join(import.meta.dirname, 'without-search.js')}` };
+
+const ROOT = join(import.meta.dirname, '../..');
+const WORKER = ['--import', join(ROOT, 'src/runtime/preload.js'), join(ROOT, 'src/worker.ts')];
+const WORKER_READY = 'the workers run';
+const ROTATION_IN_MS = 30 * 24 * 3_600_000;
+const LOOK_EVERY_MS = 25;
+/** The largest add-on: loops without a budget do not meet a limit. */
+const ADDON_RPM = 100_000;
+
+const stages = new Set<AsyncDisposableStack>();
+
+/** Ends what a bench that failed or was interrupted has left. */
+export async function closeStages(): Promise<void> {
+  for (const stack of stages) await stack.disposeAsync();
+}
+
+/** The databases that a command asks for; `otherwise` if it names none. */
+export function askedDatabases(
+  rows: readonly string[],
+  otherwise: readonly DatabaseKind[],
+): readonly DatabaseKind[] {
+  const asked = DATABASES.filter((kind) => rows.includes(kind));
+  return asked.length > 0 ? asked : otherwise;
+}
+
+/** The first number among the rows that a command asks for. */
+export function askedNumber(rows: readonly string[], otherwise: number): number {
+  return Number(rows.find((row) => /^\d+$/.test(row)) ?? otherwise);
+}
+
+export type Stage = Awaited<ReturnType<typeof openStage>>;
+
+/**
+ * Starts a sandbox in this process, a Redis, a database and the app. This process installs companies and orders syncs;
+ * worker processes do the work. Everything ends with the stage.
+ */
+export async function openStage({ kind = 'sqlite', ...options }: SandboxOptions & { kind?: DatabaseKind }) {
+  const stack = new AsyncDisposableStack();
+  stages.add(stack);
+  stack.defer(() => void stages.delete(stack));
+  const dir = mkdtempSync(join(tmpdir(), 'partner-app-bench-'));
+  stack.defer(() => rmSync(dir, { recursive: true, force: true }));
+  const createDatabase = await openDatabases(kind, dir, stack);
+  const databaseUrl = await createDatabase();
+  const redis = await openRedis({ dir, logger: SILENT });
+  stack.defer(() => redis.release());
+  const sandbox = await createSandbox(options);
+  stack.defer(() => sandbox.close());
+  const env = {
+    SERVICE_API_URL: sandbox.apiUrl,
+    SERVICE_AUTH_URL: sandbox.authUrl,
+    CLIENT_ID: sandbox.application.client_id,
+    CLIENT_SECRET: sandbox.application.client_secret,
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: redis.url,
+    SESSION_SECRET: randomBytes(32).toString('hex'),
+    TOKEN_KEYS: `bench:${randomBytes(32).toString('base64')}`,
+  };
+  const config = loadConfig(env, { dataDir: dir });
+  const cipher = new TokenCipher(config.tokenKeys);
+  const app = await createApp(config, redis.url, SILENT);
+  stack.defer(() => app.close());
+  const db = await openDatabase(databaseUrl);
+  stack.defer(() => db.destroy());
+  const installation = await keepSetting(db, 'installation_id', '');
+  const budgetRedis = createRedis(redis.url, 'general', SILENT, { keyPrefix: `${installation}:` });
+  stack.defer(() => budgetRedis.disconnect());
+  return {
+    dir,
+    redisUrl: redis.url,
+    databaseUrl,
+    createDatabase,
+    sandbox,
+    app,
+    db,
+    stack,
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+
+    addCompany: (size: { contacts: number; conversations: number }): Company =>
+      sandbox.company({ name: 'Bench', plan: 'enterprise', addon_rpm: ADDON_RPM, ...size }),
+
+    /** Stores a grant as an install does, without a sync. @returns the id of the instance */
+    async install(company: Company): Promise<string> {
+      const grant = sandbox.tokens(sandbox.application, company);
+      const id = `ins_${company.id}`;
+      await installInstance(db, { id, company_id: company.id, name: company.name }, Date.now(), {
+        ...encryptTokens(cipher, id, grant.access_token, grant.refresh_token),
+        access_expires_at: Number(grant.expires_at) * 1_000,
+        refresh_due_at: Date.now() + ROTATION_IN_MS,
+      });
+      const headers = { authorization: `Bearer ${grant.access_token}` };
+      const response = await fetch(`${sandbox.apiUrl}/me`, { headers });
+      await response.arrayBuffer();
+      // An install knows the limit from this answer.
+      const rate = readRateHeaders(Object.fromEntries(response.headers), Date.now());
+      if (rate === undefined) throw new Error(`/me answered ${response.status} without a limit.`);
+      await new RateBudget(budgetRedis).observe(company.id, rate);
+      return id;
+    },
+
+    /** Starts `src/worker.ts` as `npm run worker` does, and waits until it takes jobs. */
+    async startWorker(more: Readonly<Record<string, string>> = {}): Promise<ChildProcess> {
+      const { PATH = '', HOME = '' } = process.env;
+      const worker = spawn(process.execPath, WORKER, {
+        cwd: ROOT,
+        env: { PATH, HOME, ...env, ...more },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      stack.defer(() => stop(worker));
+      const output: string[] = [];
+      for await (const line of createInterface(worker.stdout)) {
+        output.push(line);
+        if (!line.includes(WORKER_READY)) continue;
+        worker.stdout.resume();
+        return worker;
+      }
+      throw new Error(`The worker did not start:\n${output.join('\n')}`);
+    },
+
+    /** Starts the bare loop in a process of its own. It takes one order after the other. */
+    startBareLoop(): (order: BareOrder) => Promise<BareDone> {
+      const loop = fork(join(import.meta.dirname, 'bare-loop.ts'));
+      stack.defer(() => stop(loop));
+      return async (order) => {
+        loop.send(order);
+        return await nextMessage<BareDone>(loop);
+      };
+    },
+  };
+}
+
+/** The lists of some companies for the bare loop, which uses the API tokens of the companies. */
+export function bareLists(apiUrl: string, companies: readonly Company[], limit = 100): BareOrder['lists'] {
+  return ['contacts', 'conversations'].flatMap((resource) =>
+    companies.map(({ id, api_tokens }) => ({
+      name: `${id} ${resource}`,
+      url: `${apiUrl}/${resource}?limit=${limit}`,
+      token: api_tokens[0]?.token ?? '',
+    })),
+  );
+}
+
+/** The next message of a child. Rejects if the child ends instead. */
+export function nextMessage<T>(child: ChildProcess): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const ended = (code: number | null) => reject(new Error(`A process of the bench ended with ${code}.`));
+    child.once('exit', ended);
+    child.once('message', (message) => {
+      child.off('exit', ended);
+      resolve(message as T);
+    });
+  });
+}
+
+/** Ends a child and waits until it has ended. */
+export async function stop(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill(signal);
+  await exited;
+}
+
+/** CPU time of a process with all its threads, in milliseconds. NaN on a machine without `/proc`. */
+export function cpuMsOf({ pid }: ChildProcess): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    // Linux counts it in hundredths of a second.
+    return 10 * (Number(fields[11]) + Number(fields[12]));
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/** Resolves when no list, or no list of one instance, has an open run. @throws Error if a run has failed */
+export async function awaitRuns(db: Database, instanceId?: string): Promise<void> {
+  for (;;) {
+    const open = await db
+      .selectFrom('runs')
+      .innerJoin('lists', 'lists.id', 'runs.list')
+      .select(['state', 'error_kind'])
+      .where('state', '<>', 'finished')
+      .$if(instanceId !== undefined, (query) => query.where('instance_id', '=', instanceId ?? ''))
+      .executeTakeFirst();
+    if (open === undefined) return;
+    if (open.state === 'failed') throw new Error(`A run has failed: ${open.error_kind}.`);
+    await sleep(LOOK_EVERY_MS);
+  }
+}
+
+/** @returns makes an empty database and answers its URL */
+async function openDatabases(
+  kind: DatabaseKind,
+  dir: string,
+  stack: AsyncDisposableStack,
+): Promise<() => Promise<string>> {
+  const newName = () => `bench_${randomBytes(6).toString('hex')}`;
+  if (kind === 'sqlite') return async () => `file:${join(dir, `${newName()}.db`)}`;
+  const server = await startPostgresServer();
+  stack.defer(() => server.close());
+  // The server of the tests has it off.
+  await runStatement(server.url, 'alter system set autovacuum = on');
+  await runStatement(server.url, "alter system set autovacuum_naptime = '5s'");
+  await runStatement(server.url, 'select pg_reload_conf()');
+  return async () => {
+    const name = newName();
+    await runStatement(server.url, `create database ${name}`);
+    return Object.assign(new URL(server.url), { pathname: `/${name}` }).href;
+  };
+}
