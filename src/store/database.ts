@@ -1,51 +1,47 @@
 import {
-  type ColumnDefinitionBuilder,
   CompiledQuery,
   type DatabaseConnection,
   type Dialect,
   Kysely,
   type QueryResult,
   type RawBuilder,
+  type SelectQueryBuilder,
   type Transaction,
 } from 'kysely';
 import type { Schema } from './schema.ts';
 
-/** How long a transaction waits for another process's write, in milliseconds. */
+/** How long a transaction is tried again while others are in its way, in milliseconds. */
 const PATIENCE_MS = 5_000;
 
-/** And a check, which the readiness waits for: shorter than that does, to tell why. */
+/** The same for a check: readiness waits less than a transaction, and must still say why. */
 const CHECK_PATIENCE_MS = 1_000;
 
-/** The pause between two tries to begin a transaction, in milliseconds. */
-const BUSY_PAUSE_MS = 5;
+/** The pause between two tries, in milliseconds. */
+const RETRY_PAUSE_MS = 5;
 
-/** Tries of a transaction that another one got in the way of. */
-const CONFLICT_TRIES = 5;
+type Work<T> = (tx: Transaction<Schema>) => Promise<T>;
 
-type Work<T> = (transaction: Transaction<Schema>) => Promise<T>;
-
-/** The words of a record, for the search index. */
+/** A record with its words, for the search index. */
 interface IndexedRecord {
   record: number;
   words: readonly string[];
 }
 
-/** A row of words to look for; the last one may go on. */
+/** Words in a row. With `isBeginning`, the last one is the beginning of a word. */
 export interface Phrase {
   words: readonly string[];
   isBeginning: boolean;
 }
 
-/** A search index over words that are folded and marked already: see search-words.ts. */
+/** A search index. Its words are folded and marked already: see search-words.ts. */
 interface SearchDialect {
   create(db: Kysely<unknown>): Promise<void>;
   write(db: Kysely<Schema>, records: readonly IndexedRecord[]): Promise<void>;
   remove(db: Kysely<Schema>, records: readonly number[]): Promise<void>;
   /**
-   * Finds live records of a list that have a row of every group, in the order of their ids.
+   * Finds live records of a list that have a phrase of every group.
    *
-   * @param place.after behind this id
-   * @returns at most `limit` ids
+   * @returns at most `limit` ids that are greater than `after`, in their order
    */
   find(
     db: Kysely<Schema>,
@@ -55,47 +51,41 @@ interface SearchDialect {
   ): Promise<number[]>;
 }
 
-/** What differs between the databases, and nothing else. */
+/** What differs between the databases. */
 export interface StoreDialect {
   name: 'sqlite' | 'postgres';
   kysely: Dialect;
-  /** The database's clock, in milliseconds since 1970: leases of several hosts compare with one clock. */
+  /** The database's clock, in milliseconds since 1970: the leases of all hosts compare with it. */
   nowMs: RawBuilder<number>;
-  /** A primary key that the database counts up and never uses again. */
-  identity: {
-    type: 'integer' | 'bigint';
-    build: (column: ColumnDefinitionBuilder) => ColumnDefinitionBuilder;
-  };
-  /** How a table of short rows that are updated often is stored. */
+  /** Type of a primary key that the database counts up and never uses again. */
+  identity: RawBuilder<unknown>;
+  /** How the database stores a table of short rows that change often. */
   narrowTable: RawBuilder<unknown>;
   search: SearchDialect;
-  /** A query as the database takes it, where it does not take every text. */
-  clean?(query: CompiledQuery): CompiledQuery;
-  /** Another process writes: the transaction did not begin. */
-  isBusy(error: unknown): boolean;
-  /** Another transaction came in between: this one was rolled back, and may be tried again. */
-  isConflict(error: unknown): boolean;
-  /** The error of a database in trouble, in words for the engineer on call; undefined for any other error. */
+  /** Replaces what the database does not take in a parameter. */
+  clean?(parameter: unknown): unknown;
+  /** Whether another transaction was in the way: the same work may be tried again. */
+  isRetryable(error: unknown): boolean;
+  /** A message for the engineer on call when the database is in trouble; undefined for any other error. */
   explain(error: unknown): string | undefined;
-  /** Ends statements of a transaction that take longer, where the database can. */
-  limitStatements?(transaction: Kysely<Schema>, ms: number): Promise<unknown>;
-  /** Runs a transaction; `isDurable`: it is on the disk when it is over. */
+  /** Ends slow statements of a transaction, where the database can. */
+  limitStatements?(tx: Kysely<Schema>, ms: number): Promise<unknown>;
+  /** Runs a transaction. When a durable one is over, it is on the disk. */
   transaction<T>(db: Kysely<Schema>, isDurable: boolean, work: Work<T>): Promise<T>;
-  /** Overwrites what was deleted in the files, where the database leaves it there; others write in between. */
+  /** Overwrites deleted data in the files, where the database leaves it there. */
   purge?(db: Database): Promise<void>;
-  /** Runs migrations one process at a time. */
+  /** Runs migrations in one process at a time. */
   exclusively(db: Kysely<Schema>, work: (db: Kysely<Schema>) => Promise<void>): Promise<void>;
-  hasTable(db: Kysely<Schema>, name: string): Promise<boolean>;
-  /** Whether the database takes writes; throws its error. */
+  /** @throws the database's error when it takes no writes */
   check(db: Kysely<Schema>): Promise<void>;
 }
 
-/** The database is in trouble: it cannot be reached, is locked, or takes no writes. */
+/** The database is in trouble: nobody can reach it, it is locked, or it takes no writes. */
 export class StoreError extends Error {
   override readonly name = 'StoreError';
 }
 
-/** The database, typed. All that writes is a transaction. */
+/** The database, typed. Every write is in a transaction. */
 export class Database extends Kysely<Schema> {
   readonly dialect: StoreDialect;
 
@@ -105,7 +95,7 @@ export class Database extends Kysely<Schema> {
   }
 
   /**
-   * A transaction whose loss in a power cut costs only work that is done again: pages and consumers.
+   * Runs a transaction that a power cut may take back: of pages and consumers, whose work is done again.
    *
    * @throws StoreError
    */
@@ -114,7 +104,7 @@ export class Database extends Kysely<Schema> {
   }
 
   /**
-   * A transaction that is on the disk when it is over: tokens, installs, sessions, what a person did.
+   * Runs a transaction that is on the disk afterwards: of tokens, installs, sessions and what people do.
    *
    * @throws StoreError
    */
@@ -122,35 +112,43 @@ export class Database extends Kysely<Schema> {
     return this.#run(() => this.dialect.transaction(this, true, work));
   }
 
-  /** @throws StoreError that says what is wrong, for the engineer on call */
+  /** @throws StoreError that tells the engineer on call what is wrong */
   async check(): Promise<void> {
     await this.#run(() => this.dialect.check(this), CHECK_PATIENCE_MS);
   }
 
-  /** Waits without the connection, so that other queries of the process go on. */
+  /** Waits without a connection, so that other queries of the process go on. */
   async #run<T>(work: () => Promise<T>, patienceMs = PATIENCE_MS): Promise<T> {
-    const { dialect } = this;
     const giveUpAt = performance.now() + patienceMs;
-    for (let tries = 1; ; ) {
+    for (;;) {
       try {
         return await work();
       } catch (error) {
         const cause = error instanceof StoreError ? error.cause : error;
-        const isBusy = dialect.isBusy(cause) && performance.now() < giveUpAt;
-        const isConflict = dialect.isConflict(cause) && tries++ < CONFLICT_TRIES;
-        if (!isBusy && !isConflict) throw error;
+        if (!this.dialect.isRetryable(cause) || performance.now() >= giveUpAt) throw error;
       }
-      await new Promise((resolve) => setTimeout(resolve, BUSY_PAUSE_MS));
+      await new Promise((resolve) => setTimeout(resolve, RETRY_PAUSE_MS));
     }
   }
 }
 
-/** The database's driver, whose errors are StoreErrors where the database is in trouble. */
-function withStoreErrors({ kysely, explain, clean = (query) => query }: StoreDialect): Dialect {
+/** Queries on one subject. */
+export abstract class Store {
+  protected readonly db: Database;
+
+  constructor(db: Database) {
+    this.db = db;
+  }
+}
+
+/** The database's driver. Its errors are StoreErrors where the database is in trouble. */
+function withStoreErrors({ kysely, explain, clean }: StoreDialect): Dialect {
   const fail = (error: unknown): never => {
     const message = explain(error);
     throw message === undefined ? error : new StoreError(message, { cause: error });
   };
+  const cleaned = (query: CompiledQuery) =>
+    clean === undefined ? query : { ...query, parameters: query.parameters.map(clean) };
   return {
     createAdapter: () => kysely.createAdapter(),
     createIntrospector: (db) => kysely.createIntrospector(db),
@@ -164,7 +162,7 @@ function withStoreErrors({ kysely, explain, clean = (query) => query }: StoreDia
         if (known.has(connection)) return connection;
         known.add(connection);
         const execute = connection.executeQuery.bind(connection);
-        connection.executeQuery = (query, ...rest) => execute<never>(clean(query), ...rest).catch(fail);
+        connection.executeQuery = (query, ...rest) => execute<never>(cleaned(query), ...rest).catch(fail);
         return connection;
       };
       return driver;
@@ -173,10 +171,10 @@ function withStoreErrors({ kysely, explain, clean = (query) => query }: StoreDia
 }
 
 /**
- * A statement over many rows. Its text is made once for each number of rows: building it takes longer than running it.
+ * Makes a statement over many rows. Its text is kept for each number of rows: building it takes longer than running it.
  *
  * @param width values of a row
- * @param text with the rows' placeholders, and one for a value behind them
+ * @param text from the placeholders of the rows, and of one more value
  */
 export function manyRows<Row = unknown>(
   { name }: StoreDialect,
@@ -187,9 +185,8 @@ export function manyRows<Row = unknown>(
   const make = (count: number) => {
     let at = 0;
     const next = () => (name === 'postgres' ? `$${++at}` : '?');
-    const row = () => Array.from({ length: width }, next).join(', ');
-    const rows = Array.from({ length: count }, () => (width === 1 ? row() : `(${row()})`)).join(', ');
-    return text(rows, next());
+    const row = () => `(${Array.from({ length: width }, next).join(', ')})`;
+    return text(Array.from({ length: count }, row).join(', '), next());
   };
   return (db, rows, last) => {
     const query = texts.get(rows.length) ?? make(rows.length);
@@ -199,21 +196,13 @@ export function manyRows<Row = unknown>(
   };
 }
 
-/** Holds a list until the transaction is over: only one at a time writes its records. Undefined when it is removed. */
-export async function lockList(db: Database, transaction: Kysely<Schema>, list: number) {
-  const row = await transaction
-    .selectFrom('lists')
-    .select(['change_seq', 'stored', 'failing_since', 'paused_at', 'removed_at'])
-    .where('id', '=', list)
-    .$if(db.dialect.name === 'postgres', (query) => query.forUpdate())
-    .executeTakeFirst();
-  return row?.removed_at === null ? row : undefined;
-}
-
-/**
- * The next number of a list's change feed: behind its last one, and not before the clock in microseconds, so that no
- * number comes twice, whatever was lost, restored or installed again.
- */
-export function nextSeq(last: number): number {
-  return Math.max(last + 1, Date.now() * 1_000);
+/** Counts the rows of a query. */
+export async function countRows<Table extends keyof Schema>(
+  query: SelectQueryBuilder<Schema, Table, object>,
+): Promise<number> {
+  const { count } = await query
+    .clearSelect()
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  return count;
 }

@@ -1,33 +1,23 @@
 import { type Kysely, sql } from 'kysely';
-import { type Database, lockList, nextSeq } from './database.ts';
+import { countRows, Store } from './database.ts';
+import { lockList, nextSeq } from './lists.ts';
 import { holdsRun, type RunClaim } from './runs.ts';
 import type { Schema } from './schema.ts';
 
 /** Rows of `seen` that one statement looks at, for a few milliseconds. */
 const LOOKED_AT = 20_000;
 
-/** Records that are marked in one transaction. */
+/** Records that one transaction marks. */
 const PORTION = 500;
 
-const BEHIND_ALL = Number.MAX_SAFE_INTEGER;
-
 /** Marking the records that whole runs did not see. */
-export class DeletionStore {
-  readonly #db: Database;
-
-  constructor(db: Database) {
-    this.#db = db;
-  }
-
+export class DeletionStore extends Store {
   /** How many live records of a list no run has seen since the one with this id. */
   async countUnseen(list: number, beforeRun: number): Promise<number> {
     let count = 0;
     for (let after: number | undefined = 0; after !== undefined; ) {
       const end = await this.#endOfPortion(list, after);
-      const row = await this.#unseen(list, beforeRun, after, end)
-        .select(({ fn }) => fn.countAll<number>().as('count'))
-        .executeTakeFirstOrThrow();
-      count += Number(row.count);
+      count += await countRows(unseen(this.db, list, beforeRun, { after, end }));
       after = end;
     }
     return count;
@@ -38,8 +28,8 @@ export class DeletionStore {
    *
    * @param claim of the run that does so, if one does
    * @param counter the run that counts them
-   * @param after where the portion before ended, or 0
-   * @returns where the next portion goes on; undefined behind the last one; `lost` when the claim does not hold
+   * @param after the `next` of the portion before, or 0
+   * @returns `next`: where the next portion begins, undefined after the last one; `lost` when the claim does not hold
    */
   async markPortion(
     list: number,
@@ -48,42 +38,30 @@ export class DeletionStore {
     now: number,
   ): Promise<{ marked: number; next: number | undefined } | 'lost'> {
     const end = await this.#endOfPortion(list, after);
-    const found = await this.#unseen(list, beforeRun, after, end)
-      .select('record')
-      .orderBy('record')
-      .limit(PORTION)
-      .execute();
+    const query = unseen(this.db, list, beforeRun, { after, end });
+    const found = await query.select('record').orderBy('record').limit(PORTION).execute();
     const last = found.at(-1)?.record;
     if (last === undefined) return { marked: 0, next: end };
-    const isMarked = await this.#db.transact(async (transaction) => {
-      const row = await lockList(this.#db, transaction, list);
-      if (row === undefined || (claim !== undefined && !(await holdsRun(transaction, claim)))) return false;
-      const base = nextSeq(row.change_seq);
+    const isMarked = await this.db.transact(async (tx) => {
+      const row = await lockList(this.db, tx, list);
+      if (row === undefined || (claim !== undefined && !(await holdsRun(tx, claim)))) return false;
+      const before = nextSeq(row.change_seq) - 1;
       // Read again: another run may have seen one of them in between.
-      const marked = this.#unseen(list, beforeRun, after, last, transaction)
-        .select(['record', sql<number>`row_number() over (order by record)`.as('place')])
-        .as('marked');
-      const { numUpdatedRows } = await transaction
+      const portion = unseen(tx, list, beforeRun, { after, end: last });
+      const marked = portion.select(['record', sql<number>`row_number() over (order by record)`.as('place')]);
+      const { numUpdatedRows } = await tx
         .updateTable('records')
-        .from(marked)
-        .set({ deleted_at: now, change_seq: sql<number>`${sql.lit(base - 1)} + place` })
+        .from(marked.as('marked'))
+        .set({ deleted_at: now, change_seq: sql<number>`${sql.lit(before)} + place` })
         .whereRef('records.id', '=', 'marked.record')
         .executeTakeFirst();
       const count = Number(numUpdatedRows);
       if (count === 0) return true;
-      await transaction
-        .deleteFrom('seen')
-        .where('list', '=', list)
-        .where('record', '>', after)
-        .where('record', '<=', last)
-        .where('run', '<', beforeRun)
-        .execute();
-      await transaction
-        .updateTable('lists')
-        .set({ change_seq: base - 1 + count, stored: row.stored - count })
-        .where('id', '=', list)
-        .execute();
-      await transaction
+      const gone = tx.deleteFrom('seen').where('list', '=', list).where('run', '<', beforeRun);
+      await gone.where('record', '>', after).where('record', '<=', last).execute();
+      const counts = { change_seq: before + count, stored: row.stored - count };
+      await tx.updateTable('lists').set(counts).where('id', '=', list).execute();
+      await tx
         .updateTable('runs')
         .set((old) => ({ deleted: old('deleted', '+', count) }))
         .where('id', '=', counter)
@@ -96,24 +74,24 @@ export class DeletionStore {
 
   /** The last record of a portion; undefined when it goes to the end of the list. */
   async #endOfPortion(list: number, after: number): Promise<number | undefined> {
-    const row = await this.#db
-      .selectFrom('seen')
-      .select('record')
-      .where('list', '=', list)
-      .where('record', '>', after)
-      .orderBy('record')
-      .limit(1)
-      .offset(LOOKED_AT - 1)
-      .executeTakeFirst();
-    return row?.record;
+    const live = this.db.selectFrom('seen').select('record').where('list', '=', list);
+    const rest = live.where('record', '>', after).orderBy('record');
+    return (
+      await rest
+        .limit(1)
+        .offset(LOOKED_AT - 1)
+        .executeTakeFirst()
+    )?.record;
   }
+}
 
-  #unseen(list: number, beforeRun: number, after: number, end = BEHIND_ALL, db: Kysely<Schema> = this.#db) {
-    return db
-      .selectFrom('seen')
-      .where('list', '=', list)
-      .where('record', '>', after)
-      .where('record', '<=', end)
-      .where('run', '<', beforeRun);
-  }
+/** Live records after one and up to another that no run has seen since a run. */
+function unseen(
+  db: Kysely<Schema>,
+  list: number,
+  beforeRun: number,
+  { after, end = Number.MAX_SAFE_INTEGER }: { after: number; end: number | undefined },
+) {
+  const seen = db.selectFrom('seen').where('list', '=', list).where('run', '<', beforeRun);
+  return seen.where('record', '>', after).where('record', '<=', end);
 }

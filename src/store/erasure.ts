@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
-import { type Database, lockList, nextSeq } from './database.ts';
+import { Store } from './database.ts';
+import { lockList, nextSeq } from './lists.ts';
 import type { Schema } from './schema.ts';
 
 /** Documents that one transaction erases. */
@@ -7,14 +8,8 @@ const PORTION = 500;
 
 const NO_DOCUMENT = { document: null, hash: null } as const;
 
-/** Erasing what records say. */
-export class ErasureStore {
-  readonly #db: Database;
-
-  constructor(db: Database) {
-    this.#db = db;
-  }
-
+/** Erasing the documents of records. */
+export class ErasureStore extends Store {
   /**
    * Erases a record for good, and tells all consumers that it is deleted. Its row stays, so that no page brings it back.
    *
@@ -22,51 +17,41 @@ export class ErasureStore {
    * @returns false where there is no such record, or it is erased already
    */
   erase(list: number, id: string, now: number): Promise<boolean> {
-    return this.#db.durably(async (transaction) => {
-      const row = await lockList(this.#db, transaction, list);
+    return this.db.durably(async (tx) => {
+      const row = await lockList(this.db, tx, list);
       if (row === undefined) return false;
       const seq = nextSeq(row.change_seq);
-      const record = await transaction
+      const record = await tx
         .updateTable('records')
         .set({ ...NO_DOCUMENT, erased_at: now, change_seq: seq })
         .set('deleted_at', sql<number>`coalesce(deleted_at, ${now})`)
-        .where('list', '=', list)
-        .where('external_id', '=', id)
+        .where((eb) => eb.and({ list, external_id: id }))
         .where('erased_at', 'is', null)
-        .returning('id')
+        .returning(['id', 'external_id'])
         .executeTakeFirst();
       if (record === undefined) return false;
-      const { numDeletedRows: live } = await transaction
-        .deleteFrom('seen')
-        .where('list', '=', list)
-        .where('record', '=', record.id)
-        .executeTakeFirst();
-      await this.#forget(transaction, list, [{ id: record.id, external_id: id }]);
-      await transaction
+      const seen = tx.deleteFrom('seen').where((eb) => eb.and({ list, record: record.id }));
+      const { numDeletedRows: live } = await seen.executeTakeFirst();
+      await this.#forget(tx, list, [record]);
+      await tx
         .updateTable('actions')
         .set({ record: null })
-        .where('record', '=', id)
-        .where('instance_id', '=', (from) =>
-          from.selectFrom('lists').select('instance_id').where('lists.id', '=', list),
-        )
+        .where((eb) => eb.and({ record: id, instance_id: row.instance_id }))
         .execute();
-      // A consumer that has the document now writes nothing of it; and what it last said may quote it.
-      await transaction
+      // A consumer that has the document now cannot commit, and its last error may quote the document.
+      await tx
         .updateTable('consumers')
         .set((old) => ({ fence: old('fence', '+', 1), error_kind: null, error_detail: null }))
         .where('list', '=', list)
         .execute();
-      await transaction
-        .updateTable('lists')
-        .set({ change_seq: seq, stored: row.stored - Number(live) })
-        .where('id', '=', list)
-        .execute();
+      const counts = { change_seq: seq, stored: row.stored - Number(live) };
+      await tx.updateTable('lists').set(counts).where('id', '=', list).execute();
       return true;
     });
   }
 
   /**
-   * Erases the documents of records that were deleted up to a moment. One that returns at the service is copied anew.
+   * Erases the documents of records that were deleted up to a moment. A record that returns at the service is copied anew.
    *
    * @param until milliseconds since 1970
    * @returns how many there were
@@ -74,12 +59,12 @@ export class ErasureStore {
   async eraseDeleted(until: number, signal?: AbortSignal): Promise<number> {
     let erased = 0;
     while (!signal?.aborted) {
-      const found = await this.#db
+      const found = await this.db
         .selectFrom('records')
         .innerJoin('lists', 'lists.id', 'records.list')
         .select(['records.id', 'list'])
-        .where('deleted_at', 'is not', null)
         .where('deleted_at', '<=', until)
+        .where('deleted_at', 'is not', null)
         .where('document', 'is not', null)
         .where('removed_at', 'is', null)
         .orderBy('deleted_at')
@@ -94,45 +79,33 @@ export class ErasureStore {
     return erased;
   }
 
-  /** Takes what was erased out of the database's files, where the database itself does not. */
+  /** Takes erased data out of the database's files, where the database itself does not. */
   async purge(): Promise<void> {
-    await this.#db.dialect.purge?.(this.#db);
+    await this.db.dialect.purge?.(this.db);
   }
 
   #erasePortion(list: number, ids: readonly number[], until: number): Promise<number> {
-    return this.#db.transact(async (transaction) => {
-      await lockList(this.#db, transaction, list);
+    return this.db.transact(async (tx) => {
+      await lockList(this.db, tx, list);
       // One of them may have come back meanwhile.
-      const erased = await transaction
+      const erased = await tx
         .updateTable('records')
         .set(NO_DOCUMENT)
         .where('id', 'in', [...ids])
         .where('deleted_at', '<=', until)
         .returning(['id', 'external_id'])
         .execute();
-      if (erased.length > 0) await this.#forget(transaction, list, erased);
+      if (erased.length > 0) await this.#forget(tx, list, erased);
       return erased.length;
     });
   }
 
-  /** Removes what the search index and the dead letters tell of records. */
-  async #forget(
-    transaction: Kysely<Schema>,
-    list: number,
-    records: readonly { id: number; external_id: string }[],
-  ): Promise<void> {
-    await this.#db.dialect.search.remove(
-      transaction,
-      records.map(({ id }) => id),
-    );
-    await transaction
-      .deleteFrom('dead_letters')
-      .where('list', '=', list)
-      .where(
-        'external_id',
-        'in',
-        records.map(({ external_id }) => external_id),
-      )
-      .execute();
+  /** Removes records from the search index and the dead letters. */
+  async #forget(tx: Kysely<Schema>, list: number, records: readonly { id: number; external_id: string }[]) {
+    const ids = records.map(({ id }) => id);
+    await this.db.dialect.search.remove(tx, ids);
+    const names = records.map(({ external_id }) => external_id);
+    const letters = tx.deleteFrom('dead_letters').where('list', '=', list);
+    await letters.where('external_id', 'in', names).execute();
   }
 }

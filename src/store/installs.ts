@@ -6,80 +6,56 @@ import {
   mergeBrowsers,
   SESSION_LIFETIME_MS,
 } from './browsers.ts';
-import type { Database } from './database.ts';
-import type { InstallTable, Schema, TokenTable } from './schema.ts';
+import { Store } from './database.ts';
+import type { InstallTable, InstanceTable, Schema } from './schema.ts';
+import type { GrantedTokens } from './tokens.ts';
 
 export type InstallRow = Selectable<InstallTable>;
 
-/** How a browser proves itself in a callback; all values are hashes. */
+/** How a browser proves itself in a callback. All values are hashes. */
 export interface BrowserProof {
-  /** Of the nonce cookies that the request carries: this browser has begun those installs. */
+  /** The nonce cookies of the request: this browser has begun those installs. */
   nonceHashes: readonly string[];
-  /** Of the session that the request carries. It ends with the answer. */
+  /** The session of the request. It ends with the answer. */
   carriedSid: string | undefined;
-  /** Of the session that the answer starts. */
+  /** The session that the answer starts. */
   newSid: string;
 }
 
-/** What an install stores of the company. */
-interface InstalledInstance {
-  id: string;
-  /** Null when the service does not tell which company it is. */
-  company_id: string | null;
-  name: string;
-}
-
-/** The grant of an install, encrypted. */
-export type InstalledTokens = Pick<
-  Selectable<TokenTable>,
-  'access_expires_at' | 'refresh_issued_at' | 'refresh_due_at' | 'refreshed_at'
-> & { access_token: string; refresh_token: string };
-
 /** Installs, from the button to an instance. All moments are milliseconds since 1970. */
-export class InstallStore {
-  readonly #db: Database;
-
-  constructor(db: Database) {
-    this.#db = db;
-  }
-
-  /** Notes an install that a browser begins: the one of its session, or a new one. */
+export class InstallStore extends Store {
+  /** Notes an install that a browser begins. A browser without a session is a new one. */
   async begin(
     {
       stateHash,
       nonceHash,
-      returnTo,
-    }: { stateHash: string; nonceHash: string; returnTo?: string | undefined },
+      returnTo = null,
+    }: { stateHash: string; nonceHash: string; returnTo?: string | null | undefined },
     browserId: string | undefined,
     now: number,
   ): Promise<void> {
-    await this.#db.durably(async (transaction) => {
-      const known = await transaction
-        .selectFrom('browsers')
-        .select('id')
-        .where('id', '=', browserId ?? '')
-        .executeTakeFirst();
-      await transaction
-        .insertInto('installs')
-        .values({
-          state_hash: stateHash,
-          nonce_hash: nonceHash,
-          browser_id: known?.id ?? (await addBrowser(transaction)),
-          return_to: returnTo ?? null,
-          expires_at: now + INSTALL_LIFETIME_MS,
-        })
-        .execute();
+    await this.db.durably(async (tx) => {
+      const browsers = tx.selectFrom('browsers').select('id');
+      const known = await browsers.where('id', '=', browserId ?? '').executeTakeFirst();
+      const row = {
+        state_hash: stateHash,
+        nonce_hash: nonceHash,
+        browser_id: known?.id ?? (await addBrowser(tx)),
+        return_to: returnTo,
+        expires_at: now + INSTALL_LIFETIME_MS,
+      };
+      await tx.insertInto('installs').values(row).execute();
     });
   }
 
   find(stateHash: string): Promise<InstallRow | undefined> {
-    return this.#db.selectFrom('installs').selectAll().where('state_hash', '=', stateHash).executeTakeFirst();
+    return this.db.selectFrom('installs').selectAll().where('state_hash', '=', stateHash).executeTakeFirst();
   }
 
   /** Claims an install for one callback. @returns false when another callback has claimed it */
-  async claim(stateHash: string, codeHash: string | null, now: number): Promise<boolean> {
-    return this.#db.durably(async (transaction) => {
-      const { numUpdatedRows } = await transaction
+  claim(stateHash: string, codeHash: string | null, now: number): Promise<boolean> {
+    return this.db.durably(async (tx) => {
+      const { numUpdatedRows } = await tx
         .updateTable('installs')
         .set({ claimed_at: now, code_hash: codeHash })
         .where('state_hash', '=', stateHash)
@@ -91,145 +67,98 @@ export class InstallStore {
 
   /** Notes why a claimed install has failed, for a second click. */
   async fail(stateHash: string, kind: string, detail: string): Promise<void> {
-    await this.#db.durably((transaction) =>
-      transaction
-        .updateTable('installs')
-        .set({ error_kind: kind, error_detail: detail })
-        .where('state_hash', '=', stateHash)
-        .execute(),
+    const error = { error_kind: kind, error_detail: detail };
+    await this.db.durably((tx) =>
+      tx.updateTable('installs').set(error).where('state_hash', '=', stateHash).execute(),
     );
   }
 
   /**
-   * Finishes an install in one transaction: the instance, its tokens, the browser's access, a fresh session. The tokens
-   * are stored even if the browser has logged out meanwhile, as the service may have ended an earlier grant.
+   * Finishes an install in one transaction: the instance, its tokens, the browser's access, a fresh session. It stores the
+   * tokens even if the browser has logged out meanwhile, as the service may have ended an earlier grant.
    *
    * @returns whether the browser sees the instance: false when it has logged out
    */
   complete(
     stateHash: string,
-    instance: InstalledInstance,
-    tokens: InstalledTokens,
+    instance: Pick<InstanceTable, 'id' | 'company_id' | 'name'>,
+    tokens: GrantedTokens,
     proof: BrowserProof,
     now: number,
   ): Promise<boolean> {
-    const write = async (transaction: Transaction<Schema>) => {
-      await storeInstance(transaction, instance, now);
-      await storeTokens(transaction, instance.id, tokens);
-      const browserId = await this.#enter(transaction, stateHash, proof, now);
-      if (browserId === undefined) return false;
-      await transaction
+    return this.db.durably(async (tx) => {
+      const { id: instance_id, name } = instance;
+      const instances = tx.selectFrom('instances').select('status');
+      const known = await instances.where('id', '=', instance_id).executeTakeFirst();
+      // The browser that disconnected a company sees the old copy, but not what another browser installs later.
+      if (known?.status === 'disconnected') await endAccess(tx, instance_id);
+      const active = { name, status: 'active', error_kind: null, error_detail: null } as const;
+      await tx
+        .insertInto('instances')
+        .values({ ...instance, ...active, installed_at: now })
+        .onConflict((conflict) => conflict.column('id').doUpdateSet(active))
+        .execute();
+      await storeTokens(tx, instance_id, tokens);
+      const browser_id = await this.#enter(tx, stateHash, proof, now);
+      if (browser_id === undefined) return false;
+      const granted = { granted_at: now };
+      await tx
         .insertInto('access')
-        .values({ browser_id: browserId, instance_id: instance.id, granted_at: now })
-        .onConflict((conflict) =>
-          conflict.columns(['browser_id', 'instance_id']).doUpdateSet({ granted_at: now }),
-        )
+        .values({ ...granted, browser_id, instance_id })
+        .onConflict((conflict) => conflict.columns(['browser_id', 'instance_id']).doUpdateSet(granted))
         .execute();
-      await transaction
-        .updateTable('installs')
-        .set({ instance_id: instance.id })
-        .where('state_hash', '=', stateHash)
-        .execute();
+      await tx.updateTable('installs').set({ instance_id }).where('state_hash', '=', stateHash).execute();
       return true;
-    };
-    return this.#db.durably(write);
+    });
   }
 
   /** Starts a session for a callback that comes again. @returns false when the browser has logged out */
   enterAgain(stateHash: string, proof: BrowserProof, now: number): Promise<boolean> {
-    return this.#db.durably(
-      async (transaction) => (await this.#enter(transaction, stateHash, proof, now)) !== undefined,
-    );
+    return this.db.durably(async (tx) => (await this.#enter(tx, stateHash, proof, now)) !== undefined);
   }
 
   /**
-   * Ends the session that the request carried and starts another one, for the browser of the install. The session and the
-   * nonces that one request carries belong to one browser: two tabs that began without a session are merged here.
+   * Replaces the session of the request by one of the install's browser. The session and the nonces of one request belong
+   * to one browser: two tabs that began without a session are merged here.
    */
   async #enter(
-    transaction: Transaction<Schema>,
+    tx: Transaction<Schema>,
     stateHash: string,
-    { nonceHashes, carriedSid, newSid }: BrowserProof,
+    { nonceHashes, carriedSid = '', newSid }: BrowserProof,
     now: number,
   ): Promise<string | undefined> {
+    const installs = tx.selectFrom('installs').where('nonce_hash', 'in', [...nonceHashes]);
     // Two callbacks of one browser take turns: each merges what the other has left.
-    await transaction
+    await tx
       .selectFrom('browsers')
       .select('id')
-      .where('id', 'in', (from) =>
-        from
-          .selectFrom('installs')
-          .select('browser_id')
-          .where('nonce_hash', 'in', [...nonceHashes]),
-      )
+      .where('id', 'in', installs.select('browser_id'))
       .orderBy('id')
-      .$if(this.#db.dialect.name === 'postgres', (query) => query.forUpdate())
+      .$if(this.db.dialect.name === 'postgres', (query) => query.forUpdate())
       .execute();
-    const begun = await transaction
-      .selectFrom('installs')
-      .select(['state_hash', 'browser_id'])
-      .where('nonce_hash', 'in', [...nonceHashes])
-      .orderBy('browser_id')
-      .execute();
+    const begun = await installs.select(['state_hash', 'browser_id']).orderBy('browser_id').execute();
     if (!begun.some(({ state_hash }) => state_hash === stateHash)) return undefined;
-    const carried = await transaction
+    const carried = await tx
       .selectFrom('sessions')
       .select('browser_id')
-      .where('sid_hash', '=', carriedSid ?? '')
+      .where('sid_hash', '=', carriedSid)
       .where('expires_at', '>', now)
-      .executeTakeFirst();
-    const ids = new Set([
-      ...(carried ? [carried.browser_id] : []),
-      ...begun.map(({ browser_id }) => browser_id),
-    ]);
-    const [kept = ''] = ids;
-    await mergeBrowsers(transaction, [...ids]);
-    if (carriedSid !== undefined) {
-      await transaction.deleteFrom('sessions').where('sid_hash', '=', carriedSid).execute();
-    }
-    await transaction
-      .insertInto('sessions')
-      .values({ sid_hash: newSid, browser_id: kept, expires_at: now + SESSION_LIFETIME_MS })
       .execute();
+    const [kept = '', ...others] = new Set([...carried, ...begun].map(({ browser_id }) => browser_id));
+    if (others.length > 0) await mergeBrowsers(tx, kept, others);
+    await tx.deleteFrom('sessions').where('sid_hash', '=', carriedSid).execute();
+    const session = { sid_hash: newSid, browser_id: kept, expires_at: now + SESSION_LIFETIME_MS };
+    await tx.insertInto('sessions').values(session).execute();
     return kept;
   }
 }
 
-async function storeInstance(
-  transaction: Transaction<Schema>,
-  instance: InstalledInstance,
-  now: number,
-): Promise<void> {
-  const known = await transaction
-    .selectFrom('instances')
-    .select('status')
-    .where('id', '=', instance.id)
-    .executeTakeFirst();
-  // Who has disconnected a company sees what was copied until then, and not what somebody else installs afterwards.
-  if (known?.status === 'disconnected') await endAccess(transaction, instance.id);
-  const awake = { name: instance.name, status: 'active', error_kind: null, error_detail: null } as const;
-  await transaction
-    .insertInto('instances')
-    .values({ ...instance, ...awake, installed_at: now })
-    .onConflict((conflict) => conflict.column('id').doUpdateSet(awake))
-    .execute();
-}
-
-async function storeTokens(
-  transaction: Transaction<Schema>,
-  instanceId: string,
-  tokens: InstalledTokens,
-): Promise<void> {
-  const fresh = {
-    ...tokens,
-    lease_owner: null,
-    lease_until: null,
-    refresh_not_before: null,
-    refresh_failures: 0,
-  };
-  await transaction
+async function storeTokens(tx: Transaction<Schema>, instance_id: string, tokens: GrantedTokens) {
+  const noRefresh = { lease_owner: null, lease_until: null, refresh_not_before: null, refresh_failures: 0 };
+  const fresh = { ...tokens, ...noRefresh };
+  await tx
     .insertInto('tokens')
-    .values({ ...fresh, instance_id: instanceId, version: 1, rotations: 0, refreshes: 0 })
+    .values({ ...fresh, instance_id, version: 1, rotations: 0, refreshes: 0 })
     .onConflict((conflict) =>
       conflict.column('instance_id').doUpdateSet((old) => ({
         ...fresh,

@@ -1,41 +1,35 @@
 import { type ExpressionBuilder, type Selectable, sql } from 'kysely';
-import type { Database } from './database.ts';
+import { countRows, Store } from './database.ts';
 import { countStates, type StateCounts } from './figures.ts';
-import { raiseFences } from './runs.ts';
+import { raiseFences } from './lists.ts';
 import type { InstanceTable, Schema } from './schema.ts';
 import type { InstanceState } from './states.ts';
 
 export type Instance = Selectable<InstanceTable>;
 
-/** A list that fails for less than this is being retried, in milliseconds. */
-const SHORT_TROUBLE_MS = 2 * 60_000;
+/** A list that fails for less than this needs nobody's attention, in milliseconds. */
+const SHORT_FAILURE_MS = 2 * 60_000;
 
-/** Which instances are looked for. */
+/** Which instances a query finds. */
 export interface InstanceQuery {
   /** A part of the name, of the company's id or of the instance's, in any case. */
   search?: string;
-  /** Those in this state, or those that somebody has to look after. */
+  /** Those in this state, or those that need a person. */
   filter?: InstanceState | 'attention';
 }
 
 /** The table of instances. */
-export class InstanceStore {
-  readonly #db: Database;
-
-  constructor(db: Database) {
-    this.#db = db;
-  }
-
+export class InstanceStore extends Store {
   find(id: string): Promise<Instance | undefined> {
-    return this.#db.selectFrom('instances').selectAll().where('id', '=', id).executeTakeFirst();
+    return this.db.selectFrom('instances').selectAll().where('id', '=', id).executeTakeFirst();
   }
 
-  /** Some of those that are looked for, the oldest first. */
+  /** Some of the instances that a query finds, the oldest first. */
   list({ offset, limit, ...query }: InstanceQuery & { offset: number; limit: number }): Promise<Instance[]> {
-    return this.#db
+    return this.db
       .selectFrom('instances')
       .selectAll()
-      .where((eb) => isSought(eb, query))
+      .where((eb) => matches(eb, query))
       .orderBy('installed_at')
       .orderBy('id')
       .limit(limit)
@@ -43,46 +37,37 @@ export class InstanceStore {
       .execute();
   }
 
-  async count(query: InstanceQuery): Promise<number> {
-    const { count } = await this.#db
-      .selectFrom('instances')
-      .select(({ fn }) => fn.countAll<number>().as('count'))
-      .where((eb) => isSought(eb, query))
-      .executeTakeFirstOrThrow();
-    return Number(count);
+  count(query: InstanceQuery): Promise<number> {
+    return countRows(this.db.selectFrom('instances').where((eb) => matches(eb, query)));
   }
 
-  /** How many of them, and of their runs, are in which state. */
+  /** How many instances, and lists of active ones, are in which state. */
   countStates(): Promise<StateCounts> {
-    return countStates(this.#db);
+    return countStates(this.db);
   }
 
   /**
    * Moves an instance to another state. Unless that is `active`, workers that hold its runs cannot commit any more.
    *
-   * @param options.from only from one of these states
-   * @returns whether it was so
+   * @param options.from the states that it may leave
+   * @returns whether it did
    */
-  async setStatus(
+  setStatus(
     id: string,
     status: InstanceState,
-    options: { from: readonly InstanceState[] },
+    { from }: { from: readonly InstanceState[] },
   ): Promise<boolean> {
-    return this.#db.durably(async (transaction) => {
-      const { numUpdatedRows } = await transaction
-        .updateTable('instances')
-        .set({ status })
-        .where('id', '=', id)
-        .where('status', 'in', [...options.from])
-        .executeTakeFirst();
-      if (numUpdatedRows > 0n && status !== 'active')
-        await raiseFences(this.#db, transaction, { instanceId: id });
-      return numUpdatedRows > 0n;
+    return this.db.durably(async (tx) => {
+      const update = tx.updateTable('instances').set({ status }).where('id', '=', id);
+      const { numUpdatedRows } = await update.where('status', 'in', [...from]).executeTakeFirst();
+      if (numUpdatedRows === 0n) return false;
+      if (status !== 'active') await raiseFences(this.db, tx, { instanceId: id });
+      return true;
     });
   }
 }
 
-function isSought(eb: ExpressionBuilder<Schema, 'instances'>, { search = '', filter }: InstanceQuery) {
+function matches(eb: ExpressionBuilder<Schema, 'instances'>, { search = '', filter }: InstanceQuery) {
   const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`;
   const holds = (column: 'name' | 'company_id' | 'id') =>
     sql<boolean>`lower(${eb.ref(`instances.${column}`)}) like lower(${pattern}) escape '\\'`;
@@ -94,7 +79,7 @@ function isSought(eb: ExpressionBuilder<Schema, 'instances'>, { search = '', fil
   ]);
 }
 
-/** The app has to be authorized again, or a list has failed, or fails, holds deletions, or has dead letters. */
+/** Somebody has to authorize the app again, or a list fails, holds deletions or has dead letters. */
 function needsAttention(eb: ExpressionBuilder<Schema, 'instances'>) {
   const lists = eb
     .selectFrom('lists')
@@ -102,15 +87,12 @@ function needsAttention(eb: ExpressionBuilder<Schema, 'instances'>) {
     .whereRef('lists.instance_id', '=', 'instances.id')
     .where('removed_at', 'is', null)
     .where((list) => {
-      const runs = list
-        .selectFrom('runs')
-        .whereRef('runs.list', '=', 'lists.id')
-        .orderBy('runs.id', 'desc')
-        .limit(1);
+      const ofList = list.selectFrom('runs').whereRef('runs.list', '=', 'lists.id');
+      const newest = ofList.orderBy('runs.id', 'desc').limit(1);
       return list.or([
-        list(runs.select('state'), '=', 'failed'),
-        list('failing_since', '<=', Date.now() - SHORT_TROUBLE_MS),
-        list(runs.select('held').where('state', '=', 'finished'), '>', 0),
+        list(newest.select('state'), '=', 'failed'),
+        list('failing_since', '<=', Date.now() - SHORT_FAILURE_MS),
+        list(newest.select('held').where('state', '=', 'finished'), '>', 0),
         list('lists.id', 'in', list.selectFrom('dead_letters').select('list')),
       ]);
     });

@@ -76,9 +76,10 @@ export async function checkSchema(db: Database): Promise<void> {
  */
 async function findMissing(db: Database, connection: Kysely<Schema> = db): Promise<string[]> {
   const missing: string[] = [];
+  const tables = await connection.introspection.getTables({ withInternalKyselyTables: true });
   for (const { table, load } of SETS) {
     const known = Object.keys(await load(db.dialect));
-    const done = (await db.dialect.hasTable(connection, table))
+    const done = tables.some(({ name }) => name === table)
       ? (await sql<{ name: string }>`select name from ${sql.table(table)}`.execute(connection)).rows
       : [];
     const names = new Set(done.map(({ name }) => name));

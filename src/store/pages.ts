@@ -1,36 +1,41 @@
 import type { Selectable, Transaction } from 'kysely';
-import { type Database, lockList, manyRows, nextSeq, type StoreDialect } from './database.ts';
+import { countRows, type Database, manyRows, Store, type StoreDialect } from './database.ts';
+import { lockList, nextSeq } from './lists.ts';
 import { type PageTexts, type RejectedItem, readItems } from './page-items.ts';
-import { NOT_FAILING, type Run, type RunClaim } from './runs.ts';
+import { NO_ERROR, NO_WAIT, NOT_FAILING, type Run, type RunClaim } from './runs.ts';
 import type { RecordTable, Schema } from './schema.ts';
 
-/** Rows of one statement: databases take some ten thousand values at a time. */
+/** Rows of one statement: databases take some ten thousand values at once. */
 const ROWS_AT_ONCE = 500;
 
-/** Rejected records of a list that are kept for a look. */
+/** Rejected records of a list that are kept. */
 const MOST_REJECTED = 100;
 
 /** How much of a rejected record's text is kept, in UTF-16 units. */
 const EXCERPT_LENGTH = 500;
 
-/** A page as it came, and what it took to get it. */
+/** A page as it came, with the requests that it took. */
 export interface FetchedPage extends PageTexts {
-  /** Where it leads; null is the end. */
+  /** The next page's address; null at the end. */
   next: string | null;
   requests: number;
   refused: number;
 }
 
-/** A run was taken over, paused or ended, or the database has lost the commit before: nothing is written. */
+type KnownRecord = Pick<
+  Selectable<RecordTable>,
+  'id' | 'external_id' | 'hash' | 'created_seq' | 'deleted_at' | 'erased_at'
+>;
+
+/** Another worker took the run over, it was paused or ended, or a crash took back the commit before. */
 class LostClaimError extends Error {}
 
 /** Writing the pages of a run. */
-export class PageStore {
-  readonly #db: Database;
+export class PageStore extends Store {
   readonly #statements: ReturnType<typeof prepare>;
 
   constructor(db: Database) {
-    this.#db = db;
+    super(db);
     this.#statements = prepare(db.dialect);
   }
 
@@ -38,8 +43,8 @@ export class PageStore {
    * Writes what a page changes, what it has seen, and the cursor, in one transaction.
    *
    * @param startedFrom the cursor that the page was fetched by
-   * @returns the run as it is now, and whether anything changed; undefined, with nothing written, when the run is
-   *   another worker's, paused or ended by now, or the database has lost the commit before
+   * @returns the run as it is now, and whether a record changed; undefined, with nothing written, when another worker has
+   *   the run, it is paused or ended by now, or a crash of the database took back the commit before
    */
   async commit(
     claim: RunClaim,
@@ -49,9 +54,7 @@ export class PageStore {
   ): Promise<{ run: Run; hasChanges: boolean } | undefined> {
     const read = readItems(page);
     try {
-      return await this.#db.transact((transaction) =>
-        this.#write(transaction, claim, startedFrom, page, read, now),
-      );
+      return await this.db.transact((tx) => this.#write(tx, claim, startedFrom, page, read, now));
     } catch (error) {
       if (error instanceof LostClaimError) return undefined;
       throw error;
@@ -59,17 +62,17 @@ export class PageStore {
   }
 
   async #write(
-    transaction: Transaction<Schema>,
+    tx: Transaction<Schema>,
     claim: RunClaim,
     startedFrom: string | null,
     page: FetchedPage,
     { items, rejected }: ReturnType<typeof readItems>,
     now: number,
   ): Promise<{ run: Run; hasChanges: boolean }> {
-    const list = await lockList(this.#db, transaction, claim.list);
+    const list = await lockList(this.db, tx, claim.list);
     if (list === undefined) throw new LostClaimError();
     const rejectedIds = new Set(rejected.flatMap(({ ids = [] }) => ids));
-    const known = await this.#findKnown(transaction, claim.list, [...items.keys(), ...rejectedIds]);
+    const known = await this.#findKnown(tx, claim.list, [...items.keys(), ...rejectedIds]);
 
     let seq = nextSeq(list.change_seq);
     const fresh: unknown[][] = [];
@@ -86,53 +89,45 @@ export class PageStore {
       fresh.push([claim.list, id, hash, seq, isLive ? row.created_seq : seq, text]);
       seq++;
     }
-    // The service has them still: their older form stays.
+    // The service still has a rejected record: the copy keeps its older form.
     for (const id of rejectedIds) {
       const row = known.get(id);
-      if (row !== undefined && row.deleted_at === null && row.erased_at === null && !items.has(id))
-        seen.push(row.id);
+      if (row?.deleted_at === null && row.erased_at === null && !items.has(id)) seen.push(row.id);
     }
     for (const rows of portions(fresh)) {
-      const { rows: written } = await this.#statements.upsert(transaction, rows);
+      const { rows: written } = await this.#statements.upsert(tx, rows);
       for (const row of written) if (row.created_seq === row.change_seq) seen.push(row.id);
     }
     let newlySeen = 0n;
     for (const records of portions(seen)) {
       const rows = records.map((record) => [claim.list, record, claim.run]);
-      newlySeen += (await this.#statements.see(transaction, rows)).numAffectedRows ?? 0n;
+      newlySeen += (await this.#statements.see(tx, rows)).numAffectedRows ?? 0n;
     }
     if (fresh.length > 0 || list.failing_since !== null) {
-      await transaction
+      await tx
         .updateTable('lists')
         .set({ ...NOT_FAILING, stored: list.stored + counts.created })
         .$if(fresh.length > 0, (query) => query.set({ change_seq: seq - 1 }))
         .where('id', '=', claim.list)
         .execute();
     }
-    if (rejected.length > 0) await this.#keepRejected(transaction, claim, rejected, now);
-    const run = await transaction
+    if (rejected.length > 0) await this.#keepRejected(tx, claim, rejected, now);
+    const added = {
+      ...counts,
+      pages: 1,
+      records: page.texts.length - rejected.length,
+      seen: Number(newlySeen),
+      rejected: rejected.length,
+      unreadable: rejected.filter(({ isUnreadable }) => isUnreadable).length,
+      requests: page.requests,
+      refused: page.refused,
+    };
+    const columns = Object.keys(added) as (keyof typeof added)[];
+    const run = await tx
       .updateTable('runs')
-      .set((old) => ({
-        cursor: page.next,
-        state: 'running',
-        pages: old('pages', '+', 1),
-        records: old('records', '+', page.texts.length - rejected.length),
-        seen: old('seen', '+', Number(newlySeen)),
-        created: old('created', '+', counts.created),
-        changed: old('changed', '+', counts.changed),
-        rejected: old('rejected', '+', rejected.length),
-        unreadable: old('unreadable', '+', rejected.filter(({ isUnreadable }) => isUnreadable).length),
-        requests: old('requests', '+', page.requests),
-        refused: old('refused', '+', page.refused),
-        attempt: 0,
-        stuck_since: null,
-        error_kind: null,
-        error_detail: null,
-        waiting_for: null,
-        wait_until: null,
-      }))
-      .where('id', '=', claim.run)
-      .where('fence', '=', claim.fence)
+      .set({ ...NO_ERROR, ...NO_WAIT, cursor: page.next, state: 'running' })
+      .set((old) => Object.fromEntries(columns.map((column) => [column, old(column, '+', added[column])])))
+      .where((eb) => eb.and({ id: claim.run, fence: claim.fence }))
       .where('cursor', 'is not distinct from', startedFrom)
       .returningAll()
       .executeTakeFirst();
@@ -140,53 +135,35 @@ export class PageStore {
     return { run, hasChanges: fresh.length > 0 };
   }
 
-  async #findKnown(transaction: Transaction<Schema>, list: number, ids: readonly string[]) {
+  async #findKnown(tx: Transaction<Schema>, list: number, ids: readonly string[]) {
     const known = new Map<string, KnownRecord>();
-    for (const some of portions(ids)) {
-      const { rows } = await this.#statements.known(
-        transaction,
-        some.map((id) => [id]),
-        list,
-      );
+    for (const some of portions(ids.map((id) => [id]))) {
+      const { rows } = await this.#statements.known(tx, some, list);
       for (const row of rows) known.set(row.external_id, row);
     }
     return known;
   }
 
   async #keepRejected(
-    transaction: Transaction<Schema>,
+    tx: Transaction<Schema>,
     { list, run }: RunClaim,
     items: readonly RejectedItem[],
     now: number,
   ): Promise<void> {
-    const { count } = await transaction
-      .selectFrom('rejected_records')
-      .select(({ fn }) => fn.countAll<number>().as('count'))
-      .where('list', '=', list)
-      .executeTakeFirstOrThrow();
-    let left = MOST_REJECTED - Number(count);
+    let left = MOST_REJECTED - (await countRows(tx.selectFrom('rejected_records').where('list', '=', list)));
     for (const { text, hash, reason } of items) {
-      const { numUpdatedRows } = await transaction
+      const { numUpdatedRows } = await tx
         .updateTable('rejected_records')
         .set({ run })
-        .where('list', '=', list)
-        .where('hash', '=', hash)
+        .where((eb) => eb.and({ list, hash }))
         .executeTakeFirst();
       if (numUpdatedRows > 0n || left-- <= 0) continue;
-      // PostgreSQL keeps no NUL, which may stand in what is no JSON.
-      const excerpt = text.slice(0, EXCERPT_LENGTH).toWellFormed().replaceAll('\0', '\ufffd');
-      await transaction
-        .insertInto('rejected_records')
-        .values({ list, hash, reason, excerpt, length: text.length, at: now, run })
-        .execute();
+      const excerpt = text.slice(0, EXCERPT_LENGTH).toWellFormed();
+      const row = { list, hash, reason, excerpt, length: text.length, at: now, run };
+      await tx.insertInto('rejected_records').values(row).execute();
     }
   }
 }
-
-type KnownRecord = Pick<
-  Selectable<RecordTable>,
-  'id' | 'external_id' | 'hash' | 'created_seq' | 'deleted_at' | 'erased_at'
->;
 
 function prepare(dialect: StoreDialect) {
   return {
@@ -196,14 +173,13 @@ function prepare(dialect: StoreDialect) {
       (ids, list) => `select id, external_id, hash, created_seq, deleted_at, erased_at from records
         where external_id in (${ids}) and list = ${list}`,
     ),
-    upsert: manyRows<{ id: number; change_seq: number; created_seq: number }>(
+    upsert: manyRows<Pick<Selectable<RecordTable>, 'id' | 'change_seq' | 'created_seq'>>(
       dialect,
       6,
-      (
-        rows,
-      ) => `insert into records (list, external_id, hash, change_seq, created_seq, document) values ${rows}
-        on conflict (list, external_id) do update set hash = excluded.hash, change_seq = excluded.change_seq,
-          created_seq = excluded.created_seq, deleted_at = null, document = excluded.document
+      (rows) => `insert into records (list, external_id, hash, change_seq, created_seq, document)
+        values ${rows} on conflict (list, external_id) do update set hash = excluded.hash,
+          change_seq = excluded.change_seq, created_seq = excluded.created_seq, deleted_at = null,
+          document = excluded.document
         returning id, change_seq, created_seq`,
     ),
     /** Counts the records that the run has not seen before. */

@@ -1,68 +1,51 @@
 import type { Kysely } from 'kysely';
-import type { Database } from './database.ts';
+import { Store } from './database.ts';
 import type { Schema } from './schema.ts';
 
-/** Records that go in one transaction. */
+/** Records that one transaction removes. */
 const PORTION = 500;
 
 /** Tables whose rows belong to a list, besides its records. */
-const OF_A_LIST = ['rejected_records', 'consumers', 'dead_letters'] as const;
+const TABLES_OF_A_LIST = ['rejected_records', 'consumers', 'dead_letters', 'runs'] as const;
 
-/**
- * Begins to remove the copy of an instance: nothing shows its lists from here on, and a new install makes others.
- */
+/** Begins to remove the copy of an instance: nothing shows its lists any more, and a new install makes others. */
 export async function beginRemoval(db: Kysely<Schema>, instanceId: string, now: number): Promise<void> {
-  await db
-    .updateTable('lists')
-    .set({ removed_at: now })
-    .where('instance_id', '=', instanceId)
-    .where('removed_at', 'is', null)
-    .execute();
+  const lists = db.updateTable('lists').set({ removed_at: now }).where('instance_id', '=', instanceId);
+  await lists.where('removed_at', 'is', null).execute();
 }
 
-/** Removing copies, in portions, so that pages are written in between. */
-export class RemovalStore {
-  readonly #db: Database;
-
-  constructor(db: Database) {
-    this.#db = db;
-  }
-
-  /** Finishes all removals that were begun; those of one instance if it is named. */
+/** Removing copies, in portions, so that runs write their pages in between. */
+export class RemovalStore extends Store {
+  /** Finishes the removals that were begun, of one instance or of all. */
   async finish(instanceId?: string, signal?: AbortSignal): Promise<void> {
-    const lists = await this.#db
+    const lists = await this.db
       .selectFrom('lists')
       .select('id')
       .where('removed_at', 'is not', null)
       .$if(instanceId !== undefined, (query) => query.where('instance_id', '=', instanceId ?? ''))
       .execute();
     for (const { id } of lists) while (!signal?.aborted && (await this.#removePortion(id)));
-    if (lists.length > 0 && !signal?.aborted) await this.#db.dialect.purge?.(this.#db);
+    if (lists.length > 0 && !signal?.aborted) await this.db.dialect.purge?.(this.db);
   }
 
   /** @returns false when nothing is left of the list */
   #removePortion(list: number): Promise<boolean> {
-    return this.#db.transact(async (transaction) => {
-      const rows = await transaction
+    return this.db.transact(async (tx) => {
+      const rows = await tx
         .selectFrom('records')
         .select('id')
         .where('list', '=', list)
         .limit(PORTION)
         .execute();
-      const records = rows.map(({ id }) => id);
-      if (records.length > 0) {
-        await this.#db.dialect.search.remove(transaction, records);
-        await transaction
-          .deleteFrom('seen')
-          .where('list', '=', list)
-          .where('record', 'in', records)
-          .execute();
-        await transaction.deleteFrom('records').where('id', 'in', records).execute();
+      const ids = rows.map(({ id }) => id);
+      if (ids.length > 0) {
+        await this.db.dialect.search.remove(tx, ids);
+        await tx.deleteFrom('seen').where('list', '=', list).where('record', 'in', ids).execute();
+        await tx.deleteFrom('records').where('id', 'in', ids).execute();
         return true;
       }
-      for (const table of OF_A_LIST) await transaction.deleteFrom(table).where('list', '=', list).execute();
-      await transaction.deleteFrom('runs').where('list', '=', list).execute();
-      await transaction.deleteFrom('lists').where('id', '=', list).execute();
+      for (const table of TABLES_OF_A_LIST) await tx.deleteFrom(table).where('list', '=', list).execute();
+      await tx.deleteFrom('lists').where('id', '=', list).execute();
       return false;
     });
   }

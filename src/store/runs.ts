@@ -1,28 +1,24 @@
 import { type Kysely, type Selectable, sql, type Transaction, type Updateable } from 'kysely';
-import { type Database, lockList } from './database.ts';
+import { Store } from './database.ts';
+import { ensureList, type ListKey, lockList, raiseFences } from './lists.ts';
 import type { ListTable, RunTable, Schema } from './schema.ts';
 import { type ErrorKind, SERVICE_OUTAGES } from './states.ts';
 
+export type { ListKey };
 export type Run = Selectable<RunTable>;
 export type List = Selectable<ListTable>;
 
 /** Runs of a list that are kept. */
 const HISTORY = 50;
 
-/** Names a list: one instance, one resource. */
-export interface ListKey {
-  instanceId: string;
-  resource: string;
-}
-
-/** A run that a worker holds: commits name the fence. */
+/** A run that a worker holds: its commits name the fence. */
 export interface RunClaim {
   run: number;
   list: number;
   fence: number;
 }
 
-/** An open run that needs a job, and until when it waits (milliseconds since 1970), if it does. */
+/** An open run that needs a job, and the end of its wait (milliseconds since 1970), if it waits. */
 export interface OpenRun extends ListKey {
   run: number;
   until: number | null;
@@ -39,60 +35,44 @@ export interface RunError {
   detail: string;
 }
 
+/** Requests that brought no page, and how many of them the service refused. */
+interface RequestCounts {
+  requests: number;
+  refused: number;
+}
+
 /** A list whose pages come. */
 export const NOT_FAILING = { failing_since: null, failing_told_at: null } as const;
 
-const NO_ERROR = { error_kind: null, error_detail: null, attempt: 0, stuck_since: null } as const;
+/** A run that waits for nothing, and one that has no error. */
+export const NO_WAIT = { waiting_for: null, wait_until: null } as const;
+export const NO_ERROR = { error_kind: null, error_detail: null, attempt: 0, stuck_since: null } as const;
 
 /** Lists and their runs. */
-export class RunStore {
-  readonly #db: Database;
-
-  constructor(db: Database) {
-    this.#db = db;
-  }
-
-  /** The lists of an instance, each with its newest run, which is the open one if there is one. */
+export class RunStore extends Store {
+  /** The lists of an instance, each with its newest run. An open run is always the newest. */
   async lists(instanceId: string): Promise<ListStatus[]> {
-    const lists = await this.#db
+    const lists = await this.db
       .selectFrom('lists')
       .selectAll()
       .where('instance_id', '=', instanceId)
       .where('removed_at', 'is', null)
       .execute();
-    const runs = await this.#db
-      .selectFrom('runs')
-      .selectAll()
-      .where('id', 'in', (newest) =>
-        newest
-          .selectFrom('runs')
-          .innerJoin('lists', 'lists.id', 'runs.list')
-          .select(({ fn }) => fn.max('runs.id').as('id'))
-          .where('instance_id', '=', instanceId)
-          .where('removed_at', 'is', null)
-          .groupBy('list'),
-      )
-      .execute();
-    return lists.map((list) => ({ ...list, run: runs.find((run) => run.list === list.id) }));
+    return Promise.all(lists.map(async (list) => ({ ...list, run: (await this.history(list.id, 1))[0] })));
   }
 
   /** The last runs of a list, the newest first. */
   history(list: number, limit = HISTORY): Promise<Run[]> {
-    return this.#db
-      .selectFrom('runs')
-      .selectAll()
-      .where('list', '=', list)
-      .orderBy('id', 'desc')
-      .limit(limit)
-      .execute();
+    const runs = this.db.selectFrom('runs').selectAll().where('list', '=', list);
+    return runs.orderBy('id', 'desc').limit(limit).execute();
   }
 
   /**
-   * Sees to it that each of these lists of one instance has an open run, and that none waits for a retry. A run that is
-   * stuck at its place is closed, and another one begins at the first page.
+   * Gives each of these lists of one instance an open run.
    *
-   * @param options.retries also runs that wait for a retry go on now
-   * @returns the open runs, none of a list that is paused; undefined when the instance is not active
+   * @param options.retries also ends the wait for a retry, and replaces a run that is stuck at its cursor by one that
+   *   begins at the first page
+   * @returns the open runs, without those of paused lists; undefined when the instance is not active
    */
   start(
     instanceId: string,
@@ -100,19 +80,14 @@ export class RunStore {
     now: number,
     { retries = false }: { retries?: boolean } = {},
   ): Promise<OpenRun[] | undefined> {
-    return this.#db.transact(async (transaction) => {
-      const instance = await transaction
-        .selectFrom('instances')
-        .select('id')
-        .where('id', '=', instanceId)
-        .where('status', '=', 'active')
-        .executeTakeFirst();
-      if (instance === undefined) return undefined;
+    return this.db.transact(async (tx) => {
+      const instance = await findInstance(tx, instanceId);
+      if (instance?.status !== 'active') return undefined;
       const open: OpenRun[] = [];
       for (const resource of resources) {
-        const list = await ensureList(transaction, { instanceId, resource });
-        if ((await lockList(this.#db, transaction, list))?.paused_at != null) continue;
-        const run = await startRun(transaction, list, now, retries);
+        const list = await ensureList(tx, { instanceId, resource });
+        if ((await lockList(this.db, tx, list))?.paused_at != null) continue;
+        const run = await startRun(tx, list, now, retries);
         open.push({ instanceId, resource, run: run.id, until: run.wait_until });
       }
       return open;
@@ -125,63 +100,50 @@ export class RunStore {
    * @returns false when it is paused already, or its instance is disconnected
    */
   pause(key: ListKey, now: number): Promise<boolean> {
-    return this.#setPaused(key, now);
+    return this.#change(key, { paused_at: now });
   }
 
   /** Ends the pause of one list. @returns false when it is not paused, or its instance is disconnected */
   resume(key: ListKey): Promise<boolean> {
-    return this.#setPaused(key, null);
+    return this.#change(key, { paused_at: null });
   }
 
   /** Sets the interval of one list; null: as configured. @returns false when its instance is disconnected */
   setInterval(key: ListKey, minutes: number | null): Promise<boolean> {
-    return this.#onList(key, async (transaction, list) => {
-      const interval = { interval_minutes: minutes };
-      await transaction.updateTable('lists').set(interval).where('id', '=', list).execute();
-      return true;
-    });
+    return this.#change(key, { interval_minutes: minutes });
   }
 
   /**
-   * Takes the open run of an active instance over, unless its list is paused: its holder before cannot commit any more.
+   * Takes over the open run of an active instance, unless its list is paused. Its earlier holder cannot commit any more.
    *
    * @returns undefined when there is nothing to do
    */
-  claim({ instanceId, resource }: ListKey): Promise<Run | undefined> {
-    return this.#db.transact(async (transaction) => {
-      const found = await transaction
-        .selectFrom('runs')
-        .innerJoin('lists', 'lists.id', 'runs.list')
-        .innerJoin('instances', 'instances.id', 'lists.instance_id')
+  claim(key: ListKey): Promise<Run | undefined> {
+    return this.db.transact(async (tx) => {
+      const found = await openRuns(tx)
         .select(['runs.id', 'runs.fence'])
-        .where('lists.instance_id', '=', instanceId)
-        .where('lists.resource', '=', resource)
-        .where('lists.removed_at', 'is', null)
-        .where('lists.paused_at', 'is', null)
-        .where('runs.finished_at', 'is', null)
-        .where('instances.status', '=', 'active')
+        .where((eb) => eb.and({ 'lists.instance_id': key.instanceId, 'lists.resource': key.resource }))
         .executeTakeFirst();
       if (found === undefined) return undefined;
       // A pause in between has raised the fence.
-      return transaction
+      return tx
         .updateTable('runs')
-        .set({ fence: found.fence + 1, state: 'running', waiting_for: null, wait_until: null })
-        .where('id', '=', found.id)
-        .where('fence', '=', found.fence)
+        .set({ ...NO_WAIT, fence: found.fence + 1, state: 'running' })
+        .where((eb) => eb.and(found))
         .returningAll()
         .executeTakeFirst();
     });
   }
 
-  /** Whether the claim still holds: else no request is to be sent for it. */
+  /** Whether the claim still holds. If not, no request may be sent for it. */
   holds(claim: RunClaim): Promise<boolean> {
-    return holdsRun(this.#db, claim);
+    return holdsRun(this.db, claim);
   }
 
   /** Notes that the run waits. */
   async wait(
     claim: RunClaim,
-    waiting: {
+    waiting: RequestCounts & {
       for: NonNullable<Run['waiting_for']>;
       until: number | null;
       /** With the moment at which it was met, in milliseconds since 1970. */
@@ -189,169 +151,121 @@ export class RunStore {
       attempt?: number;
       stuckSince?: number | null;
       hasFailed?: boolean;
-      /** Requests that brought no page, and those of them that were refused. */
-      requests: number;
-      refused: number;
     },
   ): Promise<void> {
+    const { error, attempt, stuckSince } = waiting;
     const values = {
       state: waiting.hasFailed ? ('failed' as const) : ('waiting' as const),
       waiting_for: waiting.for,
       wait_until: waiting.until,
-      ...(waiting.attempt !== undefined && { attempt: waiting.attempt }),
-      ...(waiting.stuckSince !== undefined && { stuck_since: waiting.stuckSince }),
-      ...(waiting.error !== undefined && {
-        error_kind: waiting.error.kind,
-        error_detail: waiting.error.detail,
-      }),
+      ...(attempt !== undefined && { attempt }),
+      ...(stuckSince !== undefined && { stuck_since: stuckSince }),
+      ...(error !== undefined && { error_kind: error.kind, error_detail: error.detail }),
     };
-    await this.#update(claim, values, waiting, waiting.error?.at);
+    await this.#update(claim, values, waiting, error?.at);
   }
 
   /**
-   * Closes a run that cannot go on; the next one begins at the first page.
+   * Closes a run that cannot go on. The next one begins at the first page.
    *
-   * @param counts requests that brought no page, and those of them that were refused
-   * @returns the run; undefined, with nothing written, when it is not the claim's any more
+   * @returns the run; undefined, with nothing written, when the claim does not hold
    */
   fail(
     claim: RunClaim,
-    error: RunError,
+    { kind, detail }: RunError,
     now: number,
-    counts = { requests: 0, refused: 0 },
+    counts: RequestCounts = { requests: 0, refused: 0 },
   ): Promise<Run | undefined> {
-    const values = {
-      state: 'failed' as const,
-      error_kind: error.kind,
-      error_detail: error.detail,
-      waiting_for: null,
-      wait_until: null,
-      finished_at: now,
-    };
-    return this.#update(claim, values, counts, now);
+    const values = { state: 'failed', error_kind: kind, error_detail: detail, finished_at: now } as const;
+    return this.#update(claim, { ...NO_WAIT, ...values }, counts, now);
   }
 
   /**
    * Closes a run that has read its list to the end.
    *
    * @param held deletions that it holds back
-   * @returns the run; undefined, with nothing written, when it is not the claim's any more
+   * @returns the run; undefined, with nothing written, when the claim does not hold
    */
-  finish(claim: RunClaim, held: number, now: number): Promise<Run | undefined> {
-    return this.#db.transact(async (transaction) => {
-      await lockList(this.#db, transaction, claim.list);
-      const run = await transaction
+  finish({ list, run: id, fence }: RunClaim, held: number, now: number): Promise<Run | undefined> {
+    return this.db.transact(async (tx) => {
+      await lockList(this.db, tx, list);
+      const run = await tx
         .updateTable('runs')
-        .set({ ...NO_ERROR, state: 'finished', held, waiting_for: null, wait_until: null, finished_at: now })
-        .where('id', '=', claim.run)
-        .where('fence', '=', claim.fence)
+        .set({ ...NO_ERROR, ...NO_WAIT, state: 'finished', held, finished_at: now })
+        .where((eb) => eb.and({ id, fence }))
         .returningAll()
         .executeTakeFirst();
       if (run === undefined) return undefined;
-      await transaction
-        .updateTable('lists')
-        .set({ ...NOT_FAILING, behind_since: null })
-        .where('id', '=', claim.list)
-        .execute();
-      await transaction
-        .deleteFrom('rejected_records')
-        .where('list', '=', claim.list)
-        .where('run', '<', claim.run)
-        .execute();
+      const upToDate = { ...NOT_FAILING, behind_since: null };
+      await tx.updateTable('lists').set(upToDate).where('id', '=', list).execute();
+      const rejected = tx.deleteFrom('rejected_records').where('list', '=', list);
+      await rejected.where('run', '<', id).execute();
       return run;
     });
   }
 
-  /** Open runs that nobody has paused, and whose wait ends before a moment: each must have a job. */
-  async open(now: number): Promise<OpenRun[]> {
-    const rows = await this.#db
-      .selectFrom('runs')
-      .innerJoin('lists', 'lists.id', 'runs.list')
-      .innerJoin('instances', 'instances.id', 'lists.instance_id')
-      .select(['runs.id', 'lists.instance_id', 'lists.resource', 'wait_until'])
-      .where('runs.finished_at', 'is', null)
-      .where('lists.paused_at', 'is', null)
-      .where('instances.status', '=', 'active')
+  /** Open runs of active instances and lists whose wait is over at a moment: each must have a job. */
+  open(now: number): Promise<OpenRun[]> {
+    return openRuns(this.db)
+      .select(['runs.id as run', 'lists.instance_id as instanceId', 'resource', 'wait_until as until'])
       .where((eb) => eb.or([eb('wait_until', 'is', null), eb('wait_until', '<=', now)]))
       .execute();
-    return rows.map((row) => ({
-      run: row.id,
-      instanceId: row.instance_id,
-      resource: row.resource,
-      until: row.wait_until,
-    }));
   }
 
   /**
-   * Active instances whose list of this resource is due: it never ran, or its last run was closed long enough ago, and it
-   * is not paused.
+   * Active instances whose list of this resource is due: it is not paused, and its last run is long enough ago.
    *
-   * @param pauses milliseconds behind a run: the interval of a list that has none of its own, and what is enough behind
-   *   one that failed, by an outage of the service or otherwise
+   * @param pauses milliseconds after a run, for a list without an interval of its own; after a run that failed they end
+   *   sooner, for an outage of the service and for any other error
    */
   async due(
     resource: string,
     now: number,
-    pauses: { intervalMs: number; outageMs: number; failedMs: number },
+    { intervalMs, outageMs, failedMs }: { intervalMs: number; outageMs: number; failedMs: number },
   ): Promise<string[]> {
-    const interval = sql<number>`coalesce(lists.interval_minutes * 60000, ${pauses.intervalMs})`;
-    const rows = await this.#db
+    const interval = sql<number>`coalesce(lists.interval_minutes * 60000, ${intervalMs})`;
+    const rows = await this.db
       .selectFrom('instances')
+      .leftJoin('lists', (join) =>
+        join
+          .onRef('lists.instance_id', '=', 'instances.id')
+          .on('lists.resource', '=', resource)
+          .on('lists.removed_at', 'is', null),
+      )
+      .leftJoin('runs', (join) =>
+        join.on('runs.id', '=', (eb) =>
+          eb
+            .selectFrom('runs as newest')
+            .select(({ fn }) => fn.max('newest.id').as('id'))
+            .whereRef('newest.list', '=', 'lists.id'),
+        ),
+      )
       .select('instances.id')
       .where('instances.status', '=', 'active')
+      .where('lists.paused_at', 'is', null)
       .where((eb) =>
-        eb.not(
-          eb.exists(
-            eb
-              .selectFrom('lists')
-              .leftJoin('runs', (join) =>
-                join.onRef('runs.list', '=', 'lists.id').on('runs.id', '=', (newest) =>
-                  newest
-                    .selectFrom('runs as newest')
-                    .select(({ fn }) => fn.max('newest.id').as('id'))
-                    .whereRef('newest.list', '=', 'lists.id'),
-                ),
-              )
-              .select('lists.id')
-              .whereRef('lists.instance_id', '=', 'instances.id')
-              .where('lists.resource', '=', resource)
-              .where('lists.removed_at', 'is', null)
-              .where((run) =>
-                run.or([
-                  run('lists.paused_at', 'is not', null),
-                  run.and([run('runs.id', 'is not', null), run('runs.finished_at', 'is', null)]),
-                  run.and([
-                    run(run('runs.finished_at', '+', interval), '>', now),
-                    run.or([
-                      run('runs.state', '=', 'finished'),
-                      run.and([
-                        run('runs.state', '=', 'failed'),
-                        run.or([
-                          run('runs.finished_at', '>', now - pauses.outageMs),
-                          run.and([
-                            run('runs.finished_at', '>', now - pauses.failedMs),
-                            run('runs.error_kind', 'not in', SERVICE_OUTAGES),
-                          ]),
-                        ]),
-                      ]),
-                    ]),
-                  ]),
-                ]),
-              ),
-          ),
-        ),
+        eb.or([
+          eb('runs.id', 'is', null),
+          eb('runs.state', '=', 'ended'),
+          eb(eb('runs.finished_at', '+', interval), '<=', now),
+          eb.and([eb('runs.state', '=', 'failed'), eb('runs.finished_at', '<=', now - failedMs)]),
+          eb.and([
+            eb('runs.state', '=', 'failed'),
+            eb('runs.finished_at', '<=', now - outageMs),
+            eb('runs.error_kind', 'in', SERVICE_OUTAGES),
+          ]),
+        ]),
       )
       .execute();
     return rows.map(({ id }) => id);
   }
 
-  /** The last whole run of a list; before another one, if that is named. */
+  /** The last whole run of a list, or the last one before another run. */
   lastFinished(list: number, before = Number.MAX_SAFE_INTEGER): Promise<Run | undefined> {
-    return this.#db
+    return this.db
       .selectFrom('runs')
       .selectAll()
-      .where('list', '=', list)
-      .where('state', '=', 'finished')
+      .where((eb) => eb.and({ list, state: 'finished' }))
       .where('id', '<', before)
       .orderBy('id', 'desc')
       .limit(1)
@@ -359,16 +273,16 @@ export class RunStore {
   }
 
   /**
-   * Lists of active instances that have failed since before a moment and of which nobody was told: told from now on.
+   * Takes the lists of active instances that have failed since before a moment: one worker takes each list once.
    *
-   * @returns each with the last run that failed; in one worker alone
+   * @returns each list with its last run that failed
    */
   async takeFailing(
     since: number,
     now: number,
   ): Promise<(ListKey & { since: number; run: Run | undefined })[]> {
-    const rows = await this.#db.durably((transaction) =>
-      transaction
+    const rows = await this.db.durably((tx) =>
+      tx
         .updateTable('lists')
         .set({ failing_told_at: now })
         .where('failing_since', '<=', since)
@@ -391,195 +305,113 @@ export class RunStore {
 
   /** Notes that the deletions that a whole run held are done. */
   async releaseHeld(run: number): Promise<void> {
-    await this.#db.durably((transaction) =>
-      transaction.updateTable('runs').set({ held: 0 }).where('id', '=', run).execute(),
-    );
+    await this.db.durably((tx) => tx.updateTable('runs').set({ held: 0 }).where('id', '=', run).execute());
   }
 
-  #setPaused(key: ListKey, pausedAt: number | null): Promise<boolean> {
-    return this.#onList(key, async (transaction, list) => {
-      const { numUpdatedRows } = await transaction
+  /** Changes a list of an instance that is not disconnected. @returns whether it did; a pause never changes twice */
+  #change(key: ListKey, values: Pick<Updateable<ListTable>, 'interval_minutes' | 'paused_at'>) {
+    return this.db.durably(async (tx) => {
+      const instance = await findInstance(tx, key.instanceId);
+      if (instance === undefined || instance.status === 'disconnected') return false;
+      const { paused_at } = values;
+      const { numUpdatedRows } = await tx
         .updateTable('lists')
-        .set({ paused_at: pausedAt })
-        .where('id', '=', list)
-        .where('paused_at', pausedAt === null ? 'is not' : 'is', null)
+        .set(values)
+        .where('id', '=', await ensureList(tx, key))
+        .$if(paused_at !== undefined, (query) =>
+          query.where('paused_at', paused_at === null ? 'is not' : 'is', null),
+        )
         .executeTakeFirst();
-      const isChanged = numUpdatedRows > 0n;
-      if (isChanged && pausedAt !== null) await raiseFences(this.#db, transaction, key);
-      return isChanged;
-    });
-  }
-
-  /** Changes a list, which is made if there is none. @returns false where there is no instance with a connection */
-  #onList(
-    key: ListKey,
-    change: (transaction: Transaction<Schema>, list: number) => Promise<boolean>,
-  ): Promise<boolean> {
-    return this.#db.durably(async (transaction) => {
-      const instance = await transaction
-        .selectFrom('instances')
-        .select('id')
-        .where('id', '=', key.instanceId)
-        .where('status', '!=', 'disconnected')
-        .executeTakeFirst();
-      return instance !== undefined && change(transaction, await ensureList(transaction, key));
+      if (numUpdatedRows > 0n && paused_at != null) await raiseFences(this.db, tx, key);
+      return numUpdatedRows > 0n;
     });
   }
 
   /** @param failedAt when the list failed, if it did: it counts as failing from its first failure on */
   #update(
-    claim: RunClaim,
+    { list: id, run, fence }: RunClaim,
     values: Updateable<RunTable>,
-    { requests, refused }: { requests: number; refused: number },
+    { requests, refused }: RequestCounts,
     failedAt?: number,
   ): Promise<Run | undefined> {
-    return this.#db.transact(async (transaction) => {
+    return this.db.transact(async (tx) => {
       // Pages lock their list first, too.
-      const list = failedAt === undefined ? undefined : await lockList(this.#db, transaction, claim.list);
-      const run = await transaction
+      const list = failedAt === undefined ? undefined : await lockList(this.db, tx, id);
+      const updated = await tx
         .updateTable('runs')
         .set((old) => ({
           ...values,
           requests: old('requests', '+', requests),
           refused: old('refused', '+', refused),
         }))
-        .where('id', '=', claim.run)
-        .where('fence', '=', claim.fence)
+        .where((eb) => eb.and({ id: run, fence }))
         .returningAll()
         .executeTakeFirst();
-      if (run !== undefined && list?.failing_since === null) {
-        await transaction
-          .updateTable('lists')
-          .set({ failing_since: failedAt ?? null })
-          .where('id', '=', claim.list)
-          .execute();
+      if (updated !== undefined && failedAt !== undefined && list?.failing_since === null) {
+        await tx.updateTable('lists').set({ failing_since: failedAt }).where('id', '=', id).execute();
       }
-      return run;
+      return updated;
     });
   }
 }
 
-/** Whether nobody has taken a run over, paused or ended it since it was claimed. */
+/** Whether no other worker has taken a run over since it was claimed, and nobody paused or ended it. */
 export async function holdsRun(db: Kysely<Schema>, { run, fence }: RunClaim): Promise<boolean> {
-  const found = await db
+  const held = db
     .selectFrom('runs')
     .select('id')
-    .where('id', '=', run)
-    .where('fence', '=', fence)
-    .executeTakeFirst();
-  return found !== undefined;
+    .where((eb) => eb.and({ id: run, fence }));
+  return (await held.executeTakeFirst()) !== undefined;
 }
 
-/** The id of a list, which is made if there is none. */
-async function ensureList(
-  transaction: Transaction<Schema>,
-  { instanceId, resource }: ListKey,
-): Promise<number> {
-  const find = () =>
-    transaction
-      .selectFrom('lists')
-      .select('id')
-      .where('instance_id', '=', instanceId)
-      .where('resource', '=', resource)
-      .where('removed_at', 'is', null)
-      .executeTakeFirst();
-  const known = await find();
-  if (known !== undefined) return known.id;
-  await transaction
-    .insertInto('lists')
-    .values({ instance_id: instanceId, resource })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
-  return (await find())?.id ?? 0;
+function findInstance(db: Kysely<Schema>, id: string) {
+  return db.selectFrom('instances').select('status').where('id', '=', id).executeTakeFirst();
 }
 
-async function startRun(transaction: Transaction<Schema>, list: number, now: number, retries: boolean) {
-  const open = await transaction
+/** Open runs of active instances, of lists that are neither paused nor removed. */
+function openRuns(db: Kysely<Schema>) {
+  return db
     .selectFrom('runs')
-    .selectAll()
-    .where('list', '=', list)
-    .where('finished_at', 'is', null)
-    .executeTakeFirst();
-  if (open !== undefined && !retries) return open;
-  if (open !== undefined && (open.state !== 'failed' || open.stuck_since === null)) {
-    if (open.waiting_for !== 'retry') return open;
-    return transaction
+    .innerJoin('lists', 'lists.id', 'runs.list')
+    .innerJoin('instances', 'instances.id', 'lists.instance_id')
+    .where('runs.finished_at', 'is', null)
+    .where('lists.paused_at', 'is', null)
+    .where('lists.removed_at', 'is', null)
+    .where('instances.status', '=', 'active');
+}
+
+async function startRun(tx: Transaction<Schema>, list: number, now: number, retries: boolean) {
+  const ofList = tx.selectFrom('runs').where('list', '=', list);
+  const open = await ofList.selectAll().where('finished_at', 'is', null).executeTakeFirst();
+  const isStuck = open?.state === 'failed' && open.stuck_since !== null;
+  if (open !== undefined && retries && isStuck) {
+    await tx
+      .updateTable('runs')
+      .set({ ...NO_WAIT, finished_at: now, fence: open.fence + 1 })
+      .where('id', '=', open.id)
+      .execute();
+  } else if (open !== undefined && retries && open.waiting_for === 'retry') {
+    return tx
       .updateTable('runs')
       .set({ state: 'waiting', waiting_for: 'turn', wait_until: null, attempt: 0 })
       .where('id', '=', open.id)
       .returningAll()
       .executeTakeFirstOrThrow();
-  }
-  if (open !== undefined) {
-    await transaction
-      .updateTable('runs')
-      .set({ finished_at: now, fence: open.fence + 1, waiting_for: null, wait_until: null })
-      .where('id', '=', open.id)
-      .execute();
-  }
-  await transaction
+  } else if (open !== undefined) return open;
+  await tx
     .updateTable('lists')
     .set({ behind_since: sql<number>`coalesce(behind_since, ${now})` })
     .where('id', '=', list)
     .execute();
-  const oldest = transaction.selectFrom('runs').select('id').where('list', '=', list);
-  await transaction
-    .deleteFrom('runs')
-    .where('list', '=', list)
-    .where(
-      'id',
-      '<=',
-      oldest
-        .orderBy('id', 'desc')
-        .limit(1)
-        .offset(HISTORY - 1),
-    )
-    .execute();
-  return transaction
+  const oldest = ofList
+    .select('id')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .offset(HISTORY - 1);
+  await tx.deleteFrom('runs').where('list', '=', list).where('id', '<=', oldest).execute();
+  return tx
     .insertInto('runs')
     .values({ list, state: 'waiting', waiting_for: 'turn', started_at: now })
     .returningAll()
     .executeTakeFirstOrThrow();
-}
-
-/**
- * Raises the fences of runs and consumers, of an instance or of one list: workers that hold them cannot write any more.
- *
- * @param of.endedAt when the open runs end for good (milliseconds since 1970); else they stay as they are
- */
-export async function raiseFences(
-  db: Database,
-  transaction: Kysely<Schema>,
-  { instanceId, resource, endedAt }: { instanceId: string; resource?: string; endedAt?: number },
-): Promise<void> {
-  const lists = transaction
-    .selectFrom('lists')
-    .select('id')
-    .where('instance_id', '=', instanceId)
-    .$if(resource !== undefined, (query) => query.where('resource', '=', resource ?? ''));
-  // Pages lock their list, too: one that is being written comes to its end first.
-  await lists
-    .orderBy('id')
-    .$if(db.dialect.name === 'postgres', (query) => query.forUpdate())
-    .execute();
-  await transaction
-    .updateTable('runs')
-    .set((old) => ({ fence: old('fence', '+', 1) }))
-    .$if(endedAt !== undefined, (query) =>
-      query.set({ state: 'ended', finished_at: endedAt ?? null, waiting_for: null, wait_until: null }),
-    )
-    .where('list', 'in', lists)
-    .where('finished_at', 'is', null)
-    .execute();
-  await transaction
-    .updateTable('runs')
-    .set({ state: 'waiting', waiting_for: 'turn' })
-    .where('list', 'in', lists)
-    .where('state', '=', 'running')
-    .execute();
-  await transaction
-    .updateTable('consumers')
-    .set((old) => ({ fence: old('fence', '+', 1) }))
-    .where('list', 'in', lists)
-    .execute();
 }

@@ -1,6 +1,8 @@
 import { type Selectable, sql, type Transaction } from 'kysely';
-import type { Database } from './database.ts';
-import { type DisconnectOptions, disconnectInstance } from './disconnect.ts';
+import { endAccess } from './browsers.ts';
+import { Store } from './database.ts';
+import { raiseFences } from './lists.ts';
+import { beginRemoval } from './removals.ts';
 import type { RunError } from './runs.ts';
 import type { Schema, TokenTable } from './schema.ts';
 import type { InstanceState } from './states.ts';
@@ -8,10 +10,17 @@ import type { InstanceState } from './states.ts';
 /** A rotation that left the refresh token as it was is tried again after this, in milliseconds. */
 const ROTATION_RETRY_MS = 60 * 60_000;
 
-/** The tokens of an instance that has some. */
-export type TokenRow = Selectable<TokenTable> & { access_token: string; refresh_token: string };
+const NO_LEASE = { lease_owner: null, lease_until: null } as const;
 
-/** Tokens as a refresh reads them: with the instance's status, and how long the backoff still lasts. */
+interface Present {
+  access_token: string;
+  refresh_token: string;
+}
+
+/** The tokens of an instance that has some. */
+export type TokenRow = Selectable<TokenTable> & Present;
+
+/** Tokens as a refresh reads them: with the instance's status, and the rest of the backoff. */
 export type RefreshableTokens = TokenRow & {
   status: InstanceState;
   pauseLeftMs: number;
@@ -23,8 +32,8 @@ export type ReadTokens = Pick<TokenRow, 'instance_id' | 'version'>;
 /** Both encrypted tokens of an instance. */
 export type EncryptedTokens = Pick<TokenRow, 'instance_id' | 'access_token' | 'refresh_token'>;
 
-/** What a refresh brings. */
-type RefreshedTokens = Pick<
+/** A grant, encrypted, as an install or a refresh brings it. */
+export type GrantedTokens = Pick<
   TokenRow,
   | 'access_token'
   | 'refresh_token'
@@ -34,6 +43,14 @@ type RefreshedTokens = Pick<
   | 'refreshed_at'
 >;
 
+/** How an instance is disconnected. */
+export interface DisconnectOptions {
+  /** Begins to remove the copy: the caller then finishes the removal. */
+  deleteData?: boolean;
+  /** The only browser that still sees the instance and what is left of its copy. */
+  browserId?: string;
+}
+
 /**
  * The table of tokens. Every write names the version that it read, so that a late writer overwrites nothing newer:
  *
@@ -41,116 +58,86 @@ type RefreshedTokens = Pick<
  *                                            ├─ fail: lease cleared, backoff grows, the tokens stay
  *                                            └─ reject: the instance needs a new authorization
  */
-export class TokenStore {
-  readonly #db: Database;
-
-  constructor(db: Database) {
-    this.#db = db;
-  }
-
+export class TokenStore extends Store {
   /** The tokens of an instance; undefined where it has none, as after a disconnect. */
   find(instanceId: string): Promise<TokenRow | undefined> {
-    return this.#db
-      .selectFrom('tokens')
+    return this.#present()
       .selectAll()
       .where('instance_id', '=', instanceId)
-      .where('access_token', 'is not', null)
-      .$narrowType<{ access_token: string; refresh_token: string }>()
+      .$narrowType<Present>()
       .executeTakeFirst();
   }
 
   findForRefresh(instanceId: string): Promise<RefreshableTokens | undefined> {
-    return this.#db
-      .selectFrom('tokens')
+    const pauseLeft = sql<number>`coalesce(refresh_not_before, 0) - ${this.db.dialect.nowMs}`;
+    return this.#present()
       .innerJoin('instances', 'instances.id', 'tokens.instance_id')
       .selectAll('tokens')
-      .select([
-        'instances.status',
-        sql<number>`coalesce(refresh_not_before, 0) - ${this.#db.dialect.nowMs}`.as('pauseLeftMs'),
-      ])
+      .select(['instances.status', pauseLeft.as('pauseLeftMs')])
       .where('instance_id', '=', instanceId)
-      .where('access_token', 'is not', null)
-      .$narrowType<{ access_token: string; refresh_token: string }>()
+      .$narrowType<Present>()
       .executeTakeFirst();
   }
 
   /**
-   * Takes the right to refresh for a while. Being durable, it also shows that the database takes writes before the service
-   * is asked for something that must not be lost.
+   * Takes the right to refresh for a while. The write is durable: it shows that the database takes writes before the app
+   * asks the service for tokens that must not be lost.
    *
    * @returns false when another process has it, or the tokens have changed
    */
-  acquireLease({ instance_id, version }: ReadTokens, owner: string, leaseMs: number): Promise<boolean> {
-    return this.#db.durably(async (transaction) => {
-      const { numUpdatedRows } = await transaction
-        .updateTable('tokens')
-        .set({ lease_owner: owner, lease_until: sql<number>`${this.#db.dialect.nowMs} + ${leaseMs}` })
-        .where('instance_id', '=', instance_id)
-        .where('version', '=', version)
+  acquireLease(read: ReadTokens, owner: string, leaseMs: number): Promise<boolean> {
+    const { nowMs } = this.db.dialect;
+    return this.db.durably(async (tx) => {
+      const { numUpdatedRows } = await asRead(tx, read)
+        .set({ lease_owner: owner, lease_until: sql<number>`${nowMs} + ${leaseMs}` })
         .where('access_token', 'is not', null)
-        .where((eb) =>
-          eb.or([eb('lease_until', 'is', null), eb('lease_until', '<=', this.#db.dialect.nowMs)]),
-        )
+        .where((eb) => eb.or([eb('lease_until', 'is', null), eb('lease_until', '<=', nowMs)]))
         .executeTakeFirst();
       return numUpdatedRows > 0n;
     });
   }
 
   /**
-   * Stores what a refresh has brought. An instance that a sibling has marked for a new authorization meanwhile is active
-   * again: its grant is good.
+   * Stores the tokens of a refresh. If another process has marked the instance for a new authorization meanwhile, it is
+   * active again: its grant is good.
    *
    * @param pauseMs how long no further refresh may follow a 401
-   * @returns false when another grant is newer, or the instance was disconnected: nothing is written then
+   * @returns false, with nothing written, when another grant is newer or the instance was disconnected
    */
-  save({ instance_id, version }: ReadTokens, tokens: RefreshedTokens, pauseMs: number): Promise<boolean> {
-    const write = async (transaction: Transaction<Schema>) => {
-      const { numUpdatedRows } = await transaction
-        .updateTable('tokens')
+  save(read: ReadTokens, tokens: GrantedTokens, pauseMs: number): Promise<boolean> {
+    return this.db.durably(async (tx) => {
+      const isRotated = sql<number>`case when refresh_issued_at <> ${tokens.refresh_issued_at} then 1 else 0 end`;
+      const { numUpdatedRows } = await asRead(tx, read)
         .set((old) => ({
           ...tokens,
-          rotations: old
-            .case()
-            .when('refresh_issued_at', '<>', tokens.refresh_issued_at)
-            .then(old('rotations', '+', 1))
-            .else(old.ref('rotations'))
-            .end(),
-          version: version + 1,
+          ...NO_LEASE,
+          rotations: old('rotations', '+', isRotated),
+          version: read.version + 1,
           refreshes: old('refreshes', '+', 1),
-          lease_owner: null,
-          lease_until: null,
-          refresh_not_before: sql<number>`${this.#db.dialect.nowMs} + ${pauseMs}`,
+          refresh_not_before: sql<number>`${this.db.dialect.nowMs} + ${pauseMs}`,
           refresh_failures: 0,
         }))
-        .where('instance_id', '=', instance_id)
-        .where('version', '=', version)
         .where('access_token', 'is not', null)
         .executeTakeFirst();
       if (numUpdatedRows === 0n) return false;
-      await transaction
+      await tx
         .updateTable('instances')
         .set({ status: 'active', error_kind: null, error_detail: null })
-        .where('id', '=', instance_id)
-        .where('status', '=', 'needs_reauthorization')
+        .where((eb) => eb.and({ id: read.instance_id, status: 'needs_reauthorization' }))
         .execute();
       return true;
-    };
-    return this.#db.durably(write);
+    });
   }
 
-  /** Notes a refresh that failed: nobody tries again for a while. The lease ends. */
-  async fail({ instance_id, version }: ReadTokens, owner: string, pauseMs: number): Promise<void> {
-    await this.#db.durably((transaction) =>
-      transaction
-        .updateTable('tokens')
+  /** Notes a refresh that failed, and ends the lease: nobody tries again for a while. */
+  async fail(read: ReadTokens, owner: string, pauseMs: number): Promise<void> {
+    await this.db.durably((tx) =>
+      asRead(tx, read)
         .set((old) => ({
-          lease_owner: null,
-          lease_until: null,
-          refresh_not_before: sql<number>`${this.#db.dialect.nowMs} + ${pauseMs}`,
+          ...NO_LEASE,
+          refresh_not_before: sql<number>`${this.db.dialect.nowMs} + ${pauseMs}`,
           refresh_failures: old('refresh_failures', '+', 1),
         }))
-        .where('instance_id', '=', instance_id)
-        .where('version', '=', version)
         .where('lease_owner', '=', owner)
         .execute(),
     );
@@ -162,18 +149,16 @@ export class TokenStore {
    * @returns whether that was not known before
    */
   reject({ instance_id, version }: ReadTokens, error: RunError): Promise<boolean> {
-    return this.#db.durably(async (transaction) => {
-      const { numUpdatedRows } = await transaction
+    return this.db.durably(async (tx) => {
+      const { numUpdatedRows } = await tx
         .updateTable('instances')
         .set({ status: 'needs_reauthorization', error_kind: error.kind, error_detail: error.detail })
-        .where('id', '=', instance_id)
         .where('status', 'in', ['active', 'paused'])
-        .where('id', 'in', (from) =>
+        .where('id', '=', (from) =>
           from
             .selectFrom('tokens')
             .select('instance_id')
-            .where('instance_id', '=', instance_id)
-            .where('version', '=', version),
+            .where((eb) => eb.and({ instance_id, version })),
         )
         .executeTakeFirst();
       return numUpdatedRows > 0n;
@@ -182,63 +167,92 @@ export class TokenStore {
 
   /** Some of the encrypted tokens, in the order of their instances' ids; `''` begins. */
   listEncrypted(after: string, limit: number): Promise<EncryptedTokens[]> {
-    return this.#db
-      .selectFrom('tokens')
+    return this.#present()
       .select(['instance_id', 'access_token', 'refresh_token'])
       .where('instance_id', '>', after)
-      .where('access_token', 'is not', null)
-      .$narrowType<{ access_token: string; refresh_token: string }>()
       .orderBy('instance_id')
       .limit(limit)
+      .$narrowType<Present>()
       .execute();
   }
 
   /**
-   * Replaces encrypted texts by others of the same tokens, each only where it still is what was read. The version stays: a
-   * refresh that is under way must be able to store its answer.
+   * Replaces encrypted texts by others of the same tokens, where nobody has changed them since they were read. The version
+   * stays, so that a refresh that is under way can store its answer.
    *
    * @returns how many instances were written
    */
   reencrypt(changes: readonly { read: EncryptedTokens; written: EncryptedTokens }[]): Promise<number> {
-    return this.#db.durably(async (transaction) => {
-      let count = 0n;
+    return this.db.durably(async (tx) => {
+      let count = 0;
       for (const { read, written } of changes) {
-        const { numUpdatedRows } = await transaction
+        const { numUpdatedRows } = await tx
           .updateTable('tokens')
-          .set({ access_token: written.access_token, refresh_token: written.refresh_token })
-          .where('instance_id', '=', read.instance_id)
-          .where('access_token', '=', read.access_token)
-          .where('refresh_token', '=', read.refresh_token)
+          .set(written)
+          .where((eb) => eb.and(read))
           .executeTakeFirst();
-        count += numUpdatedRows;
+        count += Number(numUpdatedRows);
       }
-      return Number(count);
+      return count;
     });
   }
 
-  /** Ends an instance's access, as {@link disconnectInstance} does. */
-  disconnect(instanceId: string, options?: DisconnectOptions): Promise<boolean> {
-    return disconnectInstance(this.#db, instanceId, options);
+  /**
+   * Ends an instance's access in one transaction: its state, its tokens, its runs, and the access of other browsers.
+   *
+   * @returns false when there is no such instance
+   */
+  disconnect(
+    instanceId: string,
+    { deleteData = false, browserId }: DisconnectOptions = {},
+  ): Promise<boolean> {
+    return this.db.durably(async (tx) => {
+      const { numUpdatedRows } = await tx
+        .updateTable('instances')
+        .set({ status: 'disconnected', error_kind: null, error_detail: null })
+        .where('id', '=', instanceId)
+        .executeTakeFirst();
+      if (numUpdatedRows === 0n) return false;
+      // The row stays with a higher version: a refresh that is under way stores nothing, even after a new install.
+      await tx
+        .updateTable('tokens')
+        .set((old) => ({ access_token: null, refresh_token: null, version: old('version', '+', 1) }))
+        .where('instance_id', '=', instanceId)
+        .execute();
+      await endAccess(tx, instanceId, browserId);
+      const now = Date.now();
+      await raiseFences(this.db, tx, { instanceId, endedAt: now });
+      if (deleteData) await beginRemoval(tx, instanceId, now);
+      return true;
+    });
   }
 
   /**
-   * Active and paused instances whose refresh token is due for rotation, without those refreshed within the hour and those
-   * whose backoff lasts.
+   * Active and paused instances whose refresh token is due for rotation. It leaves out those that were refreshed within
+   * the hour, and those whose backoff lasts.
    *
    * @param now the service's time, in milliseconds since 1970
    */
   due(now: number): Promise<ReadTokens[]> {
-    return this.#db
+    const { nowMs } = this.db.dialect;
+    return this.db
       .selectFrom('tokens')
       .innerJoin('instances', 'instances.id', 'tokens.instance_id')
       .select(['tokens.instance_id', 'version'])
       .where('instances.status', 'in', ['active', 'paused'])
       .where('refresh_due_at', '<=', now)
       .where('refreshed_at', '<=', now - ROTATION_RETRY_MS)
-      .where((eb) =>
-        eb.or([eb('refresh_failures', '=', 0), eb('refresh_not_before', '<=', this.#db.dialect.nowMs)]),
-      )
+      .where((eb) => eb.or([eb('refresh_failures', '=', 0), eb('refresh_not_before', '<=', nowMs)]))
       .orderBy('refresh_due_at')
       .execute();
   }
+
+  #present() {
+    return this.db.selectFrom('tokens').where('access_token', 'is not', null);
+  }
+}
+
+/** Updates tokens that nobody has changed since they were read. */
+function asRead(tx: Transaction<Schema>, { instance_id, version }: ReadTokens) {
+  return tx.updateTable('tokens').where((eb) => eb.and({ instance_id, version }));
 }

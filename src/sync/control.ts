@@ -1,8 +1,8 @@
 import { HANDLER_CONSUMER } from '../changes/handler-consumer.ts';
 import type { Lagging } from '../store/changes.ts';
-import type { DisconnectOptions } from '../store/disconnect.ts';
 import type { ListKey, ListStatus, OpenRun } from '../store/runs.ts';
 import type { Stores } from '../store/stores.ts';
+import type { DisconnectOptions } from '../store/tokens.ts';
 import { checkInterval, type Resource } from './resource.ts';
 import type { StatusReader } from './status.ts';
 import type { InstanceControl, InstanceStatus, ListProblems, RunJson } from './status-types.ts';

@@ -1,5 +1,5 @@
-import type { DisconnectOptions } from '../store/disconnect.ts';
 import type { ErrorKind, InstanceState, ListState, RunState } from '../store/states.ts';
+import type { DisconnectOptions } from '../store/tokens.ts';
 
 /** How many instances the operator sees on a page. */
 export const INSTANCES_PER_PAGE = 100;

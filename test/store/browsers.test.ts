@@ -4,7 +4,7 @@ import { installInstance } from '../support/install-instance.ts';
 import { DATABASES, NOW, openTestStore } from './test-store.ts';
 
 describe.each(DATABASES)('on %s', async (kind) => {
-  const { db, browsers, installs } = await openTestStore(kind);
+  const { db, browsers, installs, whoSees } = await openTestStore(kind);
   const count = async (table: 'browsers' | 'sessions' | 'installs' | 'access') =>
     (await db.selectFrom(table).selectAll().execute()).length;
 
@@ -42,7 +42,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     const proof = { nonceHashes: ['n'], carriedSid: undefined, newSid: 'sid' };
     const instance = { id: 'ins_3', company_id: 'cmp_3', name: 'Late' };
     expect(await installs.complete('s', instance, tokens, proof, NOW)).toBe(false);
-    expect(await browsers.whoSees('ins_3')).toEqual(new Set());
+    expect(await whoSees('ins_3')).toEqual(new Set());
     expect(await browsers.findSession('sid', NOW)).toBeUndefined();
     const stored = await db
       .selectFrom('tokens')
@@ -55,9 +55,9 @@ describe.each(DATABASES)('on %s', async (kind) => {
   it('lets nobody who saw a disconnected company see what another browser installs', async () => {
     await installInstance(db, { id: 'ins_4' }, NOW);
     await db.updateTable('instances').set({ status: 'disconnected' }).where('id', '=', 'ins_4').execute();
-    const before = await browsers.whoSees('ins_4');
+    const before = await whoSees('ins_4');
     await installInstance(db, { id: 'ins_4' }, NOW);
-    const after = await browsers.whoSees('ins_4');
+    const after = await whoSees('ins_4');
     expect([before.size, after.size, [...after].some((id) => before.has(id))]).toEqual([1, 1, false]);
   });
 });

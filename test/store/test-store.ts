@@ -44,6 +44,8 @@ export interface TestStore extends Stores {
   /** Marks what a run did not see. @returns how many records */
   markUnseen(claim: RunClaim, now?: number): Promise<number>;
   list(key: ListKey): Promise<ListStatus>;
+  /** The browsers that see an instance. */
+  whoSees(instanceId: string): Promise<Set<string>>;
   /** Brings the search index up to date with a list. */
   index(key: ListKey): Promise<void>;
   /** The whole feed of a list behind a number. */
@@ -128,6 +130,10 @@ export async function openTestStore(kind: DatabaseKind): Promise<TestStore> {
       const found = (await stores.runs.lists(instanceId)).find((list) => list.resource === resource);
       if (found === undefined) throw new Error('there is no such list');
       return found;
+    },
+    async whoSees(instanceId) {
+      const access = db.selectFrom('access').select('browser_id').where('instance_id', '=', instanceId);
+      return new Set((await access.execute()).map(({ browser_id }) => browser_id));
     },
     async index({ instanceId, resource }) {
       const context = { logger: testLogger().logger, signal: new AbortController().signal };

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../../src/store/database.ts';
-import { type InstalledTokens, InstallStore } from '../../src/store/installs.ts';
+import { InstallStore } from '../../src/store/installs.ts';
+import type { GrantedTokens } from '../../src/store/tokens.ts';
 
 /** Stores an install of an instance as a callback does, with these tokens. @param now milliseconds since 1970 */
 export async function installInstance(
   db: Database,
   instance: { id: string; company_id?: string | null; name?: string },
   now: number,
-  tokens: Partial<InstalledTokens> = {},
+  tokens: Partial<GrantedTokens> = {},
 ): Promise<void> {
   const installs = new InstallStore(db);
   const [stateHash, nonceHash, newSid] = [randomUUID(), randomUUID(), randomUUID()];

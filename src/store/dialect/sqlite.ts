@@ -87,7 +87,7 @@ export function openSqlite(url: string): StoreDialect {
     name: 'sqlite',
     kysely: new StoreSqliteDialect(sqlite),
     nowMs: sql<number>`cast(unixepoch('subsec') * 1000 as integer)`,
-    identity: { type: 'integer', build: (column) => column.primaryKey().autoIncrement() },
+    identity: sql`integer primary key autoincrement`,
     narrowTable: sql`without rowid`,
     search: {
       async create(db) {
@@ -116,8 +116,7 @@ export function openSqlite(url: string): StoreDialect {
         return rows.map(({ id }) => id);
       },
     },
-    isBusy: (error) => codeOf(error)?.startsWith('SQLITE_BUSY') ?? false,
-    isConflict: () => false,
+    isRetryable: (error) => codeOf(error)?.startsWith('SQLITE_BUSY') ?? false,
     explain(error) {
       const code = codeOf(error);
       const meaning = MEANINGS.find(([codes]) => code !== undefined && codes.test(code))?.[1];
@@ -164,10 +163,6 @@ export function openSqlite(url: string): StoreDialect {
           throw error;
         }
       }),
-    async hasTable(db, name) {
-      const { rows } = await sql`select 1 from sqlite_master where name = ${name}`.execute(db);
-      return rows.length > 0;
-    },
     check: (db) =>
       db.connection().execute(async (connection) => {
         await connection.transaction().execute(async (transaction) => {
