@@ -10,6 +10,7 @@ const OUT = join(ROOT, 'dist/sandbox');
 const PAGES = join(ROOT, 'src/sandbox/pages');
 const ENTRIES = { sandbox: 'sandbox', 'sandbox/vitest': 'vitest' };
 const COMMAND = 'main';
+const NODE_MAJOR = 22;
 /** Loaded by the control panel in the browser. */
 const MORPH = 'node_modules/idiomorph/dist/idiomorph.esm.js';
 
@@ -69,15 +70,24 @@ function describePackage() {
     { types: `./types/sandbox/${entry}.d.ts`, default: `./lib/${entry}.js` },
   ]);
   const manifest = {
-    ...{ name, version, license, type: 'module', engines: { node: '>=22' } },
+    ...{ name, version, license, type: 'module', engines: { node: `>=${NODE_MAJOR}` } },
     description: 'A customer-messaging service in one process, to test its clients with.',
     exports: Object.fromEntries(paths),
-    bin: { 'partner-sandbox': `lib/${COMMAND}.js` },
+    bin: { 'partner-sandbox': 'lib/command.js' },
     peerDependencies: { vitest: '*' },
     peerDependenciesMeta: { vitest: { optional: true } },
   };
   write('package.json', `${JSON.stringify(manifest, null, 2)}\n`);
 }
+
+/** Older versions of Node cannot load the bundle, so the command checks the version first. */
+const COMMAND_CODE = `#!/usr/bin/env node
+if (Number.parseInt(process.versions.node) < ${NODE_MAJOR}) {
+  process.stderr.write('sandbox: Node ${NODE_MAJOR} or newer is needed, this is ' + process.versions.node + '.\\n');
+  process.exit(1);
+}
+await import('./${COMMAND}.js');
+`;
 
 async function build({ rolldown }) {
   rmSync(join(ROOT, 'dist'), { recursive: true, force: true });
@@ -86,6 +96,7 @@ async function build({ rolldown }) {
   cpSync(PAGES, join(OUT, 'lib'), { recursive: true, filter: (path) => !path.endsWith('.ts') });
   cpSync(join(ROOT, MORPH), join(OUT, 'lib', basename(MORPH)));
   describePackage();
+  write('lib/command.js', COMMAND_CODE);
   write('README.md', read('docs/sandbox.md'));
   const licences = [...packages, 'idiomorph'].map(
     (name) => `${name}\n\n${read(`node_modules/${name}/LICENSE`)}`,

@@ -23,7 +23,7 @@ const guardLimit = z
   .refine((text) => readGuardLimit(text) !== undefined, GUARD_LIMIT_SHAPE)
   .transform(readGuardLimit);
 
-export const ORIGIN_SHAPE = 'must be an origin like https://sandbox.example, without a path';
+const ORIGIN_SHAPE = 'must be an origin like https://sandbox.example, without a path';
 
 const NO_PRODUCTION = 'is production: the sandbox is no part of that; unset it here';
 
@@ -90,8 +90,24 @@ export function optionsFromEnvironment(
   };
 }
 
+/** @throws RangeError if the command would refuse these options, too */
+export function checkOptions({ windowMs, latencyMs, publicUrl, readings = {} }: SandboxOptions): void {
+  const given = [
+    ['SANDBOX_WINDOW_MS', 'windowMs', windowMs],
+    ['SANDBOX_LATENCY_MS', 'latencyMs', latencyMs],
+    ['SANDBOX_PUBLIC_URL', 'publicUrl', publicUrl],
+    ['SANDBOX_EXPIRES_AT', 'readings.expiresAt', readings.expiresAt],
+    ['SANDBOX_CHANGES', 'readings.changes', readings.changes],
+  ] as const;
+  const flags = given.flatMap(([variable, flag, value]) =>
+    value === undefined ? [] : [[variable, { flag, value: String(value) }] as const],
+  );
+  const options = optionsFromEnvironment({}, new Map(flags));
+  if (Array.isArray(options)) throw new RangeError(options.join('\n'));
+}
+
 /** Whether a text is an origin of HTTP, with or without a slash at its end. */
-export function isOrigin(text: string): boolean {
+function isOrigin(text: string): boolean {
   if (!/^https?:/i.test(text) || !URL.canParse(text)) return false;
   const { origin, href } = new URL(text);
   return href === `${origin}/`;

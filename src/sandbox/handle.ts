@@ -41,9 +41,11 @@ export function createHandle(host: Host): Handle {
     const query = { client_id, redirect_uri, ...(state !== undefined && { state }) };
     return grantWithoutBrowser(host.world, query, teammateIdOf(host, teammate));
   };
-  const { client_id, client_secret, redirect_uris } = applicationOf(host, clientId);
   return {
-    application: { client_id, client_secret, redirect_uris: [...redirect_uris] },
+    get application() {
+      const { client_id, client_secret, redirect_uris } = applicationOf(host, clientId);
+      return { client_id, client_secret, redirect_uris: [...redirect_uris] };
+    },
     company: (spec) => post('/companies', spec),
     companies: () => get<Types.State>('/state').companies,
     register: (spec) => post('/applications', spec),

@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { parseArgs } from 'node:util';
 import { listenError } from '../contract/listen-error.ts';
 import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, isIP } from 'node:net';
 import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
 import { Clock } from './clock.ts';
-import { isOrigin, ORIGIN_SHAPE, refuseProduction } from './environment.ts';
+import { checkOptions, refuseProduction } from './environment.ts';
 import { createHandle } from './handle.ts';
 import { createSandboxServer, isLoopbackHost } from './http/server.ts';
 import { plantSeed, readSeed } from './seed.ts';
@@ -34,9 +34,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
       `The sandbox listens on this machine alone, not on ${address}, unless SANDBOX_EXPOSE says so in words.`,
     );
   }
-  if (options.publicUrl !== undefined && !isOrigin(options.publicUrl)) {
-    throw new RangeError(`publicUrl ${ORIGIN_SHAPE}: ${options.publicUrl}`);
-  }
+  checkOptions(options);
   const publicUrl = options.publicUrl && new URL(options.publicUrl).origin;
   const seed = readSeed(options.seed);
   const settings = settingsOf(options);
@@ -72,5 +70,5 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
       server.close(() => resolve());
       server.closeAllConnections();
     });
-  return { ...host.addresses, exposed, close, ...createHandle(host) };
+  return Object.assign(createHandle(host), host.addresses, { exposed, close });
 }

@@ -144,18 +144,6 @@ describe('Authentication (our choice)', () => {
     }
   });
 
-  test('10. Nobody is asked about another type, or without a token', async () => {
-    const { asked, service, company, application, create } = await startNamed();
-    const sent = { name: 'Sent name', address: 'sent' };
-    expect((await create({}, { ...sent, type: 'custom' })).body).toMatchObject(sent);
-    expect((await create({ token: undefined }, sent)).body).toMatchObject(sent);
-    expect((await create({ token: 5 })).status).toBe(422);
-    expect((await create({ application_uid: 'app_none' })).status).toBe(422);
-    const { access_token } = service.install(company);
-    expect((await create({ application_uid: application.client_id }, {}, access_token)).status).toBe(403);
-    expect(asked).toEqual([]);
-  });
-
   test('10. The external service is on this machine, and the sandbox calls no other', async () => {
     const service = await startFrozen();
     const exposed = await startFrozen({ host: '0.0.0.0', expose: EXPOSE_WORDS });

@@ -92,18 +92,4 @@ describe('Snapshots', () => {
       expect(await read()).toBe(before);
     }
   });
-
-  test('The newest 20 are kept and listed; they copy no generated records', async () => {
-    const { service, clock, snapshot, restore } = await start();
-    const { heapUsed } = process.memoryUsage();
-    const taken = Array.from({ length: 21 }, (_, minute) => {
-      clock.set(START_MS + minute * MINUTE_MS);
-      return { id: snapshot(), at: clock.now(), frozen: true };
-    });
-    expect(process.memoryUsage().heapUsed - heapUsed, 'bytes').toBeLessThan(50_000_000);
-    expect(await service.done('snapshots', undefined, 'GET')).toEqual(taken.slice(1));
-    expect(() => restore(at(taken, 0).id)).toThrow(expect.objectContaining({ status: 404 }));
-    restore(at(taken, 7).id);
-    expect(clock.now()).toBe(at(taken, 7).at);
-  });
 });

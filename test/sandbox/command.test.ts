@@ -70,17 +70,6 @@ describe('The command of the sandbox', () => {
     expect(optionsFromEnvironment(wrong)).toEqual(expect.arrayContaining(lines));
   });
 
-  test('Its variables give the options; an empty one counts as unset', () => {
-    const plain = { host: '127.0.0.1', port: 4010, windowMs: 60_000, latencyMs: 0, redirectUris: [] };
-    expect(optionsFromEnvironment({ PORT: '' })).toMatchObject(plain);
-    const port = { SANDBOX_PORT: ' 0\r\n', PUBLIC_URL: 'https://app.example/' };
-    const limits = { SANDBOX_GUARD_ANALYTICS: '2/4.5', SANDBOX_LATENCY_MS: '40' };
-    expect(optionsFromEnvironment({ ...port, ...limits })).toMatchObject({
-      ...{ port: 0, latencyMs: 40, redirectUris: ['https://app.example/oauth/callback'] },
-      guards: { analytics: { tier: '1', limit: 2, windowMs: 4_500 } },
-    });
-  });
-
   test('A signal ends it, with a connection open', async () => {
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
       const command = start([]);
@@ -128,6 +117,9 @@ describe('The command of the sandbox', () => {
 describe('The process of the sandbox', () => {
   test('Within a test, too, it refuses production and addresses beyond this machine', async () => {
     await expect(startSandbox({ host: '0.0.0.0' })).rejects.toThrow(/this machine/);
+    const wrong = { windowMs: 0.5, publicUrl: 'x', readings: { changes: 201 as 204 } };
+    const words = ['windowMs must', 'publicUrl must', 'readings.changes must'];
+    for (const word of words) await expect(startSandbox(wrong)).rejects.toThrow(word);
     vi.stubEnv('NODE_ENV', 'production');
     await expect(createSandbox()).rejects.toThrow('NODE_ENV is production');
   });

@@ -62,6 +62,10 @@ describe('The handle of a sandbox', () => {
     next.sandbox.faults.order({ fault: { revoke: 'grant' } });
     expect(await next.statuses(1, '/contacts', access_token)).toEqual([200]);
     expect((await next.refresh(refresh_token)).body.error).toBe('invalid_grant');
+    const client = { client_id: next.sandbox.application.client_id, client_secret: 'of another' };
+    (await startSandbox({ seed: { applications: [{ ...OTHER, ...client }] } })).sandbox.save(`${file} 2`);
+    next.sandbox.load(`${file} 2`);
+    expect(next.sandbox.application).toMatchObject(client);
     const saved = readFileSync(file, 'latin1');
     for (const [words, content] of [
       ['is no snapshot', '{"companies": []}\n'],

@@ -143,16 +143,6 @@ describe('Endpoints: creation of messages (our choice)', () => {
     expect((await list('/conversations?limit=100')).at(-1)).toEqual(conversation);
   });
 
-  test('Text and body are made of each other, long ones too; options.archive archives', async () => {
-    const { post, found, create } = await start();
-    const made = (content: object) => post(create, { to: ['ann'], ...content, options: { archive: true } });
-    expect((await made({ body: '<p>one</p><p>two</p>' })).text).toBe('one two');
-    const message = await made({ text: '1 < 2 & so\non' });
-    expect(message.body).toBe('1 &lt; 2 &amp; so<br>on');
-    expect((await found(message.id)).conversation.status).toBe('archived');
-    expect((await made({ body: `${'<'.repeat(900_000)}b>x` })).text).toMatch(/< x$/);
-  });
-
   test('A reply goes to the contact of the conversation, unless it names others', async () => {
     const { read, post, messagesOf, conversation, otherChannel: channel_id, reply } = await start();
     const { subject, recipient, _links } = conversation;

@@ -4,7 +4,6 @@ import { json } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { writePageToken } from '../../src/sandbox/api/list.ts';
 import type { RecordChanges } from '../../src/sandbox/types.ts';
-import { spawnEntry } from '../support/spawn-entry.ts';
 import { type Document, type List, startOpen } from './support/routes.ts';
 import { at, START_MS } from './support/test-sandbox.ts';
 
@@ -71,17 +70,6 @@ describe('Endpoints: pagination (our choice)', () => {
     const elsewhere = [next.replace('contacts', 'conversations'), next.replace('limit=10', 'limit=50')];
     for (const url of [...elsewhere, ...others.map((other) => next.replace(token, other))])
       await expectStatus(400, [['GET', url]]);
-  });
-
-  test('A page token is good in another process, too, as after a restart', async () => {
-    const { service, read } = await start();
-    const { token } = at(at(service.sandbox.companies(), 1).api_tokens, 0);
-    const { search } = new URL(nextOf(await read<List>('/contacts?limit=10', token)));
-    const entry = spawnEntry('src/sandbox/main.ts', { SANDBOX_PORT: '0' });
-    const [, apiUrl] = await entry.waitForOutput(/API +(http:\S+)/);
-    const there = idsOf([await read<List>(`${apiUrl}/contacts${search}`, token)]);
-    expect(there).toEqual(idsOf([await read<List>(`/contacts${search}`, token)]));
-    await entry.stop();
   });
 
   test('Links lead to where the client reached the service', async () => {
@@ -176,15 +164,4 @@ describe('Endpoints: pagination (our choice)', () => {
       });
     });
   }
-});
-
-describe('changes of records on demand', () => {
-  test('One call deletes, changes and creates different records, at most all', async () => {
-    const { change, counts } = await start({ contacts: 10 });
-    const { deleted, changed, created } = change({ resource: 'contacts', delete: 4, change: 100, create: 2 });
-    expect([deleted.length, changed.length, created.length]).toEqual([4, 6, 2]);
-    expect(new Set([...deleted, ...changed, ...created]).size).toBe(12);
-    expect(change({ resource: 'contacts', delete: 100 }).deleted).toHaveLength(8);
-    expect(counts().contacts).toBe(0);
-  });
 });

@@ -185,23 +185,6 @@ describe('The control panel', () => {
     await heading.waitFor({ state: 'detached' });
   });
 
-  test('Pausing holds requests back; a reset begins anew', async () => {
-    const { service, page, token, press, said, shown, row } = await start();
-    await service.api('/me', token);
-    await row(1);
-    await press('Pause');
-    await service.statuses(2, '/contacts', token);
-    await shown('Paused; 2 newer requests.');
-    expect(await page.locator('#journal tr').count()).toBe(1);
-    await press('Pause');
-    await row(3);
-    await press('Reset everything');
-    await said('Everything is as it was at the start.');
-    await shown('None yet.');
-    await service.statuses(3, '/me', at(at((await service.state()).companies, 0).api_tokens, 0).token);
-    expect(await row(3)).toContain('/me');
-  });
-
   test('It shows addresses and no secret, and nothing else is served', async () => {
     const { service, page } = await start();
     const html = await page.content();
@@ -210,20 +193,6 @@ describe('The control panel', () => {
     expect(html).not.toContain(application.client_secret);
     for (const path of ['/panel.eta', '/render.ts', '/..%2Fworld.ts', '/nowhere'])
       expect((await fetch(origin + path)).status, path).toBe(404);
-  });
-
-  test('Focus and what is typed stay, and it tells when the sandbox is gone', async () => {
-    const { service, page, token, row } = await start();
-    const field = page.getByLabel('Move on by');
-    await field.fill('77');
-    await service.api('/me', token);
-    await row(1);
-    expect(await page.locator(':focus').and(field).inputValue()).toBe('77');
-    await page.route('**/*', (route) => route.abort());
-    await page.getByRole('alert').filter({ hasText: 'The sandbox does not answer' }).waitFor();
-    await page.unroute('**/*');
-    await page.getByRole('alert').waitFor({ state: 'hidden' });
-    expect(errors.splice(0).every((error) => error.includes('ERR_FAILED'))).toBe(true);
   });
 
   test.each(['light', 'dark'] as const)('It fits a phone and axe finds nothing: %s', async (colorScheme) => {

@@ -77,29 +77,6 @@ describe('Errors (our choice)', () => {
       }
     }
   });
-
-  test('metadata of a message that is no object is 422, and errors are short', async () => {
-    const send = await start();
-    const paths = ['channels/:channel_id', 'conversations/:conversation_id'].map((one) => `/${one}/messages`);
-    for (const path of [...paths, '/channels/:channel_id/inbound_messages']) {
-      for (const metadata of [[1], 'x', 5, null]) {
-        const { status, body } = await send('POST', path, { ...HELLO, metadata });
-        expect(status).toBe(422);
-        expect(body).toMatchObject({ _error: { message: expect.stringMatching(/^metadata: /) } });
-      }
-      const { status } = await send('POST', path, { ...HELLO, metadata: { a: 1 } });
-      expect(status).toBeLessThan(300);
-    }
-    const [channel = '', conversation = ''] = paths;
-    for (const [status, path, wrong] of [
-      [422, conversation, { author_id: LONG }],
-      [422, channel, { to: Array(10_000).fill(5) }],
-      [404, `/${LONG.slice(0, 10_000)}`, {}],
-    ] as const) {
-      const answer = await send('POST', path, { ...HELLO, ...wrong });
-      expect([answer.status, JSON.stringify(answer.body).length < 1_000]).toEqual([status, true]);
-    }
-  });
 });
 
 describe('Endpoints: routes (our choice)', () => {

@@ -83,15 +83,6 @@ describe('Resources', () => {
 });
 
 describe('Resources (our choice)', () => {
-  test('A tag comes neither below itself nor below its children', async () => {
-    const { company, send } = await start();
-    const [tag, child, grandchild] = company.tags;
-    await send('PATCH', `/tags/${child}`, { parent_tag_id: tag });
-    await send('PATCH', `/tags/${grandchild}`, { parent_tag_id: child });
-    for (const parent_tag_id of [tag, child, grandchild])
-      expect((await send('PATCH', `/tags/${tag}`, { parent_tag_id })).status).toBe(422);
-  });
-
   test('An account’s contacts are those with a mail address at one of its domains', async () => {
     const { company, send, list } = await start();
     const path = `/accounts/${at(company.accounts, 0)}`;
