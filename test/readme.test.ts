@@ -40,7 +40,15 @@ test('the examples of README and docs compile where they belong', async () => {
 
 test('the documentation names no script that there is not', () => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
-  const pages = ['README.md', 'CONTRIBUTING.md', '.env.example', ...globSync('docs/*.md', { cwd: ROOT })];
+  const pages = [
+    'README.md',
+    'CONTRIBUTING.md',
+    '.env.example',
+    'Dockerfile',
+    'Procfile',
+    'compose.yaml',
+    ...globSync('docs/*.md', { cwd: ROOT }),
+  ];
   const named = pages.flatMap((page) =>
     [...read(page).matchAll(/npm run ([\w:]+)/g)].map(([, name = '']) => name),
   );
