@@ -64,10 +64,12 @@ export interface StoreDialect {
   search: SearchDialect;
   /** Replaces what the database does not take in a parameter. */
   clean?(parameter: unknown): unknown;
-  /** Whether another transaction was in the way: the same work may be tried again. */
-  isRetryable(error: unknown): boolean;
-  /** A message for the engineer on call when the database is in trouble; undefined for any other error. */
-  explain(error: unknown): string | undefined;
+  /** The database's code of an error. */
+  codeOf(error: unknown): string | undefined;
+  /** Codes that mean: another transaction was in the way, and the same work may be tried again. */
+  retryable: RegExp;
+  /** What codes mean, for the engineer on call. Every other error is none of the database's. */
+  meanings: readonly (readonly [RegExp, string])[];
   /** Ends slow statements of a transaction, where the database can. */
   limitStatements?(tx: Kysely<Schema>, ms: number): Promise<unknown>;
   /** Runs a transaction. When a durable one is over, it is on the disk. */
@@ -125,7 +127,8 @@ export class Database extends Kysely<Schema> {
         return await work();
       } catch (error) {
         const cause = error instanceof StoreError ? error.cause : error;
-        if (!this.dialect.isRetryable(cause) || performance.now() >= giveUpAt) throw error;
+        const isRetryable = this.dialect.retryable.test(this.dialect.codeOf(cause) ?? '');
+        if (!isRetryable || performance.now() >= giveUpAt) throw error;
       }
       await new Promise((resolve) => setTimeout(resolve, RETRY_PAUSE_MS));
     }
@@ -142,10 +145,13 @@ export abstract class Store {
 }
 
 /** The database's driver. Its errors are StoreErrors where the database is in trouble. */
-function withStoreErrors({ kysely, explain, clean }: StoreDialect): Dialect {
+function withStoreErrors({ kysely, codeOf, meanings, clean }: StoreDialect): Dialect {
   const fail = (error: unknown): never => {
-    const message = explain(error);
-    throw message === undefined ? error : new StoreError(message, { cause: error });
+    const code = codeOf(error) ?? '';
+    const meaning = meanings.find(([codes]) => codes.test(code))?.[1];
+    if (meaning === undefined) throw error;
+    const message = `The database cannot be used: ${meaning} (${(error as Error).message}).`;
+    throw new StoreError(message, { cause: error });
   };
   const cleaned = (query: CompiledQuery) =>
     clean === undefined ? query : { ...query, parameters: query.parameters.map(clean) };

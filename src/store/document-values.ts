@@ -1,11 +1,11 @@
-/** A number of so many digits may be more than JSON.parse reads exactly. */
+/** JSON.parse may round a number of so many digits. */
 const LONG_NUMBER = /[\d.]{16}/;
 
 /**
- * What a document says: its texts and numbers in their order, neither the names of its members, nor the addresses in
- * `_links`. Without recursion, however deep the document is nested.
+ * The texts and numbers of a document in their order, without member names and `_links`. It does not recurse, as a
+ * document may be nested deeply.
  *
- * @param most so many UTF-16 units of them are enough
+ * @param most how many UTF-16 units of them to return
  * @throws SyntaxError when the document is damaged
  */
 export function documentValues(document: string, most: number): string {
@@ -30,7 +30,7 @@ export function documentValues(document: string, most: number): string {
   return values.join('\n');
 }
 
-/** Numbers that may lose digits are read as texts. */
+/** Reads numbers that may lose digits as texts. */
 function parse(document: string): unknown {
   if (!LONG_NUMBER.test(document)) return JSON.parse(document);
   try {
@@ -38,7 +38,7 @@ function parse(document: string): unknown {
       typeof value === 'number' ? (context?.source ?? value) : value,
     );
   } catch {
-    // With a function it calls itself at every level, and cannot get to the ground of any document.
+    // With a function, JSON.parse recurses: a deep document overflows its stack.
     return JSON.parse(document);
   }
 }

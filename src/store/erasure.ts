@@ -58,23 +58,8 @@ export class ErasureStore extends Store {
    */
   async eraseDeleted(until: number, signal?: AbortSignal): Promise<number> {
     let erased = 0;
-    while (!signal?.aborted) {
-      const found = await this.db
-        .selectFrom('records')
-        .innerJoin('lists', 'lists.id', 'records.list')
-        .select(['records.id', 'list'])
-        .where('deleted_at', '<=', until)
-        .where('deleted_at', 'is not', null)
-        .where('document', 'is not', null)
-        .where('removed_at', 'is', null)
-        .orderBy('deleted_at')
-        .limit(PORTION)
-        .execute();
-      if (found.length === 0) break;
-      for (const [list, records] of Map.groupBy(found, (row) => row.list)) {
-        const ids = records.map(({ id }) => id);
-        erased += await this.#erasePortion(list, ids, until);
-      }
+    for (let count = PORTION; count === PORTION && !signal?.aborted; erased += count) {
+      count = await this.#erasePortion(until);
     }
     return erased;
   }
@@ -84,18 +69,27 @@ export class ErasureStore extends Store {
     await this.db.dialect.purge?.(this.db);
   }
 
-  #erasePortion(list: number, ids: readonly number[], until: number): Promise<number> {
+  #erasePortion(until: number): Promise<number> {
     return this.db.transact(async (tx) => {
-      await lockList(this.db, tx, list);
-      // One of them may have come back meanwhile.
+      const due = tx
+        .selectFrom('records')
+        .select('id')
+        .where('deleted_at', 'is not', null)
+        .where('document', 'is not', null)
+        .where('deleted_at', '<=', until)
+        .orderBy('deleted_at')
+        .limit(PORTION);
+      // A record that comes back meanwhile is not deleted any more.
       const erased = await tx
         .updateTable('records')
         .set(NO_DOCUMENT)
-        .where('id', 'in', [...ids])
+        .where('id', 'in', due)
         .where('deleted_at', '<=', until)
-        .returning(['id', 'external_id'])
+        .returning(['id', 'list', 'external_id'])
         .execute();
-      if (erased.length > 0) await this.#forget(tx, list, erased);
+      for (const [list, records] of Map.groupBy(erased, (row) => row.list)) {
+        await this.#forget(tx, list, records);
+      }
       return erased.length;
     });
   }

@@ -5,49 +5,51 @@ import type { Database, StoreDialect } from './database.ts';
 import * as initial from './migrations/0001-initial.ts';
 import type { Schema } from './schema.ts';
 
+type Migrations = Record<string, Migration>;
+
 /** A fork's own migrations: files that export `up(db)`, in the order of their names. */
 const FORK_DIR = new URL('../integration/migrations/', import.meta.url);
 
-/** The app's migrations, and a fork's behind them: each set has a table of its own. */
-const SETS = [
-  {
-    table: 'kysely_migration',
-    lockTable: 'kysely_migration_lock',
-    load: async (dialect: StoreDialect) => ours(dialect),
-  },
-  { table: 'fork_migration', lockTable: 'fork_migration_lock', load: loadForks },
-] as const;
+/** The app's migrations, and a fork's after them. Each set has a table of its own. */
+async function loadSets(dialect: StoreDialect): Promise<{ table: string; migrations: Migrations }[]> {
+  const ours = { '0001-initial': { up: (db: Kysely<unknown>) => initial.up(db, dialect) } };
+  return [
+    { table: 'kysely_migration', migrations: ours },
+    { table: 'fork_migration', migrations: await loadForks() },
+  ];
+}
+
+async function loadForks(): Promise<Migrations> {
+  const files = existsSync(FORK_DIR) ? readdirSync(FORK_DIR).filter((file) => file.endsWith('.ts')) : [];
+  const loaded = files.sort().map(async (file) => {
+    return [file.replace(/\.ts$/, ''), (await import(new URL(file, FORK_DIR).href)) as Migration] as const;
+  });
+  return Object.fromEntries(await Promise.all(loaded));
+}
 
 /** The database's schema is not the one that this version works with. */
 export class SchemaError extends Error {
   override readonly name = 'SchemaError';
-  readonly isNewer: boolean;
-
-  constructor(message: string, isNewer: boolean) {
-    super(message);
-    this.isNewer = isNewer;
-  }
 }
 
 /**
  * Brings the database to this version's schema, once, however many processes start at the same time.
  *
- * @throws SchemaError when a newer version of the app has been here; the error of a migration that fails: its set has
- *   changed nothing then, and on SQLite none has
+ * @throws SchemaError when a newer version of the app has changed it; the error of a migration that fails: then its set
+ *   has changed nothing
  */
 export async function migrate(db: Database): Promise<void> {
   if ((await findMissing(db)).length === 0) return;
   await db.dialect.exclusively(db, async (connection) => {
     // Another process may have been first.
     await findMissing(db, connection);
-    for (const { table, lockTable, load } of SETS) {
-      const migrations = await load(db.dialect);
+    for (const { table, migrations } of await loadSets(db.dialect)) {
       if (Object.keys(migrations).length === 0) continue;
       const migrator = new Migrator({
         db: connection,
         provider: { getMigrations: async () => migrations },
         migrationTableName: table,
-        migrationLockTableName: lockTable,
+        migrationLockTableName: `${table}_lock`,
       });
       const { error, results = [] } = await migrator.migrateToLatest();
       const failed = results.find(({ status }) => status === 'Error')?.migrationName;
@@ -65,20 +67,19 @@ export async function checkSchema(db: Database): Promise<void> {
   if (missing.length === 0) return;
   throw new SchemaError(
     `The database lacks migrations of this version (${missing.join(', ')}): run "npm run migrate" first. Nothing was done.`,
-    false,
   );
 }
 
 /**
  * The migrations that the database lacks.
  *
- * @throws SchemaError when it has one that is not known here
+ * @throws SchemaError when it has one that this version does not know
  */
 async function findMissing(db: Database, connection: Kysely<Schema> = db): Promise<string[]> {
   const missing: string[] = [];
   const tables = await connection.introspection.getTables({ withInternalKyselyTables: true });
-  for (const { table, load } of SETS) {
-    const known = Object.keys(await load(db.dialect));
+  for (const { table, migrations } of await loadSets(db.dialect)) {
+    const known = Object.keys(migrations);
     const done = tables.some(({ name }) => name === table)
       ? (await sql<{ name: string }>`select name from ${sql.table(table)}`.execute(connection)).rows
       : [];
@@ -87,23 +88,10 @@ async function findMissing(db: Database, connection: Kysely<Schema> = db): Promi
     if (unknown.length > 0) {
       throw new SchemaError(
         `The database was changed by a newer version of this app (${unknown.join(', ')}), which this version does not know. ` +
-          'It touches nothing. Start the newer version; or restore a backup from before the change as docs/operations.md says.',
-        true,
+          'Nothing was done. Start the newer version, or restore a backup from before the change: see docs/operations.md.',
       );
     }
     missing.push(...known.filter((name) => !names.has(name)));
   }
   return missing;
-}
-
-function ours(dialect: StoreDialect): Record<string, Migration> {
-  return { '0001-initial': { up: (db: Kysely<unknown>) => initial.up(db, dialect) } };
-}
-
-async function loadForks(): Promise<Record<string, Migration>> {
-  const files = existsSync(FORK_DIR) ? readdirSync(FORK_DIR).filter((file) => file.endsWith('.ts')) : [];
-  const loaded = files.sort().map(async (file) => {
-    return [file.replace(/\.ts$/, ''), (await import(new URL(file, FORK_DIR).href)) as Migration] as const;
-  });
-  return Object.fromEntries(await Promise.all(loaded));
 }

@@ -1,13 +1,17 @@
 import { hash } from 'node:crypto';
 import { numberText } from '../contract/number-text.ts';
 
-/** Enough that two documents never share one by chance: 132 bits. */
+/** Enough that two documents never share a hash by chance: 132 bits. */
 const HASH_LENGTH = 22;
 
-/** What a document is compared by. */
-function documentHash(text: string): string {
-  return hash('sha256', text, 'base64url').slice(0, HASH_LENGTH);
-}
+/** The longest id, in UTF-16 units: PostgreSQL's indexes hold 2,700 bytes. */
+const LONGEST_ID = 800;
+
+/** The longest part of the reason why an item is no JSON, in UTF-16 units. */
+const LONGEST_REASON = 200;
+
+/** Stands before an integer id, and before a text that begins with it. */
+const MARK = '#';
 
 /** A page as it came from the service. */
 export interface PageTexts {
@@ -15,77 +19,59 @@ export interface PageTexts {
   texts: readonly string[];
 }
 
-/** A record of a page that the copy can keep. */
+/** A record of a page that the copy can keep, by the id that the copy knows it by. */
 interface PageItem {
-  /** What the copy knows it by. */
   id: string;
   text: string;
   hash: string;
 }
 
-/** An item of a page that the copy cannot keep. */
-export interface RejectedItem {
-  text: string;
-  hash: string;
+/** Why the copy cannot keep an item. */
+interface Rejection {
   /** A sentence about the item, for an administrator. */
   reason: string;
-  /** Ids that stand in it: the copy keeps its older forms of these records. */
+  /** Ids in the item: the copy keeps the older forms of these records. */
   ids?: string[];
-  /** It may be a record that the copy has: its id cannot be read. */
+  /** It may be any record of the copy: its id cannot be read. */
   isUnreadable?: boolean;
 }
 
-/** Longer ids are no ids, in UTF-16 units: PostgreSQL's indexes hold 2,700 bytes. */
-const LONGEST_ID = 800;
+/** An item of a page that the copy cannot keep. */
+export interface RejectedItem extends Rejection {
+  text: string;
+  hash: string;
+}
 
-/** How much of an item is looked at for the id that it begins with, in UTF-16 units. */
-const LONGEST_BEGINNING = 2 * LONGEST_ID;
-
-/** An id at the beginning of an item. */
-const FIRST_ID = /^\{\s*"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*[,}]/;
-
-/** Longest part of the reason why an item is no JSON, in UTF-16 units. */
-const LONGEST_REASON = 200;
-
-/** Stands before an id that is a number, and before one that is a text and begins with it. */
-const MARK = '#';
-
-/** The records of a page by their ids; of a record that is there twice, the last one. */
+/** The records of a page by their ids. Of a record that is there twice, the last one counts. */
 export function readItems({ texts }: PageTexts): { items: Map<string, PageItem>; rejected: RejectedItem[] } {
   const items = new Map<string, PageItem>();
   const rejected: RejectedItem[] = [];
   for (const [place, text] of texts.entries()) {
-    const hash = documentHash(text);
+    const item = { text, hash: hash('sha256', text, 'base64url').slice(0, HASH_LENGTH) };
     const id = readItem(text, place);
-    if (typeof id === 'string') items.set(id, { id, text, hash });
-    else rejected.push({ text, hash, ...id });
+    if (typeof id === 'string') items.set(id, { id, ...item });
+    else rejected.push({ ...item, ...id });
   }
   return { items, rejected };
 }
 
-type Refusal = Pick<RejectedItem, 'reason' | 'ids' | 'isUnreadable'>;
-
-function unreadable(reason: string): Refusal {
-  return { reason, isUnreadable: true };
-}
-
 /** @param place on its page, from 0 */
-function readItem(text: string, place: number): string | Refusal {
+function readItem(text: string, place: number): string | Rejection {
   try {
     return readId(JSON.parse(text), text);
   } catch (error) {
-    // Its message says where: "Bad control character in string literal in JSON at position 24".
+    // The message says where: "Bad control character in string literal in JSON at position 24".
     const why = (error as Error).message.slice(0, LONGEST_REASON).toWellFormed().replaceAll('\0', '\ufffd');
     const reason = `It is no JSON, as record ${place + 1} of its page: ${why}`;
     return { reason, ...idsOfBroken(text) };
   }
 }
 
-/** Every member that is called id, at any depth: unbalanced quotes may have merged two records into one item. */
+/** Every member with the name id, at any depth: unbalanced quotes may have merged two records into one item. */
 const IDS = /"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)?/g;
 
-/** The ids in an item that is no JSON; unless there is one alone, the item may hold a record that nobody can tell. */
-function idsOfBroken(text: string): Pick<Refusal, 'ids' | 'isUnreadable'> {
+/** The ids in an item that is no JSON. Unless there is exactly one, the item may hold a record that nobody can name. */
+function idsOfBroken(text: string): Pick<Rejection, 'ids' | 'isUnreadable'> {
   const members = [...text.matchAll(IDS)];
   const ids = members.flatMap(([, json]) => {
     try {
@@ -99,24 +85,32 @@ function idsOfBroken(text: string): Pick<Refusal, 'ids' | 'isUnreadable'> {
 }
 
 /**
- * An id is a text or an integer, and 7 is another one than "7": the copy keeps a text as it is, an integer as `#` and
- * its digits, which may be more than a number has room for. A text that begins with `#` gets another one before it.
+ * An id is a text or an integer: 7 and "7" name different records. The copy keeps a text as it is, and an integer as `#`
+ * and its digits. A text that begins with `#` gets another `#`.
  */
-function readId(item: unknown, text: string): string | Refusal {
+function readId(item: unknown, text: string): string | Rejection {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) return unreadable('It is no object.');
   if (!Object.hasOwn(item, 'id')) return unreadable('It has no id.');
   const { id } = item as { id?: unknown };
-  if (typeof id === 'number') return readNumber(text, id);
+  if (typeof id === 'number') {
+    const digits = Number.isSafeInteger(id) ? String(id) : (numberText(text, id) ?? '');
+    if (!/^-?\d+$/.test(digits)) return unreadable('Its id is a number, but no integer.');
+    if (digits.length > LONGEST_ID) return { reason: `Its id is longer than ${LONGEST_ID} digits.` };
+    return MARK + digits;
+  }
   if (typeof id !== 'string') return unreadable('Its id is neither a text nor a number.');
   if (id === '') return unreadable('Its id is empty.');
   if (id.length > LONGEST_ID) return { reason: `Its id is longer than ${LONGEST_ID} characters.` };
-  // The database keeps Unicode alone: two that are none would become the same one.
-  if (!id.isWellFormed())
-    return { reason: 'Its id is no Unicode text: half of a pair of surrogates is in it.' };
+  // The database would store two such ids as the same text.
+  if (!id.isWellFormed()) return { reason: 'Its id is no Unicode text: it holds half of a surrogate pair.' };
   // Bytes that are not UTF-8 are read as U+FFFD: two ids with it may have been different.
   if (id.includes('\ufffd')) return { reason: 'Its id is no text in UTF-8.' };
   if (id.includes('\0')) return { reason: 'Its id holds a NUL character.' };
   return id.startsWith(MARK) ? MARK + id : id;
+}
+
+function unreadable(reason: string): Rejection {
+  return { reason, isUnreadable: true };
 }
 
 /** The id that the copy knows a record by, as the service wrote it in JSON: `"7"` or `7`. */
@@ -126,33 +120,22 @@ export function idJson(id: string): string {
   return unmarked.startsWith(MARK) ? JSON.stringify(unmarked) : unmarked;
 }
 
-/** The same as a value; one that JavaScript cannot hold exactly, as its JSON. */
+/** The same as a value. An integer that JavaScript cannot hold exactly stays JSON. */
 export function recordId(id: string): string | number {
   const json: unknown = JSON.parse(idJson(id));
   return typeof json === 'string' || Number.isSafeInteger(json) ? (json as string | number) : idJson(id);
 }
 
-/** A document on a line of its own: raw line breaks and tabs stand between its tokens alone. */
+/** A document on a line of its own. JSON allows raw line breaks and tabs between its tokens alone. */
 export function oneLine(document: string): string {
   return document.replace(/[\r\n\t]/g, ' ');
 }
 
-/** What the copy may know a record by whose id somebody typed: as a text, as an integer, or as pages show it. */
+/** The ids that a person may mean by a typed one: a text, an integer, or an id as the app shows it. */
 export function idsOfTyped(typed: string): string[] {
   return [
     typed.startsWith(MARK) ? MARK + typed : typed,
     ...(/^-?\d+$/.test(typed) ? [MARK + typed] : []),
     typed,
   ];
-}
-
-function readNumber(text: string, id: number): string | Refusal {
-  const first = FIRST_ID.exec(text.slice(0, LONGEST_BEGINNING))?.[1];
-  // Of several members of that name the last one counts.
-  const digits = first !== undefined && Number(first) === id ? first : numberText(text, id);
-  if (digits === undefined || !/^-?\d+$/.test(digits))
-    return unreadable('Its id is a number, but no integer.');
-  return digits.length > LONGEST_ID
-    ? { reason: `Its id is longer than ${LONGEST_ID} digits.` }
-    : MARK + digits;
 }

@@ -1,5 +1,5 @@
 import type { Selectable, Transaction } from 'kysely';
-import { countRows, type Database, manyRows, Store, type StoreDialect } from './database.ts';
+import { type Database, manyRows, Store, type StoreDialect } from './database.ts';
 import { lockList, nextSeq } from './lists.ts';
 import { type PageTexts, type RejectedItem, readItems } from './page-items.ts';
 import { NO_ERROR, NO_WAIT, NOT_FAILING, type Run, type RunClaim } from './runs.ts';
@@ -150,18 +150,17 @@ export class PageStore extends Store {
     items: readonly RejectedItem[],
     now: number,
   ): Promise<void> {
-    let left = MOST_REJECTED - (await countRows(tx.selectFrom('rejected_records').where('list', '=', list)));
     for (const { text, hash, reason } of items) {
-      const { numUpdatedRows } = await tx
-        .updateTable('rejected_records')
-        .set({ run })
-        .where((eb) => eb.and({ list, hash }))
-        .executeTakeFirst();
-      if (numUpdatedRows > 0n || left-- <= 0) continue;
       const excerpt = text.slice(0, EXCERPT_LENGTH).toWellFormed();
-      const row = { list, hash, reason, excerpt, length: text.length, at: now, run };
-      await tx.insertInto('rejected_records').values(row).execute();
+      await tx
+        .insertInto('rejected_records')
+        .values({ list, hash, reason, excerpt, length: text.length, at: now, run })
+        .onConflict((conflict) => conflict.columns(['list', 'hash']).doUpdateSet({ run }))
+        .execute();
     }
+    const all = tx.selectFrom('rejected_records').select('hash').where('list', '=', list);
+    const kept = all.orderBy('hash').limit(MOST_REJECTED);
+    await tx.deleteFrom('rejected_records').where('list', '=', list).where('hash', 'not in', kept).execute();
   }
 }
 

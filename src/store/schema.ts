@@ -4,17 +4,17 @@ import type { ErrorKind, InstanceState, RunState } from './states.ts';
 /** An installation of the app at one company. All times are milliseconds since 1970. */
 export interface InstanceTable {
   id: string;
-  /** The service's id of the company; null when the service does not tell whose token it is. */
+  /** The service's id of the company; null when the service does not tell it. */
   company_id: string | null;
   name: string;
   status: InstanceState;
-  /** Why nothing of the instance is copied until somebody acts, or null. */
+  /** Why the app copies nothing until a person acts, or null. */
   error_kind: ErrorKind | null;
   error_detail: string | null;
   installed_at: number;
 }
 
-/** The tokens of an instance, encrypted, with the moments of their lives in the service's time. */
+/** The tokens of an instance, encrypted. Their lifetimes are in the service's time. */
 export interface TokenTable {
   instance_id: string;
   /** Both null after a disconnect. */
@@ -22,7 +22,7 @@ export interface TokenTable {
   refresh_token: string | null;
   access_expires_at: number;
   refresh_issued_at: number;
-  /** From when on the rotation tries, until the refresh token has changed. */
+  /** From when on the rotation tries to change the refresh token. */
   refresh_due_at: number;
   /** When a refresh last succeeded. */
   refreshed_at: number;
@@ -30,10 +30,10 @@ export interface TokenTable {
   version: number;
   rotations: number;
   refreshes: number;
-  /** Who refreshes now, and until when nobody else may; by the database's clock. */
+  /** The process that refreshes now, and until when no other may, by the database's clock. */
   lease_owner: string | null;
   lease_until: number | null;
-  /** No refresh before this, by the database's clock. With no failures only a refresh after a 401 waits for it. */
+  /** No refresh before this, by the database's clock. Without failures it concerns a refresh after a 401 alone. */
   refresh_not_before: number | null;
   /** Failed refreshes in a row. */
   refresh_failures: Generated<number>;
@@ -58,19 +58,19 @@ interface AccessTable {
   granted_at: number;
 }
 
-/** An install: begun, claimed by a callback, and finished with an instance or an error. */
+/** An install: a browser begins it, a callback claims it, and it ends with an instance or an error. */
 export interface InstallTable {
   state_hash: string;
   nonce_hash: string;
   browser_id: string;
-  /** The path of the app that the browser wants to see afterwards. */
+  /** The path of the app that the browser goes to afterwards. */
   return_to: string | null;
   expires_at: number;
   code_hash: string | null;
   claimed_at: number | null;
   instance_id: string | null;
   error_kind: string | null;
-  /** What the error's page says, in words for an administrator. */
+  /** The message for an administrator. */
   error_detail: string | null;
 }
 
@@ -85,16 +85,16 @@ export interface ListTable {
   id: Generated<number>;
   instance_id: string;
   resource: string;
-  /** The newest number in the list's change feed. Numbers rise and never come twice, over all lists. */
+  /** The newest number in the list's change feed. Numbers rise, and none comes twice. */
   change_seq: Generated<number>;
   /** Live records. */
   stored: Generated<number>;
   /** The first start since the list was last read to its end; null while it is up to date. */
   behind_since: number | null;
-  /** The first failure since a page was written; null while none fails. When the event handler was told of it. */
+  /** The first failure since the last page, or null. When the event handler was told of it. */
   failing_since: number | null;
   failing_told_at: number | null;
-  /** Since when an administrator has paused this list alone. */
+  /** Since when this list alone is paused. */
   paused_at: number | null;
   /** From the end of one run to the start of the next; null: as configured. */
   interval_minutes: number | null;
@@ -114,7 +114,7 @@ export interface RunTable {
   state: RunState;
   /** Counts claims, pauses and disconnects: a commit names the fence that it holds. */
   fence: Generated<number>;
-  /** The next page as the service gave it. Null before the first page, and behind the last one. */
+  /** The next page as the service gave it; null before the first page and after the last one. */
   cursor: string | null;
   pages: Generated<number>;
   records: Generated<number>;
@@ -123,7 +123,7 @@ export interface RunTable {
   created: Generated<number>;
   changed: Generated<number>;
   deleted: Generated<number>;
-  /** Records that could not be kept; those of them without a readable id. */
+  /** Rejected records, and those of them without a readable id. */
   rejected: Generated<number>;
   unreadable: Generated<number>;
   /** Requests for pages, and how many of them the service refused with 429. */
@@ -148,13 +148,13 @@ export interface RecordTable {
   id: Generated<number>;
   list: number;
   external_id: string;
-  /** What the document is compared by; null once the document is gone. */
+  /** The document's hash; null once the document is gone. */
   hash: string | null;
-  /** Its place in the list's change feed, and the place at which it came, or came back. */
+  /** Its number in the list's change feed, and its number when it came or came back. */
   change_seq: number;
   created_seq: number;
   deleted_at: number | null;
-  /** An erased record is kept out, though the service may still send it. */
+  /** An erased record stays out of the copy, even if the service still sends it. */
   erased_at: number | null;
   /** The text as it came; null once erased, or when the retention of a deleted record is over. */
   document: string | null;
@@ -167,7 +167,7 @@ interface SeenTable {
   run: number;
 }
 
-/** Something in a list that the copy cannot keep; by the hash of its whole text. */
+/** An item of a list that the copy cannot keep, by the hash of its text. */
 interface RejectedRecordTable {
   list: number;
   hash: string;
@@ -185,7 +185,7 @@ export interface ConsumerTable {
   consumer: string;
   cursor: Generated<number>;
   fence: Generated<number>;
-  /** Failed tries of the record behind the cursor, and its number then: another one begins to count anew. */
+  /** Failed tries of the record behind the cursor, and its number. The next record counts anew. */
   attempts: Generated<number>;
   tried_seq: number | null;
   not_before: number | null;
@@ -205,13 +205,13 @@ export interface DeadLetterTable {
   at: number;
 }
 
-/** What somebody did to an instance. */
+/** An action of a person on an instance. */
 export interface ActionTable {
   id: Generated<number>;
   instance_id: string;
   /** Null for the whole instance. */
   resource: string | null;
-  /** Null for more than one record, and for one that was erased: its id is personal data, too. */
+  /** Null for several records, and after an erasure: an id is personal data, too. */
   record: string | null;
   action: string;
   by: 'administrator' | 'operator' | 'command';

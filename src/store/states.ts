@@ -1,18 +1,18 @@
-/** What an instance may be; `needs_reauthorization` and `disconnected` end with a new install. */
+/** States of an instance. A new install ends `needs_reauthorization` and `disconnected`. */
 export type InstanceState = 'active' | 'paused' | 'needs_reauthorization' | 'disconnected';
 
-/** What a run may be; a run that was `ended` belongs to an instance that was disconnected. */
+/** States of a run. A disconnect leaves it `ended`. */
 export type RunState = 'waiting' | 'running' | 'failed' | 'finished' | 'ended';
 
-/** What a list may be: `idle` between its runs. */
+/** States of a list: it is `idle` between its runs. */
 export type ListState = 'idle' | 'waiting' | 'running' | 'failed';
 
-/** What a list is by its newest run. */
+/** The state of a list, by its newest run. */
 export function listState(run: RunState | null | undefined): ListState {
   return run === 'waiting' || run === 'running' || run === 'failed' ? run : 'idle';
 }
 
-/** Trouble of the service that passes by itself: the next try comes within two minutes. */
+/** Errors of the service that pass by themselves: the next try comes within two minutes. */
 export const SERVICE_OUTAGES = [
   'unreachable',
   'timeout',
@@ -20,7 +20,7 @@ export const SERVICE_OUTAGES = [
   'server_error',
 ] as const satisfies ErrorKind[];
 
-/** What went wrong, for the failure policy and for the words that people read. */
+/** Kinds of errors, for the failure policy and for the messages that people read. */
 export type ErrorKind =
   | 'unreachable'
   | 'timeout'

@@ -134,17 +134,4 @@ describe.each(DATABASES)('on %s', async (kind) => {
     await store.tokens.disconnect(claim.instanceId, { deleteData: true });
     expect(await lags(claim, NOW, false)).toBe(false);
   });
-
-  test.each(['paused', 'disconnected'] as const)(
-    'an instance that is %s can be read, but not for a handler',
-    async (status) => {
-      const claim = await store.copy(documentsOf(1));
-      await store.instances.setStatus(claim.instanceId, status, { from: ['active'] });
-      const key = { ...claim, consumer: CONSUMER };
-      expect(await changes.claim(key, { whileActive: true })).toBeUndefined();
-      expect(await changes.claim(key, { whileActive: false })).toMatchObject({
-        instanceId: claim.instanceId,
-      });
-    },
-  );
 });

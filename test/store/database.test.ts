@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { type Kysely, sql } from 'kysely';
 import { describe, expect, inject, test } from 'vitest';
@@ -77,26 +76,22 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await found.execute()).toEqual([{ value: '1' }]);
   });
 
-  test('another process’s write is waited for', async () => {
+  test('a write waits for the write of another process', async () => {
     const other = await openDatabase(url);
-    let isOver = false;
-    const started = Promise.withResolvers<void>();
+    const [started, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const write = (value: string) => (transaction: Kysely<Schema>) =>
+      transaction.updateTable('settings').set({ value }).where('name', '=', 'works').execute();
     const blocking = other.transact(async (transaction) => {
-      await add(transaction, 'first');
+      await write('first')(transaction);
       started.resolve();
-      await sleep(300);
-      isOver = true;
+      await done.promise;
     });
     await started.promise;
-    await db.transact((transaction) =>
-      transaction
-        .insertInto('settings')
-        .values({ name: 'first', value: '2' })
-        .onConflict((conflict) => conflict.doNothing())
-        .execute(),
-    );
-    expect(isOver).toBe(true);
-    await blocking;
+    const waiting = db.transact(write('second'));
+    done.resolve();
+    await Promise.all([blocking, waiting]);
+    const row = db.selectFrom('settings').select('value').where('name', '=', 'works');
+    expect(await row.execute()).toEqual([{ value: 'second' }]);
     await other.destroy();
   });
 

@@ -57,17 +57,6 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await store.list(claim)).toMatchObject({ stored: 100, run: { deleted: 1_100 } });
   });
 
-  test('numbers of deletions follow each other, however far apart the records are', async () => {
-    const first = await store.copy(['{"id":"a"}']);
-    await store.copy(documentsOf(3_000));
-    const second = await store.copy(['{"id":"a"}', '{"id":"b"}'], first);
-    const claim = await store.claimRun(second);
-    await store.write(claim, []);
-    expect(await store.markUnseen(claim)).toBe(2);
-    const [a, b] = await store.feed(claim.list);
-    expect([a?.id, b?.id, (b?.seq ?? 0) - (a?.seq ?? 0)]).toEqual(['a', 'b', 1]);
-  });
-
   test('what a later run has seen is not marked', async () => {
     const held = await mostGone(4);
     await runs.finish(held, 3, NOW);

@@ -132,14 +132,6 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await find(claim, 'a')).toMatchObject({ document: '{"id":"a"}', deletedAt: null });
     expect(await store.feed(claim.list, change_seq)).toMatchObject([{ id: 'a', change: 'created' }]);
   });
-
-  test('what is being removed is left to the removal', async () => {
-    const claim = await store.copy(documentsOf(1));
-    await sync(claim, []);
-    await store.tokens.disconnect(claim.instanceId, { deleteData: true });
-    expect(await erasure.eraseDeleted(NOW)).toBe(0);
-    expect(await erasure.erase(claim.list, '0', NOW)).toBe(false);
-  });
 });
 
 test('neither SQLite’s file nor its log holds a word of what was erased', async () => {

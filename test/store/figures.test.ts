@@ -12,19 +12,6 @@ describe.each(DATABASES)('on %s', (kind) => {
     return { ...store, read: () => readFigures(store.db, NOW, HOUR_MS, RESOURCES) };
   }
 
-  test('figures of an empty store', async () => {
-    const { read } = await open();
-    expect(await read()).toEqual({
-      instances: {},
-      lists: {},
-      heldDeletions: 0,
-      deadLetters: 0,
-      behindSince: null,
-      oldestRefreshToken: null,
-      overdue: 0,
-    });
-  });
-
   test('instances and lists by their states, and how long the first list is behind', async () => {
     const store = await open();
     const [paused, active, other] = [

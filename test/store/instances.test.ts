@@ -9,27 +9,33 @@ describe.each(DATABASES)('on %s', async (kind) => {
   const { changes, instances, runs } = store;
   const page = { offset: 0, limit: 100 };
 
-  test.each([
-    ['acme', ['Acme 100%', 'ACME 1000']],
-    ['100%', ['Acme 100%']],
-    ['e_1', []],
-    ['CMP_42', ['Łódź']],
-    // The server of the tests knows no case beyond ASCII.
-    [kind === 'sqlite' ? 'łó' : 'Łó', ['Łódź']],
-    ['INS_acme', ['Acme 100%']],
-    ['\\', []],
-    ['', ['Acme 100%', 'ACME 1000', 'Łódź']],
-  ])('instances are found by a part of a name or an id, in any case: %j', async (search, names) => {
+  test('instances are found by a part of a name or an id, in any case', async () => {
     const { db, instances: own } = await openTestStore(kind);
     await installInstance(db, { id: 'ins_acme', name: 'Acme 100%' }, NOW);
     await installInstance(db, { id: 'other_1', name: 'ACME 1000' }, NOW + 1);
     await installInstance(db, { id: 'other_2', name: 'Łódź', company_id: 'cmp_42' }, NOW + 2);
-    expect((await own.list({ search, ...page })).map(({ name }) => name)).toEqual(names);
-    expect(await own.count({ search })).toBe(names.length);
-    expect(await own.list({ search, offset: 0, limit: 1 })).toHaveLength(Math.min(1, names.length));
+    // The PostgreSQL of the tests lowers ASCII alone.
+    const lodz = kind === 'sqlite' ? 'łó' : 'Łó';
+    for (const [search, names] of [
+      ['acme', ['Acme 100%', 'ACME 1000']],
+      ['100%', ['Acme 100%']],
+      ['e_1', []],
+      ['CMP_42', ['Łódź']],
+      [lodz, ['Łódź']],
+      ['INS_acme', ['Acme 100%']],
+      ['\\', []],
+      ['', ['Acme 100%', 'ACME 1000', 'Łódź']],
+    ] as const) {
+      expect(
+        (await own.list({ search, ...page })).map(({ name }) => name),
+        search,
+      ).toEqual(names);
+      expect(await own.count({ search }), search).toBe(names.length);
+    }
+    expect(await own.list({ offset: 1, limit: 1 })).toMatchObject([{ id: 'other_1' }]);
   });
 
-  test('instances are found by their state, and by what somebody has to look after', async () => {
+  test('instances are found by their state, and by what needs attention', async () => {
     const failed = await store.claimRun();
     await runs.fail(failed, REFUSED, NOW);
     const overcome = await store.claimRun();

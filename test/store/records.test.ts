@@ -28,13 +28,6 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(idsOf(await browse(claim, { offset: 3 }))).toEqual([]);
   });
 
-  test('a company that is not there, and one without a list, have no records', async () => {
-    const none = { records: [], total: 0, hasMore: false, pending: 0, isShortened: false };
-    expect(await records.browse('ins_nobody', 'contacts', { offset: 0, limit: 9 })).toEqual(none);
-    expect(await records.find(await store.addInstance(), 'contacts', 'a')).toBeUndefined();
-    expect(await collect(records.stream('ins_nobody', 'contacts'))).toEqual([]);
-  });
-
   test('one record is found by its id, a deleted one too, and an erased one not', async () => {
     const claim = await store.copy(['{"id":"a"}', '{"id":7}']);
     expect(await records.find(claim.instanceId, 'contacts', '#7')).toMatchObject({ document: '{"id":7}' });

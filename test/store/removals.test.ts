@@ -52,11 +52,4 @@ describe.each(DATABASES)('on %s', async (kind) => {
     const { total } = await records.browse(old.instanceId, 'contacts', { offset: 0, limit: 9 });
     expect(total).toBe(2);
   });
-
-  test('a disconnect without deletion keeps the copy', async () => {
-    const claim = await store.copy(documentsOf(2));
-    await tokens.disconnect(claim.instanceId);
-    await removals.finish();
-    expect([await records.keepsAny(claim.instanceId), (await left(claim.list))[0]]).toEqual([true, 2]);
-  });
 });

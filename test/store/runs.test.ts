@@ -52,17 +52,6 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await runOf(first)).toMatchObject({ state: 'running', finished_at: null, error_kind: null });
   });
 
-  test('of two that claim at once, one at most holds the run', async () => {
-    const { instanceId, resource } = await store.claimRun();
-    const claims = await Promise.all(Array.from({ length: 5 }, () => runs.claim({ instanceId, resource })));
-    const held = claims.flatMap((claim) =>
-      claim ? [{ run: claim.id, list: claim.list, fence: claim.fence }] : [],
-    );
-    expect(new Set(held.map(({ fence }) => fence)).size).toBe(held.length);
-    const holding = await Promise.all(held.map((claim) => runs.holds(claim)));
-    expect(holding.filter(Boolean)).toHaveLength(1);
-  });
-
   test('a pause ends the claims, and a resumed run goes on from its cursor', async () => {
     const claim = await store.claimRun();
     await store.write(claim, ['{"id":"a"}'], { next: PAGE_2 });
@@ -148,14 +137,6 @@ describe.each(DATABASES)('on %s', async (kind) => {
       await failAt(next, NOW + 4);
       expect(await failingSince(claim)).toBe(NOW + 4);
       await runs.finish(next, 0, NOW + 5);
-      expect(await failingSince(claim)).toBeNull();
-    });
-
-    test('not by a wait for the limit, nor by a worker that has lost the run', async () => {
-      const claim = await store.claimRun();
-      await runs.wait(claim, { for: 'limit', until: NOW + 9, ...NO_REQUESTS });
-      await store.claimRun(claim);
-      await failAt(claim, NOW + 1);
       expect(await failingSince(claim)).toBeNull();
     });
 

@@ -13,37 +13,34 @@ import {
 import type { Phrase, StoreDialect } from '../database.ts';
 import type { Schema } from '../schema.ts';
 
-/** How long SQLite itself waits for another process's write, in milliseconds: the event loop stands still meanwhile. */
+/** How long SQLite itself waits for another process, in milliseconds. The event loop stands still meanwhile. */
 const BUSY_TIMEOUT_MS = 20;
 
-/** How long queries that follow each other may keep the event loop, in milliseconds: SQLite answers at once. */
+/** How long queries in a row may block the event loop, in milliseconds. */
 const MOST_IN_A_ROW_MS = 20;
 
 /** Statements that are kept prepared. */
 const MOST_PREPARED = 500;
 
-/** Beginnings of two letters, behind a mark of eight, have an index of their own: they are the most common. */
+/** Beginnings of two letters, after a mark of eight, have an index of their own: people type them most. */
 const PREFIX_LENGTH = '10';
 
-/**
- * The index grows by parts, which are merged a little with each batch: so many pages of 4 KB, in some milliseconds. SQLite
- * itself would merge rarely, and for a tenth of a second.
- */
+/** Pages of 4 KB that each batch merges in the index, in some milliseconds. SQLite's own merges block for 100 ms. */
 const MERGED_PAGES = 64;
 
-/** Tries to empty the write-ahead log, while no process reads, and the pause between two, in milliseconds. */
+/** Tries to empty the write-ahead log while no process reads, and the pause between them, in milliseconds. */
 const EMPTYING = { tries: 100, pauseMs: 50 };
 
 /** What SQLite's errors mean. */
 const MEANINGS: readonly [RegExp, string][] = [
   [/^SQLITE_(BUSY|LOCKED)/, 'another process keeps it locked'],
   [/^SQLITE_FULL/, 'the disk is full'],
-  [/^SQLITE_IOERR/, 'its file cannot be read or written: the disk may be full or broken'],
-  [/^SQLITE_(CANTOPEN|READONLY|PERM|AUTH)/, 'its file, or the directory of it, cannot be written'],
-  [/^SQLITE_(CORRUPT|NOTADB)/, 'its file is damaged: restore a backup'],
+  [/^SQLITE_IOERR/, 'its file cannot be read or written, as on a full or broken disk'],
+  [/^SQLITE_(CANTOPEN|READONLY|PERM|AUTH)/, 'its file or directory cannot be written'],
+  [/^SQLITE_(CORRUPT|NOTADB)/, 'its file is damaged, restore a backup'],
 ];
 
-/** Processes that open a new file at once lock each other out here, which SQLite reports at once. */
+/** Processes that open a new file at the same time lock each other out, and SQLite does not wait. */
 function useWal(sqlite: Sqlite.Database): void {
   for (let tries = 1; ; tries++) {
     try {
@@ -63,7 +60,7 @@ export function pathOf(url: string): string {
 
 /**
  * SQLite in one file, for the processes of one machine. With `synchronous=NORMAL` a power cut may take the last
- * transactions; what must stay is written with `FULL`. Deleted rows are overwritten in the file (`secure_delete`).
+ * transactions back; durable ones use `FULL`. `secure_delete` overwrites deleted rows in the file.
  *
  * @throws Error when the file cannot be opened
  */
@@ -78,20 +75,22 @@ export function openSqlite(url: string): StoreDialect {
   sqlite.pragma('synchronous = NORMAL');
   sqlite.pragma('foreign_keys = ON');
   sqlite.pragma('secure_delete = ON');
-  // Else statements that write many rows keep their journals in files.
+  // Statements that write many rows would keep their journals in files.
   sqlite.pragma('temp_store = MEMORY');
   sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
-  // SQLite's own knows ASCII alone.
+  // SQLite's own function knows ASCII alone.
   sqlite.function('lower', { deterministic: true }, (text) => (text as string | null)?.toLowerCase() ?? null);
   return {
     name: 'sqlite',
-    kysely: new StoreSqliteDialect(sqlite),
+    kysely: Object.assign(new SqliteDialect({ database: sqlite }), {
+      createDriver: () => new StoreSqliteDriver(sqlite),
+    }),
     nowMs: sql<number>`cast(unixepoch('subsec') * 1000 as integer)`,
     identity: sql`integer primary key autoincrement`,
     narrowTable: sql`without rowid`,
     search: {
       async create(db) {
-        // The words come folded and told apart already: the tokenizer only splits at spaces.
+        // The words are folded already: the tokenizer only splits at spaces.
         await sql`create virtual table search using fts5(words, content = '', contentless_delete = 1,
           tokenize = 'ascii', prefix = ${sql.lit(PREFIX_LENGTH)})`.execute(db);
         await sql`insert into search (search, rank) values ('automerge', 0), ('crisismerge', 64)`.execute(db);
@@ -107,24 +106,18 @@ export function openSqlite(url: string): StoreDialect {
       },
       async find(db, list, groups, { after, limit }) {
         const query = groups.map((group) => `(${group.map(written).join(' OR ')})`).join(' AND ');
-        const { rows } = await sql<{ id: number }>`
-          select search.rowid as id from search
+        const found = sql<{ id: number }>`select search.rowid as id from search
           cross join seen on seen.list = ${list} and seen.record = search.rowid
-          where search match ${query} and search.rowid > ${after} order by search.rowid limit ${limit}`.execute(
-          db,
-        );
-        return rows.map(({ id }) => id);
+          where search match ${query} and search.rowid > ${after} order by search.rowid limit ${limit}`;
+        return (await found.execute(db)).rows.map(({ id }) => id);
       },
     },
-    isRetryable: (error) => codeOf(error)?.startsWith('SQLITE_BUSY') ?? false,
-    explain(error) {
-      const code = codeOf(error);
-      const meaning = MEANINGS.find(([codes]) => code !== undefined && codes.test(code))?.[1];
-      return meaning && `The database cannot be used: ${meaning} (${path}: ${(error as Error).message}).`;
-    },
+    codeOf: (error) => (error instanceof Sqlite.SqliteError ? error.code : undefined),
+    retryable: /^SQLITE_BUSY/,
+    meanings: MEANINGS.map(([codes, meaning]) => [codes, `${meaning}: ${path}`]),
     transaction: (db, isDurable, work) =>
       db.connection().execute(async (connection) => {
-        // Outside the transaction: it cannot be changed within one.
+        // SQLite changes this outside transactions alone.
         if (isDurable) sqlite.pragma('synchronous = FULL');
         try {
           return await connection.transaction().execute(work);
@@ -133,7 +126,7 @@ export function openSqlite(url: string): StoreDialect {
         }
       }),
     async purge(db) {
-      // As `optimize` does, but in steps: a negative number begins to merge all parts, without their deleted words.
+      // FTS5's `optimize` in steps: a negative number begins to merge all parts, without their deleted words.
       let pages = -MERGED_PAGES;
       const countChanges = sqlite.prepare<[], number>('select total_changes()').pluck();
       const step = async (transaction: Kysely<Schema>) => {
@@ -166,7 +159,7 @@ export function openSqlite(url: string): StoreDialect {
     check: (db) =>
       db.connection().execute(async (connection) => {
         await connection.transaction().execute(async (transaction) => {
-          // A number in the file that stays as it is.
+          // Writes a number of the file anew.
           const version = sqlite.pragma('user_version', { simple: true });
           await sql`pragma user_version = ${sql.lit(version)}`.execute(transaction);
         });
@@ -174,31 +167,14 @@ export function openSqlite(url: string): StoreDialect {
   };
 }
 
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Sqlite.SqliteError ? error.code : undefined;
-}
-
 function written({ words, isBeginning }: Phrase): string {
   return `"${words.join(' ')}"${isBeginning ? ' *' : ''}`;
 }
 
-class StoreSqliteDialect extends SqliteDialect {
-  readonly #sqlite: Sqlite.Database;
-
-  constructor(sqlite: Sqlite.Database) {
-    super({ database: sqlite });
-    this.#sqlite = sqlite;
-  }
-
-  override createDriver(): SqliteDriver {
-    return new StoreSqliteDriver(this.#sqlite);
-  }
-}
-
-/** Statements are prepared once, transactions begin `immediate`, and others of the process have their turn. */
+/** Prepares each statement once, begins transactions `immediate`, and lets other work of the process run. */
 class StoreSqliteDriver extends SqliteDriver {
   readonly #sqlite: Sqlite.Database;
-  /** When the queries of this turn of the event loop began. */
+  /** When the first query of this turn of the event loop began. */
   #turnSince: number | undefined;
 
   constructor(sqlite: Sqlite.Database) {
