@@ -8,7 +8,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
   const count = async (table: 'browsers' | 'sessions' | 'installs' | 'access') =>
     (await db.selectFrom(table).selectAll().execute()).length;
 
-  it('keeps what browsers come back with, and removes the rest', async () => {
+  it('removes expired sessions and installs, and browsers that have neither', async () => {
     await installInstance(db, { id: 'ins_1' }, NOW);
     await installs.begin({ stateHash: 'abandoned', nonceHash: 'n' }, undefined, NOW);
     await browsers.removeExpired(NOW + INSTALL_KEPT_MS - 1);
@@ -19,7 +19,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect([await count('browsers'), await count('sessions'), await count('access')]).toEqual([0, 0, 0]);
   });
 
-  it('prolongs a session, and finds none that has expired', async () => {
+  it('prolongs a session, and finds no expired one', async () => {
     await installInstance(db, { id: 'ins_2' }, NOW);
     const { sid_hash } = await db.selectFrom('sessions').select('sid_hash').executeTakeFirstOrThrow();
     const end = NOW + SESSION_LIFETIME_MS;
@@ -28,7 +28,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await browsers.findSession(sid_hash, end)).toMatchObject({ expiresAt: end + 1 });
   });
 
-  it('stores the tokens of an install whose browser has logged out meanwhile, and shows them to nobody', async () => {
+  it('stores the tokens of an install whose browser has logged out', async () => {
     await installs.begin({ stateHash: 's', nonceHash: 'n' }, undefined, NOW);
     const { browser_id } = (await installs.find('s')) ?? expect.unreachable();
     await browsers.logOut(browser_id);
@@ -52,7 +52,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(stored).toEqual([{ access_token: 'a' }]);
   });
 
-  it('lets nobody who saw a disconnected company see what another browser installs', async () => {
+  it('a new install hides a disconnected company from its earlier browsers', async () => {
     await installInstance(db, { id: 'ins_4' }, NOW);
     await db.updateTable('instances').set({ status: 'disconnected' }).where('id', '=', 'ins_4').execute();
     const before = await whoSees('ins_4');

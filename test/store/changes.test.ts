@@ -31,7 +31,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     return changes.bury(held, entry ?? expect.unreachable(), BROKEN, NOW);
   }
 
-  test('each record comes once, in its newest form, in the order of the numbers', async () => {
+  test('each record comes once, in its newest form, in the order of numbers', async () => {
     const claim = await store.copy(['{"id":"a"}', '{"id":"b"}', '{"id":"c"}']);
     expect(told(await take(claim, 1))).toEqual(['a created']);
     const second = await store.claimRun(claim);
@@ -62,7 +62,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await changes.read(many.list, 0, 7)).toHaveLength(7);
   });
 
-  test('who holds a consumer moves its cursor, and who held it before does not', async () => {
+  test('the holder of a consumer moves its cursor, and the earlier one does not', async () => {
     const claim = await store.copy(documentsOf(3));
     const [first, second] = [await hold(claim), await hold(claim)];
     const entries = await changes.read(claim.list, 0);
@@ -92,7 +92,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(told(await take(claim))).toEqual(['0 created', '1 created', '2 created']);
   });
 
-  test('a replayed record comes again behind the others, as it is', async () => {
+  test('a replayed record comes again after the others', async () => {
     const claim = await store.copy(documentsOf(3));
     await take(claim);
     expect(await changes.replayRecord(claim.list, '1')).toBe(true);
@@ -103,7 +103,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(entry).toMatchObject({ id: '1', change: 'changed', seq: change_seq, document: '{"id":"1"}' });
   });
 
-  test('dead letters are retried in their order, and go when they are delivered', async () => {
+  test('dead letters are retried, and go when they are delivered', async () => {
     const claim = await store.copy(documentsOf(230));
     for (let count = 0; count < 120; count++) await bury(claim);
     await take(claim);
@@ -116,7 +116,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await changes.countDeadLetters(claim.list, CONSUMER)).toBe(0);
   });
 
-  test('lists lag that a consumer has not read to their end, unless it has to wait', async () => {
+  test('a list lags until its consumer has read it, unless the consumer waits', async () => {
     const [claim, empty] = [await store.copy(documentsOf(2)), await store.copy([])];
     const lags = async ({ instanceId }: TestClaim, now = NOW, whileActive = true) =>
       (await changes.lagging(CONSUMER, { now, whileActive })).some((key) => key.instanceId === instanceId);

@@ -27,7 +27,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
   const names = async () =>
     (await db.selectFrom('settings').select('name').execute()).map(({ name }) => name);
 
-  test('what must stay waits for the disk, and pages do not', async () => {
+  test('durable transactions wait for the disk, and others do not', async () => {
     const seen: boolean[] = [];
     const look = async (transaction: Kysely<Schema>) => void seen.push(await waitsForDisk(db, transaction));
     await db.transact(look);
@@ -37,7 +37,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(seen).toEqual([false, true, false]);
   });
 
-  test('a transaction that throws has written nothing, and leaves nothing open', async () => {
+  test('a transaction that throws writes nothing', async () => {
     const broken = async (transaction: Kysely<Schema>) => {
       await add(transaction, 'broken');
       throw new Error('It broke.');
@@ -48,7 +48,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await names()).toEqual(['works']);
   });
 
-  test('transactions that get in each other’s way are tried again', async () => {
+  test('transactions in each other’s way are tried again', async () => {
     for (const name of ['a', 'b']) await db.transact((transaction) => add(transaction, name));
     const both = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
     let tries = 0;
@@ -70,7 +70,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(tries).toBe(kind === 'postgres' ? 3 : 2);
   });
 
-  test('a text with a NUL, as an address may hold, is no trouble', async () => {
+  test('a text with a NUL, as in an address, is stored', async () => {
     await db.transact((transaction) => add(transaction, 'a\0b'));
     const found = db.selectFrom('settings').select('value').where('name', '=', 'a\0b');
     expect(await found.execute()).toEqual([{ value: '1' }]);
@@ -96,7 +96,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
   });
 
   if (kind === 'postgres') {
-    test('a connection that breaks within a transaction fails that alone', async () => {
+    test('a broken connection fails its transaction alone', async () => {
       const broken = db.transact(async (transaction) => {
         const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(transaction);
         await sql`select pg_terminate_backend(${rows[0]?.pid})`.execute(db);
@@ -113,7 +113,7 @@ test('a command makes no database', async () => {
   await expect(openExistingDatabase(`file:${path}`)).rejects.toThrow(`There is no database in ${path}`);
 });
 
-test('a file that another process keeps locked is told as that', async () => {
+test('the error names a lock of another process', async () => {
   const { db, url } = await openTestStore('sqlite');
   const other = new Sqlite(url.replace('file:', ''));
   other.exec('begin immediate');
@@ -126,7 +126,7 @@ test('a file that another process keeps locked is told as that', async () => {
   await db.check();
 });
 
-test('a server that is away, silent, or without the database is told as that', async () => {
+test('the error says whether the server is away, silent, or without the database', async () => {
   const nobody = new URL(inject('postgresUrl'));
   nobody.pathname = '/no_such_database';
   const silent = createServer().listen(0, '127.0.0.1');

@@ -16,7 +16,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
   }
   const portionOf = (claim: TestClaim) => ({ beforeRun: claim.run, counter: claim.run, claim });
 
-  test('records that a whole run did not see are marked, and told as deleted', async () => {
+  test('records that a whole run did not see come as deleted', async () => {
     const claim = await mostGone(3);
     const before = (await store.list(claim)).change_seq;
     expect(await deletions.countUnseen(claim.list, claim.run)).toBe(2);
@@ -42,7 +42,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     });
   });
 
-  test('many are marked in portions, and pages may be written in between', async () => {
+  test('deletions come in portions, and pages are written in between', async () => {
     const claim = await mostGone(1_200, 100);
     const other = await store.claimRun();
     const portions: number[] = [];
@@ -57,7 +57,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await store.list(claim)).toMatchObject({ stored: 100, run: { deleted: 1_100 } });
   });
 
-  test('what a later run has seen is not marked', async () => {
+  test('a record that a later run has seen is not marked', async () => {
     const held = await mostGone(4);
     await runs.finish(held, 3, NOW);
     const later = await store.claimRun(held);
@@ -72,13 +72,13 @@ describe.each(DATABASES)('on %s', async (kind) => {
   });
 
   test.each<[string, (claim: TestClaim) => Promise<unknown>]>([
-    ['another worker has taken over', (claim) => runs.claim(claim)],
+    ['of another worker', (claim) => runs.claim(claim)],
     [
-      'whose instance is paused',
+      'of a paused instance',
       ({ instanceId }) => store.instances.setStatus(instanceId, 'paused', { from: ['active'] }),
     ],
-    ['whose copy is removed', ({ instanceId }) => store.tokens.disconnect(instanceId, { deleteData: true })],
-  ])('a run that %s marks nothing', async (_what, lose) => {
+    ['of a removed copy', ({ instanceId }) => store.tokens.disconnect(instanceId, { deleteData: true })],
+  ])('a run %s marks nothing', async (_what, lose) => {
     const claim = await mostGone(3);
     await lose(claim);
     expect(await deletions.markPortion(claim.list, portionOf(claim), 0, NOW)).toBe('lost');

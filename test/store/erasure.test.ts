@@ -38,7 +38,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     return run;
   }
 
-  test('of an erased record the id stays, and nothing that it said', async () => {
+  test('an erased record keeps its id and nothing else', async () => {
     const claim = await store.copy(['{"id":"a","name":"Ada"}', '{"id":"b","name":"Ada"}']);
     await store.index(claim);
     await bury(claim, 'a');
@@ -56,7 +56,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await store.list(claim)).toMatchObject({ stored: 1, change_seq: row.change_seq });
   });
 
-  test('what was done to the record before tells its id no more', async () => {
+  test('actions no longer name an erased record', async () => {
     const claim = await store.copy(documentsOf(2));
     const { instanceId } = claim;
     const facts = { instanceId, resource: 'contacts', action: 'replay', by: 'administrator' } as const;
@@ -66,7 +66,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(noted.map(({ record }) => record)).toEqual(['1', null]);
   });
 
-  test('every consumer gets the erased record as deleted, behind all others', async () => {
+  test('every consumer gets the erased record as deleted', async () => {
     const claim = await store.copy(documentsOf(2));
     const { change_seq } = await store.list(claim);
     await erasure.erase(claim.list, '0', NOW);
@@ -75,7 +75,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await changes.countPending(await store.list(claim), change_seq)).toBe(1);
   });
 
-  test('a consumer that has the document at the moment writes nothing of it', async () => {
+  test('a consumer that holds the document cannot commit', async () => {
     const claim = await store.copy(['{"id":"a","name":"Ada"}']);
     const [held, entries] = [await hold(claim, SEARCH_CONSUMER), await store.feed(claim.list)];
     await erasure.erase(claim.list, 'a', NOW);
@@ -92,7 +92,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect([await browse(claim), (await rowOf(claim, '0')).document]).toEqual([['1'], null]);
   });
 
-  test('a deleted record is erased, too, but none twice, and none that is not there', async () => {
+  test('a deleted record can be erased once', async () => {
     const claim = await store.copy(documentsOf(2));
     await sync(claim, ['{"id":"1"}']);
     expect(await erasure.erase(claim.list, '0', NOW + 5)).toBe(true);
@@ -106,7 +106,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect((await store.list(claim)).change_seq).toBe(change_seq);
   });
 
-  test('documents of records that were deleted long ago are erased, and no others', async () => {
+  test('the documents of long deleted records are erased', async () => {
     const claim = await store.copy(documentsOf(1_200));
     await bury(claim, '7');
     await sync(claim, documentsOf(1), NOW + 10);
@@ -118,7 +118,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await find(claim, '7')).toMatchObject({ document: null, isCut: false, deletedAt: NOW + 10 });
     expect(await find(claim, '0')).toMatchObject({ document: '{"id":"0"}' });
     expect(await changes.countDeadLetters(claim.list, 'handler')).toBe(0);
-    // Nobody is told again.
+    // The feed says nothing new.
     expect(await store.list(claim)).toEqual(before);
     expect((await store.feed(claim.list)).every(({ change }) => change === 'deleted')).toBe(true);
   });
@@ -134,7 +134,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
   });
 });
 
-test('neither SQLite’s file nor its log holds a word of what was erased', async () => {
+test('neither SQLite’s file nor its log holds a word of an erased record', async () => {
   const store = await openTestStore('sqlite');
   const directory = dirname(store.url.replace('file:', ''));
   const words = ['zyxwverased', 'zyxwvdeleted', 'zyxwvkept'];

@@ -12,7 +12,7 @@ describe.each(DATABASES)('on %s', (kind) => {
     return { ...store, read: () => readFigures(store.db, NOW, HOUR_MS, RESOURCES) };
   }
 
-  test('instances and lists by their states, and how long the first list is behind', async () => {
+  test('instances and lists are counted by state, with the oldest lag', async () => {
     const store = await open();
     const [paused, active, other] = [
       await store.addInstance(),
@@ -34,7 +34,7 @@ describe.each(DATABASES)('on %s', (kind) => {
     expect(await store.read()).toMatchObject({ lists: { idle: 1, waiting: 3 }, behindSince: NOW - 5_000 });
   });
 
-  test('deletions are held by the last whole run of a list, and dead letters count', async () => {
+  test('the last whole run of a list holds deletions, and dead letters count', async () => {
     const store = await open();
     for (const held of [30, 20]) {
       const claim = await store.claimRun();
@@ -54,7 +54,7 @@ describe.each(DATABASES)('on %s', (kind) => {
     });
   });
 
-  test('a rotation that is due is overdue only if no refresh has gone well for long', async () => {
+  test('a due rotation is overdue if no refresh has succeeded for long', async () => {
     const store = await open();
     const add = async (name: string, dueAt: number, refreshedAt: number) => {
       const moments = {

@@ -16,7 +16,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     return all.map(({ document }) => document);
   };
 
-  test('live records are browsed a page at a time, in the order in which they came', async () => {
+  test('live records are browsed in pages, in the order in which they came', async () => {
     const first = await store.copy(['{"id":"c"}', '{"id":"a"}', '{"id":"b"}', '{"id":"d"}']);
     const claim = await store.claimRun(first);
     await store.write(claim, ['{"id":"d","n":1}', '{"id":"c"}', '{"id":"b"}']);
@@ -28,7 +28,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(idsOf(await browse(claim, { offset: 3 }))).toEqual([]);
   });
 
-  test('one record is found by its id, a deleted one too, and an erased one not', async () => {
+  test('a record is found by its id, unless it is erased', async () => {
     const claim = await store.copy(['{"id":"a"}', '{"id":7}']);
     expect(await records.find(claim.instanceId, 'contacts', '#7')).toMatchObject({ document: '{"id":7}' });
     expect(await records.find(claim.instanceId, 'contacts', '7')).toBeUndefined();
@@ -45,7 +45,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await records.find(claim.instanceId, 'contacts', 'a')).toBeUndefined();
   });
 
-  test('of a large document the page has the beginning, and the stream all of it', async () => {
+  test('a page has the beginning of a large document, and the stream has all', async () => {
     const large = `{"id":"big","x":"${'ł'.repeat(MEGABYTE)}"}`;
     const claim = await store.copy([large, '{"id":"small"}']);
     const [big, small] = (await browse(claim)).records;
@@ -65,7 +65,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await streamed(claim)).toEqual(documents.slice(0, 600));
   });
 
-  test('a stream has all that a search finds, with their ids', async () => {
+  test('a stream has all records that a search finds', async () => {
     const names = ['Ada', 'Grace', 'Ada', 'Adam'].map((name, n) => `{"id":"${n}","name":"${name}"}`);
     const more = Array.from({ length: 300 }, (_, n) => `{"id":"m${n}","name":"Ada"}`);
     const claim = await store.copy([...names, ...more]);
@@ -77,7 +77,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect([await streamed(claim, 'nobody'), await streamed(claim, '!?')]).toEqual([[], []]);
   });
 
-  test('a stream breaks off when the copy is removed on the way, also where another one has come', async () => {
+  test('a stream fails when the copy is removed, even if a new one replaces it', async () => {
     const claim = await store.copy(documentsOf(300, 'old-'));
     const stream = records.stream(claim.instanceId, 'contacts')[Symbol.asyncIterator]();
     expect((await stream.next()).value).toMatchObject({ id: 'old-0' });
@@ -90,7 +90,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     await expect(rest()).rejects.toThrow(CopyRemovedError);
   });
 
-  test('a search finds what the index knows, and tells how much it does not', async () => {
+  test('a search finds what the index knows, and counts what it lacks', async () => {
     const claim = await store.copy(['{"id":"a","name":"Ada Lovelace"}', '{"id":"b","name":"Grace Hopper"}']);
     expect(await browse(claim, { search: 'ada' })).toMatchObject({ records: [], total: 0, pending: 2 });
     await store.index(claim);
@@ -99,7 +99,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await found(claim, 'ada hopper')).toEqual([]);
   });
 
-  test('a search finds the newest text of a record, and none that is deleted', async () => {
+  test('a search finds the newest text, and no deleted record', async () => {
     const claim = await store.copy(['{"id":"a","name":"Ada"}', '{"id":"b","name":"Bob"}']);
     await store.index(claim);
     const second = await store.claimRun(claim);
@@ -119,7 +119,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect([await found(one, 'same'), await found(two, 'same')]).toEqual([['1'], ['2']]);
   });
 
-  test('many words are shortened to as many as are looked for, and odd ones do no harm', async () => {
+  test('a search leaves out the ninth word, and odd input does no harm', async () => {
     const claim = await store.copy(['{"id":"a","x":"one two three four five six seven eight nine"}']);
     await store.index(claim);
     const page = await browse(claim, { search: 'one two three four five six seven eight missing' });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { RunClaim } from '../../src/store/runs.ts';
-import { DATABASES, NOW, openTestStore, type TestClaim } from './test-store.ts';
+import { DATABASES, documentsOf, NOW, openTestStore, type TestClaim } from './test-store.ts';
 
 const PAGE_2 = 'https://x.example/contacts?page_token=2';
 const REFUSED = { kind: 'refused', detail: 'The service refused the request (404).' } as const;
@@ -8,11 +8,19 @@ const NO_REQUESTS = { requests: 0, refused: 0 };
 
 describe.each(DATABASES)('on %s', async (kind) => {
   const store = await openTestStore(kind);
-  const { runs, instances } = store;
+  const { changes, runs, instances } = store;
   const both = ['contacts', 'conversations'];
   const runOf = async (claim: TestClaim) => (await store.list(claim)).run ?? expect.unreachable();
 
-  test('a start opens one run a list, however often and by however many at once', async () => {
+  const hold = ({ instanceId, resource }: TestClaim, whileActive = true) =>
+    changes.claim({ instanceId, resource, consumer: 'handler' }, { whileActive });
+  const lags = async ({ instanceId, resource }: TestClaim, whileActive = true) => {
+    const all = await changes.lagging('handler', { now: NOW, whileActive });
+    return all.some((key) => key.instanceId === instanceId && key.resource === resource);
+  };
+  const isOpen = async ({ run }: TestClaim) => (await runs.open(NOW)).some((open) => open.run === run);
+
+  test('eight starts at once open one run for each list', async () => {
     const id = await store.addInstance();
     const starts = await Promise.all(Array.from({ length: 8 }, () => runs.start(id, both, NOW)));
     const opened = starts.map((open) => open?.map(({ run }) => run));
@@ -38,7 +46,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     },
   );
 
-  test('a claim takes a run over: its holder before writes nothing more', async () => {
+  test('a claim takes a run over, and its earlier holder writes nothing', async () => {
     const first = await store.claimRun();
     const second = (await runs.claim(first)) ?? expect.unreachable();
     expect(second).toMatchObject({ id: first.run, fence: first.fence + 1, state: 'running' });
@@ -85,7 +93,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect((await runs.history(first.list, 2)).map(({ id }) => id)).toEqual([last.run, history[1]?.id]);
   });
 
-  test('a person’s start brings a retry forward, and begins a stuck run at the first page', async () => {
+  test('a person’s start ends the wait for a retry, and restarts a stuck run', async () => {
     const claim = await store.claimRun();
     await store.write(claim, ['{"id":"a"}'], { next: PAGE_2 });
     const error = { ...REFUSED, at: NOW };
@@ -119,6 +127,44 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await runs.lastFinished(claim.list)).toMatchObject({ held: 0 });
   });
 
+  test('a paused list writes and delivers nothing, and resumes where it stopped', async () => {
+    const claim = await store.claimRun();
+    await store.write(claim, documentsOf(1), { next: PAGE_2 });
+    const other = await store.claimRun({ instanceId: claim.instanceId, resource: 'conversations' });
+    const held = (await hold(claim)) ?? expect.unreachable();
+    expect(await runs.pause(claim, NOW)).toBe(true);
+    expect(await store.write(claim, ['{"id":"late"}'])).toBeUndefined();
+    expect(await store.write(other, documentsOf(1))).toMatchObject({ created: 1 });
+    expect(await changes.deliver(held, await store.feed(claim.list))).toBeUndefined();
+    expect([await runs.claim(claim), await hold(claim)]).toEqual([undefined, undefined]);
+    expect([await isOpen(claim), await lags(claim)]).toEqual([false, false]);
+    expect(await runs.start(claim.instanceId, ['contacts'], NOW)).toEqual([]);
+    // The search index keeps up with what is there.
+    expect([await hold(claim, false), await lags(claim, false)]).toMatchObject([{ list: claim.list }, true]);
+
+    expect(await runs.resume(claim)).toBe(true);
+    expect([await isOpen(claim), await lags(claim)]).toEqual([true, true]);
+    expect(await runs.claim(claim)).toMatchObject({ id: claim.run, cursor: PAGE_2, pages: 1 });
+  });
+
+  test('a list is paused and resumed once, even before its first run', async () => {
+    const key = { instanceId: await store.addInstance(), resource: 'contacts' };
+    expect([await runs.resume(key), await runs.pause(key, NOW), await runs.pause(key, NOW + 1)]).toEqual([
+      false,
+      true,
+      false,
+    ]);
+    expect(await store.list(key)).toMatchObject({ paused_at: NOW, run: undefined });
+    const pauses = { intervalMs: 1, outageMs: 1, failedMs: 1 };
+    expect(await runs.due('contacts', NOW, pauses)).not.toContain(key.instanceId);
+    expect([await runs.resume(key), await runs.resume(key)]).toEqual([true, false]);
+    expect(await runs.due('contacts', NOW, pauses)).toContain(key.instanceId);
+    await store.tokens.disconnect(key.instanceId);
+    const nobody = { instanceId: 'ins_nobody', resource: 'contacts' };
+    expect([await runs.pause(key, NOW), await runs.setInterval(key, 5)]).toEqual([false, false]);
+    expect([await runs.pause(nobody, NOW), await runs.setInterval(nobody, 5)]).toEqual([false, false]);
+  });
+
   describe('a list fails', () => {
     const failAt = (claim: RunClaim, at: number) =>
       runs.wait(claim, { for: 'retry', until: null, error: { ...REFUSED, at }, ...NO_REQUESTS });
@@ -140,7 +186,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
       expect(await failingSince(claim)).toBeNull();
     });
 
-    test('which is told once, by one of several workers, until it has been well', async () => {
+    test('and one of several workers takes it once', async () => {
       const claim = await store.claimRun();
       const take = async (since: number) =>
         (await Promise.all([1, 2, 3].map(() => runs.takeFailing(since, NOW + 99))))
