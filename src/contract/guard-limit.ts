@@ -7,7 +7,7 @@ export interface GuardLimit {
   windowMs: number;
 }
 
-/** What is wrong with a text that {@link readGuardLimit} cannot read. */
+/** The problem with a text that {@link readGuardLimit} cannot read. */
 export const GUARD_LIMIT_SHAPE = 'must be requests/seconds, like 5/1 or 1/3, both above 0';
 
 const SHAPE = /^(\d{1,6})\/(\d{1,5}(?:\.\d{1,3})?)$/;

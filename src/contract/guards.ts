@@ -2,7 +2,7 @@ import { WINDOW_MS } from './limits.ts';
 
 /** How many requests a guard lets through in which time. */
 export interface GuardRule {
-  /** What `x-service-tier` says on every answer of a guarded route. */
+  /** The value of `x-service-tier` on every answer of a guarded route. */
   tier: string;
   /** Requests in a window; a share of the caller's rate limit, rounded down, where `share` is true. */
   limit: number;
@@ -27,7 +27,7 @@ export const GUARDS = {
 /** Name of a guard. */
 export type GuardName = keyof typeof GUARDS;
 
-/** What guards are enforced with: the table above, or with other limits for the two that it leaves open. */
+/** The limits that the sandbox enforces: the table above, or other values for the two open guards. */
 export type GuardRules = Readonly<Record<GuardName, GuardRule>>;
 
 /** The guard's limit in requests a window. @param rateLimit the caller's own limit, for a guard that is a share of it */
@@ -76,7 +76,7 @@ function event({ type, object }: Fields): string {
   return JSON.stringify([text(type), ...named]);
 }
 
-/** What stands behind the parts of a grouping key. The bodies' members are our choice, as the specification shows none. */
+/** The values of a grouping key's parts. The members of the bodies are our choice: the specification shows none. */
 const PARTS: Record<GroupPart, (body: Fields) => string> = {
   account: (body) => text(body.account_id),
   event,

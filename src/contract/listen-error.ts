@@ -6,7 +6,7 @@ interface ListenAddress {
   portVariable: string;
 }
 
-/** What the system says of a host that this machine does not have, or of a name that leads to none. */
+/** Error codes for a host that this machine does not have, and for a name without an address. */
 const NO_HOST_HERE: readonly unknown[] = [
   'EADDRNOTAVAIL',
   'ENOTFOUND',
@@ -15,14 +15,14 @@ const NO_HOST_HERE: readonly unknown[] = [
   'EINVAL',
 ];
 
-/** What listening fails in; a file that cannot be read may have the same code. */
+/** System calls of listening; reading a file can fail with the same codes. */
 const CALLS: readonly unknown[] = ['listen', 'getaddrinfo'];
 
 /**
- * Says why nobody can listen at an address, and which variable to change.
+ * Explains why a server cannot listen at an address, and which variable to change.
  *
  * @param error of Node's server
- * @returns an error in plain words, or undefined for one that has another cause
+ * @returns undefined for an error with another cause
  */
 export function listenError(error: unknown, address: ListenAddress): Error | undefined {
   if (!(error instanceof Error && 'code' in error && 'syscall' in error)) return undefined;

@@ -1,7 +1,4 @@
-/**
- * What a token may be allowed (Authentication, 9). The specification does not list the scopes: these names are our
- * choice.
- */
+/** The scopes of tokens (Authentication, 9). The specification does not list them: these names are our choice. */
 export const SCOPE = {
   /** Read and change what the company's teams share. */
   shared: 'shared_resources',
@@ -16,7 +13,7 @@ export const SCOPE = {
 /** A scope's name. */
 export type Scope = (typeof SCOPE)[keyof typeof SCOPE];
 
-/** What an OAuth application may ask for: the rest is for API tokens alone (Authentication, 9). */
+/** Scopes that an OAuth application may ask for. The others are for API tokens alone (Authentication, 9). */
 export const OAUTH_SCOPES = [SCOPE.shared, SCOPE.sharedRead] as const;
 
 /** Name of a scope that an OAuth application may ask for. */
@@ -25,11 +22,7 @@ export type OAuthScope = (typeof OAUTH_SCOPES)[number];
 /** Which resources a route is about. */
 export type Reach = 'shared' | 'knowledge_base';
 
-/**
- * Whether scopes open a route. Single private things among shared ones are another question: see `SCOPE.private`.
- *
- * @param writes whether the route changes something
- */
+/** Whether scopes open a route. `SCOPE.private` decides about private records among shared ones. */
 export function opens(scopes: readonly string[], reach: Reach, writes: boolean): boolean {
   if (reach === 'knowledge_base') return scopes.includes(SCOPE.knowledgeBase);
   return scopes.includes(SCOPE.shared) || (!writes && scopes.includes(SCOPE.sharedRead));

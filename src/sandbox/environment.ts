@@ -25,12 +25,13 @@ const guardLimit = z
 
 const ORIGIN_SHAPE = 'must be an origin like https://sandbox.example, without a path';
 
-const NO_PRODUCTION = 'is production: the sandbox is no part of that; unset it here';
-
 const schema = z.object({
   NODE_ENV: z
     .string()
-    .refine((value) => value !== 'production', NO_PRODUCTION)
+    .refine(
+      (value) => value !== 'production',
+      'is production: unset it, because the sandbox is no part of it',
+    )
     .optional(),
   SANDBOX_PORT: port.default(SANDBOX_DEFAULTS.port),
   SANDBOX_WINDOW_MS: wholeNumber(1, HOUR_MS).default(WINDOW_MS),
@@ -90,7 +91,7 @@ export function optionsFromEnvironment(
   };
 }
 
-/** @throws RangeError if the command would refuse these options, too */
+/** @throws RangeError with NODE_ENV=production, and for options that the command would refuse, too */
 export function checkOptions({ windowMs, latencyMs, publicUrl, readings = {} }: SandboxOptions): void {
   const given = [
     ['SANDBOX_WINDOW_MS', 'windowMs', windowMs],
@@ -102,7 +103,7 @@ export function checkOptions({ windowMs, latencyMs, publicUrl, readings = {} }: 
   const flags = given.flatMap(([variable, flag, value]) =>
     value === undefined ? [] : [[variable, { flag, value: String(value) }] as const],
   );
-  const options = optionsFromEnvironment({}, new Map(flags));
+  const options = optionsFromEnvironment({ NODE_ENV: process.env.NODE_ENV }, new Map(flags));
   if (Array.isArray(options)) throw new RangeError(options.join('\n'));
 }
 
@@ -111,9 +112,4 @@ function isOrigin(text: string): boolean {
   if (!/^https?:/i.test(text) || !URL.canParse(text)) return false;
   const { origin, href } = new URL(text);
   return href === `${origin}/`;
-}
-
-/** Throws an Error with NODE_ENV=production. */
-export function refuseProduction(): void {
-  if (process.env.NODE_ENV === 'production') throw new Error(`NODE_ENV ${NO_PRODUCTION}.`);
 }

@@ -15,7 +15,7 @@ const CALLS_KEPT = 10_000;
 
 type ChannelIdentity = Record<'name' | 'address', string>;
 
-/** What a server did that gave no name and address, in words; by the outcome of the call. */
+/** Reasons why a server gave no name and address, by the outcome of the call. */
 const FAILURES = {
   inactive: () => 'says that the token is not active',
   'not understood': () => 'answered something else than a JSON object with active, name and address',
@@ -46,7 +46,7 @@ interface CallRow extends Pick<JournalRow, 'n' | 'at' | 'duration_ms'> {
  * server has its own, for all companies. A window is fixed and starts with its first call; there is no burst.
  */
 export class OutgoingCalls {
-  /** What a snapshot holds: calls counted in a window, by the application's client id. */
+  /** Calls counted in a window, by client id of the application. A snapshot holds them. */
   state = new Map<string, Counted>();
   readonly #windowMs: number;
   readonly #rows: CallRow[] = [];

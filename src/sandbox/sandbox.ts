@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, isIP } from 'node:net';
-import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
+import { EXPOSE_WORDS, SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
 import { Clock } from './clock.ts';
-import { checkOptions, refuseProduction } from './environment.ts';
+import { checkOptions } from './environment.ts';
 import { createHandle } from './handle.ts';
 import { createSandboxServer, isLoopbackHost } from './http/server.ts';
 import { plantSeed, readSeed } from './seed.ts';
@@ -12,7 +12,7 @@ import { createWorld, type Host, settingsOf } from './world.ts';
 
 export type * from './types.ts';
 
-/** The address in a URL; this machine's name for an address that stands for all. */
+/** The host of a URL: an IPv6 address gets brackets, and an address for all interfaces becomes this machine's. */
 function nameOf(address: string): string {
   if (address === '0.0.0.0' || address === '::') return SANDBOX_DEFAULTS.host;
   return isIP(address) === 6 ? `[${address}]` : address;
@@ -21,20 +21,18 @@ function nameOf(address: string): string {
 /**
  * Starts the service of the specification, in memory.
  *
- * @returns the running sandbox
- * Throws an Error with NODE_ENV=production, a RangeError for options that do not do (an address beyond this machine
- * without the words for it, a wrong seed), and node's error (`EADDRINUSE`) for a port in use.
+ * @throws RangeError for wrong options or a wrong seed, with NODE_ENV=production, or beyond this machine without `expose`
+ * @throws node's `EADDRINUSE` for a port in use
  */
 export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
-  refuseProduction();
+  checkOptions(options);
   const { port = 0, host: address = SANDBOX_DEFAULTS.host, tokensFile } = options;
   const exposed = !isLoopbackHost(isIP(address) === 6 ? `[${address}]` : address);
   if (exposed && options.expose === undefined) {
     throw new RangeError(
-      `The sandbox listens on this machine alone, not on ${address}, unless SANDBOX_EXPOSE says so in words.`,
+      `The sandbox listens on this machine only. To listen on ${address}, set SANDBOX_EXPOSE=${EXPOSE_WORDS}.`,
     );
   }
-  checkOptions(options);
   const publicUrl = options.publicUrl && new URL(options.publicUrl).origin;
   const seed = readSeed(options.seed);
   const settings = settingsOf(options);

@@ -19,7 +19,7 @@ const schema = z.strictObject({
   guards: z.array(SCHEMA.guard).optional(),
 });
 
-/** A seed cannot be used: all that is wrong, a line each. */
+/** Reports every problem of a seed, a line each. */
 function refuse(problems: readonly string[]): never {
   throw new RangeError(problems.map((problem) => `seed: ${problem}`).join('\n'));
 }
@@ -32,10 +32,7 @@ function readFile(file: string): unknown {
   }
 }
 
-/**
- * Checks the shape of a seed, and reads it from a file before if it is a path.
- * Throws a RangeError that names every problem with its place.
- */
+/** Checks a seed; reads it first if it is a path. @throws RangeError that names every problem with its place */
 export function readSeed(given: Seed | string = {}): Seed {
   const seed = typeof given === 'string' ? readFile(given) : given;
   const { success, error } = schema.safeParse(seed);
@@ -43,7 +40,7 @@ export function readSeed(given: Seed | string = {}): Seed {
   refuse(issuesOf(error));
 }
 
-/** Makes the seed in a new world. Throws a RangeError that names what does not go together, like an id given twice. */
+/** Makes the records of a seed in a new world. @throws RangeError if an id appears twice, or the like */
 export function plantSeed(host: Host, seed: Seed): void {
   const { world } = host;
   if (seed.companies !== undefined) world.companies.state = [];

@@ -27,13 +27,13 @@ interface Snapshot {
   frozen: boolean;
 }
 
-/** Copies the world, all its parts together: tokens and codes share their grants. */
+/** Copies all parts of the world together, because tokens and codes share their grants. */
 function takeSnapshot(world: World): Snapshot {
   const parts = Object.fromEntries(KEPT.map((part) => [part, world[part].state])) as Kept;
   return { parts: structuredClone(parts), now: world.clock.now(), frozen: world.clock.frozen };
 }
 
-/** Puts the world back to where a snapshot was taken, as often as one likes. */
+/** Restores a snapshot, any number of times. */
 function restoreSnapshot(world: World, { parts, now, frozen }: Snapshot): void {
   world.clock.freeze(frozen);
   world.clock.set(now);
@@ -42,15 +42,15 @@ function restoreSnapshot(world: World, { parts, now, frozen }: Snapshot): void {
   world.tokens.onIssue();
 }
 
-/** So many snapshots are kept; the oldest goes first. */
+/** The sandbox keeps so many snapshots, and drops the oldest. */
 const SNAPSHOTS_KEPT = 20;
 
-/** Worlds that were kept to come back to. They outlive a reset; numbers go on, so that no id is given twice. */
+/** The snapshots. They survive a reset; ids count on, so each is new. */
 export class Snapshots {
   readonly #kept = new Map<string, Snapshot>();
   #count = 0;
 
-  /** Keeps the world as it is, and answers the snapshot's id. */
+  /** Takes a snapshot, and answers its id. */
   take(world: World): string {
     this.#count += 1;
     const id = `snp_${this.#count}`;
@@ -58,7 +58,7 @@ export class Snapshots {
     return id;
   }
 
-  /** Puts the world back, as often as one likes. Throws a {@link Problem} (404) for a snapshot that there is not. */
+  /** Restores a snapshot. Throws a {@link Problem} (404) for an unknown id. */
   restore(world: World, id: string): void {
     const snapshot = this.#kept.get(id);
     if (snapshot === undefined) {
@@ -67,45 +67,45 @@ export class Snapshots {
     restoreSnapshot(world, snapshot);
   }
 
-  /** Those that are kept, oldest first; `at` is what the service's clock said, in ms since 1970. */
+  /** The kept snapshots, oldest first; `at` is the service's time in ms since 1970. */
   list(): { id: string; at: number; frozen: boolean }[] {
     return [...this.#kept].map(([id, { now, frozen }]) => ({ id, at: now, frozen }));
   }
 }
 
-/** Begins a file, before the checksum of what follows; counts up when snapshots change their form. */
+/** The first word of a file, before the checksum. The number rises when the format of snapshots changes. */
 const FILE_MARK = 'sandbox snapshot 1';
 
 function fileHead(content: Uint8Array): string {
   return `${FILE_MARK} ${createHash('sha256').update(content).digest('hex')}\n`;
 }
 
-/** Writes the world as it is to a file. There are valid tokens in it. */
+/** Saves the world to a file. The file contains valid tokens. */
 export function saveWorld(world: World, file: string): void {
   // Node's own format: it keeps that tokens share their grant, which JSON does not.
   const content = serialize(takeSnapshot(world));
   writeFileSync(file, Buffer.concat([Buffer.from(fileHead(content)), content]), { mode: 0o600 });
 }
 
-/** Puts the world back to where a file was saved. Throws an Error that names the file when it cannot be read. */
+/** Loads a saved world. @throws Error that names the file if it cannot be read */
 export function loadWorld(world: World, file: string): void {
   const bytes = readFileSync(file);
   const end = bytes.indexOf('\n') + 1;
   const [head, content] = [bytes.toString('latin1', 0, end), bytes.subarray(end)];
   if (!head.startsWith('sandbox snapshot ')) throw new Error(`${file} is no snapshot of a sandbox.`);
   if (!head.startsWith(`${FILE_MARK} `)) {
-    throw new Error(`${file} was saved by another version of the sandbox: save it anew.`);
+    throw new Error(`${file} was saved by another version of the sandbox. Save it again.`);
   }
-  if (head !== fileHead(content)) throw new Error(`${file} is damaged: save it anew.`);
+  if (head !== fileHead(content)) throw new Error(`${file} is damaged. Save it again.`);
   restoreSnapshot(world, deserialize(content));
 }
 
-/** The newest valid tokens that are kept: far more than a developer's machine has instances. */
+/** The number of newest valid tokens to keep: far more than a developer's machine has instances. */
 const MOST_KEPT = 500;
 
 /**
- * Keeps a world's valid tokens in a file: after a restart of app and sandbox, perhaps with other code, nobody has to
- * authorize again. Nothing else outlives the process. Tokens of one grant share it in the file, too.
+ * Keeps the valid tokens of a world in a file, so that nobody authorizes again after a restart of app and sandbox.
+ * Nothing else survives the process. Tokens of one grant share it in the file, too.
  */
 export function keepTokens(world: World, file: string): void {
   world.tokens.onIssue = () => {
@@ -115,7 +115,7 @@ export function keepTokens(world: World, file: string): void {
   };
 }
 
-/** Takes the kept tokens into a new world, if their application and company are there. Without a file, none. */
+/** Restores the kept tokens whose application and company exist. Without a file, there are none. */
 export function restoreTokens(world: World, file: string): void {
   let kept: Token[] = [];
   try {

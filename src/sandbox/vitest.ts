@@ -5,9 +5,9 @@ import type { Sandbox, SandboxOptions } from './types.ts';
 export type * from './types.ts';
 
 /**
- * A sandbox for the tests of a file: it starts before them, goes back to its start before each, and stops after them.
+ * A sandbox for the tests of a file: it starts before them, resets before each, and stops after them.
  *
- * @returns its handle, for use in tests and hooks: before, there is no sandbox
+ * @returns the handle, for use in tests and hooks
  */
 export function useSandbox(options: SandboxOptions = {}): Sandbox {
   let running: Sandbox | undefined;

@@ -13,10 +13,10 @@ import { Faults } from './state/faults.ts';
 import { Tokens } from './state/tokens.ts';
 import type { Addresses, Readings, SandboxOptions } from './types.ts';
 
-/** How long an application's server may take to answer, unless another time is said. */
+/** The default time for an answer of an application's server. */
 const CALL_TIMEOUT_MS = 5_000;
 
-/** What stays the same for the life of a sandbox. */
+/** The settings of a sandbox; they never change. */
 export type Settings = ReturnType<typeof settingsOf>;
 
 /** The options of a sandbox, with their defaults. */
@@ -33,7 +33,7 @@ export function settingsOf(options: SandboxOptions) {
   };
 }
 
-/** All that the service knows at one time. A reset puts a new world in place of the old one. */
+/** The state of the service. A reset replaces the world. */
 export type World = ReturnType<typeof createWorld>;
 
 /** The world at start. */
@@ -53,14 +53,14 @@ export function createWorld(settings: Settings, clock: Clock) {
   };
 }
 
-/** The sandbox around its world of the moment. */
+/** A running sandbox and its present world. */
 export interface Host {
   world: World;
   addresses: Addresses;
   snapshots: Snapshots;
   /** Whether it listens beyond this machine. */
   exposed: boolean;
-  /** Origin that clients reach it at, where that is not its own. */
+  /** Public origin, if it differs from the own one. */
   publicUrl: string | undefined;
   /** Back to the state at start. */
   reset(): void;

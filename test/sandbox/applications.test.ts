@@ -149,7 +149,7 @@ describe('Authentication (our choice)', () => {
     const exposed = await startFrozen({ host: '0.0.0.0', expose: EXPOSE_WORDS });
     for (const introspection_url of ['http://LOCALHOST/x?a=b', 'http://[::1]:8080/']) {
       service.application({ introspection_url });
-      expect(() => exposed.application({ introspection_url })).toThrow('calls nobody');
+      expect(() => exposed.application({ introspection_url })).toThrow('calls no server');
     }
     const hosts = 'https://127.0.0.1 http://192.168.0.1 http://0.0.0.0 http://[::ffff:8.8.8.8]';
     const wrong = `${hosts} http://127.0.0.1.example.com http://user:pass@127.0.0.1 /introspect`;

@@ -90,7 +90,7 @@ describe('The command of the sandbox', () => {
       [['--port', String(port)], {}, `Port ${port} is in use: .+ set SANDBOX_PORT to another one\\.`],
       [[], { NODE_ENV: 'production' }, 'NODE_ENV is production.*'],
       [[], host, '192\\.0\\.2\\.1 is no address of this machine: .+'],
-      [['--host', '0.0.0.0'], {}, '.* on this machine alone.*'],
+      [['--host', '0.0.0.0'], {}, '.* on this machine only\\. .*'],
       [['--seed', 'none.json'], {}, 'seed: none\\.json cannot be read: ENOENT.*'],
       [['--public-url', 'https://a.example/b'], {}, '--public-url must be an origin.*'],
     ] as const) {

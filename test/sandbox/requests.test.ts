@@ -123,6 +123,6 @@ describe('Endpoints: routes (our choice)', () => {
     expect([description.includes(apiUrl), description.includes(origin)]).toEqual([true, false]);
     const stranger = await raw(service, 'GET / HTTP/1.1', 'host: other.example', 'connection: close');
     expect(stranger.status).toBe(403);
-    expect(() => service.application({ introspection_url: 'http://127.0.0.1/' })).toThrow('calls nobody');
+    expect(() => service.application({ introspection_url: 'http://127.0.0.1/' })).toThrow('calls no server');
   });
 });

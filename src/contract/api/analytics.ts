@@ -16,7 +16,7 @@ const filters = z.looseObject({
   teammate_ids: z.array(id).optional(),
 });
 
-/** What both are about: a time from `start` to before `end`; without an end up to now, without a start 30 days. */
+/** A report and an export cover the time from `start` to before `end`: by default the last 30 days. */
 const asked = {
   start: timestamp.optional(),
   end: timestamp.optional(),
@@ -24,10 +24,10 @@ const asked = {
   filters: filters.optional(),
 };
 
-/** What is asked of a report: which metrics, over which time. A name that ends in `_time` is of a duration in seconds. */
+/** A report to make: its metrics and its time. A metric whose name ends in `_time` is a duration in seconds. */
 const newReport = z.looseObject({ ...asked, metrics: z.array(nonBlank).min(1).max(100).optional() });
 
-/** What is asked of an export: which time. Whatever its type, the sandbox's file has the conversations of that time. */
+/** An export to make. Whatever its type, the sandbox's file has the conversations of its time. */
 const newExport = z.looseObject({ ...asked, type: nonBlank.optional() });
 
 const answered = {

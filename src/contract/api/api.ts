@@ -38,18 +38,18 @@ type Table = typeof API;
 /** Name of an operation: `createChildTag`. */
 export type Operation = keyof Table;
 
-/** The table once more, for who goes through it and needs no types of single routes. */
+/** The routes as a list, for code that needs no types of single routes. */
 export const ROUTES = Object.entries(API) as [Operation, RouteContract][];
 
 /** Values of the placeholders in an operation's path. */
 export type ParamsOf<Op extends Operation> = PathParams<Table[Op]['path']>;
 
-/** What is sent with an operation. */
+/** The body of an operation's request. */
 export type BodyOf<Op extends Operation> = Table[Op] extends { body: infer Body extends z.ZodType }
   ? z.input<Body>
   : undefined;
 
-/** The body as it is after its check. */
+/** The body after its check. */
 export type CheckedBodyOf<Op extends Operation> = Table[Op] extends { body: infer Body extends z.ZodType }
   ? z.output<Body>
   : undefined;

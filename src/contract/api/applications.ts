@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { id, links, nonBlank, timestamp } from './common.ts';
 import { defineRoutes } from './route.ts';
 
-/** What an event is about: a thing of the application, by kind and id, or in one word. */
+/** The subject of an event: an object of the application by type and id, or one word. */
 const eventObject = z.union([
   nonBlank,
   z.looseObject({ type: nonBlank.optional(), id: z.union([nonBlank, z.number()]).optional() }),
 ]);
 
-/** An event that an application told of (the fields are our choice: Events names the route alone). */
+/** An event that an application sent (the fields are our choice: Events names the route alone). */
 const applicationEvent = z.looseObject({
   _links: links,
   id,
@@ -20,7 +20,7 @@ const applicationEvent = z.looseObject({
   created_at: timestamp,
 });
 
-/** A new event; with its object it makes the key that the guard groups by. */
+/** A new event. Its type and object make the grouping key of the guard. */
 const newApplicationEvent = z.looseObject({
   type: nonBlank,
   object: eventObject.nullable().optional(),

@@ -20,17 +20,17 @@ export const conversation = z.looseObject({
   last_message: z
     .looseObject({ excerpt: z.string(), is_inbound: z.boolean(), created_at: timestamp })
     .nullable(),
-  /** There once a teammate was to be reminded of it. */
+  /** Present after the first reminder. */
   reminders: z.array(z.looseObject({ teammate_id: id, scheduled_at: timestamp })).optional(),
   is_private: z.boolean(),
   created_at: timestamp,
   updated_at: timestamp,
 });
 
-/** Changes of a conversation; `tag_ids` and `custom_fields` take the place of what there was. */
+/** Changes of a conversation. `tag_ids` and `custom_fields` replace the old ones. */
 export const conversationChanges = z.looseObject({
   subject: z.string().optional(),
-  /** `open` is read back as `assigned` or `unassigned`, whichever it then is. */
+  /** `open` reads back as `assigned` or `unassigned`. */
   status: z.enum(['open', 'assigned', 'unassigned', 'archived', 'deleted', 'spam']).optional(),
   assignee_id: id.nullable().optional(),
   inbox_id: id.optional(),
@@ -38,10 +38,10 @@ export const conversationChanges = z.looseObject({
   custom_fields: customFields.optional(),
 });
 
-/** Who a conversation is assigned to; null: no one any more. */
+/** The assignee of a conversation; null removes it. */
 const newAssignee = z.looseObject({ assignee_id: id.nullable() });
 
-/** When a teammate is reminded of a conversation; null: not any more. */
+/** The reminder of a teammate; null cancels it. */
 const newReminder = z.looseObject({ teammate_id: id, scheduled_at: timestamp.nullable() });
 
 const tagIds = z.looseObject({ tag_ids: z.array(id).min(1) });

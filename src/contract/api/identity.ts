@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { id, links } from './common.ts';
 import { defineRoutes } from './route.ts';
 
-/** Whose token it is: a company's; `teammate` is there when the token acts for one (Authentication, 3). */
+/** The company of a token; `teammate` is present if the token acts for one (Authentication, 3). */
 export const identity = z.looseObject({
   _links: links,
   id,

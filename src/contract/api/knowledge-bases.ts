@@ -45,7 +45,7 @@ const articleContent = z.looseObject({
   author_id: id.nullable().optional(),
 });
 
-/** Of API tokens with the scope for it alone (Authentication, 9). */
+/** Only API tokens with this scope reach knowledge bases (Authentication, 9). */
 const reach = 'knowledge_base';
 
 // The locale is no part of the keys: the specification groups by kb_id and kba_id, per route.

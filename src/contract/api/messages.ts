@@ -36,7 +36,7 @@ const content = {
 const sender = z.looseObject({ handle, name: z.string().optional() });
 const addressees = { cc: handles.optional(), bcc: handles.optional() };
 
-/** What says by which conversation and message of the other system a message is known there. */
+/** The references by which another system knows a conversation and a message. */
 const metadata = z.looseObject({
   thread_ref: reference,
   external_id: reference,
@@ -63,7 +63,7 @@ const draft = z.looseObject({
 /** A message that starts a conversation. */
 const newMessage = draft.extend({ to: handles.min(1) }).refine(hasContent, NO_CONTENT);
 
-/** A message in a conversation: to whom the conversation is with, unless others are named. */
+/** A reply: to the contact of the conversation, unless the body names others. */
 const newReply = draft
   .extend({ to: handles.min(1).optional(), channel_id: id.optional() })
   .refine(hasContent, NO_CONTENT);
@@ -73,7 +73,7 @@ const newIncomingMessage = z
   .looseObject({ ...content, sender, metadata: metadata.optional() })
   .refine(hasContent, NO_CONTENT);
 
-/** A message that the other system has sent already. */
+/** A message that another system has sent. */
 const newOutboundMessage = z
   .looseObject({
     ...content,
@@ -94,10 +94,10 @@ const fromElsewhere = z.looseObject({
   metadata: metadata.optional(),
 });
 
-/** A message of the other system, as it is there now. It came in, unless `is_inbound` says something else. */
+/** A message as it is in the other system. It is inbound, unless `is_inbound` says otherwise. */
 const externalMessage = fromElsewhere.refine(hasContent, NO_CONTENT);
 
-/** A message of the past. It came in, unless `is_inbound` says something else. */
+/** A past message. It is inbound, unless `is_inbound` says otherwise. */
 const newImportedMessage = fromElsewhere
   .extend({
     type: z.string().min(1).optional(),

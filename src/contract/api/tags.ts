@@ -11,7 +11,7 @@ export const tag = z.looseObject({
   highlight: z.string().nullable(),
   parent_tag_id: id.nullable(),
   is_private: z.boolean(),
-  /** Whose it is; null for a shared one. */
+  /** The owner; null for a shared tag. */
   teammate_id: id.nullable(),
   created_at: timestamp,
   updated_at: timestamp,

@@ -11,18 +11,18 @@ function applicationOf({ world, caller }: ApiContext, uid: unknown): Application
   if (uid === undefined) return world.applications.get(caller.application);
   const application = typeof uid === 'string' ? world.applications.get(uid) : undefined;
   if (application === undefined) {
-    throw new Problem(422, 'settings.application_uid: no application is registered as that.');
+    throw new Problem(422, 'settings.application_uid: no such application is registered.');
   }
   if (caller.application !== undefined && caller.application !== application.client_id) {
-    throw new Problem(403, 'settings.application_uid: an application creates channels of its own alone.');
+    throw new Problem(403, 'settings.application_uid: an application can create only its own channels.');
   }
   return application;
 }
 
 /**
- * What an external service says of a new channel (Authentication, 10), in place of what was sent. It is asked about a
- * channel of the type `application` with a token, if the application has an introspection address. The token is a
- * secret of that service, and every application of the company may read channels: it is not kept. Throws a `Problem`.
+ * The name and address that an external service gives a new channel (Authentication, 10), in place of those sent. The
+ * sandbox asks about a channel of the type `application` with a token, if the application has an introspection
+ * address. It does not keep the token: every application of the company may read channels. Throws a `Problem`.
  */
 async function identified(request: ApiRequest<'createChannel'>) {
   const { type, settings = {} } = request.body;

@@ -6,7 +6,7 @@ import { listPage } from './list.ts';
 import { applicableTags, taggedWith, without } from './message-handlers.ts';
 import { type ApiContext, type Handlers, own } from './request.ts';
 
-/** Members of a conversation that other routes, messages or the ids in a body make. */
+/** Members of a conversation that only the service sets. */
 const NOT_SENT =
   /^(status|assignee|assignee_id|inbox|inbox_id|tags|tag_ids|links|link_ids|recipient|last_message|reminders)$/;
 
@@ -21,7 +21,7 @@ function tagsFor(request: ApiContext, { inbox }: Conversation, tagIds: readonly 
   return applicableTags(request, tagIds, [request.named('inboxes', inbox.id)]);
 }
 
-/** The conversation with the assignee that a body names, or none; one that is archived stays so. */
+/** The conversation with a new assignee or none. An archived conversation stays archived. */
 function assignedTo(request: ApiContext, conversation: Conversation, id: string | null): Conversation {
   const teammate = id === null ? null : request.named('teammates', id);
   const assignee = teammate && { id: teammate.id, name: teammate.name, email: teammate.email };
@@ -63,7 +63,7 @@ function hasWords(conversation: Conversation, words: readonly string[]): boolean
   return words.every((word) => text.includes(word));
 }
 
-/** Handlers of conversations that do more than read one or list all. */
+/** Handlers of conversations, except those that only read one or list all. */
 export const conversationHandlers = {
   searchConversations: (request) => {
     const words = wordsOf(request.params.query);

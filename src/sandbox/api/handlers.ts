@@ -35,7 +35,7 @@ function listOf<Parent extends Table, Child extends Table>(
   };
 }
 
-/** Answers every operation of the contract; those with rules of their own stand in files of their own. */
+/** The handlers of all operations. Those with rules of their own are in other files. */
 export const HANDLERS: Handlers = {
   getIdentity: (request) => {
     const { call, company, actingTeammate: teammate } = request;

@@ -11,11 +11,7 @@ const POSITION_BYTES = 6;
 const DATA_BYTES = POSITION_BYTES + 1;
 const SEAL_BYTES = 8;
 
-/**
- * An opaque page token.
- *
- * @param list what the token is good for, and for nothing else: company and path
- */
+/** An opaque page token. @param list company and path: the token is valid for nothing else */
 export function writePageToken(list: string, { position, limit }: PageStart): string {
   const data = Buffer.alloc(DATA_BYTES);
   data.writeUIntBE(position, 0, POSITION_BYTES);

@@ -18,7 +18,7 @@ import { type ApiContext, type ApiRequest, type Handlers, own, Ready } from './r
 
 /** How long a message that is to be sent stays a draft, in milliseconds of the service's clock. */
 const SENDING_MS = 1_000;
-/** The domain that no one can have (RFC 2606). */
+/** No one can own this domain (RFC 2606). */
 const UNREACHABLE = /@(?:[^@]*\.)?invalid\.?$/i;
 
 /** The members that bodies of message routes have in common. */
@@ -27,7 +27,7 @@ export type MessageBody = Pick<
   'subject' | 'body' | 'text' | 'to' | 'cc' | 'bcc' | 'metadata'
 >;
 
-/** Who writes a message that came in. */
+/** The sender of an inbound message. */
 export type Sender = CheckedBodyOf<'receiveIncomingMessage'>['sender'];
 
 /**
@@ -65,12 +65,12 @@ export function authorNamed(request: ApiContext, id: string | undefined): Messag
   return id === undefined ? null : authorOf(request.named('teammates', id));
 }
 
-/** The company's end of a channel's messages. */
+/** The company's side of a channel's messages. */
 export function channelHandle({ send_as, address, name }: Channel): string {
   return send_as ?? address ?? name;
 }
 
-/** To whom a body says that the message goes. */
+/** The recipients that a body names. */
 export function addressees({ to, cc, bcc }: MessageBody): Recipient[] {
   const all = Object.entries({ to, cc, bcc }) as ['to' | 'cc' | 'bcc', string[] | undefined][];
   return all.flatMap(([role, handles = []]) => handles.map((handle) => ({ handle, role })));
@@ -85,7 +85,7 @@ function htmlOf(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('\n', '<br>');
 }
 
-/** The content of a message from a body: of `body` and `text` each is made of the other. */
+/** The content of a message. The service makes `body` from `text`, or `text` from `body`. */
 export function contentOf(body: MessageBody) {
   const text = body.text ?? textOf(body.body ?? '');
   return {
@@ -201,7 +201,7 @@ function tagIdsOf({ body }: Sending): string[] {
 
 /** Who the conversation is with. Throws a `Problem` (422) when nobody is known. */
 function recipientOf({ recipient }: Conversation): string {
-  if (recipient === null) throw new Problem(422, 'to: is needed where the conversation names nobody.');
+  if (recipient === null) throw new Problem(422, 'to: is needed, because the conversation has no recipient.');
   return recipient.handle;
 }
 

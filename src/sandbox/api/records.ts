@@ -19,7 +19,7 @@ const NEW = {
 /** Throws a `Problem` (422) when the new parent is the tag itself or below it, or of another kind. */
 function checkParent({ tables }: ApiContext, tag: Tag, parent: Tag): void {
   if (parent.is_private !== tag.is_private) {
-    throw new Problem(422, 'parent_tag_id: a shared tag and a private one are no family.');
+    throw new Problem(422, 'parent_tag_id: a shared tag and a private tag cannot be parent and child.');
   }
   for (let above: Tag | undefined = parent; above !== undefined; ) {
     if (above.id === tag.id) {

@@ -69,7 +69,7 @@ function addApplication(host: Host, application: z.output<typeof SCHEMA.applicat
   const { world, exposed, publicUrl } = host;
   if ((exposed || publicUrl !== undefined) && application.introspection_url !== undefined) {
     // Everybody who reaches it could have it call services that only this machine may reach.
-    throw new Problem(403, 'introspection_url: a sandbox that listens beyond this machine calls nobody.');
+    throw new Problem(403, 'introspection_url: a sandbox that listens beyond this machine calls no server.');
   }
   return world.applications.register(application);
 }

@@ -100,11 +100,11 @@ function approve(world: World, request: AuthorizationRequest, teammateId: string
 function decide(world: World, request: AuthorizationRequest, form: Parameters): Answer {
   const [decision, teammateId = ''] = [form.get('decision'), form.get('teammate_id')];
   if (decision === 'deny') {
-    const refusal = { error: 'access_denied', error_description: 'The teammate said no.' };
+    const refusal = { error: 'access_denied', error_description: 'The teammate denied access.' };
     return redirect(addressWith(request, refusal), 303);
   }
   if (world.companies.findTeammate(teammateId) === undefined) {
-    return consentPage(world, request, 'Choose the teammate who you are.');
+    return consentPage(world, request, 'Choose who you are.');
   }
   const result = decision === 'approve' ? approve(world, request, teammateId) : undefined;
   if (result === undefined) return consentPage(world, request, 'Choose to approve or to deny.');

@@ -1,7 +1,7 @@
 import { Problem } from '../http/answer.ts';
 import { mediaType, parseObject } from '../http/call.ts';
 
-/** The parameters of a request, each of which stands there once. */
+/** The parameters of a request; each appears once. */
 export type Parameters = ReadonlyMap<string, string>;
 
 function fromEntries(entries: Iterable<[string, unknown]>): Parameters {

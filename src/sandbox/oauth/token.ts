@@ -18,7 +18,7 @@ function oauthError(error: string, error_description: string, status = 400, head
   return json(status, { error, error_description: clipped(error_description) }, { ...NO_STORE, ...headers });
 }
 
-/** `expires_at` in the form that the sandbox was told; the specification shows none. */
+/** `expires_at` in the configured form; the specification shows none. */
 function expiryOf({ expiresAt }: Token, form: Readings['expiresAt']): string | number {
   const seconds = Math.floor(expiresAt / 1000);
   if (form === 'iso') return new Date(seconds * 1000).toISOString();

@@ -9,7 +9,7 @@ import { content, type JsonSchema, object, pascalCase, refer } from './nodes.ts'
 
 const BODIES = new Set<unknown>(ROUTES.map(([, { body }]) => body));
 
-/** Schemas of answers go by the contract's name; one that a route alone knows goes by its operation. */
+/** Names of the schemas of answers: the contract's, or the operation's if only one route uses the schema. */
 const NAMES = z.registry<{ id: string }>();
 for (const [name, schema] of [
   ...Object.entries<unknown>(contract),

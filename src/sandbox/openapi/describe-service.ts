@@ -48,7 +48,7 @@ function securitySchemes(authUrl: string) {
   };
 }
 
-/** Who may ask: an OAuth token for what is shared, an API token for everything that it has the scope for. */
+/** An OAuth token reaches what is shared; an API token reaches what its scopes allow. */
 function security(reach: Reach, method: string): object[] {
   if (reach === 'knowledge_base') return [{ apiToken: [SCOPE.knowledgeBase] }];
   const scopes = method === 'GET' ? [SCOPE.shared, SCOPE.sharedRead] : [SCOPE.shared];

@@ -7,13 +7,13 @@ import { renderPage } from './render.ts';
 const SHARED =
   'contacts and accounts, conversations and their messages, shared inboxes, channels and tags, canned answers, teammates and reports';
 
-/** What an application may do with a scope, for people who administer, not develop. */
+/** What a scope allows, in the words of the consent page. */
 const SCOPE_WORDS: Record<OAuthScope, string> = {
   [SCOPE.shared]: `See and change what your teams share: ${SHARED}.`,
   [SCOPE.sharedRead]: `See what your teams share: ${SHARED}.`,
 };
 
-/** Out of reach of every application (Authentication, 9). */
+/** No application reaches these (Authentication, 9). */
 const NEVER = [
   'Reach what is a teammate’s own: individual inboxes, tags and signatures.',
   'Reach your knowledge bases.',
@@ -39,7 +39,10 @@ export function consentPage(world: World, request: AuthorizationRequest, message
   return renderPage('consent.eta', data, message === '' ? 200 : 400);
 }
 
-/** The page for an authorization request that may lead nowhere: nobody knows whose it is (RFC 6749, 4.1.2.1). */
+/**
+ * The page for a request that names no known client or redirect address: the sandbox must not redirect (RFC 6749,
+ * 4.1.2.1).
+ */
 export function refusedPage(problem: string): Answer {
   return renderPage('refused.eta', { problem }, 400);
 }

@@ -15,7 +15,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 const FAULT_MAX = 200;
 
-/** How the template puts things into words. */
+/** Formats for the template. */
 const WORDS = {
   /** `2027-03-14 10:30:15`, in UTC. */
   moment: (ms: number) => new Date(ms).toISOString().slice(0, 19).replace('T', ' '),
@@ -36,14 +36,14 @@ const WORDS = {
   count: (number: number, one: string, more = `${one}s`) =>
     `${number.toLocaleString('en')} ${number === 1 ? one : more}`,
 
-  /** What goes wrong, as it was ordered: `status 503, headers {"retry-after":"2"}`. */
+  /** The fault in words: `status 503, headers {"retry-after":"2"}`. */
   fault(fault: Fault): string {
     const parts = Object.entries(fault).filter(([, value]) => value !== undefined);
     const words = parts.map(([part, value]) => `${part} ${JSON.stringify(value)}`).join(', ');
     return words.length > FAULT_MAX ? `${words.slice(0, FAULT_MAX)}…` : words;
   },
 
-  /** When it happens: `after 2 more requests, used 0 of 1`. */
+  /** The times of a fault: `after 2 more requests, used 0 of 1`. */
   turn({ times, used, left, to_pass }: FaultRow): string {
     if (left === 0) return `used up: ${WORDS.count(times, 'request')}`;
     return `${to_pass > 0 ? `after ${WORDS.count(to_pass, 'more request')}, ` : ''}used ${used} of ${times}`;
@@ -56,9 +56,9 @@ const WORDS = {
   },
 };
 
-/** So much is shown at most: the panel is for people. */
+/** Most rows that the panel shows of each kind. */
 const SHOWN = { companies: 30, tokens: 30, guards: 100, requests: 100 };
-/** As many tokens as are looked through for the newest refresh token. */
+/** Tokens among which the panel looks for the newest refresh token. */
 const TOKENS_READ = 1_000;
 
 /** Routes by the first segment of their path, for the form that orders faults. */
@@ -73,7 +73,7 @@ const ROUTE_GROUPS = Object.entries({
   ),
 });
 
-/** The sandbox's front page: what it is and where, and a control panel, which its script keeps up to date. */
+/** The front page: addresses and the control panel. Its script refreshes it. */
 function controlPanel({ world, addresses, snapshots }: Host): Answer {
   const { clock, faults, journal, limiter } = world;
   const now = clock.now();

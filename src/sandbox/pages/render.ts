@@ -6,7 +6,7 @@ import type { Answer } from '../http/answer.ts';
 
 const MORPH = 'idiomorph.esm.js';
 
-/** What pages load, and its media type. */
+/** Files that pages load, with their media types. */
 const ASSETS = { 'panel.css': 'text/css', 'panel.js': 'text/javascript', [MORPH]: 'text/javascript' };
 
 /** All files lie beside this module; outside the package, idiomorph's lies in its own. */
@@ -18,8 +18,8 @@ function locate(file: string): string {
 const eta = new Eta({ views: import.meta.dirname, cache: true });
 
 /**
- * No `form-action`: browsers hold it against every redirect that follows a form, and the consent form ends wherever the
- * application sends its user. The pages escape all that they show, so no foreign form can get in.
+ * No `form-action`: browsers apply it to redirects after a form, and the consent form redirects to the application.
+ * Pages escape all values, so no foreign form can get in.
  */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
@@ -42,7 +42,7 @@ export function renderPage(template: string, data: object, status = 200): Answer
   return answer('text/html', eta.render(`./${template}`, data), status);
 }
 
-/** What pages load, by path; read once. */
+/** The content of these files by path, read once. */
 export const ASSET_ANSWERS = Object.entries(ASSETS).map(([file, type]): [path: string, answer: Answer] => [
   `/${file}`,
   answer(type, readFileSync(locate(file), 'utf8')),

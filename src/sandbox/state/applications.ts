@@ -30,8 +30,8 @@ export class Applications {
   }
 
   /**
-   * Registers an application. Credentials that are not chosen are random, of characters that form-encoding leaves alone.
-   * Throws a {@link Problem} (400) for a client id that there is already.
+   * Registers an application. Credentials that the caller does not choose are random, without characters that form-
+   * encoding changes. Throws a {@link Problem} (400) for a client id in use.
    */
   register(spec: NewApplication): Application {
     const { client_id = `app_${randomBytes(8).toString('hex')}` } = spec;

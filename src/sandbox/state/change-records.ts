@@ -5,7 +5,7 @@ import type { Company } from './companies.ts';
 
 type Changeable = Document & { readonly custom_fields: Readonly<Record<string, unknown>> };
 
-/** As many records that are there, or all, evenly spread over the list: the same ones whenever the list is the same. */
+/** Picks so many records, or all, evenly spread over the list. The same list gives the same records. */
 function spread<D extends Document>(table: Collection<D>, count: number): D[] {
   const { places } = table;
   const chosen = new Map<string, D>();
@@ -41,12 +41,10 @@ function apply<D extends Changeable>(
 }
 
 /**
- * Deletes, changes, creates and reorders records of a list, in this sequence, as if while a client pages through it.
- *
- * A deleted record leaves its place empty: a page that is read later is shorter by it, and nothing else moves. A changed
- * one counts up its custom field `revision`, and `updated_at` is now. Created ones are at the end of the list. After a
- * new order a client may meet records twice or not at all, but page tokens stay valid and the list ends. The same list
- * always has the same records concerned; of more than there are, all are.
+ * Deletes, changes, creates and reorders records of a list, in this order, as if while a client pages through it. A
+ * deleted record leaves its place empty, so a later page is shorter. A changed record counts up its custom field
+ * `revision`. Created records come at the end. After a reorder a client may meet records twice or not at all; page
+ * tokens stay valid.
  *
  * @param now ms since 1970 on the service's clock
  */

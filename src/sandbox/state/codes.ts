@@ -18,7 +18,7 @@ export class Codes {
   /** By value; plain data. */
   state = new Map<string, Code>();
 
-  /** A code for what a teammate has just granted; it lives for ten minutes. */
+  /** Issues a code for a grant. It lives for ten minutes. */
   issue(grant: Grant, redirectUri: string, now: number): string {
     const value = randomBytes(24).toString('base64url');
     const code = { grant, redirectUri, expiresAt: now + CODE_LIFETIME_MS, used: false };
@@ -26,18 +26,16 @@ export class Codes {
     return value;
   }
 
-  /** The grant behind a code, whatever the code's state. */
+  /** The grant of a code, also of a used or expired one. */
   grantOf(value: string): Grant | undefined {
     return this.state.get(value)?.grant;
   }
 
   /**
-   * Spends a code.
+   * Spends a code. A second use by its own application revokes the tokens of the first use, because someone may have
+   * stolen the code (RFC 6749, 4.1.2). A wrong application or redirect address does not spend it.
    *
-   * A second use by its own application revokes what the first one gave, as the code may have been stolen (RFC 6749,
-   * 4.1.2). A wrong application or redirect address does not spend it.
-   *
-   * @returns the grant, or why there is none, in words for `error_description`
+   * @returns the grant, or the reason for `error_description`
    */
   redeem(value: string, clientId: string, redirectUri: string, now: number): Grant | string {
     const code = this.state.get(value);

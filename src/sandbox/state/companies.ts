@@ -24,16 +24,16 @@ const API_TOKENS: NonNullable<CompanySpec['api_tokens']> = [
   { scopes: [SCOPE.shared, SCOPE.private] },
 ];
 
-/** A customer company of the service, with all that it owns. */
+/** A company with everything that it owns. */
 export interface Company extends Pick<ShownCompany, 'id' | 'name' | 'plan' | 'addon_rpm' | 'api_tokens'> {
-  /** What it was made of. */
+  /** The spec that made it. */
   spec: CompanySpec;
   tables: Tables;
-  /** Which messages belong to which conversation, and what other systems call them. */
+  /** Messages of conversations, and references of other systems. */
   correspondence: Correspondence;
 }
 
-/** Looks like a secret, but is always the same, so that it may stand in a script; it opens nothing but the sandbox. */
+/** Looks like a secret, but is always the same, so that scripts can contain it. It opens nothing but the sandbox. */
 function apiToken(code: string, number: number): string {
   return `api_${createHash('sha256').update(`${code} ${number}`).digest('base64url')}`;
 }
@@ -72,7 +72,7 @@ export class Companies {
     for (const spec of AT_START) this.add(spec);
   }
 
-  /** What each was made of, and what was changed since: plain data. What is set is taken over, not copied. */
+  /** The spec of each company and its changes: plain data. A set value is taken over, not copied. */
   get state() {
     return this.all().map(({ spec, tables, correspondence }) => ({
       spec,
@@ -94,8 +94,8 @@ export class Companies {
   }
 
   /**
-   * Adds a company; its records are generated when they are read.
-   * Throws a {@link Problem} (400) for the id of another company or record, and for the value of another API token.
+   * Adds a company; its records are generated when a client reads them. Throws a {@link Problem} (400) for an id or
+   * API token in use.
    */
   add(spec: CompanySpec): Company {
     let ordinal = this.#byId.size + 1;

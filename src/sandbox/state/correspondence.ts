@@ -1,7 +1,7 @@
 import { IdSeries, type Owner } from '../data/ids.ts';
 import { MESSAGES_EACH } from '../data/messages.ts';
 
-/** What a record can be known by, beside its id. */
+/** References of a record beside its id. */
 export type KnownBy =
   | 'conversation reference'
   | 'external conversation'
@@ -11,11 +11,11 @@ export type KnownBy =
   | 'contact handle';
 
 /**
- * Which messages belong to a company's conversations, and which records it knows by the references of other systems.
- * Generated messages follow from their conversation's index, so that this grows with what is added alone.
+ * Messages of conversations, and records by the references of other systems. Generated messages follow from the index
+ * of their conversation, so only added messages take memory.
  */
 export class Correspondence {
-  /** Ids of records by what else they are known by, and of added messages by their conversation; plain data. */
+  /** Ids of records by reference, and of added messages by conversation; plain data. */
   state = { known: new Map<string, string>(), added: new Map<string, string[]>() };
   readonly #generated: number;
   readonly #conversationIds: IdSeries;
@@ -44,12 +44,12 @@ export class Correspondence {
     added.set(conversationId, [...(added.get(conversationId) ?? []), messageId]);
   }
 
-  /** The id that was noted last; that record may be gone since. */
+  /** The last id for a reference. That record may be deleted. */
   find(...known: [what: KnownBy, ...parts: string[]]): string | undefined {
     return this.state.known.get(JSON.stringify(known));
   }
 
-  /** Notes what else a record is known by. */
+  /** Adds a reference of a record. */
   note(id: string, ...known: [what: KnownBy, ...parts: string[]]): void {
     this.state.known.set(JSON.stringify(known), id);
   }

@@ -4,7 +4,7 @@ import { meansRequest } from '../http/router.ts';
 import type { Fault, FaultMatch, FaultRow } from '../types.ts';
 import { setBounded } from './bounded-map.ts';
 
-/** So many faults that are used up stay in the list. */
+/** The list keeps so many used-up faults. */
 const SPENT_KEPT = 100;
 
 /** A request, to match faults with. */
@@ -17,14 +17,14 @@ function matches({ method, path, company_id, client_id }: FaultMatch, target: Fa
   return path === undefined || meansRequest(path, target.path, target.route);
 }
 
-/** The faults that are ordered; the oldest that matches a request, and whose turn it is, is used first. */
+/** The ordered faults. Of several that match a request, the oldest whose turn it is happens. */
 export class Faults {
   /** By id; plain data. */
   state = { open: new Map<string, FaultRow>(), spent: new Map<string, FaultRow>() };
-  /** Goes on counting after a restored snapshot: no id is given twice. */
+  /** Counts on after a restore, so that each id is new. */
   #ordered = 0;
 
-  /** All that are open, and the newest of those that are used up; oldest first. */
+  /** Open faults and the newest used-up ones, oldest first. */
   list(): FaultRow[] {
     return [...this.state.spent.values(), ...this.state.open.values()];
   }
@@ -57,12 +57,12 @@ export class Faults {
     return taken;
   }
 
-  /** Forgets one, used up or not. @returns whether there was one */
+  /** Removes a fault. @returns whether it existed */
   remove(id: string): boolean {
     return this.state.open.delete(id) || this.state.spent.delete(id);
   }
 
-  /** Forgets them all, and answers how many were still open. */
+  /** Removes all faults, and answers how many were open. */
   clear(): number {
     const { size } = this.state.open;
     this.state.open.clear();

@@ -8,7 +8,7 @@ import {
 import type { Scope } from '../../contract/scopes.ts';
 import { setBounded } from './bounded-map.ts';
 
-/** What a teammate granted to an application with one authorization; its tokens live and end with it. */
+/** A teammate's authorization of an application. Its tokens live and end with it. */
 export interface Grant {
   clientId: string;
   companyId: string;
@@ -29,7 +29,7 @@ export interface Token {
   revoked?: boolean;
 }
 
-/** What the token route hands out. */
+/** The tokens of an answer of the token route. */
 export type TokenPair = Record<Token['kind'], Token>;
 
 /** Far more than a year of hourly refreshes needs; the oldest go first. */
@@ -53,7 +53,7 @@ export function isValid(token: Token, now: number): boolean {
  * the specification ends it, and an answer that got lost does no harm this way.
  */
 export class Tokens {
-  /** Told after tokens were issued. */
+  /** Called after the service issued tokens. */
   onIssue: () => void = () => {};
   /** By value, and how many were ever issued; plain data. */
   state = { tokens: new Map<string, Token>(), count: 0 };
@@ -83,7 +83,7 @@ export class Tokens {
     return all.reverse().slice(0, most);
   }
 
-  /** Takes a token in: a new one, or one that was issued before this sandbox was started. */
+  /** Adds a token: a new one, or one of an earlier run. */
   add(kept: Omit<Token, 'id'>): Token {
     this.state.count += 1;
     const token: Token = { ...kept, id: `${kept.kind}-${this.state.count}` };
