@@ -20,11 +20,11 @@ interface Actor extends Pick<Deps, 'control' | 'browsers'> {
   id: string;
   /** The list; undefined for the whole instance. */
   resource: string | undefined;
-  /** Undefined for the operator. */
+  /** Undefined for an operator. */
   browserId: string | undefined;
-  /** A field of the form without blanks around it; empty where it is missing. */
+  /** A field of the form, trimmed; empty if it is missing. */
   field: (name: string) => string;
-  /** The record that the form names, as it came. */
+  /** The id of the record in the form, as it came. */
   record: string;
   /** The way back from an error page. */
   links: { address: string; text: string }[];
@@ -32,14 +32,14 @@ interface Actor extends Pick<Deps, 'control' | 'browsers'> {
 
 /** What a button does. */
 interface Action {
-  /** What the operator's button says, and what it means. */
+  /** The operator's button, and what it means. */
   label?: string;
   text?: string;
-  /** What the page says afterwards: only what is true of the state that it shows. */
+  /** What the page says afterwards. False if the state that it shows contradicts it. */
   done: (status: InstanceStatus, resource: string | undefined) => string | false;
-  /** Whether there is one of one list, of the instance, and for the operator. */
+  /** Where the button stands. */
   for: readonly ('list' | 'instance' | 'operator')[];
-  /** Whether it makes sense just now. */
+  /** Whether the state allows it now. */
   isPossible: (status: InstanceStatus, resource: string | undefined) => boolean;
   /** @returns whether the state allowed it */
   run: (actor: Actor) => Promise<boolean>;
@@ -59,7 +59,7 @@ function listsOf({ resources }: InstanceStatus, resource: string | undefined): L
   return Object.entries(resources).flatMap(([name, list]) => ((resource ?? name) === name ? [list] : []));
 }
 
-/** A name as people compare it. */
+/** A name without differences that people do not see. */
 function plainName(name: string): string {
   return name.normalize('NFC').replaceAll(/\s+/g, ' ').trim().toLowerCase();
 }
@@ -68,7 +68,7 @@ function plainName(name: string): string {
 export const ACTIONS = {
   sync: {
     label: 'Sync now',
-    text: 'The lists are read at the service now, not at their next time.',
+    text: 'The app reads the lists now instead of at their next time.',
     done: ({ resources }) =>
       Object.values(resources).some(({ state }) => state === 'waiting' || state === 'running') &&
       'A sync is under way.',
@@ -78,7 +78,7 @@ export const ACTIONS = {
   },
   pause: {
     label: 'Pause',
-    text: 'Nothing is asked for, copied or delivered until somebody resumes it.',
+    text: 'The app requests, copies and delivers nothing until somebody resumes it.',
     done: (status, resource) =>
       isPaused(status, resource) &&
       (resource === undefined
@@ -101,7 +101,7 @@ export const ACTIONS = {
   },
   retry: {
     label: 'Try again',
-    text: 'The handler gets the dead letters once more.',
+    text: 'The handler gets the dead letters again.',
     done: () => 'The handler gets the dead letters again.',
     for: EVERYWHERE,
     isPossible: (status, resource) =>
@@ -111,7 +111,7 @@ export const ACTIONS = {
   },
   replay: {
     label: 'Replay',
-    text: 'The handler gets every record of the copy again, as it is now. Do this after the handler was changed.',
+    text: 'The handler gets every record of the copy again. Do this after you changed the handler.',
     done: () => 'The handler gets the records again.',
     for: EVERYWHERE,
     isPossible: canDeliver,
@@ -119,8 +119,8 @@ export const ACTIONS = {
   },
   'confirm-deletions': {
     label: 'Confirm deletions',
-    text: 'The records that the last sync did not find are deleted from the copy.',
-    done: () => 'The deletions are confirmed: the records are deleted from the copy.',
+    text: 'The app deletes the records that the last sync did not find.',
+    done: () => 'You confirmed the deletions. The records are deleted from the copy.',
     for: EVERYWHERE,
     isPossible: (status, resource) =>
       (status.status === 'active' || status.status === 'paused') &&
@@ -148,7 +148,7 @@ export const ACTIONS = {
       for (const known of [record, ...idsOfTyped(record)]) {
         if (await control.erase(id, resource, known)) return true;
       }
-      throw new WebError(404, 'No such record', 'There is no such record, or it is erased already.', {
+      throw new WebError(404, 'No such record', 'The copy has no such record, or it is erased already.', {
         links,
       });
     },
@@ -161,12 +161,12 @@ export const ACTIONS = {
   },
   disconnect: {
     label: 'Disconnect',
-    text: 'We delete our keys to the company and stop. The permission itself ends when its administrator removes the app at the service.',
+    text: 'The app deletes its keys to the company and stops. To end the permission itself, an administrator removes the app at the service.',
     done: ({ status, has_copy, deleting_copy }) =>
       status === 'disconnected' &&
-      `We deleted our keys and stopped.${has_copy && !deleting_copy ? '' : ' The copied data is deleted.'} To end the permission itself, remove the app at the service.`,
+      `The app deleted its keys and stopped.${has_copy && !deleting_copy ? '' : ' The copied data is deleted.'} To end the permission itself, remove the app at the service.`,
     for: ['instance', 'operator'],
-    // Once more makes sense only to delete the copy that was kept.
+    // After a disconnect that kept the copy, a second one may delete it.
     isPossible: ({ status, has_copy }) => status !== 'disconnected' || has_copy,
     run: async ({ control, status, id, browserId, field, links }) => {
       const deleteData = field('delete_data') === 'yes';
@@ -174,11 +174,11 @@ export const ACTIONS = {
       const typed = plainName(field('company_name'));
       if (!deleteData && typed !== '') {
         const message =
-          'You typed the name, but did not tick that the data is to be deleted. Nothing was done.';
+          'You typed the name but did not tick “Also delete the copied data”. Nothing was done.';
         throw new WebError(400, 'Delete the data, or not?', message, { links });
       }
       if (deleteData && typed !== plainName(status.name)) {
-        const message = `To delete the data, type the name of the company: ${status.name}. Nothing was done.`;
+        const message = `To delete the data, type the company’s name: ${status.name}. Nothing was done.`;
         throw new WebError(400, 'The name does not match', message, { links });
       }
       return control.disconnect(id, { deleteData, ...(browserId === undefined ? {} : { browserId }) });
@@ -194,12 +194,12 @@ export const ACTIONS = {
 
 export type ActionName = keyof typeof ACTIONS;
 
-/** What a page says after an action, by `done` and `list` in its address; nothing that its state contradicts. */
+/** What a page says after an action, by `done` and `list` in its address. */
 export function doneMessage(
   { query: { done, list } }: Request,
   status: InstanceStatus,
 ): { tone: 'good' | 'warn'; text: string } | undefined {
-  const nothing = 'That is not possible in the state the company is in now. Nothing was done.';
+  const nothing = 'The company’s state does not allow that now. Nothing was done.';
   if (done === 'nothing') return { tone: 'warn', text: nothing };
   if (typeof done !== 'string' || !Object.hasOwn(ACTIONS, done)) return undefined;
   const action: Action = ACTIONS[done as ActionName];
@@ -207,7 +207,7 @@ export function doneMessage(
   return text === false ? undefined : { tone: 'good', text };
 }
 
-/** The names of the actions that make sense now, for an administrator or for the operator. */
+/** The actions that are possible now, for an administrator or an operator. */
 export function possibleActions(
   status: InstanceStatus,
   resource?: string,
@@ -228,10 +228,10 @@ function isOffered(name: ActionName, resource: string | undefined, whose: string
 }
 
 /**
- * The forms of an administrator (`base` empty) or of the operator: each does what its button says, notes and logs it, and
- * leads back.
+ * The routes of all buttons, for administrators (`base` is empty) or operators. Each action is stored in `actions` and
+ * logged, then the browser goes back to the page.
  *
- * @param find the browser and the instance of a request; throws WebError 404 where there is none
+ * @param find the browser and the instance of a request; throws WebError 404
  */
 export function actionRoutes(
   router: Router,
@@ -247,7 +247,7 @@ export function actionRoutes(
       throw notFound();
     return name;
   };
-  /** Before the form is read. */
+  /** Runs before the form is read. */
   const check: RequestHandler = async (req, _res, next) => {
     await find(req);
     askedAction(req);
@@ -269,7 +269,7 @@ export function actionRoutes(
       const facts = { instanceId: id, resource: resource ?? null, by } as const;
       const deletesData = name === 'disconnect' && field('delete_data') === 'yes';
       if (isDone) {
-        // An erased record's id is personal data as well.
+        // The id of an erased record is personal data too.
         const noted = name === 'replay' ? record || null : null;
         await actions.add({
           ...facts,

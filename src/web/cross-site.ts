@@ -1,12 +1,12 @@
 import type { RequestHandler } from 'express';
 import { WebError } from './web-error.ts';
 
-/** Methods that change nothing here (RFC 9110, section 9.2.1). */
+/** RFC 9110, section 9.2.1. */
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * Refuses forms that another site's page sends in a person's name. Browsers say where a request comes from by Fetch
- * Metadata; those that do not (and all, by plain http from another machine) send the origin with a form.
+ * Refuses forms of other sites. Browsers say where a request comes from by Fetch Metadata, but only to https and
+ * localhost; otherwise `Origin` decides.
  *
  * @param publicUrl an origin
  */
@@ -28,18 +28,13 @@ export function refuseCrossSite(publicUrl: string): RequestHandler {
 }
 
 /**
- * Refuses what a page loads instead of the person that looks at it: as an image, in a frame or ahead of a click. A browser
- * says what a request is for (Fetch Metadata); one that does not is believed.
+ * Refuses requests of a page (image, frame, prefetch) instead of a person, by Fetch Metadata. A browser without it is
+ * believed.
  */
 export const refuseEmbedded: RequestHandler = (req, _res, next) => {
   const isPage = (req.get('sec-fetch-dest') ?? 'document') === 'document';
   if (isPage && req.get('sec-purpose') === undefined) return next();
-  throw new WebError(
-    403,
-    'Not from within a page',
-    'This address is there for a browser that follows a link.',
-    {
-      advice: 'Open the app’s own page, and install from there.',
-    },
-  );
+  throw new WebError(403, 'Not from within a page', 'Open this address with a link in a browser.', {
+    advice: 'Open the app’s page and install from there.',
+  });
 };

@@ -7,10 +7,10 @@ import { notFound, WebError } from './web-error.ts';
 
 const RETRY_SECONDS = 5;
 
-/** Addresses that programs read: their errors are JSON whatever the program says that it accepts. */
+/** Programs read these addresses: errors are always JSON. */
 const MACHINE_PATHS = /\/(?:status|[^/]+\.(?:ndjson|csv))$/;
 
-/** Turns what was thrown into the error that the person sees; nothing internal gets through. */
+/** The error that a person sees. Nothing internal gets through. */
 function explainError(error: unknown, installUrl: string): WebError {
   if (error instanceof WebError) return error;
   if (error instanceof InstallError) return new InstallErrorPage(error, installUrl);
@@ -31,7 +31,7 @@ function explainError(error: unknown, installUrl: string): WebError {
   if (status === 413) return new WebError(413, 'Too large', 'This form is larger than any form of the app.');
   if (typeof status === 'number' && status >= 400 && status < 500) {
     const advice = 'Go back, reload the page and try again.';
-    return new WebError(status, 'Bad request', 'The app cannot make sense of this request.', { advice });
+    return new WebError(status, 'Bad request', 'The app cannot read this request.', { advice });
   }
   return new WebError(
     500,
@@ -45,7 +45,7 @@ function explainError(error: unknown, installUrl: string): WebError {
   );
 }
 
-/** A company's page shows in a browser that has signed in: unknown ids get the same offer, so that it gives none away. */
+/** Offered for unknown ids too, so that it reveals none. */
 function signInLink(req: Request, installUrl: string): { address: string; text: string } | undefined {
   if (!/^\/instances\/[^/]/.test(req.path)) return undefined;
   return {
@@ -54,23 +54,23 @@ function signInLink(req: Request, installUrl: string): { address: string; text: 
   };
 }
 
-/** Answers what no route knows. */
+/** Answers unknown addresses. */
 export const unknownAddress: RequestHandler = () => {
   throw notFound();
 };
 
-/** Goes before the sessions, which skip a request without a path (`OPTIONS *`): later handlers count on a session. */
+/** express-session skips a request without a path (`OPTIONS *`), but later handlers expect a session. */
 export const refusePathless: RequestHandler = (req, _res, next) => {
   if (!req.path.startsWith('/')) throw notFound();
   next();
 };
 
-/** The last handler: one clear page (or `_error` as JSON) with the request's id; the details go to the log alone. */
+/** The last handler: a page (or `_error` as JSON) with the request's id. Details go to the log alone. */
 export function errorPages(renderPage: RenderPage, installUrl: string): ErrorRequestHandler {
   return (thrown: unknown, req, res, _next) => {
     const error = explainError(thrown, installUrl);
     const { log } = res.locals;
-    // A WebError only words its cause for the person: the log gets the cause.
+    // A WebError has the words for the person. The log gets its cause.
     const err = thrown instanceof WebError ? (thrown.cause ?? thrown) : thrown;
     if (thrown instanceof InstallError && thrown.kind !== 'store') {
       const { kind, message: reason, cause } = thrown;
@@ -78,7 +78,7 @@ export function errorPages(renderPage: RenderPage, installUrl: string): ErrorReq
     } else if (error.status >= 500) log.error({ err }, error.title);
     else log.debug({ title: error.title, reason: error.message }, 'request refused');
     if (res.headersSent) {
-      // Half an answer is out: breaking the connection is the only way left to say that it is not the whole.
+      // Half an answer is out. A broken connection says that it is not the whole.
       if (!res.writableEnded) res.destroy();
       return;
     }

@@ -1,17 +1,16 @@
 import type { InstallError, InstallErrorKind } from '../auth/install-errors.ts';
 import { WebError } from './web-error.ts';
 
-const NOTHING_CHANGED = 'Nothing was stored, and no company that was installed before has changed.';
+const NOTHING_CHANGED = 'Nothing was stored. Companies that were installed before have not changed.';
 
-/** The service may end an older grant of a company by a newer one, whether or not that arrives. */
+/** The service may have ended the company's older grant, even if the new one did not arrive. */
 const MAY_HAVE_ENDED =
   'Nothing was stored. If the company was installed before and its page asks for a new authorization, start again from there.';
 
-/** What each page says: what happened, what to do, and what it means for the data. */
 interface Page {
   status: number;
   title: string;
-  /** In place of the error's own message, which may name what is inside of the app. */
+  /** Replaces the error's own message, which may name internals. */
   message?: string;
   advice: string;
   outcome?: string;
@@ -22,31 +21,31 @@ const PAGES: Record<InstallErrorKind, Page> = {
   state: {
     status: 400,
     title: 'This install cannot be finished',
-    message: 'This answer does not belong to an installation that this browser has started.',
-    advice: 'The consent page is good for 10 minutes, once, in the browser where it was opened. Start again.',
-    outcome: 'This request has stored and changed nothing.',
+    message: 'This browser did not start the installation that this answer belongs to.',
+    advice: 'A consent page works once, for 10 minutes, in the browser that opened it. Start again.',
+    outcome: 'This request stored nothing.',
   },
   denied: {
     status: 403,
     title: 'The install was declined',
-    advice: 'If you did not mean to decline it, start again and approve it at the consent page.',
+    advice: 'To install the app after all, start again and approve it.',
   },
   not_administrator: {
     status: 403,
     title: 'An administrator is needed',
     message: 'The service lets only administrators authorize an app.',
-    advice: 'Ask an administrator of your company to install the app, or start again as one.',
+    advice: 'Ask an administrator of your company to install the app.',
   },
   code: {
     status: 400,
     title: 'The authorization has expired',
-    message: 'The service’s answer is good once and for a short time.',
+    message: 'The service’s answer works once, for a short time.',
     advice: 'Start again; it takes a minute.',
   },
   credentials: {
     status: 502,
     title: 'The service does not know this app',
-    message: 'The app is not set up right at the service. Starting again will not help.',
+    message: 'The app is not registered correctly at the service. Starting again does not help.',
     advice: 'We have to correct it.',
     needsHelp: true,
   },
@@ -67,16 +66,16 @@ const PAGES: Record<InstallErrorKind, Page> = {
   },
   busy: {
     status: 503,
-    title: 'The service takes no more requests for now',
-    advice: 'Wait as long as it asks, or a minute if it does not say. Then start again.',
+    title: 'The service takes no requests right now',
+    advice: 'Wait a minute, or as long as the service asks. Then start again.',
     outcome: MAY_HAVE_ENDED,
   },
   logged_out: {
     status: 409,
     title: 'Connected, but not shown here',
-    message: 'This browser has logged out during the installation.',
+    message: 'This browser logged out during the installation.',
     advice: 'Sign in to see the company in this browser.',
-    outcome: 'The company is connected, and its sync is on its way.',
+    outcome: 'The company is connected, and its sync has started.',
   },
   refused: {
     status: 400,
@@ -85,7 +84,7 @@ const PAGES: Record<InstallErrorKind, Page> = {
   },
   malformed: {
     status: 400,
-    title: 'This address makes no sense',
+    title: 'This address is not valid',
     advice: 'Start the install again from the front page.',
   },
   store: {
@@ -98,12 +97,12 @@ const PAGES: Record<InstallErrorKind, Page> = {
   },
 };
 
-/** Where an install begins that leads back to a page of the app. */
+/** The address that starts an install and then leads back to a page. */
 export function startAddress(installUrl: string, returnTo: string | null): string {
   return returnTo === null ? installUrl : `${installUrl}?${new URLSearchParams({ return_to: returnTo })}`;
 }
 
-/** The error page for an install that failed. */
+/** The error page of a failed install. */
 export class InstallErrorPage extends WebError {
   /** What was stored, and what may have changed. */
   readonly outcome: string;

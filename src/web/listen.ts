@@ -5,29 +5,27 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Express } from 'express';
 import { listenError } from '../contract/listen-error.ts';
 
-/** How long requests under way may take to end when the server closes, in milliseconds. */
+/** How long open requests may take when the server closes. */
 const CLOSE_LIMIT_MS = 3_000;
 
-/** How long the answers may take of what had to be waited for, in milliseconds. */
+/** How long their answers may take after that. */
 const ANSWER_MS = 500;
 
-/** How often connections that have become idle are closed meanwhile, in milliseconds. */
 const CLOSE_IDLE_EVERY_MS = 20;
 
-/** Browsers send the cookies of parent domains along, tens of KB of them; Node's own limit of 16 KB answers an empty 431. */
+/** Browsers add the cookies of parent domains, tens of KB. Node's default of 16 KB answers an empty 431. */
 const LARGEST_HEADERS_BYTES = 128 * 1_024;
 
-/** When to try again at a process that is starting. */
 const RETRY_AFTER_SECONDS = 5;
 
-/** How long a client may take, in milliseconds: a connection costs little to open, and must not be held for nothing. */
+/** How long a client may take. */
 const PATIENCE = {
   headersMs: 10_000,
-  /** For a whole request: the app's forms are a few bytes. */
+  /** For a whole request. */
   requestMs: 20_000,
-  /** Without a byte in either direction. What may take longer, as an install may, says so itself. */
+  /** Without a byte in either direction. An install sets its own. */
   silentMs: 120_000,
-  /** Between two requests. Proxies end an idle connection after 60 to 75 s, and must be first: else a request is lost. */
+  /** Between two requests. Proxies close idle connections after 60 to 75 s and must be first, or a request is lost. */
   idleMs: 90_000,
   /** How often the first two are looked at. */
   checkEveryMs: 1_000,
@@ -35,26 +33,25 @@ const PATIENCE = {
 
 export type ClientPatience = typeof PATIENCE;
 
-/** A port that is this process's own, before there is a web app to answer at it. */
+/** A port that this process listens on, with or without a web app. */
 export interface TakenPort {
   port: number;
   /**
-   * Lets a web app answer from now on; the signal tells it that the process ends.
+   * Lets a web app answer from now on. The signal aborts when the process ends.
    *
-   * @param settled resolves when nothing is under way that its clients must not be cut off from
+   * @param settled resolves when no install is under way
    */
   serve(create: (shutdown: AbortSignal) => Express, settled?: () => Promise<unknown>): void;
-  /** Takes no new requests, and waits a little for those under way, longer for what must not be cut off. */
+  /** Takes no new requests, and waits for those under way. */
   close(): Promise<void>;
 }
 
 /**
- * Listens at a port. Until there is a web app, every answer says to try again.
+ * Listens on a port. Until there is a web app, every answer is 503.
  *
  * @param address.port 0 takes a free one
- * @param address.variable where the port was set
- * @param patience with slow clients, where it is not the usual one
- * @throws Error with the variable to change when another process has the port, or it cannot be had at that host
+ * @param address.variable the variable that an error names
+ * @throws Error that says what to change if the port cannot be used
  */
 export async function takePort(
   address: { host: string; port: number; variable: 'PORT' | 'WORKER_PORT' },
@@ -95,7 +92,7 @@ export async function takePort(
   };
 }
 
-/** While a database is migrated, for minutes perhaps, the process is alive, and not ready. */
+/** During a long migration the process is alive, but not ready. */
 const tellToTryAgain: RequestListener = (req, res) => {
   const isAlive = req.url === '/healthz';
   res.writeHead(isAlive ? 200 : 503, {
@@ -109,12 +106,12 @@ const tellToTryAgain: RequestListener = (req, res) => {
 async function closeServer(server: Server, settled: Promise<unknown>): Promise<void> {
   const closed = once(server, 'close');
   server.close();
-  // Again and again, or a client that keeps asking on an open connection would keep the server.
+  // A client that keeps asking on an open connection would keep the server.
   const idle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
   const pause = (ms: number) => sleep(ms, undefined, { ref: false });
   await Promise.race([closed, Promise.all([pause(CLOSE_LIMIT_MS), settled.then(() => pause(ANSWER_MS))])]);
   server.closeAllConnections();
-  // A request under way goes on when its client has gone.
+  // A request goes on after its client has gone.
   await Promise.all([closed, settled]);
   clearInterval(idle);
 }

@@ -1,15 +1,20 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { RequestHandler } from 'express';
 import type { Redis } from 'ioredis';
-import { clientAddress } from './client-address.ts';
-import { createCounter, RateLimit } from './rate-limit.ts';
+import {
+  clientAddress,
+  createCounter,
+  LIMIT_WINDOW_MS,
+  RateLimit,
+  WEB_LIMITS,
+  type WebLimits,
+} from './rate-limit.ts';
 import { WebError } from './web-error.ts';
-import { LIMIT_WINDOW_MS, WEB_LIMITS, type WebLimits } from './web-limits.ts';
 
-/** How long an address that got in is not held up by what others try, in seconds. */
+/** For so long, wrong passwords of others do not hold up an address that got in. */
 const KNOWN_SECONDS = 24 * 60 * 60;
 
-/** Texts of any length are compared by their digests, which have one length. */
+/** `timingSafeEqual` needs equal lengths. */
 const digest = (text: string) => createHash('sha256').update(text).digest();
 
 /** The password of a Basic header (RFC 7617), whatever the user's name. */
@@ -19,9 +24,9 @@ function passwordOf(header = ''): string | undefined {
 }
 
 /**
- * Asks for the operator's password by HTTP Basic. An address may be wrong ten times a minute, all together a hundred
- * times; then even the right password waits. An address that got in within a day waits for its own tries alone, or
- * anybody could lock the operator out.
+ * Asks for the operator's password by HTTP Basic. One address may be wrong ten times a minute, all addresses together a
+ * hundred times; then even the right password waits. The second limit does not hold for an address that got in within a
+ * day, or anybody could lock the operator out.
  */
 export function operatorGate(
   password: string,
@@ -52,7 +57,6 @@ export function operatorGate(
   };
 }
 
-/** The answer that makes a browser ask for the password. */
 function passwordWanted(): WebError {
   return new WebError(401, 'For the operator', 'This page needs the operator’s password.', {
     headers: { 'WWW-Authenticate': 'Basic realm="Operations", charset="UTF-8"' },

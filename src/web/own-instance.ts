@@ -5,7 +5,7 @@ import { notFound } from './web-error.ts';
 
 type Access = Pick<WebDependencies, 'browsers' | 'control'>;
 
-/** One value of the path; Express allows several under one name, these routes do not. */
+/** A value of the path. */
 export function pathValue(req: Request, name: string): string {
   const value = req.params[name];
   return typeof value === 'string' ? value : '';
@@ -17,9 +17,9 @@ export function instanceAddress(id: string): string {
 }
 
 /**
- * The instance in the path, and the browser that sees it; an operator sees every one.
+ * The instance in the path, and the browser that sees it. An operator sees every instance.
  *
- * @throws WebError 404 when the browser does not see it, alike for an instance of somebody else and for none
+ * @throws WebError 404 for an unknown instance, and for one that the browser does not see
  */
 export async function ownInstance(
   req: Request,

@@ -1,4 +1,5 @@
 import { isIPv6 } from 'node:net';
+import type { Request } from 'express';
 import type { Redis } from 'ioredis';
 import {
   RateLimiterMemory,
@@ -8,18 +9,32 @@ import {
 } from 'rate-limiter-flexible';
 import { WebError } from './web-error.ts';
 
-/** A person is waiting: after so long a silent Redis counts as away, in milliseconds. */
+/** A person waits: a Redis that is silent for so long counts as away. */
 const REDIS_TIMEOUT_MS = 1_000;
 
-/** So many in so much time (whole seconds), counted from the first. */
+/** How often open addresses may be tried in a minute. */
+export interface WebLimits {
+  /** Requests of one address that begin or end an install; those of an install that succeeds do not count. */
+  installs: number;
+  /** Wrong passwords of one address. */
+  operator: number;
+  /** Wrong passwords of all addresses together. */
+  operatorInAll: number;
+}
+
+/** Far above what people do. */
+export const WEB_LIMITS: WebLimits = { installs: 120, operator: 10, operatorInAll: 100 };
+export const LIMIT_WINDOW_MS = 60_000;
+
+/** `max` tries in a window of whole seconds that begins with the first. */
 export interface RateLimitRule {
-  /** Stands in the keys in Redis. */
+  /** Part of the keys in Redis. */
   name: string;
   max: number;
   windowMs: number;
 }
 
-/** A counter of all processes in Redis; while Redis is away, this process counts by itself. */
+/** A counter that all processes share in Redis. While Redis is away, each process counts by itself. */
 export function createCounter(redis: Redis, { name, max, windowMs }: RateLimitRule): RLWrapperTimeouts {
   const rule = { points: max, duration: windowMs / 1_000 };
   const keyPrefix = `limit:${name}`;
@@ -33,7 +48,16 @@ export function createCounter(redis: Redis, { name, max, windowMs }: RateLimitRu
   return new RLWrapperTimeouts({ limiter, insuranceLimiter, timeoutMs: REDIS_TIMEOUT_MS });
 }
 
-/** The first 64 bits of an IPv6 address: its owner has all the addresses behind them. */
+/**
+ * The client's address, as far as trusted proxies tell it. Some proxies append the port, which differs each time.
+ */
+export function clientAddress(req: Request): string {
+  const told = req.ip ?? '';
+  const [, v4, v6] = /^(?:([\d.]+):\d+|\[([\da-f:.]+)\](?::\d+)?)$/i.exec(told) ?? [];
+  return v4 ?? v6 ?? told;
+}
+
+/** The first 64 bits of an IPv6 address: one client owns all addresses below them. */
 function networkOf(address: string): string {
   const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1];
   if (mapped !== undefined || !isIPv6(address)) return mapped ?? address;
@@ -43,7 +67,7 @@ function networkOf(address: string): string {
   return groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':');
 }
 
-/** Limits tries. Without Redis each process has the limit for itself, and nobody is locked out. */
+/** Limits tries. */
 export class RateLimit {
   readonly #counter: RLWrapperTimeouts;
 
@@ -54,8 +78,8 @@ export class RateLimit {
   /**
    * Takes one try.
    *
-   * @param address of the client; without it, everybody has one count
-   * @throws WebError 429 that says when to try again, when there is none left
+   * @param address of the client; all clients share one count by default
+   * @throws WebError 429 that says when to try again
    */
   async take(address = 'all'): Promise<void> {
     try {
@@ -70,7 +94,7 @@ export class RateLimit {
     }
   }
 
-  /** Gives tries back that were good ones. */
+  /** Returns tries that succeeded. */
   async giveBack(address = 'all', tries = 1): Promise<void> {
     await this.#counter.reward(networkOf(address), tries);
   }

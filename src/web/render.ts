@@ -4,12 +4,11 @@ import type { Response } from 'express';
 import { formatInstant, formatNumber } from './view/format.ts';
 import type { AppInfo } from './web-dependencies.ts';
 
-/** Where pages and assets lie. */
 export const VIEWS_DIRECTORY = fileURLToPath(new URL('../../views', import.meta.url));
 
-/** Facts that every page may show. */
+/** What every page may show. */
 export interface PageFacts extends AppInfo {
-  /** Absolute: the session's cookie must belong to the host that the service sends the browser back to. */
+  /** Absolute: the cookie must belong to the host that the service sends the browser back to. */
   installUrl: string;
   isSandbox: boolean;
   sandboxUrl: string | null;
@@ -23,7 +22,7 @@ const ESCAPES: Record<string, string> = {
   "'": '&#39;',
 };
 
-/** Text for HTML, in elements and quoted attributes; what is missing prints as nothing, not as "undefined". */
+/** Text for elements and quoted attributes. Missing values print nothing. */
 function escapeText(value: unknown): string {
   if (value === undefined || value === null) return '';
   return String(value).replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
@@ -32,7 +31,7 @@ function escapeText(value: unknown): string {
 /** Sends a page made from `views/<template>.eta`. */
 export type RenderPage = (res: Response, status: number, template: string, data: object) => void;
 
-/** @param cache keeps compiled templates; without it a change to a page shows on reload */
+/** @param cache keeps compiled templates; without it, a changed page shows on reload */
 export function pageRenderer(site: PageFacts, cache: boolean, now: () => number): RenderPage {
   const eta = new Eta({ views: VIEWS_DIRECTORY, cache, escapeFunction: escapeText });
   return (res, status, template, data) => {

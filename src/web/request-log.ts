@@ -14,15 +14,15 @@ declare global {
   }
 }
 
-/** What other systems send as an id: enough for a UUID or a trace id, nothing that could forge a log line. */
+/** Fits UUIDs and trace ids, and nothing that could forge a log line. */
 const SANE_REQUEST_ID = /^[\w.:-]{8,64}$/;
 
-/** Asked every few seconds by machines and open pages: worth a line only while somebody looks for it. */
+/** Machines and open pages ask for these every few seconds: logged at debug. */
 const QUIET_ROUTES = ['/healthz', '/readyz', '/metrics', '/assets/*', '/instances/:id/status'];
 
 const INSTANCE = /^(?:\/ops)?\/instances\/(ins_\w{1,64})(?:[/?]|$)/;
 
-/** What is measured and logged of a request to the web app. */
+/** What is measured and logged of a request. */
 export interface RequestFacts {
   method: string;
   /** The route's pattern (`/instances/:id`), never the path, which may hold a record's id; `other` for none. */
@@ -53,16 +53,16 @@ function messageOf(req: Request, res: Response): string {
 function levelOf(req: Request, res: Response): 'error' | 'info' | 'debug' {
   const { method, route, status } = factsOf(req, res);
   if (status >= 500) return 'error';
-  // An open page fetches by itself what has changed (Fetch Metadata).
+  // An open page fetches changes by itself (Fetch Metadata).
   const isQuiet = QUIET_ROUTES.includes(route) || req.get('sec-fetch-dest') === 'empty';
-  // The page that a redirect leads to has a line of its own.
+  // The target of a redirect has its own line.
   const isRedirect = status >= 300 && status < 304;
   return method !== 'POST' && (isRedirect || isQuiet) ? 'debug' : 'info';
 }
 
 /**
- * Gives every request an id (taken from `x-request-id` when that is sane) and a logger that carries it,
- * and writes one line when the answer has gone: never a query, a cookie, a body or a record's id.
+ * Gives every request an id (a sane `x-request-id`, or a new one) and a logger, and writes one line at its end: never a
+ * query, a cookie, a body or a record's id.
  *
  * @param onRequest called once a request, when it is over
  */
@@ -76,13 +76,13 @@ export function requestLog(logger: Logger, onRequest?: (facts: RequestFacts) => 
     quietReqLogger: true,
     quietResLogger: true,
     wrapSerializers: false,
-    // pino-http makes a logger with the whole request in it, and we use it nowhere.
+    // Else pino-http logs the whole request.
     serializers: { req: () => undefined },
     customAttributeKeys: { reqId: 'requestId' },
     customLogLevel: levelOf,
     customSuccessObject: lineOf,
     customSuccessMessage: messageOf,
-    // What went wrong has a line of its own.
+    // The error page logs the error.
     customErrorObject: lineOf,
     customErrorMessage: messageOf,
   });
@@ -92,7 +92,7 @@ export function requestLog(logger: Logger, onRequest?: (facts: RequestFacts) => 
     res.locals.requestId = String(req.id);
     res.locals.log = req.log;
     res.setHeader('X-Request-Id', String(req.id));
-    // What nobody listens to would end the process.
+    // An error without a listener would end the process.
     res.on('error', (err) => req.log.error({ err }, 'an answer could not be written'));
     res.once('close', () => onRequest?.({ ...factsOf(req, res), durationMs: performance.now() - startedAt }));
     next();

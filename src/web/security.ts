@@ -2,8 +2,8 @@ import type { RequestHandler } from 'express';
 import helmet from 'helmet';
 
 /**
- * Headers for every answer. Pages load what this app serves and nothing else: no inline script or style,
- * no frames, forms only back to the app. Installing is a link, so `form-action` needs no other address.
+ * Headers for every answer. Pages load only what this app serves: no inline script or style, no frames. Forms go to the app
+ * alone; installing is a link.
  */
 export function securityHeaders(https: boolean): RequestHandler {
   return helmet({
@@ -20,20 +20,19 @@ export function securityHeaders(https: boolean): RequestHandler {
         baseUri: ["'none'"],
       },
     },
-    // Under `no-referrer` browsers send `Origin: null` with a form, which tells nobody that it is ours.
+    // With `no-referrer` browsers send `Origin: null` with a form.
     referrerPolicy: { policy: 'same-origin' },
-    // A browser obeys this only over https; behind plain http it would be a lie.
     strictTransportSecurity: https && { maxAge: 365 * 24 * 60 * 60, includeSubDomains: false },
   });
 }
 
-/** For pages that belong to one session: no cache may keep them, not even the browser's. */
+/** For pages of one session: not even the browser caches them. */
 export const noStore: RequestHandler = (_req, res, next) => {
   res.setHeader('Cache-Control', 'no-store');
   next();
 };
 
-/** For addresses that carry a code: no page that they lead to may learn of it. */
+/** For addresses that carry a code. */
 export const noReferrer: RequestHandler = (_req, res, next) => {
   res.setHeader('Referrer-Policy', 'no-referrer');
   next();

@@ -3,12 +3,12 @@ import session, { type SessionData, Store } from 'express-session';
 import { type BrowserStore, hashSecret, INSTALL_KEPT_MS, SESSION_LIFETIME_MS } from '../store/browsers.ts';
 
 /**
- * The cookie outlives every session: its row tells how long that lasts. So no answer has to renew the cookie, and none can
- * overwrite the newer one of another tab. Browsers keep no cookie longer than 400 days.
+ * The cookie outlives every session, whose row has the real end. So no answer renews the cookie, and none overwrites the
+ * newer one of another tab. Browsers keep no cookie longer.
  */
 const COOKIE_LIFETIME_MS = 400 * 24 * 60 * 60_000;
 
-/** A session in use is prolonged no more often than this, in milliseconds. */
+/** A session in use is prolonged at most this often. */
 const TOUCH_EVERY_MS = 60 * 60_000;
 
 const SESSION_COOKIE = 'partner_app.sid';
@@ -16,14 +16,13 @@ const INSTALL_COOKIE = 'partner_app.install.';
 
 declare module 'express-session' {
   interface SessionData {
-    /** The browser whose session it is; all that it sees is found by that. */
     browserId?: string;
     /** Milliseconds since 1970. */
     expiresAt?: number;
   }
 }
 
-/** Sessions as rows: a session names a browser, and holds nothing else. */
+/** Sessions as rows. A session names a browser and holds nothing else. */
 class DatabaseSessions extends Store {
   readonly #browsers: BrowserStore;
 
@@ -38,12 +37,12 @@ class DatabaseSessions extends Store {
     }, done);
   }
 
-  /** The row is written by the install that starts the session, in its transaction. */
+  /** The install that starts the session writes its row. */
   override set(_sid: string, _data: SessionData, done?: (error?: unknown) => void): void {
     done?.();
   }
 
-  /** Prolongs the session, at most once an hour. No answer waits for that, and a lost touch costs nothing. */
+  /** No answer waits for a touch, and a lost one costs nothing. */
   override touch(sid: string, { expiresAt = 0 }: SessionData, done?: () => void): void {
     const until = Date.now() + SESSION_LIFETIME_MS;
     if (expiresAt < until - TOUCH_EVERY_MS) {
@@ -52,20 +51,20 @@ class DatabaseSessions extends Store {
     done?.();
   }
 
-  /** A session ends with its browser's log-out, or with the install that replaces it. */
+  /** A log-out or a new install deletes the row. */
   override destroy(_sid: string, done?: (error?: unknown) => void): void {
     done?.();
   }
 }
 
-/** Cookies of the app, and the session middleware. SameSite=Lax: the service's redirect has to bring them along. */
+/** Cookies of the app, and the session middleware. SameSite=Lax, as the service's redirect must carry them. */
 export class BrowserCookies {
   readonly #options: CookieOptions;
   readonly #prefix: string;
   /** Reads the session of every request. */
   readonly sessions: RequestHandler;
 
-  /** @param https whether browsers reach the app by https: then no other host of the domain can set its cookies */
+  /** @param https adds Secure and the prefix `__Host-`, so that no other host of the domain sets the cookies */
   constructor(browsers: BrowserStore, secret: string, https: boolean) {
     this.#options = { httpOnly: true, sameSite: 'lax', secure: https, path: '/' };
     this.#prefix = https ? '__Host-' : '';
@@ -79,13 +78,13 @@ export class BrowserCookies {
     });
   }
 
-  /** Gives the browser the nonce of an install that it begins, in a cookie of its own. */
+  /** Sets the nonce of an install, in a cookie of its own. */
   setNonce(req: Request, nonce: string): void {
     const name = `${this.#prefix}${INSTALL_COOKIE}${hashSecret(nonce).slice(0, 12)}`;
     req.res?.cookie(name, nonce, { ...this.#options, maxAge: INSTALL_KEPT_MS });
   }
 
-  /** The nonces of the installs that this browser has begun. */
+  /** The nonces of the installs that this browser began. */
   nonces(req: Request): string[] {
     const begins = this.#prefix + INSTALL_COOKIE;
     return (req.get('cookie') ?? '')
@@ -95,7 +94,7 @@ export class BrowserCookies {
       .map((pair) => pair.slice(pair.indexOf('=') + 1));
   }
 
-  /** A session with a new id, for an install to write; `start` makes it the request's, whose answer sets its cookie. */
+  /** A new session id for an install to store. `start` makes it the request's session. */
   newSession(req: Request): { carriedSid: string | undefined; newSid: string; start: () => void } {
     const fresh = { sessionStore: req.sessionStore } as Request;
     req.sessionStore.generate(fresh);
@@ -106,7 +105,7 @@ export class BrowserCookies {
     };
   }
 
-  /** Takes the session's cookie back. */
+  /** Deletes the session's cookie. */
   clear(req: Request): void {
     (req as { session?: unknown }).session = undefined;
     req.res?.clearCookie(this.#prefix + SESSION_COOKIE, this.#options);

@@ -19,12 +19,11 @@ import type { Site, WebDependencies } from './web-dependencies.ts';
 
 export type { OperationsOverview, WebDependencies, WebResource } from './web-dependencies.ts';
 
-/** The library that brings an open page up to date, as a browser loads it. */
+/** The browser loads this library, which updates an open page. */
 const IDIOMORPH = dirname(fileURLToPath(import.meta.resolve('idiomorph')));
 
 /**
- * Puts the web app together: who answers what, in which order.
- * Machines' addresses and assets come before the sessions, so that they answer when the database does not.
+ * Puts the web app together. Health routes and assets come before the sessions, so that they answer without the database.
  */
 export function createWebApp(deps: WebDependencies): Express {
   const now = deps.now ?? Date.now;
@@ -38,7 +37,7 @@ export function createWebApp(deps: WebDependencies): Express {
   const app = express();
   app.disable('x-powered-by');
   app.set('query parser', 'simple');
-  // A number, never `true`: what stands further left in X-Forwarded-For any client could have written.
+  // A number, never `true`: any client can write the left end of X-Forwarded-For.
   app.set('trust proxy', deps.proxyHops);
 
   app.use(requestLog(deps.logger, deps.onRequest));
@@ -67,7 +66,7 @@ export function createWebApp(deps: WebDependencies): Express {
   return app;
 }
 
-/** Browsers ask each time whether their copy is still good (ETag, 304), also while two versions of the app run. */
+/** Browsers revalidate each time (ETag, 304), as two versions of the app may run. */
 const ASSET_CACHE = 'public, no-cache';
 
 function assets(directory: string) {

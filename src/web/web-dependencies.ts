@@ -6,10 +6,10 @@ import type { BrowserStore } from '../store/browsers.ts';
 import type { RecordStore } from '../store/records.ts';
 import type { StatusPage, StatusQuery } from '../sync/status.ts';
 import type { InstanceControl } from '../sync/status-types.ts';
+import type { WebLimits } from './rate-limit.ts';
 import type { RequestFacts } from './request-log.ts';
-import type { WebLimits } from './web-limits.ts';
 
-/** A resource of the registry: `name` stands in addresses, `title` in headings, and `columns` say what a record shows. */
+/** A resource of src/integration/resources.ts. */
 export interface WebResource {
   name: string;
   title: string;
@@ -24,35 +24,33 @@ export interface AppInfo {
   support: string;
 }
 
-/** What every page goes by. */
 export interface Site {
   resources: readonly WebResource[];
   /** Where administrators find help. */
   support: string;
 }
 
-/** What the operator sees of the app as a whole. */
+/** The app as a whole, for the operator. */
 export interface OperationsOverview extends StatusPage {
   /** Counts of jobs by state; undefined while Redis is away. */
   queues: { name: string; counts: Record<string, number> }[] | undefined;
-  /** Worker processes that live; undefined when that cannot be told. */
+  /** Living worker processes; undefined while Redis is away. */
   workers: { id: string; version: string; startedAt: string | null }[] | undefined;
 }
 
 /** The change feed of a list, as lines of JSON in the order of their `seq`. */
 export interface ChangeFeed {
   /**
-   * @param range.after begins behind this `seq`; 0 gives the whole copy
-   * @param range.limit lines at most
+   * @param range.after the last `seq` that is left out; 0 gives the whole copy
    */
   feed(instanceId: string, resource: string, range: { after: number; limit: number }): AsyncIterable<string>;
 }
 
-/** Everything that the web app needs of the rest; it reaches for nothing else. */
+/** Everything that the web app needs. */
 export interface WebDependencies {
   /** Where browsers reach the app, without a trailing slash or path. */
   publicUrl: string;
-  /** Proxies in front of the app whose word counts; behind an https address stands at least one. */
+  /** Trusted proxies in front of the app. */
   proxyHops: number;
   /** Signs the session cookie. */
   sessionSecret: string;
@@ -60,11 +58,9 @@ export interface WebDependencies {
   production: boolean;
   /** What every page shows of the app. */
   appInfo: AppInfo;
-  /** Says on every page that the service is the sandbox. */
   isSandbox: boolean;
   /** The sandbox's front page, for a link. */
   sandboxUrl?: string;
-  /** Counts attempts. */
   redis: Redis;
   browsers: BrowserStore;
   installs: Installs;
@@ -75,12 +71,12 @@ export interface WebDependencies {
   resources: readonly WebResource[];
   readiness(): Promise<{ ok: boolean; checks: Record<string, string> }>;
   metrics(): Promise<{ contentType: string; body: string }>;
-  /** Opens the operator's pages; without it they answer 404. */
+  /** The operator's pages, which otherwise answer 404. */
   operations?: { password: string; overview(query: StatusQuery): Promise<OperationsOverview> };
   logger: Logger;
-  /** Called once a request, when it is over: for the metrics. */
+  /** Called at the end of each request. */
   onRequest?: (facts: RequestFacts) => void;
-  /** Aborts when the process ends: then `/readyz` says so. */
+  /** Aborts when the process ends. */
   shutdown?: AbortSignal;
   /** Milliseconds since 1970, local clock. */
   now?: () => number;

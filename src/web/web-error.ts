@@ -1,8 +1,7 @@
-/** What an error page says besides what happened. */
 export interface WebErrorOptions extends ErrorOptions {
   /** The one thing to do. */
   advice?: string;
-  /** Whether the page says where to find help. */
+  /** Whether the page shows the support address. */
   needsHelp?: boolean;
   retryAfterSeconds?: number;
   /** Buttons, the first one prominent. */
@@ -10,16 +9,14 @@ export interface WebErrorOptions extends ErrorOptions {
   headers?: Record<string, string>;
 }
 
-/** An answer that is an error page (or its JSON): texts are for the person who reads it. */
+/** An error page, or its JSON. The texts are for a person. */
 export class WebError extends Error {
   readonly status: number;
   readonly title: string;
   readonly advice: string;
   readonly needsHelp: boolean;
-  /** Seconds after which a new try makes sense. */
   readonly retryAfterSeconds: number | undefined;
   readonly links: { address: string; text: string }[];
-  /** Sent along with the answer. */
   readonly headers: Record<string, string>;
 
   constructor(status: number, title: string, message: string, options: WebErrorOptions = {}) {
@@ -35,7 +32,7 @@ export class WebError extends Error {
   }
 }
 
-/** The one answer for what does not exist and for what belongs to somebody else: it does not tell which. */
+/** One answer for unknown addresses and for other people's: it does not tell which. */
 export function notFound(): WebError {
-  return new WebError(404, 'Not found', 'There is nothing at this address that this browser may see.');
+  return new WebError(404, 'Not found', 'This browser sees nothing at this address.');
 }

@@ -259,7 +259,7 @@ test('confirms deletions that were held', async () => {
   await page.getByRole('button', { name: 'Sync now', exact: true }).first().click();
   await page.getByText('The last sync would delete 60 of 60 contacts.').waitFor();
   await page.getByRole('button', { name: 'Confirm deletions' }).click();
-  await page.getByText('The deletions are confirmed').waitFor();
+  await page.getByText('You confirmed the deletions').waitFor();
   expect(await card(page, 'Contacts').locator('strong').textContent()).toBe('0');
 });
 
@@ -290,7 +290,7 @@ test('disconnects, and deletes the data by the company’s name', async () => {
   await page.getByRole('button', { name: 'Disconnect' }).click();
   await page.getByText('To end the permission itself, remove the app at the service.').waitFor();
   await page.getByRole('link', { name: 'Install again' }).waitFor();
-  await page.getByText('Nothing is kept of its records.').waitFor();
+  await page.getByText('Its records are deleted of its records.').waitFor();
   expect(complaints.filter((text) => !text.includes('400'))).toEqual([]);
 });
 

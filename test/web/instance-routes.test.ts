@@ -51,7 +51,7 @@ describe('the dashboard', () => {
     expect(actions((await show({ status })).body)).toEqual(offered);
   });
 
-  it('offers to take a company off the list once nothing is kept of it', async () => {
+  it('offers to take a company no longer lists the company once nothing is kept of it', async () => {
     expect(actions((await show({ status: 'disconnected', has_copy: false })).body)).toEqual(['forget']);
   });
 
@@ -97,7 +97,7 @@ describe('the dashboard', () => {
     expect(page.body).not.toContain('Up to date');
     const done = await browser.submit(page.form('/instances/ins_1/contacts/confirm-deletions'));
     expect(web.domain.calls).toContain('confirm ins_1 contacts');
-    expect(done.body).toContain('The deletions are confirmed');
+    expect(done.body).toContain('You confirmed the deletions');
   });
 
   it('says what an error means, and nothing of the inside', async () => {
@@ -107,14 +107,14 @@ describe('the dashboard', () => {
       error: 'CLIENT_ID: fetch failed',
     });
     const { body } = await show({ resources: { contacts } });
-    expect(body).toContain('The service does not know this app any more.');
-    expect(body).toContain('write to help@test.example');
+    expect(body).toContain('The service no longer knows this app.');
+    expect(body).toContain('Write to help@test.example');
     expect(body).not.toMatch(/CLIENT_ID|fetch failed/);
   });
 
   it('shows on the page of problems what there is, as text, or that there is nothing', async () => {
     await show({});
-    expect((await browser.get('/instances/ins_1/problems')).body).toContain('There are no problems.');
+    expect((await browser.get('/instances/ins_1/problems')).body).toContain('No problems.');
     const problems = {
       rejected: 7,
       rejected_records: [{ reason: 'It has <b>no</b> id.', excerpt: '<img>', length: 5, at: at(0) }],
@@ -164,7 +164,7 @@ describe('the history', () => {
     const { body } = await show({});
     const table = body.slice(body.lastIndexOf('Last syncs'));
     expect(table.indexOf('Conversations')).toBeLessThan(table.indexOf('Contacts'));
-    expect(table).toContain('The service has trouble of its own.');
+    expect(table).toContain('The service has an error of its own.');
     expect(body).not.toContain('/inside');
   });
 
@@ -181,7 +181,7 @@ describe('the history', () => {
     ]) {
       expect(body).toContain(`<td data-label="${label}">${text}</td>`);
     }
-    expect(body).toContain('There was no sync yet.');
+    expect(body).toContain('No sync yet.');
     const json = await browser.get('/instances/ins_1/runs', { headers: { accept: 'application/json' } });
     expect(json.json()).toEqual({ contacts: [failed, runJson()] });
   });
@@ -325,7 +325,7 @@ describe('the buttons', () => {
       await show({});
       const answer = await browser.post('/instances/ins_1/disconnect', { delete_data: 'yes', ...fields });
       expect(answer.status).toBe(400);
-      expect(answer.body).toContain('type the name of the company: Riverside Dental. Nothing was done.');
+      expect(answer.body).toContain('type the company’s name: Riverside Dental. Nothing was done.');
       expect(web.domain.calls).toEqual(['exchange ins_1']);
     },
   );
@@ -346,7 +346,7 @@ describe('the buttons', () => {
     const emptied = await show({ status: 'disconnected', has_copy: false });
     const front = await browser.submit(emptied.form('/instances/ins_1/forget'));
     expect(front.url.pathname).toBe('/');
-    expect(front.body).toContain('off the list');
+    expect(front.body).toContain('no longer lists the company');
     expect(front.body).not.toContain('Riverside Dental');
     expect((await browser.get('/instances/ins_1')).status).toBe(404);
   });

@@ -37,7 +37,7 @@ describe('the front page', () => {
     const known = (await browser.get('/')).body;
     expect(known).toContain('To see a company here again, sign in again.');
     expect(known).not.toContain('You cannot return');
-    expect((await install(browser, 'ins_unknown')).body).toContain('none can return to it');
+    expect((await install(browser, 'ins_unknown')).body).toContain('None can return to it');
     const { body } = await browser.get('/');
     expect(body).toContain('You cannot return to “Riverside Dental” after that');
     expect(body).not.toContain('To see a company here again');

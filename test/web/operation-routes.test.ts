@@ -99,7 +99,7 @@ describe('/ops', () => {
     expect(body).toContain('sync: waiting 3, delayed 1,200');
     expect(body).toMatch(/<code>w1<\/code>, version 1\.2\.3, up for 1 h/);
     app.workers = [];
-    expect((await show('')).body).toContain('No worker process runs: nothing is copied');
+    expect((await show('')).body).toContain('No worker process runs, so nothing is copied');
   });
 
   it('says what the process is not ready for, and why', async () => {

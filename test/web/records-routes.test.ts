@@ -57,7 +57,7 @@ describe('browsing', () => {
     expect(page.body).toContain('31 records');
     expect(page.form('/instances/ins_1/contacts').fields.get('q')).toBe('Person 1');
     const nothing = await browser.get('/instances/ins_1/contacts?q=%3Cb%3Ezzz');
-    expect(nothing.body).toContain('Nothing in the copy has these words');
+    expect(nothing.body).toContain('No record has these words');
     expect(nothing.body).toContain('&lt;b&gt;zzz');
   });
 
@@ -71,7 +71,7 @@ describe('browsing', () => {
     expect(await page('')).not.toContain('searchable');
     web.domain.counts = { hasMore: false, pending: 1, isShortened: true };
     expect(await page('?q=nothing')).toContain('1 newly copied or changed record is not searchable yet');
-    expect(await page('?q=many+words')).toContain('Only the first 8 words are looked for');
+    expect(await page('?q=many+words')).toContain('The search uses only the first 8 words');
   });
 
   it.each(['page=-1', 'page=x', 'page=1&page=2', 'q[]=x', 'page=99999999999999999999'])(
@@ -98,7 +98,7 @@ describe('browsing', () => {
     const empty = async () => (await browser.get('/instances/ins_1/contacts')).body;
     expect(await empty()).toContain('Nothing has been copied yet');
     web.domain.instances.set('ins_1', instanceStatus({ status: 'disconnected' }));
-    expect(await empty()).toContain('Nothing is kept of this company');
+    expect(await empty()).toContain('This company’s records are deleted');
   });
 
   it('does not know other resources', async () => {
@@ -441,7 +441,7 @@ describe('the change feed', () => {
       const answer = await browser.get(`${path}?${query}`);
       expect(answer.status).toBe(400);
       const { message } = (answer.json() as { _error: { message: string } })._error;
-      expect(message).toMatch(/^“(after|limit)” has to be a whole number, 0 or more\.$/);
+      expect(message).toMatch(/^“(after|limit)” must be a whole number, 0 or more\.$/);
     },
   );
 

@@ -10,21 +10,20 @@ import { parseDocument, plainValue } from '../view/record-view.ts';
 import type { WebDependencies, WebResource } from '../web-dependencies.ts';
 import { WebError } from '../web-error.ts';
 
-/** Lines are sent together up to about this size (characters): few writes, flat memory. */
+/** Characters of one write. */
 const CHUNK_LENGTH = 64 * 1_024;
 
-/** What a stream says of a client that goes away in the middle of a download, and of one that has before it. */
+/** Codes of a client that leaves during a download, or before it. */
 const GONE_AWAY: readonly unknown[] = ['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE'];
 
-/** Downloads that a process takes at a time: each holds a portion of the copy in memory. */
+/** Downloads of a process at a time: each holds a part of the copy in memory. */
 const MOST_DOWNLOADS = 40;
 
-/** When to try again at the earliest, in seconds: nobody knows when a download ends. */
 const RETRY_AFTER_SECONDS = 30;
 
 type Records = ReturnType<WebDependencies['records']['stream']>;
 
-/** A kind of file, and its lines, made of what the store streams. */
+/** A kind of file, with its lines. */
 interface Format {
   type: string;
   suffix: string;
@@ -37,10 +36,10 @@ async function* documents(records: Records): AsyncGenerator<string> {
   for await (const { document } of records) yield oneLine(document);
 }
 
-/** RFC 4180, one row a record; a cell that a spreadsheet would take for a formula is quoted by an apostrophe. */
+/** RFC 4180, one row a record. An apostrophe precedes cells that a spreadsheet would run as formulas. */
 async function* rows(records: Records, { columns = [] }: WebResource): AsyncGenerator<string> {
   const row = (cells: string[]) => stringify([cells], { escape_formulas: true, quoted: true, eof: false });
-  // The mark tells Excel that it is UTF-8.
+  // Excel reads UTF-8 only with this mark.
   yield `\ufeff${row(['Id', ...columns.map(({ title }) => title)])}`;
   for await (const { id, document } of records) {
     const parsed = parseDocument(document);
@@ -60,13 +59,12 @@ async function* chunks(lines: AsyncIterable<string>, end: string): AsyncGenerato
   if (chunk !== '') yield chunk;
 }
 
-/** What was read ahead, then the rest. */
 async function* resume(first: string, rest: AsyncIterable<string>): AsyncGenerator<string> {
   yield first;
   yield* rest;
 }
 
-/** A file's name that no system trips over. */
+/** A file name of plain letters and dashes. */
 function fileName(company: string, rest: string): string {
   const plain = company
     .normalize('NFKD')
@@ -77,13 +75,13 @@ function fileName(company: string, rest: string): string {
   return `${plain || 'company'}-${rest}`;
 }
 
-/** A client that leaves, a log-out and a deleted copy are no errors. */
+/** A client that leaves and a deleted copy are no errors. */
 function isEndedEarly(error: unknown): boolean {
   if (error instanceof CopyRemovedError) return true;
   return error instanceof Error && 'code' in error && GONE_AWAY.includes(error.code);
 }
 
-/** Where an answer comes without chunks, as to HTTP/1.0, the end of the connection is its end, whatever is missing. */
+/** HTTP/1.0 has no chunks: a download that breaks off would look whole. */
 function checkVersion({ httpVersion }: Request): void {
   if (httpVersion === '1.1') return;
   throw new WebError(
@@ -109,13 +107,12 @@ function wholeNumber(req: Request, name: string, otherwise: number): number {
   if (given === undefined) return otherwise;
   if (typeof given === 'string' && /^\d+$/.test(given) && Number.isSafeInteger(Number(given)))
     return Number(given);
-  throw new WebError(400, 'Bad request', `“${name}” has to be a whole number, 0 or more.`);
+  throw new WebError(400, 'Bad request', `“${name}” must be a whole number, 0 or more.`);
 }
 
 /**
- * Downloads of a list: all live records, or those that a search (`q`) finds, as NDJSON with each document on
- * a line, else as the service sent it, or as CSV; and its change feed. What is not the whole ends with a broken connection, which only HTTP/1.1 can
- * tell: others are answered 505.
+ * Downloads of a list, all of it or what a search (`q`) finds, as NDJSON or CSV; and its change feed. A download that
+ * fails breaks its connection, so that no client takes a part for the whole.
  */
 export function exportRoutes({ records, changes, ...deps }: WebDependencies): Router {
   const router = Router();
@@ -155,19 +152,18 @@ export function exportRoutes({ records, changes, ...deps }: WebDependencies): Ro
       return;
     }
     if (underWay >= MOST_DOWNLOADS) {
-      const message = 'The app has too many downloads under way. Begin this one again in a while.';
+      const message = 'The app serves too many downloads at the moment. Try again in half a minute.';
       throw new WebError(503, 'Too many downloads', message, { retryAfterSeconds: RETRY_AFTER_SECONDS });
     }
     underWay++;
     try {
-      // A store that fails at once gets its error page: nothing has been sent before the first chunk is there.
+      // Read the first chunk before sending anything: a store that fails at once gets an error page.
       const first = await found.next();
       res.set(headers);
       if (first.done) res.end();
       else await pipeline(Readable.from(resume(first.value, found), { highWaterMark: 1 }), res);
     } catch (error) {
       if (!isEndedEarly(error)) throw error;
-      // Where nothing had been sent yet, nothing has broken the connection either.
       res.destroy();
       res.locals.log.debug('download ended early');
     } finally {

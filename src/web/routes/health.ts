@@ -4,12 +4,12 @@ import type { WebDependencies } from '../web-dependencies.ts';
 
 type HealthDependencies = Pick<WebDependencies, 'readiness' | 'metrics' | 'shutdown'>;
 
-/** What machines ask, alone: for a process without the web app. */
+/** The health routes alone, for a worker. */
 export function createHealthApp(deps: HealthDependencies): Express {
   return express().disable('x-powered-by').use(healthRoutes(deps));
 }
 
-/** What machines ask: is the process alive, can it work, what does it count. None of it needs a session. */
+/** Routes for machines. None needs a session. */
 export function healthRoutes(deps: HealthDependencies): Router {
   const router = Router();
 
@@ -19,7 +19,6 @@ export function healthRoutes(deps: HealthDependencies): Router {
 
   router.get('/readyz', noStore, async (_req, res) => {
     if (deps.shutdown?.aborted) {
-      // A balancer has to stop sending people here before the process ends.
       res.status(503).json({ status: 'shutting down', checks: {} });
       return;
     }

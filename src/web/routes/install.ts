@@ -1,31 +1,29 @@
 import { type Request, type RequestHandler, Router } from 'express';
 import { InstallError } from '../../auth/install-errors.ts';
 import { CALLBACK_PATH } from '../../contract/routes.ts';
-import { clientAddress } from '../client-address.ts';
 import { refuseEmbedded } from '../cross-site.ts';
 import { instanceAddress } from '../own-instance.ts';
-import { RateLimit } from '../rate-limit.ts';
+import { clientAddress, LIMIT_WINDOW_MS, RateLimit, WEB_LIMITS } from '../rate-limit.ts';
 import { noReferrer, noStore } from '../security.ts';
 import type { BrowserCookies } from '../sessions.ts';
 import type { WebDependencies } from '../web-dependencies.ts';
 import { WebError } from '../web-error.ts';
-import { LIMIT_WINDOW_MS, WEB_LIMITS } from '../web-limits.ts';
 
-/** A code may be as long as the service likes (RFC 6749, section 4.1.2); one that is a signed document has some KB. */
+/** RFC 6749, section 4.1.2, limits no code; a signed document has some KB. */
 const MAX_PARAMETER_BYTES = 8 * 1_024;
 
-/** An address of an instance's pages, without parts that lead elsewhere. */
+/** The address of a page of an instance, without `.` and `..`. */
 const INSTANCE_PAGE =
   /^(?!.*(?:\/|%2f)(?:\.|%2e){1,2}(?:[/?]|%2f|$))\/instances\/([\w-]+)(?:\/[\w.~%-]+)*(?:\?[\w.~%&=+*-]*)?$/i;
 const LONGEST_PATH = 2_000;
 
-/** A connection may be silent for as long as an install takes, in milliseconds. */
+/** How long an install may keep its connection silent. */
 const LONGEST_REQUEST_MS = 150_000;
 
 /**
- * Reads the query of the callback from the address as it came.
+ * The callback's query.
  *
- * @throws InstallError `malformed` when a parameter stands there twice (RFC 6749, section 3.1, forbids it) or is over 8 KB
+ * @throws InstallError `malformed` for a repeated parameter (RFC 6749, section 3.1) or one over 8 KB
  */
 function readQuery(address: string): URLSearchParams {
   const start = address.indexOf('?');
@@ -40,7 +38,7 @@ function readQuery(address: string): URLSearchParams {
   return query;
 }
 
-/** The page that the browser wants to see after signing in; undefined unless it is one of an instance. */
+/** The page to open after signing in, if it belongs to an instance. */
 function returnPath(req: Request): string | undefined {
   const path = req.query.return_to;
   return typeof path === 'string' && path.length <= LONGEST_PATH && INSTANCE_PAGE.test(path)
@@ -48,7 +46,7 @@ function returnPath(req: Request): string | undefined {
     : undefined;
 }
 
-/** Back to the page that was asked for, if it is the company's; else the dashboard, which tells that it is another's. */
+/** The page that was asked for, if it belongs to the company; else the dashboard, with a message. */
 function landingOf(instanceId: string, returnTo: string | null): string {
   const dashboard = instanceAddress(instanceId);
   const wanted = returnTo === null ? undefined : INSTANCE_PAGE.exec(returnTo)?.[1];
@@ -58,19 +56,19 @@ function landingOf(instanceId: string, returnTo: string | null): string {
     : `${dashboard}?${new URLSearchParams({ wanted })}`;
 }
 
-/** Link checkers send HEAD; it must neither begin an install nor end one. */
+/** The HEAD of a link checker neither begins nor ends an install. */
 const getOnly: RequestHandler = (req, res, next) => {
   if (req.method === 'GET') return next();
   res.setHeader('Allow', 'GET');
-  throw new WebError(405, 'Not this way', 'This address is there for a browser that follows a link.');
+  throw new WebError(405, 'Not this way', 'Open this address with a link in a browser.');
 };
 
-/** The start of the authorization code flow and its way back (Authentication, 4). */
+/** Both ends of the authorization code flow (Authentication, 4). */
 export function installRoutes(deps: WebDependencies, cookies: BrowserCookies): Router {
   const router = Router();
   const max = deps.limits?.installs ?? WEB_LIMITS.installs;
   const limit = new RateLimit(deps.redis, { name: 'install', max, windowMs: LIMIT_WINDOW_MS });
-  // Only what a person may have done counts: else any page could use up its visitors' tries.
+  // Embedded requests are refused before this: else a foreign page could use up its visitors' tries.
   const limited: RequestHandler = async (req, _res, next) => {
     await limit.take(clientAddress(req));
     next();
@@ -78,11 +76,11 @@ export function installRoutes(deps: WebDependencies, cookies: BrowserCookies): R
 
   router.get('/install', getOnly, noStore, refuseEmbedded, limited, async (req, res) => {
     if (deps.publicUrl.startsWith('https:') && !req.secure) {
-      // A cookie for https alone would be withheld, and the way back would fail for a reason that nobody could see.
+      // The browser would withhold the Secure cookie, and the callback would fail without a visible reason.
       throw new WebError(
         500,
         'Not set up right',
-        'The app is not set up right, so that it cannot be installed.',
+        'The app is not set up correctly, so you cannot install it.',
         {
           needsHelp: true,
           cause: new Error(
@@ -107,7 +105,7 @@ export function installRoutes(deps: WebDependencies, cookies: BrowserCookies): R
       newSid,
     });
     start();
-    // What succeeds does not count: neither this request nor, the first time, the one that began it.
+    // An install that succeeds does not count: neither this request nor, the first time, the one before it.
     await limit.giveBack(clientAddress(req), isNew ? 2 : 1);
     if (isNew) res.locals.log.info({ instanceId }, 'installed');
     res.redirect(303, landingOf(instanceId, returnTo));

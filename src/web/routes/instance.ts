@@ -16,7 +16,7 @@ import type { Site, WebDependencies } from '../web-dependencies.ts';
 /** Runs that the dashboard shows. */
 const RUNS_ON_DASHBOARD = 6;
 
-/** An entity tag of a status (RFC 9110, section 8.8.3). The service's clock alone is no news. */
+/** The entity tag of a status (RFC 9110, section 8.8.3), without the service's clock. */
 function tagOf(status: InstanceStatus): string {
   const facts = JSON.stringify({ ...status, now: undefined });
   return `"${createHash('sha256').update(facts).digest('base64url')}"`;
@@ -68,7 +68,7 @@ export function instanceRoutes(
     const { status } = await ownInstance(req, deps);
     const etag = tagOf(status);
     res.setHeader('ETag', etag);
-    // Not by Express: an open page asks with `no-cache`, which there means never.
+    // Express never answers 304 to `no-cache`, which an open page sends.
     if (req.get('if-none-match') === etag) res.status(304).end();
     else res.json(status);
   });
@@ -97,7 +97,7 @@ export function instanceRoutes(
 
   actionRoutes(router, '', deps, (req) => ownInstance(req, deps));
 
-  /** What the page says when the browser came for another company than the one that was authorized. */
+  /** The message for a browser that wanted another company than the one that was authorized. */
   async function otherCompany(req: Request, name: string) {
     const { wanted } = req.query;
     if (typeof wanted !== 'string' || wanted === pathValue(req, 'id')) return undefined;

@@ -7,9 +7,9 @@ import { listOf } from '../view/format.ts';
 import { instanceMessage } from '../view/instance-message.ts';
 import type { Site, WebDependencies } from '../web-dependencies.ts';
 
-const FORGOTTEN = { tone: 'good', text: 'The company is off the list of this browser.' };
+const FORGOTTEN = { tone: 'good', text: 'This browser no longer lists the company.' };
 
-/** The front page: what the app does, the way to install it, and what this browser sees, newest first. And its log-out. */
+/** The landing page with this browser's companies, newest first, and the log-out. */
 export function landingRoutes(
   { browsers, control }: WebDependencies,
   renderPage: RenderPage,

@@ -11,14 +11,13 @@ import { runRow } from '../view/run-view.ts';
 import type { Site, WebDependencies } from '../web-dependencies.ts';
 import { notFound } from '../web-error.ts';
 
-/** What a program reads with the operator's password, as a browser does with its session. */
+/** Paths that a program may read with the operator's password. */
 const PROGRAM_PATHS = [
   '/instances/:id/status',
   '/instances/:id/:resource.ndjson',
   '/instances/:id/changes/:resource.ndjson',
 ];
 
-/** Filters of the list of instances, with their labels. */
 const FILTERS = {
   attention: 'Needs attention',
   active: 'Active',
@@ -29,7 +28,6 @@ const FILTERS = {
 
 const ACTIONS_SHOWN = 20;
 
-/** How many are in which state, as text. */
 function countsText(counts: Partial<Record<string, number>>): string {
   return Object.entries(counts)
     .map(([state, count]) => `${state.replaceAll('_', ' ')} ${formatNumber(count ?? 0)}`)
@@ -43,7 +41,7 @@ function filterOf({ query }: Request): keyof typeof FILTERS | undefined {
     : undefined;
 }
 
-/** Lets a program with the operator's password read. A browser that sees the instance needs none, whatever it sends. */
+/** Lets a program read with the operator's password. A browser that sees the instance needs none. */
 export function programAccess({ browsers }: WebDependencies, gate: RequestHandler): Router {
   return Router().get(PROGRAM_PATHS, async (req, res, next) => {
     if (req.get('authorization') === undefined) return next();
@@ -55,7 +53,7 @@ export function programAccess({ browsers }: WebDependencies, gate: RequestHandle
   });
 }
 
-/** What opens with the operator's password: the pages of every instance, and their actions. */
+/** The operator's pages: every instance, and actions on it. */
 export function operationsRoutes(
   deps: WebDependencies,
   gate: RequestHandler,

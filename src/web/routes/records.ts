@@ -65,9 +65,8 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
   async function showRecord({ status, resource, base }: OwnList, id: string, req: Request, res: Response) {
     const record = await deps.records.find(status.id, resource.name, id);
     if (!record) {
-      // The session may see the list, so the answer may speak of the record.
       throw new WebError(404, 'No such record', `The copy of ${status.name} has no record with this id.`, {
-        advice: 'It may have been erased, or not been copied yet. Search the list for it.',
+        advice: 'It is erased, or not copied yet. Search the list for it.',
         links: [{ address: base, text: 'Back to the list' }],
       });
     }
@@ -86,7 +85,7 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
     });
   }
 
-  /** The document as the service sent it; a browser shows it as data. */
+  /** The document as the service sent it. */
   async function sendRaw(document: string | null, isCut: boolean, { base }: OwnList, res: Response) {
     if (document === null || isCut) {
       throw new WebError(

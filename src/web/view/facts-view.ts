@@ -1,13 +1,12 @@
 import type { InstanceStatus } from '../../sync/status-types.ts';
-import { formatCount, formatNumber, instantOf } from './format.ts';
+import { formatCount, formatNumber, instantOf, sentence } from './format.ts';
 import { isBlocked } from './instance-message.ts';
-import { sentence } from './sentence.ts';
 
-/** Less than this part of the limit is little. */
+/** Below this share of the limit the gauge warns. */
 const LOW_SHARE = 0.2;
 
 /**
- * The gauge of the request budget (Response headers on every API response); its arc is drawn with a path length of 100.
+ * The gauge of the request budget (Response headers on every API response). The arc's path length is 100.
  *
  * @param now milliseconds since 1970, local clock
  */
@@ -29,13 +28,13 @@ export function budgetView(budget: InstanceStatus['budget'], now: number) {
     window: blocked
       ? 'The service asked for a break.'
       : limit === null
-        ? 'The first answer of the service will tell.'
+        ? 'Known after the first answer of the service.'
         : '',
     burst: burst === null ? '' : `${formatNumber(burst)} extra requests in reserve`,
   };
 }
 
-/** The timeline of the authorization (Token lifecycle). Its clock is the service's: tokens end by that one. */
+/** The timeline of the authorization (Token lifecycle), on the service's clock. */
 export function tokenView({ token, now: serviceNow }: InstanceStatus) {
   const now = instantOf(serviceNow) ?? 0;
   const [start, end] = [instantOf(token.refresh_issued_at), instantOf(token.refresh_expires_at)];

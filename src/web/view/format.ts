@@ -23,20 +23,20 @@ export function formatCount(value: number, noun: string): string {
   return `${formatNumber(value)} ${noun}${value === 1 ? '' : 's'}`;
 }
 
-/** Milliseconds since 1970 of an ISO 8601 date, or undefined when there is none or it is none. */
+/** Milliseconds since 1970 of an ISO 8601 date; undefined for anything else. */
 export function instantOf(iso: string | null | undefined): number | undefined {
   if (!iso) return undefined;
   const value = Date.parse(iso);
   return Number.isNaN(value) ? undefined : value;
 }
 
-/** A moment to read: `21 Nov 2025, 01:07 UTC`; a dash when there is none. */
+/** A moment: `21 Nov 2025, 01:07 UTC`, or a dash. */
 export function formatInstant(iso: string | null | undefined): string {
   const value = instantOf(iso);
   return value === undefined ? '–' : `${INSTANT.format(value)} UTC`;
 }
 
-/** A length of time to read, in its largest one or two units: `42 s`, `3 min 20 s`, `2 h 5 min`, `179 days`. */
+/** A length of time in one or two units: `42 s`, `3 min 20 s`, `2 h 5 min`, `179 days`. */
 export function formatDuration(ms: number): string {
   const left = Math.max(0, ms);
   if (left < MINUTE_MS) return `${Math.ceil(left / SECOND_MS)} s`;
@@ -52,14 +52,14 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(left / DAY_MS)} days`;
 }
 
-/** When something will be, seen from `now`: `in 12 s`, `any moment`. */
+/** A coming moment, seen from `now`: `in 12 s`, `any moment`. */
 export function formatAhead(iso: string | null | undefined, now: number): string {
   const value = instantOf(iso);
   if (value === undefined) return '';
   return value - now < SECOND_MS ? 'any moment' : `in ${formatDuration(value - now)}`;
 }
 
-/** How long ago something was, seen from `now`: `5 min ago`, `just now`. */
+/** A past moment, seen from `now`: `5 min ago`, `just now`. */
 export function formatAgo(iso: string | null | undefined, now: number): string {
   const value = instantOf(iso);
   if (value === undefined) return '';
@@ -71,4 +71,27 @@ export function listOf(titles: string[]): string {
   const words = titles.map((title) => title.toLowerCase());
   const last = words.pop() ?? '';
   return words.length > 0 ? `${words.join(', ')} and ${last}` : last;
+}
+
+/** A text that may hold a moment. An open page counts down or up to it. */
+export interface Sentence {
+  before: string;
+  moment: { at: string; mode: 'ahead' | 'ago'; text: string } | null;
+  after: string;
+}
+
+/**
+ * @param text with `{in}` in place of a coming moment, or `{ago}` in place of a past one
+ * @param at the moment, ISO 8601; without it the mark is left out
+ * @param now milliseconds since 1970
+ */
+export function sentence(text: string, at?: string | null, now = 0): Sentence {
+  const [, before = text, mark, after = ''] = /^(.*?) ?\{(in|ago)\}(.*)$/s.exec(text) ?? [];
+  if (mark === undefined || !at)
+    return { before: mark === undefined ? text : before + after, moment: null, after: '' };
+  const moment =
+    mark === 'in'
+      ? ({ at, mode: 'ahead', text: formatAhead(at, now) } as const)
+      : ({ at, mode: 'ago', text: formatAgo(at, now) } as const);
+  return { before: `${before} `, moment, after };
 }

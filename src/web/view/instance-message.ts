@@ -1,13 +1,12 @@
 import type { InstanceStatus, ListStatusJson } from '../../sync/status-types.ts';
 import type { Site } from '../web-dependencies.ts';
 import { errorMessage, isPassing } from './error-messages.ts';
-import { instantOf, listOf } from './format.ts';
-import { type Sentence, sentence } from './sentence.ts';
+import { instantOf, listOf, type Sentence, sentence } from './format.ts';
 
-/** Colours the state; the message always says the same. */
+/** Colours the state. The words say the same. */
 export type Tone = 'good' | 'busy' | 'wait' | 'warn' | 'bad' | 'off';
 
-/** The state of an instance: two words, a sentence, and what to do or what happens next. */
+/** The state of an instance: a label, what happened, and what to do or what happens next. */
 export interface InstanceMessage {
   tone: Tone;
   label: string;
@@ -15,22 +14,21 @@ export interface InstanceMessage {
   next: Sentence;
 }
 
-/** A list with the title that it has on the page. */
 interface NamedList extends ListStatusJson {
   title: string;
 }
 
-/** Trouble of the service that is younger than this is being retried, in milliseconds. */
-const SHORT_TROUBLE_MS = 2 * 60_000;
+/** An outage of the service that is younger shows as "Retrying". */
+const SHORT_OUTAGE_MS = 2 * 60_000;
 
-/** Whether the last try failed a short while ago, and the list waits for another, or is at it. */
+/** Whether the last try failed a short while ago and the app tries again. */
 export function isRetried(list: ListStatusJson, now: number): boolean {
   const { state, error_kind } = list;
   if (state === 'failed') return isPassing(error_kind) && isYoung(list, now);
   return isBetweenTries(list) && isYoung(list, now);
 }
 
-/** Whether a list has failed for good, or for so long that somebody should look. */
+/** Whether a list has failed for good, or for too long. */
 export function hasStopped(list: ListStatusJson, now: number): boolean {
   return (list.state === 'failed' || isBetweenTries(list)) && !isRetried(list, now);
 }
@@ -40,16 +38,16 @@ function isBetweenTries({ state, waiting_for, error_kind }: ListStatusJson): boo
 }
 
 function isYoung({ failing_since }: ListStatusJson, now: number): boolean {
-  return now - (instantOf(failing_since) ?? now) < SHORT_TROUBLE_MS;
+  return now - (instantOf(failing_since) ?? now) < SHORT_OUTAGE_MS;
 }
 
-/** Whether the handler has not taken everything, because it failed. */
+/** Whether changes are undelivered because the handler failed. */
 export function isHandlerFailing({ handler }: ListStatusJson): boolean {
   if (handler === null) return false;
   return handler.dead_letters > 0 || (handler.pending > 0 && handler.last_error !== null);
 }
 
-/** Whether the service has asked for a break that is not over. */
+/** Whether a `retry-after` of the service still runs. */
 export function isBlocked({ blocked_until }: InstanceStatus['budget'], now: number): boolean {
   return (instantOf(blocked_until) ?? 0) > now;
 }
@@ -84,7 +82,7 @@ function waitingMessage(status: InstanceStatus, waiting: readonly NamedList[], n
   return say('wait', 'Waiting', 'The sync waits until a worker is free.', 'It goes on by itself.');
 }
 
-/** Whether there is anything that a worker would do now. */
+/** Whether a worker would have work now. */
 function hasWork(status: InstanceStatus, lists: readonly NamedList[], now: number): boolean {
   const due = instantOf(status.next_sync_at);
   const isUnderWay = ({ state, finished_at }: ListStatusJson) =>
@@ -111,12 +109,12 @@ function finishedMessage(
     return say(
       'warn',
       'Needs attention',
-      `The copy is up to date, but some changes of ${titlesOf(failing)} were not processed.`,
-      sentence('The reasons stand below. The next sync starts {in}.', next, now),
+      `The copy is up to date, but some changes of ${titlesOf(failing)} were not delivered.`,
+      sentence('See the reasons below. The next sync starts {in}.', next, now),
     );
   }
   const hasRejected = lists.some((list) => list.problems.rejected > 0);
-  const rejected = hasRejected ? 'Some records cannot be kept: correct them at the service. ' : '';
+  const rejected = hasRejected ? 'Some records cannot be copied: correct them at the service. ' : '';
   const finished = lists.map((list) => list.finished_at ?? '').sort();
   return say(
     'good',
@@ -138,7 +136,7 @@ function activeMessage(
   }
   const lists = all.filter(({ paused }) => !paused);
   if (status.workers_missing && hasWork(status, lists, now)) {
-    const next = `Nothing is lost, and the sync goes on where it stopped. If this stays, write to ${support}.`;
+    const next = `Nothing is lost, and the sync goes on where it stopped. If this continues, write to ${support}.`;
     return say('bad', 'Out of order', 'The app’s worker is not running, so nothing is copied.', next);
   }
   if (lists.length === 0 && all.length > 0) {
@@ -157,7 +155,7 @@ function activeMessage(
   const failed = lists.filter((list) => hasStopped(list, now));
   if (failed.length > 0) {
     const headline = `The sync of ${titlesOf(failed)} has stopped.`;
-    return say('bad', 'Needs attention', headline, 'The reason stands below. The app tries again by itself.');
+    return say('bad', 'Needs attention', headline, 'See the reason below. The app tries again by itself.');
   }
   if (lists.some((list) => list.finished_at === null) || lists.length === 0) {
     return say('wait', 'Starting', 'The first sync starts in a moment.', 'There is nothing to do.');
@@ -165,26 +163,26 @@ function activeMessage(
   return finishedMessage(status, lists, now);
 }
 
-/** Where the service does not say which company it is, every install is an instance of its own. */
+/** Without a company id, every install is an instance of its own. */
 const BEGINS_ANEW = 'A new authorization begins a copy of its own.';
 
 function disconnectedMessage({ company_id, has_copy, deleting_copy }: InstanceStatus): InstanceMessage {
   const isKept = has_copy && !deleting_copy;
-  const gone = deleting_copy ? 'Its copied records are being deleted.' : 'Nothing is kept of its records.';
+  const gone = deleting_copy ? 'Its copied records are being deleted.' : 'Its records are deleted.';
   const again = isKept ? 'Install again to bring the copy up to date.' : 'Install again to copy them anew.';
   const isKnown = company_id !== null;
   return say(
     'off',
     'Disconnected',
     isKnown ? 'The app has no access to this company any more.' : 'This installation has ended.',
-    `${isKept ? 'What was copied is kept.' : gone} ${isKnown ? again : BEGINS_ANEW}`,
+    `${isKept ? 'The copy is kept.' : gone} ${isKnown ? again : BEGINS_ANEW}`,
   );
 }
 
 /**
- * Says how an instance is and what to do.
+ * The state of an instance, for its administrator.
  *
- * @param now milliseconds since 1970 on the local clock, which runs and schedules go by
+ * @param now milliseconds since 1970, local clock
  */
 export function instanceMessage(status: InstanceStatus, site: Site, now: number): InstanceMessage {
   if (status.status === 'disconnected') return disconnectedMessage(status);

@@ -1,17 +1,15 @@
 import type { InstanceStatus, ListStatusJson } from '../../sync/status-types.ts';
 import type { Site, WebResource } from '../web-dependencies.ts';
 import { errorMessage } from './error-messages.ts';
-import { formatCount, formatDuration, formatNumber, instantOf } from './format.ts';
+import { formatCount, formatDuration, formatNumber, instantOf, type Sentence, sentence } from './format.ts';
 import { hasStopped, isHandlerFailing, isRetried, type Tone } from './instance-message.ts';
-import { type Sentence, sentence } from './sentence.ts';
 
-/** The state of a list in a word or two. */
 interface ListMessage {
   label: string;
   tone: Tone;
 }
 
-/** For how long the limit makes it wait, the instance's state says: a page has one countdown for one thing. */
+/** The instance's message has the countdown for the limit. */
 const WAITS_FOR = {
   limit: 'The list waits for the service’s limit.',
   retry: 'The app tries again {in}.',
@@ -35,7 +33,6 @@ function runMessage(list: ListStatusJson, now: number): ListMessage {
   }
 }
 
-/** How a list is. Once the instance has stopped, it neither waits nor runs, whatever its run says. */
 function listMessage(
   list: ListStatusJson,
   { status, deleting_copy }: InstanceStatus,
@@ -57,7 +54,7 @@ function waitSentence(list: ListStatusJson, { status }: InstanceStatus, now: num
   return state === 'waiting' ? sentence(WAITS_FOR[waiting_for ?? 'turn'], waiting_until, now) : null;
 }
 
-/** How long the last run took, or how fast the open one is on the whole, waits included. */
+/** How long the last run took, or how fast the open one is, waits included. */
 function paceText(list: ListStatusJson, now: number): string {
   const start = instantOf(list.started_at);
   const end = instantOf(list.finished_at);
@@ -68,8 +65,7 @@ function paceText(list: ListStatusJson, now: number): string {
 }
 
 /**
- * The bar's value of its maximum; null while nobody can know how many records there are. That is known from an earlier
- * run: the copy then holds more than the current run has brought.
+ * The progress bar: value and maximum. The value is null on a first run, as nobody knows how many records will come.
  */
 function bar({
   state,
@@ -101,11 +97,11 @@ function handlerText({ handler }: ListStatusJson): string {
 function heldText(list: ListStatusJson, title: string): string {
   if (list.held_deletions === 0) return '';
   const share = `${formatNumber(list.held_deletions)} of ${formatNumber(list.stored)} ${title.toLowerCase()}`;
-  return `The last sync would delete ${share}. Nothing was deleted. If they are gone at the service, confirm the deletions. The next sync deletes them, too, if it does not find them.`;
+  return `The last sync would delete ${share}. Nothing was deleted. If they are gone at the service, confirm the deletions. The next sync deletes them too if it does not find them either.`;
 }
 
 /**
- * What the dashboard says of one list.
+ * One list on the dashboard.
  *
  * @param now milliseconds since 1970, local clock
  */
@@ -132,7 +128,7 @@ export function listView(
     held: heldText(list, title),
     remarks: [
       ...(list.deleted > 0 ? [`${formatCount(list.deleted, 'record')} deleted at the service`] : []),
-      ...(list.rejected > 0 ? [`${formatCount(list.rejected, 'record')} cannot be kept`] : []),
+      ...(list.rejected > 0 ? [`${formatCount(list.rejected, 'record')} cannot be copied`] : []),
     ].join(' · '),
     ended: list.state === 'failed' ? 'Stopped' : 'Finished',
     finishedAt: status.status === 'disconnected' ? null : list.finished_at,

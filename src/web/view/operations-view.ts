@@ -7,7 +7,7 @@ const WAITS = {
   turn: 'waits for a worker',
 } as const;
 
-/** Why a list does not go on just now, for an operator: exact, with the error as it came. */
+/** Why a list stands still, for an operator, with the error as it came. */
 function reasonsOf(list: ListStatusJson, { status, budget }: InstanceStatus, now: number): string[] {
   const { waiting_for, waiting_until, handler } = list;
   const blocked = (instantOf(budget.blocked_until) ?? 0) > now;
@@ -30,7 +30,6 @@ function reasonsOf(list: ListStatusJson, { status, budget }: InstanceStatus, now
   ];
 }
 
-/** What an operator reads of a list. */
 export function operatorsList(list: ListStatusJson, status: InstanceStatus, now: number) {
   const [start, end] = [instantOf(list.started_at), instantOf(list.finished_at)];
   const last =
@@ -46,7 +45,6 @@ export function operatorsList(list: ListStatusJson, status: InstanceStatus, now:
   };
 }
 
-/** How old a process is, from when it started. */
 export function ageText(startedAt: string | null, now: number): string {
   const start = instantOf(startedAt);
   return start === undefined ? '' : formatDuration(now - start);

@@ -3,17 +3,16 @@ import { formatNumber } from './format.ts';
 /** Records on one page of the browser. */
 export const RECORDS_PER_PAGE = 50;
 const MAX_SEARCH_LENGTH = 200;
-/** Keeps the offset a safe whole number, whatever the address says. */
+/** Keeps the offset a safe integer. */
 const MAX_PAGE = 1_000_000;
 
-/** What the address of a list asks for. */
 export interface ListQuery {
   search: string;
   /** From 1. */
   page: number;
 }
 
-/** Reads `q` and `page`; whatever makes no sense counts as not there. */
+/** Reads `q` and `page`, and ignores nonsense. */
 export function readListQuery(query: Record<string, unknown>): ListQuery {
   const search = typeof query.q === 'string' ? query.q.trim().slice(0, MAX_SEARCH_LENGTH) : '';
   const page = typeof query.page === 'string' && /^\d{1,7}$/.test(query.page) ? Number(query.page) : 1;
@@ -21,8 +20,7 @@ export function readListQuery(query: Record<string, unknown>): ListQuery {
 }
 
 /**
- * The address of a record. Browsers take `.` and `..` in a path for a way up, and proxies decode `%2F` and `%25` in a path
- * once: ids that are more than letters, digits and a few signs stand in the query.
+ * The address of a record. Browsers resolve `.` and `..` in a path, and proxies decode `%2F`: unusual ids go into the query.
  */
 export function recordAddress(base: string, id: string): string {
   const isPlain = /^(?!\.\.?$)[\w.~-]+$/.test(id);
@@ -42,12 +40,12 @@ export function listAddress(
   return query ? `${base}?${query}` : base;
 }
 
-/** The last page of a list, which is there even if it is empty. */
+/** The last page of a list, at least 1. */
 export function lastPage(total: number, perPage: number): number {
   return Math.max(1, Math.ceil(total / perPage));
 }
 
-/** The ways from a page of a list to others. */
+/** Links to other pages of a list. */
 export function pageLinks(
   base: string,
   { search, page }: ListQuery,

@@ -3,7 +3,6 @@ import type { WebResource } from '../web-dependencies.ts';
 import { formatNumber } from './format.ts';
 import { recordAddress } from './paging.ts';
 
-/** One of the lines: what it is about, and why. */
 interface Line {
   what: string;
   why: string;
@@ -11,7 +10,6 @@ interface Line {
   id?: string;
 }
 
-/** What the pages say of each kind of problem, and how they read it. */
 const KINDS: readonly {
   kind: 'dead' | 'rejected';
   title: string;
@@ -22,14 +20,14 @@ const KINDS: readonly {
   {
     kind: 'dead',
     title: 'Dead letters',
-    text: 'The handler could not process these records. They are in the copy. When the reason is mended, try them again.',
+    text: 'The handler could not process these records. They are in the copy. Try them again when the cause is repaired.',
     linesOf: ({ dead_letters }) => dead_letters.map(({ id, error }) => ({ what: id, why: error, id })),
     count: ({ dead_letters }, { handler }) => handler?.dead_letters ?? dead_letters.length,
   },
   {
     kind: 'rejected',
     title: 'Rejected records',
-    text: 'These records cannot be kept. The others of their pages are in the copy. Correct them at the service: the next sync copies them then.',
+    text: 'The app cannot copy these records. All others are in the copy. Correct them at the service: the next sync copies them.',
     linesOf: ({ rejected_records }) =>
       rejected_records.map(({ reason, excerpt, length }) => {
         const rest = length > excerpt.length ? ` … (${formatNumber(length)} characters)` : '';
@@ -39,7 +37,7 @@ const KINDS: readonly {
   },
 ];
 
-/** The problems of an instance, by kind and list: those that there are any of. */
+/** The problems of an instance, by kind and list. */
 export function problemSections(
   resources: readonly WebResource[],
   statuses: Readonly<Record<string, ListStatusJson>>,

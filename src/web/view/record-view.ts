@@ -4,14 +4,13 @@ import { formatInstant, formatNumber } from './format.ts';
 
 const MAX_TEXT = 200;
 
-/** Where a resource names no columns: what usually carries what a person would call the thing. */
+/** Fields that usually hold a title, for a resource without columns. */
 const USUAL_TITLES = ['name', 'subject', 'title'];
 
 /** Epoch seconds between 2001 and 2286, and ISO 8601. */
 const EPOCH = /^\d{10}(?:\.\d+)?$/;
 const ISO_DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d/;
 
-/** A value of a column: a text, or a moment. */
 export interface Cell {
   title: string;
   text: string;
@@ -19,7 +18,7 @@ export interface Cell {
   at: string | null;
 }
 
-/** What a dotted path leads to; through an array, what it leads to in each of its elements. */
+/** The values at a dotted path, through arrays too. */
 function valuesAt(document: unknown, path: string): unknown[] {
   let found: unknown[] = [document];
   for (const name of path.split('.')) {
@@ -66,12 +65,12 @@ export function parseDocument(document: string): unknown {
   try {
     return JSON.parse(document);
   } catch {
-    // It was cut, or nested too deep.
+    // Cut, or nested too deep.
     return undefined;
   }
 }
 
-/** A record for people: its title, and the columns that `resources.ts` names besides the first one. */
+/** A record for people: its title, and the other columns of `resources.ts`. */
 export function recordView(record: StoredRecord, { columns = [] }: WebResource) {
   const document = record.document === null ? undefined : parseDocument(record.document);
   const cells = columns.map(({ title, path }): Cell => {

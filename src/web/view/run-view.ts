@@ -3,10 +3,10 @@ import type { Site } from '../web-dependencies.ts';
 import { errorMessage } from './error-messages.ts';
 import { formatDuration, formatInstant, formatNumber, instantOf } from './format.ts';
 
-/** Runs that the picture shows. */
+/** Runs in the chart. */
 const DRAWN = 20;
 
-/** The picture's measures, in its own units. */
+/** In units of the SVG. */
 const BAR = { width: 14, gap: 6, height: 90 } as const;
 
 const CHANGES = ['created', 'changed', 'deleted'] as const;
@@ -25,7 +25,7 @@ export function runRow(run: RunJson, listTitle: string, site: Site) {
   const [start, end] = [instantOf(run.started_at) ?? 0, instantOf(run.finished_at)];
   const wrong = [
     ...(run.error_kind === null ? [] : [errorMessage(run.error_kind, site.support)]),
-    ...(run.rejected > 0 ? [`${formatNumber(run.rejected)} records cannot be kept.`] : []),
+    ...(run.rejected > 0 ? [`${formatNumber(run.rejected)} records cannot be copied.`] : []),
     ...(run.held > 0 ? [`${formatNumber(run.held)} deletions held.`] : []),
   ];
   return {
@@ -46,8 +46,8 @@ export function runRow(run: RunJson, listTitle: string, site: Site) {
 }
 
 /**
- * The bars of the last runs, the oldest first: new, changed and deleted records. Heights are square roots of their sums,
- * so that small runs show beside the first one.
+ * The bars of the last runs, the oldest first: new, changed and deleted records. Heights are square roots, so that small
+ * runs show beside the first one.
  */
 export function runBars(runs: readonly RunJson[]) {
   const drawn = runs.slice(0, DRAWN).reverse();

@@ -21,7 +21,7 @@ describe('budget', () => {
   it.each([
     [{ remaining: 0, reset_at: at(-1) }, '120', ''],
     [{ remaining: null, reset_at: null }, '120', ''],
-    [{ limit: null, remaining: null, reset_at: null }, '–', 'The first answer of the service will tell.'],
+    [{ limit: null, remaining: null, reset_at: null }, '–', 'Known after the first answer of the service.'],
     [{ remaining: null, reset_at: null, blocked_until: at(12_000) }, '–', 'The service asked for a break.'],
   ])('says what is left: %j', (changes, remaining, window) => {
     expect(shown(changes)).toMatchObject({ remaining, window });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { InstanceStatus, ListStatusJson } from '../../../src/sync/status-types.ts';
+import type { Sentence } from '../../../src/web/view/format.ts';
 import { instanceMessage } from '../../../src/web/view/instance-message.ts';
-import type { Sentence } from '../../../src/web/view/sentence.ts';
 import { at, instanceStatus, listStatus, NOW } from '../status-fixtures.ts';
 
 const SITE = {
@@ -127,7 +127,7 @@ describe('instanceMessage', () => {
   ])('says whether every change was processed: %j', (changes, tone) => {
     const said = withContacts({ handler: { ...HANDLER, ...changes } });
     expect(said.tone).toBe(tone);
-    expect(said.headline.includes('some changes of contacts were not processed')).toBe(tone === 'warn');
+    expect(said.headline.includes('some changes of contacts were not delivered')).toBe(tone === 'warn');
   });
 
   it('promises no repair where nobody knows that a new authorization is for the same company', () => {
@@ -135,12 +135,12 @@ describe('instanceMessage', () => {
     expect(ended.next).toMatch(/Nothing was deleted\. A new authorization begins a copy of its own\.$/);
     const gone = messageOf({ company_id: null, status: 'disconnected' });
     expect(gone.headline).toBe('This installation has ended.');
-    expect(gone.next).toBe('What was copied is kept. A new authorization begins a copy of its own.');
+    expect(gone.next).toBe('The copy is kept. A new authorization begins a copy of its own.');
   });
 
   it('promises a disconnected company only what there is', () => {
     expect(messageOf({ status: 'disconnected' }).next).toContain('bring the copy up to date');
-    expect(messageOf({ status: 'disconnected', has_copy: false }).next).toContain('Nothing is kept');
+    expect(messageOf({ status: 'disconnected', has_copy: false }).next).toContain('Its records are deleted');
     expect(messageOf({ status: 'disconnected', deleting_copy: true }).next).toBe(
       'Its copied records are being deleted. Install again to copy them anew.',
     );

@@ -88,7 +88,7 @@ describe('the state of a list', () => {
 
   it('says what an error means, and not what it was', () => {
     const { error } = view({ error_kind: 'server_error', error: 'It answered 503.' });
-    expect(error).toBe('The service has trouble of its own.');
+    expect(error).toBe('The service has an error of its own.');
   });
 
   it('says how many of how many deletions are held', () => {
