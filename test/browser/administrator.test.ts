@@ -290,7 +290,7 @@ test('disconnects, and deletes the data by the company’s name', async () => {
   await page.getByRole('button', { name: 'Disconnect' }).click();
   await page.getByText('To end the permission itself, remove the app at the service.').waitFor();
   await page.getByRole('link', { name: 'Install again' }).waitFor();
-  await page.getByText('Its records are deleted of its records.').waitFor();
+  await page.getByText('Its records are deleted.').waitFor();
   expect(complaints.filter((text) => !text.includes('400'))).toEqual([]);
 });
 
