@@ -71,7 +71,6 @@ async function measure(kind: DatabaseKind, size: number, latencyMs: number): Pro
   for (const company of companies) instances.push(await stage.install(company));
   for (const id of instances) await app.control.syncNow(id);
   const worker = await stage.startWorker(WITHOUT_SEARCH);
-  const seenBefore = sandbox.requests().at(-1)?.n ?? 0;
   await sleep(RAMP_MS);
   const begin = { at: performance.now(), pages: await pagesOfEach(db), cpuMs: cpuMsOf(worker) };
   const until = (moment: number) => sleep(Math.max(0, begin.at + moment - performance.now()));
@@ -98,7 +97,6 @@ async function measure(kind: DatabaseKind, size: number, latencyMs: number): Pro
     'share: least': share(Math.min(...copied)),
     median: share(median(copied)),
     most: share(Math.max(...copied)),
-    '429s': sandbox.requests(seenBefore).filter(({ status }) => status === 429).length,
     'five pages alone, s': (median(alone) / 1_000).toFixed(2),
     'among the others, s': (median(among) / 1_000).toFixed(2),
     times: (median(among) / median(alone)).toFixed(1),

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { ROUTES } from '../../src/contract/api/api.ts';
 import { GUARDS } from '../../src/contract/guards.ts';
 import { descriptionOf, type Exchange } from './support/checked-sandbox.ts';
-import { at, startCompany, startFrozen } from './support/test-sandbox.ts';
+import { startCompany, startFrozen } from './support/test-sandbox.ts';
 
 interface Operation {
   parameters: { name?: string; $ref?: string }[];
@@ -46,24 +46,6 @@ describe('the OpenAPI description', () => {
       expect(parameters).toEqual([...expected, ...(async ? ['Prefer'] : [])]);
     }
     expect(paths['/accounts']?.post).toMatchObject({ 'x-guard': { limit: 7, window_ms: 900 } });
-  });
-
-  test.each([
-    ['number', { type: 'integer' }],
-    ['iso', { type: 'string', format: 'date-time' }],
-  ] as const)('It follows the readings: expires_at as %s, and changes 204', async (expiresAt, schema) => {
-    const { service, company, token } = await startCompany({}, { readings: { expiresAt, changes: 204 } });
-    const document = await read(service.sandbox.origin);
-    const patch = { responses: { 204: { description: 'Done.' } } };
-    expect(document).toMatchObject({
-      paths: { '/accounts/{account_id}': { patch, get: { responses: { 200: {} } } } },
-      components: { schemas: { Tokens: { properties: { expires_at: schema } } } },
-    });
-    expect(document.paths['/accounts/{account_id}']?.patch).not.toHaveProperty('responses.200');
-    // Both answers are held against this description.
-    service.install(company);
-    const changed = await service.call('PATCH', `/accounts/${at(company.accounts, 0)}`, token, {});
-    expect(changed.status).toBe(204);
   });
 });
 

@@ -165,20 +165,6 @@ describe('Further guards', () => {
     expect(await answers([contacts])).toBe('200 lists ×1');
   });
 
-  test('One takes placeholders, or guards every route; a route’s own guard holds, too', async () => {
-    const { company, answers } = await startWith(
-      { tier: 'tag', requests: 1, per_ms: 1_000, paths: ['/tags/:tag_id/children'] },
-      { tier: 'talk', requests: 1, per_ms: 1_000, paths: ['/conversations/:conversation_id/messages'] },
-      { tier: 'all', requests: 9, per_ms: 2_000 },
-    );
-    const children = company.tags.map((tag) => get(`/tags/${tag}/children`));
-    expect(await answers(children.slice(0, 2))).toBe('200 tag ×1, 429 tag ×1');
-    expect(await answers(times(2, get('/conversations/search/messages')))).toBe('200 search ×2');
-    const [one, other] = company.teammates.map(({ id }): Sent => ['PATCH', `/teammates/${id}`, {}]);
-    const changes = [...Array(6).fill(one), other, other];
-    expect(await answers(changes)).toBe('200 2 ×5, 429 2 ×1, 200 2 ×1, 429 all ×1');
-  });
-
   test('One of the same tier takes its place; they go at once, and come with snapshots', async () => {
     const { service, answers } = await startWith({ ...LISTS, requests: 1 });
     const { guards, snapshot, restore } = service.sandbox;

@@ -1,6 +1,3 @@
-import { once } from 'node:events';
-import { request } from 'node:http';
-import { json } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { writePageToken } from '../../src/sandbox/api/list.ts';
 import type { RecordChanges } from '../../src/sandbox/types.ts';
@@ -79,25 +76,6 @@ describe('Endpoints: pagination (our choice)', () => {
     expect(page._links.self).toBe(`${url}?limit=1&unknown=a%20b`);
     expect(nextOf(page)).toContain(`${url}?`);
     expect(at(page._results, 0)._links.self).toBe(`${url}/${at(page._results, 0).id}`);
-  });
-
-  test('The link of a page is a valid URI, and a URL that is none is 400', async () => {
-    const { service, token, read } = await start({ conversations: 500 });
-    const { port } = new URL(service.sandbox.origin);
-    // `fetch` would encode the path and the query itself.
-    const get = async (path: string) => {
-      const headers = { authorization: `Bearer ${token}` };
-      const [answer] = await once(request({ port, path: `/api${path}`, headers }).end(), 'response');
-      return { status: answer.statusCode, body: (await json(answer)) as List };
-    };
-    const odd = await get('/contacts?limit[]=5&"x"={}&y=#|%5B');
-    expect(odd.body._links.self).toMatch(/\/contacts\?limit%5B%5D=5&%22x%22=%7B%7D&y=%23%7C%5B$/);
-    const found = await get('/conversations/search/"annual"?limit=1');
-    expect(found.body._links.self).toMatch(/\/conversations\/search\/%22annual%22\?limit=1$/);
-    expect((await read<List>(nextOf(found.body)))._results).toHaveLength(1);
-    for (const path of ['/contacts?%zz=1', '/contacts?a=%', '/conversations/search/a%zz', '/tags/%2']) {
-      expect({ path, status: (await get(path)).status }).toEqual({ path, status: 400 });
-    }
   });
 
   for (const resource of LISTS) {

@@ -9,8 +9,6 @@ type Conversation = AnswerOf<'getConversation'>;
 
 const named = (documents: readonly { id: string }[]) => documents.map(({ id }) => id);
 
-const startOf = ({ created_at }: Conversation) => created_at;
-
 async function start() {
   const parts = await startOpen({ contacts: 90, conversations: 90 });
   const base = `/knowledge_bases/${at(parts.company.knowledge_bases, 0)}`;
@@ -130,38 +128,5 @@ describe('Resources (our choice)', () => {
     expect(download.headers.get('content-disposition')).toBe(`attachment; filename="${filename}"`);
     expect((await download.arrayBuffer()).byteLength).toBe(size);
     expect((await fetch(file)).status).toBe(401);
-  });
-
-  test('An export is CSV of the shared conversations of its time that meet its filters', async () => {
-    const { service, company, token, send, read, conversations } = await start();
-    const own = conversations.find(({ tags }) => tags.length === 0)?.id;
-    await send('PATCH', `/conversations/${own}`, { inbox_id: at(company.inboxes, 2) });
-    const shared = conversations.filter(({ id }) => id !== own);
-    const [from = 0, end] = [5, 80].map((place) => shared.map(startOf).toSorted((a, b) => a - b)[place]);
-    const inTime = shared.filter((one) => startOf(one) >= from && startOf(one) < (end ?? 0));
-    const times = { start: from, end };
-    const quoted = (text: string) => (/[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-    const idsOf: Record<string, (one: Conversation) => (string | undefined)[]> = {
-      inbox_ids: ({ inbox }) => [inbox.id],
-      tag_ids: ({ tags }) => tags.map(({ id }) => id),
-      teammate_ids: ({ assignee }) => [assignee?.id],
-    };
-    const cases = Object.entries(idsOf).map(([filter, ids]) => {
-      const wanted = inTime.flatMap(ids).find((id) => id !== undefined);
-      const asked = { ...times, filters: { [filter]: [wanted] } };
-      return [asked, inTime.filter((one) => ids(one).includes(wanted))] as const;
-    });
-    for (const [asked, expected] of [[{ start: 0 }, shared] as const, ...cases]) {
-      const { body } = await send('POST', '/analytics/exports', asked);
-      service.advance(5_000);
-      const { url } = await read<AnswerOf<'getExport'>>(body._links.self);
-      const file = await (await service.api(url ?? '', token)).text();
-      const [head, ...rows] = file.split('\r\n');
-      expect(head).toBe('conversation_id,created_at,updated_at,status,inbox_id,assignee_id,subject');
-      const shown = rows.slice(0, -1).map((row) => row.split(','));
-      expect(shown.map(([id, , , , , , ...subject]) => [id, subject.join()])).toEqual(
-        expected.map(({ id, subject }) => [id, quoted(subject)]),
-      );
-    }
   });
 });
