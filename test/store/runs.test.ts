@@ -78,6 +78,8 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await store.write(claim, ['{"id":"late"}'])).toBeUndefined();
     expect(await runOf(claim)).toMatchObject({ state: 'ended', finished_at: expect.any(Number) });
     await store.addInstance(claim.instanceId);
+    const pauses = { intervalMs: 1e9, outageMs: 1e9, failedMs: 1e9 };
+    expect(await runs.due('contacts', Date.now(), pauses)).toContain(claim.instanceId);
     const next = await store.claimRun(claim);
     expect(next).toMatchObject({ list: claim.list });
     expect(next.run).toBeGreaterThan(claim.run);

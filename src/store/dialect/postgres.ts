@@ -92,12 +92,11 @@ export function openPostgres(url: string, onError: (error: Error) => void): Stor
     retryable: /^(40001|40P01)$/,
     meanings: MEANINGS,
     transaction: (db, isDurable, work) =>
-      db.transaction().execute(async (transaction) => {
-        if (isDurable) await sql`set local synchronous_commit = on`.execute(transaction);
-        return work(transaction);
+      db.transaction().execute(async (tx) => {
+        if (isDurable) await sql`set local synchronous_commit = on`.execute(tx);
+        return work(tx);
       }),
-    limitStatements: (transaction, ms) =>
-      sql`set local statement_timeout = ${sql.lit(ms)}`.execute(transaction),
+    limitStatements: (tx, ms) => sql`set local statement_timeout = ${sql.lit(ms)}`.execute(tx),
     // Kysely's migrator takes a lock of its own here.
     exclusively: (db, work) => work(db),
     async check(db) {
@@ -107,9 +106,9 @@ export function openPostgres(url: string, onError: (error: Error) => void): Stor
         late.reject(new StoreError(`The database cannot be used: ${why}.`));
       }, CHECK_TIMEOUT_MS);
       // A standby refuses this lock, as it refuses writes.
-      const writes = db.transaction().execute(async (transaction) => {
-        await sql`set local lock_timeout = ${sql.lit(CHECK_LOCK_TIMEOUT_MS)}`.execute(transaction);
-        await sql`lock table runs in row exclusive mode`.execute(transaction);
+      const writes = db.transaction().execute(async (tx) => {
+        await sql`set local lock_timeout = ${sql.lit(CHECK_LOCK_TIMEOUT_MS)}`.execute(tx);
+        await sql`lock table runs in row exclusive mode`.execute(tx);
       });
       await Promise.race([writes, late.promise]).finally(() => clearTimeout(timer));
     },

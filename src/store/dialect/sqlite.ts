@@ -129,9 +129,9 @@ export function openSqlite(url: string): StoreDialect {
       // FTS5's `optimize` in steps: a negative number begins to merge all parts, without their deleted words.
       let pages = -MERGED_PAGES;
       const countChanges = sqlite.prepare<[], number>('select total_changes()').pluck();
-      const step = async (transaction: Kysely<Schema>) => {
+      const step = async (tx: Kysely<Schema>) => {
         const before = countChanges.get() ?? 0;
-        await sql`insert into search (search, rank) values ('merge', ${sql.lit(pages)})`.execute(transaction);
+        await sql`insert into search (search, rank) values ('merge', ${sql.lit(pages)})`.execute(tx);
         pages = MERGED_PAGES;
         return (countChanges.get() ?? 0) - before > 1;
       };
@@ -157,12 +157,10 @@ export function openSqlite(url: string): StoreDialect {
         }
       }),
     check: (db) =>
-      db.connection().execute(async (connection) => {
-        await connection.transaction().execute(async (transaction) => {
-          // Writes a number of the file anew.
-          const version = sqlite.pragma('user_version', { simple: true });
-          await sql`pragma user_version = ${sql.lit(version)}`.execute(transaction);
-        });
+      db.transaction().execute(async (tx) => {
+        // Writes a number of the file anew.
+        const version = sqlite.pragma('user_version', { simple: true });
+        await sql`pragma user_version = ${sql.lit(version)}`.execute(tx);
       }),
   };
 }
