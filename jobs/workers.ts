@@ -1,58 +1,65 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Job, Worker } from 'bullmq';
+import { DelayedError, type Job, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { rotateTokens } from '../src/auth/rotation.ts';
-import type { ChangeConsumer } from '../src/changes/delivery.ts';
+import { type ChangeConsumer, type DeliveryContext, deliver } from '../src/changes/delivery.ts';
 import type { Logger } from '../src/runtime/logging.ts';
+import type { ChangeStore, Lagging } from '../src/store/changes.ts';
+import type { ListKey } from '../src/store/runs.ts';
 import type { Stores } from '../src/store/stores.ts';
-import { tellFailing } from '../src/sync/failure.ts';
-import type { SyncParts } from '../src/sync/parts.ts';
+import { isOutage, reportFailingLists } from '../src/sync/failure.ts';
+import type { SliceContext, SyncParts } from '../src/sync/parts.ts';
+import { runSlice } from '../src/sync/run.ts';
 import { startDueRuns } from '../src/sync/schedule.ts';
-import { deliverJob } from './deliver.ts';
-import { type DeliverJobData, QUEUE, type Queues, type SyncJobData, workerName } from './queues.ts';
-import { syncJob } from './sync.ts';
+import { QUEUE, type Queues, workerName } from './queues.ts';
 
-/** Deliveries that one process works on at the same time: they mostly wait for the handler. */
+/** Deliveries that one process works on at the same time. Most of them wait for the handler. */
 const DELIVERIES_AT_ONCE = 50;
 
 /**
- * Runs likewise: as many as the core keeps up with. Most wait for the network; where the core is busy, more of them would
- * make every page wait, and small companies with it.
+ * Runs that one process works on at the same time. Most wait for the network. Where the CPU is busy, more runs make
+ * every page wait, and small companies with it.
  */
 const RUNS_AT_ONCE = { least: 8, first: 64, most: 256, step: 16 } as const;
-const BUSY = { from: 0.97, until: 0.92, lookEveryMs: 500 } as const;
+const CPU = { busyFrom: 0.97, idleUntil: 0.92, checkEveryMs: 500 } as const;
 
-/** Another worker has the job of a killed one within lock and check together; the fence keeps the dead one out. */
+/** Another worker gets the job of a killed one within lock and check together. The fence stops the first worker. */
 const RECOVERY = { lockDuration: 4_000, stalledInterval: 2_000, maxStalledCount: 1_000 } as const;
 
-/** How often a worker looks in the database for what has no job, in milliseconds. */
+/** Pauses between two sweeps, in milliseconds. */
 const SWEEP_MS = { least: 1_000, most: 30_000 } as const;
 
-/** How long the end of jobs is waited for, in milliseconds: they break off at once, unless Redis is silent. */
+/** A closing worker waits this long for its jobs, in milliseconds. They stop at once unless Redis is silent. */
 const CLOSE_MS = 6_000;
+
+/** Pause of a job that an error of the app stopped, in milliseconds. */
+const ERROR_PAUSE_MS = 2_000;
+
+/** BullMQ's lowest priority. */
+const LOWEST_PRIORITY = 2_097_151;
 
 const HOUR_MS = 60 * 60_000;
 
-/** What the workers of a process work with. */
+/** The parts of the app that the workers of a process use. */
 export interface WorkerParts {
   redis: Redis;
   process: { processId: string; version: string };
   queues: Queues;
   sync: SyncParts;
   stores: Pick<Stores, 'changes' | 'browsers' | 'removals' | 'erasure' | 'actions'>;
-  /** How long documents of deleted records are kept, in milliseconds. */
+  /** The copy keeps documents of deleted records this long, in milliseconds. */
   keepDeletedMs: number;
   consumers: readonly ChangeConsumer[];
   logger: Logger;
-  /** Told how long the job of a new run waited for a slot, in milliseconds. */
+  /** Gets how long the job of a new run waited for a slot, in milliseconds. */
   onFirstSlot?: (slot: { waitMs: number }) => void;
 }
 
-/** The workers of one process, running. */
+/** The running workers of a process. */
 export interface Workers {
-  /** For how long the database could not be swept, in milliseconds; 0 while it can be. */
+  /** For how long the sweep has failed, in milliseconds; 0 while it works. */
   sweepLateMs(): number;
-  /** Ends them: requests under way are broken off, and every run stands where another worker takes it up. */
+  /** Stops the workers and breaks off their requests. Every run continues in another worker. */
   close(): Promise<void>;
 }
 
@@ -65,27 +72,23 @@ export function startWorkers(parts: WorkerParts): Workers {
   const options = { connection: redis, prefix: queues.prefix, name, ...RECOVERY };
   const { onEvent } = parts.sync;
   const context = { logger, signal, onEvent, othersWait: () => slots.othersWait() };
-  const sync = new Worker<SyncJobData>(QUEUE.sync, (job, token) => syncJob(parts.sync, job, token, context), {
+  const sync = new Worker<ListKey>(QUEUE.sync, (job, token) => syncJob(parts.sync, job, token, context), {
     ...options,
     concurrency: RUNS_AT_ONCE.first,
   });
   const slots = adjustConcurrency(sync, queues);
-  const deliverOne = (job: Job<DeliverJobData>, token: string | undefined) =>
+  const deliverOne = (job: Job<Lagging>, token: string | undefined) =>
     deliverJob(stores.changes, consumers, job, token, context);
-  const deliver = new Worker<DeliverJobData>(QUEUE.deliver, deliverOne, {
+  const deliveries = new Worker<Lagging>(QUEUE.deliver, deliverOne, {
     ...options,
     concurrency: DELIVERIES_AT_ONCE,
   });
-  const index = new Worker<DeliverJobData>(QUEUE.index, deliverOne, { ...options, concurrency: 1 });
-  const workers: Worker[] = [sync, deliver, index];
+  const index = new Worker<Lagging>(QUEUE.index, deliverOne, { ...options, concurrency: 1 });
+  const workers: Worker[] = [sync, deliveries, index];
   for (const worker of workers) {
-    worker.on('stalled', (job) =>
-      logger.warn({ job }, 'a worker has lost a job: another one goes on with it'),
-    );
+    worker.on('stalled', (job) => logger.warn({ job }, 'a worker lost a job; another worker continues it'));
     worker.on('failed', (job, err) => logger.error({ job: job?.id, err }, 'a job failed'));
-    worker.on('error', (err) =>
-      logger.debug({ queue: worker.name, err }, 'the worker has trouble with Redis'),
-    );
+    worker.on('error', (err) => logger.debug({ queue: worker.name, err }, 'the worker cannot use Redis'));
   }
   sync.on('active', (job) => {
     if (job.attemptsStarted !== 1) return;
@@ -96,16 +99,66 @@ export function startWorkers(parts: WorkerParts): Workers {
   return {
     sweepLateMs: sweeping.lateMs,
     async close() {
-      slots.end();
+      slots.close();
       stopping.abort();
-      const closed = Promise.all([sweeping.ended(), ...workers.map((worker) => worker.close())]);
+      const closed = Promise.all([sweeping.ended, ...workers.map((worker) => worker.close())]);
       await Promise.race([closed, sleep(CLOSE_MS, undefined, { ref: false })]);
       redis.disconnect();
     },
   };
 }
 
-/** Keeps the number of runs at once to what the core keeps up with, and knows whether others wait for a slot. */
+/**
+ * Works on a run for a time slice. A waiting run gives its slot to others. Runs with the fewest pages go first: every
+ * company gets an equal share, and a small one that installs now does not queue behind large ones.
+ *
+ * @param token proves to BullMQ that this worker has the job
+ * @throws DelayedError unless the run is over: BullMQ then keeps the job
+ */
+export async function syncJob(
+  parts: SyncParts,
+  job: Job<ListKey>,
+  token: string | undefined,
+  context: SliceContext,
+): Promise<void> {
+  const { instanceId, resource } = job.data;
+  const logger = context.logger.child({ job: job.id, instanceId, resource });
+  const outcome = await runSlice(parts, job.data, { ...context, logger }).catch((err) => {
+    logger[isOutage(err) ? 'debug' : 'error']({ err }, 'the run stopped and is retried');
+    return { kind: 'wait', until: Date.now() + ERROR_PAUSE_MS, pages: job.priority } as const;
+  });
+  if (outcome.kind === 'ended') return;
+  const priority = Math.min(outcome.pages + 1, LOWEST_PRIORITY);
+  if (job.priority !== priority) await job.changePriority({ priority });
+  await requeue(job, token, outcome.kind === 'wait' ? outcome.until : Date.now());
+}
+
+/** Delivers the changes of a list to a consumer. @throws DelayedError while changes are pending */
+async function deliverJob(
+  changes: ChangeStore,
+  consumers: readonly ChangeConsumer[],
+  job: Job<Lagging>,
+  token: string | undefined,
+  context: DeliveryContext,
+): Promise<void> {
+  const { instanceId, resource } = job.data;
+  // A fork that removes its handler leaves jobs behind.
+  const consumer = consumers.find(({ name }) => name === job.data.consumer);
+  if (consumer === undefined) return;
+  const logger = context.logger.child({ job: job.id, instanceId, resource, consumer: consumer.name });
+  const again = await deliver(changes, consumer, job.data, { ...context, logger }).catch((err) => {
+    logger[isOutage(err) ? 'debug' : 'error']({ err }, 'the delivery stopped and is retried');
+    return Date.now() + ERROR_PAUSE_MS;
+  });
+  if (again !== undefined) await requeue(job, token, again);
+}
+
+async function requeue(job: Job, token: string | undefined, at: number): Promise<never> {
+  await job.moveToDelayed(at, token);
+  throw new DelayedError();
+}
+
+/** Limits the runs at once to what the CPU can do, and knows whether other jobs wait for a slot. */
 function adjustConcurrency(sync: Worker, queues: Queues) {
   const { least, most, step } = RUNS_AT_ONCE;
   let last = performance.eventLoopUtilization();
@@ -114,17 +167,17 @@ function adjustConcurrency(sync: Worker, queues: Queues) {
     const now = performance.eventLoopUtilization();
     const { utilization } = performance.eventLoopUtilization(now, last);
     last = now;
-    if (utilization > BUSY.from) sync.concurrency = Math.max(least, Math.floor(sync.concurrency * 0.7));
-    else if (utilization < BUSY.until) sync.concurrency = Math.min(most, sync.concurrency + step);
+    if (utilization > CPU.busyFrom) sync.concurrency = Math.max(least, Math.floor(sync.concurrency * 0.7));
+    else if (utilization < CPU.idleUntil) sync.concurrency = Math.min(most, sync.concurrency + step);
     waiting = await queues.syncCounts().then(
       (counts) => counts.waiting,
       () => 0,
     );
-  }, BUSY.lookEveryMs).unref();
-  return { othersWait: () => waiting > 0, end: () => clearInterval(timer) };
+  }, CPU.checkEveryMs).unref();
+  return { othersWait: () => waiting > 0, close: () => clearInterval(timer) };
 }
 
-/** Looks in the database, again and again, for all that must have a job or comes round by itself. */
+/** Sweeps the database for runs and deliveries without a job, and for maintenance that is due. */
 function startSweep(parts: WorkerParts, signal: AbortSignal) {
   const { queues, sync, stores, consumers, logger } = parts;
   const everyMs = Math.max(SWEEP_MS.least, Math.min(SWEEP_MS.most, sync.intervalMs / 2));
@@ -133,11 +186,11 @@ function startSweep(parts: WorkerParts, signal: AbortSignal) {
     deliver: async () => {
       for (const { name, whileActive } of consumers) {
         const lagging = await stores.changes.lagging(name, { now: Date.now(), whileActive });
-        // One that was to wait may go on, as by a replay.
+        // A replay may have ended the wait of a delayed job.
         await queues.enqueueDeliveries(lagging, { now: true });
       }
     },
-    'tell of failing lists': () => tellFailing(sync),
+    'report failing lists': () => reportFailingLists(sync),
     'rotate tokens': () => rotateTokens(sync.tokens, logger, signal),
     'remove expired sessions': () => stores.browsers.removeExpired(Date.now()),
     'remove copies': () => stores.removals.finish(undefined, signal),
@@ -153,7 +206,7 @@ function startSweep(parts: WorkerParts, signal: AbortSignal) {
         await run();
         failing.delete(step);
       } catch (err) {
-        if (!failing.has(step)) logger.warn({ err, step }, 'the sweep failed, trying on');
+        if (!failing.has(step)) logger.warn({ err, step }, 'a step of the sweep failed and is retried');
         failing.add(step);
       }
     }
@@ -165,9 +218,8 @@ function startSweep(parts: WorkerParts, signal: AbortSignal) {
       await sleep(everyMs, undefined, { signal }).catch(() => undefined);
     }
   };
-  const ended = run();
   return {
-    ended: () => ended,
+    ended: run(),
     lateMs: () => {
       const ms = performance.now() - sweptAt;
       return ms > 2 * SWEEP_MS.most ? ms : 0;
@@ -181,11 +233,11 @@ async function eraseDeleted(
 ): Promise<void> {
   const erased = await stores.erasure.eraseDeleted(Date.now() - keepDeletedMs, signal);
   if (erased === 0) return;
-  logger.info({ erased }, 'documents of deleted records are erased');
+  logger.info({ erased }, 'the documents of old deleted records are erased');
   await stores.erasure.purge();
 }
 
-/** Does something when it is called first, and then once an hour; what has failed is tried again with the next call. */
+/** Lets work pass once an hour. Work that failed may run again with the next call. */
 function hourly(work: () => Promise<void>): () => Promise<void> {
   let doneAt = Number.NEGATIVE_INFINITY;
   return async () => {

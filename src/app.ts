@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createQueues, type Queues, watchWorkers } from '../jobs/queues.ts';
+import { createQueues, type Queues } from '../jobs/queues.ts';
 import { startWorkers, type Workers } from '../jobs/workers.ts';
 import { Installs } from './auth/install.ts';
 import { OAuthClient } from './auth/oauth-client.ts';
@@ -109,18 +109,17 @@ export async function createApp(
   const queueRedis = createRedis(redisUrl, 'general', logger);
   const queues = createQueues(queueRedis, installation, logger);
   const isRedisWell = () => checkRedis(redis);
-  const watch = watchApp({ store: () => db.check(), redis: isRedisWell }, logger);
+  const watch = watchApp({ store: () => db.check(), redis: isRedisWell }, queues.workers, logger);
   const http = new HttpClient(config.outbound);
   const clock = new ServiceClock();
   let workers: Workers | undefined;
-  const workersWatch = watchWorkers(queues.workers);
   const metrics = createMetrics(
     RESOURCES.map(({ route }) => route),
     {
       store: () => collectFigures({ db, clock, resources: RESOURCES }),
       jobs: queues.syncCounts,
       sweepLateMs: () => workers?.sweepLateMs() ?? 0,
-      workers: () => workersWatch.count,
+      workers: () => watch.workers,
       isReady: () => health.readiness().then(({ ok }) => ok),
     },
   );
@@ -156,7 +155,7 @@ export async function createApp(
   const ignore = () => undefined;
   const shared = { ...stores, resources: RESOURCES, intervalMs: config.syncIntervalMs };
   const hasHandler = handler !== undefined;
-  const status = new StatusReader({ ...shared, budget, clock, workers: workersWatch, hasHandler });
+  const status = new StatusReader({ ...shared, budget, clock, watch, hasHandler });
   const control = new SyncControl({
     ...shared,
     watch,
@@ -294,7 +293,6 @@ export async function createApp(
         await tokens.close();
       } finally {
         watch.close();
-        workersWatch.close();
         await queues.close();
         await http.close();
         redis.disconnect();

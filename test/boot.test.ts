@@ -50,6 +50,6 @@ test('what is logged as an error is told by the process that meets it', async ()
   const web = await world.startWeb();
   await world.redis.kill();
   const error = await waitFor(async () => events().find(({ type }) => type === 'error'), 'the error');
-  expect(error.message).toBe('Redis cannot be worked with, trying on');
+  expect(error.message).toBe('Redis fails; the app keeps trying');
   expect((await web.stop()).code).toBe(0);
 });

@@ -20,7 +20,7 @@ interface ControlParts
   /** Told of every disconnect, and whether it has deleted the copy. */
   onDisconnect?: (instanceId: string, dataDeleted: boolean) => void;
   /** What keeps the whole app from copying; without it, nothing does. */
-  watch?: Pick<AppWatch, 'trouble'>;
+  watch?: Pick<AppWatch, 'failing'>;
   now?: () => number;
 }
 
@@ -34,9 +34,9 @@ export class SyncControl implements InstanceControl {
 
   async status(instanceId: string): Promise<InstanceStatus | undefined> {
     const status = await this.#parts.status.read(instanceId);
-    const trouble = this.#parts.watch?.trouble;
-    if (status === undefined || trouble === undefined) return status;
-    return { ...status, error_kind: trouble, error: null };
+    const failing = this.#parts.watch?.failing;
+    if (status === undefined || failing === undefined) return status;
+    return { ...status, error_kind: failing, error: null };
   }
 
   problems(instanceId: string): Promise<Record<string, ListProblems>> {

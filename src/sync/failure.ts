@@ -120,7 +120,7 @@ export async function endSlice(
 }
 
 /** Tells the event handler of every list that has failed for an hour. */
-export async function tellFailing({ runs, onEvent, now = Date.now }: SyncParts): Promise<void> {
+export async function reportFailingLists({ runs, onEvent, now = Date.now }: SyncParts): Promise<void> {
   if (onEvent === undefined) return;
   const at = now();
   for (const { instanceId, resource, since, run } of await runs.takeFailing(at - FAILING_TOLD_MS, at)) {

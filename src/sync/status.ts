@@ -21,6 +21,7 @@ import {
   PROBLEMS_ON_PAGE,
   type RunJson,
 } from './status-types.ts';
+import type { AppWatch } from './watch-app.ts';
 
 /** What the status of an instance is read from. */
 interface StatusParts extends Pick<Stores, 'instances' | 'tokens' | 'runs' | 'records' | 'changes'> {
@@ -29,8 +30,8 @@ interface StatusParts extends Pick<Stores, 'instances' | 'tokens' | 'runs' | 're
   resources: readonly Resource[];
   intervalMs: number;
   hasHandler: boolean;
-  /** Whether no worker runs; without it, one does. */
-  workers?: { readonly areMissing: boolean };
+  /** Without it, workers run. */
+  watch?: Pick<AppWatch, 'areWorkersMissing'>;
 }
 
 /** A silent Redis is waited for so long, and then not asked again for a while, in milliseconds. */
@@ -66,8 +67,8 @@ export class StatusReader {
   }
 
   async read(instanceId: string): Promise<InstanceStatus | undefined> {
-    const { instances, tokens, runs, records, resources, workers } = this.#parts;
-    const workersMissing = workers?.areMissing ?? false;
+    const { instances, tokens, runs, records, resources, watch } = this.#parts;
+    const workersMissing = watch?.areWorkersMissing ?? false;
     const instance = await instances.find(instanceId);
     if (instance === undefined) return undefined;
     const [token, lists, hasCopy, isGoing, budgetState] = await Promise.all([

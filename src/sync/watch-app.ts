@@ -1,56 +1,82 @@
 import type { Logger } from '../runtime/logging.ts';
 
-/** How often it is looked, in milliseconds. */
-const LOOK_EVERY_MS = 5_000;
+const CHECK_EVERY_MS = 5_000;
+
+/** The watch counts the workers this often, in milliseconds. */
+const COUNT_EVERY_MS = 3_000;
+
+/** Workers are missing after so many counts in a row without one: a restarted worker is back sooner. */
+const COUNTS_WITHOUT = 2;
 
 const NAMES = { store: 'the database', redis: 'Redis' } as const;
 
-/** What all companies' copies depend on, named as the kind of its errors. */
+/** A dependency of every sync, named as the kind of its errors. */
 type Dependency = keyof typeof NAMES;
 
-/** What keeps the whole app from copying, as this process saw it last. */
+/** The state of the app as a whole, as this process saw it last. */
 export interface AppWatch {
-  readonly trouble: Dependency | undefined;
+  /** The dependency that fails now. */
+  readonly failing: Dependency | undefined;
+  /** How many worker processes run; undefined when nobody can tell. */
+  readonly workers: number | undefined;
+  /** Whether no worker process has run for some seconds. */
+  readonly areWorkersMissing: boolean;
   close(): void;
 }
 
 /**
- * Looks every few seconds at what all companies' copies depend on, and tells the log when it is in trouble, and when
- * that is over: once, not with every job that fails.
+ * Watches what every sync depends on. It logs the start and the end of an outage once, not with each job.
  *
- * @param checks throw what is wrong, and what to do
+ * @param checks throw an error that says what is wrong and what to do
+ * @param listWorkers the worker processes; undefined when nobody can tell
  */
-export function watchApp(checks: Record<Dependency, () => Promise<void>>, logger: Logger): AppWatch {
-  /** What is in trouble, and why. */
-  const unwell = new Map<Dependency, string>();
-  const closers = (['store', 'redis'] as const).map((what) => {
-    let isLooking = false;
-    const look = async () => {
-      // One that takes longer than the pause is not overtaken.
-      if (isLooking) return;
-      isLooking = true;
+export function watchApp(
+  checks: Record<Dependency, () => Promise<void>>,
+  listWorkers: () => Promise<readonly unknown[] | undefined>,
+  logger: Logger,
+): AppWatch {
+  let isClosed = false;
+  /** The reasons of the failing checks. */
+  const reasons = new Map<Dependency, string>();
+  let workers: number | undefined;
+  let countsWithout = 0;
+  // The next check starts after this one, so that checks that hang do not pile up.
+  const repeat = (everyMs: number, work: () => Promise<void>) => {
+    const next = async () => {
+      if (isClosed) return;
+      await work();
+      repeat(everyMs, work);
+    };
+    setTimeout(next, everyMs).unref();
+  };
+  for (const name of ['store', 'redis'] as const) {
+    repeat(CHECK_EVERY_MS, async () => {
       try {
-        await checks[what]();
-        if (unwell.delete(what)) logger.info(`${NAMES[what]} can be worked with again`);
+        await checks[name]();
+        if (reasons.delete(name)) logger.info(`${NAMES[name]} works again`);
       } catch (err) {
         const reason = err instanceof Error ? err.message : String(err);
-        if (unwell.get(what) !== reason)
-          logger.error({ err }, `${NAMES[what]} cannot be worked with, trying on`);
-        unwell.set(what, reason);
-      } finally {
-        isLooking = false;
+        if (reasons.get(name) !== reason) logger.error({ err }, `${NAMES[name]} fails; the app keeps trying`);
+        reasons.set(name, reason);
       }
-    };
-    const timer = setInterval(look, LOOK_EVERY_MS).unref();
-    return () => clearInterval(timer);
+    });
+  }
+  repeat(COUNT_EVERY_MS, async () => {
+    workers = (await listWorkers())?.length;
+    countsWithout = workers === 0 ? countsWithout + 1 : 0;
   });
   return {
-    get trouble() {
-      const [what] = unwell.keys();
-      return what;
+    get failing() {
+      return reasons.keys().next().value;
+    },
+    get workers() {
+      return workers;
+    },
+    get areWorkersMissing() {
+      return countsWithout >= COUNTS_WITHOUT;
     },
     close: () => {
-      for (const close of closers) close();
+      isClosed = true;
     },
   };
 }

@@ -1,15 +1,10 @@
 import { DelayedError, type Job, Worker } from 'bullmq';
-import { afterAll, beforeEach, expect, test, vi } from 'vitest';
-import {
-  createQueues,
-  type DeliverJobData,
-  QUEUE,
-  type SyncJobData,
-  watchWorkers,
-  workerName,
-} from '../../jobs/queues.ts';
-import { syncJob } from '../../jobs/sync.ts';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { createQueues, QUEUE, workerName } from '../../jobs/queues.ts';
+import { syncJob } from '../../jobs/workers.ts';
 import { createRedis } from '../../src/runtime/redis.ts';
+import type { Lagging } from '../../src/store/changes.ts';
+import type { ListKey } from '../../src/store/runs.ts';
 import type { SliceContext, SyncParts } from '../../src/sync/parts.ts';
 import { openTestStore } from '../store/test-store.ts';
 import { testLogger } from '../support/test-logger.ts';
@@ -34,8 +29,8 @@ function workerOf<Data>(queue: string, { prefix } = queues): Worker<Data> {
   workers.push(worker);
   return worker;
 }
-const sync = workerOf<SyncJobData>(QUEUE.sync);
-const deliver = workerOf<DeliverJobData>(QUEUE.deliver);
+const sync = workerOf<ListKey>(QUEUE.sync);
+const deliver = workerOf<Lagging>(QUEUE.deliver);
 beforeEach(() => redis.flushall());
 afterAll(async () => {
   await Promise.all(workers.map((worker) => worker.close()));
@@ -101,7 +96,7 @@ test('a delivery that waits to be tried again is brought forward when somebody a
 test('the search index has a queue of its own', async () => {
   await queues.enqueueDeliveries([{ ...list, consumer: 'search' }]);
   expect(await take(deliver)).toBeUndefined();
-  expect((await taken(workerOf<DeliverJobData>(QUEUE.index))).data.consumer).toBe('search');
+  expect((await taken(workerOf<Lagging>(QUEUE.index))).data.consumer).toBe('search');
 });
 
 test('two installations on one Redis do not see each other’s jobs', async () => {
@@ -111,7 +106,7 @@ test('two installations on one Redis do not see each other’s jobs', async () =
   expect(await take(sync)).toBeUndefined();
   await queues.enqueueRuns([runOf(1)]);
   expect(await others.syncCounts()).toMatchObject({ waiting: 1 });
-  expect((await taken(workerOf<SyncJobData>(QUEUE.sync, others))).id).toBe('run-1');
+  expect((await taken(workerOf<ListKey>(QUEUE.sync, others))).id).toBe('run-1');
   expect(await queues.syncCounts()).toMatchObject({ waiting: 1, active: 0 });
   await others.close();
 });
@@ -167,29 +162,4 @@ test('jobs and workers are unknown while Redis is away, and nobody waits for it'
   connections.push(away);
   const without = createQueues(away, 'one', logger);
   expect([await without.counts(), await without.workers()]).toEqual([undefined, undefined]);
-});
-
-test('workers are missing when two looks in a row see none', async () => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  const counts = [0, 1, 0, 0, undefined, 0, 2];
-  const watch = watchWorkers(async () => {
-    const count = counts.shift();
-    return count === undefined ? undefined : Array(count);
-  });
-  const seen: unknown[] = [];
-  for (let looks = counts.length; looks > 0; looks--) {
-    await vi.advanceTimersByTimeAsync(3_000);
-    seen.push([watch.count, watch.areMissing]);
-  }
-  vi.useRealTimers();
-  expect(seen).toEqual([
-    [0, false],
-    [1, false],
-    [0, false],
-    [0, true],
-    [undefined, false],
-    [0, false],
-    [2, false],
-  ]);
-  watch.close();
 });

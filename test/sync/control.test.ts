@@ -21,10 +21,10 @@ describe.each(DATABASES)('on %s', async (kind) => {
   const { changes, runs } = store;
   const jobs: OpenRun[] = [];
   const deliveries: Lagging[] = [];
-  const workers = { areMissing: false };
+  const watch = { areWorkersMissing: false };
   const shared = { ...store, resources: RESOURCES, intervalMs: 60 * MINUTE_MS };
   const clock = new ServiceClock();
-  const parts = { ...shared, budget: new RateBudget(redis), clock, workers };
+  const parts = { ...shared, budget: new RateBudget(redis), clock, watch };
   const control = new SyncControl({
     ...shared,
     status: new StatusReader({ ...parts, hasHandler: true }),
@@ -258,12 +258,12 @@ describe.each(DATABASES)('on %s', async (kind) => {
         handler: { pending: 0 },
       },
     });
-    workers.areMissing = true;
+    watch.areWorkersMissing = true;
     expect(await statusOf(claim)).toMatchObject({
       workers_missing: true,
       contacts: { state: 'waiting', waiting_for: 'turn' },
     });
-    workers.areMissing = false;
+    watch.areWorkersMissing = false;
     await store.write(claim, ['{"id":"a"}', '{"no":"id"}']);
     await runs.finish(claim, 0, NOW + 5);
     expect(await statusOf(claim)).toMatchObject({

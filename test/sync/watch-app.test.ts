@@ -1,42 +1,54 @@
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { watchApp } from '../../src/sync/watch-app.ts';
 import { testLogger } from '../support/test-logger.ts';
 
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout'] }));
 afterEach(() => void vi.useRealTimers());
+const nothing = async () => undefined;
 
 test.each([
   ['store', 'the database'],
   ['redis', 'Redis'],
-])('trouble of the kind "%s" is told as long as it lasts, and logged once', async (part, name) => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+])('an outage of "%s" shows while it lasts, and is logged once', async (part, name) => {
   const { logger, lines } = testLogger();
-  let isWell = true;
+  let isDown = false;
   const check = (checked: string) => async () => {
-    if (checked === part && !isWell) throw new Error('away');
+    if (checked === part && isDown) throw new Error('away');
   };
-  const watch = watchApp({ store: check('store'), redis: check('redis') }, logger);
-  const told: unknown[] = [];
-  for (isWell of [true, false, true]) {
+  const watch = watchApp({ store: check('store'), redis: check('redis') }, nothing, logger);
+  const seen: unknown[] = [];
+  for (isDown of [false, true, false]) {
     await vi.advanceTimersByTimeAsync(20_000);
-    told.push(watch.trouble);
+    seen.push(watch.failing);
   }
-  expect(told).toEqual([undefined, part, undefined]);
+  expect(seen).toEqual([undefined, part, undefined]);
   expect(lines.map(({ level, msg }) => `${level}: ${msg}`)).toEqual([
-    `error: ${name} cannot be worked with, trying on`,
-    `info: ${name} can be worked with again`,
+    `error: ${name} fails; the app keeps trying`,
+    `info: ${name} works again`,
   ]);
   watch.close();
 });
 
-test('a check that hangs is not overtaken by another', async () => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  let checks = 0;
-  const hang = () => {
-    checks++;
-    return new Promise<void>(() => undefined);
+test('workers are missing when two counts in a row find none', async () => {
+  const counts = [0, 1, 0, 0, undefined, 0, 2];
+  const list = async () => {
+    const count = counts.shift();
+    return count === undefined ? undefined : Array(count);
   };
-  const watch = watchApp({ store: hang, redis: async () => undefined }, testLogger().logger);
-  await vi.advanceTimersByTimeAsync(60_000);
-  expect(checks).toBe(1);
+  const watch = watchApp({ store: nothing, redis: nothing }, list, testLogger().logger);
+  const seen: unknown[] = [];
+  for (let left = counts.length; left > 0; left--) {
+    await vi.advanceTimersByTimeAsync(3_000);
+    seen.push([watch.workers, watch.areWorkersMissing]);
+  }
+  expect(seen).toEqual([
+    [0, false],
+    [1, false],
+    [0, false],
+    [0, true],
+    [undefined, false],
+    [0, false],
+    [2, false],
+  ]);
   watch.close();
 });
