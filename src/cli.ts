@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { reencryptSummary, reencryptTokens } from './auth/reencrypt.ts';
 import { TokenCipher } from './auth/token-cipher.ts';
@@ -9,9 +10,10 @@ import { withNewTokenKey } from './config/secrets.ts';
 import { ConfigError, type ProcessKind } from './config/variables.ts';
 import type { Logger } from './runtime/logging.ts';
 import { INTERRUPTED_CODE } from './runtime/shutdown.ts';
+import { backUp, restore } from './store/backup.ts';
 import type { Database } from './store/database.ts';
 import type { Instance } from './store/instances.ts';
-import { openDatabase, openExistingDatabase } from './store/open-database.ts';
+import { isFileUrl, openDatabase, openExistingDatabase } from './store/open-database.ts';
 import { idJson, idsOfTyped } from './store/page-items.ts';
 import type { ListStatus } from './store/runs.ts';
 import { keepSetting } from './store/settings.ts';
@@ -65,6 +67,8 @@ const COMMANDS: Record<string, Command> = {
     run: ([id = '', resource = '', record = '']) =>
       onDatabase((context) => erase(context, id, resource, record)),
   },
+  backup: { usage: 'FILE', positionals: [1, 1], run: ([file = '']) => onFile(makeBackup, file) },
+  restore: { usage: 'FILE', positionals: [1, 1], run: ([file = '']) => onFile(restoreBackup, file) },
 };
 
 async function migrate(): Promise<number> {
@@ -162,6 +166,39 @@ async function erase(context: Context, id: string, resource: string, record: str
   return 0;
 }
 
+async function makeBackup({ databaseUrl }: Config, file: string): Promise<void> {
+  if (!isFileUrl(databaseUrl)) {
+    print('This command backs up SQLite alone. Nothing was done. Back up PostgreSQL with:\n');
+    print(
+      `  (umask 077 && pg_dump --format=custom --file=${quoted(file)} ${quoted(withoutPassword(databaseUrl))})\n`,
+    );
+    print('Give the password in PGPASSWORD or ~/.pgpass.');
+    return;
+  }
+  await backUp(databaseUrl, file);
+  print(`The database is backed up in ${file}. Keep TOKEN_KEYS in another place.`);
+}
+
+async function restoreBackup({ databaseUrl }: Config, file: string): Promise<void> {
+  if (!isFileUrl(databaseUrl)) {
+    const url = quoted(withoutPassword(databaseUrl));
+    print(
+      'This command restores SQLite alone. Nothing was done. End the web app and the workers, then run:\n',
+    );
+    print(`  pg_restore --clean --if-exists --single-transaction --dbname=${url} ${quoted(file)}`);
+    print(`  psql ${url} --command="delete from settings where name = 'installation_id'"\n`);
+    print(
+      'Give the password in PGPASSWORD or ~/.pgpass. The second line makes the app leave older jobs in Redis alone.',
+    );
+    return;
+  }
+  const kept = await restore(databaseUrl, file, Date.now());
+  print(`${withoutPassword(databaseUrl)} is restored from ${file}.`);
+  if (kept !== undefined)
+    print(`The database from before is ${kept}. It holds tokens: delete it when all is well.`);
+  print('Start the app.');
+}
+
 /** The lists of an instance, or the one of a resource. @throws Error when there is none */
 async function findLists(
   { runs }: Pick<Stores, 'runs'>,
@@ -209,39 +246,64 @@ function nameOf({ name }: Instance): string {
   return name.replaceAll(/\p{C}/gu, '?');
 }
 
-/** Opens the database, runs a command on it and ends the process with the code that the command returns. */
-async function onDatabase(
+/** Opens the database, and runs a command on it. */
+function onDatabase(
   run: (context: Context) => Promise<number>,
   {
     open = openExistingDatabase,
     kind = 'database',
   }: { open?: (url: string) => Promise<Database>; kind?: ProcessKind } = {},
 ): Promise<void> {
-  const work = async ({ config, logger, shutdown, loadEvents }: Boot) => {
+  return inProcess(kind, async ({ config, logger, loadEvents }, signal) => {
     const db = await open(config.databaseUrl);
-    shutdown.add('database', () => db.destroy());
+    try {
+      const database = withoutPassword(config.databaseUrl);
+      return await run({ db, config, logger, loadEvents, database, signal });
+    } finally {
+      await db.destroy();
+    }
+  });
+}
+
+/** Runs a command on the file that it names. */
+function onFile(run: (config: Config, file: string) => Promise<void>, file: string): Promise<void> {
+  return inProcess('database', async ({ config }) => {
+    await run(config, resolve(file));
+    return 0;
+  });
+}
+
+/** Runs a command, and ends the process with the code that it returns. */
+async function inProcess(
+  kind: ProcessKind,
+  run: (boot: Boot, signal: AbortSignal) => Promise<number>,
+): Promise<void> {
+  const work = async (booted: Boot) => {
     const stopping = new AbortController();
-    const running = run({
-      db,
-      config,
-      logger,
-      loadEvents,
-      database: withoutPassword(config.databaseUrl),
-      signal: stopping.signal,
-    });
-    shutdown.add('work', async () => {
+    const running = run(booted, stopping.signal);
+    booted.shutdown.add('work', async () => {
       stopping.abort();
       await running.catch(() => undefined);
     });
-    await shutdown.stop('the work is over', await running);
+    await booted.shutdown.stop('the work is over', await running);
   };
   await boot(kind, work, { takesArguments: true, signalCode: INTERRUPTED_CODE });
 }
 
+/** What `psql` understands, too: parameters of the driver alone are left out. */
 function withoutPassword(databaseUrl: string): string {
-  if (databaseUrl.startsWith('file:')) return databaseUrl;
-  const { protocol, username, host, pathname } = new URL(databaseUrl);
-  return `${protocol}//${username && `${username}@`}${host}${pathname}`;
+  if (isFileUrl(databaseUrl)) return databaseUrl;
+  const url = new URL(databaseUrl);
+  url.password = '';
+  for (const name of [...url.searchParams.keys()]) {
+    if (!/^(host|port|ssl(mode|cert|key|rootcert))$/.test(name)) url.searchParams.delete(name);
+  }
+  return url.href;
+}
+
+/** For a shell. */
+function quoted(argument: string): string {
+  return `'${argument.replaceAll("'", "'\\''")}'`;
 }
 
 function print(line: string): void {

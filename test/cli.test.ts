@@ -139,7 +139,10 @@ describe('a command that cannot do what it is asked', () => {
     [['disconnect'], 2, 'npm run disconnect -- INSTANCE_ID [--delete-data]'],
     [['disconnect', 'ins_1', 'ins_2'], 2, '"ins_2" is one argument too many'],
     [['migrate', '--dry-run'], 2, "'--dry-run'"],
-    [['toString'], 2, 'npm run migrate|keys|reencrypt|disconnect|replay|erase'],
+    [['backup'], 2, 'npm run backup -- FILE'],
+    [['backup', 'package.json', 'b'], 2, '"b" is one argument too many'],
+    [['restore', 'no-such-file'], 1, 'There is no file'],
+    [['toString'], 2, 'npm run migrate|keys|reencrypt|disconnect|replay|erase|backup|restore'],
   ])('says so and ends: %j', async (args, code, says) => {
     const url = await createUrl('SQLite');
     const db = await createInstance(url);

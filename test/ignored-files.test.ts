@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 const LINES = readFileSync(join(import.meta.dirname, '../.gitignore'), 'utf8').split('\n');
 
-/** What the app, and the commands of its messages and of docs/operations.md, leave in a directory: there are secrets in it. */
+/** What the app, and the commands of its messages and of docs/deploy.md, leave in a directory: there are secrets in it. */
 const PRIVATE = [
   ...[
     '.env',
@@ -12,10 +12,19 @@ const PRIVATE = [
     '.data/token-keys',
     'data/app.db',
     'backup.db',
-    'backup.db-new',
+    'backup.db-part',
     'partner.sqlite',
   ],
-  ...['-wal', '-shm', '-journal', '-own', '-workers/x.lock', '-away-x1Y2z3/new'].map((end) => `app.db${end}`),
+  ...[
+    '-wal',
+    '-shm',
+    '-journal',
+    '-own',
+    '-workers/x.lock',
+    '-before-20260301T120000000Z',
+    '-before-20260301T120000000Z-wal',
+    '-restoring',
+  ].map((end) => `app.db${end}`),
 ];
 
 /** A line without a slash, but at its end, is about a file or directory of that name wherever it is. */

@@ -88,7 +88,7 @@ async function findMissing(db: Database, connection: Kysely<Schema> = db): Promi
     if (unknown.length > 0) {
       throw new SchemaError(
         `The database was changed by a newer version of this app (${unknown.join(', ')}), which this version does not know. ` +
-          'Nothing was done. Start the newer version, or restore a backup from before the change: see docs/operations.md.',
+          'Nothing was done. Start the newer version, or restore a backup from before the change: see docs/deploy.md.',
       );
     }
     missing.push(...known.filter((name) => !names.has(name)));

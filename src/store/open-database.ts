@@ -4,6 +4,11 @@ import { openPostgres } from './dialect/postgres.ts';
 import { openSqlite, pathOf } from './dialect/sqlite.ts';
 import { checkSchema, migrate, SchemaError } from './migrate.ts';
 
+/** Whether a URL names a file of SQLite. */
+export function isFileUrl(url: string): boolean {
+  return url.startsWith('file:');
+}
+
 /**
  * Opens the database of a `file:` or `postgres:` URL. It makes a SQLite file that is not there.
  *
@@ -15,7 +20,7 @@ export async function openDatabase(
   url: string,
   { migrates = true, onError = () => {} }: { migrates?: boolean; onError?: (error: Error) => void } = {},
 ): Promise<Database> {
-  const db = new Database(url.startsWith('file:') ? openSqlite(url) : openPostgres(url, onError));
+  const db = new Database(isFileUrl(url) ? openSqlite(url) : openPostgres(url, onError));
   try {
     await (migrates ? migrate(db) : checkSchema(db));
     await db.check();
@@ -28,10 +33,15 @@ export async function openDatabase(
   }
 }
 
+/** The path of a SQLite database. @throws Error when there is none */
+export function existingFile(url: string): string {
+  const path = pathOf(url);
+  if (statSync(path, { throwIfNoEntry: false })?.size) return path;
+  throw new Error(`There is no database in ${path}: see DATABASE_URL. Nothing was done.`);
+}
+
 /** Opens a database for a command that needs its data. @throws Error when there is none: it makes no file */
 export async function openExistingDatabase(url: string): Promise<Database> {
-  if (url.startsWith('file:') && !statSync(pathOf(url), { throwIfNoEntry: false })?.size) {
-    throw new Error(`There is no database in ${pathOf(url)}: see DATABASE_URL. Nothing was done.`);
-  }
+  if (isFileUrl(url)) existingFile(url);
   return openDatabase(url, { migrates: false });
 }

@@ -1,0 +1,104 @@
+import { closeSync, copyFileSync, existsSync, openSync, renameSync, rmSync } from 'node:fs';
+import Sqlite from 'better-sqlite3';
+import { pathOf } from './dialect/sqlite.ts';
+import { SchemaError } from './migrate.ts';
+import { existingFile, openDatabase } from './open-database.ts';
+
+/** All pages in one step: with smaller ones, every write of the app would begin the backup anew. */
+const ALL_PAGES = 2 ** 31 - 1;
+
+/** What SQLite keeps beside a database. */
+const COMPANIONS = ['-wal', '-shm'];
+
+/**
+ * Writes the SQLite database of a URL into a file, while the app runs.
+ *
+ * @param file only its owner can read it
+ * @throws Error when there is no database, or the file exists
+ */
+export async function backUp(url: string, file: string): Promise<void> {
+  const path = existingFile(url);
+  if (existsSync(file)) throw new Error(`${file} exists. Name a new file. Nothing was done.`);
+  const part = `${file}-part`;
+  rmSync(part, { force: true });
+  closeSync(openSync(part, 'wx', 0o600));
+  const sqlite = new Sqlite(path, { fileMustExist: true });
+  try {
+    await sqlite.backup(part, { progress: () => ALL_PAGES });
+    renameSync(part, file);
+  } finally {
+    sqlite.close();
+    rmSync(part, { force: true });
+  }
+}
+
+/**
+ * Puts a backup in the place of the SQLite database of a URL, and keeps the files from before beside it.
+ *
+ * The copy gets this version's schema. The next start draws a new installation id, and so leaves older jobs in Redis alone.
+ *
+ * @param now milliseconds since 1970; it names the files from before
+ * @returns where the database from before is, if there was one
+ * @throws Error when a process has the database open, or the file is no backup that this version can read
+ */
+export async function restore(url: string, file: string, now: number): Promise<string | undefined> {
+  const path = pathOf(url);
+  if (!existsSync(file)) throw new Error(`There is no file ${file}. Nothing was done.`);
+  refuseIfOpen(path);
+  const fresh = `${path}-restoring`;
+  const removeFresh = () => {
+    for (const suffix of ['', ...COMPANIONS]) rmSync(fresh + suffix, { force: true });
+  };
+  removeFresh();
+  try {
+    closeSync(openSync(fresh, 'wx', 0o600));
+    copyFileSync(file, fresh);
+    await prepare(fresh, file);
+    // A second time: the check of a large backup takes a while.
+    refuseIfOpen(path);
+    const before = `${path}-before-${new Date(now).toISOString().replaceAll(/\W/g, '')}`;
+    // SQLite would write an old write-ahead log over the backup.
+    const old = [...COMPANIONS, ''].filter((suffix) => existsSync(path + suffix));
+    for (const suffix of old) renameSync(path + suffix, before + suffix);
+    renameSync(fresh, path);
+    return old.length > 0 ? before : undefined;
+  } finally {
+    removeFresh();
+  }
+}
+
+/** Without a database, there is nothing to lock; one that is damaged nobody can work with. */
+function refuseIfOpen(path: string): void {
+  if (!existsSync(path)) return;
+  const sqlite = new Sqlite(path, { timeout: 0 });
+  try {
+    sqlite.pragma('locking_mode = exclusive');
+    sqlite.exec('begin exclusive; rollback');
+  } catch (error) {
+    if (!(error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY'))) return;
+    throw new Error(`A process has ${path} open. End the web app and the workers first. Nothing was done.`);
+  } finally {
+    sqlite.close();
+  }
+}
+
+/** Checks a copy of a backup, brings it to this version's schema, and takes the installation id out of it. */
+async function prepare(copy: string, file: string): Promise<void> {
+  try {
+    const sqlite = new Sqlite(copy);
+    try {
+      const problem = sqlite.pragma('quick_check(1)', { simple: true });
+      if (problem !== 'ok') throw new Error(`it is damaged, ${problem}`);
+      sqlite.exec(`select name from kysely_migration; delete from settings where name = 'installation_id'`);
+    } finally {
+      sqlite.close();
+    }
+    await (await openDatabase(`file:${copy}`)).destroy();
+  } catch (error) {
+    const reason =
+      error instanceof SchemaError ? 'a newer version of this app made it' : (error as Error).message;
+    throw new Error(`${file} is no backup that this version can restore: ${reason}. Nothing was done.`, {
+      cause: error,
+    });
+  }
+}
