@@ -1,4 +1,5 @@
-import { closeSync, copyFileSync, existsSync, openSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, copyFileSync, existsSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { pathOf } from './dialect/sqlite.ts';
 import { SchemaError } from './migrate.ts';
@@ -49,6 +50,7 @@ export async function restore(url: string, file: string, now: number): Promise<s
   const removeFresh = () => {
     for (const suffix of ['', ...COMPANIONS]) rmSync(fresh + suffix, { force: true });
   };
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   removeFresh();
   try {
     closeSync(openSync(fresh, 'wx', 0o600));
