@@ -117,12 +117,12 @@ describe('restore', () => {
     await run(url, ['backup', file]);
     const backup = new Sqlite(file);
     backup.exec(`insert into kysely_migration values ('9999-newer', '2030-01-01')`);
+    backup.close();
     expect(await run(url, ['restore', file])).toMatchObject({
       code: 1,
       output: expect.stringContaining('a newer version of this app made it. Nothing was done.'),
     });
     expect(await within(url, settings)).toEqual([['company', 'now']]);
-    backup.close();
   });
 
   it.each([
