@@ -116,7 +116,7 @@ export async function createApp(
   const metrics = createMetrics(
     RESOURCES.map(({ route }) => route),
     {
-      store: () => collectFigures({ db, clock, resources: RESOURCES }),
+      store: () => collectFigures({ db, clock, resources: RESOURCES, consumers }),
       jobs: queues.syncCounts,
       sweepLateMs: () => workers?.sweepLateMs() ?? 0,
       workers: () => watch.workers,

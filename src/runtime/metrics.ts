@@ -19,6 +19,8 @@ interface Figures {
   instances: Record<string, number>;
   heldDeletions: number;
   deadLetters: number;
+  /** By consumer: the age of its oldest pending change. */
+  consumerLagMs: Record<string, number>;
   oldestRunAgeMs: number;
   /** Undefined without a refresh token in use. */
   refreshTokenEndsInMs: number | undefined;
@@ -57,6 +59,13 @@ const GAUGES: Record<
     ({ store }) => store && store.oldestRunAgeMs / 1_000,
   ],
   sync_held_deletions: ['Deletions that whole runs hold back.', ({ store }) => store?.heldDeletions],
+  consumer_lag_seconds: [
+    'Age of the oldest change that waits for a consumer; 0 if none waits.',
+    ({ store }) =>
+      store &&
+      Object.fromEntries(Object.entries(store.consumerLagMs).map(([name, ms]) => [name, ms / 1_000])),
+    'consumer',
+  ],
   handler_dead_letters: ['Records that the handler could not take.', ({ store }) => store?.deadLetters],
   refresh_token_first_end_seconds: [
     'Until the first refresh token in use ends, if it lives six calendar months.',

@@ -16,6 +16,8 @@ interface StoreFigures extends StateCounts {
   /** Deletions that whole runs hold back, and records that the handler could not take. */
   heldDeletions: number;
   deadLetters: number;
+  /** Per consumer of this version: when its oldest pending change was made; null when nothing is pending. */
+  pendingSince: Record<string, number | null>;
   /** When the oldest refresh token in use was issued; null when there is none. */
   oldestRefreshToken: number | null;
   /** Refresh tokens whose rotation was due long ago, without a successful refresh since. */
@@ -44,7 +46,7 @@ export async function countStates(db: Database): Promise<StateCounts> {
 }
 
 /**
- * Reads the numbers for the metrics. No query touches the records.
+ * Reads the numbers for the metrics. Of the records, it reads one a consumer that lags, by an index.
  *
  * @param now the service's time, in milliseconds since 1970
  * @param overdueAfterMs how long a rotation may be due
@@ -55,6 +57,7 @@ export async function readFigures(
   now: number,
   overdueAfterMs: number,
   resources: readonly string[],
+  consumers: readonly string[],
 ): Promise<StoreFigures> {
   const overdueFrom = now - overdueAfterMs;
   const isOverdue = sql`refresh_due_at <= ${overdueFrom} and refreshed_at <= ${overdueFrom}`;
@@ -77,8 +80,22 @@ export async function readFigures(
     .select(({ fn }) => fn.min<number | null>('behind_since').as('since'))
     .where('resource', 'in', [...resources])
     .executeTakeFirstOrThrow();
+  const pending = await activeLists(db)
+    .innerJoin('consumers', 'consumers.list', 'lists.id')
+    .select('consumer')
+    .select(
+      // A change's number is the clock in microseconds when it was made.
+      sql<number | null>`min((select min(change_seq) from records
+        where list = lists.id and change_seq > consumers.cursor)) / 1000`.as('since'),
+    )
+    .where('consumer', 'in', [...consumers])
+    .whereRef('lists.change_seq', '>', 'consumers.cursor')
+    .groupBy('consumer')
+    .execute();
+  const none = consumers.map((consumer) => ({ consumer, since: null }));
   return {
     ...(await countStates(db)),
+    pendingSince: Object.fromEntries([...none, ...pending].map(({ consumer, since }) => [consumer, since])),
     heldDeletions: held,
     deadLetters: await countRows(db.selectFrom('dead_letters')),
     behindSince: since,

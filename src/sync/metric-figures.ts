@@ -25,19 +25,25 @@ export async function collectFigures(parts: {
   db: Database;
   clock: ServiceClock;
   resources: readonly { name: string }[];
+  consumers: readonly { name: string }[];
 }) {
   const now = parts.clock.now();
   const names = parts.resources.map(({ name }) => name);
-  const { instances, behindSince, oldestRefreshToken, overdue, ...figures } = await readFigures(
+  const { instances, pendingSince, behindSince, oldestRefreshToken, overdue, ...figures } = await readFigures(
     parts.db,
     now,
     OVERDUE_AFTER_MS,
     names,
+    parts.consumers.map(({ name }) => name),
   );
+  const ageMs = (since: number | null) => (since === null ? 0 : Math.max(0, Date.now() - since));
   return {
     ...figures,
     instances: { ...NO_INSTANCES, ...instances },
-    oldestRunAgeMs: behindSince === null ? 0 : Math.max(0, Date.now() - behindSince),
+    oldestRunAgeMs: ageMs(behindSince),
+    consumerLagMs: Object.fromEntries(
+      Object.entries(pendingSince).map(([name, since]) => [name, ageMs(since)]),
+    ),
     refreshTokenEndsInMs: oldestRefreshToken === null ? undefined : refreshExpiry(oldestRefreshToken) - now,
     refreshTokensOverdue: overdue,
   };

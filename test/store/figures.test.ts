@@ -9,7 +9,7 @@ const RESOURCES = ['contacts', 'conversations'];
 describe.each(DATABASES)('on %s', (kind) => {
   async function open() {
     const store = await openTestStore(kind);
-    return { ...store, read: () => readFigures(store.db, NOW, HOUR_MS, RESOURCES) };
+    return { ...store, read: () => readFigures(store.db, NOW, HOUR_MS, RESOURCES, ['handler', 'search']) };
   }
 
   test('instances and lists are counted by state, with the oldest lag', async () => {
@@ -52,6 +52,20 @@ describe.each(DATABASES)('on %s', (kind) => {
       deadLetters: 1,
       lists: { failed: 2, idle: 1 },
     });
+  });
+
+  test('a consumer lags since its oldest pending change', async () => {
+    const store = await open();
+    const { list, ...copy } = await store.copy(documentsOf(2));
+    const [first, second] = await store.feed(list);
+    if (first === undefined || second === undefined) return expect.unreachable();
+    const pending = async () => (await store.read()).pendingSince;
+    expect(await pending()).toEqual({ handler: null, search: null });
+    const key = { ...copy, list, consumer: 'handler' };
+    const held = (await store.changes.claim(key, { whileActive: true })) ?? expect.unreachable();
+    expect(await pending()).toEqual({ handler: Math.floor(first.seq / 1_000), search: null });
+    await store.changes.bury(held, first, { kind: 'handler', detail: 'x' }, NOW);
+    expect(await pending()).toEqual({ handler: Math.floor(second.seq / 1_000), search: null });
   });
 
   test('a due rotation is overdue if no refresh has succeeded for long', async () => {
