@@ -73,7 +73,7 @@ export class OAuthClient {
 
   constructor(options: OAuthClientOptions) {
     this.#options = options;
-    this.#http = new HttpClient({ ...options.outbound, timeoutMs: TOKEN_TIMEOUT_MS, keptMs: KEPT_MS });
+    this.#http = new HttpClient({ ...options.outbound, timeoutMs: TOKEN_TIMEOUT_MS, keepAliveMs: KEPT_MS });
   }
 
   /** The address that starts an authorization (Endpoints, "Authorize request"). */

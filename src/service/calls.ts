@@ -4,31 +4,28 @@ import type { acceptedMessage } from '../contract/api/common.ts';
 
 type Table = typeof API;
 
-/** How a call is made, beside what it says. */
+/** Options of a call. */
 export interface CallOptions {
-  /** Ends the call early: it then rejects with the signal's reason. */
+  /** Ends the call, which rejects with the signal's reason. */
   signal?: AbortSignal;
-  /** The longest that the call waits in all, in milliseconds; beyond that it fails with a `ServiceError` to wait on. */
+  /** The longest that the call waits in all, in milliseconds. Then it fails with a `ServiceError`. */
   maxWaitMs?: number;
-  /**
-   * Whether sending it twice does no harm, so that it is tried again also when it may have taken effect. If nothing is
-   * said, no POST is, and everything else.
-   */
+  /** Whether the call may be sent again though it may have taken effect. By default a POST may not. */
   repeatable?: boolean;
 }
 
-/** How a list is asked for. */
+/** Options of a list. */
 export interface ListOptions extends CallOptions {
-  /** Results on a page; the service's own number when left out (Limits, "Pagination sizes"). */
+  /** Results a page. The default is the service's (Limits, "Pagination sizes"). */
   limit?: number;
 }
 
-/** How a message is created that is answered before it is (Resources, "Message"). */
+/** Asks for the answer before the message exists (Resources, "Message"). */
 export interface AsyncOptions extends CallOptions {
   respondAsync: true;
 }
 
-/** Names of the operations that list something, page by page. */
+/** The operations that list something, page by page. */
 export type ListOperation = {
   [Op in Operation]: Table[Op] extends { list: true } ? Op : never;
 }[Operation];
@@ -36,46 +33,37 @@ export type ListOperation = {
 /** One item of a list. */
 export type ItemOf<Op extends ListOperation> = z.output<Table[Op]['answer']>;
 
-/** What the route needs comes first: values for its path, then what is sent; parts that it has none of are left out. */
-type Said<Op extends Operation> = [
+/** Values for the path, then the body. A route without one of them leaves it out. */
+type Arguments<Op extends Operation> = [
   ...(keyof ParamsOf<Op> extends never ? [] : [params: ParamsOf<Op>]),
   ...(Table[Op] extends { body: z.ZodType } ? [body: BodyOf<Op>] : []),
 ];
 
 type OptionsOf<Op extends Operation> = Op extends ListOperation ? ListOptions : CallOptions;
 
-type Plain<Op extends Operation> = (...args: [...Said<Op>, options?: OptionsOf<Op>]) => Promise<AnswerOf<Op>>;
+type SyncCall<Op extends Operation> = (
+  ...args: [...Arguments<Op>, options?: OptionsOf<Op>]
+) => Promise<AnswerOf<Op>>;
 
-type Accepting<Op extends Operation> = (
-  ...args: [...Said<Op>, options: AsyncOptions]
+type AsyncCall<Op extends Operation> = (
+  ...args: [...Arguments<Op>, options: AsyncOptions]
 ) => Promise<z.output<typeof acceptedMessage>>;
 
-/** One method a route. */
-export type Calls = {
-  readonly [Op in Operation]: Table[Op] extends { async: true } ? Accepting<Op> & Plain<Op> : Plain<Op>;
+type Calls = {
+  readonly [Op in Operation]: Table[Op] extends { async: true } ? AsyncCall<Op> & SyncCall<Op> : SyncCall<Op>;
 };
 
-/** One method a list: all items of all pages, asked for as they are needed. */
-export type EachCalls = {
-  readonly [Op in ListOperation]: (
-    ...args: [...Said<Op>, options?: ListOptions]
-  ) => AsyncGenerator<ItemOf<Op>, void, undefined>;
-};
-
-/** One method a list: its pages, asked for as they are needed. */
-export type PageCalls = {
-  readonly [Op in ListOperation]: (
-    ...args: [...Said<Op>, options?: ListOptions]
-  ) => AsyncGenerator<AnswerOf<Op>, void, undefined>;
-};
+type ListCall<Op extends ListOperation, Part> = (
+  ...args: [...Arguments<Op>, options?: ListOptions]
+) => AsyncGenerator<Part, void, undefined>;
 
 /**
- * The API of the service for one instance: `client.createChildTag({ tag_id }, { name })`. Each method waits for its
- * permit, and rejects with a `ServiceError` (or with the reason of a signal that was given).
+ * The API of the service for one instance: `client.createChildTag({ tag_id }, { name })`. A method waits for its permit,
+ * and rejects with a `ServiceError` or with the reason of its signal.
  */
 export type ServiceClient = Calls & {
-  /** `for await (const tag of client.each.listTags()) …` */
-  readonly each: EachCalls;
-  /** `for await (const page of client.pages.listTags()) …` */
-  readonly pages: PageCalls;
+  /** All items of a list: `for await (const tag of client.each.listTags()) …` */
+  readonly each: { readonly [Op in ListOperation]: ListCall<Op, ItemOf<Op>> };
+  /** All pages of a list: `for await (const page of client.pages.listTags()) …` */
+  readonly pages: { readonly [Op in ListOperation]: ListCall<Op, AnswerOf<Op>> };
 };

@@ -4,15 +4,15 @@ import { LONGEST_GUARD_WAIT_MS, readRateHeaders, retryAfterMs, statedWaitMs } fr
 import type { HttpAnswer } from './http.ts';
 
 /**
- * What to do about a failure:
- * - `wait`: try again later, after `retryAfterMs` if the service told
- * - `refresh`: the access token was rejected: renew it once, then try again
- * - `reauthorize`: only a new installation helps
- * - `give_up`: trying again does not help; somebody has to look
+ * What helps against a failure:
+ * - `wait`: try again after `retryAfterMs`, or after a pause of our own
+ * - `refresh`: refresh the access token once, then try again
+ * - `reauthorize`: an administrator installs the app again
+ * - `give_up`: another try fails, too
  */
 export type Remedy = 'wait' | 'refresh' | 'reauthorize' | 'give_up';
 
-/** The kinds of failure, and the remedy of each where the error names no other. */
+/** The kinds of failure, each with its usual remedy. */
 const REMEDIES = {
   unreachable: 'wait',
   timeout: 'wait',
@@ -28,72 +28,65 @@ const REMEDIES = {
 
 export type ServiceErrorKind = keyof typeof REMEDIES;
 
-/** Facts about a failure that go along with its message. */
+/** Facts that a failure carries beside its message. */
 export interface ServiceErrorFacts extends ErrorOptions {
+  /** Where it is not the usual one of the kind. */
   remedy?: Remedy | undefined;
-  /** HTTP status, where there was an answer. */
+  /** HTTP status, if there was an answer. */
   status?: number | undefined;
-  /** How long the service wants us to wait, in milliseconds. */
+  /** How long the service asks us to wait, in milliseconds. */
   retryAfterMs?: number | undefined;
-  /** The guard that refused (`x-service-tier`), where one did. */
-  tier?: string | undefined;
-  /** The request has surely not reached the service. */
+  /** The request did not reach the service. */
   unsent?: boolean;
-  /** The request may have taken effect, although no answer says so. */
-  mayHaveTakenEffect?: boolean;
-  /** An earlier error has the reason; this one only says how long to wait. */
+  /** An earlier error names the reason; this one only says how long to wait. */
   isRepeat?: boolean;
 }
 
-/** Every failure of talking to the service; messages are for administrators and hold no secrets. */
+/** A request to the service failed. The message is for administrators and holds no secret. */
 export class ServiceError extends Error {
+  override readonly name = 'ServiceError';
   readonly kind: ServiceErrorKind;
   readonly remedy: Remedy;
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
-  readonly tier: string | undefined;
   readonly unsent: boolean;
-  readonly mayHaveTakenEffect: boolean;
   readonly isRepeat: boolean;
 
   constructor(kind: ServiceErrorKind, message: string, facts: ServiceErrorFacts = {}) {
-    super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
-    this.name = 'ServiceError';
+    super(message, facts);
     this.kind = kind;
     this.remedy = facts.remedy ?? REMEDIES[kind];
     this.status = facts.status;
     this.retryAfterMs = facts.retryAfterMs;
-    this.tier = facts.tier;
     this.unsent = facts.unsent ?? false;
-    this.mayHaveTakenEffect = facts.mayHaveTakenEffect ?? false;
     this.isRepeat = facts.isRepeat ?? false;
   }
 }
 
-/** How much is repeated of the service's words, and of what went wrong in the app itself, in UTF-16 units. */
+/** How much a message quotes of the service, and of an error of the app itself, in UTF-16 units. */
 const LONGEST_QUOTE = 200;
 const LONGEST_REASON = 1_000;
 
-/** The error itself if it is one of the service, else one that wraps it as passing trouble of the app. */
+/** Returns a ServiceError as it is, and wraps any other error as `internal`. */
 export function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   const reason = error instanceof Error ? error.message : String(error);
-  const message = `The app itself had trouble: ${redact(reason).slice(0, LONGEST_REASON)}`;
+  const message = `The app itself failed: ${redact(reason).slice(0, LONGEST_REASON)}`;
   return new ServiceError('internal', message, { cause: error });
 }
 
-/** A second 401 in a row, or one on a token long before its end: the token is not the reason. */
+/** The service rejects a token that was refreshed just now: the token is not the reason. */
 export function rejectedAgain(cause?: ServiceError): ServiceError {
   const message = 'The service rejects access tokens that should still be good (401).';
   return new ServiceError('refused', message, { remedy: 'wait', status: 401, cause });
 }
 
-/** An answer that came and cannot be used; it may be better the next time. */
+/** The app cannot read an answer. The next answer may be better. */
 export function unreadable(what: string, why: string, cause?: unknown): ServiceError {
   return new ServiceError('bad_answer', `The service sent ${what} that cannot be read: ${why}.`, { cause });
 }
 
-/** The kind of a failure by its HTTP status; undefined stands for no answer. */
+/** The kind of a failure by its HTTP status; undefined means no answer. */
 export function kindOfStatus(status: number | undefined): ServiceErrorKind {
   if (status === undefined) return 'unreachable';
   if (status < 300) return 'bad_answer';
@@ -102,15 +95,15 @@ export function kindOfStatus(status: number | undefined): ServiceErrorKind {
   return status >= 500 || status === 408 || status === 425 ? 'server_error' : 'refused';
 }
 
-/** The wait after a 429 that says nothing about it, in milliseconds. */
-const UNSAID_WAIT_MS = 5_000;
+/** The wait after a 429 that names none, in milliseconds. */
+const DEFAULT_WAIT_MS = 5_000;
 
 /**
- * Says what an answer refuses, and what is to be done about it (Errors).
+ * Says what an answer refuses (Errors).
  *
  * @param now the service's time in milliseconds since 1970
- * @param accessToken of the request: an answer may repeat it, in any shape
- * @returns undefined for an answer that refuses nothing
+ * @param accessToken of the request: the message leaves it out of what it quotes
+ * @returns undefined for a success
  */
 export function refusalOf(answer: HttpAnswer, now: number, accessToken: string): ServiceError | undefined {
   const { status, headers, body } = answer;
@@ -121,35 +114,33 @@ export function refusalOf(answer: HttpAnswer, now: number, accessToken: string):
     return new ServiceError('refused', message, { remedy: 'refresh', status });
   }
   const kind = kindOfStatus(status);
-  const tier = headers[HEADER.tier];
-  const longestMs = tier === undefined ? undefined : LONGEST_GUARD_WAIT_MS;
+  const longestMs = headers[HEADER.tier] === undefined ? undefined : LONGEST_GUARD_WAIT_MS;
   const waitMs = retryAfterMs(headers, now, longestMs);
   if (kind === 'rate_limited') {
-    const stated = waitMs ?? statedWaitMs(messageOf(body), longestMs);
+    const statedMs = waitMs ?? statedWaitMs(messageOf(body), longestMs);
     return new ServiceError(kind, 'The service asked us to slow down (429).', {
       status,
-      retryAfterMs: stated ?? readRateHeaders(headers, now)?.endsInMs ?? UNSAID_WAIT_MS,
-      tier,
+      retryAfterMs: statedMs ?? readRateHeaders(headers, now)?.endsInMs ?? DEFAULT_WAIT_MS,
     });
   }
-  const words = redact(messageOf(body).replaceAll(accessToken, REDACTED)).replace(/\s+/g, ' ');
-  const message = refusalMessage(status, kind, words.slice(0, LONGEST_QUOTE));
+  const quote = redact(messageOf(body).replaceAll(accessToken, REDACTED)).replace(/\s+/g, ' ');
+  const message = refusalMessage(status, kind, quote.slice(0, LONGEST_QUOTE));
   return new ServiceError(kind, message, { status, retryAfterMs: waitMs });
 }
 
-function refusalMessage(status: number, kind: ServiceErrorKind, words: string): string {
+function refusalMessage(status: number, kind: ServiceErrorKind, quote: string): string {
   if (status === 206) return 'The service sent only a part of its answer (206).';
-  if (status < 400) return `The service answered with a redirect (${status}), which is not followed.`;
-  const quoted = words === '' ? `(${status})` : `(${status}: ${words})`;
+  if (status < 400) return `The service answered with a redirect (${status}), which the app does not follow.`;
+  const reason = quote === '' ? `(${status})` : `(${status}: ${quote})`;
   return kind === 'server_error'
-    ? `The service has trouble ${quoted}.`
-    : `The service refused the request ${quoted}.`;
+    ? `The service failed ${reason}.`
+    : `The service refused the request ${reason}.`;
 }
 
 /** A longer body holds no `_error` to quote, in characters. */
 const LONGEST_ERROR_BODY = 64 * 1024;
 
-/** The message of an error answer (Errors), or nothing. */
+/** The message of an error answer, or an empty text (Errors). */
 export function messageOf(body: string): string {
   if (body.length > LONGEST_ERROR_BODY) return '';
   try {

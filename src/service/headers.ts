@@ -2,16 +2,16 @@ import { HEADER } from '../contract/headers.ts';
 import { WINDOW_MS } from '../contract/limits.ts';
 import type { Headers } from './http.ts';
 
-/** Without a time of day a text is no moment: Date.parse would take "try in 5" for a day in May. */
+/** Date.parse takes "try in 5" for a day in May, so a date needs a time of day. */
 const HAS_TIME = /\d\d:\d\d/;
 const HAS_ZONE = /(?:Z|UTC?|GMT|[ECMP][SD]T|[+-]\d\d:?\d\d)(?: \(.*\))?$/i;
 const LONGEST_DATE = 100;
 
 /**
- * Reads a date in a header: the three forms of RFC 9110 (section 5.6.7), ISO 8601, and what else Date.parse knows. A date
- * without a zone is GMT, whatever zone this machine is in.
+ * Reads a date of a header: RFC 9110 (section 5.6.7), ISO 8601, and the other forms of Date.parse. Without a zone it is
+ * GMT.
  *
- * @returns milliseconds since 1970; NaN for a text that is no date
+ * @returns milliseconds since 1970; NaN if the text is no date
  */
 export function parseHttpDate(text: string | null | undefined): number {
   const date = text?.trim() ?? '';
@@ -19,10 +19,10 @@ export function parseHttpDate(text: string | null | undefined): number {
   return Date.parse(HAS_ZONE.test(date) ? date : `${date}Z`);
 }
 
-/** HTTP dates have whole seconds: a difference within this says nothing, in milliseconds. */
+/** HTTP cuts a date to whole seconds. */
 const RESOLUTION_MS = 1_000;
 
-/** The service's time: our own, corrected by the `Date` of its answers. */
+/** The service's time: our own clock, corrected by the `Date` of answers. */
 export class ServiceClock {
   readonly #localNow: () => number;
   #offsetMs = 0;
@@ -32,29 +32,29 @@ export class ServiceClock {
     this.#localNow = localNow;
   }
 
-  /** The service's time now, in milliseconds since 1970. */
+  /** The service's time in milliseconds since 1970. */
   now(): number {
     return this.#localNow() + this.#offsetMs;
   }
 
-  /** Learns from the `Date` header of an answer that has just arrived. */
+  /** Learns from the `Date` of an answer that has just arrived. */
   observe(date: string | undefined): void {
     const at = parseHttpDate(date);
     if (Number.isNaN(at)) return;
-    // The header was cut to whole seconds, so the truth lies in [at, at + 1 s): keep what we have if it fits.
+    // The true time lies in [at, at + 1 s): our own reading stays if it fits.
     const difference = this.now() - at;
     if (difference < 0 || difference > RESOLUTION_MS)
       this.#offsetMs = at + RESOLUTION_MS / 2 - this.#localNow();
   }
 }
 
-/** What an answer says about the limit (Limits, "Response headers on every API response"). */
+/** The limit's headers of an answer (Limits, "Response headers on every API response"). */
 export interface RateHeaders {
   limit: number;
   remaining: number;
-  /** The service's moment of the window's end, in milliseconds since 1970: the window's name among its answers. */
+  /** The end of the window by the service's clock, in milliseconds since 1970. It identifies the window. */
   resetMs: number;
-  /** How long after its arrival the window ends, in milliseconds; never too short. */
+  /** Milliseconds from the answer to the end of the window; never too few. */
   endsInMs: number;
   burstRemaining: number | undefined;
 }
@@ -62,18 +62,18 @@ export interface RateHeaders {
 /**
  * Reads the limit's headers.
  *
- * @param serviceNow our reading of the service's time in milliseconds, for answers without a `Date`
- * @returns undefined when the answer does not carry them, or nonsense
+ * @param serviceNow our reading of the service's time, for an answer without `Date`
+ * @returns undefined if they are missing or make no sense
  */
 export function readRateHeaders(headers: Headers, serviceNow: number): RateHeaders | undefined {
-  const limit = readToldLimit(headers);
+  const limit = readLimit(headers);
   const remaining = readNumber(headers[HEADER.remaining]);
   const reset = readNumber(headers[HEADER.reset]) ?? -1;
   const burst = readNumber(headers[HEADER.burstRemaining]) ?? -1;
   if (limit === undefined || remaining === undefined || reset < 0) return undefined;
   return {
     limit,
-    // Below zero where refused requests count, or the limit has fallen.
+    // Services that count refused requests, or lower the limit, go below zero.
     remaining: Math.max(0, Math.floor(remaining)),
     resetMs: Math.round(reset * 1_000),
     endsInMs: windowEndsInMs(reset, parseHttpDate(headers.date) || serviceNow),
@@ -81,17 +81,16 @@ export function readRateHeaders(headers: Headers, serviceNow: number): RateHeade
   };
 }
 
-/** The limit alone, whatever the other headers are; undefined when it is absent or nonsense. */
-export function readToldLimit(headers: Headers): number | undefined {
+/** The limit alone; undefined if it is missing or makes no sense. */
+export function readLimit(headers: Headers): number | undefined {
   const limit = Math.floor(readNumber(headers[HEADER.limit]) ?? 0);
   return limit > 0 ? limit : undefined;
 }
 
 /**
- * How long the window still lasts when an answer arrives. Both moments are the service's own, so no clock needs to agree
- * with it. `Date` was cut to whole seconds, which makes the wait up to a second too long, never too short. A reset without
- * a fraction may have been cut likewise: a second more keeps that from being early. A window that had ended before its
- * answer was sent shows that the service's clocks disagree: then the window lasts a minute at most.
+ * How long the window still lasts. `reset` and `Date` both come from the service's clock, so ours may be wrong. Both may
+ * be cut to whole seconds: a cut `Date` makes the wait longer, and a cut reset gets a second more. If the window ended
+ * before its answer, the service's clocks disagree, and the wait is a whole window.
  *
  * @param reset in seconds since 1970
  * @param dateMs the answer's `Date`, in milliseconds since 1970
@@ -102,45 +101,42 @@ function windowEndsInMs(reset: number, dateMs: number): number {
   return wait < 0 ? WINDOW_MS : Math.min(wait, WINDOW_MS + 1_000);
 }
 
-/** The first number of a header, which may go on: `50, 50;w=60` (draft-ietf-httpapi-ratelimit-headers). */
+/** The first number of a header that may go on: `50, 50;w=60` (draft-ietf-httpapi-ratelimit-headers). */
 function readNumber(text: string | undefined): number | undefined {
   const [, digits] = /^\s*(-?\d+(?:\.\d+)?)\s*(?:[,;]|$)/.exec(text ?? '') ?? [];
-  return digits === undefined || Math.abs(Number(digits)) > Number.MAX_SAFE_INTEGER
-    ? undefined
-    : Number(digits);
+  const number = Number(digits);
+  return Math.abs(number) <= Number.MAX_SAFE_INTEGER ? number : undefined;
 }
 
-/** The longest waits that we believe, in milliseconds; after a longer one the service is asked again then. */
+/** The longest wait that the app accepts, in milliseconds. Then it asks the service again. */
 const LONGEST_RETRY_AFTER_MS = 15 * 60_000;
 export const LONGEST_GUARD_WAIT_MS = 24 * 60 * 60_000;
 
-/** The shortest wait after a refusal, in milliseconds, whatever the service says: never a tight loop. */
+/** The shortest wait after a refusal, in milliseconds: never a tight loop. */
 const SHORTEST_RETRY_AFTER_MS = 50;
 
-/** Between the values of a header that came several times; not within a date, behind its weekday or before its year. */
+/** A comma between values, not the one behind a weekday or before a year. */
 const BETWEEN_VALUES = /(?<!\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}),(?! ?\d{4} \d\d:)/i;
 
 /**
- * Reads `retry-after` (Errors): seconds, an HTTP date, and what services send besides: epoch seconds or milliseconds, an
- * ISO 8601 duration, a unit, quotes. Of several values the longest wait counts.
+ * Reads `retry-after` (Errors): seconds, an HTTP date, and the other forms that services send: epoch seconds or
+ * milliseconds, a unit, quotes. Of several values the longest wait counts.
  *
- * @param now the service's time in milliseconds since 1970, for answers without a `Date`
- * @param longestMs the longest wait that is believed
- * @returns milliseconds to wait, kept within reason; undefined when the header is absent or makes no sense
+ * @param now the service's time in milliseconds since 1970, for an answer without `Date`
+ * @param longestMs the longest wait to accept
+ * @returns milliseconds; undefined if the header is missing or makes no sense
  */
 export function retryAfterMs(headers: Headers, now: number, longestMs?: number): number | undefined {
   const sentAt = parseHttpDate(headers.date) || now;
   const values = headers[HEADER.retryAfter]?.split(BETWEEN_VALUES) ?? [];
-  return longestOf(
-    values.map((value) => readWait(value.replace(/^[\s"]+|[\s"]+$/g, ''), sentAt)),
-    longestMs,
-  );
+  const waits = values.map((value) => readWait(value.replace(/^[\s"]+|[\s"]+$/g, ''), sentAt));
+  return longestOf(waits, longestMs);
 }
 
 /** A number of milliseconds in a sentence. */
 const MILLISECONDS = /(?<![\d.,])\d+(?:\.\d+)?(?= ?(?:ms|milliseconds?)\b)/gi;
 
-/** Reads the wait that the message of a 429 states (Errors); parameters and result as of {@link retryAfterMs}. */
+/** Reads the wait that the message of a 429 states (Errors). See {@link retryAfterMs}. */
 export function statedWaitMs(message: string, longestMs?: number): number | undefined {
   return longestOf((message.match(MILLISECONDS) ?? []).map(Number), longestMs);
 }
@@ -151,22 +147,14 @@ function longestOf(waits: readonly number[], longestMs = LONGEST_RETRY_AFTER_MS)
   return Math.min(Math.ceil(Math.max(...known, SHORTEST_RETRY_AFTER_MS)), longestMs);
 }
 
-const DURATION = /^P(?=[\dT])(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$/i;
 const SECONDS_UNIT = /(?<=\d) ?s(?:ec(?:ond)?s?)?$/i;
 
-/** From these on a number is a moment: the year 2001 in seconds, and in milliseconds. */
+/** A number from here on is a moment: the year 2001 in seconds, and in milliseconds. */
 const EPOCH_SECONDS = 1e9;
 const EPOCH_MS = 1e12;
 
-/** In milliseconds; NaN for what makes no sense. */
+/** In milliseconds; NaN if it makes no sense. */
 function readWait(text: string, now: number): number {
-  const duration = DURATION.exec(text)
-    ?.slice(1)
-    .map((part = '0') => Number(part));
-  if (duration !== undefined) {
-    const [days = 0, hours = 0, minutes = 0, seconds = 0] = duration;
-    return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1_000;
-  }
   const number = text === '' ? Number.NaN : Number(text.replace(SECONDS_UNIT, ''));
   if (Number.isNaN(number)) return parseHttpDate(text) - now;
   if (number >= EPOCH_MS) return number - now;

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { brotliDecompress, gunzip, inflate, inflateRaw, type ZlibOptions, zstdDecompress } from 'node:zlib';
+import { brotliDecompress, gunzip, inflate, inflateRaw, zstdDecompress } from 'node:zlib';
 import { Agent, type Dispatcher, EnvHttpProxyAgent, errors, Pool } from 'undici';
 import type { Method } from '../contract/api/route.ts';
 import { HEADER } from '../contract/headers.ts';
 import { ServiceError, unreadable } from './errors.ts';
 
-/** Headers of an answer, names in lower case; of a repeated header the first, of `retry-after` all, with commas. */
+/** Headers of an answer, names in lower case. A repeated header has its first value, `retry-after` all, with commas. */
 export type Headers = Readonly<Record<string, string | undefined>>;
 
-/** An answer, read to its end and unpacked. Bytes that are not UTF-8 are read as U+FFFD. */
+/** A whole answer, unpacked. Bytes that are not UTF-8 become U+FFFD. */
 export interface HttpAnswer {
   status: number;
   headers: Headers;
@@ -20,43 +20,40 @@ export interface HttpAnswer {
 export interface HttpRequest {
   method: Method | 'HEAD';
   url: URL;
-  /** Path and query, where they are not to be sent as the URL writes them. */
+  /** Path and query to send, where `url` would write them differently. */
   target?: string;
   headers?: Record<string, string>;
   /** JSON, unless the headers name another type. */
   body?: string;
 }
 
-/** How long a request may take from start to end, in milliseconds; well under a window. */
+/** How long a request may take in all, in milliseconds: well under a window. */
 export const REQUEST_TIMEOUT_MS = 20_000;
 
-/** How long a connection may take to come about, and how long one address of a name is tried, in milliseconds. */
+/** How long a connection may take, and how long one address of a host is tried, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 10_000;
 const ADDRESS_TIMEOUT_MS = 5_000;
 
-/** How long the body of a refusal may take, in milliseconds: others must not run into the same refusal meanwhile. */
-const REFUSAL_BODY_MS = 1_000;
+/** How long an idle connection stays open, in milliseconds. */
+const KEEP_ALIVE_MS = 30_000;
 
-/** How long a connection is kept for a further request, in milliseconds. */
-const KEPT_MS = 30_000;
-
-/** The largest body that is read, in bytes, packed and unpacked. A page of 100 records is far below. */
+/** The largest body, packed or unpacked, in bytes. A page of 100 records is far smaller. */
 const MEGABYTE = 1024 * 1024;
 const LARGEST_BODY_BYTES = 32 * MEGABYTE;
 
-/** How long {@link HttpClient.close} waits, in milliseconds. */
+/** How long {@link HttpClient.close} waits for requests, in milliseconds. */
 const CLOSE_LIMIT_MS = 1_000;
 
 /** How an HTTP client connects. */
 interface HttpOptions {
   timeoutMs?: number;
-  keptMs?: number;
-  /** Whether the environment names a proxy (HTTPS_PROXY, HTTP_PROXY, NO_PROXY). */
+  keepAliveMs?: number;
+  /** Whether to use the proxy of HTTPS_PROXY, HTTP_PROXY and NO_PROXY. */
   usesProxy?: boolean;
   checksCertificates?: boolean;
 }
 
-/** Sends requests within limits of time and size. It never follows a redirect, as the token would go along. */
+/** Sends requests, limited in time and size. It follows no redirect, because the token would go along. */
 export class HttpClient {
   readonly #agent: Dispatcher;
   readonly #timeoutMs: number;
@@ -69,7 +66,7 @@ export class HttpClient {
   /**
    * @param signal ends the request early
    * @returns the answer, whatever its status
-   * @throws ServiceError without a whole answer; `unsent` when the service surely has not got the request
+   * @throws ServiceError without a whole answer; `unsent` if the request did not reach the service
    */
   async send({ method, url, target, headers, body }: HttpRequest, signal?: AbortSignal): Promise<HttpAnswer> {
     const timeout = AbortSignal.timeout(this.#timeoutMs);
@@ -88,19 +85,15 @@ export class HttpClient {
         body: body ?? null,
         signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
       });
-      const status = response.statusCode;
-      const headersOnly = { status, headers: oneOfEach(response.headers), body: '' };
-      if (status < 300) return { ...headersOnly, body: await readText(response) };
-      // A refusal stays one, and its wait counts, though its body does not come.
-      const late = setTimeout(() => response.body.destroy(), REFUSAL_BODY_MS);
-      const words = await readText(response).catch(() => '');
-      clearTimeout(late);
+      const answer = { status: response.statusCode, headers: oneOfEach(response.headers) };
+      if (answer.status < 300) return { ...answer, body: await readText(response) };
+      // Status and headers of a refusal count even if its body does not come.
+      const text = await readText(response).catch(() => '');
       signal?.throwIfAborted();
-      return { ...headersOnly, body: words };
+      return { ...answer, body: text };
     } catch (error) {
-      if (signal?.aborted) {
-        throw new ServiceError('unreachable', 'The request was broken off.', { cause: signal.reason });
-      }
+      if (signal?.aborted)
+        throw new ServiceError('unreachable', 'The app ended the request.', { cause: signal.reason });
       if (timeout.aborted) {
         const message = `The service did not answer within ${this.#timeoutMs / 1_000} seconds.`;
         throw new ServiceError('timeout', message, { cause: error });
@@ -109,27 +102,31 @@ export class HttpClient {
     }
   }
 
-  /** Closes the connections; requests under way end first, if they do so within a second. */
+  /** Closes the connections, and gives requests under way a second to end. */
   async close(): Promise<void> {
     await Promise.race([this.#agent.close(), sleep(CLOSE_LIMIT_MS, undefined, { ref: false })]);
     await this.#agent.destroy();
   }
 }
 
-/** A handler may set proxies and certificates for the whole process: requests with the app's secrets heed none of that. */
-function createAgent({ keptMs = KEPT_MS, usesProxy, checksCertificates = true }: HttpOptions): Dispatcher {
-  // Node gives every address of a name but the last 250 ms, which a far service does not keep.
+/** An agent of our own: a handler may set proxy and certificates for the process, but the app's secrets ignore that. */
+function createAgent({
+  keepAliveMs = KEEP_ALIVE_MS,
+  usesProxy,
+  checksCertificates = true,
+}: HttpOptions): Dispatcher {
   const connect = {
     timeout: CONNECT_TIMEOUT_MS,
+    // Node gives each address of a host 250 ms, too little for a far service.
     autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
     rejectUnauthorized: checksCertificates,
   };
   const options = {
-    // To negotiate HTTP/2, all requests would wait for the first connection.
+    // With HTTP/2, all requests would wait for the first connection.
     allowH2: false,
-    keepAliveTimeout: keptMs,
+    keepAliveTimeout: keepAliveMs,
     maxResponseSize: LARGEST_BODY_BYTES,
-    // One timer a request covers all of it.
+    // The request's own timer covers both.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect,
@@ -145,19 +142,23 @@ function createAgent({ keptMs = KEPT_MS, usesProxy, checksCertificates = true }:
   });
 }
 
-type Unpack = (packed: Uint8Array, options: ZlibOptions) => Promise<Buffer>;
+type Unpack = (packed: Uint8Array, options: { maxOutputLength: number }) => Promise<Buffer>;
 
 const inflateZlib: Unpack = promisify(inflate);
 const inflateBare: Unpack = promisify(inflateRaw);
 
-/** The codings that services use although the app asks for none. */
-const UNPACK: Readonly<Record<string, Unpack>> = {
-  gzip: promisify(gunzip) as Unpack,
-  // With the header of zlib (RFC 9110, section 8.4.1.2), or without it, as some send it.
-  deflate: (packed, options) => ((packed[0] ?? 0) % 16 === 8 ? inflateZlib : inflateBare)(packed, options),
-  br: promisify(brotliDecompress) as Unpack,
-  zstd: promisify(zstdDecompress) as Unpack,
-};
+/** Some services pack answers although the app asks them not to. */
+const UNPACK = new Map<string, Unpack>([
+  ['gzip', promisify(gunzip)],
+  ['x-gzip', promisify(gunzip)],
+  // Some servers leave out the header of zlib (RFC 9110, section 8.4.1.2).
+  [
+    'deflate',
+    (packed, options) => ((packed[0] ?? 0) % 16 === 8 ? inflateZlib : inflateBare)(packed, options),
+  ],
+  ['br', promisify(brotliDecompress)],
+  ['zstd', promisify(zstdDecompress)],
+]);
 
 const UTF8 = new TextDecoder();
 
@@ -165,11 +166,9 @@ async function readText({ headers, body }: Dispatcher.ResponseData): Promise<str
   const bytes = await body.bytes();
   const coding = String(headers['content-encoding'] ?? '')
     .trim()
-    .toLowerCase()
-    // RFC 9110, section 8.4.1.3: x-gzip is gzip.
-    .replace(/^x-/, '');
+    .toLowerCase();
   if (bytes.length === 0 || coding === '' || coding === 'identity') return UTF8.decode(bytes);
-  const unpack = Object.hasOwn(UNPACK, coding) ? UNPACK[coding] : undefined;
+  const unpack = UNPACK.get(coding);
   const name = coding.slice(0, 20).replace(/[^\w-]/g, '?');
   if (unpack === undefined) throw unreadable('an answer', `the app cannot unpack it (${name})`);
   try {
@@ -180,21 +179,21 @@ async function readText({ headers, body }: Dispatcher.ResponseData): Promise<str
   }
 }
 
-/** The failures before a request is on its way: the name is not known, or nobody takes the call. */
+/** Codes of a connection that did not come about. */
 const UNSENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'];
 
-/** As undici says that a proxy has refused a tunnel. */
+/** What undici says when a proxy refuses the tunnel. */
 const REFUSED_TUNNEL = /^Proxy response \((\d{3})\)/;
 
 function connectionError(error: NodeJS.ErrnoException): ServiceError {
   if (error instanceof errors.ResponseExceededMaxSizeError) return tooLarge();
   const [, status] = REFUSED_TUNNEL.exec(error.message) ?? [];
   if (status !== undefined) {
-    const message = `The proxy that leads to the service does not let the app through (${status}).`;
+    const message = `The proxy refused the connection to the service (${status}).`;
     return new ServiceError('unreachable', message, { cause: error, unsent: true });
   }
-  const why = error instanceof errors.HTTPParserError ? error.message : error.code;
-  const message = `The connection to the service failed${why === undefined ? '' : ` (${why})`}.`;
+  const reason = error instanceof errors.HTTPParserError ? error.message : error.code;
+  const message = `The connection to the service failed${reason === undefined ? '' : ` (${reason})`}.`;
   const unsent = UNSENT.includes(error.code ?? '');
   return new ServiceError('unreachable', message, { cause: error, unsent });
 }
@@ -205,11 +204,9 @@ function tooLarge(): ServiceError {
 }
 
 function oneOfEach(headers: Record<string, string | string[] | undefined>): Headers {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [
-      name,
-      // Of several waits the longest is to be kept.
-      Array.isArray(value) ? (name === HEADER.retryAfter ? value.join(', ') : value[0]) : value,
-    ]),
-  );
+  const one = ([name, value]: [string, string | string[] | undefined]) => {
+    if (!Array.isArray(value)) return [name, value];
+    return [name, name === HEADER.retryAfter ? value.join(', ') : value[0]];
+  };
+  return Object.fromEntries(Object.entries(headers).map(one));
 }

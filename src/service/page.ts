@@ -9,28 +9,28 @@ const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** Up to this many characters nothing is counted before it is read: a page of 100 records has some 70 thousand. */
+/** A text up to this length is parsed at once, in characters: a page of 100 records has about 70,000. */
 const HARMLESS_LENGTH = 1024 * 1024;
 
-/** What a text of 32 MB may hold would take more than a gigabyte and ten seconds; this many take a fraction of both. */
+/** The most values in a text. All that fit into 32 MB would take a gigabyte of memory and ten seconds. */
 const MOST_VALUES = 500_000;
 
-/** A hundred times what a page may hold (Limits, "Pagination sizes"): a service that sends more sends anything. */
+/** A hundred times what a page may hold (Limits, "Pagination sizes"). */
 const MOST_RESULTS = 100 * PAGE_LIMIT_MAX;
 
 /** A page of a list (Pagination). */
 export interface ListPage {
-  /** Address of the next page; null, and only null, is the end. */
+  /** The next page's address; only null means the end. */
   next: string | null;
-  /** The text of each item, exactly as it came: large integers, `1.0`, escapes and blanks survive. It may be no JSON. */
+  /** The text of each item to the byte: large integers, `1.0`, escapes and blanks. It may be no JSON. */
   texts: string[];
 }
 
 /**
- * Reads JSON that came from the service, in bounded time and memory.
+ * Parses JSON of the service, in bounded time and memory.
  *
- * @param what it is, for the message: "a page"
- * @throws ServiceError `bad_answer` when it is none, or holds too much
+ * @param what the text is, for the message: "a page"
+ * @throws ServiceError `bad_answer` if it is no JSON or too large
  */
 export function readJson(text: string, what: string): unknown {
   checkValues(text, what);
@@ -42,9 +42,10 @@ export function readJson(text: string, what: string): unknown {
 }
 
 /**
- * Reads where a page leads, and cuts its items out. The caller parses the items: one that is no JSON spoils no other.
+ * Reads the next page's address and cuts out the items. The caller parses them one by one, so an item that is no JSON
+ * spoils no other.
  *
- * @throws ServiceError `bad_answer` when the body is no page
+ * @throws ServiceError `bad_answer` if the body is no page
  */
 export function readListPage(body: string): ListPage {
   checkValues(body, 'a page');
@@ -56,15 +57,15 @@ export function readListPage(body: string): ListPage {
 }
 
 /**
- * Checks a parsed page. A page without a `_pagination.next` is refused rather than taken for the last one: the records
- * behind it would be marked as deleted.
+ * Checks a parsed page. A page without `_pagination.next` is not the last one: the sync would mark the records behind it
+ * as deleted.
  *
  * @returns the next page's address
- * @throws ServiceError `bad_answer` when it is no page
+ * @throws ServiceError `bad_answer` if it is no page
  */
 export function checkListPage(page: unknown): string | null {
   const { _results: results, _pagination: pagination, _error: error } = fieldsOf(page);
-  // A page that names an error (Common response members) is none, whatever its status.
+  // Some services send errors with status 200.
   if (error !== undefined && error !== null) throw malformed('it says that there was an error');
   if (!Array.isArray(results)) throw malformed('there is no list of results in it');
   const { next } = fieldsOf(pagination);
@@ -84,29 +85,28 @@ function malformed(why: string): ServiceError {
 const RESULTS = /\s*"_results"\s*:\s*\[/y;
 
 /**
- * Cuts the items of the top-level `_results` out of a page's text; of several members of that name the last one counts, as
- * for JSON.parse. An item ends with the comma or bracket that belongs to no string and no bracket within it, so that an
- * item which is no JSON does not matter here.
+ * Cuts the items of the top-level `_results` out of a page. Like JSON.parse, it takes the last of several members of that
+ * name.
  *
- * @returns the items' texts, and the page's text without them, which JSON.parse judges
+ * @returns the items' texts, and the page without them, for JSON.parse
  */
 function cutResults(text: string): { texts: string[] | undefined; rest: string } {
   let texts: string[] | undefined;
   let rest = '';
-  let kept = 0;
+  let copied = 0;
   for (let at = text.indexOf('{') + 1; at < text.length; at++) {
     RESULTS.lastIndex = at;
     if (RESULTS.test(text)) {
       const from = RESULTS.lastIndex;
       const items = cutItems(text, from);
       texts = items.texts;
-      rest += text.slice(kept, from);
-      kept = items.end;
+      rest += text.slice(copied, from);
+      copied = items.end;
       at = items.end + 1;
     }
     at = valueEnd(text, at);
   }
-  return { texts, rest: rest + text.slice(kept) };
+  return { texts, rest: rest + text.slice(copied) };
 }
 
 function cutItems(text: string, from: number): { texts: string[]; end: number } {
@@ -121,7 +121,7 @@ function cutItems(text: string, from: number): { texts: string[]; end: number } 
   }
 }
 
-/** Where the comma or bracket stands that ends the value, or the member, which begins here. */
+/** The position of the comma or bracket that ends the value, or the member, at `from`. */
 function valueEnd(text: string, from: number): number {
   let depth = 0;
   let at = from;
@@ -135,7 +135,7 @@ function valueEnd(text: string, from: number): number {
   return at;
 }
 
-/** Where the closing quote of the string stands that begins here: the next one with no odd number of backslashes before it. */
+/** The position of the closing quote: the next one behind an even number of backslashes. */
 function stringEnd(text: string, from: number): number {
   for (let at = text.indexOf('"', from + 1); at !== -1; at = text.indexOf('"', at + 1)) {
     let escapes = 0;
@@ -145,7 +145,7 @@ function stringEnd(text: string, from: number): number {
   return text.length;
 }
 
-/** Counts the values that JSON.parse would make, without making them. */
+/** Counts the values of a text without making them. */
 function checkValues(text: string, what: string): void {
   if (text.length <= HARMLESS_LENGTH) return;
   let values = 0;
@@ -154,6 +154,5 @@ function checkValues(text: string, what: string): void {
     if (code === QUOTE) at = stringEnd(text, at);
     else if (code === COMMA || code === OPEN_OBJECT || code === OPEN_LIST) values++;
   }
-  if (values > MOST_VALUES)
-    throw unreadable(what, `it is too large, with more than ${MOST_VALUES} values in it`);
+  if (values > MOST_VALUES) throw unreadable(what, `it is too large: it has more than ${MOST_VALUES} values`);
 }

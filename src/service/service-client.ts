@@ -4,7 +4,7 @@ import { type Page, ROUTES } from '../contract/api/api.ts';
 import type { RouteContract } from '../contract/api/route.ts';
 import { GUARDS, type GuardRules, guardBucket } from '../contract/guards.ts';
 import { backoffMs } from './backoff.ts';
-import type { Bucket, RateBudget, WaitReason } from './budget.ts';
+import type { Admission, Bucket, RateBudget } from './budget.ts';
 import type { CallOptions, ServiceClient } from './calls.ts';
 import { rejectedAgain, ServiceError, toServiceError } from './errors.ts';
 import type { HttpAnswer, HttpRequest } from './http.ts';
@@ -12,58 +12,57 @@ import { PageChain } from './next-url.ts';
 import { checkListPage, readJson } from './page.ts';
 import type { ServiceApi } from './service-api.ts';
 
-/** The longest that a call waits if nothing else is said, in milliseconds. */
+/** The longest that a call waits by default, in milliseconds. */
 const MAX_WAIT_MS = 30_000;
 
-/** How often a request is sent that fails, besides waits that the service asked for. */
+/** How often a request that fails is sent, besides waits that the service asks for. */
 const MOST_TRIES = 4;
 
-/** Where access tokens come from. */
+/** The source of access tokens. */
 export interface AccessTokens {
-  /** @param rejected a token that the service has just answered with 401: another one is wanted */
+  /** @param rejected a token that the service has just answered with 401 */
   accessToken(instanceId: string, rejected: string | undefined): Promise<{ text: string }>;
 }
 
-/** What a client of the service is made of. */
+/** The parts of a client. */
 export interface ClientParts {
   api: ServiceApi;
   budget: RateBudget;
   tokens: AccessTokens;
-  /** Other limits of guards than the contract's, whose reading of two of them may be wrong. */
+  /** Limits of guards, where they are not the contract's. */
   guards?: Partial<GuardRules>;
 }
 
-/** Whose client it is. */
+/** The instance of a client, and how its calls behave. */
 export interface ClientFor {
   instanceId: string;
-  /** What the budget is kept by. */
+  /** The key of the budget. */
   company: string;
   signal?: AbortSignal;
-  /** The longest that a call waits, in milliseconds; half a minute when left out. */
+  /** The longest that a call waits, in milliseconds; half a minute by default. */
   maxWaitMs?: number;
-  /** Whether the reason for the calls goes on: asked right before each request, as it may have waited for long. */
+  /** Asked right before each request, because the request may have waited for long. */
   isWanted?: (() => Promise<boolean>) | undefined;
-  /** Sees each request through, with all its waits. */
+  /** Wraps each call, with all its waits. */
   around?: <Answer>(request: () => Promise<Answer>) => Promise<Answer>;
 }
 
-/** A call that is ready to be sent, as often as it takes. */
+/** A call that can be sent several times. */
 interface PreparedCall {
   contract: RouteContract;
   request: HttpRequest;
-  /** Names the route in metrics and in the budget, as the sync does. */
+  /** The route's name in metrics and in the budget. */
   route: string;
   bucket: Bucket | undefined;
   options: CallOptions;
 }
 
-/** Makes the methods of a client, one a route of the contract, for one instance. */
+/** Makes a client for one instance, with a method for each route of the contract. */
 export function createServiceClient(parts: ClientParts, whose: ClientFor): ServiceClient {
   const { around = (request) => request() } = whose;
-  const { origins } = parts.api;
   const send = (call: PreparedCall) => around(() => sendCall(parts, whose, call));
 
-  /** The pages of a list, each from the address that the one before gave (Pagination, 3 and 4). */
+  /** The pages of a list, each at the address that the one before gave (Pagination, 3 and 4). */
   async function* pagesOf(contract: RouteContract, args: readonly unknown[]) {
     const call = prepareCall(contract, args, parts);
     const chain = new PageChain();
@@ -75,7 +74,7 @@ export function createServiceClient(parts: ClientParts, whose: ClientFor): Servi
       if (next === null) return;
       chain.follow(address, next);
       address = next;
-      request = { ...request, ...origins.check(next) };
+      request = { ...request, ...parts.api.origins.check(next) };
     }
   }
 
@@ -84,11 +83,16 @@ export function createServiceClient(parts: ClientParts, whose: ClientFor): Servi
   }
 
   const lists = ROUTES.filter(([, { list }]) => list);
-  // The table that the methods are made from is the one that their types are made from.
+  // The types come from the same table as the methods.
   return {
-    ...methods(ROUTES, (contract, args) => watched((async () => send(prepareCall(contract, args, parts)))())),
-    pages: methods(lists, (contract, args) => watchedEach(pagesOf(contract, args))),
-    each: methods(lists, (contract, args) => watchedEach(itemsOf(pagesOf(contract, args)))),
+    ...methods(ROUTES, (contract, args) => {
+      const answer = (async () => send(prepareCall(contract, args, parts)))();
+      // A handler may begin several calls and fail on the first. Unhandled, the rejection of another one ends the process.
+      answer.catch(() => undefined);
+      return answer;
+    }),
+    pages: methods(lists, (contract, args) => pagesOf(contract, args)),
+    each: methods(lists, (contract, args) => itemsOf(pagesOf(contract, args))),
   } as unknown as ServiceClient;
 }
 
@@ -101,27 +105,12 @@ function methods(
   );
 }
 
-/**
- * Marks a failure as handled; who awaits the answer gets it all the same. A handler that begins several calls and awaits
- * them one after the other may be gone when a later one fails, which Node takes for fatal.
- */
-function watched<Answer>(answer: Promise<Answer>): Promise<Answer> {
-  answer.catch(() => undefined);
-  return answer;
-}
-
-/** Likewise for what is asked of a generator: also `for await` goes through its own `next`. */
-function watchedEach<Item>(items: AsyncGenerator<Item, void, undefined>) {
-  const next = items.next.bind(items);
-  return Object.assign(items, { next: () => watched(next()) });
-}
-
 type Params = Readonly<Record<string, string | number>>;
 
 /**
- * Makes a request of a method's arguments: values for the path, the body, options.
+ * Makes a request from a method's arguments: values for the path, the body, options.
  *
- * @throws ServiceError to give up on, when something is missing in the path
+ * @throws ServiceError to give up on, if a value for the path is missing
  */
 function prepareCall(
   contract: RouteContract,
@@ -136,110 +125,106 @@ function prepareCall(
 
   const url = new URL(api.apiUrl + fillPath(path, params));
   if (options.limit !== undefined) url.searchParams.set('limit', String(options.limit));
-  const texts = Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value)]));
-  const together = guard && guardBucket(guard, `${method} ${path}`, texts, body);
+  const values = Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value)]));
   return {
     contract,
     request: {
       method,
       url,
       headers: {
-        ...(mediaType === undefined ? {} : { accept: mediaType }),
-        // RFC 7240; the specification does not show how the asynchronous form is asked for.
-        ...(options.respondAsync ? { prefer: 'respond-async' } : {}),
+        ...(mediaType !== undefined && { accept: mediaType }),
+        // RFC 7240; the specification does not say how to ask for the asynchronous form.
+        ...(options.respondAsync && { prefer: 'respond-async' }),
       },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
     },
     route: method === 'GET' ? path : `${method} ${path}`,
-    bucket:
-      guard === undefined || together === undefined
-        ? undefined
-        : {
-            ...{ ...GUARDS, ...guards }[guard.guard],
-            // It goes into Redis, and there may be recipients in it.
-            name: createHash('sha256').update(together).digest('base64url'),
-          },
+    bucket: guard && {
+      ...{ ...GUARDS, ...guards }[guard.guard],
+      // Redis stores the name, and it may hold recipients.
+      name: createHash('sha256')
+        .update(guardBucket(guard, `${method} ${path}`, values, body))
+        .digest('base64url'),
+    },
     options,
   };
 }
 
-/** Puts values into a path, so that each stays the one segment that it is. */
+/** Puts values into a path, each as one segment. */
 function fillPath(path: string, params: Params): string {
   return path.replace(/(?<=\/):(\w+)/g, (_placeholder, name: string) => {
     const value: unknown = params[name];
     const text = typeof value === 'number' ? String(value) : value;
-    // Dots alone would lead to another path, also when they are encoded.
-    if (typeof text !== 'string' || text === '' || text === '.' || text === '..') {
-      throw new ServiceError('refused', `${path} needs a ${name}: nothing was sent.`);
-    }
+    // Dots alone would lead to another path, even if they are encoded.
+    if (typeof text !== 'string' || text === '' || text === '.' || text === '..')
+      throw new ServiceError('refused', `${path} needs a ${name}. The app sent nothing.`);
     return encodeURIComponent(text);
   });
 }
 
 /**
- * Sends a call until there is an answer to it (Errors):
+ * Sends a call until it has an answer (Errors):
  *
- * - no permit yet (rate limit, guard, block): waits for it
- * - 401: once more with a new token; 429: once more when the service wants it
- * - 5xx, no answer, or a bad one: a few times more, after pauses. A POST may have taken effect by then and is not sent
- *   again, unless its caller says that it is repeatable, or it has surely not reached the service.
+ * | meets | then |
+ * | --- | --- |
+ * | no permit (limit, guard, block) | waits for it |
+ * | 401 | sends it once more, with a new token |
+ * | 429 | sends it again when the service wants it |
+ * | 5xx, no answer, a bad answer | sends it again after pauses: four tries in all |
  *
- * @throws ServiceError; or the reason of a signal that ended the call
+ * A POST that may have taken effect is sent again only if its caller says that it is repeatable.
+ *
+ * @throws ServiceError, or the reason of a signal
  */
 async function sendCall(
   { api, budget, tokens }: ClientParts,
-  { instanceId, company, isWanted, ...whose }: ClientFor,
+  whose: ClientFor,
   { contract, request, route, bucket, options }: PreparedCall,
 ): Promise<unknown> {
-  const signals = [whose.signal, options.signal].filter((one) => one !== undefined);
-  const signal = AbortSignal.any(signals);
+  const signal = AbortSignal.any([whose.signal, options.signal].filter((one) => one !== undefined));
   const repeatable = options.repeatable ?? request.method !== 'POST';
   let waitLeftMs = options.maxWaitMs ?? whose.maxWaitMs ?? MAX_WAIT_MS;
-  const wait = async (ms: number, tooLong: () => ServiceError) => {
-    if (ms > waitLeftMs) throw tooLong();
-    waitLeftMs -= ms;
-    await sleep(ms, undefined, { signal });
-  };
   let rejected: string | undefined;
-  let mayHaveTakenEffect = false;
   let tries = 1;
 
+  /** @param tooLong the error if that is more than the call may wait */
+  async function wait(ms: number, tooLong: ServiceError): Promise<undefined> {
+    if (ms > waitLeftMs) throw tooLong;
+    waitLeftMs -= ms;
+    await sleep(ms, undefined, { signal });
+  }
+
   async function tryOnce(): Promise<{ answer: unknown } | undefined> {
-    const token = await tokens.accessToken(instanceId, rejected);
-    const admission = await budget.acquire(company, route, bucket);
-    const { permit } = admission;
-    // Last of all, as both may have taken long: the token may be of another install by now.
-    let isStillWanted = false;
-    try {
-      isStillWanted = (await isWanted?.()) !== false;
-    } finally {
-      if (!isStillWanted && permit !== undefined) await api.release(permit);
+    const token = await tokens.accessToken(whose.instanceId, rejected);
+    const admission = await budget.acquire(whose.company, route, bucket);
+    // Token and permit may have taken long. Another install may own the token by now.
+    if ((await whose.isWanted?.()) === false) {
+      if (admission.permit !== undefined) await api.release(admission.permit);
+      throw new ServiceError('refused', 'The app did not send the request: nobody needs it any more.');
     }
-    if (!isStillWanted)
-      throw new ServiceError('refused', 'The request is not sent: the reason for it is over.');
-    if (permit === undefined) {
-      const { waitMs, why } = admission;
-      await wait(waitMs, () => noPermit(route, bucket, waitMs, why));
-      return undefined;
-    }
+    if (admission.permit === undefined) return wait(admission.waitMs, noPermit(route, admission));
     try {
-      return { answer: readAnswer(contract, await api.send(request, permit, token.text, signal)) };
+      return { answer: readAnswer(contract, await api.send(request, admission.permit, token.text, signal)) };
     } catch (error) {
       const failure = toServiceError(error);
       const { remedy, status, unsent, retryAfterMs = 0 } = failure;
       if (remedy === 'refresh') {
         if (rejected !== undefined) throw rejectedAgain(failure);
         rejected = token.text;
-      } else if (status === 429) {
+        return undefined;
+      }
+      if (status === 429) {
         // The next permit waits as long.
         if (retryAfterMs > waitLeftMs) throw failure;
-      } else {
-        if (remedy !== 'wait') throw failure;
-        if (request.method !== 'GET' && !unsent) mayHaveTakenEffect = true;
-        if (tries === MOST_TRIES || !(repeatable || unsent)) throw failure;
-        await wait(Math.max(retryAfterMs, backoffMs(tries++, Math.random())), () => failure);
+        return undefined;
       }
-      return undefined;
+      if (remedy !== 'wait') throw failure;
+      if (!(repeatable || unsent)) {
+        const message = `${failure.message} The request may have taken effect.`;
+        throw new ServiceError(failure.kind, message, { ...failure, cause: failure });
+      }
+      if (tries === MOST_TRIES) throw failure;
+      return wait(Math.max(retryAfterMs, backoffMs(tries++, Math.random())), failure);
     }
   }
 
@@ -251,13 +236,12 @@ async function sendCall(
     }
   } catch (error) {
     signal.throwIfAborted();
-    const failure = toServiceError(error);
-    throw mayHaveTakenEffect ? inDoubt(failure) : failure;
+    throw toServiceError(error);
   }
 }
 
 /**
- * The JSON of an answer, undefined when there is nothing in it; the text where the route answers something else.
+ * The JSON of an answer, undefined if it is empty, or the text if the route answers something else.
  *
  * @throws ServiceError `bad_answer`
  */
@@ -269,22 +253,9 @@ function readAnswer({ mediaType, list }: RouteContract, { body }: HttpAnswer): u
   return answer;
 }
 
-function inDoubt(failure: ServiceError): ServiceError {
-  const { kind, remedy, status, retryAfterMs, tier } = failure;
-  return new ServiceError(kind, `${failure.message} The request may have taken effect.`, {
-    mayHaveTakenEffect: true,
-    cause: failure,
-    remedy,
-    status,
-    retryAfterMs,
-    tier,
-  });
-}
+const DENIED_BY = { limit: 'The rate limit', guard: 'A rate guard', blocked: 'The service' } as const;
 
-function noPermit(route: string, bucket: Bucket | undefined, waitMs: number, why: WaitReason): ServiceError {
-  const what = { limit: 'The rate limit', blocked: 'The service', guard: 'A rate guard' }[why];
-  return new ServiceError('rate_limited', `${what} allows no request to ${route} for ${waitMs} ms.`, {
-    retryAfterMs: waitMs,
-    tier: why === 'guard' ? bucket?.tier : undefined,
-  });
+function noPermit(route: string, { why, waitMs }: Admission & { permit: undefined }): ServiceError {
+  const message = `${DENIED_BY[why]} allows no request to ${route} for ${waitMs} ms.`;
+  return new ServiceError('rate_limited', message, { retryAfterMs: waitMs });
 }

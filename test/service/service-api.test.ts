@@ -37,7 +37,7 @@ test.each<[string, object]>([
   ['{"id":1,"id":12345678901234567890}', { id: '12345678901234567890', name: undefined }],
   ['{"of":{"id":1},"id":-90071992547409931,"name":7}', { id: '-90071992547409931', name: undefined }],
   [`{"id":"cmp_1","name":"x${KEYS}"}`, { id: 'cmp_1', name: `x${KEYS}`.slice(0, 200).toWellFormed() }],
-])('the company behind a token: %.60s', async (body, identity) => {
+])('the answer %.60s names the company', async (body, identity) => {
   expect(await identityOf(200, body)).toEqual(identity);
 });
 
@@ -46,7 +46,7 @@ test.each([
   [200, '{"id":null,"name":"Acme"}'],
   [403, ''],
   [404, '<h1>'],
-])('a service that does not tell the company: %d %s', async (status, body) => {
+])('the answer %d %s names no company', async (status, body) => {
   expect(await identityOf(status, body)).toBeUndefined();
 });
 
@@ -65,7 +65,7 @@ test.each<[number, string, string]>([
   [401, '', '401'],
   [302, '', 'redirect'],
   [500, '', '500'],
-])('trouble is not taken for a service that does not tell: %d %.40s', async (status, body, why) => {
+])('the answer %d %.40s is an error, not an unnamed company', async (status, body, why) => {
   await expect(identityOf(status, body)).rejects.toMatchObject({
     name: 'ServiceError',
     remedy: 'wait',
@@ -73,7 +73,7 @@ test.each<[number, string, string]>([
   });
 });
 
-test('every answer is told with its status, and what refused it', async () => {
+test('every answer is reported with its status, and what refused it', async () => {
   outcomes.length = 0;
   await identityOf(200, '{"id":"cmp_1"}');
   await identityOf(429, '').catch(() => undefined);

@@ -5,7 +5,6 @@ import type { SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import type { JournalRow } from '../../src/sandbox/types.ts';
 import { RateBudget } from '../../src/service/budget.ts';
 import type { ServiceClient } from '../../src/service/calls.ts';
-import { ServiceError } from '../../src/service/errors.ts';
 import { ServiceClock } from '../../src/service/headers.ts';
 import { HttpClient } from '../../src/service/http.ts';
 import { AllowedOrigins } from '../../src/service/next-url.ts';
@@ -20,37 +19,38 @@ import { createCheckedSandbox } from '../sandbox/support/checked-sandbox.ts';
 import { type Company, TestSandbox } from '../sandbox/support/test-sandbox.ts';
 import { startTestRedis } from '../support/test-redis.ts';
 
-/** What a test wants otherwise. */
-export interface TestClientOptions {
+interface TestClientOptions {
   sandbox?: SandboxOptions;
-  /** What the client is told of the guards. */
+  /** The guards that the client knows. */
   guards?: NonNullable<ClientParts['guards']>;
 }
 
 /** A company of the sandbox and a client for it. */
 export interface TestCompany {
   company: Company;
+  /** A shared tag of the company. */
+  tagId: string;
   client: ServiceClient;
-  /** Another client for the same company, as of another process. */
+  /** A client of another process. */
   sibling: ServiceClient;
-  /** A client that is made otherwise. */
   newClient(facts: Partial<ClientFor & ClientParts>): ServiceClient;
-  /** What has been asked of the service for this company, oldest first. */
+  /** The company's requests to the service, oldest first. */
   journal(): Promise<JournalRow[]>;
   /** Orders a fault for the company's requests. */
   fault(fault: object, times?: number, match?: object): Promise<void>;
-  /** How often a new token was asked for. */
+  /** How often the client asked for a new token. */
   renewals(): number;
 }
 
-/** The sandbox, a Redis and clients on it, all real; everything ends with the test file. */
+/** Starts a sandbox, a Redis and clients, which end with the test file. */
 export async function startTestClient(options: TestClientOptions = {}) {
   const sandbox = new TestSandbox(await createCheckedSandbox(options.sandbox));
-  const redis = await startTestRedis();
-  const connections = [new Redis(redis.url), new Redis(redis.url)] as const;
+  const { url } = await startTestRedis();
+  const [redis, otherRedis] = [new Redis(url), new Redis(url)];
   const http = new HttpClient();
   afterAll(async () => {
-    for (const connection of connections) connection.disconnect();
+    redis.disconnect();
+    otherRedis.disconnect();
     await http.close();
     await sandbox.sandbox.close();
   });
@@ -60,11 +60,10 @@ export async function startTestClient(options: TestClientOptions = {}) {
     const budget = new RateBudget(connection);
     const origins = new AllowedOrigins(apiUrl);
     const api = new ServiceApi({ apiUrl, http, clock: new ServiceClock(), budget, origins });
-    const { guards } = options;
-    return { api, budget, ...(guards && { guards }) };
+    return { api, budget, ...(options.guards && { guards: options.guards }) };
   }
-  const [parts, others] = connections.map(partsOn);
-  if (parts === undefined || others === undefined) throw new Error('no connection');
+  const parts = partsOn(redis);
+  const others = partsOn(otherRedis);
 
   return {
     sandbox,
@@ -76,18 +75,16 @@ export async function startTestClient(options: TestClientOptions = {}) {
       const whose = { instanceId: randomUUID(), company: company.id };
       const newClient: TestCompany['newClient'] = (facts) =>
         createServiceClient({ ...parts, tokens, ...facts }, { ...whose, ...facts });
+      const isOurs = ({ company_id, path }: JournalRow) =>
+        company_id === company.id && !path.startsWith('/oauth');
       return {
         company,
+        tagId: company.tags[0] ?? '',
         client: newClient({}),
-        sibling: createServiceClient({ ...others, tokens }, whose),
+        sibling: newClient(others),
         newClient,
         renewals,
-        journal: async () => {
-          const rows = await sandbox.journal();
-          return rows.filter(
-            ({ company_id, path }) => company_id === company.id && !path.startsWith('/oauth'),
-          );
-        },
+        journal: async () => (await sandbox.journal()).filter(isOurs),
         fault: async (fault, times = 1, match = {}) => {
           await sandbox.done('faults', { match: { company_id: company.id, ...match }, fault, times });
         },
@@ -96,7 +93,7 @@ export async function startTestClient(options: TestClientOptions = {}) {
   };
 }
 
-/** The tokens of an install, renewed at the token route when one was rejected. */
+/** The tokens of an install. The token route refreshes them after one was rejected. */
 async function tokensOf(sandbox: TestSandbox, company: Company) {
   let { access_token: current, refresh_token: refresh } = await sandbox.install(company);
   let renewals = 0;
@@ -111,14 +108,4 @@ async function tokensOf(sandbox: TestSandbox, company: Company) {
     },
   };
   return { tokens, renewals: () => renewals };
-}
-
-/** The error that a call rejects with; fails the test when it is none of the family. */
-export async function failureOf(call: Promise<unknown>): Promise<ServiceError> {
-  const error = await call.then(
-    () => new Error('the call succeeded'),
-    (reason: unknown) => reason,
-  );
-  if (error instanceof ServiceError) return error;
-  throw error;
 }

@@ -15,7 +15,7 @@ import { frozenRedis } from './frozen-redis.ts';
 import { OTHER_ROUTE, RESET, ROUTE, rate } from './rate.ts';
 
 const WINDOW_MS = 60_000;
-const BUCKET: Bucket = { name: 'one', tier: '2', limit: 3, windowMs: 1_000 };
+const BUCKET: Bucket = { name: 'one', limit: 3, windowMs: 1_000 };
 
 /** Every Redis that the app may start by itself. */
 const EVERY_REDIS = [
@@ -35,8 +35,8 @@ describe.each(EVERY_REDIS)('the budget on $what', async ({ searchPath }) => {
   let nowMs = Date.now();
   const frozen = frozenRedis(redis, () => nowMs);
   // Nothing is kept for people where a test counts permits.
-  const budget = new RateBudget(frozen, { keptForPeople: 0 });
-  const sibling = new RateBudget(frozen, { keptForPeople: 0 });
+  const budget = new RateBudget(frozen, { reservedForPeople: 0 });
+  const sibling = new RateBudget(frozen, { reservedForPeople: 0 });
 
   function pass(ms: number): void {
     nowMs += ms;
@@ -75,7 +75,7 @@ describe.each(EVERY_REDIS)('the budget on $what', async ({ searchPath }) => {
     answered: true,
     rate: rate(remaining, facts),
   });
-  const refused = (of: 'company' | 'bucket' | 'trouble', forMs = 7_000): Outcome => ({
+  const refused = (of: 'company' | 'bucket' | 'error', forMs = 7_000): Outcome => ({
     ...answer(100),
     block: { forMs, of },
   });
@@ -148,15 +148,12 @@ describe.each(EVERY_REDIS)('the budget on $what', async ({ searchPath }) => {
     [undefined, 118],
     [50, 48],
     [500, 118],
-  ])(
-    'takes the limit that the service tells, %s, or the contract’s, and a minute',
-    async (toldLimit, left) => {
-      const company = await newCompany();
-      await budget.release(await acquire(company), { answered: true, toldLimit });
-      expect(await takeAll(company)).toHaveLength(left);
-      expect((await budget.read(company)).resetAt).toBe(nowMs + WINDOW_MS);
-    },
-  );
+  ])('takes the limit that the service tells, %s, or the contract’s, and a minute', async (limit, left) => {
+    const company = await newCompany();
+    await budget.release(await acquire(company), { answered: true, limit });
+    expect(await takeAll(company)).toHaveLength(left);
+    expect((await budget.read(company)).resetAt).toBe(nowMs + WINDOW_MS);
+  });
 
   it('learns nothing of a refusal that does not tell of the limit', async () => {
     const company = await newCompany();
@@ -212,12 +209,12 @@ describe.each(EVERY_REDIS)('the budget on $what', async ({ searchPath }) => {
 
   it('holds up the company for a route’s trouble once, then the route alone', async () => {
     const company = await newCompany(rate(100));
-    await budget.release(await acquire(company), refused('trouble', 300_000));
+    await budget.release(await acquire(company), refused('error', 300_000));
     pass((await refusal(company, OTHER_ROUTE)).waitMs);
     expect((await refusal(company)).waitMs).toBe(240_000);
     await budget.release(await acquire(company, OTHER_ROUTE), answer(90, { resetMs: RESET + WINDOW_MS }));
     pass(240_000);
-    await budget.release(await acquire(company), refused('trouble', 300_000));
+    await budget.release(await acquire(company), refused('error', 300_000));
     await acquire(company, OTHER_ROUTE);
   });
 

@@ -7,7 +7,7 @@ import { frozenRedis } from './frozen-redis.ts';
 import { modelBudget } from './model/model-budget.ts';
 
 const START_MS = Date.UTC(2031, 0, 1);
-const BUCKET = { name: 'bucket', tier: '2', limit: 2, windowMs: 400 };
+const BUCKET = { name: 'bucket', limit: 2, windowMs: 400 };
 
 const redis = new Redis((await startTestRedis()).url);
 afterAll(() => redis.disconnect());
@@ -27,7 +27,7 @@ const outcome: fc.Arbitrary<Outcome> = fc.oneof(
     rate,
     block: fc.record({
       forMs: fc.integer({ min: 50, max: 3_000 }),
-      of: fc.constantFrom('company', 'bucket', 'request', 'trouble'),
+      of: fc.constantFrom('company', 'bucket', 'request', 'error'),
     }),
   }),
 );

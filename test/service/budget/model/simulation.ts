@@ -28,7 +28,7 @@ export async function simulate(scenario: Scenario): Promise<Observed> {
   const random = randomFrom(scenario.seed);
   const queue = new EventQueue();
   const service = new ServiceModel({ ...scenario.service });
-  const { redis, budget, sibling } = modelBudget(START_MS, { keptForPeople: KEPT });
+  const { redis, budget, sibling } = modelBudget(START_MS, { reservedForPeople: KEPT });
   const budgetOf = (worker: number) => (worker % 3 === 0 ? sibling : budget);
   const observed: Observed = { verdicts: { counted: 0, limit: 0, guard: 0 }, longestIdleMs: 0, steps: 0 };
   let underWay = 0;
