@@ -1,9 +1,8 @@
 import type { Resource } from '../sync/resource.ts';
 
 /**
- * YOURS: everything that is synced. To add a resource, add an entry; its records need an `id`, and that is all.
- * Companies that have installed the app begin to sync it within half a minute. `columns` are what pages and CSV show of
- * a record, the title first; `intervalMinutes` takes the place of SYNC_INTERVAL_MINUTES.
+ * YOURS: what the app copies. One line adds a list of the service; its records need an `id`. `columns` are what pages and
+ * CSV show, the title first. `intervalMinutes` replaces SYNC_INTERVAL_MINUTES. See docs/resources.md.
  */
 export const RESOURCES = [
   {
