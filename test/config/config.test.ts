@@ -209,7 +209,7 @@ describe('a process', () => {
 it('npm start heeds SANDBOX_HOST, and tells what has no effect', async () => {
   const start = spawnEntry('src/start.ts', { SANDBOX_HOST: '0.0.0.0', WORKER_PORT: SERVICE_LINK });
   await start.exited;
-  expect(start.output()).toContain('not on 0.0.0.0, unless SANDBOX_EXPOSE says so');
+  expect(start.output()).toContain('To listen on 0.0.0.0, set SANDBOX_EXPOSE=');
   expect(start.output()).toContain('without effect on this command: WORKER_PORT');
 });
 
