@@ -71,12 +71,9 @@ for (const file of ['package.json', 'package-lock.json']) {
     return `${JSON.stringify(content, null, 2)}\n`;
   });
 }
-const removed =
-  without === 'bench'
-    ? [...NOT_YOURS, 'test/bench', 'docs/performance.md', 'docs/images/limit.svg']
-    : NOT_YOURS;
+const removed = without === 'bench' ? [...NOT_YOURS, 'test/bench', 'docs/performance.md'] : NOT_YOURS;
 for (const path of removed) rmSync(path, { recursive: true, force: true });
-const gone = without === 'bench' ? /npm run (init|bench)|performance\.md|limit\.svg/ : /npm run init/;
+const gone = without === 'bench' ? /npm run (init|bench)|performance\.md/ : /npm run init/;
 for (const page of globSync(['*.md', 'docs/*.md'])) {
   edit(page, (text) =>
     withoutLines(text, gone)
