@@ -8,7 +8,7 @@ import { TokenCipher } from './auth/token-cipher.ts';
 import { Tokens } from './auth/tokens.ts';
 import type { EventSender } from './changes/app-events.ts';
 import type { ChangeHandler } from './changes/change-handler.ts';
-import { feedLines } from './changes/feed.ts';
+import { feedLines } from './changes/delivery.ts';
 import { HANDLER_CONSUMER, handlerConsumer } from './changes/handler-consumer.ts';
 import { searchConsumer } from './changes/search-consumer.ts';
 import type { Config } from './config/config.ts';
@@ -95,7 +95,7 @@ export async function createApp(
     throw error;
   });
   const stores = openStores(db);
-  const onEvent = events?.tellBy(stores.instances);
+  const onEvent = events?.sendFor(stores.instances);
   const keep = (name: string, value: string) => keepSetting(db, name, value);
   const installation = await cipher
     .proveKeys(keep)

@@ -3,11 +3,11 @@ import type { Logger } from '../runtime/logging.ts';
 import type { InstanceStore } from '../store/instances.ts';
 import type { ErrorKind } from '../store/states.ts';
 
-/** What may happen to a company. */
+/** An event of a company. */
 export type CompanyEvent =
-  /** The service has ended the authorization: an administrator of the company has to install the app again. */
+  /** The service ended the authorization. An administrator of the company has to install the app again. */
   | { type: 'authorization_ended'; error: string }
-  /** No page of a list has come for an hour because of failures; `since` is ISO 8601. Once, until a page comes again. */
+  /** Errors have kept all pages of a list back for an hour. `since` is ISO 8601. It comes once until a page comes again. */
   | {
       type: 'sync_failing';
       resource: string;
@@ -15,39 +15,39 @@ export type CompanyEvent =
       errorKind: ErrorKind | null;
       error: string | null;
     }
-  /** The handler did not take a record. */
+  /** The handler refused a record five times. */
   | { type: 'dead_letter'; resource: string; record: string | number; error: string }
-  /** A run would delete too much: so many deletions wait for the next run to agree, or for a person to confirm them. */
+  /** A run holds so many deletions until the next run agrees or a person confirms them. */
   | { type: 'deletions_held'; resource: string; held: number }
-  /** An administrator or an operator has disconnected the company, and maybe deleted its copy. */
+  /** An administrator or an operator disconnected the company, and may have deleted its copy. */
   | { type: 'disconnected'; dataDeleted: boolean };
 
-/** What an event handler gets. */
+/** The argument of an event handler. */
 export type AppEvent =
   | (CompanyEvent & {
       instanceId: string;
-      /** Null where the service does not tell which company it is. */
+      /** Null where the service does not name the company. */
       companyId: string | null;
       company: string;
     })
-  /** What the log has at `error` or `fatal`: the error as it was thrown, which may hold what the log leaves out. */
+  /** A log line of level `error` or `fatal`. The error is the thrown one, and may hold what the log leaves out. */
   | { type: 'error'; error: Error; message: string };
 
 /**
- * Your event handler. It is called at most once for an event, in the process that meets it, and nothing waits for it: if
- * it fails, the log says so.
+ * Your event handler. The process that meets an event calls it at most once, and does not wait for it. The log shows its
+ * failures.
  */
 export type EventHandler = (event: AppEvent) => void | Promise<void>;
 
-/** Tells what happened to a company. */
-export type TellEvent = (instanceId: string, event: CompanyEvent) => void;
+/** Sends an event of a company to the event handler. */
+export type SendCompanyEvent = (instanceId: string, event: CompanyEvent) => void;
 
-/** How long events that are under way are waited for when the process ends, in milliseconds. */
-const ENDING_MS = 2_000;
+/** A closing process waits this long for events under way, in milliseconds. */
+const CLOSE_MS = 2_000;
 
-/** Sends events to the fork's handler, beside the work. */
+/** Sends events to the fork's event handler. Nothing waits for it. */
 export class EventSender {
-  /** Until there is one, nothing is sent. */
+  /** Without a handler nothing is sent. */
   handler: EventHandler | undefined;
   readonly #logger: Logger;
   readonly #underWay = new Set<Promise<void>>();
@@ -61,30 +61,30 @@ export class EventSender {
     if (handler === undefined) return;
     const call = async () => handler(event);
     const sent = call()
-      // At `warn`: it must not come round as an event.
+      // An error line would become an event again.
       .catch((err) => this.#logger.warn({ err, event: event.type }, 'your event handler failed'))
       .finally(() => this.#underWay.delete(sent));
     this.#underWay.add(sent);
   };
 
-  /** Completes what is told of a company by the names of it, and sends it. */
-  tellBy(instances: InstanceStore): TellEvent {
+  /** Completes events with the company's names, and sends them. */
+  sendFor(instances: InstanceStore): SendCompanyEvent {
     return (instanceId, event) => {
       if (this.handler === undefined) return;
-      const tell = async () => {
+      const complete = async () => {
         const instance = await instances.find(instanceId);
         if (instance === undefined) return;
         this.send({ ...event, instanceId, companyId: instance.company_id, company: instance.name });
       };
-      tell().catch((err) =>
-        this.#logger.warn({ err, instanceId, event: event.type }, 'an event could not be told'),
+      complete().catch((err) =>
+        this.#logger.warn({ err, instanceId, event: event.type }, 'an event could not be sent'),
       );
     };
   }
 
-  /** Gives events that are under way some seconds. */
+  /** Waits some seconds for events under way. */
   async close(): Promise<void> {
     const all = Promise.allSettled(this.#underWay);
-    await Promise.race([all, sleep(ENDING_MS, undefined, { ref: false })]);
+    await Promise.race([all, sleep(CLOSE_MS, undefined, { ref: false })]);
   }
 }

@@ -1,4 +1,4 @@
-import { setImmediate as othersTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Transaction } from 'kysely';
 import type { Logger } from '../runtime/logging.ts';
 import { backoffMs } from '../service/backoff.ts';
@@ -10,25 +10,24 @@ import {
   type Lagging,
 } from '../store/changes.ts';
 import { StoreError } from '../store/database.ts';
-import { recordId } from '../store/page-items.ts';
-import type { RunError } from '../store/runs.ts';
+import { idJson, oneLine, recordId } from '../store/page-items.ts';
 import type { Schema } from '../store/schema.ts';
-import type { TellEvent } from './app-events.ts';
+import type { SendCompanyEvent } from './app-events.ts';
 
-/** Tries of a record before it becomes a dead letter; and dead letters in a row before the list waits instead. */
+/** A record becomes a dead letter after so many tries. After so many dead letters in a row the list waits instead. */
 const MOST_TRIES = 5;
 const MOST_DEAD_IN_ROW = 10;
 
 /** Pauses between tries, in milliseconds. */
 const PAUSES = { firstMs: 1_000, longestMs: 5 * 60_000 };
 
-/** A job gives way to others after so long, in milliseconds. */
+/** A delivery goes back to the queue after this time, in milliseconds. */
 const SLICE_MS = 5_000;
 
-/** A failure of a consumer, in words for an administrator. */
+/** A consumer's failure, in words for an administrator. */
 export class ConsumerError extends Error {
   override readonly name = 'ConsumerError';
-  /** The service asked to wait for so long (milliseconds): that uses up no try. */
+  /** The service asked to wait this long, in milliseconds. Such a try does not count. */
   readonly waitMs: number | undefined;
 
   constructor(message: string, { cause, waitMs }: { cause?: unknown; waitMs?: number | undefined } = {}) {
@@ -39,15 +38,13 @@ export class ConsumerError extends Error {
 
 /** A reader of change feeds, such as the integrator's handler. */
 export interface ChangeConsumer {
-  /** Names it in the database. */
+  /** Its name in the database. */
   name: string;
-  /** Whether it works for active instances alone. */
+  /** Whether it reads only unpaused lists of active instances. */
   whileActive: boolean;
   /**
-   * Takes entries of a list.
-   *
-   * @returns what runs in the transaction that moves the cursor
-   * @throws ConsumerError when it has failed; anything else is trouble of the app's own, and nobody's failure
+   * @returns work for the transaction that moves the cursor, if there is any
+   * @throws ConsumerError if the consumer failed; any other error is the app's own and costs no try
    */
   take(
     entries: readonly FeedEntry[],
@@ -56,24 +53,24 @@ export interface ChangeConsumer {
   ): Promise<((transaction: Transaction<Schema>) => Promise<void>) | undefined>;
 }
 
-/** One turn of a worker at one list. */
+/** The surroundings of a delivery. */
 export interface DeliveryContext {
   logger: Logger;
-  /** Aborted when the process ends. */
+  /** Aborted when the process shuts down. */
   signal: AbortSignal;
-  /** Told of dead letters. */
-  onEvent?: TellEvent | undefined;
+  /** Gets dead letters. */
+  onEvent?: SendCompanyEvent | undefined;
 }
 
 /**
- * Hands the entries behind a consumer's cursor to it, until there are none, it fails, or the slice is over:
+ * Gives a consumer the entries after its cursor, until none is left, it fails, or the time slice is over:
  *
  *     batch ── taken ──────────────────────────────── cursor moves
  *       └── failed ── record by record ── taken ───── cursor moves
  *                        └── failed ── pause, up to five tries ── dead letter, cursor moves
  *                                                  └── ten of these in a row: pauses without an end
  *
- * @returns when there is more to do, in milliseconds since 1970; undefined when there is nothing
+ * @returns when to continue, in milliseconds since 1970; undefined when nothing is left
  */
 export async function deliver(
   changes: ChangeStore,
@@ -87,7 +84,7 @@ export async function deliver(
   if (held?.not_before != null && held.not_before > now()) return held.not_before;
   let oneByOneUpTo = 0;
   while (held !== undefined) {
-    // A batch that failed is given record by record to its end: the next job would begin with the batch again.
+    // A failed batch is given record by record to its end: the next job would try the whole batch again.
     const isOver = now() - startedAt > SLICE_MS && held.cursor >= oneByOneUpTo;
     if (context.signal.aborted || isOver) return now();
     const current: HeldConsumer = held;
@@ -101,9 +98,9 @@ export async function deliver(
     } catch (error) {
       if (context.signal.aborted) return now();
       if (!(error instanceof ConsumerError)) throw error;
-      // A database in trouble is nobody's failure.
+      // The consumer is not at fault if the database fails.
       if (error.cause instanceof StoreError && !(await changes.isWell())) throw error.cause;
-      // A pause or a disconnect ends it, and may be what has failed the call.
+      // A pause or a disconnect may have made the call fail.
       if (!(await changes.holds(current))) return undefined;
       if (entries.length > 1) {
         oneByOneUpTo = entries.at(-1)?.seq ?? 0;
@@ -120,12 +117,12 @@ export async function deliver(
       if (typeof failed === 'number') return failed;
       held = failed;
     }
-    await othersTurn();
+    await nextTick();
   }
   return undefined;
 }
 
-/** @returns when to try again; or the consumer, behind the dead letter; undefined when it is not held any more */
+/** @returns when to retry; or the consumer after a dead letter; undefined when another worker holds it */
 async function fail(
   changes: ChangeStore,
   held: HeldConsumer,
@@ -134,27 +131,43 @@ async function fail(
   { logger, onEvent }: DeliveryContext,
   now: number,
 ): Promise<number | HeldConsumer | undefined> {
-  const failure: RunError = { kind: 'handler', detail: error.message };
+  const failure = { kind: 'handler', detail: error.message } as const;
   const before = held.tried_seq === entry.seq ? held.attempts : 0;
-  if (error.waitMs !== undefined) {
-    const notBefore = now + error.waitMs;
-    return (await changes.fail(held, entry, failure, { tries: before, notBefore })) ? notBefore : undefined;
-  }
-  const tries = before + 1;
-  if (tries >= MOST_TRIES && held.failed_in_row < MOST_DEAD_IN_ROW) {
-    const buried = await changes.bury(held, entry, failure, now);
-    if (buried === undefined) return undefined;
+  const tries = error.waitMs === undefined ? before + 1 : before;
+  if (error.waitMs === undefined && tries >= MOST_TRIES && held.failed_in_row < MOST_DEAD_IN_ROW) {
+    const moved = await changes.bury(held, entry, failure, now);
+    if (moved === undefined) return undefined;
     logger.warn({ err: error, record: entry.id }, 'a record became a dead letter');
     const { instanceId, resource } = held;
-    onEvent?.(instanceId, {
-      type: 'dead_letter',
-      resource,
-      record: recordId(entry.id),
-      error: failure.detail,
-    });
-    return buried;
+    const letter = { resource, record: recordId(entry.id), error: failure.detail };
+    onEvent?.(instanceId, { type: 'dead_letter', ...letter });
+    return moved;
   }
-  const notBefore = now + backoffMs(tries, Math.random(), PAUSES);
-  logger.warn({ err: error, record: entry.id, tries }, 'the handler failed and is tried again');
+  const notBefore = now + (error.waitMs ?? backoffMs(tries, Math.random(), PAUSES));
+  logger.warn({ err: error, record: entry.id, tries }, 'the handler failed and is retried');
   return (await changes.fail(held, entry, failure, { tries, notBefore })) ? notBefore : undefined;
+}
+
+/**
+ * A list's change feed as lines of JSON, for a program outside.
+ *
+ * @param after the feed begins after this number; 0 gives the whole copy
+ * @param limit lines at most
+ */
+export async function* feedLines(
+  changes: Pick<ChangeStore, 'read'>,
+  list: number,
+  { after, limit }: { after: number; limit: number },
+): AsyncGenerator<string> {
+  for (let cursor = after, left = limit; left > 0; ) {
+    const entries = await changes.read(list, cursor, left);
+    const last = entries.at(-1);
+    if (last === undefined) return;
+    for (const { seq, change, id, document } of entries) {
+      const text = document === null ? null : oneLine(document);
+      yield `{"seq":${seq},"change":"${change}","id":${idJson(id)},"document":${text}}`;
+    }
+    cursor = last.seq;
+    left -= entries.length;
+  }
 }

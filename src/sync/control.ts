@@ -1,31 +1,35 @@
 import { HANDLER_CONSUMER } from '../changes/handler-consumer.ts';
 import type { Lagging } from '../store/changes.ts';
-import type { ListKey, ListStatus, OpenRun } from '../store/runs.ts';
+import type { ListStatus, OpenRun } from '../store/runs.ts';
 import type { Stores } from '../store/stores.ts';
 import type { DisconnectOptions } from '../store/tokens.ts';
 import { checkInterval, type Resource } from './resource.ts';
 import type { StatusReader } from './status.ts';
-import type { InstanceControl, InstanceStatus, ListProblems, RunJson } from './status-types.ts';
+import type { InstanceStatus, ListProblems, RunJson } from './status-types.ts';
 import type { AppWatch } from './watch-app.ts';
 
-/** What an administrator's buttons work with. */
 interface ControlParts
   extends Pick<Stores, 'instances' | 'tokens' | 'runs' | 'deletions' | 'changes' | 'removals' | 'erasure'> {
   resources: readonly Resource[];
   status: StatusReader;
-  /** Sees to it that these runs have a job, now. */
+  /** Starts the jobs of these runs now. */
   enqueueRuns: (runs: readonly OpenRun[]) => Promise<void>;
-  /** Sees to it that these lists have a delivery, now. */
+  /** Starts deliveries of these lists now. */
   enqueueDeliveries: (lists: readonly Lagging[]) => Promise<void>;
-  /** Told of every disconnect, and whether it has deleted the copy. */
+  /** Gets every disconnect, and whether it deleted the copy. */
   onDisconnect?: (instanceId: string, dataDeleted: boolean) => void;
-  /** What keeps the whole app from copying; without it, nothing does. */
   watch?: Pick<AppWatch, 'failing'>;
   now?: () => number;
 }
 
-/** What an administrator does to an instance, or an operator from the command line. */
-export class SyncControl implements InstanceControl {
+/** The same actions and facts from any source, such as a test of the pages. */
+export type InstanceControl = Pick<SyncControl, keyof SyncControl>;
+
+/**
+ * The actions of an administrator, or of an operator on the command line, and the facts on their pages. An action
+ * without a resource concerns all lists of the instance. It answers false where the state does not allow it.
+ */
+export class SyncControl {
   readonly #parts: ControlParts;
 
   constructor(parts: ControlParts) {
@@ -39,32 +43,33 @@ export class SyncControl implements InstanceControl {
     return { ...status, error_kind: failing, error: null };
   }
 
+  /** Rejected records and dead letters, by the resource's name. */
   problems(instanceId: string): Promise<Record<string, ListProblems>> {
     return this.#parts.status.readProblems(instanceId);
   }
 
+  /** The newest runs by the resource's name, the newest first. */
   runs(instanceId: string): Promise<Record<string, RunJson[]>> {
     return this.#parts.status.readRuns(instanceId);
   }
 
-  /** Starts what is not under way; what waits to be tried again is tried at once, and what is stuck begins anew. */
+  /** Starts new runs, ends the wait for a retry, and replaces a stuck run by a new one. */
   async syncNow(instanceId: string, resource?: string): Promise<boolean> {
-    const open = await this.#parts.runs.start(instanceId, this.#names(resource), this.#now(), {
-      retries: true,
-    });
+    const { runs, enqueueRuns } = this.#parts;
+    const open = await runs.start(instanceId, this.#names(resource), this.#now(), { retries: true });
     if (open === undefined || open.length === 0) return false;
-    await this.#parts.enqueueRuns(open);
+    await enqueueRuns(open);
     return true;
   }
 
-  /** Stops before the next request; progress stays. */
+  /** Stops the instance, or one list of it, before the next request. */
   async pause(instanceId: string, resource?: string): Promise<boolean> {
     const { instances, runs } = this.#parts;
     if (resource === undefined) return instances.setStatus(instanceId, 'paused', { from: ['active'] });
     return this.#knows(resource) && (await runs.pause({ instanceId, resource }, this.#now()));
   }
 
-  /** Goes on where it stopped; what was finished comes round again in its time. A list's own pause ends by its own. */
+  /** Continues open runs. Finished lists start again at their time. The pause of a single list stays. */
   async resume(instanceId: string, resource?: string): Promise<boolean> {
     const { instances, runs, enqueueRuns } = this.#parts;
     const isResumed =
@@ -72,36 +77,39 @@ export class SyncControl implements InstanceControl {
         ? await instances.setStatus(instanceId, 'active', { from: ['paused'] })
         : await runs.resume({ instanceId, resource });
     if (!isResumed) return false;
-    const lists = await this.#lists(instanceId, resource);
-    await enqueueRuns(
-      lists.flatMap((list) =>
-        list.run === undefined || list.run.finished_at !== null || list.paused_at !== null
-          ? []
-          : [{ instanceId, resource: list.resource, run: list.run.id, until: list.run.wait_until }],
-      ),
-    );
-    await this.#deliver(lists);
+    const names = this.#names(resource);
+    const open = await runs.open(this.#now());
+    await enqueueRuns(open.filter((run) => run.instanceId === instanceId && names.includes(run.resource)));
+    await this.#deliver(await this.#lists(instanceId, resource));
     return true;
   }
 
-  /** @throws RangeError for what is no interval */
+  /**
+   * @param minutes from the end of one run of the list to the start of the next; null for the default
+   * @throws RangeError unless they are an interval
+   */
   async setInterval(instanceId: string, resource: string, minutes: number | null): Promise<boolean> {
     if (minutes !== null) checkInterval(minutes);
     return this.#knows(resource) && this.#parts.runs.setInterval({ instanceId, resource }, minutes);
   }
 
-  /** @param record as the copy knows it: an integer as `#7` */
+  /**
+   * Erases a record for good: its document and dead letters go, the handler gets `deleted`, the copy refuses its id.
+   *
+   * @param record id as the copy writes it: an integer as `#7`
+   */
   async erase(instanceId: string, resource: string, record: string): Promise<boolean> {
     const { erasure } = this.#parts;
     const lists = await this.#lists(instanceId, resource);
     const [list] = lists;
     if (list === undefined || !(await erasure.erase(list.id, record, this.#now()))) return false;
     await this.#deliver(lists);
-    // The record is erased: what is left of it in the files goes with the next purge, if this one fails.
+    // If this purge fails, the next one removes the rest of the record from the files.
     await erasure.purge().catch(() => undefined);
     return true;
   }
 
+  /** Gives dead letters to the handler again. */
   async retry(instanceId: string, resource?: string): Promise<boolean> {
     const lists = await this.#lists(instanceId, resource);
     for (const { id } of lists) await this.#parts.changes.retry(id, HANDLER_CONSUMER);
@@ -109,6 +117,7 @@ export class SyncControl implements InstanceControl {
     return lists.length > 0;
   }
 
+  /** Gives the copy, one list or one record to the handler again. */
   async replay(instanceId: string, resource?: string, record?: string): Promise<boolean> {
     const { changes } = this.#parts;
     const lists = await this.#lists(instanceId, resource);
@@ -121,6 +130,7 @@ export class SyncControl implements InstanceControl {
     return isAny;
   }
 
+  /** Marks the records as deleted that the last whole run held. */
   async confirmDeletions(instanceId: string, resource?: string): Promise<boolean> {
     const { runs, deletions } = this.#parts;
     const lists = await this.#lists(instanceId, resource);
@@ -140,11 +150,12 @@ export class SyncControl implements InstanceControl {
     return isAny;
   }
 
+  /** Deletes the tokens, stops everything, ends the access of other browsers, and with `deleteData` deletes the copy. */
   async disconnect(instanceId: string, options: DisconnectOptions): Promise<boolean> {
     const { tokens, removals, onDisconnect } = this.#parts;
-    // From here on no page of the instance can be asked for or written any more.
+    // From here on nobody requests or writes a page of this instance.
     if (!(await tokens.disconnect(instanceId, options))) return false;
-    // The workers finish it if this process ends.
+    // If this process ends, the workers finish the removal.
     if (options.deleteData) await removals.finish(instanceId);
     onDisconnect?.(instanceId, options.deleteData === true);
     return true;
@@ -165,8 +176,13 @@ export class SyncControl implements InstanceControl {
   }
 
   async #deliver(lists: readonly ListStatus[]): Promise<void> {
-    const keys: ListKey[] = lists.map(({ instance_id, resource }) => ({ instanceId: instance_id, resource }));
-    await this.#parts.enqueueDeliveries(keys.map((key) => ({ ...key, consumer: HANDLER_CONSUMER })));
+    await this.#parts.enqueueDeliveries(
+      lists.map(({ instance_id: instanceId, resource }) => ({
+        instanceId,
+        resource,
+        consumer: HANDLER_CONSUMER,
+      })),
+    );
   }
 
   #now(): number {

@@ -1,56 +1,49 @@
 import { redact } from '../runtime/redaction.ts';
 import { backoffMs } from '../service/backoff.ts';
 import { RedisError } from '../service/budget.ts';
-import { ServiceError, toServiceError } from '../service/errors.ts';
+import { toServiceError } from '../service/errors.ts';
 import { StoreError } from '../store/database.ts';
 import type { Run } from '../store/runs.ts';
 import type { ErrorKind } from '../store/states.ts';
 import type { SliceContext, SliceOutcome, SliceWork, SyncParts } from './parts.ts';
-import { failedAgainMs } from './schedule.ts';
+import { failedPauseMs, MINUTE_MS } from './schedule.ts';
 
-/** Tries of a page before its run counts as failed: with the pauses between them, about half a minute. */
+/** After so many tries of a page its run counts as failed. With the pauses that takes half a minute. */
 const MOST_TRIES = 7;
 
-/** How long a run keeps a place from which no page comes, in milliseconds; then the list is read again from its start. */
-const PLACE_KEPT_MS = 45 * 60_000;
+/** A run gives up a cursor that brings no page for this long, in milliseconds. */
+const CURSOR_LIFETIME_MS = 45 * MINUTE_MS;
 
-/** A list that fails is told of after so long, in milliseconds. */
-const FAILING_TOLD_MS = 60 * 60_000;
+/** The event handler hears of a list that fails for this long, in milliseconds. */
+const FAILING_MS = 60 * MINUTE_MS;
 
-/** Failures that only an operator can end. */
-const OPERATORS = new Set<ErrorKind | null>(['credentials', 'key_missing']);
+/** Errors that only an operator can end. */
+const OPERATOR_ERRORS: readonly (ErrorKind | null)[] = ['credentials', 'key_missing'];
 
-/** Whether a run counts as failed, though it is tried again. */
+/** Whether a run counts as failed, although the app retries it. */
 function hasFailed(kind: ErrorKind | null, attempt: number): boolean {
-  return attempt >= MOST_TRIES || (attempt > 0 && OPERATORS.has(kind));
+  return attempt >= MOST_TRIES || (attempt > 0 && OPERATOR_ERRORS.includes(kind));
 }
 
-/** What kind of failure an error is. */
-export function kindOf(error: unknown): ErrorKind {
-  if (error instanceof StoreError) return 'store';
-  if (error instanceof RedisError) return 'redis';
-  return error instanceof ServiceError ? error.kind : 'internal';
-}
-
-/** Whether the database or Redis is in trouble: the watch over them says so once, for all jobs. */
+/** Whether the database or Redis fails. The watch over them logs that once for all jobs. */
 export function isOutage(error: unknown): boolean {
-  return ['store', 'redis'].includes(kindOf(error));
+  return error instanceof StoreError || error instanceof RedisError;
 }
 
 /**
- * Decides how a slice ends that met an error, and writes it down:
+ * Decides how a slice ends after an error, and writes that down:
  *
- * | kind | what happens |
+ * | error | the run |
  * | --- | --- |
- * | a wait that the service asked for | waits; that uses up no try |
- * | `reauthorize` | the run waits for a new authorization |
- * | `credentials`, `key_missing` | failed; tried again in some minutes, from where it stands |
- * | what another try does not change (404, a circle of pages) | failed and closed |
- * | anything else | tried again after growing pauses; failed after seven tries, and still tried |
- * | no page from a place for 45 minutes | failed and closed: the next run begins at the first page |
+ * | the service asks to wait | waits, and the try does not count |
+ * | `reauthorize` | waits for a new authorization |
+ * | `credentials`, `key_missing` | fails, and is retried from its cursor after some minutes |
+ * | a retry cannot help (404, pages in a circle) | fails and is closed |
+ * | any other | is retried after growing pauses, and counts as failed after seven tries |
+ * | no page from the cursor for 45 minutes | fails and is closed: the next run begins at the first page |
  *
- * @param isOfPage whether it came of asking for the page at the run's cursor
- * @throws the error itself where the database or Redis is in trouble: nothing can be written down
+ * @param isOfPage whether the error came from the request for the page at the run's cursor
+ * @throws the error itself if the database or Redis fails: then nothing can be written
  */
 export async function endSlice(
   parts: SyncParts,
@@ -61,69 +54,66 @@ export async function endSlice(
 ): Promise<SliceOutcome> {
   const { runs } = parts;
   const { claim } = work;
-  const now = (parts.now ?? Date.now)();
   const { pages } = run;
   if (signal.aborted) {
     await runs.wait(claim, { for: 'turn', until: null, ...counts });
     return { kind: 'yield', pages };
   }
-  const kind = kindOf(thrown);
   if (isOutage(thrown)) throw thrown;
   const failure = toServiceError(thrown);
-  const error = { kind, detail: redact(failure.message), at: now };
-  const { remedy, retryAfterMs } = failure;
-
-  const hadFailed = hasFailed(run.error_kind, run.attempt);
-  const fail = (failed: Run, text: string) => {
-    logger.warn({ ...runFacts(work, failed, now), err: thrown }, text);
-    if (!hadFailed) parts.onRunEnd?.({ resource: work.resource.name, outcome: 'failed' });
-  };
-  const close = async () => {
-    const closed = await runs.fail(claim, error, now, counts);
-    if (closed !== undefined) fail(closed, 'the run failed');
-    return { kind: 'ended' } as const;
-  };
-  const wait = async (waitMs: number, facts: Partial<Parameters<typeof runs.wait>[1]> = {}) => {
-    const until = now + Math.ceil(waitMs);
-    await runs.wait(claim, { for: 'retry', until, error, ...counts, ...facts });
-    return { kind: 'wait', until, pages } as const;
-  };
-
+  const { kind, remedy, retryAfterMs = 0 } = failure;
   if (kind === 'reauthorize') {
-    logger.info({ err: thrown }, 'the run waits: the app has to be authorized again');
+    logger.info({ err: thrown }, 'the run waits for a new authorization');
     await runs.wait(claim, { for: 'turn', until: null, ...counts });
     return { kind: 'ended' };
   }
-  // The reason stands in the run that met it.
-  if (failure.isRepeat) return wait(retryAfterMs ?? 0, { error: undefined, hasFailed: hadFailed });
 
+  const now = (parts.now ?? Date.now)();
+  const error = { kind, detail: redact(failure.message), at: now };
+  const hadFailed = hasFailed(run.error_kind, run.attempt);
   const stuckSince = isOfPage ? Math.min(run.stuck_since ?? now, now) : run.stuck_since;
-  const isPlaceLost = run.cursor !== null && stuckSince !== null && now - stuckSince >= PLACE_KEPT_MS;
-  // A 429 of the token route is not the company's limit: its reason is told.
+  const wait = async (waitMs: number, facts: Partial<Parameters<typeof runs.wait>[1]>) => {
+    const until = now + Math.ceil(waitMs);
+    await runs.wait(claim, { for: 'retry', until, ...counts, ...facts });
+    return { kind: 'wait', until, pages } as const;
+  };
+  const report = (failed: Run, text: string) => {
+    logger.warn({ ...runFacts(work, failed, now), err: thrown }, text);
+    if (!hadFailed) parts.onRunEnd?.({ resource: work.resource.name, outcome: 'failed' });
+  };
+
+  // The run that met the error first shows it.
+  if (failure.isRepeat) return wait(retryAfterMs, { hasFailed: hadFailed });
+  // A 429 of the token route is another limit than the company's: its reason is shown.
   if (kind === 'rate_limited' && isOfPage) {
-    logger.info({ err: thrown, waitMs: retryAfterMs }, 'the service asked to slow down');
-    return wait(retryAfterMs ?? 0, { for: 'limit', error: undefined });
+    logger.info({ err: thrown, waitMs: retryAfterMs }, 'the service asks to slow down');
+    return wait(retryAfterMs, { for: 'limit' });
   }
-  if (isPlaceLost) return close();
-  if (retryAfterMs !== undefined) {
-    logger.info({ err: thrown, waitMs: retryAfterMs }, 'the service asked to wait');
-    return wait(retryAfterMs, { stuckSince, hasFailed: hadFailed });
+  const isCursorDead = run.cursor !== null && stuckSince !== null && now - stuckSince >= CURSOR_LIFETIME_MS;
+  const isFinal = remedy === 'give_up' && failure.retryAfterMs === undefined;
+  if (isCursorDead || (isFinal && !OPERATOR_ERRORS.includes(kind))) {
+    const closed = await runs.fail(claim, error, now, counts);
+    if (closed !== undefined) report(closed, 'the run failed');
+    return { kind: 'ended' };
   }
-  if (remedy === 'give_up' && !OPERATORS.has(kind)) return close();
+  if (failure.retryAfterMs !== undefined) {
+    logger.info({ err: thrown, waitMs: retryAfterMs }, 'the service asks to wait');
+    return wait(retryAfterMs, { error, stuckSince, hasFailed: hadFailed });
+  }
   const attempt = run.attempt + 1;
   const failsNow = hasFailed(kind, attempt);
-  const longestMs = failedAgainMs(parts.intervalMs, kind);
-  const waitMs = remedy === 'give_up' ? longestMs : Math.min(backoffMs(attempt, Math.random()), longestMs);
-  if (failsNow && !hadFailed) fail(run, 'the run failed, and is tried again');
-  else logger.info({ err: thrown, attempt, waitMs }, 'a page failed and is tried again');
-  return wait(waitMs, { attempt, stuckSince, hasFailed: failsNow });
+  const longestMs = failedPauseMs(parts.intervalMs, kind);
+  const waitMs = isFinal ? longestMs : Math.min(backoffMs(attempt, Math.random()), longestMs);
+  if (failsNow && !hadFailed) report(run, 'the run failed and is retried');
+  else logger.info({ err: thrown, attempt, waitMs }, 'a page failed and is retried');
+  return wait(waitMs, { error, attempt, stuckSince, hasFailed: failsNow });
 }
 
-/** Tells the event handler of every list that has failed for an hour. */
+/** Reports every list that has failed for an hour to the event handler. */
 export async function reportFailingLists({ runs, onEvent, now = Date.now }: SyncParts): Promise<void> {
   if (onEvent === undefined) return;
   const at = now();
-  for (const { instanceId, resource, since, run } of await runs.takeFailing(at - FAILING_TOLD_MS, at)) {
+  for (const { instanceId, resource, since, run } of await runs.takeFailing(at - FAILING_MS, at)) {
     onEvent(instanceId, {
       type: 'sync_failing',
       resource,
@@ -134,22 +124,12 @@ export async function reportFailingLists({ runs, onEvent, now = Date.now }: Sync
   }
 }
 
-/** What the log says of a run at its end. */
+/** Facts about a run for the log, at the run's end. */
 export function runFacts({ instance }: SliceWork, run: Run, now: number) {
-  const { id, records, created, changed, deleted, requests, refused, held, started_at } = run;
-  const seconds = Math.round((now - started_at) / 1_000);
-  return {
-    company: instance.name,
-    run: id,
-    records,
-    created,
-    changed,
-    deleted,
-    requests,
-    refused,
-    seconds,
-    held,
-  };
+  const { records, created, changed, deleted, requests, refused, held } = run;
+  const seconds = Math.round((now - run.started_at) / 1_000);
+  const counts = { records, created, changed, deleted, requests, refused, held };
+  return { company: instance.name, run: run.id, seconds, ...counts };
 }
 
 /** Requests that brought no page. */

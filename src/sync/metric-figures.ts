@@ -4,10 +4,10 @@ import type { Database } from '../store/database.ts';
 import { readFigures } from '../store/figures.ts';
 import type { InstanceState } from '../store/states.ts';
 
-/** A rotation that was to be tried so long ago, and no refresh has gone well with since, is in trouble, in milliseconds. */
+/** A rotation is overdue this long after its time, in milliseconds. */
 const OVERDUE_AFTER_MS = 2 * 60 * 60_000;
 
-/** An alarm on none needs the number, too. */
+/** An alarm on a missing state needs a zero. */
 const NO_INSTANCES: Record<InstanceState, number> = {
   active: 0,
   paused: 0,
@@ -16,10 +16,10 @@ const NO_INSTANCES: Record<InstanceState, number> = {
 };
 
 /**
- * Reads what only the store knows, for the metrics.
+ * Reads the metrics that only the store knows.
  *
- * @param parts.resources what is copied
- * @returns numbers over all instances; ages and what is left in milliseconds
+ * @param parts.resources the synced resources
+ * @returns numbers over all instances; ages and remaining times in milliseconds
  */
 export async function collectFigures(parts: {
   db: Database;

@@ -1,4 +1,4 @@
-import { setTimeout as sleep, setImmediate as socketsTurn } from 'node:timers/promises';
+import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises';
 import type { HeldToken } from '../auth/tokens.ts';
 import type { Admission, Permit } from '../service/budget.ts';
 import { rejectedAgain, ServiceError } from '../service/errors.ts';
@@ -8,10 +8,10 @@ import type { FetchedPage } from '../store/pages.ts';
 import type { Run } from '../store/runs.ts';
 import type { SliceContext, SliceWork, SyncParts } from './parts.ts';
 
-/** Waits up to this long are sat out, in milliseconds; longer ones free the worker's slot. */
+/** A slice waits this long for a permit, in milliseconds. A longer wait gives the worker's slot to others. */
 const SHORT_WAIT_MS = 1_000;
 
-/** Why there is no page: the limit grants none until then (milliseconds since 1970), or the run is not ours any more. */
+/** The reason for no page: no permit until then (milliseconds since 1970), or the run has another holder. */
 type NoPage = { until: number; isBlocked: boolean } | { isLost: true };
 
 interface Fetched {
@@ -20,53 +20,52 @@ interface Fetched {
 }
 
 /**
- * Reads the pages of a slice, one request ahead of the page that is written:
+ * Reads the pages of a slice, and sends the next request while a page is written:
  *
  *     request N ── answer ┬─ request N+1 ────── answer ┬─ request N+2 …
  *                         └─ write page N              └─ write page N+1
  *
- * N+2 waits until page N is written. After a failure nothing is asked for ahead until a page was written.
+ * N+2 waits for page N. After a failure the reader sends one request at a time until a page is written.
  */
 export class PageReader {
   readonly #parts: SyncParts;
   readonly #work: SliceWork;
   readonly #context: SliceContext;
-  readonly #isOver: (asked: number) => boolean;
-  readonly #broken = new AbortController();
+  readonly #isOver: (requests: number) => boolean;
+  readonly #stopping = new AbortController();
   readonly #chain = new PageChain();
   #run: Run;
-  #asked = 0;
+  #started = 0;
   #ahead: Promise<Fetched | NoPage> | undefined;
-  /** Whether a page is written meanwhile. */
   #isWriting = false;
   #token: HeldToken | undefined;
   #requests = 0;
   #refused = 0;
   #pageError: unknown;
 
-  /** @param isOver whether no more is to be asked for, after so many pages */
+  /** @param isOver whether the slice is over after so many requests */
   constructor(
     parts: SyncParts,
     work: SliceWork,
     run: Run,
     context: SliceContext,
-    isOver: (asked: number) => boolean,
+    isOver: (requests: number) => boolean,
   ) {
     this.#parts = parts;
     this.#work = work;
     this.#run = run;
     this.#context = context;
     this.#isOver = isOver;
-    context.signal.addEventListener('abort', this.#breakOff);
-    if (context.signal.aborted) this.#breakOff();
+    context.signal.addEventListener('abort', this.#stop);
+    if (context.signal.aborted) this.#stop();
   }
 
-  /** Whether the slice is over, and nothing is under way any more. */
+  /** Whether the slice is over and no request is under way. */
   get isOver(): boolean {
-    return this.#ahead === undefined && !this.#mayAsk();
+    return this.#ahead === undefined && !this.#mayRequest();
   }
 
-  /** Requests since the last page was returned, and how many of them were refused with 429. */
+  /** Requests since the last page, and how many of them the service refused with 429. */
   takeCounts(): { requests: number; refused: number } {
     const counts = { requests: this.#requests, refused: this.#refused };
     this.#requests = 0;
@@ -77,7 +76,7 @@ export class PageReader {
   /**
    * The page at the run's cursor.
    *
-   * @param run as the last page left it
+   * @param run after the last page
    * @throws ServiceError
    */
   async read(run: Run): Promise<FetchedPage | NoPage> {
@@ -91,34 +90,34 @@ export class PageReader {
     this.#isWriting = true;
     const counts = this.takeCounts();
     if (admission !== undefined || (page.next !== null && this.#mayLookAhead())) {
-      // Parsing and writing keep the event loop: the next request goes first, unless it has to wait.
+      // Parsing and writing block the event loop, so the next request goes first, unless it has to wait.
       const sentOrWaits = Promise.withResolvers<void>();
       this.#ahead = this.#fetch(page.next, admission, sentOrWaits.resolve);
-      // What became of it is asked for when its turn comes.
+      // The next read reports its errors.
       this.#ahead.catch(() => undefined).finally(sentOrWaits.resolve);
       await sentOrWaits.promise;
-      await socketsTurn();
+      await nextTick();
     }
     return { ...page, ...counts };
   }
 
-  /** Whether an error came of asking for a page: neither of its token nor of the app itself. */
+  /** Whether an error came from a request for a page, not from the token or the app. */
   isOfPage(error: unknown): boolean {
     return error instanceof ServiceError && error === this.#pageError;
   }
 
-  /** Breaks off what is under way, and waits until every permit is released. */
+  /** Breaks off the request under way, and waits until all permits are released. */
   async close(): Promise<void> {
-    this.#context.signal.removeEventListener('abort', this.#breakOff);
+    this.#context.signal.removeEventListener('abort', this.#stop);
     if (this.#ahead === undefined) return;
-    this.#breakOff();
+    this.#stop();
     const ahead = await this.#ahead.catch(() => undefined);
-    if (ahead && 'admission' in ahead) await this.#decline(ahead.admission);
+    if (ahead && 'admission' in ahead) await this.#release(ahead.admission);
   }
 
-  readonly #breakOff = (): void => this.#broken.abort();
+  readonly #stop = (): void => this.#stopping.abort();
 
-  /** @param admission of the answer before */
+  /** @param admission which the request before brought along */
   async #fetch(
     cursor: string | null,
     admission?: Admission,
@@ -126,28 +125,28 @@ export class PageReader {
   ): Promise<Fetched | NoPage> {
     const { api, runs } = this.#parts;
     const { resource, claim } = this.#work;
-    this.#asked++;
-    let pending = admission;
+    const { signal } = this.#stopping;
+    this.#started++;
+    let unused = admission;
     let rejected: string | undefined;
     try {
       const at = api.pageAddress(resource.route, cursor);
       for (;;) {
         const token = await this.#accessToken(rejected);
-        const first = pending;
-        pending = undefined;
+        const first = unused;
+        unused = undefined;
         const admitted = await this.#admit(first, onSentOrWaits);
         if ('until' in admitted) return admitted;
-        pending = admitted;
-        // Last of all: token and permit may have taken long, and a pause raises the fence.
+        unused = admitted;
+        // This check comes last: token and permit may take long, and a pause raises the fence meanwhile.
         if (!(await runs.holds(claim))) return { isLost: true };
-        pending = undefined;
+        unused = undefined;
         try {
           this.#requests++;
           const wantsMore = (next: string) => {
             this.#chain.follow(cursor ?? at.url.href, next);
             return !this.#isWriting && this.#token?.isDue() === false && this.#mayLookAhead();
           };
-          const signal = this.#broken.signal;
           const answer = api.listPage(at, admitted.permit, token.text, wantsMore, signal);
           onSentOrWaits();
           return await answer;
@@ -160,12 +159,11 @@ export class PageReader {
         }
       }
     } finally {
-      await this.#decline(pending);
+      await this.#release(unused);
     }
   }
 
-  /** Gives back a permit whose request is not sent. */
-  async #decline(admission: Admission | undefined): Promise<void> {
+  async #release(admission: Admission | undefined): Promise<void> {
     if (admission?.permit !== undefined) await this.#parts.api.release(admission.permit);
   }
 
@@ -176,7 +174,7 @@ export class PageReader {
     return this.#token;
   }
 
-  /** @param first an admission that was asked for already */
+  /** @param first an admission that came already */
   async #admit(
     first: Admission | undefined,
     onWait: () => void,
@@ -197,15 +195,15 @@ export class PageReader {
         return { until: now() + waitMs, isBlocked: why === 'blocked' };
       }
       onWait();
-      await sleep(waitMs, undefined, { signal: this.#broken.signal });
+      await sleep(waitMs, undefined, { signal: this.#stopping.signal });
     }
   }
 
   #mayLookAhead(): boolean {
-    return this.#run.attempt === 0 && this.#mayAsk();
+    return this.#run.attempt === 0 && this.#mayRequest();
   }
 
-  #mayAsk(): boolean {
-    return !this.#broken.signal.aborted && !this.#isOver(this.#asked);
+  #mayRequest(): boolean {
+    return !this.#stopping.signal.aborted && !this.#isOver(this.#started);
   }
 }

@@ -1,5 +1,5 @@
 import type { Tokens } from '../auth/tokens.ts';
-import type { TellEvent } from '../changes/app-events.ts';
+import type { SendCompanyEvent } from '../changes/app-events.ts';
 import type { Logger } from '../runtime/logging.ts';
 import type { ServiceApi } from '../service/service-api.ts';
 import type { DeletionStore } from '../store/deletions.ts';
@@ -8,7 +8,7 @@ import type { PageStore } from '../store/pages.ts';
 import type { ListKey, RunClaim, RunStore } from '../store/runs.ts';
 import type { Resource } from './resource.ts';
 
-/** What the sync works with. */
+/** The parts of the app that the sync uses. */
 export interface SyncParts {
   api: ServiceApi;
   tokens: Tokens;
@@ -17,42 +17,41 @@ export interface SyncParts {
   pages: PageStore;
   deletions: DeletionStore;
   resources: readonly Resource[];
-  /** From the end of one run to the start of the next, in milliseconds. */
+  /** The default pause between two runs of a list, in milliseconds. */
   intervalMs: number;
-  /** Told that a list has changes to deliver; `isOver`: for now no more will follow. */
+  /** Gets lists with pending changes; `isOver` when no more follow for now. */
   onChanges: (list: ListKey, isOver: boolean) => void;
-  /** Told how long a run waited for a request that the limit granted. */
+  /** Gets how long a run waited for a permit, in milliseconds. */
   onSlot?: (slot: { waitMs: number }) => void;
-  /** Told of every page that was written. */
+  /** Gets every written page. */
   onPage?: (page: { resource: string }) => void;
-  /** Told of every run that ended. */
+  /** Gets every run that ends. */
   onRunEnd?: (end: { resource: string; outcome: 'finished' | 'failed' }) => void;
-  /** Told what the fork's event handler is to hear. */
-  onEvent?: TellEvent | undefined;
+  onEvent?: SendCompanyEvent | undefined;
   now?: () => number;
 }
 
-/** What a slice works on. */
+/** The work of a slice. */
 export interface SliceWork {
   instance: Instance;
   resource: Resource;
   claim: RunClaim;
 }
 
-/** One turn of a worker at one run. */
+/** The surroundings of a time slice of a worker. */
 export interface SliceContext {
   logger: Logger;
-  /** Aborted when the process shuts down: the slice ends where it can be taken up again. */
+  /** Aborted when the process shuts down. */
   signal: AbortSignal;
-  /** Whether other jobs wait for this one's slot. */
+  /** Whether other jobs wait for this job's slot. */
   othersWait(): boolean;
 }
 
-/** How a slice ended; `pages` is how many the run has by now. */
+/**
+ * The end of a slice, with the run's pages so far: `ended` ends the job, `wait` continues at `until` (milliseconds since
+ * 1970), `yield` continues after other jobs.
+ */
 export type SliceOutcome =
-  /** the job is done: the run is over, or not ours */
   | { kind: 'ended' }
-  /** to be taken up again at this moment, in milliseconds since 1970 */
   | { kind: 'wait'; until: number; pages: number }
-  /** to be taken up again when others have had their turn */
   | { kind: 'yield'; pages: number };

@@ -1,17 +1,18 @@
+import { z } from 'zod';
 import type { API } from '../contract/api/api.ts';
 import type { ItemOf, ListOperation } from '../service/calls.ts';
 
-/** A kind of record that is synced. */
+/** A kind of record that the app syncs. */
 export interface Resource {
-  /** Names it in the database, in addresses and in the status. */
+  /** Its name in the database, in URLs and in the status. */
   name: string;
-  /** As people read it. */
+  /** Its name for people. */
   title: string;
   /** The paginated list route below `{base_url}`. */
   route: string;
-  /** Whole minutes from the end of one run to the start of the next; without it, as configured. */
+  /** Whole minutes from the end of one run to the start of the next; SYNC_INTERVAL_MINUTES by default. */
   intervalMinutes?: number;
-  /** What pages and CSV show of a record, the title first; `path` is dotted: "email", "assignee.name". */
+  /** The columns of pages and CSV, the title first. A `path` is dotted: "email", "assignee.name". */
   columns?: readonly Column[];
 }
 
@@ -23,15 +24,15 @@ interface Column {
 /** The longest interval of a list: 31 days. */
 const MOST_MINUTES = 44_640;
 
-const INTERVAL = `a whole number of minutes, from 1 to ${MOST_MINUTES.toLocaleString('en')} (31 days)`;
+const INTERVAL = `a whole number of minutes from 1 to ${MOST_MINUTES.toLocaleString('en')} (31 days)`;
 
-/** @throws RangeError that says what is possible */
+/** @throws RangeError that names the possible intervals */
 export function checkInterval(minutes: number): void {
   if (!isInterval(minutes)) throw new RangeError(`An interval is ${INTERVAL}.`);
 }
 
-function isInterval(minutes: unknown): boolean {
-  return Number.isInteger(minutes) && Number(minutes) >= 1 && Number(minutes) <= MOST_MINUTES;
+function isInterval(minutes: number): boolean {
+  return Number.isInteger(minutes) && minutes >= 1 && minutes <= MOST_MINUTES;
 }
 
 /** The operation of the contract that lists a route. */
@@ -47,57 +48,48 @@ export type DocumentAt<Route extends string> = [OperationAt<Route>] extends [nev
   ? AnyDocument
   : ItemOf<OperationAt<Route>>;
 
-/** It stands in addresses, in ids of jobs, in the database and in metrics. */
-const NAME = /^[a-z][a-z0-9_-]{0,62}$/i;
+/** Pages of an instance that a resource's name would hide. */
+const PAGES = ['changes', 'problems', 'runs', 'status'];
 
-/** What addresses below an instance's lead to already, in capitals, too. */
-const TAKEN = ['changes', 'problems', 'runs', 'status'];
+const text = z.string('is missing').refine((value) => value.trim() !== '', 'is empty');
 
-/** It stands behind `{base_url}`, and `?limit=` behind it. */
-const ROUTE = /^\/[^\s?#]+$/;
+const resourceList = z.array(
+  z.object(
+    {
+      name: z
+        .string('is missing')
+        .regex(
+          /^[a-z][a-z0-9_-]{0,62}$/i,
+          'must start with a letter and have only letters, digits, "-" and "_"',
+        )
+        .refine((name) => !PAGES.includes(name.toLowerCase()), 'is taken by a page of the app'),
+      title: text,
+      route: z
+        .string('is missing')
+        .regex(/^\/[^\s?#]+$/, 'must start with "/" and have no blanks, "?" or "#"'),
+      intervalMinutes: z.number(`must be ${INTERVAL}`).refine(isInterval, `must be ${INTERVAL}`).optional(),
+      columns: z.array(z.object({ title: text, path: text })).optional(),
+    },
+    'is not a resource',
+  ),
+);
 
 /**
- * Looks at the list of what is synced before anything is done with it: one wrong entry would keep the others from
- * their jobs, or send a token elsewhere.
+ * Checks the list of resources at the start. One bad entry would stop the others, or send a token elsewhere.
  *
  * @throws Error that lists every problem, ready to print
  */
 export function checkResources(resources: readonly Resource[]): void {
-  // What Node runs was not looked at by a compiler: a member may be missing.
-  const entries = Array.from(resources, (entry: Partial<Resource> | undefined) => ({
-    name: textOf(entry?.name),
-    title: textOf(entry?.title),
-    route: textOf(entry?.route),
-    intervalMinutes: entry?.intervalMinutes,
-    columns: Array.from(entry?.columns ?? [], (column: Partial<Column> | undefined) => [
-      textOf(column?.title).trim(),
-      textOf(column?.path).trim(),
-    ]),
-  }));
-  const names = entries.map(({ name }) => name);
-  const problems = entries.flatMap(({ name, title, route, intervalMinutes, columns }, at) => [
-    ...(NAME.test(name)
-      ? []
-      : [`the name "${name}" has to begin with a letter, and to hold letters, digits, "-" and "_" alone`]),
-    ...(TAKEN.includes(name.toLowerCase())
-      ? [`the name "${name}" is taken by a page of the app: choose another`]
-      : []),
-    ...(names.indexOf(name) < at ? [`the name "${name}" stands there twice`] : []),
-    ...(title.trim() === '' ? [`"${name}" needs a title`] : []),
-    ...(ROUTE.test(route)
-      ? []
-      : [`the route "${route}" of "${name}" has to begin with "/", without blanks, "?" and "#"`]),
-    ...(intervalMinutes === undefined || isInterval(intervalMinutes)
-      ? []
-      : [`the intervalMinutes of "${name}" have to be ${INTERVAL}`]),
-    ...(columns.flat().includes('') ? [`a column of "${name}" needs a title and a path`] : []),
-  ]);
+  // Node runs the file without a type check.
+  const { error } = resourceList.safeParse(Array.from(resources));
+  const problems = (error?.issues ?? []).map(({ path: [at, ...path], message }) => {
+    const name = resources[Number(at)]?.name;
+    return `resource ${Number(at) + 1} (${JSON.stringify(name)}): ${path.join('.')} ${message}`;
+  });
+  const names = resources.map((resource) => resource?.name);
+  const repeated = names.filter((name, at) => names.indexOf(name) < at);
+  problems.push(...repeated.map((name) => `two resources have the name ${JSON.stringify(name)}`));
   if (problems.length === 0) return;
-  throw new Error(
-    `What is to be synced cannot be used (src/integration/resources.ts):\n${problems.map((problem) => `  ${problem}`).join('\n')}`,
-  );
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
+  const lines = problems.map((problem) => `  ${problem}`).join('\n');
+  throw new Error(`The app cannot sync the resources in src/integration/resources.ts:\n${lines}`);
 }

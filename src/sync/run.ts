@@ -5,29 +5,29 @@ import { endSlice, runFacts } from './failure.ts';
 import { PageReader } from './page-reader.ts';
 import type { SliceContext, SliceOutcome, SyncParts } from './parts.ts';
 
-/** A slice gives way to others that wait after so many pages, or so long; and to anybody after a minute. */
+/** A slice ends after so many pages or so long (milliseconds) if other jobs wait, and after `mostMs` in any case. */
 const SLICE = { pages: 10, ms: 5_000, mostMs: 60_000 } as const;
 
-/** A run that was lost is looked at again after so long, in milliseconds. */
+/** The job of a lost run comes back after this pause, in milliseconds. */
 const LOST_PAUSE_MS = 500;
 
-/** The consumers are notified of changes once in so many milliseconds. */
+/** The consumers hear of changes this often, in milliseconds. */
 const NOTIFY_EVERY_MS = 5_000;
 
-/** A run is looked at from so many pages on, and then whenever it has twice as many. */
-const FIRST_LOOK_PAGES = 64;
+/** The first check of a run's progress. The next ones follow whenever its pages have doubled. */
+const FIRST_CHECK_PAGES = 64;
 
-/** Records that may come again for no bad reason: they moved while the run was paging. */
-const SOME_REPEATS = 1_000;
+/** Records may come twice because they moved while the run was paging. */
+const ALLOWED_REPEATS = 1_000;
 
-/** So many pages with next to nothing on them: two hours' requests. */
+/** A run over so many pages needs two hours, and must find a new record on each of them. */
 const MANY_PAGES = 16_384;
 
 /**
- * Works on a run for a while: page after page, as long as the budget grants requests and the slice lasts; after the
- * last page, the deletions. Everything it knows afterwards is in the database.
+ * Works on a run for a time slice: page after page while the budget grants requests, then the deletions. Only the
+ * database remembers the progress.
  *
- * @throws only what is wrong with this process (the database or Redis cannot be reached)
+ * @throws only errors of this process: the database or Redis cannot be reached
  */
 export async function runSlice(parts: SyncParts, key: ListKey, context: SliceContext): Promise<SliceOutcome> {
   const { runs, pages } = parts;
@@ -35,39 +35,38 @@ export async function runSlice(parts: SyncParts, key: ListKey, context: SliceCon
   const resource = parts.resources.find(({ name }) => name === key.resource);
   const claimed = resource && (await runs.claim(key));
   const instance = claimed && (await parts.instances.find(key.instanceId));
-  // Paused, ended, finished by another worker, or a resource that this version of the app does not know.
+  // The list is paused or ended, another worker finished it, or this version of the app does not know the resource.
   if (claimed === undefined || resource === undefined || instance === undefined) return { kind: 'ended' };
 
   let run = claimed;
   const claim = { run: run.id, list: run.list, fence: run.fence };
   const work = { instance, resource, claim };
   const isOver = beginSlice(context);
-  const changes = new ChangeNotice((isOver) => parts.onChanges(key, isOver));
+  const changes = notifier((isLast) => parts.onChanges(key, isLast));
   const reader = new PageReader(parts, work, run, context, isOver);
-  // It was paused or ended, or another worker has it. It may have been resumed since: the next claim tells.
+  const wait = async (until: number | null, waitsFor: 'limit' | 'retry' | 'turn') => {
+    await runs.wait(claim, { for: waitsFor, until, ...reader.takeCounts() });
+    return until === null
+      ? ({ kind: 'yield', pages: run.pages } as const)
+      : ({ kind: 'wait', until, pages: run.pages } as const);
+  };
+  // A pause, a disconnect or another worker raised the fence. The next claim finds out which.
   const lost = () => ({ kind: 'wait', until: now() + LOST_PAUSE_MS, pages: run.pages }) as const;
-  const wait = async (until: number | null, waitsFor: 'limit' | 'retry' | 'turn') =>
-    runs.wait(claim, { for: waitsFor, until, ...reader.takeCounts() });
   try {
-    while (!isReadToEnd(run)) {
-      if (reader.isOver) {
-        await wait(null, 'turn');
-        return { kind: 'yield', pages: run.pages };
-      }
+    while (run.pages === 0 || run.cursor !== null) {
+      if (reader.isOver) return await wait(null, 'turn');
       checkProgress(run);
       const startedFrom = run.cursor;
       const page = await reader.read(run);
       if ('until' in page) {
-        await wait(page.until, page.isBlocked && run.error_kind !== null ? 'retry' : 'limit');
-        return { kind: 'wait', until: page.until, pages: run.pages };
+        return await wait(page.until, page.isBlocked && run.error_kind !== null ? 'retry' : 'limit');
       }
       if ('isLost' in page) return lost();
       const written = await pages.commit(claim, startedFrom, page, now());
       if (written === undefined) return lost();
-      if (written.run.rejected > run.rejected) {
-        const records = written.run.rejected - run.rejected;
-        context.logger.warn({ records }, 'records cannot be kept: the dashboard lists them');
-      }
+      const rejected = written.run.rejected - run.rejected;
+      if (rejected > 0)
+        context.logger.warn({ records: rejected }, 'the page has records that cannot be kept');
       parts.onPage?.({ resource: resource.name });
       if (written.hasChanges) changes.note();
       run = written.run;
@@ -75,10 +74,7 @@ export async function runSlice(parts: SyncParts, key: ListKey, context: SliceCon
     const held = await markDeletions(parts, work, run, () => isOver(0), context);
     changes.note();
     if (held === 'lost') return lost();
-    if (held === 'over') {
-      await wait(null, 'turn');
-      return { kind: 'yield', pages: run.pages };
-    }
+    if (held === 'over') return await wait(null, 'turn');
     const finished = await runs.finish(claim, held, now());
     if (finished === undefined) return { kind: 'ended' };
     context.logger.info(runFacts(work, finished, now()), 'the run is finished');
@@ -94,57 +90,46 @@ export async function runSlice(parts: SyncParts, key: ListKey, context: SliceCon
   }
 }
 
-/** A run without a cursor has read nothing, or everything. */
-function isReadToEnd({ pages, cursor }: Run): boolean {
-  return pages > 0 && cursor === null;
-}
-
-function beginSlice({ othersWait }: SliceContext): (asked: number) => boolean {
+/** @returns whether the slice is over after so many requests */
+function beginSlice({ othersWait }: SliceContext): (requests: number) => boolean {
   const begunAt = performance.now();
-  return (asked) => {
+  return (requests) => {
     const ms = performance.now() - begunAt;
     if (ms >= SLICE.mostMs) return true;
-    return (asked >= SLICE.pages || ms >= SLICE.ms) && othersWait();
+    return (requests >= SLICE.pages || ms >= SLICE.ms) && othersWait();
   };
 }
 
-/** Notifies the consumers now and then that there is something for them. */
-class ChangeNotice {
-  readonly #notify: (isOver: boolean) => void;
-  #hasAny = false;
-  #notifiedAt = Number.NEGATIVE_INFINITY;
-
-  constructor(notify: (isOver: boolean) => void) {
-    this.#notify = notify;
-  }
-
-  note(): void {
-    this.#hasAny = true;
-    if (performance.now() - this.#notifiedAt < NOTIFY_EVERY_MS) return;
-    this.#notifiedAt = performance.now();
-    this.#notify(false);
-  }
-
-  end(): void {
-    if (this.#hasAny) this.#notify(true);
-  }
+/** Notifies the consumers of the first change at once, of further ones every few seconds, and at the end. */
+function notifier(notify: (isLast: boolean) => void) {
+  let notifiedAt: number | undefined;
+  return {
+    note() {
+      if (notifiedAt !== undefined && performance.now() - notifiedAt < NOTIFY_EVERY_MS) return;
+      notifiedAt = performance.now();
+      notify(false);
+    },
+    end() {
+      if (notifiedAt !== undefined) notify(true);
+    },
+  };
 }
 
 /**
- * Notices a run that does not get on: its pages bring the same records again and again, or nothing, and would do so for
- * ever. Addresses do not tell, as each may be new. It goes by what the run's row counts, so that no crash hides it.
+ * Notices a run without progress: its pages repeat the same records, or are empty, without an end. URLs do not show
+ * that, as each may be new. The counts come from the run's row, so a crash hides nothing.
  *
- * @throws ServiceError to give up on
+ * @throws ServiceError that closes the run
  */
 function checkProgress({ pages, records, seen }: Run): void {
   checkLength(pages);
-  if (pages < FIRST_LOOK_PAGES || !Number.isInteger(Math.log2(pages))) return;
-  if (records > 2 * seen + SOME_REPEATS) {
+  if (pages < FIRST_CHECK_PAGES || !Number.isInteger(Math.log2(pages))) return;
+  if (records > 2 * seen + ALLOWED_REPEATS) {
     throw endless(
       `The service's pages repeat themselves: ${pages} pages held ${records} records, but only ${seen} different ones.`,
     );
   }
   if (pages >= MANY_PAGES && seen < pages) {
-    throw endless(`The service's list does not get on: ${pages} pages held only ${seen} records.`);
+    throw endless(`The service's pages are almost empty: ${pages} pages held only ${seen} records.`);
   }
 }

@@ -10,7 +10,7 @@ import { listState } from '../store/states.ts';
 import type { Stores } from '../store/stores.ts';
 import type { TokenRow } from '../store/tokens.ts';
 import type { Resource } from './resource.ts';
-import { listIntervalMs, nextStartAt } from './schedule.ts';
+import { listIntervalMs, MINUTE_MS, nextStartAt } from './schedule.ts';
 import {
   type HandlerStatus,
   INSTANCES_PER_PAGE,
@@ -23,7 +23,6 @@ import {
 } from './status-types.ts';
 import type { AppWatch } from './watch-app.ts';
 
-/** What the status of an instance is read from. */
 interface StatusParts extends Pick<Stores, 'instances' | 'tokens' | 'runs' | 'records' | 'changes'> {
   budget: RateBudget;
   clock: ServiceClock;
@@ -34,30 +33,28 @@ interface StatusParts extends Pick<Stores, 'instances' | 'tokens' | 'runs' | 're
   watch?: Pick<AppWatch, 'areWorkersMissing'>;
 }
 
-/** A silent Redis is waited for so long, and then not asked again for a while, in milliseconds. */
-const BUDGET_PATIENCE_MS = 500;
+/** A page waits this long for Redis, and asks a silent Redis again after the pause, in milliseconds. */
+const BUDGET_LIMIT_MS = 500;
 const BUDGET_PAUSE_MS = 5_000;
 
-const MINUTE_MS = 60_000;
-
-/** Which instances are to be read. */
+/** A search for instances. */
 export interface StatusQuery extends InstanceQuery {
-  /** From 1; beyond the last one it is the last. */
+  /** From 1. A page beyond the last one means the last one. */
   page: number;
 }
 
-/** Some of the instances that were looked for, and sums over all. */
+/** One page of the instances found, and sums over all instances. */
 export interface StatusPage {
   instances: InstanceStatus[];
   /** From 1. */
   page: number;
-  /** How many instances were found. */
+  /** Instances found. */
   total: number;
   states: StateCounts['instances'];
   lists: StateCounts['lists'];
 }
 
-/** Puts together what the dashboard shows. */
+/** Reads what the dashboard shows. */
 export class StatusReader {
   readonly #parts: StatusParts;
   #budgetSilentUntil = 0;
@@ -66,24 +63,20 @@ export class StatusReader {
     this.#parts = parts;
   }
 
+  /** The status of an instance; undefined when there is none. */
   async read(instanceId: string): Promise<InstanceStatus | undefined> {
-    const { instances, tokens, runs, records, resources, watch } = this.#parts;
-    const workersMissing = watch?.areWorkersMissing ?? false;
+    const { instances, tokens, runs, records, watch } = this.#parts;
     const instance = await instances.find(instanceId);
     if (instance === undefined) return undefined;
-    const [token, lists, hasCopy, isGoing, budgetState] = await Promise.all([
+    const [token, lists, hasCopy, isGoing, budget] = await Promise.all([
       tokens.find(instanceId),
       runs.lists(instanceId),
       records.keepsAny(instanceId),
       records.isGoing(instanceId),
       this.#budget(instance.company_id ?? instanceId),
     ]);
-    const read = resources.map(async (resource) => {
-      const list = lists.find((one) => one.resource === resource.name);
-      return [resource.name, await this.#list(instance, resource, list, workersMissing)] as const;
-    });
-    const statuses = await Promise.all(read);
-    const starts = statuses.flatMap(([, { next_sync_at }]) => next_sync_at ?? []);
+    const resources = await this.#byResource(lists, (list, resource) => this.#list(instance, resource, list));
+    const starts = Object.values(resources).flatMap(({ next_sync_at }) => next_sync_at ?? []);
     return {
       id: instance.id,
       name: instance.name,
@@ -94,67 +87,63 @@ export class StatusReader {
       error: instance.error_detail,
       now: iso(this.#parts.clock.now()),
       next_sync_at: starts.toSorted()[0] ?? null,
-      workers_missing: workersMissing,
+      workers_missing: watch?.areWorkersMissing ?? false,
       has_copy: hasCopy,
       deleting_copy: isGoing,
       token: tokenStatus(token),
-      budget: budgetStatus(budgetState),
-      resources: Object.fromEntries(statuses),
+      budget: budgetStatus(budget),
+      resources,
     };
   }
 
-  /** What of an instance cannot be kept or delivered, by the resource's name. */
+  /** Rejected records and dead letters of an instance, by the resource's name. */
   async readProblems(instanceId: string): Promise<Record<string, ListProblems>> {
     const lists = await this.#parts.runs.lists(instanceId);
-    const read = this.#parts.resources.map(async ({ name }) => {
-      const list = lists.find(({ resource }) => resource === name);
-      return [name, await this.#problems(list, PROBLEMS_ON_PAGE)] as const;
-    });
-    return Object.fromEntries(await Promise.all(read));
+    return this.#byResource(lists, (list) => this.#problems(list, PROBLEMS_ON_PAGE));
   }
 
-  /** The last runs of every list, the newest first, by the resource's name. */
+  /** The last runs of every list by the resource's name, the newest first. */
   async readRuns(instanceId: string): Promise<Record<string, RunJson[]>> {
-    const lists = await this.#parts.runs.lists(instanceId);
-    const read = this.#parts.resources.map(async ({ name }) => {
-      const list = lists.find(({ resource }) => resource === name);
-      const runs = list === undefined ? [] : await this.#parts.runs.history(list.id);
-      return [name, runs.map(runJson)] as const;
-    });
-    return Object.fromEntries(await Promise.all(read));
+    const { runs } = this.#parts;
+    return this.#byResource(await runs.lists(instanceId), async (list) =>
+      list === undefined ? [] : (await runs.history(list.id)).map(runJson),
+    );
   }
 
-  /**
-   * A page of the instances that are looked for, the oldest first. They are read one after the other: the limit's state
-   * comes from Redis each time, and others have their turn meanwhile.
-   */
+  /** A page of the instances found, the oldest first. It reads them one by one, so that other requests go on. */
   async readPage({ page, ...query }: StatusQuery): Promise<StatusPage> {
     const { instances: states, lists } = await this.#parts.instances.countStates();
     const total = await this.#parts.instances.count(query);
     const found = Math.min(page, Math.max(1, Math.ceil(total / INSTANCES_PER_PAGE)));
-    const place = { offset: (found - 1) * INSTANCES_PER_PAGE, limit: INSTANCES_PER_PAGE };
+    const range = { offset: (found - 1) * INSTANCES_PER_PAGE, limit: INSTANCES_PER_PAGE };
     const instances: InstanceStatus[] = [];
-    for (const { id } of await this.#parts.instances.list({ ...query, ...place })) {
+    for (const { id } of await this.#parts.instances.list({ ...query, ...range })) {
       const status = await this.read(id);
       if (status !== undefined) instances.push(status);
     }
     return { instances, page: found, total, states, lists };
   }
 
-  /** @param workersMissing whether nobody can be working on a run, whatever it says of itself */
-  async #list(
-    instance: Instance,
-    resource: Resource,
-    list: ListStatus | undefined,
-    workersMissing: boolean,
-  ): Promise<ListStatusJson> {
+  async #byResource<T>(
+    lists: readonly ListStatus[],
+    read: (list: ListStatus | undefined, resource: Resource) => Promise<T>,
+  ): Promise<Record<string, T>> {
+    const entries = this.#parts.resources.map(async (resource) => {
+      const list = lists.find((one) => one.resource === resource.name);
+      return [resource.name, await read(list, resource)] as const;
+    });
+    return Object.fromEntries(await Promise.all(entries));
+  }
+
+  async #list(instance: Instance, resource: Resource, list: ListStatus | undefined): Promise<ListStatusJson> {
     const run = list?.run;
     const isPaused = list?.paused_at != null;
     const intervalMs = listIntervalMs(list, resource, this.#parts.intervalMs);
     const startsAgain = instance.status === 'active' && !isPaused && run?.finished_at != null;
-    const isLeft = workersMissing && run?.state === 'running';
+    // Without workers nobody works on the run, whatever its row says.
+    const isAbandoned = run?.state === 'running' && this.#parts.watch?.areWorkersMissing === true;
     return {
-      state: isLeft ? 'waiting' : listState(run?.state),
+      state: isAbandoned ? 'waiting' : listState(run?.state),
       pages: run?.pages ?? 0,
       records: run?.records ?? 0,
       deleted: run?.deleted ?? 0,
@@ -169,7 +158,7 @@ export class StatusReader {
       interval_minutes: intervalMs / MINUTE_MS,
       next_sync_at: startsAgain ? iso(nextStartAt(run, intervalMs)) : null,
       waiting_until: iso(run?.wait_until),
-      waiting_for: isLeft ? 'turn' : (run?.waiting_for ?? null),
+      waiting_for: isAbandoned ? 'turn' : (run?.waiting_for ?? null),
       held_deletions: list === undefined ? 0 : await this.#held(list),
       handler: this.#parts.hasHandler ? await this.#handler(list) : null,
       problems: await this.#problems(list, PROBLEMS_IN_STATUS),
@@ -182,8 +171,7 @@ export class StatusReader {
   }
 
   async #handler(list: ListStatus | undefined): Promise<HandlerStatus> {
-    const none = { pending: 0, dead_letters: 0, last_error: null, next_try_at: null };
-    if (list === undefined) return none;
+    if (list === undefined) return { pending: 0, dead_letters: 0, last_error: null, next_try_at: null };
     const { changes } = this.#parts;
     const consumer = await changes.find(list.id, HANDLER_CONSUMER);
     return {
@@ -209,10 +197,10 @@ export class StatusReader {
     };
   }
 
-  /** What is known of a company's limit; nothing while Redis is away. */
+  /** The state of a company's limit; undefined while Redis is away. */
   async #budget(company: string): Promise<BudgetState | undefined> {
     if (performance.now() < this.#budgetSilentUntil) return undefined;
-    const late = sleep(BUDGET_PATIENCE_MS, undefined, { ref: false });
+    const late = sleep(BUDGET_LIMIT_MS, undefined, { ref: false });
     const state = await Promise.race([this.#parts.budget.read(company), late]).catch(() => undefined);
     if (state === undefined) this.#budgetSilentUntil = performance.now() + BUDGET_PAUSE_MS;
     return state;
@@ -221,23 +209,20 @@ export class StatusReader {
 
 function runJson(run: Run): RunJson {
   const { id, state, pages, records, created, changed, deleted, rejected, requests, refused, held } = run;
-  const counts = { pages, records, created, changed, deleted, rejected, requests, refused, held };
   return {
-    id,
-    state,
+    ...{ id, state, pages, records, created, changed, deleted, rejected, requests, refused, held },
     started_at: iso(run.started_at),
     finished_at: iso(run.finished_at),
-    ...counts,
     error_kind: run.error_kind,
     error: run.error_detail,
   };
 }
 
-/** What a run's error means for an administrator. */
+/** A run's error, in words for an operator. */
 function errorText(run: Run | undefined): string | null {
   if (run?.error_detail == null) return null;
   if (run.state !== 'failed' || run.finished_at !== null || run.attempt === 0) return run.error_detail;
-  return `${run.error_detail} Tried ${run.attempt} times; it will be tried again by itself.`;
+  return `${run.error_detail} The app has tried ${run.attempt} times and keeps trying.`;
 }
 
 function tokenStatus(token: TokenRow | undefined): InstanceStatus['token'] {

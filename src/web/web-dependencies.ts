@@ -4,8 +4,8 @@ import type { Installs } from '../auth/install.ts';
 import type { ActionStore } from '../store/action-log.ts';
 import type { BrowserStore } from '../store/browsers.ts';
 import type { RecordStore } from '../store/records.ts';
+import type { InstanceControl } from '../sync/control.ts';
 import type { StatusPage, StatusQuery } from '../sync/status.ts';
-import type { InstanceControl } from '../sync/status-types.ts';
 import type { WebLimits } from './rate-limit.ts';
 import type { RequestFacts } from './request-log.ts';
 

@@ -159,8 +159,11 @@ describe.each(DATABASES)('on %s', async (kind) => {
   test('operators page through what they look for, and the counts stay those of all', async () => {
     const { url: _url, db, ...own } = await openTestStore(kind);
     const reader = new StatusReader({ ...parts, ...own, hasHandler: true });
-    const ids = await Promise.all(Array.from({ length: 102 }, () => own.addInstance()));
-    await own.instances.setStatus(ids[0] ?? '', 'paused', { from: ['active'] });
+    const rows = Array.from({ length: 102 }, (_, n) => ({
+      ...{ id: `ins_${n}`, name: `Company ${n}`, installed_at: NOW },
+      status: n === 0 ? ('paused' as const) : ('active' as const),
+    }));
+    await db.insertInto('instances').values(rows).execute();
     const first = await reader.readPage({ page: 1, search: 'COMPANY', filter: 'active' });
     expect(first).toMatchObject({ page: 1, total: 101, states: { active: 101, paused: 1 } });
     expect(first.instances).toHaveLength(100);

@@ -3,8 +3,7 @@ import { RedisError } from '../../src/service/budget.ts';
 import { ServiceError, type ServiceErrorFacts } from '../../src/service/errors.ts';
 import { StoreError } from '../../src/store/database.ts';
 import type { Run } from '../../src/store/runs.ts';
-import type { ErrorKind } from '../../src/store/states.ts';
-import { endSlice, kindOf } from '../../src/sync/failure.ts';
+import { endSlice } from '../../src/sync/failure.ts';
 import type { SliceContext, SyncParts } from '../../src/sync/parts.ts';
 import { NOW, openTestStore } from '../store/test-store.ts';
 import { testLogger } from '../support/test-logger.ts';
@@ -59,15 +58,6 @@ async function openRun() {
     },
   };
 }
-
-test.each<[ErrorKind, unknown]>([
-  ['store', new StoreError('away')],
-  ['redis', new RedisError('away')],
-  ['internal', new TypeError('a bug')],
-  ['timeout', failure('timeout')],
-])('what is %s', (kind, error) => {
-  expect(kindOf(error)).toBe(kind);
-});
 
 describe('a failure that', () => {
   const waiting = { state: 'waiting', cursor: PAGE_2, finished_at: null, attempt: 0 };
@@ -180,7 +170,7 @@ test('after 45 minutes without a page a run is closed, and the list read anew', 
     await meet(SERVER_ERROR);
   }
   expect(await read()).toMatchObject({ state: 'failed', error_kind: 'server_error' });
-  expect(told().map(({ msg }) => msg)).toEqual(['the run failed, and is tried again', 'the run failed']);
+  expect(told().map(({ msg }) => msg)).toEqual(['the run failed and is retried', 'the run failed']);
   expect(told()[1]).toMatchObject({ seconds: expect.any(Number), err: { message: 'The reason.' } });
   expect(clock.now - NOW).toBeGreaterThanOrEqual(45 * MINUTE_MS);
   expect(clock.now - NOW).toBeLessThan(47 * MINUTE_MS);

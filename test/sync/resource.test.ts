@@ -2,54 +2,47 @@ import { expect, test } from 'vitest';
 import { RESOURCES } from '../../src/integration/resources.ts';
 import { checkResources, type Resource } from '../../src/sync/resource.ts';
 
-const teammates = { name: 'teammates', title: 'Teammates', route: '/teammates' };
+const folders = { name: 'folders', title: 'Folders', route: '/folders' };
 const check = (...further: Resource[]) => checkResources([...RESOURCES, ...further]);
 
-test('what is synced, and what README adds, can be used', () => {
+test('the resources of the fork pass, and so do further ones', () => {
   expect(() =>
     check(
-      { ...teammates, intervalMinutes: 44_640, columns: [{ title: 'Name', path: 'name' }] },
+      { ...folders, intervalMinutes: 44_640, columns: [{ title: 'Name', path: 'name' }] },
       { name: 'sub-Tags_2', title: 'Tags', route: '/tags/tag_1/children' },
     ),
   ).not.toThrow();
 });
 
 test.each([
-  [{ name: 'crm:teammates' }, 'the name "crm:teammates" has to begin with a letter'],
-  [{ name: '__proto__' }, 'the name "__proto__" has to begin with a letter'],
-  [{ name: 'a/b' }, 'the name "a/b" has to begin with a letter'],
-  [{ name: '' }, 'the name "" has to begin with a letter'],
-  [{ name: 'status' }, 'the name "status" is taken'],
-  [{ name: 'changes' }, 'the name "changes" is taken'],
-  [{ name: 'contacts' }, 'the name "contacts" stands there twice'],
-  [{ title: ' ' }, '"teammates" needs a title'],
-  [{ route: 'teammates' }, 'the route "teammates" of "teammates" has to begin with "/"'],
-  [{ route: '.crm.example/x' }, 'the route ".crm.example/x" of "teammates" has to begin with "/"'],
-  [{ route: '@crm.example/x' }, 'the route "@crm.example/x" of "teammates" has to begin with "/"'],
-  [{ intervalMinutes: 0 }, 'the intervalMinutes of "teammates" have to be a whole number of minutes, from 1'],
-  [{ intervalMinutes: 1.5 }, 'the intervalMinutes of "teammates"'],
+  [{ name: 'crm:folders' }, '("crm:folders"): name must start with a letter'],
+  [{ name: '__proto__' }, '("__proto__"): name must start with a letter'],
+  [{ name: 'a/b' }, '("a/b"): name must start with a letter'],
+  [{ name: '' }, '(""): name must start with a letter'],
+  [{ name: undefined }, '(undefined): name is missing'],
+  [{ name: 'Status' }, 'name is taken by a page'],
+  [{ name: 'changes' }, 'name is taken by a page'],
+  [{ name: 'contacts' }, 'two resources have the name "contacts"'],
+  [{ title: ' ' }, '("folders"): title is empty'],
+  [{ title: undefined }, '("folders"): title is missing'],
+  [{ route: undefined }, '("folders"): route is missing'],
+  [{ route: 'folders' }, 'route must start with "/"'],
+  [{ route: '.crm.example/x' }, 'route must start with "/"'],
+  [{ route: '@crm.example/x' }, 'route must start with "/"'],
+  [{ route: '/folders?sort=name' }, 'and have no blanks, "?" or "#"'],
+  [{ intervalMinutes: 0 }, 'intervalMinutes must be a whole number of minutes from 1'],
+  [{ intervalMinutes: 1.5 }, 'intervalMinutes must be a whole number'],
   [{ intervalMinutes: 44_641 }, 'to 44,640 (31 days)'],
-  [{ columns: [{ title: 'Name', path: ' ' }] }, 'a column of "teammates" needs a title and a path'],
-  [{ columns: [{ title: '', path: 'name' }] }, 'a column of "teammates" needs'],
-  [{ columns: [{ title: 'Name' }] }, 'a column of "teammates" needs'],
-  [{ route: '/teammates?sort=name' }, 'the route "/teammates?sort=name" of "teammates"'],
-])('an entry with %j is refused, and it is said why', (part, problem) => {
-  expect(() => check({ ...teammates, ...part } as Resource)).toThrow(problem);
+  [{ columns: [{ title: 'Name', path: ' ' }] }, 'columns.0.path is empty'],
+  [{ columns: [{ title: 'Name' }] }, 'columns.0.path is missing'],
+])('a resource with %j is refused with the reason', (part, problem) => {
+  expect(() => check({ ...folders, ...part } as Resource)).toThrow(problem);
 });
 
-test.each(['name', 'title', 'route'])('an entry without a %s is refused, too', (member) => {
-  const { [member as 'name']: _, ...entry } = teammates;
-  expect(() => check(entry as typeof teammates)).toThrow('What is to be synced cannot be used');
-});
-
-test('nor can a place in the list without an entry be used', () => {
-  const list = [teammates];
+test('the error names all problems at once, and holes in the list', () => {
+  const list = [{ name: 'a b', title: '', route: 'x' }];
   list.length = 2;
-  expect(() => checkResources(list)).toThrow('What is to be synced cannot be used');
-});
-
-test('all problems are told together', () => {
-  expect(() => check({ name: 'a b', title: '', route: 'x' })).toThrow(
-    /a b.*letter[\s\S]*title[\s\S]*route "x"/,
+  expect(() => checkResources(list)).toThrow(
+    /resources\.ts:\n {2}resource 1 \("a b"\): name .*\n.*title .*\n.*route .*\n {2}resource 2 \(undefined\).*is not a resource/,
   );
 });

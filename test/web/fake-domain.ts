@@ -6,8 +6,9 @@ import { BrowserStore, hashSecret } from '../../src/store/browsers.ts';
 import type { Database } from '../../src/store/database.ts';
 import { InstallStore } from '../../src/store/installs.ts';
 import type { StoredRecord } from '../../src/store/records.ts';
+import type { InstanceControl } from '../../src/sync/control.ts';
 import { checkInterval } from '../../src/sync/resource.ts';
-import type { InstanceControl, InstanceStatus, RunJson } from '../../src/sync/status-types.ts';
+import type { InstanceStatus, RunJson } from '../../src/sync/status-types.ts';
 import type { ChangeFeed, WebDependencies } from '../../src/web/web-dependencies.ts';
 import { instanceStatus, NOW } from './status-fixtures.ts';
 
