@@ -6,13 +6,21 @@ import { PageChain } from '../service/next-url.ts';
 import type { ListPage } from '../service/page.ts';
 import type { FetchedPage } from '../store/pages.ts';
 import type { Run } from '../store/runs.ts';
-import type { SliceContext, SliceWork, SyncParts } from './parts.ts';
+import type { SliceWork, SyncParts } from './parts.ts';
 
 /** A slice waits this long for a permit, in milliseconds. A longer wait gives the worker's slot to others. */
 const SHORT_WAIT_MS = 1_000;
 
 /** The reason for no page: no permit until then (milliseconds since 1970), or the run has another holder. */
 type NoPage = { until: number; isBlocked: boolean } | { isLost: true };
+
+interface Slice {
+  parts: SyncParts;
+  work: SliceWork;
+  signal: AbortSignal;
+  /** Whether the slice is over after so many requests. */
+  isOver(requests: number): boolean;
+}
 
 interface Fetched {
   page: ListPage;
@@ -28,10 +36,7 @@ interface Fetched {
  * N+2 waits for page N. After a failure the reader sends one request at a time until a page is written.
  */
 export class PageReader {
-  readonly #parts: SyncParts;
-  readonly #work: SliceWork;
-  readonly #context: SliceContext;
-  readonly #isOver: (requests: number) => boolean;
+  readonly #slice: Slice;
   readonly #stopping = new AbortController();
   readonly #chain = new PageChain();
   #run: Run;
@@ -43,21 +48,11 @@ export class PageReader {
   #refused = 0;
   #pageError: unknown;
 
-  /** @param isOver whether the slice is over after so many requests */
-  constructor(
-    parts: SyncParts,
-    work: SliceWork,
-    run: Run,
-    context: SliceContext,
-    isOver: (requests: number) => boolean,
-  ) {
-    this.#parts = parts;
-    this.#work = work;
+  constructor(slice: Slice, run: Run) {
+    this.#slice = slice;
     this.#run = run;
-    this.#context = context;
-    this.#isOver = isOver;
-    context.signal.addEventListener('abort', this.#stop);
-    if (context.signal.aborted) this.#stop();
+    slice.signal.addEventListener('abort', this.#stop);
+    if (slice.signal.aborted) this.#stop();
   }
 
   /** Whether the slice is over and no request is under way. */
@@ -108,7 +103,7 @@ export class PageReader {
 
   /** Breaks off the request under way, and waits until all permits are released. */
   async close(): Promise<void> {
-    this.#context.signal.removeEventListener('abort', this.#stop);
+    this.#slice.signal.removeEventListener('abort', this.#stop);
     if (this.#ahead === undefined) return;
     this.#stop();
     const ahead = await this.#ahead.catch(() => undefined);
@@ -123,8 +118,8 @@ export class PageReader {
     admission?: Admission,
     onSentOrWaits = () => {},
   ): Promise<Fetched | NoPage> {
-    const { api, runs } = this.#parts;
-    const { resource, claim } = this.#work;
+    const { api, runs } = this.#slice.parts;
+    const { resource, claim } = this.#slice.work;
     const { signal } = this.#stopping;
     this.#started++;
     let unused = admission;
@@ -164,12 +159,13 @@ export class PageReader {
   }
 
   async #release(admission: Admission | undefined): Promise<void> {
-    if (admission?.permit !== undefined) await this.#parts.api.release(admission.permit);
+    if (admission?.permit !== undefined) await this.#slice.parts.api.release(admission.permit);
   }
 
   async #accessToken(rejected: string | undefined): Promise<HeldToken> {
     if (this.#token === undefined || this.#token.isDue() || this.#token.text === rejected) {
-      this.#token = await this.#parts.tokens.accessToken(this.#work.instance.id, rejected);
+      const { parts, work } = this.#slice;
+      this.#token = await parts.tokens.accessToken(work.instance.id, rejected);
     }
     return this.#token;
   }
@@ -179,8 +175,8 @@ export class PageReader {
     first: Admission | undefined,
     onWait: () => void,
   ): Promise<{ permit: Permit } | { until: number; isBlocked: boolean }> {
-    const { api, onSlot, now = Date.now } = this.#parts;
-    const { instance, resource } = this.#work;
+    const { api, onSlot, now = Date.now } = this.#slice.parts;
+    const { instance, resource } = this.#slice.work;
     const startedAt = performance.now();
     for (let known = first; ; known = undefined) {
       const admission = known ?? (await api.acquire(instance.company_id ?? instance.id, resource.route));
@@ -204,6 +200,6 @@ export class PageReader {
   }
 
   #mayRequest(): boolean {
-    return !this.#stopping.signal.aborted && !this.#isOver(this.#started);
+    return !this.#stopping.signal.aborted && !this.#slice.isOver(this.#started);
   }
 }

@@ -43,7 +43,7 @@ export async function runSlice(parts: SyncParts, key: ListKey, context: SliceCon
   const work = { instance, resource, claim };
   const isOver = beginSlice(context);
   const changes = notifier((isLast) => parts.onChanges(key, isLast));
-  const reader = new PageReader(parts, work, run, context, isOver);
+  const reader = new PageReader({ parts, work, signal: context.signal, isOver }, run);
   const wait = async (until: number | null, waitsFor: 'limit' | 'retry' | 'turn') => {
     await runs.wait(claim, { for: waitsFor, until, ...reader.takeCounts() });
     return until === null

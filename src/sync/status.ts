@@ -29,13 +29,12 @@ interface StatusParts extends Pick<Stores, 'instances' | 'tokens' | 'runs' | 're
   resources: readonly Resource[];
   intervalMs: number;
   hasHandler: boolean;
-  /** Without it, workers run. */
-  watch?: Pick<AppWatch, 'areWorkersMissing'>;
+  /** Without it, workers and Redis run. */
+  watch?: Pick<AppWatch, 'areWorkersMissing' | 'failing'>;
 }
 
-/** A page waits this long for Redis, and asks a silent Redis again after the pause, in milliseconds. */
+/** A page waits this long for Redis, in milliseconds. */
 const BUDGET_LIMIT_MS = 500;
-const BUDGET_PAUSE_MS = 5_000;
 
 /** A search for instances. */
 export interface StatusQuery extends InstanceQuery {
@@ -57,7 +56,6 @@ export interface StatusPage {
 /** Reads what the dashboard shows. */
 export class StatusReader {
   readonly #parts: StatusParts;
-  #budgetSilentUntil = 0;
 
   constructor(parts: StatusParts) {
     this.#parts = parts;
@@ -199,11 +197,10 @@ export class StatusReader {
 
   /** The state of a company's limit; undefined while Redis is away. */
   async #budget(company: string): Promise<BudgetState | undefined> {
-    if (performance.now() < this.#budgetSilentUntil) return undefined;
+    const { budget, watch } = this.#parts;
+    if (watch?.failing === 'redis') return undefined;
     const late = sleep(BUDGET_LIMIT_MS, undefined, { ref: false });
-    const state = await Promise.race([this.#parts.budget.read(company), late]).catch(() => undefined);
-    if (state === undefined) this.#budgetSilentUntil = performance.now() + BUDGET_PAUSE_MS;
-    return state;
+    return Promise.race([budget.read(company), late]).catch(() => undefined);
   }
 }
 

@@ -11,6 +11,7 @@ import { startTestRedis } from '../support/test-redis.ts';
 
 const MINUTE_MS = 60_000;
 const RESOURCES = ['contacts', 'conversations'].map((name) => ({ name, title: name, route: `/${name}` }));
+const at = (ms: number) => new Date(NOW + ms).toISOString();
 const BROKEN = { kind: 'handler', detail: 'It is broken.' } as const;
 
 const redis = new Redis((await startTestRedis()).url);
@@ -21,7 +22,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
   const { changes, runs } = store;
   const jobs: OpenRun[] = [];
   const deliveries: Lagging[] = [];
-  const watch = { areWorkersMissing: false };
+  const watch = { areWorkersMissing: false, failing: undefined };
   const shared = { ...store, resources: RESOURCES, intervalMs: 60 * MINUTE_MS };
   const clock = new ServiceClock();
   const parts = { ...shared, budget: new RateBudget(redis), clock, watch };
@@ -32,6 +33,11 @@ describe.each(DATABASES)('on %s', async (kind) => {
     enqueueDeliveries: async (lists) => void deliveries.push(...lists),
     now: () => NOW,
   });
+  const started = () =>
+    jobs
+      .splice(0)
+      .map(({ resource }) => resource)
+      .toSorted();
   const statusOf = async ({ instanceId }: { instanceId: string }) => {
     const status = (await control.status(instanceId)) ?? expect.unreachable();
     return { ...status, contacts: status.resources.contacts ?? expect.unreachable() };
@@ -52,49 +58,39 @@ describe.each(DATABASES)('on %s', async (kind) => {
     const instanceId = await store.addInstance();
     expect(await control.syncNow(instanceId, 'contacts')).toBe(true);
     expect(await control.syncNow(instanceId)).toBe(true);
-    expect(jobs.splice(0).map(({ resource }) => resource)).toEqual(['contacts', 'contacts', 'conversations']);
+    expect(started()).toEqual(['contacts', 'contacts', 'conversations']);
     expect(await control.pause(instanceId)).toBe(true);
     expect([await control.pause(instanceId), await control.syncNow(instanceId)]).toEqual([false, false]);
     expect((await statusOf({ instanceId })).status).toBe('paused');
     expect(await control.resume(instanceId)).toBe(true);
-    expect(
-      jobs
-        .splice(0)
-        .map(({ resource }) => resource)
-        .toSorted(),
-    ).toEqual(['contacts', 'conversations']);
+    expect(started()).toEqual(['contacts', 'conversations']);
     expect(await control.resume(instanceId)).toBe(false);
   });
 
-  test('one list is paused, and goes on with its run and its deliveries when it is resumed', async () => {
+  test('one list pauses, and its run and deliveries continue when it resumes', async () => {
     const claim = await store.claimRun();
     const { instanceId, run } = claim;
     expect(await control.pause(instanceId, 'contacts')).toBe(true);
     expect(await statusOf(claim)).toMatchObject({ status: 'active', contacts: { paused: true } });
-    expect([await control.syncNow(instanceId, 'contacts'), await control.syncNow(instanceId)]).toEqual([
-      false,
-      true,
-    ]);
-    expect(jobs.splice(0).map(({ resource }) => resource)).toEqual(['conversations']);
+    expect(await control.syncNow(instanceId, 'contacts')).toBe(false);
+    expect(await control.syncNow(instanceId)).toBe(true);
+    expect(started()).toEqual(['conversations']);
     await control.pause(instanceId);
     await control.resume(instanceId);
-    expect(jobs.splice(0).map(({ resource }) => resource)).toEqual(['conversations']);
+    expect(started()).toEqual(['conversations']);
     deliveries.length = 0;
     expect(await control.resume(instanceId, 'contacts')).toBe(true);
     expect(jobs.splice(0)).toMatchObject([{ instanceId, resource: 'contacts', run }]);
     expect(deliveries).toMatchObject([{ instanceId, resource: 'contacts' }]);
     expect((await statusOf(claim)).contacts.paused).toBe(false);
-    expect([await control.pause(instanceId, 'tags'), await control.resume(instanceId, 'tags')]).toEqual([
-      false,
-      false,
-    ]);
+    expect(await control.pause(instanceId, 'tags')).toBe(false);
   });
 
-  test('a list has an interval of its own, and the instance the time of its next list', async () => {
+  test('a list has its own interval, and the instance shows the next start', async () => {
     const claim = await store.copy([]);
     const { instanceId } = claim;
     await store.copy([], { instanceId, resource: 'conversations' });
-    const next = (minutes: number) => new Date(NOW + minutes * MINUTE_MS).toISOString();
+    const next = (minutes: number) => at(minutes * MINUTE_MS);
     expect(await control.setInterval(instanceId, 'contacts', 5)).toBe(true);
     expect(await statusOf(claim)).toMatchObject({
       next_sync_at: next(5),
@@ -112,13 +108,13 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect((await statusOf(claim)).next_sync_at).toBeNull();
   });
 
-  test.each([0, -1, 1.5, 44_641, Number.NaN])('%d minutes are no interval', async (minutes) => {
+  test.each([0, -1, 1.5, 44_641, Number.NaN])('%d minutes are not an interval', async (minutes) => {
     const setting = control.setInterval(await store.addInstance(), 'contacts', minutes);
     await expect(setting).rejects.toThrow('from 1 to 44,640 (31 days)');
     await expect(setting).rejects.toBeInstanceOf(RangeError);
   });
 
-  test('an erased record is told to the handler, which gets it as deleted', async () => {
+  test('the handler gets an erased record as deleted', async () => {
     const claim = await store.copy(documentsOf(2));
     await deliverAll(claim);
     deliveries.length = 0;
@@ -136,7 +132,6 @@ describe.each(DATABASES)('on %s', async (kind) => {
     await runs.finish(claim, 7, NOW + 5);
     const failed = await store.claimRun(claim);
     await runs.fail(failed, { kind: 'refused', detail: 'Refused (404).' }, NOW + 9);
-    const at = (ms: number) => new Date(NOW + ms).toISOString();
     const none = { records: 0, created: 0, changed: 0, deleted: 0, rejected: 0, refused: 0 };
     expect(await control.runs(claim.instanceId)).toEqual({
       contacts: [
@@ -156,7 +151,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     });
   });
 
-  test('operators page through what they look for, and the counts stay those of all', async () => {
+  test('operators page through a search, and the sums count all instances', async () => {
     const { url: _url, db, ...own } = await openTestStore(kind);
     const reader = new StatusReader({ ...parts, ...own, hasHandler: true });
     const rows = Array.from({ length: 102 }, (_, n) => ({
@@ -176,16 +171,11 @@ describe.each(DATABASES)('on %s', async (kind) => {
   test.each(['fails', 'is silent'])('the status is read while Redis %s', async (how) => {
     const read = () => (how === 'fails' ? Promise.reject(new Error('away')) : new Promise<never>(() => {}));
     const budget = Object.assign(new RateBudget(redis), { read });
-    const reader = new StatusReader({ ...parts, budget, hasHandler: true });
     const { instanceId } = await store.claimRun();
-    const before = performance.now();
-    for (let times = 0; times < 20; times++) {
-      expect(await reader.read(instanceId)).toMatchObject({
-        budget: { limit: null, remaining: null, reset_at: null, burst_remaining: null, blocked_until: null },
-        resources: { contacts: { state: 'running' } },
-      });
-    }
-    expect(performance.now() - before).toBeLessThan(5_000);
+    expect(await new StatusReader({ ...parts, budget, hasHandler: true }).read(instanceId)).toMatchObject({
+      budget: { limit: null, remaining: null, reset_at: null, burst_remaining: null, blocked_until: null },
+      resources: { contacts: { state: 'running' } },
+    });
   });
 
   test('a replay gives the handler a list, all lists or one record again', async () => {
@@ -202,21 +192,17 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(deliveries).toEqual(Array(3).fill({ instanceId, resource, consumer: 'handler' }));
   });
 
-  test('dead letters are shown with their reason, and tried again when somebody asks', async () => {
+  test('dead letters show their reason, and a person retries them', async () => {
     const claim = await store.copy(documentsOf(2));
     await bury(claim);
     expect((await statusOf(claim)).contacts).toMatchObject({
       handler: { pending: 1, dead_letters: 1, last_error: 'It is broken.', next_try_at: null },
-      problems: { dead_letters: [{ id: '0', error: 'It is broken.', at: new Date(NOW).toISOString() }] },
+      problems: { dead_letters: [{ id: '0', error: 'It is broken.', at: at(0) }] },
     });
     expect(await control.retry(claim.instanceId)).toBe(true);
     expect(await deliverAll(claim)).toEqual(['1', '0']);
-    expect((await statusOf(claim)).contacts.handler).toEqual({
-      pending: 0,
-      dead_letters: 0,
-      last_error: null,
-      next_try_at: null,
-    });
+    const idle = { pending: 0, dead_letters: 0, last_error: null, next_try_at: null };
+    expect((await statusOf(claim)).contacts.handler).toEqual(idle);
   });
 
   test('a person confirms the deletions that the last whole run holds', async () => {
@@ -235,31 +221,21 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await runs.holds(later)).toBe(true);
   });
 
-  test('a disconnect removes the copy if it is asked to', async () => {
-    const [kept, gone] = [await store.copy(documentsOf(2)), await store.copy(documentsOf(2))];
-    expect(await control.disconnect(kept.instanceId, {})).toBe(true);
-    expect(await control.disconnect(gone.instanceId, { deleteData: true })).toBe(true);
-    const facts = {
-      status: 'disconnected',
-      deleting_copy: false,
+  test.each([true, false])('a disconnect removes the copy if asked: %s', async (deleteData) => {
+    const claim = await store.copy(documentsOf(2));
+    expect(await control.disconnect(claim.instanceId, { deleteData })).toBe(true);
+    expect(await statusOf(claim)).toMatchObject({
+      ...{ status: 'disconnected', deleting_copy: false, has_copy: !deleteData },
       token: { access_expires_at: null, rotations: 0 },
-    };
-    expect(await statusOf(kept)).toMatchObject({ ...facts, has_copy: true });
-    expect(await statusOf(gone)).toMatchObject({ ...facts, has_copy: false });
+    });
     expect(await control.disconnect('ins_nobody', {})).toBe(false);
   });
 
-  test('the status has the facts of each list, whether or not it has begun', async () => {
+  test('the status shows each list, even before its first run', async () => {
     const claim = await store.claimRun();
     expect((await statusOf(claim)).resources).toMatchObject({
-      contacts: { state: 'running', started_at: new Date(NOW).toISOString(), handler: { pending: 0 } },
-      conversations: {
-        state: 'idle',
-        pages: 0,
-        started_at: null,
-        held_deletions: 0,
-        handler: { pending: 0 },
-      },
+      contacts: { state: 'running', started_at: at(0), handler: { pending: 0 } },
+      conversations: { state: 'idle', pages: 0, started_at: null, handler: { pending: 0 } },
     });
     watch.areWorkersMissing = true;
     expect(await statusOf(claim)).toMatchObject({
@@ -270,25 +246,15 @@ describe.each(DATABASES)('on %s', async (kind) => {
     await store.write(claim, ['{"id":"a"}', '{"no":"id"}']);
     await runs.finish(claim, 0, NOW + 5);
     expect(await statusOf(claim)).toMatchObject({
-      next_sync_at: new Date(NOW + 5 + 60 * MINUTE_MS).toISOString(),
-      contacts: {
-        state: 'idle',
-        pages: 1,
-        records: 1,
-        stored: 1,
-        rejected: 1,
-        finished_at: new Date(NOW + 5).toISOString(),
-      },
+      next_sync_at: at(5 + 60 * MINUTE_MS),
+      contacts: { ...{ state: 'idle', pages: 1, records: 1, stored: 1, rejected: 1 }, finished_at: at(5) },
     });
     expect(await control.problems(claim.instanceId)).toMatchObject({
       contacts: { rejected: 1, rejected_records: [{ reason: 'It has no id.', excerpt: '{"no":"id"}' }] },
     });
     await runs.fail(await store.claimRun(claim), { kind: 'refused', detail: 'Refused (404).' }, NOW + 6);
-    expect((await statusOf(claim)).contacts).toMatchObject({
-      state: 'failed',
-      error_kind: 'refused',
-      error: 'Refused (404).',
-    });
+    const failed = { state: 'failed', error_kind: 'refused', error: 'Refused (404).' };
+    expect((await statusOf(claim)).contacts).toMatchObject(failed);
     expect(await control.status('ins_nobody')).toBeUndefined();
   });
 });

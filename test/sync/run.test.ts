@@ -14,12 +14,12 @@ import { waitFor } from '../support/wait-for.ts';
 const CONTACTS = 550;
 
 describe.each(DATABASES)('on %s', async (kind) => {
-  const told: ChangeBatch[] = [];
+  const batches: ChangeBatch[] = [];
   const testApp = await startTestApp({
     web: false,
     sandbox: { latencyMs: 20 },
     database: kind,
-    handler: async (batch) => void told.push(batch),
+    handler: async (batch) => void batches.push(batch),
   });
   const { app, config, control } = testApp;
   const service = new TestSandbox(testApp.sandbox);
@@ -27,22 +27,20 @@ describe.each(DATABASES)('on %s', async (kind) => {
   const { runs, records } = openStores(db);
   afterAll(() => db.destroy());
 
-  /** A company that has installed the app, as the callback leaves it. */
+  /** A company right after its install. */
   async function installed({ conversations = 0 } = {}) {
     const { id, company } = await installCompany(testApp, db, { contacts: CONTACTS, conversations });
     const { items, pages } = await ofService(company);
-    const key = { instanceId: id, resource: 'contacts' };
     const runOf = async (resource = 'contacts') => {
       const list = (await runs.lists(id)).find((one) => one.resource === resource);
       return list?.run;
     };
     return {
       id,
-      key,
       company,
       pages,
       runOf,
-      /** Whether the copy is the service's. */
+      /** The copy equals the service's list. */
       expectCopy: async () =>
         expect(
           byId((await collect(records.stream(id, 'contacts'))).map(({ document }) => JSON.parse(document))),
@@ -51,12 +49,12 @@ describe.each(DATABASES)('on %s', async (kind) => {
         waitFor(async () => (await runOf(resource))?.state === 'finished' && runOf(resource)),
     };
   }
-  /** The app's requests for pages of contacts, in the order in which they came to the service. */
-  async function asked({ id }: Company) {
+  /** The app's requests for pages of contacts, in order. */
+  async function requestsOf({ id }: Company) {
     const all = await control.requests();
     return all.filter((row) => row.path === '/contacts' && row.company_id === id && row.application !== null);
   }
-  /** All contacts, as the service has them. */
+  /** All contacts of the service, and their pages. */
   async function ofService({ api_tokens: [own] }: Company) {
     const items: { id: string }[] = [];
     let pages = 0;
@@ -72,7 +70,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
   const byId = (items: readonly { id: string }[]) => new Map(items.map((item) => [item.id, item]));
   const noneActive = () => waitFor(async () => (await app.queues.syncCounts()).active === 0);
 
-  test('a first run copies the list page by page, and hands all of it to the handler', async () => {
+  test('a first run copies the list page by page, and the handler gets all of it', async () => {
     const { id, company, pages, finished, expectCopy } = await installed();
     await app.control.syncNow(id);
     expect(await finished()).toMatchObject({
@@ -84,11 +82,11 @@ describe.each(DATABASES)('on %s', async (kind) => {
       held: 0,
       error_kind: null,
     });
-    const requests = await asked(company);
+    const requests = await requestsOf(company);
     expect(requests.map(({ status }) => status)).toEqual(Array(pages).fill(200));
     await expectCopy();
     const changes = () =>
-      told
+      batches
         .filter(({ instanceId, resource }) => instanceId === id && resource === 'contacts')
         .flatMap((batch) => batch.changes.map((change) => change.id));
     await waitFor(() => changes().length === CONTACTS);
@@ -102,25 +100,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(changes()).toHaveLength(CONTACTS);
   });
 
-  test('a run that another worker takes over goes on from its cursor, and nothing is written twice', async () => {
-    const { id, key, company, pages, runOf, finished, expectCopy } = await installed();
-    await app.control.syncNow(id);
-    await waitFor(async () => ((await runOf())?.pages ?? 0) >= 2);
-    // As after a SIGKILL: somebody else holds the run, and the first worker may be alive after all.
-    const run = (await runs.claim(key)) ?? expect.unreachable();
-    await waitFor(async () => {
-      await noneActive();
-      return (await runOf())?.fence === run.fence;
-    });
-    expect(await runOf()).toMatchObject({ id: run.id, pages: run.pages, cursor: run.cursor });
-    await app.queues.enqueueRuns([{ ...key, run: run.id, until: null }], { now: true });
-    expect(await finished()).toMatchObject({ id: run.id, pages, records: CONTACTS, created: CONTACTS });
-    await expectCopy();
-    // The page that was under way when the run was lost is asked for once more, and the one ahead of it.
-    expect((await asked(company)).length).toBeLessThanOrEqual(pages + 2);
-  });
-
-  test('a pause in the middle stops before the next request, and a resumed run goes on', async () => {
+  test('a pause stops before the next request, and the resumed run continues', async () => {
     const { id, company, pages, runOf, finished, expectCopy } = await installed();
     await app.control.syncNow(id);
     await waitFor(async () => ((await runOf())?.pages ?? 0) >= 1);
@@ -129,7 +109,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     await noneActive();
     expect(await runOf()).toEqual(paused);
     expect(paused.pages).toBeLessThan(pages);
-    expect((await asked(company)).length).toBeLessThanOrEqual(paused.pages + 2);
+    expect((await requestsOf(company)).length).toBeLessThanOrEqual(paused.pages + 2);
     expect(await app.control.syncNow(id)).toBe(false);
     expect(await app.control.resume(id)).toBe(true);
     expect(await finished()).toMatchObject({ id: paused.id, pages, created: CONTACTS });
@@ -137,8 +117,8 @@ describe.each(DATABASES)('on %s', async (kind) => {
   });
 
   test.each([
-    ['the company is waited for a quarter of an hour', {}, 15 * 60_000],
-    ['a guard is waited for in full', { 'x-service-tier': 'contacts' }, 7_200_000],
+    ['the company waits a quarter of an hour', {}, 15 * 60_000],
+    ['a guard gets all of it', { 'x-service-tier': 'contacts' }, 7_200_000],
   ])('a wait of two hours is no failure: %s', async (_what, headers, waitMs) => {
     const { id, company, runOf } = await installed();
     const fault = { status: 429, headers: { ...headers, 'retry-after': '7200' } };
@@ -162,17 +142,17 @@ describe.each(DATABASES)('on %s', async (kind) => {
       ['the limit', { status: 429, headers: { 'retry-after': '0.2' } }],
       ['a server error', { status: 500 }],
       ['a connection that breaks', { drop: 'before' }],
-      ['a page that is none', { status: 200, body: {} }],
-    ])('%s on the way to the next page leaves the page before as it is', async (_what, fault) => {
+      ['a page without items', { status: 200, body: {} }],
+    ])('%s for the next page leaves the page before as it is', async (_what, fault) => {
       const { id, company, pages, finished, expectCopy } = await installed();
       await control.fault({ match: { path: '/contacts', company_id: company.id, nth: 2 }, fault });
       await app.control.syncNow(id);
       expect(await finished()).toMatchObject({ pages, records: CONTACTS, created: CONTACTS, attempt: 0 });
-      expect((await asked(company)).length).toBe(pages + 1);
+      expect((await requestsOf(company)).length).toBe(pages + 1);
       await expectCopy();
     });
   } else {
-    test('while a page is written the next one is fetched, and no further one', async () => {
+    test('while a page is written the reader fetches only the next one', async () => {
       const { id, company, pages, runOf, finished } = await installed({ conversations: 450 });
       const open = (await runs.start(id, ['contacts', 'conversations'], Date.now())) ?? expect.unreachable();
       await db.transact(async (transaction) => {
@@ -180,14 +160,14 @@ describe.each(DATABASES)('on %s', async (kind) => {
           transaction,
         );
         await app.queues.enqueueRuns(open, { now: true });
-        await waitFor(async () => (await asked(company)).length === 2);
+        await waitFor(async () => (await requestsOf(company)).length === 2);
         // The other list comes to its end meanwhile.
         await finished('conversations');
-        expect((await asked(company)).length).toBe(2);
+        expect((await requestsOf(company)).length).toBe(2);
         expect(await runOf()).toMatchObject({ state: 'running', pages: 0 });
       });
       expect(await finished()).toMatchObject({ pages });
-      expect((await asked(company)).length).toBe(pages);
+      expect((await requestsOf(company)).length).toBe(pages);
     });
   }
 });
