@@ -100,7 +100,7 @@ async function reencrypt({ db, config, database, signal }: Context): Promise<num
   print(`Encrypting all tokens of ${database} under the key "${cipher.keyId}".`);
   const report = await reencryptTokens(
     { store: openStores(db).tokens, cipher },
-    { signal, onBatch: (seen, round) => print(`  ${seen} instances checked, round ${round}`) },
+    { signal, onBatch: (checked) => print(`  ${checked} instances checked`) },
   );
   print(reencryptSummary(report, cipher));
   return report.isDone && report.unreadable.length === 0 ? 0 : 1;

@@ -1,33 +1,32 @@
 import { redact } from '../runtime/redaction.ts';
 import { TokenRequestError } from './oauth-client.ts';
 
-/** Why an install ended without an instance; each has a page of its own. */
+/** Why an install ended without an instance. Each kind has its own page. */
 export type InstallErrorKind =
-  /** The state is missing, unknown, used, expired, or from another browser: nothing was sent to the service. */
+  /** The state is unknown, used, expired or from another browser. The app sent no request. */
   | 'state'
-  /** The person said no at the consent page. */
+  /** The person declined at the consent page. */
   | 'denied'
-  /** The service wants an administrator. */
   | 'not_administrator'
-  /** The code has expired, was used before, or is not for this app. */
+  /** The code has expired or was used before. */
   | 'code'
   /** The service refused the client id or secret. */
   | 'credentials'
   | 'unreachable'
-  /** The service answered nonsense or 5xx. */
+  /** The service sent 5xx or an answer that the app cannot read. */
   | 'trouble'
-  /** The service is asked too often (429). */
+  /** The service sent 429. */
   | 'busy'
   /** The service named another error. */
   | 'refused'
-  /** The request itself makes no sense: no code, repeated or oversized parameters. */
+  /** The callback has no code, or repeated or oversized parameters. */
   | 'malformed'
-  /** The grant has come, and the database did not take it. */
+  /** The database did not store the grant. */
   | 'store'
-  /** The company is connected, and the browser does not see it. */
+  /** The company is connected, but this browser has logged out meanwhile. */
   | 'logged_out';
 
-/** An install that failed. The kind chooses the page; the message is plain text for an administrator. */
+/** An install that failed. `kind` chooses the page; the message is plain text for an administrator. */
 export class InstallError extends Error {
   readonly kind: InstallErrorKind;
   /** The path of the app that the browser wanted to see after the install. */
@@ -40,15 +39,15 @@ export class InstallError extends Error {
   }
 }
 
-/** How much of the service's own words a message repeats, in characters; and how much is read. */
+/** The longest quotation from the service, and the longest text that the patterns below search, in characters. */
 const LONGEST_QUOTE = 200;
-const LONGEST_READ = 1_000;
+const LONGEST_SEARCH = 1_000;
 
 /**
- * Words that want an administrator (Authentication, 3). "The administrator declined" and "contact your administrator" do
- * not: they may go with any refusal.
+ * Texts that ask for an administrator (Authentication, 3). "The administrator declined" and "contact your administrator"
+ * must not match: they fit any refusal.
  */
-const WANTS_ADMINISTRATOR = [
+const ASKS_FOR_ADMINISTRATOR = [
   /\bonly\b[^.]*\badmin/i,
   /\b(?:must|needs? to|ha(?:s|ve) to) be\b[^.]*\badmin/i,
   /\b(?:needs?|requires?|lacks?) (?!to\b)(?:\w+ ){0,3}admin/i,
@@ -58,20 +57,15 @@ const WANTS_ADMINISTRATOR = [
   /(?:\bnot|n['’]t|\bnon)[ -](?:\w+ ){0,2}admin/i,
 ];
 
-/** Errors that may be for want of a role: those of RFC 6749, section 4.1.2.1, and their names elsewhere. */
-const MAY_WANT_A_ROLE =
+/** Errors that can mean a missing role: RFC 6749, section 4.1.2.1, and names that other services use. */
+const ROLE_ERRORS =
   /^(?:access_denied|unauthorized_(?:client|user)|forbidden|not_a(?:uthorized|llowed)|permission_denied|insufficient_\w+)$/;
 
-/** Refusals of the app's own request, whatever the person's role (RFC 6749, section 5.2). */
-const OF_THE_APP: ReadonlySet<string> = new Set([
-  'invalid_client',
-  'invalid_request',
-  'unsupported_grant_type',
-  'invalid_scope',
-]);
+/** Errors in the app's own request; the person's role does not matter (RFC 6749, section 5.2). */
+const APP_ERRORS = ['invalid_client', 'invalid_request', 'unsupported_grant_type', 'invalid_scope'];
 
-function wantsAdministrator(words: string | null | undefined): boolean {
-  return WANTS_ADMINISTRATOR.some((pattern) => pattern.test(words?.slice(0, LONGEST_READ) ?? ''));
+function asksForAdministrator(text: string | null | undefined): boolean {
+  return ASKS_FOR_ADMINISTRATOR.some((pattern) => pattern.test(text?.slice(0, LONGEST_SEARCH) ?? ''));
 }
 
 function administratorNeeded(cause?: unknown): InstallError {
@@ -80,62 +74,63 @@ function administratorNeeded(cause?: unknown): InstallError {
   });
 }
 
-function quote(words: string): string {
-  const hidden = redact(words);
+function quote(text: string): string {
+  const hidden = redact(text);
   return hidden.length > LONGEST_QUOTE ? `${hidden.slice(0, LONGEST_QUOTE)}…` : hidden;
 }
 
 /**
- * What the service answered at the authorize route instead of a code (RFC 6749, section 4.1.2.1).
+ * The error that the service sent to the callback in place of a code (RFC 6749, section 4.1.2.1).
  *
  * @param error the callback's `error`
- * @param description its `error_description`, in the service's words
+ * @param description its `error_description`
  */
 export function authorizeError(error: string, description: string | null): InstallError {
-  if (wantsAdministrator(error.replaceAll('_', ' '))) return administratorNeeded();
-  if (MAY_WANT_A_ROLE.test(error) && wantsAdministrator(description)) return administratorNeeded();
+  if (asksForAdministrator(error.replaceAll('_', ' '))) return administratorNeeded();
+  if (ROLE_ERRORS.test(error) && asksForAdministrator(description)) return administratorNeeded();
   if (error === 'access_denied') {
     const why = description ? ` It says: ${quote(description)}` : '';
     return new InstallError('denied', `The authorization was declined at the service.${why}`);
   }
-  const words = description === null ? error : `${error}: ${description}`;
-  return new InstallError('refused', `The service answered with an error: ${quote(words)}`);
+  const text = description === null ? error : `${error}: ${description}`;
+  return new InstallError('refused', `The service answered with an error: ${quote(text)}`);
 }
 
-/** How long the service asks to wait, in words. */
-export function waitWords(retryAfterMs: number | undefined): string {
+/** A sentence that says how long the service asks to wait; empty if it does not ask. */
+export function waitMessage(retryAfterMs: number | undefined): string {
   return retryAfterMs ? ` It asks to wait ${Math.ceil(retryAfterMs / 1_000)} s.` : '';
 }
 
-/** What the exchange of the code failed on. */
+/** Says why the exchange of the code failed. Throws any error that is no {@link TokenRequestError}. */
 export function exchangeError(error: unknown): InstallError {
   if (!(error instanceof TokenRequestError)) throw error;
   const { status, code, description, retryAfterMs } = error.refusal;
-  const failed = (kind: InstallErrorKind, message: string) =>
-    new InstallError(kind, message, { cause: error });
-  if (status === undefined) return failed('unreachable', "The service's token route could not be reached.");
-  const isRefusal = status >= 400 && status < 500 && status !== 429;
-  if (isRefusal && !OF_THE_APP.has(code ?? '') && wantsAdministrator(description)) {
+  const isRefusal = status !== undefined && status >= 400 && status < 500 && status !== 429;
+  if (isRefusal && !APP_ERRORS.includes(code ?? '') && asksForAdministrator(description)) {
     return administratorNeeded(error);
   }
+  const [kind, message] = exchangeFailure(isRefusal, status, code);
+  return new InstallError(kind, `${message}${status === 429 ? waitMessage(retryAfterMs) : ''}`, {
+    cause: error,
+  });
+}
+
+function exchangeFailure(
+  isRefusal: boolean,
+  status: number | undefined,
+  code: string | undefined,
+): [InstallErrorKind, string] {
+  if (status === undefined) return ['unreachable', "The service's token route could not be reached."];
   if (code === 'invalid_grant') {
-    return failed(
-      'code',
-      'The service did not accept the code that it had given out: it has expired, or was used before.',
-    );
+    return ['code', 'The service did not accept its own code: it has expired, or was used before.'];
   }
   if (code === 'invalid_client' || code === 'unauthorized_client' || (status === 401 && code === undefined)) {
-    return failed('credentials', "The service did not accept the app's client id and secret.");
+    return ['credentials', "The service did not accept the app's client id and secret."];
   }
-  if (status === 429) {
-    return failed('busy', `The service answered that it is asked too often (429).${waitWords(retryAfterMs)}`);
-  }
+  if (status === 429) return ['busy', 'The service says that it gets too many requests (429).'];
   if (isRefusal && code !== undefined) {
-    return failed('refused', `The service refused the exchange of the code (${quote(code)}).`);
+    return ['refused', `The service refused the exchange of the code (${quote(code)}).`];
   }
-  if (status >= 500) return failed('trouble', `The service answered that it has trouble (${status}).`);
-  return failed(
-    'trouble',
-    `The service answered the request for tokens with something that the app cannot use (status ${status}).`,
-  );
+  if (status >= 500) return ['trouble', `The service reports an error of its own (${status}).`];
+  return ['trouble', `The service sent a token response that the app cannot read (status ${status}).`];
 }

@@ -11,24 +11,23 @@ import {
   exchangeError,
   InstallError,
   type InstallErrorKind,
-  waitWords,
+  waitMessage,
 } from './install-errors.ts';
 import type { Grant, OAuthClient } from './oauth-client.ts';
 import type { TokenCipher } from './token-cipher.ts';
 import { encryptTokens, writeForSeconds } from './tokens.ts';
 
-/** Random bytes of a state and of a nonce: 256 bits. */
+/** Length of a state and of a nonce, in bytes. */
 const SECRET_BYTES = 32;
 
-/** Tries at the identity route, and the longest pause between them, in milliseconds: a person is waiting. */
+/** Tries of the identity request, and the longest pause between two, in milliseconds: a person is waiting. */
 const IDENTITY_TRIES = 3;
 const LONGEST_PAUSE_MS = 5_000;
 
-/** A second click waits this long for the outcome of the first one, in milliseconds. */
+/** How long a second callback waits for the result of the first, and how often it looks, in milliseconds. */
 const LONGEST_INSTALL_MS = 100_000;
-const OUTCOME_LOOK_MS = 100;
+const RESULT_POLL_MS = 100;
 
-/** What installs work with. */
 interface InstallsParts {
   oauth: OAuthClient;
   api: Pick<ServiceApi, 'identity'>;
@@ -39,12 +38,12 @@ interface InstallsParts {
   now?: () => number;
 }
 
-/** A callback, as a browser makes it. */
+/** The request of a browser to the callback route. */
 interface Callback {
   query: URLSearchParams;
-  /** The values of the nonce cookies that it carries. */
+  /** The values of the browser's nonce cookies. */
   nonces: readonly string[];
-  /** The id of the session that it carries, and of the one that the answer starts. */
+  /** The id of the browser's session, and of the session that the answer starts. */
   carriedSid: string | undefined;
   newSid: string;
 }
@@ -53,8 +52,8 @@ interface Callback {
  * The OAuth authorization code flow (Authentication, 4), from the button to an active instance.
  *
  *     begin ── row, nonce cookie ── consent ── callback ── claim the row ──┬─ code ── company ── complete ── dashboard
- *                                                                          └─ error, noted in the row
- *     a second click or a reload ── reads the row until it says how the first one ended
+ *                                                                          └─ error, stored in the row
+ *     second callback or reload ── polls the row until it holds an instance or an error
  */
 export class Installs {
   readonly #parts: InstallsParts;
@@ -67,10 +66,11 @@ export class Installs {
   }
 
   /**
-   * Begins an install for a browser: the one of its session, or a new one.
+   * Begins an install.
    *
-   * @param returnTo a path of the app that the browser wants to see afterwards
-   * @returns the address of the service's consent, and the nonce for the browser's cookie
+   * @param browserId the browser of the session; undefined adds a browser
+   * @param returnTo the path of the app that the browser wants to see afterwards
+   * @returns the address of the service's consent page, and the nonce for the browser's cookie
    */
   async begin(browserId: string | undefined, returnTo?: string): Promise<{ address: URL; nonce: string }> {
     const [state = '', nonce = ''] = Array.from({ length: 2 }, () =>
@@ -82,10 +82,9 @@ export class Installs {
   }
 
   /**
-   * Finishes the install of a callback, or waits until the same callback, made before, has finished it. The session
-   * `newSid` is the browser's from then on.
+   * Finishes an install, or waits until an earlier request with the same code has finished it. Starts the session `newSid`.
    *
-   * @returns the instance, whether this call has installed it, and the path that the browser wanted to see
+   * @returns the instance, whether this call installed it, and the path that the browser wanted to see
    * @throws InstallError
    */
   async finish({
@@ -105,7 +104,7 @@ export class Installs {
     if (row === undefined || !proof.nonceHashes.includes(row.nonce_hash) || row.expires_at <= this.#now()) {
       throw new InstallError(
         'state',
-        'This answer does not belong to an installation that this browser has started.',
+        'This browser did not start this installation, or started it too long ago.',
       );
     }
     try {
@@ -137,10 +136,10 @@ export class Installs {
       const instanceId = await work.finally(() => this.#running.delete(work));
       return { instanceId, isNew: true };
     }
-    return { instanceId: await this.#awaitOutcome(row.state_hash, codeHash, proof), isNew: false };
+    return { instanceId: await this.#awaitResult(row.state_hash, codeHash, proof), isNew: false };
   }
 
-  /** Resolves when no install is under way any more. */
+  /** Waits for the installs that are under way. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#running);
   }
@@ -155,7 +154,7 @@ export class Installs {
       const failure =
         thrown instanceof InstallError
           ? thrown
-          : new InstallError('store', 'The app could not store what the service has granted.', {
+          : new InstallError('store', 'The app could not store the tokens that the service granted.', {
               cause: thrown,
             });
       await store.fail(row.state_hash, failure.kind, failure.message).catch(() => undefined);
@@ -188,13 +187,13 @@ export class Installs {
     );
     if (isSeen) return id;
     await this.#parts.onInstalled(id);
-    throw new InstallError('logged_out', 'This browser has logged out during the installation.');
+    throw new InstallError('logged_out', 'This browser logged out during the installation.');
   }
 
   /**
-   * Asks which company a fresh token belongs to; trouble that may pass is tried again a few times.
+   * Asks which company a new token belongs to. Retries errors that may pass.
    *
-   * @returns undefined when the service does not tell
+   * @returns undefined when the service has no identity route
    */
   async #companyOf({ accessToken }: Grant): Promise<Identity | undefined> {
     for (let attempt = 1; ; attempt++) {
@@ -203,36 +202,36 @@ export class Installs {
       const pauseMs = Math.max(answer.retryAfterMs ?? 0, backoffMs(attempt, Math.random()));
       if (answer.remedy !== 'wait' || attempt === IDENTITY_TRIES || pauseMs > LONGEST_PAUSE_MS) {
         const kind = answer.unsent ? 'unreachable' : answer.status === 429 ? 'busy' : 'trouble';
-        const message = `The service did not say which company this is. ${answer.message}${waitWords(answer.retryAfterMs)}`;
+        const message = `The service did not say which company this is. ${answer.message}${waitMessage(answer.retryAfterMs)}`;
         throw new InstallError(kind, message, { cause: answer });
       }
       await sleep(pauseMs);
     }
   }
 
-  async #awaitOutcome(stateHash: string, codeHash: string, proof: BrowserProof): Promise<string> {
+  async #awaitResult(stateHash: string, codeHash: string, proof: BrowserProof): Promise<string> {
     const { store } = this.#parts;
     for (;;) {
       const row = await store.find(stateHash);
       if (row === undefined || row.code_hash !== codeHash) {
-        throw new InstallError('state', 'This consent page has been used before.');
+        throw new InstallError('state', 'This consent page was used before.');
       }
       if (row.error_kind !== null) {
         throw new InstallError(row.error_kind as InstallErrorKind, row.error_detail ?? '');
       }
       if (row.instance_id !== null) {
         if (await store.enterAgain(stateHash, proof, this.#now())) return row.instance_id;
-        throw new InstallError('logged_out', 'This browser has logged out during the installation.');
+        throw new InstallError('logged_out', 'This browser logged out during the installation.');
       }
       if (this.#now() > (row.claimed_at ?? 0) + LONGEST_INSTALL_MS) {
-        throw new InstallError('trouble', 'The app was stopped in the middle of this installation.');
+        throw new InstallError('trouble', 'The app stopped in the middle of this installation.');
       }
-      await sleep(OUTCOME_LOOK_MS);
+      await sleep(RESULT_POLL_MS);
     }
   }
 }
 
-/** The instance of a company is always the same one. Without a company id every install is an instance of its own. */
+/** A company always gets the same instance id. Without a company id, every install gets a new one. */
 function instanceIdOf(companyId: string | undefined): string {
   const source = companyId === undefined ? randomBytes(SECRET_BYTES) : Buffer.from(companyId, 'utf8');
   return `ins_${createHash('sha256').update(source).digest('hex').slice(0, 32)}`;

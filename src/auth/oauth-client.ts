@@ -8,41 +8,48 @@ import { accessExpiry } from './expiry.ts';
 /** How long a token request may take, in milliseconds. */
 export const TOKEN_TIMEOUT_MS = 20_000;
 
-/** How long the question for the time may take, in milliseconds. */
+/** How long a request for the service's time may take, in milliseconds. */
 const TIME_TIMEOUT_MS = 3_000;
 
-/** How long a connection is kept for a further request, in milliseconds. */
-const KEPT_MS = 4_000;
+/** How long an idle connection stays open, in milliseconds. */
+const KEEP_ALIVE_MS = 4_000;
 
-/** No token response is larger, in characters. */
+/** The largest token response, in characters. */
 const LONGEST_ANSWER = 256 * 1024;
 
-/** What an access token can be made of, as it stands in a header; and a refresh token (RFC 6749, appendix A). */
+/** RFC 6749, appendix A; an access token must fit into a header. */
 const ACCESS_TOKEN = /^[\x21-\x7e]+$/;
 const REFRESH_TOKEN = /^[\x20-\x7e]+$/;
 
-/** What a token response grants. All moments are in the service's time, in milliseconds since 1970. */
+/** The tokens of a token response. Times are the service's, in milliseconds since 1970. */
 export interface Grant {
   accessToken: string;
-  /** Absent when the service sent none: the one before stays in force. */
+  /** Undefined when the service sent none: the old one stays valid. */
   refreshToken: string | undefined;
   grantedAt: number;
   accessExpiresAt: number;
 }
 
-/** What the token route answered instead of a grant. */
+/** An answer of the token route without tokens. */
 export interface TokenRefusal {
-  /** HTTP status; undefined when there was no answer. */
+  /** HTTP status; undefined without an answer. */
   status: number | undefined;
-  /** The `error` of RFC 6749, section 5.2, where there is one. */
+  /** The `error` of RFC 6749, section 5.2. */
   code: string | undefined;
-  /** The service's own words: `error_description`, or the message of its `_error`. */
+  /** `error_description`, or the message of `_error`. */
   description: string | undefined;
-  /** How long it asks to wait, in milliseconds. */
+  /** How long the service asks to wait, in milliseconds. */
   retryAfterMs: number | undefined;
 }
 
-/** A token request that brought no grant. */
+const NO_ANSWER: TokenRefusal = {
+  status: undefined,
+  code: undefined,
+  description: undefined,
+  retryAfterMs: undefined,
+};
+
+/** A token request that brought no tokens. */
 export class TokenRequestError extends Error {
   readonly refusal: TokenRefusal;
 
@@ -53,19 +60,18 @@ export class TokenRequestError extends Error {
   }
 }
 
-/** What the OAuth client works with. */
 interface OAuthClientOptions {
   /** `{auth_url}`, without a slash at its end. */
   authUrl: string;
   clientId: string;
   clientSecret: string;
-  /** Where the service sends the browser back to; identical in both requests (Endpoints, "Token request"). */
+  /** The callback's address; the same in both requests (Endpoints, "Token request"). */
   redirectUri: string;
   clock: ServiceClock;
   outbound?: { usesProxy: boolean; checksCertificates: boolean };
 }
 
-/** The OAuth authorization code flow and refresh of the specification, spoken by openid-client. */
+/** The authorization code flow and the refresh of the specification, over openid-client. */
 export class OAuthClient {
   readonly #options: OAuthClientOptions;
   readonly #http: HttpClient;
@@ -73,7 +79,11 @@ export class OAuthClient {
 
   constructor(options: OAuthClientOptions) {
     this.#options = options;
-    this.#http = new HttpClient({ ...options.outbound, timeoutMs: TOKEN_TIMEOUT_MS, keepAliveMs: KEPT_MS });
+    this.#http = new HttpClient({
+      ...options.outbound,
+      timeoutMs: TOKEN_TIMEOUT_MS,
+      keepAliveMs: KEEP_ALIVE_MS,
+    });
   }
 
   /** The address that starts an authorization (Endpoints, "Authorize request"). */
@@ -110,7 +120,7 @@ export class OAuthClient {
     return this.#grant((configuration) => oauth.refreshTokenGrant(configuration, refreshToken), signal);
   }
 
-  /** Tells the clock the service's time: by the `Date` of an answer, any answer, without a token. */
+  /** Sets the clock by the `Date` of any answer of the service. Sends no token. */
   async askTime(): Promise<void> {
     const signal = AbortSignal.any([AbortSignal.timeout(TIME_TIMEOUT_MS), this.#ending.signal]);
     try {
@@ -120,11 +130,11 @@ export class OAuthClient {
       );
       this.#options.clock.observe(headers.date);
     } catch {
-      // The service cannot be reached: its next request will say so.
+      // The next request reports that the service cannot be reached.
     }
   }
 
-  /** Breaks off every refresh that is under way. */
+  /** Aborts every refresh under way. */
   breakOff(): void {
     this.#ending.abort();
   }
@@ -143,15 +153,14 @@ export class OAuthClient {
     try {
       response = await send(configuration);
     } catch (cause) {
-      const none = { status: undefined, code: undefined, description: undefined, retryAfterMs: undefined };
-      throw new TokenRequestError(refusal ?? none, cause);
+      throw new TokenRequestError(refusal ?? NO_ANSWER, cause);
     }
     const { access_token: accessToken, refresh_token: refreshToken } = response;
     if (
       !ACCESS_TOKEN.test(accessToken) ||
       (refreshToken !== undefined && !REFRESH_TOKEN.test(refreshToken))
     ) {
-      throw noGrant('The token response holds a token that cannot be one.');
+      throw noGrant('The token response holds a malformed token.');
     }
     const { clock } = this.#options;
     const grantedAt = clock.now();
@@ -173,18 +182,17 @@ export class OAuthClient {
     );
     configuration.timeout = undefined;
     if (fetch !== undefined) configuration[oauth.customFetch] = fetch;
-    // Which addresses may be plain http is decided by the configuration of the app.
+    // The app's configuration has checked which addresses may be plain http.
     if (authUrl.startsWith('http:')) oauth.allowInsecureRequests(configuration);
     return configuration;
   }
 
-  /** Sends a token request. Redirects are not followed: the secret would go along. */
+  /** Sends a token request. Follows no redirect, since the secret would go along. */
   async #post(url: string, init: oauth.CustomFetchOptions, signal?: AbortSignal) {
     const headers = init.headers as Record<string, string>;
     const request = { method: 'POST', url: new URL(url), headers, body: String(init.body) } as const;
     const answer = await this.#http.send(request, signal);
-    if (answer.body.length > LONGEST_ANSWER)
-      throw new TypeError('The answer is larger than any token response.');
+    if (answer.body.length > LONGEST_ANSWER) throw new TypeError('The token response is too large.');
     const { clock } = this.#options;
     clock.observe(answer.headers.date);
     return readAnswer(answer, clock.now());
@@ -192,13 +200,12 @@ export class OAuthClient {
 }
 
 function noGrant(message: string): TokenRequestError {
-  const none = { status: 200, code: undefined, description: undefined, retryAfterMs: undefined };
-  return new TokenRequestError(none, new TypeError(message));
+  return new TokenRequestError({ ...NO_ANSWER, status: 200 }, new TypeError(message));
 }
 
 /**
- * Reads an answer of the token route. The library insists on details that the specification does not promise: content
- * type, status 200, `token_type`. So it is given the specified members alone (Endpoints, "Token response").
+ * Reads an answer of the token route. The library wants what the specification does not promise: content type, status
+ * 200, `token_type`. So it gets the specified members alone (Endpoints, "Token response").
  */
 function readAnswer(
   { status, headers, body }: HttpAnswer,
@@ -206,22 +213,17 @@ function readAnswer(
 ): { response: Response; refusal: TokenRefusal } {
   const answer = readObject(body);
   const { access_token, refresh_token, expires_at, error, error_description } = answer;
-  const ownWords = messageOf(body);
+  const message = messageOf(body);
   const refusal = {
     status,
     code: typeof error === 'string' ? error : undefined,
-    description: typeof error_description === 'string' ? error_description : ownWords || undefined,
-    retryAfterMs: retryAfterMs(headers, now) ?? (status === 429 ? statedWaitMs(ownWords) : undefined),
+    description: typeof error_description === 'string' ? error_description : message || undefined,
+    retryAfterMs: retryAfterMs(headers, now) ?? (status === 429 ? statedWaitMs(message) : undefined),
   };
   if (status >= 200 && status < 300 && typeof access_token === 'string') {
     const hasRefreshToken = typeof refresh_token === 'string' && refresh_token !== '';
-    const members = {
-      access_token,
-      expires_at,
-      token_type: 'Bearer',
-      ...(hasRefreshToken && { refresh_token }),
-    };
-    return { response: Response.json(members), refusal };
+    const members = { access_token, expires_at, ...(hasRefreshToken && { refresh_token }) };
+    return { response: Response.json({ ...members, token_type: 'Bearer' }), refusal };
   }
   return { response: Response.json({ error: 'refused' }, { status: 400 }), refusal };
 }
@@ -236,8 +238,8 @@ function readObject(text: string): Record<string, unknown> {
 }
 
 /**
- * `Authorization: Basic <BASE64(client_id:client_secret)>`, to the letter (Authentication, 5). The library's own
- * form-encodes both first, as RFC 6749 has it and the specification does not.
+ * `Authorization: Basic <BASE64(client_id:client_secret)>` (Authentication, 5). The library's own function form-encodes
+ * both first, as in RFC 6749 but not in the specification.
  */
 function basicAuthentication(clientId: string, clientSecret: string): oauth.ClientAuth {
   const credentials = Buffer.from(`${clientId}:${clientSecret}`, 'utf8').toString('base64');

@@ -3,70 +3,60 @@ import type { EncryptedTokens, TokenStore } from '../store/tokens.ts';
 import type { TokenCipher } from './token-cipher.ts';
 import { encryptTokens } from './tokens.ts';
 
-/** Instances of one batch: few enough to keep the app from writing for a moment only. */
+/** Instances of one batch. The batch is one transaction, so the app waits for a moment only. */
 const BATCH = 100;
 
-/** Rounds over all instances at most. More are needed only while a process writes under an older key all the time. */
-const MOST_ROUNDS = 5;
-
-/** What the rounds over all tokens have found and done. */
 interface ReencryptReport {
-  /** Instances whose tokens were encrypted again. */
+  /** Instances whose tokens this run encrypted again. */
   renewed: number;
-  /** Instances whose tokens were under the first key already. */
+  /** Instances whose tokens the first key had encrypted before. */
   current: number;
-  /** Instances whose tokens cannot be decrypted, with the reason. They were left as they are. */
+  /** Instances whose tokens cannot be decrypted, with the reason. The run left them unchanged. */
   unreadable: { instanceId: string; reason: string }[];
-  /** Whether the last round was a whole one and found nothing to do. */
+  /** Whether the run saw every instance and stored every change. */
   isDone: boolean;
 }
 
 /**
- * Encrypts the tokens of every instance with the first key. It may run beside the app, be killed at any moment and be run
- * again: a batch is written as a whole or not at all, and only over what it was read from.
+ * Encrypts the tokens of every instance with the first key. It may run beside the app, and may be killed and run again: a
+ * batch is one transaction, and overwrites no tokens that changed meanwhile.
  *
  * @param options.signal ends the work between two batches
- * @param options.onBatch told how many instances this round, counted from 1, has looked at so far
+ * @param options.onBatch called with the number of instances checked so far
  */
 export async function reencryptTokens(
   { store, cipher }: { store: TokenStore; cipher: TokenCipher },
-  options: { signal?: AbortSignal; onBatch?: (seen: number, round: number) => void } = {},
+  options: { signal?: AbortSignal; onBatch?: (checked: number) => void } = {},
 ): Promise<ReencryptReport> {
-  let renewed = 0;
-  for (let rounds = 1; ; rounds++) {
-    const round = { stale: 0, current: 0, unreadable: [] as ReencryptReport['unreadable'] };
-    for (let seen = 0, after = ''; options.signal?.aborted !== true; ) {
-      // SQLite answers without giving signals a turn.
-      await turn();
-      const rows = await store.listEncrypted(after, BATCH);
-      const last = rows.at(-1);
-      if (last === undefined) break;
-      const changes = [];
-      for (const read of rows) {
-        try {
-          const written = reencrypt(cipher, read);
-          if (written === undefined) round.current++;
-          else changes.push({ read, written });
-        } catch (error) {
-          round.unreadable.push({ instanceId: read.instance_id, reason: (error as Error).message });
-        }
+  const report: ReencryptReport = { renewed: 0, current: 0, unreadable: [], isDone: false };
+  let changed = 0;
+  let checked = 0;
+  for (let after = ''; options.signal?.aborted !== true; ) {
+    // SQLite answers without giving signals a turn.
+    await turn();
+    const rows = await store.listEncrypted(after, BATCH);
+    const last = rows.at(-1);
+    if (last === undefined) return { ...report, isDone: report.renewed === changed };
+    const changes = [];
+    for (const read of rows) {
+      try {
+        const written = reencrypt(cipher, read);
+        if (written === undefined) report.current++;
+        else changes.push({ read, written });
+      } catch (error) {
+        report.unreadable.push({ instanceId: read.instance_id, reason: (error as Error).message });
       }
-      renewed += await store.reencrypt(changes);
-      round.stale += changes.length;
-      seen += rows.length;
-      after = last.instance_id;
-      options.onBatch?.(seen, rounds);
     }
-    const isCutOff = options.signal?.aborted === true;
-    const isDone = round.stale === 0 && !isCutOff;
-    if (isDone || isCutOff || rounds === MOST_ROUNDS) {
-      const current = Math.max(0, isDone ? round.current - renewed : round.current);
-      return { renewed, current, unreadable: round.unreadable, isDone };
-    }
+    report.renewed += await store.reencrypt(changes);
+    changed += changes.length;
+    checked += rows.length;
+    after = last.instance_id;
+    options.onBatch?.(checked);
   }
+  return report;
 }
 
-/** @returns undefined when both are current; they were decrypted all the same, as someone may drop a key next */
+/** @returns undefined when both are current. Decrypts them first: the operator may drop a key next. */
 function reencrypt(cipher: TokenCipher, read: EncryptedTokens): EncryptedTokens | undefined {
   const { instance_id: instanceId, access_token, refresh_token } = read;
   const accessToken = cipher.decrypt(access_token, { instanceId, column: 'access_token' });
@@ -75,7 +65,7 @@ function reencrypt(cipher: TokenCipher, read: EncryptedTokens): EncryptedTokens 
   return { instance_id: instanceId, ...encryptTokens(cipher, instanceId, accessToken, refreshToken) };
 }
 
-/** Says what was done and what is to be done next; names keys by their ids only. */
+/** Says what the run did and what to do next. Names keys by their ids only. */
 export function reencryptSummary(
   report: ReencryptReport,
   cipher: Pick<TokenCipher, 'keyId' | 'keyIds'>,
@@ -93,17 +83,17 @@ export function reencryptSummary(
   ];
   if (unreadable.length > 0) {
     lines.push(
-      `Left as they were, because they cannot be decrypted: ${unreadable.length}. Each goes on when its key is back, or when its company authorizes the app again.`,
+      `Left as they were, because they cannot be decrypted: ${unreadable.length}. Put the key back, or let the company authorize the app again.`,
       ...unreadable.map(({ instanceId, reason }) => `  ${instanceId}: ${reason}`),
     );
   }
   if (!isDone) {
-    lines.push('Not done: it was ended early, or a process still encrypts with an older key. Run it again.');
+    lines.push('Not done: the command ended early, or tokens changed meanwhile. Run it again.');
   } else if (older === '') {
     lines.push('There are no older keys.');
   } else if (renewed > 0) {
     lines.push(
-      `Restart every process with the new TOKEN_KEYS, run this again, and drop ${older} when it encrypts nothing any more.`,
+      `Restart every process with the new TOKEN_KEYS, run this again, and drop ${older} when it finds nothing to encrypt.`,
     );
   } else {
     lines.push(

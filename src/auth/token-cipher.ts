@@ -7,18 +7,18 @@ interface CipherKey {
   key: Buffer;
 }
 
-/** Where a ciphertext belongs. It decrypts nowhere else. */
+/** The row and column of a ciphertext. It decrypts nowhere else. */
 export interface CipherContext {
   instanceId: string;
   column: 'access_token' | 'refresh_token';
 }
 
-/** A key of TOKEN_KEYS is another one than its id stands for in this database. */
+/** TOKEN_KEYS gives an id to another key than this database knows under that id. */
 export class WrongKeyError extends Error {
   override readonly name = 'WrongKeyError';
 }
 
-/** A ciphertext was changed, damaged or moved: its token is lost. The message is for administrators. */
+/** A ciphertext was changed, damaged or moved: the token is lost. The message is for administrators. */
 export class DamagedTokenError extends Error {
   override readonly name = 'DamagedTokenError';
 }
@@ -29,12 +29,12 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const CHECK_BYTES = 32;
 
-/** The id of a key may hold dots; what comes after the last one cannot. */
+/** `v1.<key id>.<data>`; a key id may hold dots. */
 const CIPHERTEXT = /^v1\.([\w.-]{1,64})\.([\w-]+)$/;
 
 /**
- * Encrypts tokens at rest with AES-256-GCM. A ciphertext reads `v1.<key id>.<iv, ciphertext and tag in base64url>`; key id,
- * instance and column are authenticated with it.
+ * Encrypts tokens at rest with AES-256-GCM: `v1.<key id>.<iv, ciphertext and tag in base64url>`. The tag also covers key
+ * id, instance and column.
  */
 export class TokenCipher {
   readonly #first: CipherKey;
@@ -68,17 +68,18 @@ export class TokenCipher {
   }
 
   /**
-   * @throws ServiceError of the kind `key_missing` when TOKEN_KEYS does not hold its key: the token is not lost
+   * @throws ServiceError of kind `key_missing` when TOKEN_KEYS does not hold the key: the token is not lost
    * @throws DamagedTokenError
    */
   decrypt(ciphertext: string, context: CipherContext): string {
     const [, keyId = '', data = ''] = CIPHERTEXT.exec(ciphertext) ?? [];
     const bytes = Buffer.from(data, 'base64url');
-    // Decoding ignores characters that do not belong there; a ciphertext is only what was written.
+    // Buffer.from skips characters that are not base64url. A changed ciphertext must not decrypt.
     if (bytes.length < IV_BYTES + TAG_BYTES || bytes.toString('base64url') !== data) throw damaged(context);
     const key = this.#keys.get(keyId);
     if (key === undefined) {
-      throw new ServiceError('key_missing', missingKeyMessage(keyId));
+      const message = `The key "${keyId}" encrypted the tokens, and TOKEN_KEYS does not hold it. Put that key back.`;
+      throw new ServiceError('key_missing', message);
     }
     const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, IV_BYTES), {
       authTagLength: TAG_BYTES,
@@ -94,16 +95,16 @@ export class TokenCipher {
     }
   }
 
-  /** Whether a ciphertext names the key that encrypts now. */
+  /** Whether the first key encrypted a ciphertext. */
   isCurrent(ciphertext: string): boolean {
     return CIPHERTEXT.exec(ciphertext)?.[1] === this.keyId;
   }
 
   /**
-   * Sees to it that every key is the one that its id was first used for in this database: a wrong key decrypts nothing,
-   * just as if all tokens were damaged.
+   * Compares every key with the first key that this database saw under its id. A wrong key would make all tokens look
+   * damaged.
    *
-   * @param keep stores a value under a name unless there is one, and answers the one that stands
+   * @param keep stores a value under a name unless the name has one, and returns the stored value
    * @throws WrongKeyError
    */
   async proveKeys(keep: (name: string, value: string) => Promise<string>): Promise<void> {
@@ -112,7 +113,7 @@ export class TokenCipher {
       const value = check.toString('base64url');
       if ((await keep(`key check ${id}`, value)) === value) continue;
       throw new WrongKeyError(
-        `TOKEN_KEYS holds another key under the id "${id}" than the one that encrypted tokens in this database. Put the right key back (in development it is in .data/token-keys). A new key needs an id of its own: npm run keys makes one. If the key "${id}" is lost, take it out of TOKEN_KEYS; its companies have to authorize the app again.`,
+        `TOKEN_KEYS holds a wrong key under the id "${id}": another one encrypted tokens in this database. Put the right key back (in development it is in .data/token-keys). A new key needs a new id: npm run keys makes both. If the key "${id}" is lost, remove it from TOKEN_KEYS; its companies must authorize the app again.`,
       );
     }
   }
@@ -124,9 +125,4 @@ function associatedData({ instanceId, column }: CipherContext, keyId: string): B
 
 function damaged({ column }: CipherContext, cause?: unknown): DamagedTokenError {
   return new DamagedTokenError(`The stored ${column.replace('_', ' ')} is damaged.`, { cause });
-}
-
-/** What a run says whose tokens are encrypted with a key that is not there. */
-function missingKeyMessage(keyId: string): string {
-  return `The tokens are encrypted with the key "${keyId}", which TOKEN_KEYS does not hold. Put that key back.`;
 }

@@ -8,55 +8,53 @@ import { needsRefresh, refreshExpiry, rotationDueAt } from './expiry.ts';
 import { type Grant, type OAuthClient, TOKEN_TIMEOUT_MS, TokenRequestError } from './oauth-client.ts';
 import { DamagedTokenError, type TokenCipher } from './token-cipher.ts';
 
-/** How long a write is tried again, in milliseconds. */
-const WRITE_PATIENCE_MS = 5_000;
-const WRITE_AGAIN_MS = 200;
+/** How long a failed write is retried, and the pause between two tries, in milliseconds. */
+const WRITE_TIMEOUT_MS = 5_000;
+const WRITE_RETRY_MS = 200;
 
-/** How long one refresh keeps others out, in milliseconds: its request, its write, and a margin. */
-const LEASE_MS = TOKEN_TIMEOUT_MS + WRITE_PATIENCE_MS + 5_000;
+/** How long one refresh holds the lease, in milliseconds: request, write and a margin. */
+const LEASE_MS = TOKEN_TIMEOUT_MS + WRITE_TIMEOUT_MS + 5_000;
 
-/** How often a lease of another process is looked at, in milliseconds. */
-const LEASE_LOOK_MS = 100;
+/** How often a process looks at the lease of another, in milliseconds. */
+const LEASE_POLL_MS = 100;
 
-/** Pauses after failures, in milliseconds; each doubles the one before. A refusal is not over as soon as an outage. */
+/** Pauses after failures double each time. A refusal lasts longer than an outage. */
 const OUTAGE_PAUSE = { firstMs: 1_000, longestMs: LONGEST_OUTAGE_PAUSE_MS };
 const REFUSAL_PAUSE = { firstMs: 1_000, longestMs: 5 * 60_000 };
 
-/** Wrong credentials are corrected by a restart, which must not wait for long, in milliseconds. */
+/** The pause after wrong credentials, in milliseconds. It is short, since a restart corrects them. */
 const CREDENTIALS_PAUSE_MS = 10_000;
 
-/** After a refresh that followed a 401, the next 401 causes none for this long, in milliseconds. */
+/** After a 401 and its refresh, the next 401 causes no refresh for this long, in milliseconds. */
 const REJECTION_PAUSE_MS = 60_000;
 
-/** How long an answer of the token route is waited for when the process ends, in milliseconds. */
-const ENDING_MS = 4_000;
+/** How long a process that ends waits for the token route, in milliseconds. */
+const SHUTDOWN_MS = 4_000;
 
-/** So long after its six calendar months no refresh token is good any more, in milliseconds. */
+/** A refresh token has ended for sure this long after its six calendar months, in milliseconds. */
 const END_MARGIN_MS = 24 * 60 * 60_000;
 
-/** What a run says where the service refuses the app itself. */
 const CREDENTIALS_REFUSED =
   'The service does not accept CLIENT_ID and CLIENT_SECRET. Correct them and restart the app.';
 
-/** An access token, and whether it is to be renewed before the next request. */
+/** An access token, and whether it needs a refresh before the next request. */
 export interface HeldToken {
   text: string;
   isDue(): boolean;
 }
 
-/** Why a refresh is wanted: the access token ends, the service has rejected it, or the refresh token is to be replaced. */
+/** Why to refresh: the access token ends, the service rejected it, or the refresh token is due for rotation. */
 type Reason = 'due' | 'rejected' | 'rotation';
 
-/** What came of a refresh. */
+/** How a refresh ended. */
 type RefreshOutcome = 'refreshed' | 'rotated' | 'failed' | 'rejected' | 'lost';
 
-/** What the tokens of all instances are kept with. */
 export interface TokensParts {
   oauth: OAuthClient;
   store: TokenStore;
   cipher: TokenCipher;
   clock: ServiceClock;
-  /** Told what came of every refresh, with the error where it did not go well. */
+  /** Called after every refresh; `error` says why it failed. */
   onRefresh?: (event: { instanceId: string; outcome: RefreshOutcome; error?: unknown }) => void;
 }
 
@@ -68,8 +66,8 @@ export interface TokensParts {
  *     active --refresh answered with invalid_grant--> needs_reauthorization --install--> active
  *     any --disconnect--> (none)
  *
- * One refresh at a time: callers in one process share a promise, processes take turns by the lease in the row. What comes
- * back is stored before it is used, and only over the version that was read.
+ * One refresh at a time: callers in one process share a promise, and processes take the lease in the row. New tokens are
+ * stored before use, and only over the version that was read.
  */
 export class Tokens {
   readonly #parts: TokensParts;
@@ -82,13 +80,13 @@ export class Tokens {
   }
 
   /**
-   * An access token to send requests with, renewed first if it is about to end.
+   * Returns an access token, and refreshes it first if it is about to end.
    *
-   * @param rejected a token that the service has just answered with 401: another one is wanted
+   * @param rejected a token that the service has just answered with 401
    * @throws ServiceError
    */
   async accessToken(instanceId: string, rejected?: string): Promise<HeldToken> {
-    // Our own clock may be wrong by minutes: ask once before the first token is judged by it.
+    // Our own clock may be wrong by minutes, so ask the service once.
     this.#firstTime ??= this.#parts.oauth.askTime();
     await this.#firstTime;
     const row = await this.#find(instanceId);
@@ -96,7 +94,7 @@ export class Tokens {
     const { accessToken } = await this.#decrypt(row);
     if (accessToken !== rejected && !isDue()) return { text: accessToken, isDue };
     const text = await this.#refreshOnce(instanceId, row.version, isDue() ? 'due' : 'rejected');
-    // When the new one ends stands in the row.
+    // The row says when the new token ends. The next call reads it.
     return { text, isDue: () => true };
   }
 
@@ -107,22 +105,22 @@ export class Tokens {
   }
 
   /**
-   * Refreshes now. In the last 24 hours of the refresh token this brings a new one.
+   * Refreshes now. In the last 24 hours of a refresh token the service sends a new one.
    *
-   * @param version of the tokens that are to be renewed: if others have come since, there is nothing to do
+   * @param read the tokens to renew; does nothing if the row holds newer ones
    * @throws ServiceError
    */
-  async rotate({ instance_id, version }: ReadTokens): Promise<void> {
-    await this.#refreshOnce(instance_id, version, 'rotation');
+  async rotate(read: ReadTokens): Promise<void> {
+    await this.#refreshOnce(read.instance_id, read.version, 'rotation');
   }
 
-  /** Begins the end: no refresh is begun any more, and those under way have some seconds for their answer. */
+  /** Starts no refresh from now on, and aborts those under way after {@link SHUTDOWN_MS}. */
   end(): void {
     this.#isEnding = true;
-    setTimeout(() => this.#parts.oauth.breakOff(), ENDING_MS).unref();
+    setTimeout(() => this.#parts.oauth.breakOff(), SHUTDOWN_MS).unref();
   }
 
-  /** Waits for the refreshes that are under way. */
+  /** Ends, and waits for the refreshes under way. */
   async close(): Promise<void> {
     this.end();
     await Promise.allSettled(this.#running.values());
@@ -154,25 +152,25 @@ export class Tokens {
           : await this.#save(row, granted as Grant, refreshToken, reason);
       }
       if (performance.now() > giveUpAt)
-        throw new ServiceError('unreachable', 'Another process renews the access token.');
-      await sleep(LEASE_LOOK_MS);
+        throw new ServiceError('unreachable', 'Another process is refreshing the access token.');
+      await sleep(LEASE_POLL_MS);
     }
   }
 
   #checkWanted({ status, pauseLeftMs, refresh_failures }: RefreshableTokens, reason: Reason): void {
     if (this.#isEnding) throw new ServiceError('unreachable', 'The app is being stopped.');
     if (status === 'needs_reauthorization') {
-      throw new ServiceError('reauthorize', 'The app has to be authorized again.');
+      throw new ServiceError('reauthorize', 'An administrator must authorize the app again.');
     }
     if (pauseLeftMs <= 0) return;
     if (refresh_failures > 0) {
-      const message = 'The last renewal of the access token failed. The app tries again by itself.';
+      const message = 'The last refresh of the access token failed. The app retries it.';
       throw new ServiceError('unreachable', message, { isRepeat: true, retryAfterMs: pauseLeftMs });
     }
     if (reason === 'rejected') throw rejectedAgain();
   }
 
-  /** Stores the answer of a refresh; only then it is used. */
+  /** Stores new tokens, and returns the access token only then. */
   async #save(row: TokenRow, grant: Grant, oldToken: string, reason: Reason): Promise<string> {
     const { cipher, store, onRefresh } = this.#parts;
     const instanceId = row.instance_id;
@@ -185,7 +183,7 @@ export class Tokens {
       refresh_due_at: isRotated ? rotationDueAt(issuedAt, instanceId) : row.refresh_due_at,
       refreshed_at: grant.grantedAt,
     };
-    // A token that had come to its end was rejected with good reason.
+    // An expired token was rejected with good reason, so it needs no pause.
     const isRejection = reason === 'rejected' && grant.grantedAt < row.access_expires_at;
     let isNewest: boolean;
     try {
@@ -199,7 +197,7 @@ export class Tokens {
     return grant.accessToken;
   }
 
-  /** Decides what a failed refresh means, and notes it. A sibling may have renewed the tokens meanwhile: then all is well. */
+  /** Stores the failure of a refresh. If another process stored new tokens meanwhile, their access token serves. */
   async #fail(row: RefreshableTokens, owner: string, error: Error): Promise<string> {
     const { store, clock, onRefresh } = this.#parts;
     const instanceId = row.instance_id;
@@ -243,7 +241,7 @@ export class Tokens {
     }
   }
 
-  /** Marks the instance for a new authorization: its jobs stop, the dashboard says why, nothing is deleted. Told once. */
+  /** Marks the instance as `needs_reauthorization`, with the reason. Deletes nothing, and reports it once. */
   async #reject(row: RefreshableTokens, error: ServiceError): Promise<never> {
     const isNew = await this.#parts.store.reject(row, { kind: 'reauthorize', detail: error.message });
     if (isNew) this.#parts.onRefresh?.({ instanceId: row.instance_id, outcome: 'rejected', error });
@@ -264,43 +262,41 @@ export function encryptTokens(
   };
 }
 
-/** Tries a write again until five seconds have gone: what it stores may be the only copy of a token. */
+/** Retries a write for five seconds: it may hold the only copy of a token. */
 export async function writeForSeconds<Result>(write: () => Promise<Result>): Promise<Result> {
-  const giveUpAt = performance.now() + WRITE_PATIENCE_MS;
+  const giveUpAt = performance.now() + WRITE_TIMEOUT_MS;
   for (;;) {
     try {
       return await write();
     } catch (error) {
       if (performance.now() > giveUpAt) throw error;
     }
-    await sleep(WRITE_AGAIN_MS);
+    await sleep(WRITE_RETRY_MS);
   }
 }
 
-/**
- * Only `invalid_grant` says that a grant is over; or any refusal, once its six months are over. Everything else keeps it.
- */
+/** Only `invalid_grant` ends a grant, or any refusal after its six months. All other errors keep it. */
 function refreshFailure(error: Error, row: TokenRow, now: number): ServiceError {
   if (!(error instanceof TokenRequestError)) throw error;
   const { status, code, retryAfterMs } = error.refusal;
   const facts = { cause: error, status, retryAfterMs };
   if (code === 'invalid_grant') {
-    return new ServiceError('reauthorize', 'The service does not accept the refresh token any more.', facts);
+    return new ServiceError('reauthorize', 'The service no longer accepts the refresh token.', facts);
   }
   if (code === 'invalid_client' || code === 'unauthorized_client') {
     return new ServiceError('credentials', CREDENTIALS_REFUSED, facts);
   }
-  // An answer without a token is no refusal, but as good as one at the end of the six months.
+  // After the six months, an answer without a token counts as a refusal.
   const isBad = status !== undefined && status < 400;
   const isRefused = isBad || isRefusal(status);
   const endsAt = refreshExpiry(row.refresh_issued_at) + END_MARGIN_MS;
   if (isRefused && now > endsAt && row.refreshed_at <= endsAt) {
-    const message = `The refresh token's six months are over, and the service refuses it (${status}).`;
+    const message = `The refresh token is older than six months, and the service refuses it (${status}).`;
     return new ServiceError('reauthorize', message, facts);
   }
   const what = isRefusal(status)
-    ? "The service refuses to renew the app's access"
-    : 'The token route of the service has trouble';
+    ? 'The service refuses to refresh the access token'
+    : 'The token route of the service failed';
   const message = `${what}${status === undefined ? '' : ` (${status})`}.`;
   return new ServiceError(isBad ? 'bad_answer' : kindOfStatus(status), message, { ...facts, remedy: 'wait' });
 }

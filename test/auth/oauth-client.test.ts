@@ -8,6 +8,7 @@ import { startTokenServer } from './token-server.ts';
 const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
 const SECRET = 's&cret:with/özd=chars';
 const GRANT = { access_token: 'at-1', refresh_token: 'rt-1', expires_at: '1772370000', token_type: 'Bearer' };
+const LARGE = 'x'.repeat(256 * 1024);
 
 const server = await startTokenServer();
 let clock: ServiceClock;
@@ -152,10 +153,7 @@ describe('a refusal', () => {
 
   it.each<[string, (response: ServerResponse) => void]>([
     ['a connection that breaks', (response) => response.destroy()],
-    [
-      'an answer without an end',
-      (response) => void response.write(`{"access_token":"${'x'.repeat(2 * 1024 * 1024)}`),
-    ],
+    ['an answer that is too large', (response) => response.end(JSON.stringify({ ...GRANT, more: LARGE }))],
   ])('is %s, too', async (_what, answer) => {
     server.answer = answer;
     expect(await refusalOf(oauth.refresh('rt-1'))).toMatchObject({ status: undefined });

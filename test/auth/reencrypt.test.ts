@@ -64,7 +64,9 @@ it('may be ended half-way: every token stays readable, and the next run finishes
 it('leaves what it cannot decrypt, and says why', async () => {
   const report = await reencryptTokens({ store, cipher: newer });
   expect(report.unreadable.length).toBe(INSTANCES);
-  expect(report.unreadable[0]?.reason).toContain('"old", which TOKEN_KEYS does not hold');
+  expect(report.unreadable[0]?.reason).toContain(
+    '"old" encrypted the tokens, and TOKEN_KEYS does not hold it',
+  );
   expect(reencryptSummary(report, newer)).toContain('cannot be decrypted: 250');
   expect(await readable(older)).toBe(INSTANCES);
 });

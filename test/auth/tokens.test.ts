@@ -175,7 +175,7 @@ describe('a refresh token', () => {
     expect(await instances.find(id)).toMatchObject({
       status: 'needs_reauthorization',
       error_kind: 'reauthorize',
-      error_detail: 'The service does not accept the refresh token any more.',
+      error_detail: 'The service no longer accepts the refresh token.',
     });
     await install();
     expect((await instances.find(id))?.status).toBe('active');

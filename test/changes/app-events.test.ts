@@ -111,7 +111,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     await db.updateTable('tokens').set({ access_expires_at: 0 }).where('instance_id', '=', id).execute();
     await waitFor(() => toldOf(id).length > 0);
     expect((await instances.find(id))?.status).toBe('needs_reauthorization');
-    const error = expect.stringContaining('does not accept the refresh token');
+    const error = expect.stringContaining('no longer accepts the refresh token');
     expect(toldOf(id)).toEqual([{ type: 'authorization_ended', ...names, error }]);
   });
 
