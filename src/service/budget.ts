@@ -29,14 +29,18 @@ export interface Bucket {
   windowMs: number;
 }
 
-/** The right to send one request. Its holder always releases it. */
-export interface Permit {
-  id: string;
+/** What a request counts against. */
+interface Target {
   company: string;
   /** With the specification's placeholders. */
   route: string;
   /** Undefined if the route has no known guard. */
   bucket: Bucket | undefined;
+}
+
+/** The right to send one request. Its holder always releases it. */
+export interface Permit extends Target {
+  id: string;
   /** When the right to begin the request ends, by `performance.now()`. */
   goodUntil: number;
 }
@@ -107,37 +111,25 @@ export class RateBudget {
     this.#reserved = { people: reservedForPeople, share: leftToSync };
   }
 
-  /**
-   * Asks for a permit.
-   *
-   * @param bucket where the route's guard will count the request
-   * @throws RedisError
-   */
+  /** Asks for a permit. @throws RedisError */
   acquire(company: string, route: string, bucket?: Bucket): Promise<Admission> {
-    return this.#admit(company, route, bucket);
+    return this.#admit({ company, route, bucket });
   }
 
-  /**
-   * Gives a permit back.
-   *
-   * @throws RedisError; then the permit's lease runs out
-   */
-  async release({ id, company, route, bucket }: Permit, outcome: Outcome): Promise<void> {
-    await this.#run(company, route, bucket, { release: { ...outcome, permit: id } });
+  /** Gives a permit back. @throws RedisError; then the permit's lease runs out */
+  async release(permit: Permit, outcome: Outcome): Promise<void> {
+    await this.#run(permit, { release: { ...outcome, permit: permit.id } });
   }
 
-  /**
-   * Gives a permit back and asks for the next one for the same request, in one call.
-   *
-   * @throws RedisError
-   */
-  exchange({ id, company, route, bucket }: Permit, outcome: Outcome): Promise<Admission> {
-    return this.#admit(company, route, bucket, { ...outcome, permit: id });
+  /** Gives a permit back and asks for the same one again, in one call. @throws RedisError */
+  exchange(permit: Permit, outcome: Outcome): Promise<Admission> {
+    return this.#admit(permit, { ...outcome, permit: permit.id });
   }
 
   /** Learns from the answer to a request without a permit. @throws RedisError */
   async observe(company: string, rate: RateHeaders): Promise<void> {
-    await this.#run(company, '', undefined, { release: { answered: true, rate, permit: '' } });
+    const target = { company, route: '', bucket: undefined };
+    await this.#run(target, { release: { answered: true, rate, permit: '' } });
   }
 
   /** What the budget knows now, for the dashboard. */
@@ -159,38 +151,27 @@ export class RateBudget {
     };
   }
 
-  async #admit(
-    company: string,
-    route: string,
-    bucket: Bucket | undefined,
-    release?: Call['release'],
-  ): Promise<Admission> {
+  async #admit({ company, route, bucket }: Target, release?: Call['release']): Promise<Admission> {
     const id = `${this.#name}:${++this.#granted}`;
     // Taken before Redis is asked, so that the permit ends here no later than there.
     const goodUntil = performance.now() + GOOD_FOR_MS;
-    const [waitMs, why] = await this.#run(company, route, bucket, { release, acquire: id });
-    if (waitMs > 0) return { permit: undefined, waitMs, why: why || 'limit' };
-    return { permit: { id, company, route, bucket, goodUntil } };
+    const permit = { id, company, route, bucket, goodUntil };
+    const [waitMs, why] = await this.#run(permit, { release, acquire: id });
+    return waitMs > 0 ? { permit: undefined, waitMs, why: why || 'limit' } : { permit };
   }
 
-  async #run(company: string, route: string, bucket: Bucket | undefined, call: Call) {
+  async #run({ company, route, bucket }: Target, call: Call) {
     const key = keyOf(company);
-    const facts = { leaseMs: LEASE_MS, windowMs: WINDOW_MS, limit: PARTNER_LIMIT, reserved: this.#reserved };
-    const entries = `${key}:bucket:${bucket?.name ?? ''}`;
-    return this.#redis
-      .rateBudget(
-        `${key}:state`,
-        `${key}:flight`,
-        entries,
-        JSON.stringify({ ...call, ...facts, route, bucket }),
-      )
-      .catch((cause: Error) => {
-        throw new RedisError(`Redis cannot be asked for a permit: ${cause.message}`, { cause });
-      });
+    const keys = [`${key}:state`, `${key}:flight`, `${key}:bucket:${bucket?.name ?? ''}`];
+    const limits = { leaseMs: LEASE_MS, windowMs: WINDOW_MS, limit: PARTNER_LIMIT };
+    const all = { ...call, ...limits, route, bucket, reserved: this.#reserved };
+    return this.#redis.rateBudget(...keys, JSON.stringify(all)).catch((cause: Error) => {
+      throw new RedisError(`Redis gave no permit: ${cause.message}`, { cause });
+    });
   }
 }
 
-/** What the script does. */
+/** What the script is asked to do. */
 interface Call {
   /** An empty permit stands for a request without one. */
   release?: (Outcome & { permit: string }) | undefined;

@@ -40,11 +40,7 @@ export class AllowedOrigins {
     this.#origins = [this.#api.origin, ...more].map(toPattern);
   }
 
-  /**
-   * The next page's address, as given (Pagination, 3).
-   *
-   * @throws ServiceError to give up on, if the token must not go there
-   */
+  /** The next page's address, as given (Pagination, 3). @throws ServiceError to give up on, if the token must not go there */
   check(next: string): PageAddress {
     const url = next.length > LONGEST_ADDRESS || DROPPED.test(next) ? null : URL.parse(next);
     if (url === null) throw forbidden('something that is no address');

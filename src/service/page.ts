@@ -84,12 +84,7 @@ function malformed(why: string): ServiceError {
 
 const RESULTS = /\s*"_results"\s*:\s*\[/y;
 
-/**
- * Cuts the items of the top-level `_results` out of a page. Like JSON.parse, it takes the last of several members of that
- * name.
- *
- * @returns the items' texts, and the page without them, for JSON.parse
- */
+/** Cuts the items of the top-level `_results` out of a page. Like JSON.parse, it takes the last member of that name. */
 function cutResults(text: string): { texts: string[] | undefined; rest: string } {
   let texts: string[] | undefined;
   let rest = '';

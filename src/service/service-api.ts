@@ -47,7 +47,7 @@ export class ServiceApi {
     this.#parts = parts;
   }
 
-  /** Asks for the right to call a route for a company. */
+  /** Asks for a permit. @throws RedisError */
   acquire(company: string, route: string): Promise<Admission> {
     return this.#parts.budget.acquire(company, route);
   }
@@ -68,11 +68,7 @@ export class ServiceApi {
     return { url: new URL(`${this.apiUrl}${route}?limit=${PAGE_LIMIT_MAX}`) };
   }
 
-  /**
-   * Sends a request under a permit, and releases the permit.
-   *
-   * @throws ServiceError without an answer, or if it refuses
-   */
+  /** Sends a request under a permit, and releases it. @throws ServiceError without an answer, or for a refusal */
   async send(
     request: HttpRequest,
     permit: Permit,

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 
 /**
- * A real Redis, but for its clock: the test tells the budget and its script the time. Keys expire by the clock on the wall.
+ * A real Redis whose TIME comes from the test. Keys expire by the real clock.
  *
  * @param nowMs whole milliseconds since 1970
  */

@@ -41,10 +41,10 @@ const step = fc.record({
 });
 type Step = typeof step extends fc.Arbitrary<infer One> ? One : never;
 
-/** Runs the steps, and tells all that the budget said. */
+/** Runs the steps, and returns all that the budget said. */
 async function play(budget: RateBudget, company: string, steps: readonly Step[], pass: (ms: number) => void) {
   const permits: Permit[] = [];
-  const told: unknown[] = [];
+  const said: unknown[] = [];
   for (const { do: action, afterMs, route, inBucket, which, outcome } of steps) {
     pass(afterMs);
     const permit = permits[which % Math.max(permits.length, 1)];
@@ -57,12 +57,12 @@ async function play(budget: RateBudget, company: string, steps: readonly Step[],
         ? await budget.exchange(permit, outcome)
         : await budget.acquire(company, route, inBucket ? BUCKET : undefined);
     if (admission.permit !== undefined) permits.push(admission.permit);
-    told.push(admission.permit === undefined ? admission : 'a permit', await budget.read(company));
+    said.push(admission.permit === undefined ? admission : 'a permit', await budget.read(company));
   }
-  return told;
+  return said;
 }
 
-test('the model of Redis answers as Redis does', async () => {
+test('the model of Redis answers like Redis', async () => {
   let companies = 0;
   let nowMs = START_MS;
   const real = new RateBudget(frozenRedis(redis, () => nowMs));
@@ -74,7 +74,7 @@ test('the model of Redis answers as Redis does', async () => {
         nowMs += ms;
       });
       const model = modelBudget(START_MS);
-      // The real one forgets keys by the clock on the wall, for which the test does not wait.
+      // The real one expires keys by the real clock.
       model.redis.expires = false;
       const onModel = await play(model.budget, company, steps, (ms) => {
         model.redis.nowMs += ms;

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { check, PROPERTIES } from './model/properties.ts';
 
-/** All properties together run 10,000 steps at least; `npm run properties` runs a million, with other seeds. */
+/** Steps of all properties together. `npm run properties` runs a million, with other seeds. */
 const SEED = 20_310_101;
 const STEPS = 10_000 / PROPERTIES.length;
 

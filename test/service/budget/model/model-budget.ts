@@ -5,7 +5,7 @@ import { RedisModel } from './redis-model.ts';
 
 type LuaReply = ReturnType<LuaWasmEngine['eval']>;
 
-/** What the Lua VM calls; the model changes from run to run, the VM stays. */
+/** The Redis of the present run: all runs share one Lua VM. */
 let current: RedisModel;
 
 const engine = await LuaWasmEngine.create({
@@ -21,15 +21,13 @@ function callModel([name = Buffer.from(''), ...args]: Buffer[]): LuaReply {
   return toLua(current.call(name.toString().toUpperCase(), texts));
 }
 
-/**
- * Budgets as they are, of two processes, their script run by Redis' Lua, on a Redis in memory whose clock the test sets.
- */
+/** The real budgets of two processes on a model of Redis. Redis' own Lua runs their script. */
 export function modelBudget(nowMs: number, options?: ConstructorParameters<typeof RateBudget>[1]) {
   const redis = new RedisModel(nowMs);
   const script = { keys: 0, lua: '' };
   const client = {
     defineCommand(_name: string, { numberOfKeys, lua }: { numberOfKeys: number; lua: string }) {
-      // The VM compiles the script at every call: it need not read the comments.
+      // The VM compiles the script at every call, faster without comments.
       Object.assign(script, { keys: numberOfKeys, lua: lua.replace(/^\s*--.*\n/gm, '') });
     },
     get: async (key: string) => redis.call('GET', [key]),

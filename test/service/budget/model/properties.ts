@@ -3,31 +3,30 @@ import type { Scenario } from './scenario.ts';
 import * as scenarios from './scenario.ts';
 import { type Observed, simulate } from './simulation.ts';
 
-/** A second of `Date`, and the pause before a process asks again while an answer is under way. */
+/** The fraction of a second that `Date` lacks, and the pause before the next try. */
 const CUT_MS = 1_000;
 const ASKING_MS = 30;
-/** How long a probe whose holder was killed holds up the others. */
+/** How long the others wait for a probe whose holder died. */
 const PROBE_MS = 2_000;
 
 /**
- * How long nothing may be under way although the service would count a request: what whole seconds of the service's
- * headers hide, an answer's way, and a pause. `x-ratelimit-reset` in whole seconds may have been cut, so a second is
- * added to it; rounded up, it is a second too many.
+ * How long the budget may be idle because headers have whole seconds. It adds a second to `x-ratelimit-reset`, which may
+ * be cut. If it was rounded up, that is a second too many.
  */
-function hiddenMs({ service, latencyMs }: Scenario): number {
+function unknownMs({ service, latencyMs }: Scenario): number {
   const whole = service.reset !== 'exact' || service.windows === 'aligned' ? 1_000 : 0;
   const roundedUp = service.reset === 'rounded up' ? 1_000 : 0;
   return CUT_MS + whole + roundedUp + latencyMs[1] + ASKING_MS;
 }
 
-/** What a run of a scenario may show at most. */
+/** The most that a run may show. */
 interface Most {
   refused: number;
   idleMs: number;
   guarded?: number;
 }
 
-/** A property: what is tried, and what may come of it. */
+/** A kind of scenario, and the most that its runs may show. */
 export interface Property {
   name: string;
   scenarios: fc.Arbitrary<Scenario>;
@@ -36,44 +35,44 @@ export interface Property {
 
 export const PROPERTIES: readonly Property[] = [
   {
-    name: 'any delay, rounding and clock: no request above the limit, and little idle time',
+    name: 'with any delay, rounding and clock, nothing is refused and little time is idle',
     scenarios: scenarios.calm,
-    most: (scenario) => ({ refused: 0, idleMs: hiddenMs(scenario) }),
+    most: (scenario) => ({ refused: 0, idleMs: unknownMs(scenario) }),
   },
   {
-    name: 'losses and killed processes: no request above the limit, and a probe’s idle time',
+    name: 'with losses and killed processes, nothing is refused',
     scenarios: scenarios.lossy,
     most: (scenario) => ({
       refused: 0,
-      idleMs: hiddenMs(scenario) + Math.max(PROBE_MS, 4 * scenario.latencyMs[1]),
+      idleMs: unknownMs(scenario) + Math.max(PROBE_MS, 4 * scenario.latencyMs[1]),
     }),
   },
   {
-    // Requests under way when the limit falls are refused. Nobody hears of a higher one while the lower one is used up.
-    name: 'a limit that changes: only requests under way are refused',
+    // A raised limit shows only in the next window if the lower one is used up.
+    name: 'when the limit changes, only requests in flight are refused',
     scenarios: scenarios.changing,
     most: (scenario) => ({
       refused: scenario.changes.length * scenario.workers,
-      idleMs: scenario.service.windowMs + hiddenMs(scenario),
+      idleMs: scenario.service.windowMs + unknownMs(scenario),
     }),
   },
   {
-    // Between the last answer and our next request the other consumer may send more than the one that is held back.
-    name: 'another consumer: a few refusals a window at most, and no idle window',
+    // Between our last answer and our next request, the other app may send more than the one that is held back.
+    name: 'with another app on the limit, a window has two refusals at most',
     scenarios: scenarios.shared,
     most: (scenario) => ({
       refused: 2 * Math.ceil(scenario.runMs / scenario.service.windowMs + 1),
-      idleMs: scenario.service.windowMs + hiddenMs(scenario),
+      idleMs: scenario.service.windowMs + unknownMs(scenario),
     }),
   },
   {
-    name: 'an unknown guard: refused by it a few times at most, and the limit holds',
+    name: 'an unknown guard refuses a few times, and the limit holds',
     scenarios: scenarios.guarded,
     most: (scenario) => ({ refused: 0, guarded: 4 * scenario.workers, idleMs: Infinity }),
   },
 ];
 
-/** Runs one scenario of a property. @throws Error that says what is wrong, and with which scenario */
+/** Runs one scenario. @throws Error with what is wrong, and the scenario */
 export async function check({ most }: Property, scenario: Scenario): Promise<Observed> {
   const observed = await simulate(scenario);
   const { refused, idleMs, guarded = 0 } = most(scenario);

@@ -1,11 +1,11 @@
 type Reply = string | number | null | Reply[];
 type Entry = string | Map<string, number>;
 
-/** The commands of Redis that the budget's script uses, in memory, with a clock that the test sets. */
+/** The Redis commands of the budget's script, in memory. The test sets the clock. */
 export class RedisModel {
-  /** Milliseconds since 1970, for `TIME` and for expiry. */
+  /** Milliseconds since 1970. */
   nowMs: number;
-  /** Whether keys are forgotten at their time. */
+  /** Whether keys expire. */
   expires = true;
   readonly #entries = new Map<string, Entry>();
   readonly #expiresAtMs = new Map<string, number>();
@@ -14,13 +14,7 @@ export class RedisModel {
     this.nowMs = nowMs;
   }
 
-  /** As FLUSHALL. */
-  flush(): void {
-    this.#entries.clear();
-    this.#expiresAtMs.clear();
-  }
-
-  /** @throws Error for a command, or a use of one, that is not modelled */
+  /** @throws Error if the model lacks the command */
   call(name: string, args: readonly string[]): Reply {
     const [key = '', ...rest] = args;
     if (this.expires && (this.#expiresAtMs.get(key) ?? Number.POSITIVE_INFINITY) <= this.nowMs)

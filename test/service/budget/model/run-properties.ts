@@ -1,13 +1,13 @@
 import * as fc from 'fast-check';
 import { check, PROPERTIES } from './properties.ts';
 
-/** Scenarios that are drawn from one seed. */
+/** Scenarios from one seed. */
 const BATCH = 20;
 
 const [most = '1000000', first = '1'] = process.argv.slice(2);
 for (const argument of [most, first]) {
   if (/^[1-9]\d*$/.test(argument)) continue;
-  process.stderr.write(`${argument} is no number of steps, nor of a seed: npm run properties -- 1000000 1\n`);
+  process.stderr.write(`${argument} is no positive number. Usage: npm run properties -- STEPS SEED\n`);
   process.exit(2);
 }
 const startedAt = performance.now();
