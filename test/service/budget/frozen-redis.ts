@@ -3,10 +3,10 @@ import type { Redis } from 'ioredis';
 /**
  * A real Redis whose TIME comes from the test. Keys expire by the real clock.
  *
- * @param nowMs whole milliseconds since 1970
+ * @param nowMs milliseconds since 1970
  */
 export function frozenRedis(redis: Redis, nowMs: () => number): Redis {
-  const time = () => [String(Math.floor(nowMs() / 1_000)), String((nowMs() % 1_000) * 1_000)];
+  const time = () => [String(Math.floor(nowMs() / 1_000)), String(Math.round((nowMs() % 1_000) * 1_000))];
   const run = redis as unknown as { rateBudget(...all: string[]): Promise<unknown> };
   const client = {
     defineCommand(name: string, { numberOfKeys, lua }: { numberOfKeys: number; lua: string }) {

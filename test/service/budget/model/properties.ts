@@ -1,4 +1,5 @@
 import type * as fc from 'fast-check';
+import type { Redis } from 'ioredis';
 import type { Scenario } from './scenario.ts';
 import * as scenarios from './scenario.ts';
 import { type Observed, simulate } from './simulation.ts';
@@ -73,8 +74,8 @@ export const PROPERTIES: readonly Property[] = [
 ];
 
 /** Runs one scenario. @throws Error with what is wrong, and the scenario */
-export async function check({ most }: Property, scenario: Scenario): Promise<Observed> {
-  const observed = await simulate(scenario);
+export async function check(redis: Redis, { most }: Property, scenario: Scenario): Promise<Observed> {
+  const observed = await simulate(redis, scenario);
   const { refused, idleMs, guarded = 0 } = most(scenario);
   const faults = [
     ...atMost('refused by the limit', observed.verdicts.limit, refused),

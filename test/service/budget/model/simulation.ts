@@ -1,11 +1,12 @@
+import { randomUUID } from 'node:crypto';
+import type { Redis } from 'ioredis';
 import { PARTNER_LIMIT } from '../../../../src/contract/limits.ts';
-import type { Admission, Outcome, Permit } from '../../../../src/service/budget.ts';
+import { type Admission, type Outcome, type Permit, RateBudget } from '../../../../src/service/budget.ts';
 import { readRateHeaders, retryAfterMs } from '../../../../src/service/headers.ts';
-import { modelBudget } from './model-budget.ts';
+import { frozenRedis } from '../frozen-redis.ts';
 import type { Scenario } from './scenario.ts';
 import { ServiceModel, type Verdict } from './service-model.ts';
 
-const COMPANY = 'company';
 const START_MS = Date.UTC(2031, 0, 1);
 /** The holder of a request gives up on it after so long; the lease of its permit is longer. */
 const TIMEOUT_MS = 20_000;
@@ -24,11 +25,14 @@ export interface Observed {
 }
 
 /** Runs workers of two processes against the model of the service through the real budget, in a time of its own. */
-export async function simulate(scenario: Scenario): Promise<Observed> {
+export async function simulate(redis: Redis, scenario: Scenario): Promise<Observed> {
   const random = randomFrom(scenario.seed);
   const queue = new EventQueue();
   const service = new ServiceModel({ ...scenario.service });
-  const { redis, budget, sibling } = modelBudget(START_MS, { reservedForPeople: KEPT });
+  const company = randomUUID();
+  const frozen = frozenRedis(redis, () => truth());
+  const budget = new RateBudget(frozen, { reservedForPeople: KEPT });
+  const sibling = new RateBudget(frozen, { reservedForPeople: KEPT });
   const budgetOf = (worker: number) => (worker % 3 === 0 ? sibling : budget);
   const observed: Observed = { verdicts: { counted: 0, limit: 0, guard: 0 }, longestIdleMs: 0, steps: 0 };
   let underWay = 0;
@@ -65,7 +69,6 @@ export async function simulate(scenario: Scenario): Promise<Observed> {
 
   async function finish(worker: number, permit: Permit, outcome: Outcome): Promise<void> {
     underWay--;
-    redis.nowMs = truth();
     if (random() < 0.5) proceed(worker, await budgetOf(worker).exchange(permit, outcome));
     else {
       await budgetOf(worker).release(permit, outcome);
@@ -117,9 +120,8 @@ export async function simulate(scenario: Scenario): Promise<Observed> {
   }
 
   async function ask(worker: number): Promise<void> {
-    redis.nowMs = truth();
     const route = scenario.routes[worker % scenario.routes.length] ?? '/contacts';
-    proceed(worker, await budgetOf(worker).acquire(COMPANY, route));
+    proceed(worker, await budgetOf(worker).acquire(company, route));
   }
 
   function consume(): void {
