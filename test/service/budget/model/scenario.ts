@@ -1,19 +1,19 @@
 import * as fc from 'fast-check';
 import type { ServiceFacts } from './service-model.ts';
 
-/** Everything that a run of the model depends on: the same scenario, the same run. */
+/** All that decides a run: the same scenario gives the same run. */
 export interface Scenario {
   seed: number;
   runMs: number;
-  /** Cursors, each in one of two processes. */
+  /** Each in one of two processes. */
   workers: number;
   routes: readonly string[];
-  /** Shortest and longest way there and back, in milliseconds. */
+  /** Shortest and longest round trip, in milliseconds. */
   latencyMs: readonly [number, number];
-  /** Of a request: it is not sent; lost before, or after the service counted it; its holder is killed. */
+  /** A request is not sent; is lost before or after the service counts it; or its holder dies. */
   chances: { unsent: number; dropped: number; unanswered: number; killed: number };
   service: ServiceFacts;
-  /** Mean distance of another consumer's requests, in milliseconds; 0: there is none. */
+  /** Mean time between another app's requests, in milliseconds; 0 means no other app. */
   othersEveryMs: number;
   /** When the service changes its limit. */
   changes: readonly { atMs: number; limit: number }[];
@@ -38,7 +38,7 @@ const latencyMs = fc
 
 const chance = fc.constantFrom(0, 0.01, 0.05);
 
-/** Any delays, rounding and clocks 90 seconds off; a run is as long as a few windows. */
+/** Any delay and rounding, and clocks 90 seconds off. A run lasts a few windows. */
 export const calm: fc.Arbitrary<Scenario> = facts.chain((service) =>
   fc.record({
     seed: fc.nat(),
@@ -53,7 +53,7 @@ export const calm: fc.Arbitrary<Scenario> = facts.chain((service) =>
   }),
 );
 
-/** Requests and answers are lost, never leave, and processes are killed. */
+/** Requests and answers get lost, and processes die. */
 export const lossy = fc
   .record({
     base: calm,
@@ -62,11 +62,11 @@ export const lossy = fc
   .map(({ base, chances }) => ({
     ...base,
     chances,
-    // Only the service knows which lost requests it has counted.
+    // The budget cannot know which lost requests the service counted.
     service: { ...base.service, remaining: 'true' as const },
   }));
 
-/** The service changes the limit, at any moment. */
+/** The service changes the limit at any moment. */
 export const changing = calm.chain((base) =>
   fc
     .array(fc.record({ atMs: fc.integer({ min: 0, max: base.runMs }), limit }), {
@@ -76,7 +76,7 @@ export const changing = calm.chain((base) =>
     .map((changes) => ({ ...base, changes })),
 );
 
-/** Another consumer takes a part of the limit. */
+/** Another app takes a part of the limit. */
 export const shared = fc
   .record({ base: calm, othersEveryMs: fc.integer({ min: 200, max: 2_000 }) })
   .map(({ base, othersEveryMs }) => ({
@@ -85,7 +85,7 @@ export const shared = fc
     service: { ...base.service, remaining: 'true' as const },
   }));
 
-/** An unknown guard on some routes, which lets more through in the long run than the limit. */
+/** An unknown guard on some routes. In the long run it allows more than the limit. */
 export const guarded = fc
   .record({
     base: calm,

@@ -1,23 +1,23 @@
 import type { Headers } from '../../../../src/service/http.ts';
 
-/** A guard of the service: so many requests on these routes in a window that starts with its first one. */
+/** A guard of some routes. Its window starts with its first request. */
 interface GuardFacts {
   routes: readonly string[];
   limit: number;
   windowMs: number;
 }
 
-/** How a service counts and what it says; times in milliseconds. */
+/** How a service counts, and what its headers say. Times are milliseconds. */
 export interface ServiceFacts {
   limit: number;
   windowMs: number;
-  /** Windows begin with their first request, or lie fixed on the service's clock. */
+  /** Windows start with their first request, or at fixed times of the service's clock. */
   windows: 'first request' | 'aligned';
-  /** `x-ratelimit-reset` in whole seconds, cut or rounded up, or with its fraction. */
+  /** How `x-ratelimit-reset` loses its fraction, if it does. */
   reset: 'exact' | 'cut' | 'rounded up';
-  /** `x-ratelimit-remaining` falls, or tells of a limit that our requests do not count against. */
+  /** `x-ratelimit-remaining` falls, or never changes. */
   remaining: 'true' | 'still';
-  /** `retry-after` in whole seconds, or with its fraction. */
+  /** Whether `retry-after` lacks its fraction. */
   wholeRetryAfter: boolean;
   /** How far its clock is ahead of ours. */
   aheadMs: number;
@@ -27,7 +27,7 @@ export interface ServiceFacts {
 /** How the service judged a request. */
 export type Verdict = 'counted' | 'limit' | 'guard';
 
-/** Counts requests as the specification says, and answers with its headers. The time comes in with every call. */
+/** Counts requests as the specification says, and answers with its headers. Each call brings the time. */
 export class ServiceModel {
   readonly facts: ServiceFacts;
   #start = Number.NEGATIVE_INFINITY;
@@ -39,13 +39,13 @@ export class ServiceModel {
     this.facts = facts;
   }
 
-  /** How many requests the service would count now, up to the contract's limit. */
+  /** How many more requests the service would count, up to the contract's limit. */
   allowed(nowMs: number, contractLimit: number): number {
     const used = this.#isOpen(nowMs + this.facts.aheadMs) ? this.#used : 0;
     return Math.min(this.facts.limit, contractLimit) - used;
   }
 
-  /** Whether the guard would let a request on this route through. */
+  /** Whether the guard would allow a request on this route. */
   guardAllows(nowMs: number, route: string): boolean {
     const { guard, aheadMs } = this.facts;
     if (guard?.routes.includes(route) !== true) return true;

@@ -8,47 +8,47 @@ import type { Scenario } from './scenario.ts';
 import { ServiceModel, type Verdict } from './service-model.ts';
 
 const START_MS = Date.UTC(2031, 0, 1);
-/** The holder of a request gives up on it after so long; the lease of its permit is longer. */
+/** The timeout of a request, and the lease of its permit. */
 const TIMEOUT_MS = 20_000;
 const LEASE_MS = 25_000;
-/** Permits that the sync leaves to people before a window's end: not idleness. */
-const KEPT = 2;
+/** Permits for people. To leave them is not idle time. */
+const RESERVED = 2;
 
-/** What a run of the model shows. */
+/** What a run shows. */
 export interface Observed {
   /** Verdicts on our requests. */
   verdicts: Record<Verdict, number>;
-  /** The longest time that nothing was under way although the service would have counted a request and one was wanted. */
+  /** The longest time without a request in flight, while a worker wanted one and the service would have counted it. */
   longestIdleMs: number;
   /** Events of the run. */
   steps: number;
 }
 
-/** Runs workers of two processes against the model of the service through the real budget, in a time of its own. */
+/** Runs workers of two processes, with the real budget, against the model of the service, in simulated time. */
 export async function simulate(redis: Redis, scenario: Scenario): Promise<Observed> {
   const random = randomFrom(scenario.seed);
   const queue = new EventQueue();
   const service = new ServiceModel({ ...scenario.service });
   const company = randomUUID();
   const frozen = frozenRedis(redis, () => truth());
-  const budget = new RateBudget(frozen, { reservedForPeople: KEPT });
-  const sibling = new RateBudget(frozen, { reservedForPeople: KEPT });
+  const budget = new RateBudget(frozen, { reservedForPeople: RESERVED });
+  const sibling = new RateBudget(frozen, { reservedForPeople: RESERVED });
   const budgetOf = (worker: number) => (worker % 3 === 0 ? sibling : budget);
   const observed: Observed = { verdicts: { counted: 0, limit: 0, guard: 0 }, longestIdleMs: 0, steps: 0 };
   let underWay = 0;
   let busySince = 0;
-  /** Workers that were killed and are not back yet. */
+  /** Workers that died and have not started again. */
   let away = 0;
-  /** Until when the budget must take a request for spent that the service may not have counted. */
+  /** For requests that the service may not have counted: until when the budget counts them. */
   const unsure: number[] = [];
 
   const truth = () => START_MS + queue.now;
   const between = ([low, high]: readonly [number, number]) => low + random() * (high - low);
 
-  /** Looks whether somebody is idle who need not be. */
+  /** Measures idle time. */
   function watch(): void {
     const doubtful = unsure.filter((until) => until > queue.now).length;
-    const allowed = service.allowed(truth(), PARTNER_LIMIT) - doubtful - KEPT;
+    const allowed = service.allowed(truth(), PARTNER_LIMIT) - doubtful - RESERVED;
     const guardOpen = scenario.routes.every((route) => service.guardAllows(truth(), route));
     if (underWay > 0 || away === scenario.workers || allowed <= 0 || !guardOpen) busySince = queue.now;
     observed.longestIdleMs = Math.max(observed.longestIdleMs, queue.now - busySince);
@@ -115,7 +115,7 @@ export async function simulate(redis: Redis, scenario: Scenario): Promise<Observ
   function proceed(worker: number, admission: Admission): void {
     watch();
     if (admission.permit !== undefined) send(worker, admission.permit);
-    // A timer rings up to a few milliseconds late, never early.
+    // A timer is a few milliseconds late, never early.
     else queue.add(admission.waitMs + random() * 2, () => ask(worker));
   }
 
@@ -158,12 +158,12 @@ function randomFrom(seed: number): () => number {
   };
 }
 
-/** What happens when, in a time of its own: nothing waits in earnest. */
+/** Events in simulated time: nothing really waits. */
 class EventQueue {
   /** Milliseconds since the start. */
   now = 0;
   steps = 0;
-  /** The next one last. */
+  /** The next event is the last item. */
   readonly #events: { at: number; run: () => void | Promise<void> }[] = [];
 
   add(inMs: number, run: () => void | Promise<void>): void {
