@@ -41,6 +41,8 @@ interface Command {
   run(positionals: string[], options: Record<string, unknown>): Promise<void>;
 }
 
+const PASSWORD_HINT = 'Give the password in PGPASSWORD or ~/.pgpass.';
+
 const COMMANDS: Record<string, Command> = {
   migrate: {
     usage: '',
@@ -166,14 +168,15 @@ async function erase(context: Context, id: string, resource: string, record: str
   return 0;
 }
 
+/** @throws Error that names what to run on PostgreSQL: a timer must notice that nothing is backed up */
 async function makeBackup({ databaseUrl }: Config, file: string): Promise<void> {
   if (!isFileUrl(databaseUrl)) {
-    print('This command backs up SQLite alone. Nothing was done. Back up PostgreSQL with:\n');
-    print(
-      `  (umask 077 && pg_dump --format=custom --file=${quoted(file)} ${quoted(withoutPassword(databaseUrl))})\n`,
-    );
-    print('Give the password in PGPASSWORD or ~/.pgpass.');
-    return;
+    const url = quoted(withoutPassword(databaseUrl));
+    throw new Error(`Nothing was backed up, because this command backs up SQLite only. For PostgreSQL, run:
+
+  (umask 077 && pg_dump --format=custom --file=${quoted(file)} ${url})
+
+${PASSWORD_HINT}`);
   }
   await backUp(databaseUrl, file);
   print(`The database is backed up in ${file}. Keep TOKEN_KEYS in another place.`);
@@ -182,20 +185,18 @@ async function makeBackup({ databaseUrl }: Config, file: string): Promise<void> 
 async function restoreBackup({ databaseUrl }: Config, file: string): Promise<void> {
   if (!isFileUrl(databaseUrl)) {
     const url = quoted(withoutPassword(databaseUrl));
-    print(
-      'This command restores SQLite alone. Nothing was done. End the web app and the workers, then run:\n',
-    );
-    print(`  pg_restore --clean --if-exists --single-transaction --dbname=${url} ${quoted(file)}`);
-    print(`  psql ${url} --command="delete from settings where name = 'installation_id'"\n`);
-    print(
-      'Give the password in PGPASSWORD or ~/.pgpass. The second line makes the app leave older jobs in Redis alone.',
-    );
-    return;
+    throw new Error(`Nothing was restored, because this command restores SQLite only.
+For PostgreSQL, stop the web app and the workers, then run:
+
+  pg_restore --clean --if-exists --single-transaction --dbname=${url} ${quoted(file)}
+  psql ${url} --command="delete from settings where name = 'installation_id'"
+
+The second line makes the app ignore older jobs in Redis. ${PASSWORD_HINT}`);
   }
-  const kept = await restore(databaseUrl, file, Date.now());
+  const previous = await restore(databaseUrl, file, Date.now());
   print(`${withoutPassword(databaseUrl)} is restored from ${file}.`);
-  if (kept !== undefined)
-    print(`The database from before is ${kept}. It holds tokens: delete it when all is well.`);
+  if (previous !== undefined)
+    print(`The previous database is ${previous}. It holds tokens: delete it when all is well.`);
   print('Start the app.');
 }
 

@@ -1,18 +1,13 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
+import { backUp, restore } from '../src/store/backup.ts';
 import type { Database } from '../src/store/database.ts';
 import { openDatabase } from '../src/store/open-database.ts';
 import { keepSetting } from '../src/store/settings.ts';
 import { spawnEntry } from './support/spawn-entry.ts';
 import { tempDir } from './support/temp-dir.ts';
-
-async function run(url: string, args: string[]) {
-  const command = spawnEntry('src/cli.ts', { DATABASE_URL: url, LOG_LEVEL: 'silent' }, { args });
-  const { code } = await command.exited;
-  return { code, output: command.output() };
-}
 
 function fresh() {
   const dir = tempDir();
@@ -36,17 +31,14 @@ const settings = async (db: Database) =>
     value,
   ]);
 
-const keptIn = (output: string) => /\S+app\.db-before-\w+/.exec(output)?.[0] ?? '';
+const NOW = Date.UTC(2026, 2, 1);
 
 describe('backup', () => {
   it('copies what is committed while a process has the database open', async () => {
     const { url, file } = fresh();
     await within(url, async (db) => {
       await write('newest', 'in the write-ahead log')(db);
-      expect(await run(url, ['backup', file])).toMatchObject({
-        code: 0,
-        output: expect.stringContaining(file),
-      });
+      await backUp(url, file);
     });
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(await within(`file:${file}`, settings)).toContainEqual(['newest', 'in the write-ahead log']);
@@ -54,59 +46,48 @@ describe('backup', () => {
 
   it('overwrites no file, and makes none without a database', async () => {
     const { url, file } = fresh();
-    const without = await run(url, ['backup', file]);
-    expect(without).toMatchObject({ code: 1, output: expect.stringContaining('There is no database in') });
+    await expect(backUp(url, file)).rejects.toThrow('There is no database in');
+    expect(existsSync(file)).toBe(false);
     await within(url, write('a', 'b'));
     writeFileSync(file, 'dear');
-    expect(await run(url, ['backup', file])).toMatchObject({
-      code: 1,
-      output: expect.stringContaining('exists. Name a new file. Nothing was done.'),
-    });
+    await expect(backUp(url, file)).rejects.toThrow('exists. Name a new file. Nothing was done.');
     expect(readFileSync(file, 'utf8')).toBe('dear');
   });
 });
 
 describe('restore', () => {
-  it('puts a backup back, keeps the files from before, and forgets the installation id', async () => {
+  it('puts a backup back, keeps the previous files, and forgets the installation id', async () => {
     const { url, path, file } = fresh();
     await within(url, write('installation_id', 'old'));
     await within(url, write('company', 'then'));
-    await run(url, ['backup', file]);
+    await backUp(url, file);
     await within(url, write('later', 'lost'));
-    const { code, output } = await run(url, ['restore', file]);
-    expect(code).toBe(0);
+    const previous = await restore(url, file, NOW);
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(await within(url, settings)).toEqual([['company', 'then']]);
-    expect(await within(`file:${keptIn(output)}`, settings)).toContainEqual(['later', 'lost']);
+    expect(await within(`file:${previous}`, settings)).toContainEqual(['later', 'lost']);
     expect(await within(`file:${file}`, settings)).toContainEqual(['installation_id', 'old']);
   });
 
-  it('takes the place of a damaged database, and of none', async () => {
+  it('replaces a damaged database, and makes a missing one', async () => {
     const { url, path, file } = fresh();
     await within(url, write('company', 'then'));
-    await run(url, ['backup', file]);
+    await backUp(url, file);
     writeFileSync(path, 'no database at all'.repeat(1_000));
-    const { code, output } = await run(url, ['restore', file]);
-    expect(code).toBe(0);
-    expect(readFileSync(keptIn(output), 'utf8')).toContain('no database at all');
+    const previous = await restore(url, file, NOW);
+    expect(readFileSync(previous ?? '', 'utf8')).toContain('no database at all');
     expect(await within(url, settings)).toEqual([['company', 'then']]);
     const elsewhere = fresh();
-    expect(await run(elsewhere.url, ['restore', file])).toMatchObject({
-      code: 0,
-      output: expect.not.stringContaining('from before'),
-    });
+    expect(await restore(elsewhere.url, file, NOW)).toBeUndefined();
     expect(await within(elsewhere.url, settings)).toEqual([['company', 'then']]);
   });
 
   it('does nothing while a process has the database open', async () => {
     const { url, file } = fresh();
     await within(url, async (db) => {
-      await run(url, ['backup', file]);
+      await backUp(url, file);
       await write('later', 'stays')(db);
-      expect(await run(url, ['restore', file])).toMatchObject({
-        code: 1,
-        output: expect.stringMatching(/A process has .* open\. .* Nothing was done\./),
-      });
+      await expect(restore(url, file, NOW)).rejects.toThrow(/A process has .* open\. .* Nothing was done\./);
       expect(await settings(db)).toContainEqual(['later', 'stays']);
     });
   });
@@ -114,14 +95,13 @@ describe('restore', () => {
   it('refuses a backup of a newer version', async () => {
     const { url, file } = fresh();
     await within(url, write('company', 'now'));
-    await run(url, ['backup', file]);
+    await backUp(url, file);
     const backup = new Sqlite(file);
     backup.exec(`insert into kysely_migration values ('9999-newer', '2030-01-01')`);
     backup.close();
-    expect(await run(url, ['restore', file])).toMatchObject({
-      code: 1,
-      output: expect.stringContaining('a newer version of this app made it. Nothing was done.'),
-    });
+    await expect(restore(url, file, NOW)).rejects.toThrow(
+      'a newer version of this app made it. Nothing was done.',
+    );
     expect(await within(url, settings)).toEqual([['company', 'now']]);
   });
 
@@ -132,22 +112,41 @@ describe('restore', () => {
     const { url, file } = fresh();
     await within(url, write('company', 'now'));
     writeFileSync(file, content);
-    expect(await run(url, ['restore', file])).toMatchObject({
-      code: 1,
-      output: expect.stringContaining('is no backup that this version can restore'),
-    });
+    await expect(restore(url, file, NOW)).rejects.toThrow('is no backup that this version can restore');
     expect(await within(url, settings)).toEqual([['company', 'now']]);
   });
 });
 
-it.each([
-  ['backup', ['pg_dump --format=custom']],
-  ['restore', ['pg_restore --clean', `delete from settings where name = 'installation_id'`]],
-])('%s names what to run on PostgreSQL, without the password', async (command, says) => {
-  const url = 'postgres://app:hush@db.example:5433/app?sslmode=require&application_name=hush';
-  const { code, output } = await run(url, [command, "it's.dump"]);
-  expect(code).toBe(0);
-  for (const text of [...says, `'postgres://app@db.example:5433/app?sslmode=require'`, `it'\\''s.dump'`])
-    expect(output).toContain(text);
-  expect(output).not.toContain('hush');
+describe('the commands', () => {
+  async function run(url: string, args: string[]) {
+    const command = spawnEntry('src/cli.ts', { DATABASE_URL: url, LOG_LEVEL: 'silent' }, { args });
+    const { code } = await command.exited;
+    return { code, output: command.output() };
+  }
+
+  it('say where the backup and the previous database are', async () => {
+    const { url, path, file } = fresh();
+    await within(url, write('company', 'then'));
+    const saved = await run(url, ['backup', file]);
+    expect(saved).toMatchObject({ code: 0, output: expect.stringContaining(`backed up in ${file}.`) });
+    const restored = await run(url, ['restore', file]);
+    expect(restored.code).toBe(0);
+    expect(existsSync(/\S+app\.db-before-\w+/.exec(restored.output)?.[0] ?? '')).toBe(true);
+    expect(restored.output).toContain(`${path} is restored from ${file}.`);
+  });
+
+  it.each([
+    ['backup', ['Nothing was backed up', 'pg_dump --format=custom']],
+    [
+      'restore',
+      ['Nothing was restored', 'pg_restore --clean', `delete from settings where name = 'installation_id'`],
+    ],
+  ])('%s fails on PostgreSQL, and names what to run', async (command, says) => {
+    const url = 'postgres://app:hush@db.example:5433/app?sslmode=require&application_name=hush';
+    const { code, output } = await run(url, [command, "it's.dump"]);
+    expect(code).toBe(1);
+    for (const text of [...says, `'postgres://app@db.example:5433/app?sslmode=require'`, `it'\\''s.dump'`])
+      expect(output).toContain(text);
+    expect(output).not.toContain('hush');
+  });
 });
