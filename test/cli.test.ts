@@ -59,12 +59,10 @@ describe.each(['SQLite', 'PostgreSQL'])('with %s', (kind) => {
       code: 1,
       output: expect.stringMatching(/no database in|npm run migrate/),
     });
-    for (let times = 0; times < 2; times++) {
-      expect(await run(url, ['migrate'])).toEqual({
-        code: 0,
-        output: "The database has this version's schema.\n",
-      });
-    }
+    expect(await run(url, ['migrate'])).toEqual({
+      code: 0,
+      output: "The database has this version's schema.\n",
+    });
     expect(await run(url, ['reencrypt'])).toMatchObject({
       code: 0,
       output: expect.stringContaining('holds no tokens'),
@@ -96,36 +94,32 @@ describe.each(['SQLite', 'PostgreSQL'])('with %s', (kind) => {
       { action: 'erase', resource: 'contacts', record: null, by: 'command', instanceId: 'ins_1' },
     ]);
   });
+});
 
-  it('replay gives the handler the copy, a list or a record again', async () => {
-    const url = await createUrl(kind);
-    const db = await createInstance(url);
-    const cursors = async () =>
-      (await db.selectFrom('consumers').select('cursor').orderBy('list').execute()).map((row) => row.cursor);
-    const replayed = async () => {
-      const rows = await db
-        .selectFrom('records')
-        .select('external_id')
-        .where('change_seq', '>', SEQ)
-        .execute();
-      return rows.map((row) => row.external_id).sort();
-    };
-    for (const id of ['a', '7', '#b']) {
-      expect(await run(url, ['replay', 'ins_1', 'contacts', id])).toMatchObject({ code: 0 });
-    }
-    expect(await replayed()).toEqual(['##b', '#7', 'a']);
-    const noted = await new ActionStore(db).list({ limit: 9 });
-    expect(noted.map(({ record }) => record)).toEqual(['##b', '#7', 'a']);
-    expect(await cursors()).toEqual([SEQ, SEQ]);
-    expect(await run(url, ['replay', 'ins_1', 'contacts'])).toMatchObject({ code: 0 });
-    expect(await cursors()).toEqual([0, SEQ]);
-    const whole = await run(url, ['replay', 'ins_1']);
-    expect(whole).toMatchObject({
-      code: 0,
-      output: expect.stringContaining('contacts, conversations of Acme?[2J'),
-    });
-    expect(await cursors()).toEqual([0, 0]);
+it('replay gives the handler the copy, a list or a record again', async () => {
+  const url = await createUrl('SQLite');
+  const db = await createInstance(url);
+  const cursors = async () =>
+    (await db.selectFrom('consumers').select('cursor').orderBy('list').execute()).map((row) => row.cursor);
+  const replayed = async () => {
+    const rows = await db.selectFrom('records').select('external_id').where('change_seq', '>', SEQ).execute();
+    return rows.map((row) => row.external_id).sort();
+  };
+  for (const id of ['a', '7', '#b']) {
+    expect(await run(url, ['replay', 'ins_1', 'contacts', id])).toMatchObject({ code: 0 });
+  }
+  expect(await replayed()).toEqual(['##b', '#7', 'a']);
+  const noted = await new ActionStore(db).list({ limit: 9 });
+  expect(noted.map(({ record }) => record)).toEqual(['##b', '#7', 'a']);
+  expect(await cursors()).toEqual([SEQ, SEQ]);
+  expect(await run(url, ['replay', 'ins_1', 'contacts'])).toMatchObject({ code: 0 });
+  expect(await cursors()).toEqual([0, SEQ]);
+  const whole = await run(url, ['replay', 'ins_1']);
+  expect(whole).toMatchObject({
+    code: 0,
+    output: expect.stringContaining('contacts, conversations of Acme?[2J'),
   });
+  expect(await cursors()).toEqual([0, 0]);
 });
 
 describe('a command that cannot do what it is asked', () => {
@@ -133,14 +127,9 @@ describe('a command that cannot do what it is asked', () => {
     [['replay', 'ins_2'], 1, 'no instance ins_2'],
     [['replay', 'ins_1', 'tags'], 1, 'no list "tags"; its lists: contacts, conversations'],
     [['replay', 'ins_1', 'contacts', '8'], 1, 'no record 8 in contacts'],
-    [['erase', 'ins_1', 'contacts'], 2, 'npm run erase -- INSTANCE_ID RESOURCE RECORD_ID'],
-    [['erase', 'ins_1', 'tags', 'a'], 1, 'no list "tags"; its lists: contacts, conversations'],
-    [['disconnect', 'ins_2'], 1, 'no instance ins_2'],
-    [['disconnect'], 2, 'npm run disconnect -- INSTANCE_ID [--delete-data]'],
     [['disconnect', 'ins_1', 'ins_2'], 2, '"ins_2" is one argument too many'],
+    [['disconnect', '--delete-data'], 2, 'npm run disconnect -- INSTANCE_ID [--delete-data]'],
     [['migrate', '--dry-run'], 2, "'--dry-run'"],
-    [['backup'], 2, 'npm run backup -- FILE'],
-    [['backup', 'package.json', 'b'], 2, '"b" is one argument too many'],
     [['restore', 'no-such-file'], 1, 'There is no file'],
     [['toString'], 2, 'npm run migrate|keys|reencrypt|disconnect|replay|erase|backup|restore'],
   ])('says so and ends: %j', async (args, code, says) => {
