@@ -1,3 +1,5 @@
+// Says what helps, before a test starts the app with a Node that is too old.
+import './src/runtime/node-version.js';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vitest/config';

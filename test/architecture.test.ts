@@ -50,6 +50,7 @@ const MAY_IMPORT_KYSELY_TYPES = /^src\/(changes|integration)\//;
 const MACHINE: Record<string, readonly string[]> = {
   'src/runtime/private-redis.ts': ['PATH'],
   'src/runtime/preload.js': ['npm_lifecycle_event', 'DEBUG'],
+  'src/runtime/node-version.js': ['npm_lifecycle_event'],
 };
 
 interface Import {
