@@ -2,110 +2,49 @@ import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { openGuards } from '../contract/guard-limit.ts';
-import type { GuardRules } from '../contract/guards.ts';
 import { WINDOW_MS } from '../contract/limits.ts';
-import { type EXPOSE_WORDS, SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
+import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
 import { findProblems, proxiesIn, usesProxy } from './rules.ts';
 import { keptSessionSecret, keptTokenKeys } from './secrets.ts';
-import {
-  ConfigError,
-  type ProcessKind,
-  readVariables,
-  type TokenKey,
-  VARIABLES,
-  type VariableName,
-} from './variables.ts';
+import { ConfigError, type ProcessKind, readVariables, VARIABLES, type VariableName } from './variables.ts';
 
-/** From the current directory: what the app makes for itself in development. */
+/** The directory of development's own files, from the current directory. */
 export const DEFAULT_DATA_DIR = '.data';
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
-/** Everything that can be set from outside, validated. */
-export interface Config {
-  production: boolean;
-  service: ServiceConfig;
-  /** Where browsers reach the app: an origin, without a slash at its end. */
-  publicUrl: string;
-  /** How requests to the service go out, as Node itself was told: by a proxy, and whether certificates are checked. */
-  outbound: { usesProxy: boolean; checksCertificates: boolean };
-  /** Our own proxies in front of the app: so many entries of X-Forwarded-For, from its end, are believed. */
-  proxyHops: number;
-  host: string;
-  /** 0 takes a free one. */
-  port: number;
-  /** Where a worker answers `/healthz`, `/readyz` and `/metrics`; undefined: nowhere. */
-  workerPort: number | undefined;
-  /** `file:` and a path, or `postgres://…`. */
-  databaseUrl: string;
-  /** Undefined: a private Redis. */
-  redisUrl: string | undefined;
-  /** Empty in a process without the web app. */
-  sessionSecret: string;
-  /** The first encrypts, all decrypt; empty in a process that reads no tokens. */
-  tokenKeys: TokenKey[];
-  /** Undefined: there is no `/ops`. */
-  operatorPassword: string | undefined;
-  syncIntervalMs: number;
-  /** How long documents of deleted records are kept. */
-  keepDeletedMs: number;
-  /** How long one call of the handler may take. */
-  handlerTimeoutMs: number;
-  /** A level of pino, or `silent`. */
-  logLevel: string;
-  /** Absolute path of the directory for what the app makes for itself in development. */
-  dataDir: string;
-  /** Options of the sandbox that `npm start` brings up. */
-  sandbox: {
-    host: string;
-    port: number;
-    windowMs: number;
-    latencyMs: number;
-    guards: Partial<GuardRules>;
-    publicUrl?: string;
-    expose?: typeof EXPOSE_WORDS;
-  };
-  /** Variables that are set and have no effect in this process. */
-  ignored: string[];
-}
-
-/** The service that the app talks to, and who the app is there. URLs have no slash at their end. */
-export interface ServiceConfig {
-  apiUrl: string;
-  authUrl: string;
-  /** Further origins that `_pagination.next` may lead to; `*.` stands for one leading label. */
-  nextOrigins: string[];
-  clientId: string;
-  clientSecret: string;
-  /** Limits of the guards that the specification leaves open, where they are not the contract's. */
-  guards: Partial<GuardRules>;
-  /** No service was configured: the addresses are the sandbox's, which the start has to bring up. */
-  isSandbox: boolean;
-}
+/** The validated environment. */
+export type Config = ReturnType<typeof loadConfig>;
 
 /**
- * Reads `.env` into the environment of this process, which wins over the file, and trims all values: a secret that was
- * copied from a file ends with a line end.
+ * Reads `.env` into the environment of this process, where set variables win over the file.
+ * It trims all values: a secret from a file ends with a line end.
+ *
+ * @throws ConfigError if `.env` is not a readable file
  */
 export function readEnvironment(): NodeJS.ProcessEnv {
-  if (existsSync('.env')) process.loadEnvFile();
+  try {
+    if (existsSync('.env')) process.loadEnvFile();
+  } catch {
+    // A container tool makes a directory of a mounted file that is missing.
+    const problem =
+      'is not a file that the app may read: make it one, with lines such as PORT=3000, or remove it';
+    throw new ConfigError([{ variable: '.env', problem }]);
+  }
   for (const [name, value = ''] of Object.entries(process.env)) process.env[name] = value.trim();
   return process.env;
 }
 
 /**
  * Validates the environment, once, at start. An empty variable counts as unset.
- * In development, secrets that are not given are generated and kept in the data directory.
+ * Development makes the secrets that are not set, and keeps them in the data directory.
  *
- * @param options.kind which variables count: the others never end the start
- * @param options.dataDir instead of `.data` in the current directory
+ * @param options.kind decides which variables count; no other variable stops the start
+ * @param options.dataDir replaces `.data` in the current directory
  * @throws ConfigError that lists every problem
  */
-export function loadConfig(
-  env: NodeJS.ProcessEnv,
-  options: { kind?: ProcessKind; dataDir?: string } = {},
-): Config {
+export function loadConfig(env: NodeJS.ProcessEnv, options: { kind?: ProcessKind; dataDir?: string } = {}) {
   const { kind = 'start' } = options;
   const production = env.NODE_ENV === 'production';
   const isSandbox = !production && !env.SERVICE_API_URL && !env.SERVICE_AUTH_URL;
@@ -131,41 +70,57 @@ export function loadConfig(
     ...(given.SANDBOX_EXPOSE && { expose: given.SANDBOX_EXPOSE }),
   };
   const sandboxUrl = sandbox.publicUrl ?? `http://${reachable(sandbox.host)}:${sandbox.port}`;
+  const guards = openGuards({ analytics: given.GUARD_ANALYTICS, resource: given.GUARD_RESOURCE });
   return {
     production,
+    /** The service, and the app's account there. URLs have no slash at their end. */
     service: {
       apiUrl: given.SERVICE_API_URL ?? sandboxUrl + SANDBOX_DEFAULTS.apiPath,
       authUrl: given.SERVICE_AUTH_URL ?? sandboxUrl + SANDBOX_DEFAULTS.authPath,
+      /** Further origins for `_pagination.next`; `*.` stands for one leading label. */
       nextOrigins: given.SERVICE_NEXT_ORIGINS ?? [],
       clientId: given.CLIENT_ID ?? SANDBOX_DEFAULTS.clientId,
       clientSecret: given.CLIENT_SECRET ?? SANDBOX_DEFAULTS.clientSecret,
-      // The app knows what its own sandbox is told to enforce.
-      guards: {
-        ...sandbox.guards,
-        ...openGuards({ analytics: given.GUARD_ANALYTICS, resource: given.GUARD_RESOURCE }),
-      },
+      /** Limits of the guards that the specification leaves open, if they differ from the contract's. */
+      guards: { ...sandbox.guards, ...guards },
+      /** The addresses are the sandbox's, and the entry point must start it. */
       isSandbox,
     },
+    /** The origin at which browsers reach the app. */
     publicUrl,
+    /** How requests to the service go out, as Node's own variables say. */
     outbound: {
       usesProxy: !isSandbox && usesProxy(env),
       checksCertificates: env.NODE_TLS_REJECT_UNAUTHORIZED !== '0',
     },
+    /** The number of our own proxies: the app believes so many entries at the end of X-Forwarded-For. */
     proxyHops: given.PROXY_HOPS ?? (publicUrl.startsWith('https:') ? 1 : 0),
     host: given.HOST ?? (production ? '0.0.0.0' : '127.0.0.1'),
+    /** 0 takes a free port. */
     port,
+    /** The port of a worker's `/healthz`, `/readyz` and `/metrics`; undefined: none. */
     workerPort: given.WORKER_PORT,
+    /** `file:` and a path, or `postgres://…`. */
     databaseUrl: given.DATABASE_URL ?? `file:${dataDir}/app.db`,
+    /** Undefined: a private Redis. */
     redisUrl: given.REDIS_URL,
+    /** Empty in a process without the web app. */
     sessionSecret: given.SESSION_SECRET ?? (uses('SESSION_SECRET') ? keptSessionSecret(dataDir) : ''),
+    /** The first encrypts, all decrypt; empty in a process that reads no tokens. */
     tokenKeys: given.TOKEN_KEYS ?? (uses('TOKEN_KEYS') ? keptTokenKeys(dataDir) : []),
+    /** Undefined: there is no `/ops`. */
     operatorPassword: given.OPERATOR_PASSWORD,
     syncIntervalMs: (given.SYNC_INTERVAL_MINUTES ?? 60) * MINUTE_MS,
+    /** How long the copy keeps documents of deleted records. */
     keepDeletedMs: (given.DELETED_RECORDS_DAYS ?? 30) * DAY_MS,
+    /** The time limit of one call of the handler. */
     handlerTimeoutMs: (given.HANDLER_TIMEOUT_SECONDS ?? 60) * SECOND_MS,
     logLevel: given.LOG_LEVEL ?? 'info',
+    /** The absolute path of development's own files. */
     dataDir,
+    /** Options of the sandbox that `npm start` starts. */
     sandbox,
+    /** Variables that are set, and that this process does not use. */
     ignored: [
       ...names.filter((name) => env[name] && !uses(name)),
       ...(isSandbox || usesProxy(env) ? [] : proxiesIn(env)),
@@ -173,7 +128,7 @@ export function loadConfig(
   };
 }
 
-/** The host of a URL for an address that a server listens at. */
+/** The host of a URL for an address at which a server listens. */
 function reachable(host: string): string {
   if (host === '0.0.0.0' || host === '::') return SANDBOX_DEFAULTS.host;
   return isIP(host) === 6 ? `[${host}]` : host;

@@ -1,48 +1,50 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { ConfigError, readVariables, type TokenKey } from './variables.ts';
 
 const TOKEN_KEYS_FILE = 'token-keys';
 
-/** Two ids never meet: a database of another machine, or two keys of one day, would find the wrong key. */
+/** Random ids, so that a database from another machine finds no wrong key. */
 const newKey = (name: string) =>
   `${name}-${randomBytes(3).toString('hex')}:${randomBytes(32).toString('base64')}`;
 
 /**
- * The secrets that development makes for itself at its first start and keeps in `dataDir`.
+ * The session secret of development: made at the first start, and kept in `dataDir`.
  *
- * @throws ConfigError when a file cannot be read or written, or holds something else
+ * @throws ConfigError if the app cannot read or write the file, or if it holds something else
  */
 export const keptSessionSecret = (dataDir: string): string =>
-  kept(join(dataDir, 'session-secret'), 'SESSION_SECRET', () => randomBytes(48).toString('base64url'));
+  kept(dataDir, 'session-secret', 'SESSION_SECRET', () => randomBytes(48).toString('base64url'));
 
-/** As {@link keptSessionSecret}. */
+/** The token keys of development, as {@link keptSessionSecret}. */
 export const keptTokenKeys = (dataDir: string): TokenKey[] =>
-  kept(join(dataDir, TOKEN_KEYS_FILE), 'TOKEN_KEYS', () => newKey('dev'));
+  kept(dataDir, TOKEN_KEYS_FILE, 'TOKEN_KEYS', () => newKey('dev'));
 
 function kept<Name extends 'SESSION_SECRET' | 'TOKEN_KEYS'>(
-  path: string,
+  dataDir: string,
+  file: string,
   name: Name,
   generate: () => string,
 ) {
-  const fail = (reason: string) => {
-    const problem = `is not set, and cannot be kept in ${path}: ${reason}`;
-    return new ConfigError([{ variable: name, problem, example: '<a value of your own>' }]);
-  };
+  const path = join(dataDir, file);
+  let reason = 'the file holds something else';
   try {
-    if (!existsSync(path)) keep(path, generate());
+    if (!existsSync(path)) {
+      mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+      keep(path, generate());
+    }
     const value = readVariables({ [name]: readFileSync(path, 'utf8').trim() }, [name]).given[name];
     if (value !== undefined) return value;
   } catch (error) {
-    throw fail(error instanceof Error ? error.message : String(error));
+    reason = error instanceof Error ? error.message : String(error);
   }
-  throw fail('the file holds something else: restore it, or delete it');
+  const problem = `is not set, and the app cannot keep one in ${path} (${reason}): restore or delete the file, or set the variable`;
+  throw new ConfigError([{ variable: name, problem, example: '<a value of your own>' }]);
 }
 
-/** Processes that start at once agree on one: the file appears complete, and a link never replaces another's. */
+/** Writes a whole file, or none if another process was first: both then read the same secret. */
 function keep(path: string, text: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const temporary = `${path}.${randomBytes(6).toString('hex')}`;
   writeFileSync(temporary, `${text}\n`, { mode: 0o600, flag: 'wx' });
   try {
@@ -55,13 +57,12 @@ function keep(path: string, text: string): void {
 }
 
 /**
- * Makes a key that encrypts tokens at rest, and puts it in front of those that are in use: it encrypts from then on,
- * and they still decrypt.
+ * Makes a key that encrypts tokens at rest, and puts it in front of the keys in use, which still decrypt.
  *
- * @param env holds TOKEN_KEYS; without it, the keys in use are the ones that development keeps in `dataDir`, if any
+ * @param env holds TOKEN_KEYS; without it, development's keys in `dataDir` are in use, if there are any
  * @param now names the key, in milliseconds since 1970
  * @returns the value for TOKEN_KEYS, its first id, and the ids of the older keys
- * @throws ConfigError when the keys in use cannot be read
+ * @throws ConfigError if the keys in use cannot be read
  */
 export function withNewTokenKey(
   env: NodeJS.ProcessEnv,
@@ -70,7 +71,7 @@ export function withNewTokenKey(
 ): { value: string; id: string; olderIds: string[] } {
   const { given, problems } = readVariables(env, ['TOKEN_KEYS', 'NODE_ENV']);
   if (problems.length > 0) {
-    // The example of these problems is this command: that would lead in a circle.
+    // The usual example names this command: that would lead in a circle.
     throw new ConfigError(problems.map((one) => ({ ...one, example: '<the keys in use, or nothing>' })));
   }
   const isKept = given.NODE_ENV !== 'production' && existsSync(join(dataDir, TOKEN_KEYS_FILE));

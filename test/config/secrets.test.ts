@@ -9,7 +9,7 @@ import { tempDir } from '../support/temp-dir.ts';
 
 const NOW = Date.UTC(2026, 2, 1);
 
-test('the secrets of development are made once, for their owner alone', () => {
+test('development makes its secrets once, for their owner alone', () => {
   const dataDir = join(tempDir(), 'data');
   const first = loadConfig({}, { dataDir });
   expect(loadConfig({}, { dataDir })).toEqual(first);
@@ -21,12 +21,12 @@ test('the secrets of development are made once, for their owner alone', () => {
   expect(loadConfig({}, { dataDir: tempDir() }).tokenKeys[0]?.id).not.toBe(first.tokenKeys[0]?.id);
 });
 
-test('a file that is spoiled or cannot be written is named', () => {
+test('the error names a file that is damaged or cannot be written', () => {
   const dataDir = tempDir();
   writeFileSync(join(dataDir, 'token-keys'), 'half a k');
   expect(() => loadConfig({}, { dataDir })).toThrow(ConfigError);
   expect(() => loadConfig({}, { dataDir })).toThrow(
-    `TOKEN_KEYS is not set, and cannot be kept in ${dataDir}`,
+    `TOKEN_KEYS is not set, and the app cannot keep one in ${dataDir}`,
   );
   expect(() => loadConfig({}, { dataDir: join(dataDir, 'token-keys') })).toThrow(/ENOTDIR|EEXIST/);
 });
@@ -53,13 +53,13 @@ test('a new key goes in front of the keys in use, given or kept', () => {
   expect(withNewTokenKey({ NODE_ENV: 'production' }, dataDir, NOW).olderIds).toEqual([]);
 });
 
-test('keys in use that are wrong are not passed over, nor lead back to npm run keys', () => {
+test('a new key needs valid older ones, and the error leads in no circle', () => {
   const make = () => withNewTokenKey({ TOKEN_KEYS: 'a:short' }, tempDir(), NOW);
   expect(make).toThrow(/^ {2}TOKEN_KEYS entry 1 .*\n.*<the keys in use, or nothing>$/m);
   expect(make).not.toThrow(/npm run keys/);
 });
 
-test('the example of TOKEN_KEYS is the rest of the line that npm run keys prints', async () => {
+test('npm run keys prints a line as the example of TOKEN_KEYS describes it', async () => {
   const [, before = ''] = /^<what npm run keys prints behind (.*)>$/.exec(VARIABLES.TOKEN_KEYS.example) ?? [];
   const command = spawnEntry('src/cli.ts', { NODE_ENV: 'production' }, { args: ['keys'] });
   const [, value = ''] = await command.waitForOutput(new RegExp(`^${before}(.*)$`, 'm'));
