@@ -1,42 +1,41 @@
 import { redact } from './redaction.ts';
 
-/** How much is told of what is wrong, in UTF-16 units. */
+/** The longest reason, in UTF-16 units. */
 const LONGEST_REASON = 1_000;
 
-/** How long a check may take, in milliseconds. */
+/** The time limit of one check, in milliseconds. */
 const CHECK_LIMIT_MS = 2_000;
 
-/** Whether the process can do its work, and what stands in its way. */
+/** Whether the process can work, and what stops it. */
 export interface Readiness {
   ok: boolean;
   /** By the check's name: `ok`, or what is wrong, without secrets. */
   checks: Record<string, string>;
 }
 
-/**
- * Runs all checks at the same time, each within the limit.
- *
- * @param checks by name; one that rejects has failed
- * @param timeoutMs for each of them
- */
+/** Waits for `work`, in milliseconds at most. @throws Error when it takes longer, or the error of `work` */
+export async function within<Value>(limitMs: number, work: () => Promise<Value>): Promise<Value> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`no answer within ${limitMs} ms`)), limitMs);
+  try {
+    return await Promise.race([late, work()]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Runs all checks at the same time, each within the limit. A check that rejects has failed. */
 export async function checkReadiness(
   checks: Record<string, () => Promise<unknown>>,
   timeoutMs = CHECK_LIMIT_MS,
 ): Promise<Readiness> {
-  const entries = await Promise.all(
-    Object.entries(checks).map(async ([name, check]) => [name, await outcomeOf(check, timeoutMs)] as const),
+  const reasonOf = (error: unknown) =>
+    redact(error instanceof Error ? error.message : String(error)).slice(0, LONGEST_REASON);
+  const outcomes = await Promise.all(
+    Object.entries(checks).map(async ([name, check]) => {
+      const outcome = await within(timeoutMs, check).then(() => 'ok', reasonOf);
+      return [name, outcome] as const;
+    }),
   );
-  return { ok: entries.every(([, outcome]) => outcome === 'ok'), checks: Object.fromEntries(entries) };
-}
-
-async function outcomeOf(check: () => Promise<unknown>, timeoutMs: number): Promise<string> {
-  const { promise: late, resolve } = Promise.withResolvers<string>();
-  const timer = setTimeout(resolve, timeoutMs, `no answer within ${timeoutMs} ms`);
-  try {
-    return await Promise.race([late, check().then(() => 'ok')]);
-  } catch (error) {
-    return redact(error instanceof Error ? error.message : String(error)).slice(0, LONGEST_REASON);
-  } finally {
-    clearTimeout(timer);
-  }
+  return { ok: outcomes.every(([, outcome]) => outcome === 'ok'), checks: Object.fromEntries(outcomes) };
 }

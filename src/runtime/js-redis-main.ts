@@ -6,28 +6,22 @@ import {
   shutdownCommand,
 } from 'js-redis-server/core';
 
-/** The private Redis where there is no server binary: takes `port` and `requirepass` of the configuration file that it is given. */
+/** The private Redis without a server binary. It uses `port` and `requirepass` of its configuration file. */
 const [, , file = ''] = process.argv;
-const settings = new Map(
-  readFileSync(file, 'utf8')
-    .split('\n')
-    .map((line): [string, string] => {
-      const [name = '', value = ''] = line.split(' ');
-      return [name, value];
-    }),
-);
-const requirepass = settings.get('requirepass');
+const settings = readFileSync(file, 'utf8');
+const port = /^port (\d+)$/m.exec(settings)?.[1];
+const requirepass = /^requirepass (\S+)$/m.exec(settings)?.[1];
 if (!requirepass) throw new Error('requirepass is needed');
 
-// Its own SHUTDOWN ends the connection alone.
+// The library's own SHUTDOWN ends the connection alone.
 shutdownCommand.execute = () => process.exit();
 
 const server = new Resp2Server({
   server: new RedisServerState({ requirepass, databaseCount: 16 }),
   executor: createRedisCommandExecutor({}),
 });
-// Its own listen() would open the port to the network.
-server.server.listen(Number(settings.get('port')), '127.0.0.1');
+// The library's own listen() would open the port to the network.
+server.server.listen(Number(port), '127.0.0.1');
 server.server.on('error', (error) => {
   process.stderr.write(`${error.stack}\n`);
   process.exit(1);

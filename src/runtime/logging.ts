@@ -7,42 +7,39 @@ export type { Logger } from 'pino';
 
 const ERROR_LEVEL = pino.levels.values.error ?? 50;
 
-/** How much of a message and of a stack's frames is logged, in UTF-16 units. */
+/** The longest message and stack in a line, in UTF-16 units. */
 const LONGEST_MESSAGE = 2_000;
 const LONGEST_FRAMES = 4_000;
 
 const MOST_CAUSES = 5;
 
-/** How much is kept for a reader that stands still, in bytes; later lines are lost. */
+/** The bytes that wait for a stopped reader; the log loses later lines. */
 const LONGEST_BACKLOG = 4 * 1024 * 1024;
 
-/** The names of fields whose values are blanked: `access_token`, `clientSecret`, `set-cookie`. */
+/** The log blanks the values of these fields, such as `access_token`, `clientSecret`, `set-cookie`. */
 const SECRET_NAME = /(?:authorization|cookie|password|secret|token)$/i;
 
-/** Errors of JavaScript itself: a line of the code is to blame. */
+/** Errors of JavaScript itself. */
 const BUG = /^(?:Aggregate|Eval|Range|Reference|Syntax|Type|URI)?Error$/;
 
-/** A person at a terminal knows which process this is, and reads the rest in the message. */
+/** A person at a terminal knows the process, and reads the rest in the message. */
 const LEFT_OUT_FOR_PEOPLE = 'process,processId,version,method,route,status,ms';
 
 /** How and where to log. */
 export interface LoggerOptions {
-  /** For people instead of one JSON object a line; by default in development on a terminal. */
+  /** Text for people instead of JSON lines; by default in development on a terminal. */
   pretty?: boolean;
-  /** Instead of the standard output. */
+  /** Replaces the standard output. */
   destination?: DestinationStream;
-  /** Stand in every line, but not where people read it. */
+  /** Part of every JSON line. */
   facts?: ProcessFacts;
-  /**
-   * Told of every line at `error` or `fatal` with an error in it: the error as it was thrown, which may hold secrets,
-   * and the line's message. It must not log.
-   */
+  /** Gets the error, which may hold secrets, and the message of each line at `error` or `fatal`. It must not log. */
   onError?: (error: Error, line: { message: string }) => void;
 }
 
 /**
- * Creates the logger of a process. Callers make child loggers with the id of their request or job. Fields of lines with
- * the name of a secret are blanked, texts and errors pass {@link redact}, and of an error only listed fields are logged.
+ * Creates the logger of a process; requests and jobs make child loggers. It blanks fields with the name of a secret,
+ * redacts texts and errors, and logs only the listed fields of an error.
  *
  * @param config.logLevel a level of pino, or `silent`
  */
@@ -57,14 +54,14 @@ export function createLogger(
       level: config.logLevel,
       base: facts ?? null,
       timestamp: pino.stdTimeFunctions.isoTime,
-      // pino's own `redact` throws at a URL or a Buffer where it has to look into fields of any name.
+      // pino's own `redact` throws at a URL or a Buffer if it must look into fields of any name.
       formatters: { level: (label) => ({ level: label }), log: plainFields },
-      // Of child loggers, instead of pino's own, which logs every field of an error.
+      // For child loggers: pino's own serializer logs every field of an error.
       serializers: { err: (error: unknown) => plainValue('err', error) },
       hooks: {
         logMethod([first, ...rest]: unknown[], log, level) {
           const error = first instanceof Error ? first : (first as { err?: unknown } | undefined)?.err;
-          // pino takes an error's message where a line has none.
+          // As pino does with a line without a message.
           if (error instanceof Error && rest.length === 0) rest.push(String(error.message));
           const [fields, ...texts] = [first, ...rest].map((one, at) => {
             if (typeof one === 'string') return redact(one);
@@ -79,7 +76,7 @@ export function createLogger(
   );
 }
 
-/** Leaves out secrets and all that is not plain data, such as a request; whatever a handler logs, it never throws. */
+/** Leaves out secrets and everything that is not plain data, such as a request. It never throws. */
 function plainFields(fields: object): Record<string, unknown> {
   try {
     return JSON.parse(JSON.stringify(fields, plainValue));
@@ -98,55 +95,41 @@ function plainValue(name: string, value: unknown): unknown {
   return typeof type !== 'function' || type === Object ? value : `[${type.name}]`;
 }
 
-/** An error as it goes into the log: HTTP libraries hang whole requests, with tokens, on theirs. */
-interface SerializedError {
-  type: string;
-  message: string;
-  code?: string | number;
-  status?: number;
-  /** Where a line of the code is to blame: the app's own errors, and those with a code, say all in their message. */
-  stack?: string;
-  cause?: SerializedError;
-}
-
-function serializeError(error: Error, causes = 0, isHandlers = false): SerializedError {
-  const { name, message, stack, cause, code, status, errors } = error as Error & Record<string, unknown>;
+/**
+ * The listed fields of an error: HTTP libraries put whole requests, with tokens, on theirs. The stack is there only if
+ * a line of the code is to blame: the app's own errors, and those with a code, say all in their message.
+ */
+function serializeError(error: Error, causes = 0, isHandlers = false): Record<string, unknown> {
+  const { name, cause, code, status, errors } = error as Error & Record<string, unknown>;
+  const [message, stack] = [String(error.message), String(error.stack)];
   const hasCode = typeof code === 'string' || typeof code === 'number';
+  const hidden = redact(message);
   // A message may hold such lines, too.
-  const frames = String(stack).indexOf(
-    '\n    at ',
-    String(stack).indexOf(String(message)) + String(message).length,
-  );
+  const frames = stack.indexOf('\n    at ', stack.indexOf(message) + message.length);
+  const hasStack = frames >= 0 && (isHandlers || (BUG.test(name) && !hasCode));
   const inner = cause ?? (Array.isArray(errors) ? errors[0] : undefined);
-  const isOfHandler = isHandlers || name === 'ConsumerError';
+  const hasCause = inner instanceof Error && causes < MOST_CAUSES;
   return {
     type: String(name),
-    message: beginningOf(String(message)),
+    message: hidden.length > LONGEST_MESSAGE ? `${hidden.slice(0, LONGEST_MESSAGE)}…` : hidden,
     ...(hasCode && { code }),
     ...(typeof status === 'number' && { status }),
-    ...((isHandlers || (BUG.test(name) && !hasCode)) &&
-      frames >= 0 && { stack: redact(String(stack).slice(frames + 1, frames + LONGEST_FRAMES)) }),
-    ...(inner instanceof Error &&
-      causes < MOST_CAUSES && { cause: serializeError(inner, causes + 1, isOfHandler) }),
+    ...(hasStack && { stack: redact(stack.slice(frames + 1, frames + LONGEST_FRAMES)) }),
+    ...(hasCause && { cause: serializeError(inner, causes + 1, isHandlers || name === 'ConsumerError') }),
   };
 }
 
-function beginningOf(text: string): string {
-  const hidden = redact(text);
-  return hidden.length > LONGEST_MESSAGE ? `${hidden.slice(0, LONGEST_MESSAGE)}…` : hidden;
-}
-
-/** The process does not wait for a log reader that stands still, nor for space on a disk, until it ends. */
+/** A stopped log reader or a full disk does not stop the process. */
 function standardOutput(): DestinationStream {
   const output = pino.destination({ dest: 1, sync: false, maxLength: LONGEST_BACKLOG });
   output.on('error', () => {
-    // At the exit it would try for ever: a terminal that was closed takes no more.
+    // A closed terminal takes no more lines: at the exit, pino would try without an end.
     output.flushSync = () => undefined;
   });
   return output;
 }
 
-/** pino-pretty is a development dependency: where it is not installed, the log is JSON. */
+/** Without pino-pretty, a development dependency, the log is JSON. */
 function prettyStream(destination: DestinationStream): DestinationStream | undefined {
   try {
     const pretty: unknown = createRequire(import.meta.url)('pino-pretty');

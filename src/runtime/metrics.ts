@@ -1,20 +1,20 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { within } from './health.ts';
 
-/** From a local answer to the longest that a request may take, in seconds. */
+/** From a local answer to the longest request, in seconds. */
 const DURATION_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** Waits for the limit: from none to several windows, in seconds. */
+/** From no wait to several windows, in seconds. */
 const WAIT_BUCKETS_S = [0.01, 0.05, 0.25, 1, 2.5, 5, 10, 20, 30, 45, 60, 90, 120, 300, 600];
 
-/** A scrape does without figures that take longer, in milliseconds. */
+/** A scrape leaves out figures that take longer. */
 const SCRAPE_LIMIT_MS = 1_000;
 
 const PREFIX = 'partner_app_';
 const REFUSED_BY = ['limit', 'guard'] as const;
 const REFRESH_OUTCOMES = ['refreshed', 'rotated', 'failed', 'rejected', 'lost'] as const;
 
-/** What the store tells: the same whichever process is asked. Ages and times are in milliseconds. */
+/** Figures of the database, equal in all processes. Ages and times are in milliseconds. */
 interface Figures {
   instances: Record<string, number>;
   heldDeletions: number;
@@ -27,25 +27,25 @@ interface Figures {
   refreshTokensOverdue: number;
 }
 
-/** Where a scrape reads figures, each by itself: what one cannot tell, the others still can. */
+/** The sources of a scrape. One that fails does not stop the others. */
 interface FigureSources {
   store: () => Promise<Figures>;
-  /** Sync jobs by state, which Redis knows. */
+  /** Sync jobs by state, from Redis. */
   jobs: () => Promise<Record<string, number>>;
-  /** For how long this process could not look for due runs, in milliseconds. */
+  /** How late this process is with its look for due runs, in milliseconds. */
   sweepLateMs: () => number;
-  /** Worker processes that live; undefined when that cannot be told. */
+  /** Living worker processes; undefined if nobody could count them. */
   workers: () => number | undefined;
-  /** Whether this process can do its work, by the checks of `/readyz`. */
+  /** The answer of `/readyz`. */
   isReady: () => Promise<boolean>;
 }
 
-/** Undefined: could not be read in time. */
+/** Undefined members could not be read in time. */
 type Readings = Awaited<ReturnType<typeof readAll>>;
 
 /**
- * Gauges by name: what they tell, how they are read, and the label of those with several values. One without a value is
- * left out of the answer: a 0 would say that all is well.
+ * Gauges by name: the help text, the reading, and the label if there are several values.
+ * The answer leaves out a gauge without a value: a 0 would say that all is well.
  */
 const GAUGES: Record<
   string,
@@ -84,11 +84,9 @@ const GAUGES: Record<
 };
 
 /**
- * Creates the metrics of one process in a registry of their own; docs/operations.md describes them. Labels take few
- * values, never an id of an instance, a company or a record.
+ * Creates the metrics of one process, which docs/operations.md describes. No label holds an id.
  *
- * @param syncedRoutes what this app asks the service for by itself; other routes come with the handler's calls
- * @param sources where a scrape reads the figures
+ * @param syncedRoutes the routes of the sync; the handler's calls add others
  */
 export function createMetrics(syncedRoutes: readonly string[], sources: FigureSources) {
   const registry = new Registry();
@@ -116,12 +114,12 @@ export function createMetrics(syncedRoutes: readonly string[], sources: FigureSo
     'route',
   );
   const tokenRefreshes = count('token_refreshes_total', 'Token refreshes, by outcome.', 'outcome');
-  // A counter that is born with its first event is 1 at once, in which Prometheus sees no increase.
+  // A counter must exist before its first event, or Prometheus sees no increase.
   for (const route of syncedRoutes) for (const by of REFUSED_BY) refusals.inc({ route, by }, 0);
   for (const outcome of REFRESH_OUTCOMES) tokenRefreshes.inc({ outcome }, 0);
 
   return {
-    /** @returns the text for Prometheus, and its type */
+    /** @returns the text for Prometheus, and its content type */
     async scrape() {
       const readings = await readAll(sources);
       for (const { gauge, label, read } of gauges) {
@@ -134,7 +132,7 @@ export function createMetrics(syncedRoutes: readonly string[], sources: FigureSo
       }
       return { contentType: registry.contentType, body: await registry.metrics() };
     },
-    /** Counts an answer of the service, or its absence: status 0. */
+    /** Counts an answer of the service; status 0 means none. */
     onServiceOutcome(outcome: {
       route: string;
       status: number;
@@ -171,11 +169,8 @@ export function createMetrics(syncedRoutes: readonly string[], sources: FigureSo
 }
 
 async function readAll({ store, jobs, isReady, workers, sweepLateMs }: FigureSources) {
-  const [figures, counts, ready] = await Promise.all([inTime(store), inTime(jobs), inTime(isReady)]);
+  const read = <Value>(source: () => Promise<Value>): Promise<Value | undefined> =>
+    within(SCRAPE_LIMIT_MS, source).catch(() => undefined);
+  const [figures, counts, ready] = await Promise.all([read(store), read(jobs), read(isReady)]);
   return { store: figures, jobs: counts, isReady: ready, workers: workers(), sweepLateMs: sweepLateMs() };
-}
-
-/** What `read` brings, or undefined when it rejects or takes too long. */
-async function inTime<Value>(read: () => Promise<Value>): Promise<Value | undefined> {
-  return Promise.race([read().catch(() => undefined), sleep(SCRAPE_LIMIT_MS, undefined, { ref: false })]);
 }

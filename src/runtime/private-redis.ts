@@ -28,20 +28,20 @@ const MAX_RETRY_MS = 1_000;
 const USER_NAME = 'private-redis-user';
 const LEAVING_NAME = 'private-redis-leaving';
 
-/** A Redis to work with, until it is released. */
+/** A Redis to work with, until its release. */
 export interface RedisLease {
-  /** What ioredis takes; holds a password: never log it. */
+  /** For ioredis. It holds a password: never log it. */
   url: string;
-  /** Gives it back, after the last use. A private Redis ends with its last user. */
+  /** Call it after the last use. A private Redis ends with its last user. */
   release(): Promise<void>;
 }
 
 /**
- * Provides a Redis: the given one, else the private one of `dir`, for development. All processes with the same `dir` share
- * it, by a port and a password that are drawn once. Any of them starts the server when nobody listens there: of two
- * servers, one gets the port and the other one ends. A server that outlived its users is joined by the next.
+ * Opens the given Redis, or the private one of `dir`, for development. All processes with the same `dir` share it:
+ * they read its port and password from a file. Each of them starts a server when nobody listens; the port decides
+ * which server stays.
  *
- * @throws Error that says what to do when none can be had, or the given one cannot be worked with
+ * @throws Error that says what to do if no Redis starts, or the given one is unfit
  */
 export async function openRedis(options: {
   redisUrl?: string | undefined;
@@ -69,7 +69,7 @@ export async function openRedis(options: {
     retryStrategy: (attempt) => (isLeaving ? null : Math.min(50 * attempt, MAX_RETRY_MS)),
   });
   user.on('ready', () => {
-    // From now on it is started again whenever it has died.
+    // From now on a server that dies starts again without an end.
     starts = Number.NEGATIVE_INFINITY;
     resolve();
   });
@@ -87,7 +87,7 @@ export async function openRedis(options: {
     isLeaving = true;
     user.disconnect();
     throw new Error(
-      `The private Redis cannot be had at port ${port}: ${reason}. See ${join(dir, 'server.log')}. If another program has taken the port, delete ${config}.`,
+      `The private Redis does not run at port ${port}: ${reason}. See ${join(dir, 'server.log')}. If another program uses the port, delete ${config}.`,
     );
   } finally {
     clearTimeout(timer);
@@ -95,7 +95,7 @@ export async function openRedis(options: {
   logger.info({ port }, 'private Redis is up');
   if (isStandIn(program)) {
     logger.warn(
-      'No redis-server (6.2 or newer) or valkey-server was found: a small Redis in JavaScript stands in. It is for trying out only: slower, and it forgets everything when the app ends.',
+      'There is no redis-server (6.2 or newer) or valkey-server: a small Redis in JavaScript takes its place. It is for trying out only: it is slower, and forgets everything when the app ends.',
     );
   }
   return {
@@ -109,25 +109,23 @@ export async function openRedis(options: {
   };
 }
 
-/** Of several processes that leave at the same time the last one counts no user. */
+/** Ends the server with its last user. Of processes that leave together, the last one counts no user. */
 async function leave(user: Redis): Promise<void> {
   await user.client('SETNAME', LEAVING_NAME);
   const clients = String(await user.client('LIST'));
   if (!clients.includes(` name=${USER_NAME} `)) await user.shutdown();
 }
 
-/** A command line that lacks the path of a Redis configuration file at its end. */
+/** A command line; the path of a configuration file follows it. */
 type RedisProgram = [command: string, ...args: string[]];
 
 /** Whether it is the JavaScript one, which keeps no data and knows few settings. */
-export function isStandIn([command]: RedisProgram): boolean {
-  return command === process.execPath;
-}
+export const isStandIn = ([command]: RedisProgram): boolean => command === process.execPath;
 
 /**
- * Finds what a Redis can run on: `redis-server` or `valkey-server`, 6.2 or newer, else the JavaScript one.
+ * Finds `redis-server` or `valkey-server`, 6.2 or newer, or else the JavaScript one.
  *
- * @throws Error with what to do where that, a development dependency, is not installed
+ * @throws Error with the remedy if that development dependency is not installed
  */
 export function findRedisProgram(): RedisProgram {
   for (const command of ['redis-server', 'valkey-server']) {
@@ -144,18 +142,19 @@ export function findRedisProgram(): RedisProgram {
   return [process.execPath, join(import.meta.dirname, 'js-redis-main.ts')];
 }
 
-/** Reads the configuration of a directory's Redis, or makes it, with a port and a password of its own. */
+/** Reads the configuration of a directory's Redis. The first process draws its port and its password. */
 async function readConfig(dir: string) {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  // A copy of the directory is another one's: it must not join this server.
+  // A copy of the directory must not join this server: so its inode is in the name.
   const config = join(dir, `redis-${statSync(dir).ino}.conf`);
   if (!existsSync(config)) {
-    const password = randomBytes(32).toString('base64url');
-    const address = `bind 127.0.0.1\nport ${await findPort()}\nrequirepass ${password}\n`;
     const draft = `${config}.${randomBytes(6).toString('hex')}`;
-    writeFileSync(draft, `${address}save ""\nappendonly yes\nmaxmemory-policy noeviction\n`, { mode: 0o600 });
+    const address = `bind 127.0.0.1\nport ${await findPort()}`;
+    const password = `requirepass ${randomBytes(32).toString('base64url')}`;
+    const settings = 'save ""\nappendonly yes\nmaxmemory-policy noeviction';
+    writeFileSync(draft, `${address}\n${password}\n${settings}\n`, { mode: 0o600 });
     try {
-      // Unlike a rename, a link does not replace the file of a process that starts at the same time.
+      // Unlike a rename, a link keeps the file of a process that was first.
       linkSync(draft, config);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
@@ -168,7 +167,7 @@ async function readConfig(dir: string) {
   return { config, port, url: `redis://:${password}@127.0.0.1:${port}` };
 }
 
-/** Below the ports that systems give to outgoing connections, from 32768 on. */
+/** Systems give outgoing connections the ports from 32768 on: so it draws a lower one. */
 async function findPort(): Promise<number> {
   const port = randomInt(20_000, 30_000);
   const server = createServer().listen(port, '127.0.0.1');
@@ -185,12 +184,13 @@ async function findPort(): Promise<number> {
 /** In a process group of its own: a terminal's Ctrl-C must not end it before the app has finished with it. */
 function startServer([command, ...args]: RedisProgram, dir: string, config: string): ChildProcess {
   const log = openSync(join(dir, 'server.log'), 'a', 0o600);
+  // The app's environment holds secrets, and the server may outlive the app.
+  const env = { PATH: process.env.PATH };
   const server = spawn(command, [...args, config], {
     cwd: dir,
     detached: true,
     stdio: ['ignore', log, log],
-    // In the app's environment there are secrets, and the server may outlive the app.
-    env: { PATH: process.env.PATH },
+    env,
   });
   closeSync(log);
   server.unref();

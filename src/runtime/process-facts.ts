@@ -4,17 +4,17 @@ import { parse } from 'node:path';
 
 const manifest: { version: string } = createRequire(import.meta.url)('../../package.json');
 
-/** Which process this is: they join log lines with the worker on `/ops`. */
+/** What identifies a process, in its log lines and on `/ops`. */
 export interface ProcessFacts {
   /** The entry point: `start`, `web`, `worker`, `demo` or `cli`. */
   process: string;
-  /** Unlike that of any other process, also on other machines. */
+  /** Unique among all machines. */
   processId: string;
   /** Of the app, from `package.json`. */
   version: string;
 }
 
-/** Draws the id of this process; to be called once a process. */
+/** Draws the id of this process: call it once. */
 export function processFacts(): ProcessFacts {
   const [, entry = ''] = process.argv;
   return { process: parse(entry).name, processId: randomBytes(8).toString('hex'), version: manifest.version };

@@ -3,35 +3,34 @@ import type { Logger } from './logging.ts';
 
 const LIMIT_MS = 10_000;
 
-/** Signals that come so soon after the first are the same wish: the terminal signals the whole group, and npm passes it on. */
+/** Ctrl-C reaches the whole process group, and npm passes it on: so a signal may come twice. */
 const SAME_WISH_MS = 500;
 
-/** The exit code of what a signal breaks off before it has done what it was started for, as shells have it for Ctrl-C. */
+/** The exit code of a command that a signal interrupted, as in a shell after Ctrl-C. */
 export const INTERRUPTED_CODE = 130;
 
 /** The orderly end of a process. */
 export interface Shutdown {
-  /** Whether the end has begun. */
   readonly isStopping: boolean;
   /**
-   * Registers what has to be closed, right after it was opened; the last one is closed first.
+   * Registers a resource right after its opening. The last one closes first.
    *
-   * @param begin is told before anything is closed
+   * @param begin runs before anything closes
    */
   add(name: string, close: () => unknown, begin?: () => void): void;
   /**
-   * Closes everything, one after the other, then exits. A closer that throws is logged and does not stop the others.
+   * Closes everything in turn, then exits. It logs a closer that throws, and goes on.
    *
-   * @param exitCode 1 instead when anything goes wrong
+   * @param exitCode becomes 1 if a closer throws
    */
   stop(reason: string, exitCode?: number): Promise<void>;
 }
 
 /**
- * Makes SIGINT, SIGTERM, SIGHUP and errors that nobody catches end the process in order, within ten seconds. A second
- * signal ends it at once.
+ * Ends the process in order, within ten seconds, after SIGINT, SIGTERM, SIGHUP or an uncaught error.
+ * A second signal ends it at once.
  *
- * @param options.signalCode the exit code after a signal; 0 by default, as ending on one is what servers do
+ * @param options.signalCode the exit code after a signal; 0 by default, as for servers
  */
 export function installShutdown({
   logger,
@@ -53,6 +52,7 @@ export function installShutdown({
       process.exit(1);
     }, LIMIT_MS);
     for (const { begin } of closers) begin?.();
+    // A start that is still under way may add closers meanwhile.
     for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) {
       hangs = closer.name;
       try {
@@ -82,8 +82,8 @@ export function installShutdown({
       process.exit(128 + constants.signals[signal]);
     });
   }
-  // Told by preload.js. Whatever ended the parent may have signalled us as well: it is the same wish, however late.
-  process.on('parentGone', () => void stop('the process that started this one is gone', signalCode));
+  // From preload.js, and no second signal: the parent's end may have signalled us, too.
+  process.on('parentGone', () => void stop('the parent process is gone', signalCode));
   for (const event of ['uncaughtException', 'unhandledRejection']) {
     process.on(event, (err: unknown) => {
       logger.fatal({ err }, event === 'uncaughtException' ? 'uncaught exception' : 'unhandled rejection');

@@ -39,7 +39,8 @@ test.each([
   if (hasNode) writeFileSync(join(copy, 'node_modules/node/bin/node'), '');
   const preload = join(copy, 'old.mjs');
   const old = "Object.defineProperty(process, 'versions', { value: { node: '20.1.0' } });";
-  writeFileSync(preload, `${old} await import('./src/runtime/preload.js');`);
+  const file = JSON.stringify(join(copy, 'src/runtime/preload.js'));
+  writeFileSync(preload, `${old} await import(${file});`);
   const [, told] = await run("console.log('runs')", env, preload);
   expect(told).toContain('The app needs Node 24 or newer, and this is Node 20.1.0.\n');
   expect(told).toMatch(advice);

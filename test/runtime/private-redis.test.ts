@@ -30,11 +30,7 @@ async function ask<Answer>(url: string, question: (redis: Redis) => Promise<Answ
 }
 
 const ping = (url: string) => ask(url, (redis) => redis.ping());
-const isAnswering = (url: string) =>
-  ping(url).then(
-    () => true,
-    () => false,
-  );
+const isAnswering = (url: string) => ping(url).then(Boolean, () => false);
 
 /** The processes whose command line has this directory in it. */
 function serversIn(dir: string): number[] {
@@ -43,9 +39,7 @@ function serversIn(dir: string): number[] {
   return processes.filter(isServer).map((line) => Number.parseInt(line, 10));
 }
 
-function serverIn(dir: string): number {
-  return serversIn(dir)[0] ?? Number.NaN;
-}
+const serverIn = (dir: string) => serversIn(dir)[0] ?? Number.NaN;
 
 function configIn(dir: string): string {
   const [name = ''] = globSync('redis/*.conf', { cwd: dir });
@@ -64,7 +58,7 @@ async function startHolder(dir: string, path = process.env.PATH ?? '') {
   return holder;
 }
 
-it('starts nothing where a Redis is given, though that is away', async () => {
+it('starts nothing if a Redis is given, even an absent one', async () => {
   const dir = join(tempDir(), 'data');
   const lease = await openRedis({ redisUrl: 'redis://127.0.0.1:9', dir, logger: testLogger().logger });
   expect(lease.url).toBe('redis://127.0.0.1:9');
@@ -72,9 +66,13 @@ it('starts nothing where a Redis is given, though that is away', async () => {
   expect(existsSync(dir)).toBe(false);
 });
 
-it('is not shared with a copy of its directory', async () => {
+it('is for trying out in JavaScript, and not shared with a copy of its directory', async () => {
   const [dir, copy] = [tempDir(), tempDir()];
-  const { url } = await open(dir);
+  const { logger, lines } = testLogger();
+  vi.stubEnv('PATH', '/usr/bin/nowhere');
+  const { url } = await open(dir, logger);
+  const told = expect.stringContaining('for trying out only');
+  expect(lines).toContainEqual(expect.objectContaining({ level: 'warn', msg: told }));
   cpSync(dir, copy, { recursive: true });
   expect((await open(copy)).url).not.toBe(url);
 });
@@ -90,7 +88,7 @@ describe.each([
     return open(dir).finally(() => vi.unstubAllEnvs());
   };
 
-  it('is shared by all that open it at the same time, and ends with the last', async () => {
+  it('is shared by all processes of its directory, and ends with the last', async () => {
     const dir = tempDir();
     const users = await Promise.all([openHere(dir), openHere(dir), openHere(dir)]);
     const [{ url } = { url: '' }, ...others] = users;
@@ -105,11 +103,15 @@ describe.each([
     expect(await isAnswering(url)).toBe(false);
   });
 
-  it('outlives a starter that is killed, and is joined by the next process', async () => {
+  it('outlives a killed starter without its secrets, and the next process joins it', async () => {
     const dir = tempDir();
     const starter = await startHolder(dir, path);
+    const environment = (pid: number) =>
+      execFileSync('ps', ['eww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' });
+    expect(environment(starter.pid)).toContain('of-the-app-alone');
     await starter.stop('SIGKILL');
     const server = serverIn(dir);
+    expect(environment(server)).not.toContain('of-the-app-alone');
     const lease = await openHere(dir);
     expect(serverIn(dir)).toBe(server);
     await lease.release();
@@ -124,17 +126,18 @@ describe.each([
     await waitFor(() => Number.isNaN(serverIn(dir)));
   });
 
-  it('is started again at its address when it dies, by a user that is left', async () => {
+  it('starts again at its address each time that it dies, for the user that is left', async () => {
     const dir = tempDir();
     const [one, other] = await Promise.all([openHere(dir), openHere(dir)]);
-    for (let death = 1; death <= 4; death++) {
+    await other.release();
+    for (let death = 1; death <= 2; death++) {
       process.kill(serverIn(dir), 'SIGKILL');
       await waitFor(() => isAnswering(one.url));
     }
-    await Promise.all([one.release(), other.release()]);
+    await one.release();
   });
 
-  it('lets in nobody without its password, and nobody by another address', async () => {
+  it('refuses clients without its password, and on other addresses', async () => {
     const dir = tempDir();
     const { url } = await openHere(dir);
     const { password, port } = new URL(url);
@@ -161,37 +164,19 @@ it.runIf(isRealRedis)('keeps its data from one run to the next, and evicts nothi
   expect(await ask(second.url, (redis) => redis.info())).toContain('maxmemory_policy:noeviction');
 });
 
-it('gives the server none of its starter’s secrets', async () => {
-  const dir = tempDir();
-  const starter = await startHolder(dir);
-  const environment = (pid: number) =>
-    execFileSync('ps', ['eww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' });
-  expect(environment(starter.pid)).toContain('of-the-app-alone');
-  expect(environment(serverIn(dir))).not.toContain('of-the-app-alone');
-  await starter.stop('SIGINT');
-});
-
 it.each([
   ['Redis server v=6.0.16 sha=00000000:0 malloc=libc bits=64 build=0', true],
   ['Redis server v=6.2.0 sha=00000000:0 malloc=libc bits=64 build=0', false],
   ['Server v=10.0.0 sha=00000000:0 malloc=libc bits=64 build=0', false],
   ['no word of it', true],
-])('a server that says "%s" is passed over: %s', (words, isPassedOver) => {
+])('looks at the version "%s", and passes over an old server: %s', (words, isPassedOver) => {
   const dir = tempDir();
   writeFileSync(join(dir, 'valkey-server'), `#!/bin/sh\necho '${words}'\n`, { mode: 0o755 });
   vi.stubEnv('PATH', dir);
   expect(isStandIn(findRedisProgram())).toBe(isPassedOver);
 });
 
-it('says that the JavaScript one is for trying out', async () => {
-  const { logger, lines } = testLogger();
-  vi.stubEnv('PATH', '/usr/bin/nowhere');
-  await open(tempDir(), logger);
-  const told = expect.stringContaining('for trying out only');
-  expect(lines).toContainEqual(expect.objectContaining({ level: 'warn', msg: told }));
-});
-
-it('says where the log is of a server that does not start', async () => {
+it('names the log of a server that does not start', async () => {
   const [dir, bin] = [tempDir(), tempDir()];
   const script = '#!/bin/sh\n[ "$1" = --version ] && echo v=7.0 || { echo "Fatal: broken"; exit 3; }\n';
   writeFileSync(join(bin, 'redis-server'), script, { mode: 0o755 });

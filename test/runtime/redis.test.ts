@@ -1,6 +1,6 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Redis } from 'ioredis';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { checkRedis, createRedis, refuseUnfitRedis } from '../../src/runtime/redis.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
@@ -36,9 +36,7 @@ it('logs an outage once, comes back by itself, and says so', async () => {
   const { logger, lines, text } = testLogger();
   const redis = createRedis(gate.url, 'general', logger);
   let attempts = 0;
-  redis.on('reconnecting', () => {
-    attempts += 1;
-  });
+  redis.on('reconnecting', () => void attempts++);
   await redis.set('a', '1');
   await gate.cut();
   await waitFor(() => attempts > 3);
@@ -78,9 +76,7 @@ it('leaves a server that takes no writes since a failover', async () => {
   const redis = createRedis(gate.url, 'general', testLogger().logger);
   await redis.ping();
   let connections = 0;
-  redis.on('connect', () => {
-    connections += 1;
-  });
+  redis.on('connect', () => void connections++);
   await expect(redis.set('after', 'failover')).rejects.toThrow('READONLY');
   expect(await redis.set('after', 'failover')).toBe('OK');
   expect(connections).toBe(1);
@@ -109,25 +105,19 @@ it('says that a Redis that answers nothing cannot be reached', async () => {
   redis.disconnect();
 });
 
-describe('a start', () => {
-  it.skipIf(!isRealRedis).each([
-    ['in cluster mode', { 'cluster-enabled': 'yes' }, /cluster mode/],
-    ['that evicts keys', { 'maxmemory-policy': 'volatile-lru' }, /volatile-lru.*noeviction/],
-  ])('refuses a Redis %s', async (_what, settings, words) => {
-    const busPort = String(await findFreePort());
-    const isCluster = 'cluster-enabled' in settings;
-    const { port } = await startTestRedis(isCluster ? { ...settings, 'cluster-port': busPort } : settings);
-    await expect(refuseUnfitRedis(redisUrlAt(port))).rejects.toThrow(words);
-  });
+it.skipIf(!isRealRedis).each([
+  ['in cluster mode', { 'cluster-enabled': 'yes' }, /cluster mode/],
+  ['that evicts keys', { 'maxmemory-policy': 'volatile-lru' }, /volatile-lru.*noeviction/],
+])('a start refuses a Redis %s', async (_what, settings, words) => {
+  const busPort = String(await findFreePort());
+  const isCluster = 'cluster-enabled' in settings;
+  const { port } = await startTestRedis(isCluster ? { ...settings, 'cluster-port': busPort } : settings);
+  await expect(refuseUnfitRedis(redisUrlAt(port))).rejects.toThrow(words);
+});
 
-  it('refuses a database number that Redis does not have', async () => {
-    await expect(refuseUnfitRedis(`${url}/123456`)).rejects.toThrow(
-      'Redis refuses the database at the end of REDIS_URL',
-    );
-    await expect(refuseUnfitRedis(`${url}/3`)).resolves.toBeUndefined();
-  });
-
-  it('waits for a Redis that is away', async () => {
-    await expect(refuseUnfitRedis('redis://127.0.0.1:9/3')).resolves.toBeUndefined();
-  });
+it('a start refuses a missing database number, and waits for a Redis that is away', async () => {
+  const refusal = 'Redis refuses the database number at the end of REDIS_URL';
+  await expect(refuseUnfitRedis(`${url}/123456`)).rejects.toThrow(refusal);
+  await expect(refuseUnfitRedis(`${url}/3`)).resolves.toBeUndefined();
+  await expect(refuseUnfitRedis('redis://127.0.0.1:9/3')).resolves.toBeUndefined();
 });

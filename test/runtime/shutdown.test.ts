@@ -7,7 +7,7 @@ import { tempDir } from '../support/temp-dir.ts';
 const start = (...args: string[]) => spawnEntry('test/support/shutdown-process.ts', {}, { args });
 
 it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
-  'on %s it closes what was opened last first, and exits 0 in spite of a timer',
+  'on %s it closes the last resource first, and exits 0',
   async (signal) => {
     const entry = start();
     await entry.waitForOutput(/ready/);
@@ -21,14 +21,14 @@ it.each([
   ['an error that nobody caught', 'throw', /"uncaught exception"/],
   ['a rejection that nobody caught', 'reject', /"unhandled rejection"/],
   ['a closer that throws', 'close-badly', /"closing":"bad".*"could not be closed"/],
-])('%s is logged, the rest is closed, and the exit code is 1', async (_what, how, words) => {
+])('after %s it logs, closes the rest, and exits 1', async (_what, how, words) => {
   const entry = start(how);
   expect(await entry.exited).toEqual({ code: 1, signal: null });
   expect(entry.output()).toMatch(words);
   expect(entry.output()).toContain('first closed');
 });
 
-it('takes a signal that npm passes on for the same wish, and a later one for haste', async () => {
+it('ignores a signal that npm passes on, and ends at once on a later one', async () => {
   const entry = start('hang');
   await entry.waitForOutput(/ready/);
   process.kill(entry.pid, 'SIGINT');
@@ -41,7 +41,7 @@ it('takes a signal that npm passes on for the same wish, and a later one for has
   expect(entry.output()).toContain('"hangs":"stuck"');
 });
 
-it('ends after ten seconds though something hangs, and says what', async () => {
+it('ends after ten seconds, and names the closer that hangs', async () => {
   const entry = start('hang');
   await entry.waitForOutput(/ready/);
   expect(await entry.stop()).toEqual({ code: 1, signal: null });
@@ -49,7 +49,7 @@ it('ends after ten seconds though something hangs, and says what', async () => {
 });
 
 // A terminal that was closed refuses whatever is written to it, as does this device.
-it.skipIf(!existsSync('/dev/full'))('ends in order though nothing can be written to its log', async () => {
+it.skipIf(!existsSync('/dev/full'))('ends in order if nothing can write to its log', async () => {
   const file = join(tempDir(), 'closed');
   const entry = spawnEntry(
     'test/support/shutdown-process.ts',
