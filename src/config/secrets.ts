@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError, readVariables, type TokenKey } from './variables.ts';
 
@@ -30,9 +30,12 @@ function kept<Name extends 'SESSION_SECRET' | 'TOKEN_KEYS'>(
   const path = join(dataDir, file);
   let reason = 'the file holds something else';
   try {
-    if (!existsSync(path)) {
-      mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-      keep(path, generate());
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    try {
+      writeFileSync(path, `${generate()}\n`, { mode: 0o600, flag: 'wx' });
+    } catch (error) {
+      // An earlier start made it, or another process was first.
+      if (!existsSync(path)) throw error;
     }
     const value = readVariables({ [name]: readFileSync(path, 'utf8').trim() }, [name]).given[name];
     if (value !== undefined) return value;
@@ -41,19 +44,6 @@ function kept<Name extends 'SESSION_SECRET' | 'TOKEN_KEYS'>(
   }
   const problem = `is not set, and the app cannot keep one in ${path} (${reason}): restore or delete the file, or set the variable`;
   throw new ConfigError([{ variable: name, problem, example: '<a value of your own>' }]);
-}
-
-/** Writes a whole file, or none if another process was first: both then read the same secret. */
-function keep(path: string, text: string): void {
-  const temporary = `${path}.${randomBytes(6).toString('hex')}`;
-  writeFileSync(temporary, `${text}\n`, { mode: 0o600, flag: 'wx' });
-  try {
-    linkSync(temporary, path);
-  } catch (error) {
-    if (!existsSync(path)) throw error;
-  } finally {
-    rmSync(temporary);
-  }
 }
 
 /**

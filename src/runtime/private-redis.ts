@@ -1,17 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import {
-  closeSync,
-  existsSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -148,18 +138,14 @@ async function readConfig(dir: string) {
   // A copy of the directory must not join this server: so its inode is in the name.
   const config = join(dir, `redis-${statSync(dir).ino}.conf`);
   if (!existsSync(config)) {
-    const draft = `${config}.${randomBytes(6).toString('hex')}`;
     const address = `bind 127.0.0.1\nport ${await findPort()}`;
     const password = `requirepass ${randomBytes(32).toString('base64url')}`;
     const settings = 'save ""\nappendonly yes\nmaxmemory-policy noeviction';
-    writeFileSync(draft, `${address}\n${password}\n${settings}\n`, { mode: 0o600 });
     try {
-      // Unlike a rename, a link keeps the file of a process that was first.
-      linkSync(draft, config);
+      writeFileSync(config, `${address}\n${password}\n${settings}\n`, { mode: 0o600, flag: 'wx' });
     } catch (error) {
+      // Another process was first.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    } finally {
-      rmSync(draft);
     }
   }
   const [, port, password] = /^port (\d+)\nrequirepass (\S+)$/m.exec(readFileSync(config, 'utf8')) ?? [];

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
@@ -29,16 +29,6 @@ test('the error names a file that is damaged or cannot be written', () => {
     `TOKEN_KEYS is not set, and the app cannot keep one in ${dataDir}`,
   );
   expect(() => loadConfig({}, { dataDir: join(dataDir, 'token-keys') })).toThrow(/ENOTDIR|EEXIST/);
-});
-
-test('processes that start at the same time agree on one secret', async () => {
-  const cwd = tempDir();
-  mkdirSync(join(cwd, '.data'));
-  const processes = Array.from({ length: 4 }, () => spawnEntry('test/support/print-secrets.ts', {}, { cwd }));
-  for (const { exited } of processes) expect(await exited).toMatchObject({ code: 0 });
-  const outputs = new Set(processes.map((entry) => entry.output()));
-  expect([...outputs]).toEqual([expect.stringMatching(/^\S{32,} \S{44}\n$/)]);
-  expect(readdirSync(join(cwd, '.data')).sort()).toEqual(['session-secret', 'token-keys']);
 });
 
 test('a new key goes in front of the keys in use, given or kept', () => {
