@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import net, { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
+import net, { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import * as zlib from 'node:zlib';
 import { afterAll, expect, test, vi } from 'vitest';
@@ -84,53 +84,43 @@ const bomb = Buffer.alloc(100 * MEGABYTE, ' ');
 
 test.each<[string, Handle, RegExp]>([
   ['pours', (_request, response) => response.end(bomb), /larger than 32 megabytes/],
-  ['is a gzip bomb', packed('gzip', zlib.gzipSync(bomb)), /larger than 32 megabytes/],
+  ['is a gzip bomb', packed('gzip', zlib.gzipSync(bomb, { level: 1 })), /larger than 32 megabytes/],
   ['is a zstd bomb', packed('zstd', zlib.zstdCompressSync(bomb)), /larger than 32 megabytes/],
-  ['is not packed as it says', packed('gzip', '{}'), /is damaged \(gzip\)/],
-  ['is cut short when packed', packed('gzip', zlib.gzipSync('{}').subarray(0, -9)), /is damaged/],
-  ['is packed by something else', packed('compress', '{}'), /cannot unpack it \(compress\)/],
-  ['is packed by a name of Object', packed('constructor', '{}'), /cannot unpack it/],
+  ['is cut short when packed', packed('gzip', zlib.gzipSync('{}').subarray(0, -9)), /is damaged \(gzip\)/],
+  ['is packed in an unknown way', packed('compress', '{}'), /cannot unpack it \(compress\)/],
 ])('an answer that %s is a bad one', async (_what, answer, message) => {
   handle = answer;
   const before = process.memoryUsage().rss;
   const error = await failureOf(get());
-  expect(error).toMatchObject({
-    kind: 'bad_answer',
-    remedy: 'wait',
-    message: expect.stringMatching(message),
-  });
+  expect(error).toMatchObject({ kind: 'bad_answer', message: expect.stringMatching(message) });
   expect(process.memoryUsage().rss - before).toBeLessThan(150 * MEGABYTE);
 });
+
+function drip(_request: unknown, response: ServerResponse): void {
+  const timer = setInterval(() => response.write(' '), 20);
+  response.once('close', () => clearInterval(timer));
+}
 
 test.each<[string, Handle]>([
   ['does not begin', () => undefined],
   ['never ends', (_request, response) => response.write('{"_results":[')],
-  [
-    'drips',
-    (_request, response) => {
-      const drip = setInterval(() => response.write(' '), 20);
-      response.once('close', () => clearInterval(drip));
-    },
-  ],
+  ['drips', drip],
 ])('an answer that %s ends with a timeout', async (_what, answer) => {
   handle = answer;
-  const error = await failureOf(get(impatient));
-  expect(error).toMatchObject({ kind: 'timeout', remedy: 'wait', unsent: false });
-  expect(error.message).toBe('The service did not answer within 0.2 seconds.');
+  const message = 'The service did not answer within 0.2 seconds.';
+  expect(await failureOf(get(impatient))).toMatchObject({ kind: 'timeout', unsent: false, message });
 });
 
-test.each<[string, Handle]>([
-  ['is cut short', (_request, response) => response.write('{"_error', () => response.destroy())],
-  ['never ends', (_request, response) => response.write('{"_error')],
-  ['is damaged', (_request, response) => response.end('{')],
-])('status and headers of a refusal count though its body %s', async (what, write) => {
-  handle = (request, response) => {
-    const coding = what === 'is damaged' ? { 'content-encoding': 'gzip' } : {};
-    response.writeHead(429, { 'retry-after': '7', ...coding }).flushHeaders();
-    write(request, response);
+test.each<[string, object, (response: ServerResponse) => unknown]>([
+  ['is cut short', {}, (response) => response.write('{"_error', () => response.destroy())],
+  ['never ends', {}, (response) => response.write('{"_error')],
+  ['is damaged', { 'content-encoding': 'gzip' }, (response) => response.end('{')],
+])('status and headers of a refusal count though its body %s', async (_what, headers, write) => {
+  handle = (_request, response) => {
+    response.writeHead(429, { 'retry-after': '7', ...headers }).flushHeaders();
+    write(response);
   };
-  const answer = await get(impatient);
-  expect(answer).toMatchObject({ status: 429, headers: { 'retry-after': '7' } });
+  expect(await get(impatient)).toMatchObject({ status: 429, headers: { 'retry-after': '7' } });
 });
 
 test('a redirect is an answer, and is not followed', async () => {
@@ -153,28 +143,21 @@ test('a signal ends a request, and prevents the next one', async () => {
   stop.abort();
   expect((await answer).message).toBe('The app ended the request.');
   await closed.promise;
-
   const before = seen.length;
   await failureOf(get(http, stop.signal));
   expect(seen.length).toBe(before);
 });
 
+function cut(_request: unknown, response: ServerResponse): void {
+  response.writeHead(200, { 'content-length': '1000' }).write('{');
+  setImmediate(() => response.destroy());
+}
+
 test.each<[string, Handle, RegExp]>([
   ['before the answer', (request) => request.socket.destroy(), /UND_ERR_SOCKET/],
   ['by a reset', (request) => request.socket.resetAndDestroy(), /ECONNRESET/],
-  [
-    'within the answer',
-    (_request, response) => {
-      response.writeHead(200, { 'content-length': '1000' }).write('{');
-      setImmediate(() => response.destroy());
-    },
-    /UND_ERR_SOCKET/,
-  ],
-  [
-    'by bytes that are no HTTP',
-    (request) => request.socket.end('HTTP/1.1 200 OK\nsecret: 1\n\n'),
-    /HTTP\/1.1/,
-  ],
+  ['within the answer', cut, /UND_ERR_SOCKET/],
+  ['by bytes that are no HTTP', ({ socket }) => socket.end('HTTP/1.1 200 OK\nsecret: 1\n\n'), /HTTP\/1.1/],
 ])('a connection that ends %s is unreachable, and leaks nothing', async (_what, answer, reason) => {
   handle = answer;
   const error = await failureOf(get());
@@ -201,40 +184,40 @@ test('each address of a host has five seconds, not 250 ms', async () => {
   await client.close();
 });
 
-/** A client behind this proxy. */
-function behindProxy(port: number, timeoutMs: number): HttpClient {
-  vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${port}`);
+const FAR = { method: 'GET', url: new URL('https://service.invalid/contacts') } as const;
+
+/** A client behind a proxy. Both end with the test. */
+async function behindProxy(proxy: net.Server, timeoutMs: number) {
+  await once(proxy.listen(0, '127.0.0.1'), 'listening');
+  vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`);
   vi.stubEnv('NO_PROXY', '');
   const client = new HttpClient({ timeoutMs, usesProxy: true });
   vi.unstubAllEnvs();
-  return client;
+  return {
+    client,
+    async [Symbol.asyncDispose]() {
+      await client.close();
+      proxy.close();
+    },
+  };
 }
 
-const FAR = { method: 'GET', url: new URL('https://service.invalid/contacts') } as const;
-
 test('the error names a proxy that refuses the connection', async () => {
-  const proxy = createServer().listen(0, '127.0.0.1');
+  const proxy = createServer();
   proxy.on('connect', (_request, socket) => socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n'));
-  await once(proxy, 'listening');
-  const client = behindProxy((proxy.address() as AddressInfo).port, 5_000);
-  const error = await failureOf(client.send(FAR));
-  expect(error).toMatchObject({ remedy: 'wait', unsent: true });
-  expect(error.message).toBe('The proxy refused the connection to the service (502).');
-  await client.close();
-  proxy.close();
+  await using behind = await behindProxy(proxy, 5_000);
+  const message = 'The proxy refused the connection to the service (502).';
+  expect(await failureOf(behind.client.send(FAR))).toMatchObject({ remedy: 'wait', unsent: true, message });
 });
 
 test('a silent proxy delays neither the next request nor the close', async () => {
-  const wanted: Socket[] = [];
+  let asked = 0;
   const proxy = createTcpServer((socket) => {
-    socket.on('error', () => undefined).once('data', () => wanted.push(socket));
-  }).listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
-  const client = behindProxy((proxy.address() as AddressInfo).port, 300);
+    socket.on('error', () => undefined).once('data', () => asked++);
+  });
+  await using behind = await behindProxy(proxy, 300);
   for (let request = 1; request <= 2; request++) {
-    await expect(client.send(FAR)).rejects.toThrow(/did not answer/);
-    expect(wanted).toHaveLength(request);
+    await expect(behind.client.send(FAR)).rejects.toThrow(/did not answer/);
+    expect(asked).toBe(request);
   }
-  await client.close();
-  proxy.close();
 });

@@ -1,24 +1,31 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
+import { RateBudget } from '../../src/service/budget.ts';
 import { ServiceClock } from '../../src/service/headers.ts';
+import { HttpClient } from '../../src/service/http.ts';
 import { AllowedOrigins } from '../../src/service/next-url.ts';
 import { ServiceApi } from '../../src/service/service-api.ts';
-import { startTestClient } from './test-client.ts';
-
-const { parts, http } = await startTestClient();
+import { startTestRedis } from '../support/test-redis.ts';
 
 let answer: (response: ServerResponse) => void;
 const server = createServer((_request, response) => answer(response)).listen(0, '127.0.0.1');
 await once(server, 'listening');
-afterAll(() => void server.close());
+const redis = new Redis((await startTestRedis()).url);
+const http = new HttpClient();
+afterAll(async () => {
+  redis.disconnect();
+  await http.close();
+  server.close();
+});
 const apiUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 const outcomes: object[] = [];
 const api = new ServiceApi({
   apiUrl,
   http,
-  budget: parts.budget,
+  budget: new RateBudget(redis),
   clock: new ServiceClock(),
   origins: new AllowedOrigins(apiUrl),
   onOutcome: ({ route, status, refusedBy }) => outcomes.push({ route, status, refusedBy }),
