@@ -1,14 +1,15 @@
 import { commandArguments } from './contract/command-arguments.ts';
 import { listCompanies, listRequests } from './demo/companies.ts';
 import { startParts } from './demo/parts.ts';
-import { labelOf, ProgressBars } from './demo/progress-bars.ts';
+import { ProgressBars } from './demo/progress-bars.ts';
 import { summarize, summaryTable } from './demo/summary.ts';
 import { DemoError, syncCompany } from './demo/sync-company.ts';
 import { RESOURCES } from './integration/resources.ts';
 
 const ALL = '--all';
-const all = commandArguments(`The demo takes nothing, or ${ALL}: npm run demo -- ${ALL}`, [ALL]).has(ALL);
-const say = (text: string) => process.stdout.write(`${text}\n`);
+const usage = `The demo copies one company. To copy all of them: npm run demo -- ${ALL}`;
+const all = commandArguments(usage, [ALL]).has(ALL);
+const print = (text: string) => process.stdout.write(`${text}\n`);
 
 const { appUrl, sandboxUrl, shutdown } = await startParts();
 try {
@@ -17,23 +18,20 @@ try {
 } catch (error) {
   const reason =
     error instanceof DemoError ? error.message : error instanceof Error ? error.stack : String(error);
-  // Whoever interrupts it takes its parts away, and needs no reason.
+  // After Ctrl-C, errors come from the parts that are closing.
   if (!shutdown.isStopping) process.stderr.write(`\n  The demo failed. ${reason}\n\n`);
   await shutdown.stop('the demo failed', 1);
 }
 
 async function demonstrate(): Promise<void> {
   const bySize = await listCompanies(sandboxUrl);
-  // One alone is that of some 40 pages: more than a few, and done before a window is over.
+  // The second company has some 40 pages: enough to watch, and done within one rate window.
   const companies = all ? bySize : bySize.slice(1, 2);
   const resources = RESOURCES.map(({ name }) => name);
-  say(`\n  Installing ${companies.map(({ name }) => name).join(', ')} through the service's consent page,`);
-  say(`  then copying contacts and conversations at up to 120 requests a minute each.\n`);
+  print(`\n  Installing ${companies.map(({ name }) => name).join(', ')} through the service's consent page,`);
+  print(`  then copying ${resources.join(' and ')} at up to 120 requests a minute for each company.\n`);
 
-  const bars = new ProgressBars();
-  const labels = companies.flatMap((company) => resources.map((resource) => labelOf(company, resource)));
-  const width = Math.max(...labels.map(({ length }) => length));
-  for (const company of companies) bars.add(company, resources, width);
+  const bars = new ProgressBars(companies, resources);
   shutdown.add('progress bars', () => bars.stop());
   const startedAt = performance.now();
   const synced = await Promise.all(
@@ -45,8 +43,8 @@ async function demonstrate(): Promise<void> {
   const rows = await Promise.all(
     synced.map(async (one) => summarize(one, await listRequests(sandboxUrl, one.company.id))),
   );
-  say(`\n${summaryTable(rows, seconds)}\n`);
+  print(`\n${summaryTable(rows, seconds)}\n`);
   const refused = rows.reduce((total, row) => total + row.refused, 0);
   if (refused > 0)
-    throw new DemoError(`The service refused ${refused} requests with 429: the limit was not kept.`);
+    throw new DemoError(`The service refused ${refused} requests with 429: the app exceeded the limit.`);
 }

@@ -1,14 +1,13 @@
-import { request } from 'undici';
-
-/** A company of the sandbox, as far as the demo needs to know it. */
+/** A company of the sandbox. */
 export interface DemoCompany {
   id: string;
   name: string;
   teammates: { id: string; is_admin: boolean }[];
+  /** Records by resource. */
   counts: Record<string, number>;
 }
 
-/** A request that the sandbox saw. */
+/** A request in the sandbox's journal. */
 export interface SeenRequest {
   path: string;
   status: number;
@@ -17,21 +16,18 @@ export interface SeenRequest {
 
 /** The sandbox's companies, the smallest first. */
 export async function listCompanies(sandboxUrl: string): Promise<DemoCompany[]> {
-  const { companies } = (await control(sandboxUrl, 'state')) as { companies: DemoCompany[] };
+  const { companies } = await control<{ companies: DemoCompany[] }>(sandboxUrl, 'state');
+  const size = ({ counts }: DemoCompany) => (counts.contacts ?? 0) + (counts.conversations ?? 0);
   return companies.toSorted((one, other) => size(one) - size(other));
 }
 
-/** What the sandbox saw of a company, at its API. */
+/** The API requests that the sandbox received for a company. */
 export async function listRequests(sandboxUrl: string, companyId: string): Promise<SeenRequest[]> {
-  const all = (await control(sandboxUrl, 'requests?after=0')) as SeenRequest[];
+  const all = await control<SeenRequest[]>(sandboxUrl, 'requests?after=0');
   return all.filter(({ company_id, path }) => company_id === companyId && !path.startsWith('/oauth/'));
 }
 
-function size({ counts }: DemoCompany): number {
-  return (counts.contacts ?? 0) + (counts.conversations ?? 0);
-}
-
-async function control(sandboxUrl: string, path: string): Promise<unknown> {
-  const answer = await request(`${sandboxUrl}/_sandbox/${path}`);
-  return answer.body.json();
+async function control<Answer>(sandboxUrl: string, path: string): Promise<Answer> {
+  const answer = await fetch(`${sandboxUrl}/_sandbox/${path}`);
+  return (await answer.json()) as Answer;
 }

@@ -11,22 +11,11 @@ import { INTERRUPTED_CODE, installShutdown, type Shutdown } from '../runtime/shu
 import { createSandbox } from '../sandbox/sandbox.ts';
 import { takePort } from '../web/listen.ts';
 
-/** The running parts of the demo. */
-export interface DemoParts {
-  appUrl: string;
-  sandboxUrl: string;
-  shutdown: Shutdown;
-}
-
-/**
- * Starts sandbox, Redis, web app and workers for a demo: on free ports, with files that are gone afterwards, so that
- * it runs beside anything and from the same start every time.
- */
-export async function startParts(): Promise<DemoParts> {
+/** Starts sandbox, Redis, web app and workers on free ports. The shutdown deletes their files. */
+export async function startParts(): Promise<{ appUrl: string; sandboxUrl: string; shutdown: Shutdown }> {
   const logLevel = process.env.LOG_LEVEL ?? 'warn';
   const facts = processFacts();
   const logger = createLogger({ logLevel, production: false }, { facts });
-  // A demo that was interrupted has not shown what it should.
   const shutdown = installShutdown({ logger, signalCode: INTERRUPTED_CODE });
   const dir = mkdtempSync(join(tmpdir(), 'partner-app-demo-'));
   shutdown.add('files', () => rmSync(dir, { recursive: true, force: true }));
@@ -49,7 +38,7 @@ export async function startParts(): Promise<DemoParts> {
     },
     { dataDir: dir },
   );
-  // Without the handler: what it does with made-up records may be real.
+  // Without the handler, as it may write made-up records to a real system.
   const app = await createApp(config, redis.url, logger, { facts });
   shutdown.add(
     'app',

@@ -1,32 +1,7 @@
 import type { SeenRequest } from './companies.ts';
 import type { SyncedCompany } from './sync-company.ts';
 
-/** What the demo says at its end about one company. */
-interface SummaryRow {
-  name: string;
-  records: number;
-  pages: number;
-  requests: number;
-  refused: number;
-  renewed: number;
-}
-
-/** Adds up what happened to a company; `seen` is the sandbox's own account. */
-export function summarize({ company, status }: SyncedCompany, seen: readonly SeenRequest[]): SummaryRow {
-  const resources = Object.values(status.resources);
-  const sum = (pick: (resource: (typeof resources)[number]) => number) =>
-    resources.reduce((total, resource) => total + pick(resource), 0);
-  return {
-    name: company.name,
-    records: sum(({ records }) => records),
-    pages: sum(({ pages }) => pages),
-    requests: seen.length,
-    refused: seen.filter((request) => request.status === 429).length,
-    renewed: status.token.refreshes,
-  };
-}
-
-const COLUMNS = ['records', 'pages', 'requests', 'refused', 'renewed'] as const;
+/** The columns of the summary, with their titles. */
 const TITLES = {
   records: 'records',
   pages: 'pages',
@@ -35,15 +10,34 @@ const TITLES = {
   renewed: 'tokens renewed',
 };
 
-/** The table of all companies, with what it took in all. */
+type Column = keyof typeof TITLES;
+const COLUMNS = Object.keys(TITLES) as Column[];
+
+/** The figures of one company. */
+type SummaryRow = Record<Column, number> & { name: string };
+
+/** Adds up a company's figures: `seen` is the sandbox's journal, the rest comes from the app. */
+export function summarize({ company, status }: SyncedCompany, seen: readonly SeenRequest[]): SummaryRow {
+  const lists = Object.values(status.resources);
+  return {
+    name: company.name,
+    records: lists.reduce((total, { records }) => total + records, 0),
+    pages: lists.reduce((total, { pages }) => total + pages, 0),
+    requests: seen.length,
+    refused: seen.filter((request) => request.status === 429).length,
+    renewed: status.token.refreshes,
+  };
+}
+
+/** A table with a row for each company, and the total below. */
 export function summaryTable(rows: readonly SummaryRow[], seconds: number): string {
   const width = Math.max(...rows.map(({ name }) => name.length));
-  const line = (name: string, cells: (column: (typeof COLUMNS)[number]) => string | number) =>
-    `  ${name.padEnd(width)}${COLUMNS.map((column) => String(cells(column)).padStart(TITLES[column].length + 3)).join('')}`;
+  const line = (name: string, cells: Record<Column, string | number>) =>
+    `  ${name.padEnd(width)}${COLUMNS.map((column) => String(cells[column]).padStart(TITLES[column].length + 3)).join('')}`;
   const records = rows.reduce((total, row) => total + row.records, 0);
   return [
-    line('', (column) => TITLES[column]),
-    ...rows.map((row) => line(row.name, (column) => row[column])),
+    line('', TITLES),
+    ...rows.map((row) => line(row.name, row)),
     '',
     `  ${records} records in ${seconds.toFixed(1)} s: nothing is missing, nothing is double.`,
   ].join('\n');

@@ -1,15 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { InstanceStatus } from '../sync/status-types.ts';
+import { Browser } from './browser.ts';
 import type { DemoCompany } from './companies.ts';
-import { HttpSession } from './http-session.ts';
 
-/** How often the progress is looked at, in milliseconds. */
-const LOOK_EVERY_MS = 200;
+const POLL_EVERY_MS = 200;
 
-/** Without any progress for so long, something is wrong; a window lasts a minute. In milliseconds. */
-const PATIENCE_MS = 150_000;
+/** A rate window lasts a minute, so a sync without progress for longer is stuck. */
+const STUCK_AFTER_MS = 150_000;
 
-/** Something that the demo should not see; its message is the reason that it ends with. */
+/** Why the demo failed. */
 export class DemoError extends Error {
   override readonly name = 'DemoError';
 }
@@ -21,81 +20,66 @@ export interface SyncedCompany {
 }
 
 /**
- * Installs a company through the service's consent page, as its administrator would, and follows the sync to its
- * end; then compares what the app hands out with what the service has.
+ * Installs a company as its administrator, waits for the first sync, and compares the copy with the service.
  *
- * @param onProgress told of every status on the way
- * @throws DemoError when anything is not as it should be
+ * @param onProgress gets each status
+ * @throws DemoError when the install or the sync fails, or the copy differs
  */
 export async function syncCompany(
   appUrl: string,
   company: DemoCompany,
   onProgress: (status: InstanceStatus) => void,
 ): Promise<SyncedCompany> {
-  const session = new HttpSession(appUrl);
-  const instance = await install(session, company);
-  const status = await follow(session, instance, onProgress);
+  const browser = new Browser(appUrl);
+  const dashboard = await install(browser, company);
+  const status = await waitForSync(browser, dashboard, onProgress);
   for (const [resource, count] of Object.entries(company.counts)) {
-    if (status.resources[resource] !== undefined) await compare(session, instance, resource, count);
+    if (resource in status.resources) await compare(browser, dashboard, resource, count);
   }
   return { company, status };
 }
 
-async function install(session: HttpSession, company: DemoCompany): Promise<string> {
-  const administrator = company.teammates.find(({ is_admin }) => is_admin);
-  const consentPage = await session.get('/install');
-  const dashboard = await session.post(consentPage.url, {
-    teammate_id: administrator?.id ?? '',
-    decision: 'approve',
-  });
-  if (dashboard.status === 200 && dashboard.url.pathname.startsWith('/instances/'))
-    return dashboard.url.pathname;
-  throw new DemoError(
-    `${company.name} could not be installed: ${dashboard.status} at ${dashboard.url.pathname}`,
-  );
+async function install(browser: Browser, { name, teammates }: DemoCompany): Promise<string> {
+  const administrator = teammates.find(({ is_admin }) => is_admin);
+  const consent = await browser.open('/install');
+  const fields = { teammate_id: administrator?.id ?? '', decision: 'approve' };
+  const { status, url } = await browser.open(consent.url, fields);
+  if (status === 200 && url.pathname.startsWith('/instances/')) return url.pathname;
+  throw new DemoError(`${name} could not be installed: ${url.pathname} answered ${status}.`);
 }
 
-async function follow(
-  session: HttpSession,
-  instance: string,
+async function waitForSync(
+  browser: Browser,
+  dashboard: string,
   onProgress: (status: InstanceStatus) => void,
 ): Promise<InstanceStatus> {
-  let lastProgress = '';
+  let lastPages = '';
   let lastProgressAt = performance.now();
   for (;;) {
-    const status = (await session.get(`${instance}/status`)).json() as InstanceStatus;
+    const status: InstanceStatus = JSON.parse((await browser.open(`${dashboard}/status`)).body);
     onProgress(status);
-    const resources = Object.entries(status.resources);
-    const failed = resources.find(([, { state }]) => state === 'failed');
+    const lists = Object.entries(status.resources);
+    const failed = lists.find(([, { state }]) => state === 'failed');
     if (failed !== undefined) throw new DemoError(`${status.name}, ${failed[0]}: ${failed[1].error}`);
     if (status.status !== 'active')
       throw new DemoError(`${status.name} is ${status.status}: ${status.error ?? status.error_kind}`);
-    if (resources.every(([, { state, finished_at }]) => state === 'idle' && finished_at !== null))
-      return status;
+    if (lists.every(([, { state, finished_at }]) => state === 'idle' && finished_at !== null)) return status;
 
-    const progress = resources.map(([, { pages }]) => pages).join();
-    if (progress !== lastProgress) lastProgressAt = performance.now();
-    lastProgress = progress;
-    if (performance.now() - lastProgressAt > PATIENCE_MS)
+    const pages = lists.map(([, list]) => list.pages).join();
+    if (pages !== lastPages) lastProgressAt = performance.now();
+    lastPages = pages;
+    if (performance.now() - lastProgressAt > STUCK_AFTER_MS)
       throw new DemoError(`${status.name} makes no progress.`);
-    await sleep(LOOK_EVERY_MS);
+    await sleep(POLL_EVERY_MS);
   }
 }
 
-async function compare(
-  session: HttpSession,
-  instance: string,
-  resource: string,
-  count: number,
-): Promise<void> {
-  const { body } = await session.get(`${instance}/${resource}.ndjson`);
-  const ids = body
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => (JSON.parse(line) as { id: string }).id);
-  if (ids.length !== count || new Set(ids).size !== count) {
-    throw new DemoError(
-      `The service has ${count} ${resource}, the copy ${ids.length}, ${new Set(ids).size} of them different.`,
-    );
-  }
+async function compare(browser: Browser, dashboard: string, resource: string, count: number): Promise<void> {
+  const { body } = await browser.open(`${dashboard}/${resource}.ndjson`);
+  const lines = body.split('\n').filter((line) => line !== '');
+  const ids = new Set(lines.map((line) => JSON.parse(line).id));
+  if (lines.length === count && ids.size === count) return;
+  throw new DemoError(
+    `The service has ${count} ${resource}. The copy has ${lines.length}, with ${ids.size} different ids.`,
+  );
 }

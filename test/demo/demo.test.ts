@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { spawnEntry } from '../support/spawn-entry.ts';
 
-test('npm run demo syncs a company over the real routes, says so, and ends well', async () => {
+test('npm run demo installs, copies and compares a company, and exits with 0', async () => {
   const demo = spawnEntry('src/demo.ts');
   expect(await demo.exited, demo.output()).toEqual({ code: 0, signal: null });
   expect(demo.output()).toMatch(/Installing .+ through the service's consent page/);
