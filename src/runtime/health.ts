@@ -6,13 +6,6 @@ const LONGEST_REASON = 1_000;
 /** The time limit of one check, in milliseconds. */
 const CHECK_LIMIT_MS = 2_000;
 
-/** Whether the process can work, and what stops it. */
-export interface Readiness {
-  ok: boolean;
-  /** By the check's name: `ok`, or what is wrong, without secrets. */
-  checks: Record<string, string>;
-}
-
 /** Waits for `work`, in milliseconds at most. @throws Error when it takes longer, or the error of `work` */
 export async function within<Value>(limitMs: number, work: () => Promise<Value>): Promise<Value> {
   const { promise: late, reject } = Promise.withResolvers<never>();
@@ -24,11 +17,15 @@ export async function within<Value>(limitMs: number, work: () => Promise<Value>)
   }
 }
 
-/** Runs all checks at the same time, each within the limit. A check that rejects has failed. */
+/**
+ * Finds out whether the process can work: it runs all checks at the same time. A check that rejects has failed.
+ *
+ * @returns `checks` by name: `ok`, or what is wrong, without secrets
+ */
 export async function checkReadiness(
   checks: Record<string, () => Promise<unknown>>,
   timeoutMs = CHECK_LIMIT_MS,
-): Promise<Readiness> {
+): Promise<{ ok: boolean; checks: Record<string, string> }> {
   const reasonOf = (error: unknown) =>
     redact(error instanceof Error ? error.message : String(error)).slice(0, LONGEST_REASON);
   const outcomes = await Promise.all(
