@@ -1,12 +1,10 @@
 /*
- * Sends one form of a page at a time. Whoever presses a button again makes the browser drop the answer to the first
- * time, and a new cookie may be in it, of which there is no other copy. Whoever stops the browser meanwhile loads the
- * page anew. Without this file every form is sent.
+ * Sends one form at a time. A second click would make the browser drop the first answer, which may hold a new cookie.
  */
 
 let sending = false;
 
-/** Whether a form is on its way, so that the page must not be left for another reason. */
+/** Whether a form is on its way. */
 export function isSending() {
   return sending;
 }

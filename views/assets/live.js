@@ -1,7 +1,6 @@
 /*
- * Keeps an open page true. Moments are shown in the reader's time zone and counted by the second; a dashboard asks for
- * its status every two seconds while it can be seen, and takes over what has changed. Without this file a page stays as it
- * was loaded, and says when that was.
+ * Keeps an open page up to date. It shows moments in the reader's time zone and counts them. While a dashboard is visible,
+ * it asks for the status every two seconds, and replaces what changed.
  */
 
 import { isSending } from './forms.js';
@@ -9,12 +8,12 @@ import { Idiomorph } from './idiomorph.esm.js';
 
 const LOOK_EVERY_MS = 2_000;
 
-/** An answer that takes longer is given up: the next one may come from another process. */
+/** Give up on a longer answer: the next one may come from another process. */
 const LONGEST_ANSWER_MS = 10_000;
 
 const moments = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 
-/** How far the server's clock is ahead of this one's, in milliseconds: countdowns go by the server's. */
+/** How far the server's clock is ahead. Countdowns follow the server. */
 let aheadMs = 0;
 
 function durationText(ms) {

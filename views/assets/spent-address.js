@@ -1,6 +1,5 @@
 /*
- * Takes the parameters out of the address of a page that has used them up: a code must not stay in the history, and a
- * message must not come again with a reload.
+ * Removes used parameters from the address: no code stays in the history, and no message returns with a reload.
  */
 
 history.replaceState(null, '', location.pathname);
