@@ -23,17 +23,25 @@ const usualResources: Plugin = {
   },
 };
 
-export default defineConfig({
-  plugins: [usualResources],
-  test: {
-    include: ['test/**/*.test.ts'],
-    globalSetup: 'test/support/postgres-for-all.ts',
-    // Many files wait most of the time: for a window's end, a process, a browser. Two workers a core keep it busy.
-    maxWorkers: 2 * availableParallelism() + 1,
-    // Ends for what hangs: a test waits several times, and its waits end first, with words.
-    testTimeout: 8 * PATIENCE_MS,
-    expect: { poll: { timeout: PATIENCE_MS } },
-    hookTimeout: PATIENCE_MS,
-    teardownTimeout: 10_000,
-  },
+/** Folders whose tests start processes or wait. `npm run test:quick` leaves them out, and PostgreSQL, too. */
+const SLOW = ['acceptance', 'bench', 'browser', 'config', 'demo', 'jobs', 'runtime', 'sandbox', 'sync'];
+
+export default defineConfig(({ mode }) => {
+  const isQuick = mode === 'quick';
+  return {
+    plugins: [usualResources],
+    test: {
+      include: isQuick ? ['test/*/**/*.test.ts'] : ['test/**/*.test.ts'],
+      exclude: isQuick ? SLOW.map((folder) => `test/${folder}/**`) : [],
+      env: isQuick ? { TEST_DATABASE: 'sqlite' } : {},
+      globalSetup: isQuick ? [] : ['test/support/postgres-for-all.ts'],
+      // Many files wait most of the time: for a window's end, a process, a browser. Two workers a core keep it busy.
+      maxWorkers: 2 * availableParallelism() + 1,
+      // Ends for what hangs: a test waits several times, and its waits end first, with words.
+      testTimeout: 8 * PATIENCE_MS,
+      expect: { poll: { timeout: PATIENCE_MS } },
+      hookTimeout: PATIENCE_MS,
+      teardownTimeout: 10_000,
+    },
+  };
 });

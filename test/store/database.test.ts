@@ -129,7 +129,9 @@ test('the error names a lock of another process', async () => {
   await db.check();
 });
 
-test('the error says whether the server is away, silent, or without the database', async () => {
+const onPostgres = test.runIf(DATABASES.includes('postgres'));
+
+onPostgres('the error says whether the server is away, silent, or without the database', async () => {
   const nobody = new URL(inject('postgresUrl'));
   nobody.pathname = '/no_such_database';
   const silent = createServer().listen(0, '127.0.0.1');
