@@ -47,9 +47,7 @@ describe('8. Installing a company again updates its instance and wakes it up; wh
   });
 
   it('takes over the new name of a company', async () => {
-    const company = await world.control.addCompany({ name: 'Old name' });
-    const browser = world.browser();
-    const id = await world.install(browser, company);
+    const { company, browser, id } = await world.installed({ name: 'Old name' });
     await world.control.fault({
       match: { path: '/me', company_id: company.id },
       fault: { status: 200, body: { _links: { self: '' }, id: company.id, name: 'New name' } },

@@ -12,10 +12,7 @@ describe('11. `invalid_grant` after a sibling has rotated goes on with the newer
   const world = await createWorld({ sandbox: { windowMs: 2_000 } });
   const { control } = world;
   const { web, worker } = await world.start();
-  const company = await control.addCompany({ name: 'Ended', contacts: 250 });
-  const browser = world.browser();
-  const id = await world.install(browser, company);
-  await world.waitForSync(browser, id);
+  const { company, browser, id } = await world.synced({ name: 'Ended', contacts: 250 });
 
   it('goes on with the tokens that a sibling stored while it was refused', async () => {
     const older = await tokenRow(world, id);

@@ -37,9 +37,7 @@ describe('14. Token lifetimes hold to the second on the service’s clock, with 
       const { world, clock, form, edit, life } = started;
       const { control } = world;
       started.answers.edit = edit;
-      const browser = world.browser();
-      const company = await control.addCompany({ name: form });
-      const id = await world.install(browser, company);
+      const { company, browser, id } = await world.installed({ name: form });
       const { now } = await control.state();
       const { token } = await world.waitForSync(browser, id);
       const lifetimeMs = Date.parse(token.access_expires_at ?? '') - now;

@@ -9,10 +9,7 @@ describe('15. A 401 on a good token causes one refresh and one retry, then the r
   await world.start();
 
   const newCompany = async (name: string) => {
-    const browser = world.browser();
-    const company = await control.addCompany({ name, contacts: 250 });
-    const id = await world.install(browser, company);
-    await world.waitForSync(browser, id);
+    const { company, browser, id } = await world.synced({ name, contacts: 250 });
     return { browser, id, match: { path: '/contacts', company_id: company.id } };
   };
 

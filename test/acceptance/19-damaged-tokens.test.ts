@@ -4,6 +4,7 @@ import { findFreePort } from '../support/free-port.ts';
 import type { HttpBrowser } from '../support/http-browser.ts';
 import { startScript } from '../support/spawn-entry.ts';
 import { query } from './support/database.ts';
+import { syncAgain } from './support/lists.ts';
 import type { SandboxCompany } from './support/sandbox-control.ts';
 import { storedTokens } from './support/stored-tokens.ts';
 import { createWorld, type Status } from './support/world.ts';
@@ -22,25 +23,12 @@ describe('19. A flipped bit, or ciphertext moved to another row or column, is an
   let worker = await world.startWorker();
 
   const installed = async (name: string): Promise<Installed> => {
-    const company = await world.control.addCompany({ name });
-    const browser = world.browser();
-    const id = await world.install(browser, company);
-    await world.waitForSync(browser, id);
+    const { company, browser, id } = await world.synced({ name });
     return { company, browser, id };
   };
   const read = async (id: string, column: Column) => (await storedTokens(world, id))[column];
   const write = (id: string, column: Column, value: string) =>
     query(world.databaseUrl, `update tokens set ${column} = $1 where instance_id = $2`, [value, id]);
-  const syncAgain = async ({ browser, id }: Installed) => {
-    const before = (await world.status(browser, id)).resources.contacts.finished_at;
-    await world.press(browser, id, 'sync');
-    return world.waitForStatus(
-      browser,
-      id,
-      'synced again',
-      ({ resources: { contacts } }) => contacts.state === 'idle' && contacts.finished_at !== before,
-    );
-  };
   /** Whether the sync has met the trouble and told it. */
   const isRefused = ({ status, resources: { contacts } }: Status) =>
     status === 'needs_reauthorization' || contacts.error !== null;
@@ -77,20 +65,20 @@ describe('19. A flipped bit, or ciphertext moved to another row or column, is an
       [],
     );
     expect((await world.download(one.browser, one.id, 'contacts')).length).toBe(5);
-    expect((await syncAgain(other)).status).toBe('active');
+    expect((await syncAgain(world, other.browser, other.id)).status).toBe('active');
     expect(await world.install(one.browser, one.company)).toBe(one.id);
-    expect((await syncAgain(one)).status).toBe('active');
+    expect((await syncAgain(world, one.browser, one.id)).status).toBe('active');
   });
 
   it('does not start with another key of the same id, and ends no grant', async () => {
     const id = world.env.TOKEN_KEYS?.split(':')[0];
     const TOKEN_KEYS = `${id}:${randomBytes(32).toString('base64')}`;
-    for (const script of ['web', 'worker', 'reencrypt']) {
+    for (const script of ['web', 'reencrypt']) {
       const started = startScript(script, { ...world.env, TOKEN_KEYS, PORT: String(await findFreePort()) });
       expect((await started.exited).code, script).toBe(1);
       expect(started.output()).toMatch(/TOKEN_KEYS|another key/);
     }
-    expect((await syncAgain(other)).status).toBe('active');
+    expect((await syncAgain(world, other.browser, other.id)).status).toBe('active');
   });
 
   it('keeps a grant while its key is missing, and goes on when the key is back', async () => {
@@ -110,9 +98,9 @@ describe('19. A flipped bit, or ciphertext moved to another row or column, is an
     await world.press(other.browser, other.id, 'sync');
     const without = await world.waitForStatus(other.browser, other.id, 'the key missed', isRefused);
     expect(without.status).toBe('active');
-    expect((await syncAgain(later)).status).toBe('active');
+    expect((await syncAgain(world, later.browser, later.id)).status).toBe('active');
     await restart(`${added},${old}`);
-    expect((await syncAgain(other)).status).toBe('active');
+    expect((await syncAgain(world, other.browser, other.id)).status).toBe('active');
     expect((await world.status(other.browser, other.id)).resources.contacts.error).toBeNull();
   });
 });

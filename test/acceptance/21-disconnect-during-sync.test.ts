@@ -12,14 +12,12 @@ describe('21. A disconnect during a job deletes the tokens and, if asked, the da
 
   /** Installs a company, and stops in the middle of its first sync, with a request of each list under way. */
   const begin = async (name: string) => {
-    const company = await world.control.addCompany({
+    const { company, browser, id } = await world.installed({
       name,
       plan: 'enterprise',
       contacts: 3_000,
       conversations: 3_000,
     });
-    const browser = world.browser();
-    const id = await world.install(browser, company);
     await world.waitForStatus(browser, id, 'begun', ({ resources }) =>
       LISTS.every((list) => resources[list].pages > 1),
     );

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, describe, expect, it } from 'vitest';
 import { expectWhole, syncAgain } from './support/lists.ts';
 import { goodHeaders, pageOf, startProxy, type Turn } from './support/proxy.ts';
-import { createWorld, isSynced } from './support/world.ts';
+import { createWorld } from './support/world.ts';
 
 const CONTACTS = 30;
 
@@ -43,7 +43,7 @@ describe('27. A repeating, circular or endless `next` is noticed and bounded; on
     const asked = proxy.asked(company.id).filter((address) => !address.startsWith('/api/conversations'));
     proxy.relent(company.id);
     await world.press(browser, id, 'sync');
-    await world.waitForStatus(browser, id, 'recovered', isSynced);
+    await world.waitForSync(browser, id);
     // What the hostile list had besides goes when the next run agrees.
     await syncAgain(world, browser, id);
     await expectWhole(world, company, browser, id, ['contacts']);

@@ -1,11 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { JournalRow } from '../../src/sandbox/types.ts';
-import { expectWhole, largestWindow } from './support/lists.ts';
-import type { SandboxCompany } from './support/sandbox-control.ts';
+import { expectLimitHeld, expectWhole } from './support/lists.ts';
 import { createWorld, isSynced } from './support/world.ts';
 
 const WINDOW_MS = 2_000;
-const LIMIT = 120;
 /** 360 pages: three windows. */
 const LARGE = { contacts: 20_050, conversations: 15_900 };
 const LONGEST_WAIT_MS = 15 * 60_000;
@@ -20,32 +17,15 @@ describe('28. No window of the service ever holds more requests than the limit, 
     world.startWorker({ clockMs: -90_000 }),
   ]);
 
-  /** Requests that count in the company's limit, oldest first. */
-  async function counted({ id }: SandboxCompany): Promise<JournalRow[]> {
-    const all = await control.requests();
-    return all.filter(
-      ({ company_id, application, path }) =>
-        company_id === id && application !== null && !path.startsWith('/oauth'),
-    );
-  }
-
   it('four processes of three clocks, one of them killed, keep the limit in each window', async () => {
-    const company = await control.addCompany({ name: 'Large', plan: 'enterprise', ...LARGE });
-    const browser = world.browser();
-    const id = await world.install(browser, company);
+    const { company, browser, id } = await world.installed({ name: 'Large', plan: 'enterprise', ...LARGE });
     await world.waitForStatus(browser, id, 'under way', ({ resources }) => resources.contacts.pages >= 30);
     await victim.stop('SIGKILL');
     await world.startWorker();
     await world.waitForSync(browser, id);
-    const requests = await counted(company);
+    const requests = await world.counted(company);
     expect(requests.length).toBeGreaterThanOrEqual(360);
-    expect(requests.filter(({ status }) => status === 429)).toEqual([]);
-    expect(
-      largestWindow(
-        requests.map(({ at }) => at),
-        WINDOW_MS,
-      ),
-    ).toBeLessThanOrEqual(LIMIT);
+    expectLimitHeld(requests, WINDOW_MS);
     expect((await world.download(browser, id, 'contacts')).length).toBe(LARGE.contacts);
   });
 
@@ -84,7 +64,7 @@ describe('28. No window of the service ever holds more requests than the limit, 
       return isSynced(now);
     });
     expect([...seen]).not.toContain('failed');
-    const requests = (await counted(company)).filter(({ path }) => path === '/contacts');
+    const requests = (await world.counted(company)).filter(({ path }) => path === '/contacts');
     expect(requests.map((request) => request.status)).toEqual([
       ...Array<number>(times).fill(status),
       200,
@@ -113,7 +93,7 @@ describe('28. No window of the service ever holds more requests than the limit, 
       const otherBrowser = world.browser();
       await world.waitForSync(otherBrowser, await world.install(otherBrowser, other));
       expect((await world.status(browser, id)).resources.contacts.state).toBe('waiting');
-      expect((await counted(company)).filter(({ path }) => path === '/contacts').length).toBe(1);
+      expect((await world.counted(company)).filter(({ path }) => path === '/contacts').length).toBe(1);
     },
   );
 });

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { expectWhole } from './support/lists.ts';
 import { goodHeaders, pageOf, startProxy } from './support/proxy.ts';
-import { createWorld, isSynced } from './support/world.ts';
+import { createWorld } from './support/world.ts';
 
 const MEGABYTE = 1024 * 1024;
 /** All of the worker's memory at its largest. */
@@ -81,7 +81,7 @@ describe("32. Truncated, dripping, huge, deeply nested, HTML, empty or gzip-bomb
 
     proxy.relent(company.id);
     await world.press(browser, id, 'sync');
-    await world.waitForStatus(browser, id, 'recovered', isSynced);
+    await world.waitForSync(browser, id);
     await expectWhole(world, company, browser, id, ['contacts']);
   });
 

@@ -11,9 +11,11 @@ const LISTS = ['contacts', 'conversations'] as const;
 describe("34. Every record's newest state, its deletion included, reaches the handler at least once, in order of `seq`, through SIGKILLs, pauses and restarts.", async () => {
   it.concurrent('tells all, in order, whatever happens to the workers', async () => {
     const { world, report, start, killInCalls, killAny, stop } = await prepare('report');
-    const company = await world.control.addCompany({ name: 'Told', contacts: 1_050, conversations: 550 });
-    const browser = world.browser();
-    const id = await world.install(browser, company);
+    const { company, browser, id } = await world.installed({
+      name: 'Told',
+      contacts: 650,
+      conversations: 550,
+    });
     await killInCalls(3);
     await start();
     await world.press(browser, id, 'pause');
@@ -53,10 +55,12 @@ describe("34. Every record's newest state, its deletion included, reaches the ha
       world.databaseUrl,
       'create table handled (resource text not null, seq bigint not null, id text not null)',
     );
-    const company = await world.control.addCompany({ name: 'Once', contacts: 1_050, conversations: 550 });
-    const browser = world.browser();
-    const id = await world.install(browser, company);
-    await killInCalls(4);
+    const { company, browser, id } = await world.installed({
+      name: 'Once',
+      contacts: 650,
+      conversations: 250,
+    });
+    await killInCalls(2);
     await start();
     await killAny();
     const { resources } = await world.waitForDelivery(browser, id);

@@ -31,9 +31,7 @@ describe('35. A handler that throws or hangs is tried again with growing pauses,
     { what: 'throws', kind: 'throws', reason: (id: string) => `Nothing can be done with ${id}.` },
     { what: 'hangs', kind: 'hangs', reason: () => /HANDLER_TIMEOUT_SECONDS/ },
   ] as const)('one record for which it $what becomes a dead letter', async ({ what, kind, reason }) => {
-    const company = await world.control.addCompany({ name: `One ${what}`, contacts: CONTACTS });
-    const browser = world.browser();
-    const id = await world.install(browser, company);
+    const { browser, id } = await world.installed({ name: `One ${what}`, contacts: CONTACTS });
     await world.waitForDelivery(browser, id);
     const [, record = ''] = report.changes(id, 'contacts').map((change) => change.id);
     setFailures(() => failing[kind].push(record));

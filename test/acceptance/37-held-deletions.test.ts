@@ -13,9 +13,7 @@ describe('37. A whole run that would delete more than half of a list of 50 or mo
 
   /** A company whose list of contacts is empty, all of a sudden, in one run after the other when it is told to be. */
   async function copied(contacts: number) {
-    const company = await world.control.addCompany({ name: 'Emptied', contacts, conversations: 0 });
-    const browser = world.browser();
-    const id = await world.install(browser, company);
+    const { company, browser, id } = await world.installed({ name: 'Emptied', contacts, conversations: 0 });
     await world.waitForDelivery(browser, id);
     const self = `${world.sandbox.apiUrl}/contacts`;
     const body = { _pagination: { next: null }, _links: { self }, _results: [] };

@@ -1,12 +1,11 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { largestWindow } from './support/lists.ts';
+import { expectLimitHeld, LIMIT } from './support/lists.ts';
 import { createWorld } from './support/world.ts';
 
 const WINDOW_MS = 8_000;
 /** Three seconds before a window's end, or a bit earlier, what was left to the sync goes to anybody. */
 const RELEASE_MS = 4_000;
-const LIMIT = 120;
 /** Requests of a window that calls of the handler leave to the sync: a tenth. */
 const SHARE = 12;
 /** Of the list that is copied meanwhile: three windows, even if the handler begins late in the first one. */
@@ -19,24 +18,17 @@ describe('38. Calls of the handler to the service share the limit, and leave a s
   await Promise.all([world.startWorker({ handler }), world.startWorker({ handler })]);
 
   it('a handler that calls without end slows a sync down, and does not stop it', async () => {
-    const company = await world.control.addCompany({
+    const { company, browser, id } = await world.installed({
       name: 'Busy',
       plan: 'enterprise',
       contacts: 1,
       conversations: PAGES * 100,
     });
-    const browser = world.browser();
-    const id = await world.install(browser, company);
     const { resources } = await world.waitForSync(browser, id);
     expect(resources.conversations.records).toBe(PAGES * 100);
 
-    const requests = (await world.control.requests()).filter(
-      ({ company_id, application, path }) =>
-        company_id === company.id && application !== null && !path.startsWith('/oauth'),
-    );
-    expect(requests.filter(({ status }) => status === 429)).toEqual([]);
-    const times = requests.map(({ at }) => at);
-    expect(largestWindow(times, WINDOW_MS)).toBeLessThanOrEqual(LIMIT);
+    const requests = await world.counted(company);
+    expectLimitHeld(requests, WINDOW_MS);
 
     const windows = splitWindows(requests).slice(1, -1);
     const early = windows.map((rows) => {

@@ -32,14 +32,12 @@ describe('39. SIGTERM ends a process within ten seconds, exit 0, with its work w
   };
   /** Installs a company, and waits until its first sync is under way. */
   const beginSync = async (name: string) => {
-    const company = await world.control.addCompany({
+    const { company, browser, id } = await world.installed({
       name,
       plan: 'enterprise',
       contacts: 1_500,
       conversations: 0,
     });
-    const browser = world.browser();
-    const id = await world.install(browser, company);
     const waitForPages = (more: number) =>
       world.waitForStatus(
         browser,

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
 import { expect } from 'vitest';
+import type { JournalRow } from '../../../src/sandbox/types.ts';
 import type { HttpBrowser } from '../../support/http-browser.ts';
 import type { SandboxCompany } from './sandbox-control.ts';
 import { isSynced, type Status, type World } from './world.ts';
@@ -66,12 +67,21 @@ export async function syncAgain(
   );
 }
 
+/** The partner limit: requests of one company in a window. */
+export const LIMIT = 120;
+
+/** Expects no window to hold more requests than the limit, and the service to have refused none. */
+export function expectLimitHeld(requests: readonly JournalRow[], windowMs: number): void {
+  expect(requests.filter(({ status }) => status === 429)).toEqual([]);
+  expect(largestWindow(requests, windowMs)).toBeLessThanOrEqual(LIMIT);
+}
+
 /** The most requests that one window saw: a window begins with its first request, and ends `windowMs` later. */
-export function largestWindow(times: readonly number[], windowMs: number): number {
+function largestWindow(requests: readonly JournalRow[], windowMs: number): number {
   let start = Number.NEGATIVE_INFINITY;
   let count = 0;
   let largest = 0;
-  for (const at of times) {
+  for (const { at } of requests) {
     if (at - start >= windowMs) [start, count] = [at, 0];
     largest = Math.max(largest, ++count);
   }

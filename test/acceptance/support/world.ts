@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { request } from 'undici';
 import { afterAll } from 'vitest';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/sandbox.ts';
+import type { JournalRow } from '../../../src/sandbox/types.ts';
 import { findFreePort } from '../../support/free-port.ts';
 import { HttpBrowser, type Page } from '../../support/http-browser.ts';
 import { spawnEntry, type TestProcess } from '../../support/spawn-entry.ts';
@@ -152,6 +153,28 @@ export class World {
   /** Installs a company as an administrator does, to the dashboard. @returns the instance's id */
   async install(browser: HttpBrowser, company: SandboxCompany): Promise<string> {
     return instanceOf(await this.consent(browser, await browser.get('/install'), company));
+  }
+
+  /** Installs a new company in a browser of its own. */
+  async installed(facts: Parameters<SandboxControl['addCompany']>[0]) {
+    const company = await this.control.addCompany(facts);
+    const browser = this.browser();
+    return { company, browser, id: await this.install(browser, company) };
+  }
+
+  /** Installs a new company, and waits for its first sync. */
+  async synced(facts: Parameters<SandboxControl['addCompany']>[0]) {
+    const instance = await this.installed(facts);
+    await this.waitForSync(instance.browser, instance.id);
+    return instance;
+  }
+
+  /** The requests that count in a company's limit, oldest first. */
+  async counted({ id }: SandboxCompany, after = 0): Promise<JournalRow[]> {
+    return (await this.control.requests(after)).filter(
+      ({ company_id, application, path }) =>
+        company_id === id && application !== null && !path.startsWith('/oauth'),
+    );
   }
 
   async status(browser: HttpBrowser, id: string): Promise<Status> {
