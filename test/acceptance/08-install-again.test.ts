@@ -30,10 +30,10 @@ describe('8. Installing a company again updates its instance and wakes it up; wh
     const id = await world.install(first, company);
     const before = await world.waitForSync(first, id);
     await make(first, id, company.id);
-    await world.waitForStatus(first, id, status, (now) => now.status === status);
+    await world.waitForStatus(first, id, (now) => now.status === status);
     const mark = await world.control.mark();
     expect(await world.install(second, company)).toBe(id);
-    const after = await world.waitForStatus(second, id, 'synced again', ({ resources: { contacts } }) => {
+    const after = await world.waitForStatus(second, id, ({ resources: { contacts } }) => {
       const last = before.resources.contacts.finished_at;
       return contacts.state === 'idle' && contacts.finished_at !== null && contacts.finished_at !== last;
     });

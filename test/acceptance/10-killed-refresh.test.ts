@@ -66,7 +66,7 @@ describe('10. The newest refresh token is durable before it is used; a SIGKILL b
       const status = await world.waitForSync(browser, id);
       expect(status).toMatchObject({ status: 'active', token: { rotations: 1 } });
     } else {
-      await world.waitForStatus(browser, id, 'its end', ({ status }) => status === end);
+      await world.waitForStatus(browser, id, ({ status }) => status === end);
       expect(await world.install(browser, company)).toBe(id);
       expect((await world.waitForSync(browser, id)).status).toBe('active');
     }

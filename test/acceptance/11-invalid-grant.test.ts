@@ -42,7 +42,7 @@ describe('11. `invalid_grant` after a sibling has rotated goes on with the newer
     await control.fault({ match: { path: '/contacts' }, fault: { revoke: 'grant' } });
     await world.press(browser, id, 'sync');
     const isEnded = ({ status }: { status: string }) => status === 'needs_reauthorization';
-    await world.waitForStatus(browser, id, 'its end', isEnded);
+    await world.waitForStatus(browser, id, isEnded);
     expect((await browser.get(`/instances/${id}`)).text()).toMatch(/authorize again/i);
 
     // A worker that starts looks after all tokens and schedules.

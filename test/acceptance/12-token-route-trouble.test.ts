@@ -38,7 +38,7 @@ describe('12. 500, 429 and timeouts of the token route keep the grant and back o
       const before = await storedTokens(world, id);
       await control.fault({ match, fault, times });
       await world.press(browser, id, 'sync');
-      await world.waitForStatus(browser, id, 'why it waits', ({ resources }) =>
+      await world.waitForStatus(browser, id, ({ resources }) =>
         Boolean(resources.contacts.error ?? resources.conversations.error),
       );
       expect(await storedTokens(world, id)).toEqual(before);

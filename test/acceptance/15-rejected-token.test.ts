@@ -36,7 +36,7 @@ describe('15. A 401 on a good token causes one refresh and one retry, then the r
     const mark = await control.mark();
     await control.fault({ match, fault: { status: 401 }, times: 10_000 });
     await world.press(browser, id, 'sync');
-    const shown = await world.waitForStatus(browser, id, 'why contacts fail', ({ resources }) =>
+    const shown = await world.waitForStatus(browser, id, ({ resources }) =>
       Boolean(resources.contacts.error),
     );
     expect(shown.status).toBe('active');

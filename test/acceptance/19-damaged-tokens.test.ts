@@ -59,7 +59,7 @@ describe('19. A flipped bit, or ciphertext moved to another row or column, is an
     // The access token is old: the refresh token is read, too.
     await world.control.clock({ advance_ms: 24 * 60 * 60_000 });
     await world.press(one.browser, one.id, 'sync');
-    await world.waitForStatus(one.browser, one.id, 'the tokens refused', isRefused);
+    await world.waitForStatus(one.browser, one.id, isRefused);
     const sent = await world.control.requests(mark);
     expect(sent.filter(({ company_id, status }) => company_id === one.company.id || status >= 400)).toEqual(
       [],
@@ -96,7 +96,7 @@ describe('19. A flipped bit, or ciphertext moved to another row or column, is an
     const later = await installed('Under the added key');
     await restart(added);
     await world.press(other.browser, other.id, 'sync');
-    const without = await world.waitForStatus(other.browser, other.id, 'the key missed', isRefused);
+    const without = await world.waitForStatus(other.browser, other.id, isRefused);
     expect(without.status).toBe('active');
     expect((await syncAgain(world, later.browser, later.id)).status).toBe('active');
     await restart(`${added},${old}`);

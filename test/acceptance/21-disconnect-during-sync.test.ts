@@ -18,7 +18,7 @@ describe('21. A disconnect during a job deletes the tokens and, if asked, the da
       contacts: 3_000,
       conversations: 3_000,
     });
-    await world.waitForStatus(browser, id, 'begun', ({ resources }) =>
+    await world.waitForStatus(browser, id, ({ resources }) =>
       LISTS.every((list) => resources[list].pages > 1),
     );
     for (const list of LISTS) {

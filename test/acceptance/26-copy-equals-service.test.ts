@@ -82,12 +82,7 @@ describe("26. The final copy equals the service's after the following run, whate
     await world.press(browser, id, 'sync');
     await waitFor(async () => (await control.faults())[0]?.used, 'the third page to be asked for');
     if (how === 'fails')
-      await world.waitForStatus(
-        browser,
-        id,
-        'an error',
-        ({ resources }) => resources.contacts.error !== null,
-      );
+      await world.waitForStatus(browser, id, ({ resources }) => resources.contacts.error !== null);
     if (how === 'is paused') await world.press(browser, id, 'pause');
     if (how === 'loses its worker') await workers.pop()?.stop('SIGKILL');
     expect((await control.requests(mark)).filter(({ path }) => path === '/contacts').length).toBeGreaterThan(

@@ -36,7 +36,6 @@ describe('27. A repeating, circular or endless `next` is noticed and bounded; on
     const { resources } = await world.waitForStatus(
       browser,
       id,
-      'an error',
       (status) => status.resources.contacts.error !== null,
     );
     const dashboard = await browser.get(`/instances/${id}`);

@@ -19,7 +19,7 @@ describe('28. No window of the service ever holds more requests than the limit, 
 
   it('four processes of three clocks, one of them killed, keep the limit in each window', async () => {
     const { company, browser, id } = await world.installed({ name: 'Large', plan: 'enterprise', ...LARGE });
-    await world.waitForStatus(browser, id, 'under way', ({ resources }) => resources.contacts.pages >= 30);
+    await world.waitForStatus(browser, id, ({ resources }) => resources.contacts.pages >= 30);
     await victim.stop('SIGKILL');
     await world.startWorker();
     await world.waitForSync(browser, id);
@@ -59,7 +59,7 @@ describe('28. No window of the service ever holds more requests than the limit, 
   )('%d with retry-after: %s is waited out, and uses up no try', async (status, said, times, leastMs) => {
     const { company, browser, id } = await refused(status, said, times);
     const seen = new Set<string>();
-    await world.waitForStatus(browser, id, 'synced', (now) => {
+    await world.waitForStatus(browser, id, (now) => {
       seen.add(now.resources.contacts.state);
       return isSynced(now);
     });
@@ -82,7 +82,6 @@ describe('28. No window of the service ever holds more requests than the limit, 
       const { budget } = await world.waitForStatus(
         browser,
         id,
-        'blocked',
         (status) => status.budget.blocked_until !== null,
       );
       const waitMs = Date.parse(budget.blocked_until ?? '') - Date.now();

@@ -50,7 +50,7 @@ describe('30. Redis emptied, restarted or half-open: schedules and runs are back
     await control.fault({ match, fault: { delay_ms: 200 }, times: 15 });
     const first = world.browser();
     const id = await world.install(first, company);
-    await world.waitForStatus(first, id, 'under way', ({ resources }) => resources.contacts.pages >= 3);
+    await world.waitForStatus(first, id, ({ resources }) => resources.contacts.pages >= 3);
     const mark = await control.mark();
     await outage();
     const back = performance.now();

@@ -33,7 +33,7 @@ describe('31. A locked database or a full disk is told as that, and the sync goe
     });
     const browser = world.browser();
     const id = await world.install(browser, company);
-    await world.waitForStatus(browser, id, 'under way', ({ resources }) => resources.contacts.pages >= 2);
+    await world.waitForStatus(browser, id, ({ resources }) => resources.contacts.pages >= 2);
     const dashboard = async () => (await browser.get(`/instances/${id}`)).text();
     expect(await dashboard()).not.toMatch(/database/i);
 

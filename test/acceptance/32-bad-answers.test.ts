@@ -64,7 +64,6 @@ describe("32. Truncated, dripping, huge, deeply nested, HTML, empty or gzip-bomb
     const { resources } = await world.waitForStatus(
       browser,
       id,
-      'an error, and the other list whole',
       ({ resources: { contacts, conversations } }) =>
         // The app breaks the connection off: a request beside it may fail with that once.
         reason.test(contacts.error ?? '') && conversations.state === 'idle',

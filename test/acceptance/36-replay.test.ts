@@ -40,7 +40,6 @@ describe('36. Replay hands over the whole copy, one list or one record again, wi
     await world.waitForStatus(
       browser,
       id,
-      'handed over',
       ({ resources }) =>
         report.calls(id).length > 0 &&
         Object.values(resources).every(({ handler }) => handler?.pending === 0),

@@ -49,12 +49,7 @@ describe('37. A whole run that would delete more than half of a list of 50 or mo
     const { browser, id, syncEmpty, kept, told } = await copied(BRAKE_FROM + 10);
     expect(await syncEmpty()).toMatchObject({ deleted: 0, held_deletions: BRAKE_FROM + 10 });
     await world.press(browser, id, 'contacts/confirm-deletions');
-    await world.waitForStatus(
-      browser,
-      id,
-      'nothing held',
-      ({ resources }) => resources.contacts.held_deletions === 0,
-    );
+    await world.waitForStatus(browser, id, ({ resources }) => resources.contacts.held_deletions === 0);
     expect(await kept()).toBe(0);
     await world.waitForDelivery(browser, id);
     expect(told()).toBe(BRAKE_FROM + 10);

@@ -39,12 +39,7 @@ describe('39. SIGTERM ends a process within ten seconds, exit 0, with its work w
       conversations: 0,
     });
     const waitForPages = (more: number) =>
-      world.waitForStatus(
-        browser,
-        id,
-        `${more} pages`,
-        ({ resources: { contacts } }) => contacts.pages >= more,
-      );
+      world.waitForStatus(browser, id, ({ resources: { contacts } }) => contacts.pages >= more);
     await waitForPages(2);
     const expectWholeCopy = async () => {
       await world.waitForSync(browser, id);

@@ -58,7 +58,6 @@ export async function syncAgain(
   return world.waitForStatus(
     browser,
     id,
-    'synced again',
     (status) =>
       isSynced(status) &&
       status.resources.contacts.finished_at !== before.contacts.finished_at &&

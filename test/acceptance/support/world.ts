@@ -183,35 +183,31 @@ export class World {
     return page.json<Status>();
   }
 
+  /** Polls the status until it meets a condition. @throws Error with the condition and the last status */
   waitForStatus(
     browser: HttpBrowser,
     id: string,
-    what: string,
     condition: (status: Status) => boolean,
     timeoutMs?: number,
   ): Promise<Status> {
-    let last: Status | undefined;
-    return waitFor(
-      async () => {
-        last = await this.status(browser, id);
-        if (condition(last)) return last;
-        throw new Error(JSON.stringify(last));
-      },
-      `the status to say: ${what}`,
-      timeoutMs,
-    );
+    const check = async () => {
+      const status = await this.status(browser, id);
+      if (condition(status)) return status;
+      throw new Error(JSON.stringify(status));
+    };
+    return waitFor(check, `the status to meet ${condition}`, timeoutMs);
   }
 
   /** Waits until both lists have come to the end of a run that began after the call, or of the first one. */
   waitForSync(browser: HttpBrowser, id: string, timeoutMs?: number): Promise<Status> {
-    return this.waitForStatus(browser, id, 'synced', isSynced, timeoutMs);
+    return this.waitForStatus(browser, id, isSynced, timeoutMs);
   }
 
   /** Waits until the handler has got all changes of both lists, or made dead letters of them. */
   waitForDelivery(browser: HttpBrowser, id: string, timeoutMs?: number): Promise<Status> {
     const isDelivered = (status: Status) =>
       isSynced(status) && Object.values(status.resources).every(({ handler }) => handler?.pending === 0);
-    return this.waitForStatus(browser, id, 'synced and delivered', isDelivered, timeoutMs);
+    return this.waitForStatus(browser, id, isDelivered, timeoutMs);
   }
 
   /** Stops a process as SIGSTOP does, but not within a transaction: what it has locked would be so until it goes on. */
