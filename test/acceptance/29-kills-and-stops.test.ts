@@ -6,8 +6,7 @@ import { waitFor } from '../support/wait-for.ts';
 import { expectLimitHeld, expectWhole, syncAgain } from './support/lists.ts';
 import { createWorld } from './support/world.ts';
 
-/** Each costs a start of two CPU seconds: all fifty are for `npm run test:postgres`, which runs alone. */
-const KILLS = process.env.TEST_DATABASE === 'postgres' ? 50 : 20;
+const KILLS = 50;
 const AT_ONCE = 4;
 const WINDOW_MS = 2_000;
 const RECORDS = { contacts: 9_050, conversations: 9_000 };
