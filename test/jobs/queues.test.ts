@@ -21,11 +21,11 @@ const store = await openTestStore('sqlite');
 const connections = [redis];
 const workers: Worker[] = [];
 
-/** A worker that takes a job when the test asks for one. */
-function workerOf<Data>(queue: string, { prefix } = queues): Worker<Data> {
+/** A worker that takes a job only when the test asks for one. */
+function workerOf<Data>(queue: string): Worker<Data> {
   const connection = createRedis(url, 'worker', logger);
   connections.push(connection);
-  const worker = new Worker<Data>(queue, null, { connection, prefix, autorun: false });
+  const worker = new Worker<Data>(queue, null, { connection, prefix: queues.prefix, autorun: false });
   workers.push(worker);
   return worker;
 }
@@ -49,14 +49,14 @@ const runOf = (run: number, until: number | null = null) => ({
 });
 const list = { instanceId: 'ins_1', resource: 'contacts', consumer: 'handler' };
 
-test('a run has one job, that carries its list alone', async () => {
+test('a run has one job, which carries only its list', async () => {
   await queues.enqueueRuns([runOf(1), runOf(2)]);
   await queues.enqueueRuns([runOf(1)]);
   expect(await queues.syncCounts()).toEqual({ waiting: 2, active: 0, delayed: 0, failed: 0 });
   expect((await taken(sync)).data).toEqual({ instanceId: 'ins_1', resource: 'contacts' });
 });
 
-test('a run that waits has its job at its time, or now when somebody asks', async () => {
+test('the job of a waiting run starts at its time, or now when a person asks', async () => {
   await queues.enqueueRuns([runOf(1, Date.now() + HOUR_MS)]);
   expect(await queues.syncCounts()).toMatchObject({ waiting: 0, delayed: 1 });
   expect(await take(sync)).toBeUndefined();
@@ -66,7 +66,7 @@ test('a run that waits has its job at its time, or now when somebody asks', asyn
   expect((await taken(sync)).id).toBe('run-1');
 });
 
-test('a list has one delivery, and one more when it has changed while that was under way', async () => {
+test('a list has one delivery, and one more when it changes meanwhile', async () => {
   await queues.enqueueDeliveries([list, { ...list, resource: 'conversations' }]);
   await queues.enqueueDeliveries([list]);
   const [first, second] = [await taken(deliver), await taken(deliver)];
@@ -83,7 +83,7 @@ test('a list has one delivery, and one more when it has changed while that was u
   expect(await take(deliver)).toBeUndefined();
 });
 
-test('a delivery that waits to be tried again is brought forward when somebody asks', async () => {
+test('a waiting delivery starts now when a person asks', async () => {
   await queues.enqueueDeliveries([list]);
   const job = await taken(deliver);
   await job.moveToDelayed(Date.now() + HOUR_MS, TOKEN);
@@ -99,22 +99,10 @@ test('the search index has a queue of its own', async () => {
   expect((await taken(workerOf<Lagging>(QUEUE.index))).data.consumer).toBe('search');
 });
 
-test('two installations on one Redis do not see each other’s jobs', async () => {
-  const others = createQueues(redis, 'two', logger);
-  await others.enqueueRuns([runOf(1)]);
-  expect(await queues.syncCounts()).toMatchObject({ waiting: 0 });
-  expect(await take(sync)).toBeUndefined();
-  await queues.enqueueRuns([runOf(1)]);
-  expect(await others.syncCounts()).toMatchObject({ waiting: 1 });
-  expect((await taken(workerOf<ListKey>(QUEUE.sync, others))).id).toBe('run-1');
-  expect(await queues.syncCounts()).toMatchObject({ waiting: 1, active: 0 });
-  await others.close();
-});
-
-test('runs with the fewest pages go first, and one that begins before all of them', async () => {
-  // Where others have their turn, as here at the end of a process, a slice yields before it asks for anything.
+test('runs with the fewest pages go first, and new runs before all', async () => {
+  // A slice that begins at a shutdown yields before its first request.
   const resources = [{ name: 'contacts', title: 'Contacts', route: '/contacts' }];
-  const parts = { ...store, resources, api: { giveBackLate: async () => undefined } } as unknown as SyncParts;
+  const parts = { ...store, resources, api: {} } as unknown as SyncParts;
   const context: SliceContext = { logger, signal: AbortSignal.abort(), othersWait: () => true };
   async function begin(pages: number) {
     const claim = await store.claimRun();
@@ -123,7 +111,7 @@ test('runs with the fewest pages go first, and one that begins before all of the
     await queues.enqueueRuns([{ ...claim, until: null }]);
     return claim.instanceId;
   }
-  async function turns(count: number): Promise<string[]> {
+  async function slices(count: number): Promise<string[]> {
     const order: string[] = [];
     for (let turn = 0; turn < count; turn++) {
       const job = await taken(sync);
@@ -133,13 +121,13 @@ test('runs with the fewest pages go first, and one that begins before all of the
     return order;
   }
   const [giant, middle, small] = [await begin(9), await begin(5), await begin(1)];
-  expect(await turns(3)).toEqual([giant, middle, small]);
-  expect(await turns(3)).toEqual([small, small, small]);
+  expect(await slices(3)).toEqual([giant, middle, small]);
+  expect(await slices(3)).toEqual([small, small, small]);
   const fresh = await begin(0);
-  expect(await turns(2)).toEqual([fresh, fresh]);
+  expect(await slices(2)).toEqual([fresh, fresh]);
 });
 
-test('the workers are told with the id and the version of their process, and when they started', async () => {
+test('workers are listed with the id, the version and the start of their process', async () => {
   const own = createQueues(redis, 'three', logger);
   const before = Date.now();
   const name = workerName({ processId: 'a1b2', version: '1.2.3-rc.1' });
@@ -154,7 +142,7 @@ test('the workers are told with the id and the version of their process, and whe
   await own.close();
 });
 
-test('jobs and workers are unknown while Redis is away, and nobody waits for it', async () => {
+test('jobs and workers are unknown while Redis is away', async () => {
   await queues.enqueueRuns([runOf(1)]);
   const [ofSync] = (await queues.counts()) ?? [];
   expect(ofSync).toEqual({ name: 'sync', counts: { waiting: 1, active: 0, delayed: 0, failed: 0 } });

@@ -27,7 +27,7 @@ async function open({ config }: TestApp) {
 }
 const { db, runOf, finished } = await open(testApp);
 
-test('a job of a run without a permit is delayed, takes no worker’s slot, and others go on', async () => {
+test('the job of a run without a permit is delayed, and other companies go on', async () => {
   const { id, company } = await installCompany(testApp, db, { contacts: 5, conversations: 5 });
   const match = { path: '/contacts', company_id: company.id };
   await control.fault({ match, fault: { status: 429, headers: { 'retry-after': '600' } } });
@@ -51,7 +51,7 @@ test('a job of a run without a permit is delayed, takes no worker’s slot, and 
   expect(own).toEqual([]);
 });
 
-test('a worker that starts finds in the database what Redis has lost', async () => {
+test('a new worker finds the runs whose jobs Redis lost', async () => {
   const lost = await startTestApp({ web: false, workers: false });
   const { db: database, finished: done } = await open(lost);
   const { id } = await installCompany(lost, database, { contacts: 5, conversations: 5 });
@@ -64,7 +64,7 @@ test('a worker that starts finds in the database what Redis has lost', async () 
   await workers.close();
 });
 
-test('a worker that starts erases what was deleted long ago', async () => {
+test('a new worker erases old deleted records', async () => {
   const started = await startTestApp({ web: false, workers: false });
   const { db: database } = await open(started);
   const { id } = await installCompany(started, database, { contacts: 5, conversations: 5 });
@@ -88,7 +88,7 @@ test('a worker that starts erases what was deleted long ago', async () => {
   await workers.close();
 });
 
-test('two installations on one Redis each do their own work, under keys of their own', async () => {
+test('two installations on one Redis work apart, under keys of their own', async () => {
   const second = await startTestApp({ web: false, redisUrl });
   const other = await open(second);
   const [one, two] = [

@@ -12,7 +12,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     othersWait: () => false,
   };
 
-  /** A copy of so many records, and whole runs over it. */
+  /** A copy of so many records. */
   async function open(count: number) {
     const first = await store.copy(documentsOf(count));
     const parts = { ...store, now: () => NOW } as unknown as SyncParts;
@@ -28,7 +28,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
       parts,
       begin,
       live: async () => (await store.list(first)).stored,
-      /** A run that meets these documents. @returns how many deletions it holds */
+      /** A whole run over these documents. @returns its held deletions */
       async runOver(documents: readonly string[]) {
         const { claim, run, work } = await begin(documents);
         const held = await markDeletions(parts, work, run, () => false, context);
@@ -51,10 +51,10 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await live()).toBe(left);
   });
 
-  test('when the next run agrees, only what neither has seen goes', async () => {
+  test('when the next run agrees, the records that neither saw go', async () => {
     const { runOver, live, list } = await open(100);
     expect(await runOver(some(0, 20))).toBe(80);
-    // It misses others: what it misses alone is held again.
+    // This run alone missed ten records: it holds them.
     expect(await runOver(some(10, 30))).toBe(10);
     expect(await live()).toBe(30);
     const deleted = (await store.feed(list)).filter(({ change }) => change === 'deleted');
@@ -63,41 +63,27 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await live()).toBe(30);
   });
 
-  test('a run that sees most again lets nothing go of what was held', async () => {
+  test('a run that sees most records again deletes none of the held ones', async () => {
     const { runOver, live } = await open(100);
     expect(await runOver([])).toBe(100);
     expect(await runOver(some(0, 90))).toBe(0);
     expect(await live()).toBe(90);
-    // What held is over: the next doubtful run holds anew.
     expect(await runOver([])).toBe(90);
     expect(await live()).toBe(90);
   });
 
-  test('a run that met a record without an id holds the few that it missed', async () => {
+  test('a run with an unreadable id holds even a few deletions', async () => {
     const { runOver, live } = await open(10);
     expect(await runOver([...some(0, 9), '{"no":"id"}'])).toBe(1);
     expect(await live()).toBe(10);
     expect(await runOver([...some(0, 9), '{"no":"id"}'])).toBe(0);
     expect(await live()).toBe(9);
-    // A record that is rejected, but whose id is known, costs nothing.
+    // A rejected record with a readable id holds nothing.
     expect(await runOver([...some(0, 8), '{"id":"a\\u0000"}'])).toBe(0);
     expect(await live()).toBe(8);
   });
 
-  test('the marking gives way between two portions, and goes on in the next slice', async () => {
-    const { begin, parts, live } = await open(1_200);
-    const { work, run } = await begin(some(0, 600));
-    const mark = (isOver: () => boolean, facts = {}) =>
-      markDeletions(parts, work, run, isOver, { ...context, ...facts });
-    expect(await mark(() => true)).toBe('over');
-    expect(await live()).toBe(700);
-    expect(await mark(() => false, { signal: AbortSignal.abort() })).toBe('over');
-    expect(await live()).toBe(700);
-    expect(await mark(() => false)).toBe(0);
-    expect(await live()).toBe(600);
-  });
-
-  test('a run that agrees with the one before lets go of no more when it takes several slices', async () => {
+  test('a run that agrees with the one before marks no more over several slices', async () => {
     const { begin, runOver, parts, list } = await open(1_200);
     expect(await runOver(some(0, 100))).toBe(1_100);
     const { work } = await begin(some(100, 200));

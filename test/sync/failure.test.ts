@@ -20,9 +20,10 @@ const context: SliceContext = {
 
 const failure = (kind: ServiceError['kind'], facts: ServiceErrorFacts = {}) =>
   new ServiceError(kind, 'The reason.', facts);
+const reason = (kind: string) => ({ error_kind: kind, error_detail: 'The reason.' });
 const SERVER_ERROR = failure('server_error', { status: 500 });
 
-/** A run in the middle of its list, at a time that goes on as the run waits. */
+/** A run after its first page. Its clock moves with its waits. */
 async function openRun() {
   const ends: string[] = [];
   const { logger, lines } = testLogger();
@@ -42,10 +43,10 @@ async function openRun() {
     ends,
     clock,
     read,
-    /** Lines of the log that tell how a run ended. */
-    told: () => lines.filter(({ msg }) => String(msg).startsWith('the run failed')),
+    /** Log lines about failed runs. */
+    failures: () => lines.filter(({ msg }) => String(msg).startsWith('the run failed')),
     failingSince: async () => (await store.list(claim)).failing_since,
-    /** Meets an error as a worker's slice does, and lets the wait pass. */
+    /** Ends a slice with an error, and lets the wait pass. */
     async meet(error: unknown, { isOfPage = true, signal = context.signal } = {}) {
       const claimed = (await store.runs.claim(claim)) ?? expect.unreachable('it is closed');
       claim = { ...claim, run: claimed.id, fence: claimed.fence };
@@ -62,83 +63,75 @@ async function openRun() {
 describe('a failure that', () => {
   const waiting = { state: 'waiting', cursor: PAGE_2, finished_at: null, attempt: 0 };
 
-  test.each<[string, unknown, object, object, { isOfPage: boolean }?]>([
+  const asksToWait = { retryAfterMs: 7_000 };
+
+  test.each<[string, ServiceError, number | undefined, object, boolean?]>([
     [
-      'is the limit’s waits without a reason',
-      failure('rate_limited', { status: 429, retryAfterMs: 7_000 }),
-      { kind: 'wait', until: NOW + 7_000, pages: 1 },
+      'is the limit waits without a reason',
+      failure('rate_limited', { status: 429, ...asksToWait }),
+      7_000,
       { ...waiting, waiting_for: 'limit', wait_until: NOW + 7_000, error_kind: null },
     ],
     [
-      'the service asks to wait for waits as long',
-      failure('server_error', { status: 503, retryAfterMs: 7_000 }),
-      { kind: 'wait', until: NOW + 7_000, pages: 1 },
-      {
-        ...waiting,
-        waiting_for: 'retry',
-        error_kind: 'server_error',
-        error_detail: 'The reason.',
-        stuck_since: NOW,
-      },
+      'asks to wait waits as long, with its reason',
+      failure('server_error', { status: 503, ...asksToWait }),
+      7_000,
+      { ...waiting, waiting_for: 'retry', ...reason('server_error'), stuck_since: NOW },
     ],
     [
-      'is the token route’s limit waits with its reason',
-      failure('rate_limited', { status: 429, retryAfterMs: 7_000 }),
-      { kind: 'wait', until: NOW + 7_000, pages: 1 },
-      { ...waiting, waiting_for: 'retry', error_kind: 'rate_limited', stuck_since: null },
-      { isOfPage: false },
+      'is the limit of the token route waits with its reason',
+      failure('rate_limited', { status: 429, ...asksToWait }),
+      7_000,
+      { ...waiting, waiting_for: 'retry', ...reason('rate_limited'), stuck_since: null },
+      false,
     ],
     [
-      'is of tokens that are refreshed elsewhere waits for those',
-      failure('unreachable', { isRepeat: true, retryAfterMs: 3_000 }),
-      { kind: 'wait', until: NOW + 3_000, pages: 1 },
+      'another caller’s refresh met waits for that refresh',
+      failure('unreachable', { isRepeat: true, ...asksToWait }),
+      7_000,
       { ...waiting, waiting_for: 'retry', error_kind: null, stuck_since: null },
+      false,
     ],
     [
-      'needs a new authorization ends the job, and leaves the run where it is',
+      'needs a new authorization ends the job and keeps the cursor',
       failure('reauthorize'),
-      { kind: 'ended' },
+      undefined,
       { ...waiting, waiting_for: 'turn', wait_until: null },
     ],
     [
-      'is of our credentials is tried again in ten minutes, from its place',
+      'concerns our credentials is retried in ten minutes',
       failure('credentials'),
-      { kind: 'wait', until: NOW + 10 * MINUTE_MS, pages: 1 },
-      { state: 'failed', cursor: PAGE_2, finished_at: null, error_kind: 'credentials', waiting_for: 'retry' },
+      10 * MINUTE_MS,
+      { ...waiting, state: 'failed', attempt: 1, ...reason('credentials'), waiting_for: 'retry' },
     ],
     [
-      'another try does not change closes the run',
+      'no retry can change closes the run',
       failure('refused', { status: 404 }),
-      { kind: 'ended' },
-      {
-        state: 'failed',
-        finished_at: NOW,
-        error_kind: 'refused',
-        error_detail: 'The reason.',
-        wait_until: null,
-      },
+      undefined,
+      { state: 'failed', finished_at: NOW, ...reason('refused'), wait_until: null },
     ],
     [
-      'asks for patience though it is a refusal is not closed',
-      failure('refused', { status: 403, retryAfterMs: 2_000 }),
-      { kind: 'wait', until: NOW + 2_000, pages: 1 },
-      { ...waiting, waiting_for: 'retry', error_kind: 'refused' },
+      'is a refusal that asks to wait does not close the run',
+      failure('refused', { status: 403, ...asksToWait }),
+      7_000,
+      { ...waiting, waiting_for: 'retry', ...reason('refused') },
     ],
-  ])('%s', async (_what, error, outcome, run, options) => {
+  ])('%s', async (_what, error, waitMs, run, isOfPage) => {
     const { meet } = await openRun();
-    const met = await meet(error, options);
-    expect(met.outcome).toEqual(outcome);
+    const met = await meet(error, { isOfPage });
+    expect(met.outcome.kind).toBe(waitMs === undefined ? 'ended' : 'wait');
+    expect(met.waitMs).toBe(waitMs);
     expect(met.run).toMatchObject(run);
   });
 
-  test.each(['store', 'redis'])('is of the %s is thrown on, as nothing can be written down', async (kind) => {
+  test.each(['store', 'redis'])('of the %s is thrown, as nothing can be written', async (kind) => {
     const { meet, read } = await openRun();
     const error = kind === 'store' ? new StoreError('away') : new RedisError('away');
     await expect(meet(error)).rejects.toBe(error);
     expect(await read()).toMatchObject({ state: 'running', error_kind: null });
   });
 
-  test('met the end of the process leaves the run to the next worker', async () => {
+  test('comes at a shutdown leaves the run to the next worker', async () => {
     const { meet } = await openRun();
     const { outcome, run } = await meet(new Error('aborted'), { signal: AbortSignal.abort() });
     expect(outcome).toEqual({ kind: 'yield', pages: 1 });
@@ -146,8 +139,8 @@ describe('a failure that', () => {
   });
 });
 
-test('after growing pauses the seventh try has failed, and the run tries on', async () => {
-  const { meet, ends, told, failingSince } = await openRun();
+test('the seventh try fails the run, and growing pauses go on', async () => {
+  const { meet, ends, failures, failingSince } = await openRun();
   for (let attempt = 1; attempt <= 9; attempt++) {
     const { run, waitMs } = await meet(SERVER_ERROR);
     const full = Math.min(500 * 2 ** (attempt - 1), MINUTE_MS);
@@ -157,29 +150,29 @@ test('after growing pauses the seventh try has failed, and the run tries on', as
     expect(waitMs).toBeLessThanOrEqual(full);
   }
   expect(ends).toEqual(['failed']);
-  expect(told()).toMatchObject([
+  expect(failures()).toMatchObject([
     { level: 'warn', company: expect.stringContaining('Company'), records: 1, requests: 13, refused: 6 },
   ]);
   expect(await failingSince()).toBe(NOW);
 });
 
-test('after 45 minutes without a page a run is closed, and the list read anew', async () => {
-  const { meet, clock, read, told } = await openRun();
+test('45 minutes without a page close the run', async () => {
+  const { meet, clock, read, failures } = await openRun();
   for (let tries = 0; (await read()).finished_at === null; tries++) {
-    if (tries > 100) expect.unreachable('it goes on for ever');
+    if (tries > 100) expect.unreachable('the run stays open');
     await meet(SERVER_ERROR);
   }
   expect(await read()).toMatchObject({ state: 'failed', error_kind: 'server_error' });
-  expect(told().map(({ msg }) => msg)).toEqual(['the run failed and is retried', 'the run failed']);
-  expect(told()[1]).toMatchObject({ seconds: expect.any(Number), err: { message: 'The reason.' } });
+  expect(failures().map(({ msg }) => msg)).toEqual(['the run failed and is retried', 'the run failed']);
+  expect(failures()[1]).toMatchObject({ seconds: expect.any(Number), err: { message: 'The reason.' } });
   expect(clock.now - NOW).toBeGreaterThanOrEqual(45 * MINUTE_MS);
   expect(clock.now - NOW).toBeLessThan(47 * MINUTE_MS);
 });
 
 test.each<[string, unknown, boolean]>([
   ['the limit', failure('rate_limited', { status: 429, retryAfterMs: MINUTE_MS }), true],
-  ['what is not the page’s own trouble', SERVER_ERROR, false],
-])('%s costs a run no place, however long it lasts', async (_what, error, isOfPage) => {
+  ['an error outside of the page', SERVER_ERROR, false],
+])('%s never costs a run its cursor', async (_what, error, isOfPage) => {
   const { meet, clock } = await openRun();
   for (let tries = 0; tries < 100; tries++) {
     const { run } = await meet(error, { isOfPage });
@@ -188,7 +181,7 @@ test.each<[string, unknown, boolean]>([
   }
 });
 
-test('a page that comes ends the trouble', async () => {
+test('a page resets the failures', async () => {
   const { meet, read, clock } = await openRun();
   await meet(SERVER_ERROR);
   clock.now += 44 * MINUTE_MS;
@@ -202,7 +195,7 @@ test('a page that comes ends the trouble', async () => {
   expect((await meet(SERVER_ERROR)).run).toMatchObject({ attempt: 1, stuck_since: at, finished_at: null });
 });
 
-test('a run that has failed stays so while the service asks it to wait', async () => {
+test('a failed run stays failed while the service asks to wait', async () => {
   const { meet } = await openRun();
   for (let tries = 1; tries <= 7; tries++) await meet(SERVER_ERROR);
   const { run, waitMs } = await meet(failure('server_error', { status: 503, retryAfterMs: 5_000 }));

@@ -7,11 +7,11 @@ const INTERVAL_MS = 60 * MINUTE_MS;
 const RESOURCES = ['contacts', 'conversations'].map((name) => ({ name, title: name, route: `/${name}` }));
 
 test.each([
-  ['a finished run after the interval', null, INTERVAL_MS, INTERVAL_MS],
-  ['a failed one after ten minutes', 'refused', INTERVAL_MS, 10 * MINUTE_MS],
-  ['a failed one after a shorter interval', 'refused', 3 * MINUTE_MS, 3 * MINUTE_MS],
-  ['one that an outage has failed before two minutes', 'timeout', INTERVAL_MS, 1.5 * MINUTE_MS],
-] as const)('a run is followed by another one: %s', (_what, kind, intervalMs, afterMs) => {
+  ['after a finished one, with the interval', null, INTERVAL_MS, INTERVAL_MS],
+  ['after a failed one, in ten minutes', 'refused', INTERVAL_MS, 10 * MINUTE_MS],
+  ['after a failed one, with a shorter interval', 'refused', 3 * MINUTE_MS, 3 * MINUTE_MS],
+  ['after an outage, within two minutes', 'timeout', INTERVAL_MS, 1.5 * MINUTE_MS],
+] as const)('the next run starts: %s', (_what, kind, intervalMs, afterMs) => {
   const state = kind === null ? 'finished' : 'failed';
   expect(nextStartAt({ state, finished_at: NOW, error_kind: kind }, intervalMs)).toBe(NOW + afterMs);
 });
@@ -26,7 +26,7 @@ describe.each(DATABASES)('on %s', (kind) => {
   const keys = (open: readonly { instanceId: string; resource: string }[]) =>
     open.map(({ instanceId, resource }) => `${instanceId} ${resource}`).toSorted();
 
-  test('every list of an active instance is started once', async () => {
+  test('every list of an active instance starts once', async () => {
     const { addInstance, instances, due, runs } = await open();
     const [one, two, paused] = [await addInstance(), await addInstance(), await addInstance()];
     await instances.setStatus(paused, 'paused', { from: ['active'] });
@@ -34,14 +34,13 @@ describe.each(DATABASES)('on %s', (kind) => {
     const started = await due(NOW);
     expect(keys(started)).toEqual(all);
     expect(await runs.lists(paused)).toEqual([]);
-    // What is under way must have a job: Redis may have lost it.
+    // An open run needs a job, as Redis may have lost the old one.
     expect(await due(NOW + 2 * INTERVAL_MS)).toEqual(started);
   });
 
-  test('finished and failed lists are started when their time has come', async () => {
+  test('finished and failed lists start at their time', async () => {
     const { copy, claimRun, runs, due, list } = await open();
     const contacts = RESOURCES.slice(0, 1);
-    // The last one has finished a run before.
     const all = [await copy([]), await claimRun(), await claimRun(await copy([]))] as const;
     const [, refused, outage] = all;
     await runs.fail(refused, { kind: 'refused', detail: 'x' }, NOW);
@@ -57,7 +56,7 @@ describe.each(DATABASES)('on %s', (kind) => {
     expect(await states(NOW + INTERVAL_MS)).toEqual(['waiting', 'waiting', 'waiting']);
   });
 
-  test('a list is started by its own interval, or else by its resource’s, and not while it is paused', async () => {
+  test('a list starts by its own interval or its resource’s, unless it is paused', async () => {
     const { copy, claimRun, due, list, runs } = await open();
     const resources = [{ name: 'contacts', title: 'x', route: '/x', intervalMinutes: 30 }];
     const [usual, own, paused] = [await copy([]), await copy([]), await copy([])];
@@ -76,7 +75,7 @@ describe.each(DATABASES)('on %s', (kind) => {
     expect((await states(NOW + 30 * MINUTE_MS))[1]).toBe('waiting');
   });
 
-  test('a run that waits has no job before its time, and one of another version none at all', async () => {
+  test('a waiting run gets its job at its time, and another version’s run none', async () => {
     const { claimRun, runs, due, addInstance } = await open();
     const claim = await claimRun();
     await runs.wait(claim, { for: 'limit', until: NOW + 5, requests: 0, refused: 0 });
