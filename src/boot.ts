@@ -9,33 +9,32 @@ import { openRedis } from './runtime/private-redis.ts';
 import { processFacts } from './runtime/process-facts.ts';
 import { installShutdown, type Shutdown } from './runtime/shutdown.ts';
 
-/** A process with everything that it needs, before it begins to work. */
+/** What an entry point works with. */
 export interface Boot {
   config: Config;
   logger: Logger;
   shutdown: Shutdown;
-  /** Loads the integrator's event handler, and answers what sends events to it. */
+  /** Loads the integrator's event handler. */
   loadEvents(): Promise<EventSender>;
-  /** Opens Redis and the database, and puts the app together; both are closed at the shutdown. */
+  /** Opens Redis and the database, and creates the app. The shutdown closes all three. */
   openApp(): Promise<App>;
 }
 
-/** Runs the workers of this process until its shutdown, which ends them before what has been opened until now. */
+/** Runs the workers until the shutdown. It stops them before it closes what was opened earlier. */
 export function runWorkers(app: App, shutdown: Shutdown): void {
   const workers = app.startWorkers();
   shutdown.add('workers', () => workers.close());
 }
 
-/** A class is a function, too, that cannot be called. */
+/** Excludes classes, which `typeof` calls functions. */
 function isCallable(value: unknown): boolean {
   return typeof value === 'function' && !/^class\b/.test(Function.prototype.toString.call(value));
 }
 
 /**
- * Loads a function of the integrator's. Not before the configuration: what stands around it may read the environment, and
- * so the `.env` file.
+ * Loads a function of the integrator. The configuration comes first, as the module may read variables of `.env`.
  *
- * @throws Error that says where something is wrong with it
+ * @throws Error that says what is wrong, and where
  */
 async function loadOwn<Own>(what: string, file: string, name: string): Promise<Own | undefined> {
   const path = `src/integration/${file}`;
@@ -46,16 +45,15 @@ async function loadOwn<Own>(what: string, file: string, name: string): Promise<O
   const own = module[name];
   if (name in module && (own === undefined || isCallable(own))) return own as Own | undefined;
   throw new Error(
-    `Your ${what}, ${path}, exports no function ${name}: export it under this name, or undefined.`,
+    `Your ${what}, ${path}, exports no function ${name}. Export a function or undefined under this name.`,
   );
 }
 
 /**
- * Runs an entry point: reads the configuration, then hands over. Whatever goes wrong before the work has begun ends
- * the process with a plain sentence.
+ * Reads the configuration, then runs an entry point. An error ends the process with its message and code 1.
  *
  * @param kind decides which variables count
- * @param options.takesArguments whether the entry point reads what follows its command itself; else nothing may
+ * @param options.takesArguments whether the entry point reads arguments; otherwise any argument ends the process
  * @param options.signalCode the exit code after a signal; 0 by default
  */
 export async function boot(
@@ -96,7 +94,7 @@ export async function boot(
     try {
       await run({ config, logger, shutdown, loadEvents, openApp });
     } catch (error) {
-      // For people a plain sentence; the stack is for a log that machines read, or for who asks for it.
+      // People read the message. The stack goes to the log, in development with LOG_LEVEL=debug.
       logger[config.production ? 'fatal' : 'debug']({ err: error }, 'the start failed');
       process.stderr.write(`\n${error instanceof Error ? error.message : String(error)}\n\n`);
       await shutdown.stop('the start failed', 1);

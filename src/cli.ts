@@ -19,24 +19,21 @@ import type { ListStatus } from './store/runs.ts';
 import { keepSetting } from './store/settings.ts';
 import { openStores, type Stores } from './store/stores.ts';
 
-/** What a command works with. */
 interface Context {
   db: Database;
   config: Config;
-  /** The database as a message names it, without a password. */
+  /** `DATABASE_URL` without its password, for messages. */
   database: string;
   logger: Logger;
   /** Loads the integrator's event handler. */
   loadEvents: () => Promise<EventSender>;
-  /** Aborted by a signal: the command ends after the step that is under way. */
+  /** Aborts on a signal. The command then ends after its present step. */
   signal: AbortSignal;
 }
 
 interface Command {
-  /** What follows `npm run NAME --`. */
+  /** The arguments after `npm run NAME --`, the optional ones in brackets. */
   usage: string;
-  /** The fewest and the most positional arguments. */
-  positionals: readonly [number, number];
   options?: ParseArgsConfig['options'];
   run(positionals: string[], options: Record<string, unknown>): Promise<void>;
 }
@@ -46,48 +43,42 @@ const PASSWORD_HINT = 'Give the password in PGPASSWORD or ~/.pgpass.';
 const COMMANDS: Record<string, Command> = {
   migrate: {
     usage: '',
-    positionals: [0, 0],
-    run: () => onDatabase(migrate, { open: (url) => openDatabase(url, { migrates: true }) }),
+    run: () =>
+      onDatabase(async () => print("The database has this version's schema."), {
+        open: (url) => openDatabase(url, { migrates: true }),
+      }),
   },
-  keys: { usage: '', positionals: [0, 0], run: makeKey },
-  reencrypt: { usage: '', positionals: [0, 0], run: () => onDatabase(reencrypt, { kind: 'reencrypt' }) },
+  keys: { usage: '', run: makeKey },
+  reencrypt: { usage: '', run: () => onDatabase(reencrypt, { kind: 'reencrypt' }) },
   disconnect: {
     usage: 'INSTANCE_ID [--delete-data]',
-    positionals: [1, 1],
     options: { 'delete-data': { type: 'boolean' } },
     run: ([id = ''], options) =>
       onDatabase((context) => disconnect(context, id, options['delete-data'] === true)),
   },
   replay: {
     usage: 'INSTANCE_ID [RESOURCE [RECORD_ID]]',
-    positionals: [1, 3],
     run: ([id = '', resource, record]) => onDatabase((context) => replay(context, id, resource, record)),
   },
   erase: {
     usage: 'INSTANCE_ID RESOURCE RECORD_ID',
-    positionals: [3, 3],
     run: ([id = '', resource = '', record = '']) =>
       onDatabase((context) => erase(context, id, resource, record)),
   },
-  backup: { usage: 'FILE', positionals: [1, 1], run: ([file = '']) => onFile(makeBackup, file) },
-  restore: { usage: 'FILE', positionals: [1, 1], run: ([file = '']) => onFile(restoreBackup, file) },
+  backup: { usage: 'FILE', run: ([file = '']) => onFile(makeBackup, file) },
+  restore: { usage: 'FILE', run: ([file = '']) => onFile(restoreBackup, file) },
 };
-
-async function migrate(): Promise<number> {
-  print("The database has this version's schema.");
-  return 0;
-}
 
 async function makeKey(): Promise<void> {
   try {
     const { value, id, olderIds } = withNewTokenKey(readEnvironment(), DEFAULT_DATA_DIR, Date.now());
-    // Only the value goes to the standard output, so that it can be piped to where secrets are kept.
+    // The standard output has only the value, so that you can pipe it into a store of secrets.
     print(`TOKEN_KEYS=${value}`);
     const older = olderIds.map((olderId) => `"${olderId}"`).join(', ');
     const next =
       olderIds.length === 0
-        ? 'This is a first key. Keep a copy of it away from the database: without it, every company has to install again.'
-        : `Give this value to every process and restart them. From then on "${id}" encrypts, and ${older} still decrypt. Then run: npm run reencrypt`;
+        ? 'This is your first key. Keep a copy away from the database. Without the key, every company has to install the app again.'
+        : `Restart every process with this value. The new key "${id}" encrypts, and ${older} still decrypt. Then run: npm run reencrypt`;
     process.stderr.write(`\n${next}\n`);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
@@ -96,7 +87,7 @@ async function makeKey(): Promise<void> {
   }
 }
 
-async function reencrypt({ db, config, database, signal }: Context): Promise<number> {
+async function reencrypt({ db, config, database, signal }: Context): Promise<void> {
   const cipher = new TokenCipher(config.tokenKeys);
   await cipher.proveKeys((name, value) => keepSetting(db, name, value));
   print(`Encrypting all tokens of ${database} under the key "${cipher.keyId}".`);
@@ -104,39 +95,34 @@ async function reencrypt({ db, config, database, signal }: Context): Promise<num
     { store: openStores(db).tokens, cipher },
     { signal, onBatch: (checked) => print(`  ${checked} instances checked`) },
   );
-  print(reencryptSummary(report, cipher));
-  return report.isDone && report.unreadable.length === 0 ? 0 : 1;
+  const summary = reencryptSummary(report, cipher);
+  if (!report.isDone || report.unreadable.length > 0) throw new Error(summary);
+  print(summary);
 }
 
-async function disconnect(context: Context, id: string, deleteData: boolean): Promise<number> {
+async function disconnect(context: Context, id: string, deleteData: boolean): Promise<void> {
   const { tokens, removals, actions } = openStores(context.db);
   const events = await context.loadEvents();
   const instance = await findInstance(context, id);
   print(`Disconnecting ${nameOf(instance)} (${id}) of ${context.database}.`);
   await tokens.disconnect(id, { deleteData });
-  await actions.add({
-    instanceId: id,
-    resource: null,
-    record: null,
-    action: deleteData ? 'disconnect and delete data' : 'disconnect',
-    by: 'command',
-  });
+  const action = deleteData ? 'disconnect and delete data' : 'disconnect';
+  await actions.add({ instanceId: id, resource: null, record: null, action, by: 'command' });
   print('It is disconnected, and its tokens are deleted.');
   if (deleteData) {
     await removals.finish(id, context.signal);
     print(
       context.signal.aborted
-        ? 'Some of its copied data is left: the workers delete it, or run this again.'
+        ? 'Some copied data is left. The workers delete it, or you run this again.'
         : 'Its copied data is deleted.',
     );
   }
   context.logger.info({ instanceId: id, dataDeleted: deleteData }, 'the instance is disconnected');
   const { company_id: companyId, name: company } = instance;
   events.send({ type: 'disconnected', instanceId: id, companyId, company, dataDeleted: deleteData });
-  return 0;
 }
 
-async function replay(context: Context, id: string, resource?: string, record?: string): Promise<number> {
+async function replay(context: Context, id: string, resource?: string, record?: string): Promise<void> {
   const { changes, actions, ...stores } = openStores(context.db);
   const instance = await findInstance(context, id);
   const lists = await findLists(stores, instance, resource);
@@ -147,25 +133,23 @@ async function replay(context: Context, id: string, resource?: string, record?: 
   } else {
     known = await findRecord(instance, names, record, (of) => changes.replayRecord(lists[0].id, of));
   }
-  // As the copy knows the record, so that its erasure finds it.
-  const noted = { resource: resource ?? null, record: known };
-  await actions.add({ instanceId: id, ...noted, action: 'replay', by: 'command' });
+  // The action keeps the id as the copy has it, so that an erasure finds it.
+  const target = { instanceId: id, resource: resource ?? null, record: known };
+  await actions.add({ ...target, action: 'replay', by: 'command' });
   const what = known === null ? names : `${idJson(known)} of ${names}`;
-  print(`The handler, if there is one, gets ${what} of ${nameOf(instance)} again.`);
+  print(`Your handler gets ${what} of ${nameOf(instance)} again.`);
   print(deliveryBegins(instance));
-  return 0;
 }
 
-async function erase(context: Context, id: string, resource: string, record: string): Promise<number> {
+async function erase(context: Context, id: string, resource: string, record: string): Promise<void> {
   const { erasure, actions, ...stores } = openStores(context.db);
   const instance = await findInstance(context, id);
   const [list] = await findLists(stores, instance, resource);
   const known = await findRecord(instance, resource, record, (of) => erasure.erase(list.id, of, Date.now()));
   await actions.add({ instanceId: id, resource, record: null, action: 'erase', by: 'command' });
-  print(`${idJson(known)} of ${resource} of ${nameOf(instance)} is erased, and kept out of the copy.`);
+  print(`${idJson(known)} of ${resource} of ${nameOf(instance)} is erased. Later runs do not copy it again.`);
   await erasure.purge();
-  print(`The handler, if there is one, is told that it is deleted. ${deliveryBegins(instance)}`);
-  return 0;
+  print(`Your handler gets "deleted". ${deliveryBegins(instance)}`);
 }
 
 /** @throws Error that names what to run on PostgreSQL: a timer must notice that nothing is backed up */
@@ -200,7 +184,7 @@ The second line makes the app ignore older jobs in Redis. ${PASSWORD_HINT}`);
   print('Start the app.');
 }
 
-/** The lists of an instance, or the one of a resource. @throws Error when there is none */
+/** Finds the lists of an instance, or the list of one resource. @throws Error when there is none */
 async function findLists(
   { runs }: Pick<Stores, 'runs'>,
   instance: Instance,
@@ -215,10 +199,11 @@ async function findLists(
 }
 
 /**
- * Does something to the record that somebody means.
+ * Acts on a record by its typed id, which can mean a string or an integer.
  *
- * @param act answers whether there is such a record
- * @returns what the copy knows it by
+ * @param act resolves to whether the record exists
+ * @returns the id as the copy has it
+ * @throws Error when there is no such record
  */
 async function findRecord(
   instance: Instance,
@@ -233,23 +218,23 @@ async function findRecord(
 function deliveryBegins({ status }: Instance): string {
   return status === 'active'
     ? 'A running worker begins within half a minute.'
-    : `The company is ${status}: the workers begin when it is active again.`;
+    : `The company is ${status}. The workers begin when it is active again.`;
 }
 
 async function findInstance({ db, database }: Context, id: string): Promise<Instance> {
   const instance = await openStores(db).instances.find(id);
   if (instance !== undefined) return instance;
-  throw new Error(`There is no instance ${id} in ${database}: /ops shows them. Nothing was done.`);
+  throw new Error(`There is no instance ${id} in ${database}. /ops shows all ids. Nothing was done.`);
 }
 
-/** The service chose the name: a terminal would obey control characters. */
+/** Replaces control characters: the name comes from the service, and terminals obey them. */
 function nameOf({ name }: Instance): string {
   return name.replaceAll(/\p{C}/gu, '?');
 }
 
-/** Opens the database, and runs a command on it. */
+/** Runs a command on the database. */
 function onDatabase(
-  run: (context: Context) => Promise<number>,
+  run: (context: Context) => Promise<void>,
   {
     open = openExistingDatabase,
     kind = 'database',
@@ -259,39 +244,37 @@ function onDatabase(
     const db = await open(config.databaseUrl);
     try {
       const database = withoutPassword(config.databaseUrl);
-      return await run({ db, config, logger, loadEvents, database, signal });
+      await run({ db, config, logger, loadEvents, database, signal });
     } finally {
       await db.destroy();
     }
   });
 }
 
-/** Runs a command on the file that it names. */
+/** Runs a command on a file. */
 function onFile(run: (config: Config, file: string) => Promise<void>, file: string): Promise<void> {
-  return inProcess('database', async ({ config }) => {
-    await run(config, resolve(file));
-    return 0;
-  });
+  return inProcess('database', ({ config }) => run(config, resolve(file)));
 }
 
-/** Runs a command, and ends the process with the code that it returns. */
+/** Runs a command, and ends the process: with code 1 if the command throws. */
 async function inProcess(
   kind: ProcessKind,
-  run: (boot: Boot, signal: AbortSignal) => Promise<number>,
+  run: (boot: Boot, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const work = async (booted: Boot) => {
     const stopping = new AbortController();
     const running = run(booted, stopping.signal);
-    booted.shutdown.add('work', async () => {
+    booted.shutdown.add('command', async () => {
       stopping.abort();
       await running.catch(() => undefined);
     });
-    await booted.shutdown.stop('the work is over', await running);
+    await running;
+    await booted.shutdown.stop('the command is over');
   };
   await boot(kind, work, { takesArguments: true, signalCode: INTERRUPTED_CODE });
 }
 
-/** What `psql` understands, too: parameters of the driver alone are left out. */
+/** Leaves out parameters that only the driver understands, as people give this URL to `psql`. */
 function withoutPassword(databaseUrl: string): string {
   if (isFileUrl(databaseUrl)) return databaseUrl;
   const url = new URL(databaseUrl);
@@ -302,7 +285,7 @@ function withoutPassword(databaseUrl: string): string {
   return url.href;
 }
 
-/** For a shell. */
+/** Quotes an argument for a shell. */
 function quoted(argument: string): string {
   return `'${argument.replaceAll("'", "'\\''")}'`;
 }
@@ -326,10 +309,12 @@ function readCommand(): { command: Command; positionals: string[]; options: Reco
   try {
     const { options = {} } = command;
     const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
-    const [fewest, most] = command.positionals;
-    if (positionals.length < fewest) throw new Error('An argument is missing.');
-    if (positionals.length > most) throw new Error(`"${positionals[most]}" is one argument too many.`);
-    // Without the two dashes npm takes an option for a setting of its own.
+    const names = command.usage.split(' ').filter((name) => /^\[?[A-Z]/.test(name));
+    const required = names.filter((name) => !name.startsWith('['));
+    if (positionals.length < required.length) throw new Error('An argument is missing.');
+    const extra = positionals[names.length];
+    if (extra !== undefined) throw new Error(`"${extra}" is one argument too many.`);
+    // Without " -- ", npm reads an option as its own setting.
     const kept = Object.keys(options).find(
       (option) => process.env[`npm_config_${option.replaceAll('-', '_')}`] !== undefined,
     );

@@ -32,20 +32,18 @@ async function startSandbox(config: Config): Promise<Sandbox> {
 }
 
 function banner(config: Config, sandbox: Sandbox | undefined): string {
-  const service =
-    sandbox === undefined ? `Service   ${config.service.apiUrl}` : `Sandbox   ${sandbox.origin}`;
-  const company =
+  const [service, next] =
     sandbox === undefined
-      ? 'sign in to the service as an administrator'
-      : 'choose a company and an administrator';
+      ? [`Service   ${config.service.apiUrl}`, 'sign in to the service as an administrator']
+      : [`Sandbox   ${sandbox.origin}`, 'choose a company and an administrator'];
   return `
   ${APP_INFO.name} runs.
 
     App       ${config.publicUrl}
     ${service}
 
-  First: open ${config.publicUrl}, click Install, ${company},
-  and watch the contacts and conversations come in. Ctrl-C ends everything.
-${sandbox?.exposed ? '\n  The sandbox listens beyond this machine, without a password.\n' : ''}
+  Open ${config.publicUrl}, click Install, and ${next}.
+  Then watch the app copy the company. Ctrl-C stops everything.
+${sandbox?.exposed ? '\n  Other machines can reach the sandbox without a password.\n' : ''}
 `;
 }

@@ -20,7 +20,7 @@ test('npm run dev starts again after a change, also after one that did not load'
     cwd: dir,
     env: { ...process.env, PORT: String(port), SANDBOX_PORT: String(sandboxPort) },
   });
-  const starts = () => dev.output().split('First: open').length - 1;
+  const starts = () => dev.output().split('click Install').length - 1;
   await waitFor(() => starts() === 1, 'the start');
   const handler = join(dir, 'src/integration/handler.ts');
   const source = readFileSync(handler, 'utf8');
