@@ -137,7 +137,7 @@ async function replay(context: Context, id: string, resource?: string, record?: 
   const target = { instanceId: id, resource: resource ?? null, record: known };
   await actions.add({ ...target, action: 'replay', by: 'command' });
   const what = known === null ? names : `${idJson(known)} of ${names}`;
-  print(`Your handler gets ${what} of ${nameOf(instance)} again.`);
+  print(`Your handler, if you have one, gets ${what} of ${nameOf(instance)} again.`);
   print(deliveryBegins(instance));
 }
 
@@ -149,7 +149,7 @@ async function erase(context: Context, id: string, resource: string, record: str
   await actions.add({ instanceId: id, resource, record: null, action: 'erase', by: 'command' });
   print(`${idJson(known)} of ${resource} of ${nameOf(instance)} is erased. Later runs do not copy it again.`);
   await erasure.purge();
-  print(`Your handler gets "deleted". ${deliveryBegins(instance)}`);
+  print(`Your handler, if you have one, gets "deleted". ${deliveryBegins(instance)}`);
 }
 
 /** @throws Error that names what to run on PostgreSQL: a timer must notice that nothing is backed up */
