@@ -174,3 +174,12 @@ it('disconnect deletes the tokens and, if asked, the copied data', async () => {
   expect(await run(url, ['disconnect', 'ins_1', '--delete-data'])).toMatchObject({ code: 0 });
   expect(await state()).toEqual(['disconnected', [null], 0]);
 });
+
+it('reencrypt fails, and names the instances whose tokens it cannot decrypt', async () => {
+  const url = await createUrl('SQLite');
+  await createInstance(url);
+  const { code, output } = await run(url, ['reencrypt']);
+  expect(code).toBe(1);
+  expect(output).toContain('cannot be decrypted: 1.');
+  expect(output).toContain('  ins_1: ');
+});
