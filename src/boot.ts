@@ -7,7 +7,7 @@ import { commandArguments } from './contract/command-arguments.ts';
 import { createLogger, type Logger } from './runtime/logging.ts';
 import { openRedis } from './runtime/private-redis.ts';
 import { processFacts } from './runtime/process-facts.ts';
-import { installShutdown, type Shutdown } from './runtime/shutdown.ts';
+import { INTERRUPTED_CODE, installShutdown, type Shutdown } from './runtime/shutdown.ts';
 
 /** What an entry point works with. */
 export interface Boot {
@@ -53,15 +53,14 @@ async function loadOwn<Own>(what: string, file: string, name: string): Promise<O
  * Reads the configuration, then runs an entry point. An error ends the process with its message and code 1.
  *
  * @param kind decides which variables count
- * @param options.takesArguments whether the entry point reads arguments; otherwise any argument ends the process
- * @param options.signalCode the exit code after a signal; 0 by default
+ * @param options.isCommand a command reads its arguments itself, and a signal ends it with code 130
  */
 export async function boot(
   kind: ProcessKind,
   run: (boot: Boot) => Promise<void>,
-  { takesArguments = false, signalCode = 0 }: { takesArguments?: boolean; signalCode?: number } = {},
+  { isCommand = false } = {},
 ): Promise<void> {
-  if (!takesArguments) commandArguments();
+  if (!isCommand) commandArguments();
   try {
     const config = loadConfig(readEnvironment(), { kind });
     const facts = processFacts();
@@ -73,7 +72,7 @@ export async function boot(
     if (config.ignored.length > 0 && kind !== 'database' && kind !== 'reencrypt') {
       logger.info(`set, but without effect on this command: ${config.ignored.join(', ')}`);
     }
-    const shutdown = installShutdown({ logger, signalCode });
+    const shutdown = installShutdown({ logger, signalCode: isCommand ? INTERRUPTED_CODE : 0 });
     shutdown.add('events', () => events.close());
     const loadEvents = async () => {
       events.handler = await loadOwn<EventHandler>('event handler', 'events.ts', 'onEvent');

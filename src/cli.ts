@@ -9,7 +9,6 @@ import { type Config, DEFAULT_DATA_DIR, readEnvironment } from './config/config.
 import { withNewTokenKey } from './config/secrets.ts';
 import { ConfigError, type ProcessKind } from './config/variables.ts';
 import type { Logger } from './runtime/logging.ts';
-import { INTERRUPTED_CODE } from './runtime/shutdown.ts';
 import { backUp, restore } from './store/backup.ts';
 import type { Database } from './store/database.ts';
 import type { Instance } from './store/instances.ts';
@@ -271,7 +270,7 @@ async function inProcess(
     await running;
     await booted.shutdown.stop('the command is over');
   };
-  await boot(kind, work, { takesArguments: true, signalCode: INTERRUPTED_CODE });
+  await boot(kind, work, { isCommand: true });
 }
 
 /** Leaves out parameters that only the driver understands, as people give this URL to `psql`. */
