@@ -14,8 +14,8 @@ const MADE_SECRETS = [
 /** Words that stand in examples in the place of a secret. Seven letters at least, or random secrets would match. */
 const PLACEHOLDER =
   /(change|replace)[-_ .]?(me|it|this|with)|keyboard|your[-_ .]|your(secret|session|password)|example|placeholder|openssl|secret.*here|p[a@]ssw[o0]rd|^<.*>$/i;
-/** The beginnings of secrets that people make up. A service's client secret may begin like this. */
-const MADE_UP = /^(admin|operator|secret|letmein|welcome|qwerty|12345678|abcdefg)/i;
+/** Secrets that people make up of words and counting. */
+const MADE_UP = /^(?:(?:admin|operator|secret|letmein|welcome|qwerty)[-_]?)+\d{0,4}$|^12345678|^abcdefg/i;
 
 const HTTPS_NAMES = ['SERVICE_API_URL', 'SERVICE_AUTH_URL', 'SERVICE_NEXT_ORIGINS', 'PUBLIC_URL'] as const;
 /** The service and its credentials come together, or the sandbox's defaults stand for all of them. */
