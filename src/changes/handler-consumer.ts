@@ -1,4 +1,4 @@
-import type { KyselyPlugin, Transaction } from 'kysely';
+import type { Kysely, KyselyPlugin, Transaction } from 'kysely';
 import type { HandlerTables } from '../integration/schema.ts';
 import { redact } from '../runtime/redaction.ts';
 import type { ServiceClient } from '../service/calls.ts';
@@ -22,6 +22,9 @@ const LONGEST_WAIT_MS = 10 * 60_000;
 
 /** An error message is cut after so many UTF-16 units. */
 const LONGEST_REASON = 1_000;
+
+/** How long a handler may ignore the signal when the process ends. */
+const ENDING_MS = 2_000;
 
 /** The parts of the app that the handler needs. */
 export interface HandlerParts {
@@ -66,7 +69,7 @@ function contextOf(
   const isWanted = () => changes.holds(held);
   const company = companyId ?? instanceId;
   const whose = { instanceId, company, signal, maxWaitMs: LONGEST_WAIT_MS, around, isWanted };
-  return { db: db as unknown as HandlerContext['db'], logger, signal, service: serviceFor(whose) };
+  return { db: withoutTransactions(db), logger, signal, service: serviceFor(whose) };
 }
 
 function toChange({ id, seq, change, document }: FeedEntry) {
@@ -104,6 +107,20 @@ function inTransaction({ db }: HandlerParts, work: InTransaction) {
   };
 }
 
+/** A handler that hangs in a transaction of its own would keep the connection, and SQLite has one. */
+function withoutTransactions(db: Database): HandlerContext['db'] {
+  const refused: readonly unknown[] = ['transaction', 'startTransaction', 'connection', 'destroy'];
+  return new Proxy(db as unknown as Kysely<HandlerTables>, {
+    get(target, name) {
+      if (refused.includes(name)) {
+        throw new Error(`context.db has no ${String(name)}: return a function, which runs in a transaction.`);
+      }
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
 /** A handler may throw anything: the app keeps the words. */
 function failureOf(cause: unknown): ConsumerError {
   const words = cause instanceof Error ? cause.message : String(cause);
@@ -128,6 +145,8 @@ class HandlerTimer {
     this.#leftMs = limitMs;
     this.signal = AbortSignal.any([shutdown, this.#over.signal]);
     this.#late.promise.catch(() => undefined);
+    const giveUp = () => setTimeout(() => this.#late.reject(shutdown.reason), ENDING_MS).unref();
+    shutdown.addEventListener('abort', giveUp, { signal: this.#over.signal });
     this.#start();
   }
 

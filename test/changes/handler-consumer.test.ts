@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { sql } from 'kysely';
 import { afterEach, describe, expect, expectTypeOf, test, vi } from 'vitest';
 import type { ChangeBatch, ChangeHandler, HandlerContext } from '../../src/changes/change-handler.ts';
@@ -101,6 +100,8 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await found.selectFrom('instances').select('id').where('id', '=', instanceId).execute()).toEqual([
       { id: instanceId },
     ]);
+    // A handler that hangs in one would keep the connection.
+    expect(() => found.transaction()).toThrow('return a function');
     expect(made).toMatchObject([
       { instanceId, company: instanceId.replace('ins', 'cmp'), signal: context?.signal },
     ]);
@@ -174,15 +175,25 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect((await taken).message).toContain('more than 1 s');
   });
 
-  test('the end of the process aborts its signal, which ends its calls', async () => {
-    const called = Promise.withResolvers<AbortSignal>();
-    const { take, stopping } = await open((_batch, { signal }) => {
+  test('at the end of the process a handler has two seconds to heed its signal', async () => {
+    const called = holdTimers();
+    let isOver = false;
+    // Its own time stands still meanwhile.
+    const handler: ChangeHandler = async (_batch, { service, signal }) => {
       called.resolve(signal);
-      return once(signal, 'abort').then(() => Promise.reject(signal.reason));
+      await service.listTags();
+    };
+    const { take, stopping } = await open(handler, undefined, hang);
+    const taken = take().catch((error) => {
+      isOver = true;
+      return error;
     });
-    const taken = take().catch((error) => error);
-    await called.promise;
+    const signal = await called.promise;
     stopping.abort(new Error('The process ends.'));
+    expect(signal.reason).toMatchObject({ message: 'The process ends.' });
+    await vi.advanceTimersByTimeAsync(1_999);
+    expect(isOver).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
     expect(await taken).toMatchObject({ name: 'ConsumerError', message: 'The process ends.' });
   });
 
