@@ -253,9 +253,11 @@ describe('production', () => {
       'is a placeholder: make one with openssl rand -base64 48',
     ]),
     ['OPERATOR_PASSWORD', 'Zk4pQ', 'at least 12 characters'],
-    ...['P@ssw0rd1234', 'operator-2026', 'letmein-1234', VARIABLES.OPERATOR_PASSWORD.example].map(
-      (text) => ['OPERATOR_PASSWORD', text, 'is a placeholder'],
-    ),
+    ...['P@ssw0rd1234', 'operator-2026', 'letmein-1234', VARIABLES.OPERATOR_PASSWORD.example].map((text) => [
+      'OPERATOR_PASSWORD',
+      text,
+      'is a placeholder',
+    ]),
   ])('refuses %s=%s, which development accepts', (variable, value, problem) => {
     expect(problemsOf({ ...PRODUCTION, [variable ?? '']: value ?? '' })[variable ?? '']).toContain(problem);
     expect(problemsOf({ CLIENT_ID: 'me', CLIENT_SECRET: 'x', [variable ?? '']: value ?? '' })).toEqual({});
