@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayedError, type Job, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { rotateTokens } from '../src/auth/rotation.ts';
+import { rotateTokens } from '../src/auth/tokens.ts';
 import { type ChangeConsumer, type DeliveryContext, deliver } from '../src/changes/delivery.ts';
 import type { Logger } from '../src/runtime/logging.ts';
 import type { ChangeStore, Lagging } from '../src/store/changes.ts';

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '../runtime/logging.ts';
 import { backoffMs, LONGEST_OUTAGE_PAUSE_MS } from '../service/backoff.ts';
 import { kindOfStatus, rejectedAgain, ServiceError } from '../service/errors.ts';
 import type { ServiceClock } from '../service/headers.ts';
@@ -303,4 +304,31 @@ function refreshFailure(error: Error, row: TokenRow, now: number): ServiceError 
 
 function isRefusal(status: number | undefined): boolean {
   return status !== undefined && status >= 400 && status < 500 && status !== 408 && status !== 429;
+}
+
+/** Rotations under way at the same time. */
+const ROTATIONS_AT_ONCE = 4;
+
+/** A sweep starts no rotation after this: the next sweep is about to come. */
+const ROTATION_SWEEP_MS = 25_000;
+
+/**
+ * Renews every refresh token that is due (Authentication, 8). A token that fails stays due for the next sweep.
+ *
+ * @param signal ends the sweep between two tokens
+ */
+export async function rotateTokens(tokens: Tokens, logger: Logger, signal: AbortSignal): Promise<void> {
+  const endsAt = performance.now() + ROTATION_SWEEP_MS;
+  const due = (await tokens.dueForRotation()).values();
+  const rotateNext = async () => {
+    for (const read of due) {
+      if (signal.aborted || performance.now() >= endsAt) return;
+      const instanceId = read.instance_id;
+      await tokens.rotate(read).then(
+        () => logger.info({ instanceId }, 'tokens renewed'),
+        (error: unknown) => logger.warn({ instanceId, err: error }, 'tokens could not be renewed'),
+      );
+    }
+  };
+  await Promise.all(Array.from({ length: ROTATIONS_AT_ONCE }, rotateNext));
 }
