@@ -40,31 +40,6 @@ async function connectTo(app: Express, patience: Partial<ClientPatience>) {
   };
 }
 
-test('a client that drips its headers is answered with 408, and its connection ends', async () => {
-  const client = await connectTo(express(), { headersMs: 300 });
-  client.read();
-  client.socket.write('GET / HTTP/1.1\r\nHost: app.example\r\n');
-  const drip = setInterval(() => client.socket.write('X-Slow: 1\r\n'), 40);
-  await client.closed;
-  clearInterval(drip);
-  expect(client.text()).toMatch(/^HTTP\/1\.1 408 /);
-});
-
-test('a client that drips its form is cut off, and others are served meanwhile', async () => {
-  const app = express().post('/form', express.urlencoded({ extended: false }), (_req, res) => void res.end());
-  app.get('/', (_req, res) => void res.end('served'));
-  const client = await connectTo(app, { headersMs: 300, requestMs: 400 });
-  client.read();
-  client.socket.write('POST /form HTTP/1.1\r\nHost: app.example\r\nContent-Length: 1000\r\n');
-  client.socket.write('Content-Type: application/x-www-form-urlencoded\r\n\r\na=');
-  const drip = setInterval(() => client.socket.write('x'), 40);
-  const other = await fetch(`http://127.0.0.1:${client.web.port}/`);
-  expect(await other.text()).toBe('served');
-  await client.closed;
-  clearInterval(drip);
-  expect(client.text()).not.toContain('200 OK');
-});
-
 test('a client that takes nothing of its download is cut off, and the download ends', async () => {
   let ended = false;
   const app = express().get('/', (_req, res) => {
@@ -81,16 +56,6 @@ test('a client that takes nothing of its download is cut off, and the download e
   client.socket.pause();
   client.socket.write('GET / HTTP/1.1\r\nHost: app.example\r\n\r\n');
   await waitFor(() => ended, 'the server to give up');
-});
-
-test('the app does so without being told', async () => {
-  const client = await connectTo(express(), {});
-  client.read();
-  client.socket.write('GET / HTTP/1.1\r\nHost: app.example\r\n');
-  const drip = setInterval(() => client.socket.write('X-Slow: 1\r\n'), 500);
-  await client.closed;
-  clearInterval(drip);
-  expect(client.text()).toMatch(/^HTTP\/1\.1 408 /);
 });
 
 test('a client that does not let its request end is cut off when the process ends', async () => {
