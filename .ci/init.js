@@ -73,7 +73,8 @@ for (const file of ['package.json', 'package-lock.json']) {
 }
 const removed = without === 'bench' ? [...NOT_YOURS, 'test/bench', 'docs/performance.md'] : NOT_YOURS;
 for (const path of removed) rmSync(path, { recursive: true, force: true });
-const gone = without === 'bench' ? /npm run (init|bench)|performance\.md/ : /npm run init/;
+const gone =
+  without === 'bench' ? /npm run (init|bench)|performance\.md|sizes\.test/ : /npm run init|sizes\.test/;
 for (const page of globSync(['*.md', 'docs/*.md'])) {
   edit(page, (text) =>
     withoutLines(text, gone)

@@ -16,7 +16,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   web: ['auth', 'sync', 'changes', 'service', 'store', 'contract'],
   integration: [],
   sandbox: ['contract'],
-  config: ['contract'],
+  config: ['contract', 'runtime'],
   runtime: ['contract'],
 };
 

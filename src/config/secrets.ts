@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { writeOnce } from '../runtime/write-once.ts';
 import { ConfigError, readVariables, type TokenKey } from './variables.ts';
 
 const TOKEN_KEYS_FILE = 'token-keys';
@@ -31,12 +32,7 @@ function kept<Name extends 'SESSION_SECRET' | 'TOKEN_KEYS'>(
   let reason = 'the file holds something else';
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    try {
-      writeFileSync(path, `${generate()}\n`, { mode: 0o600, flag: 'wx' });
-    } catch (error) {
-      // An earlier start made it, or another process was first.
-      if (!existsSync(path)) throw error;
-    }
+    if (!existsSync(path)) writeOnce(path, `${generate()}\n`);
     const value = readVariables({ [name]: readFileSync(path, 'utf8').trim() }, [name]).given[name];
     if (value !== undefined) return value;
   } catch (error) {

@@ -101,7 +101,7 @@ const serverUrl = (shape: RegExp, what: string) =>
       (text) => !/\/\/[^/@]*%(?![\da-f]{2})/i.test(text),
       'has a "%" in its user name or password: write it as "%25"',
     );
-const datawebUrl = serverUrl(
+const databaseUrl = serverUrl(
   /^postgres(ql)?:\/\/[^/?#]*\/[^?#]|^file:(\/\/(?=\/))?(?!\/\/|.*:memory:)[^?#]+$/i,
   'file: and the path of a database file, without parameters; or postgres://user:password@host/name',
 ).transform((text) => text.replace(/^file:\/\//, 'file:'));
@@ -151,7 +151,7 @@ export const VARIABLES = {
   PORT: variable(WEB, port, '3000'),
   WORKER_PORT: variable(['worker'], port, '3001'),
   HOST: variable(APP, host, '127.0.0.1'),
-  DATABASE_URL: variable(ALL, datawebUrl, 'file:/var/lib/partner-app/app.db', OF_ALL),
+  DATABASE_URL: variable(ALL, databaseUrl, 'file:/var/lib/partner-app/app.db', OF_ALL),
   REDIS_URL: variable(APP, redisUrl, 'redis://127.0.0.1:6379', OF_ALL),
   SESSION_SECRET: variable(WEB, sessionSecret, '<output of: openssl rand -base64 48>', OF_ALL),
   TOKEN_KEYS: variable(TOKENS, tokenKeys, MADE_KEYS, OF_ALL),

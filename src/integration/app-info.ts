@@ -1,6 +1,6 @@
 /**
  * YOURS: what every page shows. `colour` is #rrggbb; pages keep its hue and choose a lightness that can be read.
- * Your logo is views/assets/icon.svg. package.json repeats name and description: `npm run init` writes both.
+ * Your logo is views/assets/icon.svg. package.json repeats name and description.
  */
 export const APP_INFO = {
   name: 'Partner app',

@@ -1,13 +1,14 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import type { Logger } from './logging.ts';
 import { refuseUnfitRedis } from './redis.ts';
+import { writeOnce } from './write-once.ts';
 
 const START_LIMIT_MS = 15_000;
 const MOST_STARTS = 3;
@@ -141,12 +142,7 @@ async function readConfig(dir: string) {
     const address = `bind 127.0.0.1\nport ${await findPort()}`;
     const password = `requirepass ${randomBytes(32).toString('base64url')}`;
     const settings = 'save ""\nappendonly yes\nmaxmemory-policy noeviction';
-    try {
-      writeFileSync(config, `${address}\n${password}\n${settings}\n`, { mode: 0o600, flag: 'wx' });
-    } catch (error) {
-      // Another process was first.
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
+    writeOnce(config, `${address}\n${password}\n${settings}\n`);
   }
   const [, port, password] = /^port (\d+)\nrequirepass (\S+)$/m.exec(readFileSync(config, 'utf8')) ?? [];
   if (password === undefined) throw new Error(`${config} is damaged: delete it, and start again.`);

@@ -41,6 +41,9 @@ const KEEP_ALIVE_MS = 30_000;
 const MEGABYTE = 1024 * 1024;
 const LARGEST_BODY_BYTES = 32 * MEGABYTE;
 
+/** The body of a refusal may take this long: the company's other requests wait for its `retry-after`. */
+const REFUSAL_BODY_MS = 1_000;
+
 /** How long {@link HttpClient.close} waits for requests, in milliseconds. */
 const CLOSE_LIMIT_MS = 1_000;
 
@@ -88,7 +91,9 @@ export class HttpClient {
       const answer = { status: response.statusCode, headers: oneOfEach(response.headers) };
       if (answer.status < 300) return { ...answer, body: await readText(response) };
       // Status and headers of a refusal count even if its body does not come.
+      const late = setTimeout(() => response.body.destroy(), REFUSAL_BODY_MS);
       const text = await readText(response).catch(() => '');
+      clearTimeout(late);
       signal?.throwIfAborted();
       return { ...answer, body: text };
     } catch (error) {

@@ -198,8 +198,10 @@ async function sendCall(
     const token = await tokens.accessToken(whose.instanceId, rejected);
     const admission = await budget.acquire(whose.company, route, bucket);
     // Token and permit may have taken long. Another install may own the token by now.
-    if ((await whose.isWanted?.()) === false) {
+    const isWanted = await Promise.resolve(whose.isWanted?.()).catch((error: unknown) => error);
+    if (isWanted === false || isWanted instanceof Error) {
       if (admission.permit !== undefined) await api.release(admission.permit);
+      if (isWanted instanceof Error) throw isWanted;
       throw new ServiceError('refused', 'The app did not send the request: nobody needs it any more.');
     }
     if (admission.permit === undefined) return wait(admission.waitMs, noPermit(route, admission));

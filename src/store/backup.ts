@@ -69,7 +69,7 @@ export async function restore(url: string, file: string, now: number): Promise<s
   }
 }
 
-/** Without a database, there is nothing to lock; one that is damaged nobody can work with. */
+/** A missing database needs no lock. Nobody works with a damaged one. */
 function refuseIfOpen(path: string): void {
   if (!existsSync(path)) return;
   const sqlite = new Sqlite(path, { timeout: 0 });
@@ -77,7 +77,9 @@ function refuseIfOpen(path: string): void {
     sqlite.pragma('locking_mode = exclusive');
     sqlite.exec('begin exclusive; rollback');
   } catch (error) {
-    if (!(error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY'))) return;
+    const code = error instanceof Sqlite.SqliteError ? error.code : '';
+    if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) return;
+    if (!code.startsWith('SQLITE_BUSY')) throw error;
     throw new Error(`A process has ${path} open. End the web app and the workers first. Nothing was done.`);
   } finally {
     sqlite.close();

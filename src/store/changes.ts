@@ -89,6 +89,8 @@ export class ChangeStore extends Store {
         .where((eb) => eb.and({ 'lists.instance_id': instanceId, 'lists.resource': resource }));
       let found = await query.executeTakeFirst();
       if (found?.fence === null) {
+        // A pause or a disconnect waits for the row that it cannot see yet.
+        await lockList(this.db, tx, found.id);
         const row = { list: found.id, consumer };
         const added = tx.insertInto('consumers').values(row);
         await added.onConflict((conflict) => conflict.doNothing()).execute();

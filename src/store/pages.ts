@@ -151,7 +151,7 @@ export class PageStore extends Store {
     now: number,
   ): Promise<void> {
     for (const { text, hash, reason } of items) {
-      const excerpt = text.slice(0, EXCERPT_LENGTH).toWellFormed();
+      const excerpt = text.slice(0, EXCERPT_LENGTH).toWellFormed().replaceAll('\0', '\ufffd');
       await tx
         .insertInto('rejected_records')
         .values({ list, hash, reason, excerpt, length: text.length, at: now, run })

@@ -77,10 +77,15 @@ export class SyncControl {
         ? await instances.setStatus(instanceId, 'active', { from: ['paused'] })
         : await runs.resume({ instanceId, resource });
     if (!isResumed) return false;
-    const names = this.#names(resource);
-    const open = await runs.open(this.#now());
-    await enqueueRuns(open.filter((run) => run.instanceId === instanceId && names.includes(run.resource)));
-    await this.#deliver(await this.#lists(instanceId, resource));
+    const lists = await this.#lists(instanceId, resource);
+    await enqueueRuns(
+      lists.flatMap(({ resource, run, paused_at }) =>
+        run === undefined || run.finished_at !== null || paused_at !== null
+          ? []
+          : [{ instanceId, resource, run: run.id, until: run.wait_until }],
+      ),
+    );
+    await this.#deliver(lists);
     return true;
   }
 
