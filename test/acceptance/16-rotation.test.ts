@@ -7,7 +7,7 @@ import { createWorld, type Status, type World } from './support/world.ts';
 const HOUR_MS = 60 * 60_000;
 const DAY_MS = 24 * HOUR_MS;
 /** A thousand would take longer than all other tests. */
-const MANY = 60;
+const MANY = 100;
 const LANES = 6;
 /** Longer than a sweep takes to come and to be done. */
 const SWEPT_MS = 120_000;
@@ -29,14 +29,14 @@ describe('16. A thousand instances due in the same hour are spread, and none is 
     const firstDue = due[0] ?? 0;
     const hours = Map.groupBy(due, (at) => Math.floor((at - firstDue) / HOUR_MS));
     expect(hours.size).toBeGreaterThanOrEqual(6);
-    expect(Math.max(...[...hours.values()].map(({ length }) => length))).toBeLessThan(MANY / 3);
+    expect(Math.max(...[...hours.values()].map(({ length }) => length))).toBeLessThan(MANY / 4);
 
-    // At half time those are asked for that are due, and no others.
+    // At half time those are asked for that are due, and a few whose sync begins meanwhile.
     const half = due[MANY / 2] ?? 0;
     const mark = await world.control.mark();
     await world.control.clock({ set: half });
     await sweep(world, async () => (await refreshed(world, mark)).size > MANY / 2);
-    expect((await refreshed(world, mark)).size).toBeLessThan(MANY * 0.6);
+    expect((await refreshed(world, mark)).size).toBeLessThan(MANY * 0.75);
 
     const end = Math.min(...statuses.map((status) => Date.parse(status.token.refresh_expires_at ?? '')));
     await world.control.clock({ set: end - 6 * HOUR_MS });
