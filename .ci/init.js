@@ -19,7 +19,9 @@ function refuse(why) {
 function readArguments() {
   try {
     const text = { type: 'string' };
-    const { values } = parseArgs({ options: { name: text, support: text, without: text } });
+    const { values } = parseArgs({
+      options: { name: text, support: text, without: text, help: { type: 'boolean' } },
+    });
     return values;
   } catch (error) {
     return refuse(error.message);
@@ -38,9 +40,14 @@ const withoutLines = (text, pattern) =>
   text
     .split('\n')
     .filter((line) => !pattern.test(line))
-    .join('\n');
+    .join('\n')
+    .replace(/\n{3,}/g, '\n\n');
 
-const { name = '', support, without } = readArguments();
+const { name = '', support, without, help } = readArguments();
+if (help) {
+  process.stdout.write(`${USAGE}\n`);
+  process.exit();
+}
 const slug = name
   .toLowerCase()
   .replace(/[^a-z0-9]+/g, '-')
@@ -75,10 +82,10 @@ const removed = without === 'bench' ? [...NOT_YOURS, 'test/bench', 'docs/perform
 for (const path of removed) rmSync(path, { recursive: true, force: true });
 const gone =
   without === 'bench' ? /npm run (init|bench)|performance\.md|sizes\.test/ : /npm run init|sizes\.test/;
-for (const page of globSync(['*.md', 'docs/*.md'])) {
+for (const page of globSync(['*.md', 'docs/*.md', 'compose.yaml'])) {
   edit(page, (text) =>
     withoutLines(text, gone)
-      .replace(/(?<![-\w/])partner-app\b/g, slug)
+      .replace(/(?<![-\w])partner-app\b/g, slug)
       .replace(/^# Partner app$/m, () => `# ${name}`),
   );
 }

@@ -53,6 +53,7 @@ describe('npm run init', () => {
     expect(JSON.parse(read('package-lock.json')).packages[''].name).toBe('ada-s-sync');
     const left = ['CHANGELOG.md', 'test/bench', 'test/sizes.test.ts', '.ci/init.js'];
     expect(left.filter((path) => existsSync(join(dir, path)))).toEqual([]);
+    expect(read('docs/deploy.md') + read('compose.yaml')).not.toMatch(/partner-app/);
     const { scripts } = JSON.parse(read('package.json'));
     expect(Object.keys(scripts).filter((name) => /init|bench/.test(name))).toEqual([]);
     const tests = ['test/integration/app-info', 'test/doc-links', 'test/readme', 'test/lock-file'];
