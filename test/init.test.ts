@@ -19,6 +19,7 @@ const TOP = [
   'LICENSE',
 ];
 const FILES = ['biome.json', 'package-lock.json', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
+const DEPLOYMENT = ['Dockerfile', 'Procfile', 'compose.yaml'];
 const PAGES = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md'];
 
 let dir = '';
@@ -27,7 +28,7 @@ const git = (...args: string[]) => execFileSync('git', args, { cwd: dir, stdio: 
 
 beforeEach(() => {
   dir = tempDir();
-  for (const part of [...TOP, ...FILES, ...PAGES]) {
+  for (const part of [...TOP, ...FILES, ...DEPLOYMENT, ...PAGES]) {
     cpSync(join(ROOT, part), join(dir, part), { recursive: true });
   }
   symlinkSync(join(ROOT, 'node_modules'), join(dir, 'node_modules'), 'junction');
