@@ -21,7 +21,7 @@ test('npm is told that better-sqlite3 needs no compiler: every rewrite by npm it
   expect(packages['node_modules/better-sqlite3']?.gypfile, HINT).toBe(false);
 });
 
-test('it names no registry: whoever installs uses the own one, and the sums decide', () => {
+test('it names no registry: each machine uses its own, and the checksums decide', () => {
   const named = Object.entries(packages).filter(([, entry]) => entry.resolved !== undefined);
   expect(
     named.map(([path]) => path),

@@ -123,6 +123,16 @@ test.each<[string, object, (response: ServerResponse) => unknown]>([
   expect(await get(impatient)).toMatchObject({ status: 429, headers: { 'retry-after': '7' } });
 });
 
+test('the body of a refusal has a second, however patient the request is', async () => {
+  handle = (_request, response) => {
+    response.writeHead(429, { 'retry-after': '7' });
+    drip(_request, response);
+  };
+  const patient = new HttpClient({ timeoutMs: 600_000 });
+  expect(await get(patient)).toMatchObject({ status: 429, headers: { 'retry-after': '7' } });
+  await patient.close();
+}, 60_000);
+
 test('a redirect is an answer, and is not followed', async () => {
   handle = (_request, response) => response.writeHead(307, { location: `${origin}/stolen` }).end();
   const before = seen.length;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { FeedEntry, HeldConsumer } from '../../src/store/changes.ts';
+import { lockList } from '../../src/store/lists.ts';
 import { DATABASES, documentsOf, NOW, openTestStore, type TestClaim } from './test-store.ts';
 
 const CONSUMER = 'handler';
@@ -77,6 +78,18 @@ describe.each(DATABASES)('on %s', async (kind) => {
     // The cursor has moved since.
     expect(await changes.deliver(second, entries.slice(0, 1))).toBeUndefined();
     expect((await rowOf(claim)).cursor).toBe(entries[2]?.seq);
+  });
+
+  test('a first claim waits for a pause that is under way, and is void', async () => {
+    const claim = await store.copy(['{"id":"a"}']);
+    let claimed: Promise<HeldConsumer | undefined> | undefined;
+    await store.db.transact(async (tx) => {
+      await lockList(store.db, tx, claim.list);
+      claimed = changes.claim({ ...claim, consumer: CONSUMER }, { whileActive: true });
+      await store.waitForLocks(1);
+      await tx.updateTable('lists').set({ paused_at: NOW }).where('id', '=', claim.list).execute();
+    });
+    expect(await claimed).toBeUndefined();
   });
 
   test('a replayed list comes again from the beginning, to this consumer alone', async () => {

@@ -75,6 +75,12 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await records.find(first.instanceId, 'contacts', 'b')).toMatchObject({ deletedAt: null });
   });
 
+  test('the beginning of a rejected record shows a NUL as a replacement character', async () => {
+    const claim = await store.claimRun();
+    await store.write(claim, ['"a\0b"'], { next: PAGE_2 });
+    expect(await records.rejected(claim.list, 1)).toMatchObject([{ excerpt: '"a\ufffdb"' }]);
+  });
+
   test('7, "7" and "#7" are three records', async () => {
     const documents = ['{"id":7}', '{"id":"7"}', '{"id":"#7"}', '{"id":12345678901234567890}'];
     const claim = await store.copy(documents);
@@ -181,9 +187,9 @@ describe.each(DATABASES)('on %s', async (kind) => {
       // Another transaction keeps the record for a moment, so that the page stands behind what it has checked.
       await sql`update records set deleted_at = null where list = ${claim.list}`.execute(transaction);
       writing = store.write(next, ['{"id":"a","n":2}'], { next: PAGE_2 }).then(() => order.push('written'));
-      await waitForLock(kind, 1);
+      await store.waitForLocks(1);
       ending = end(claim.instanceId).then(() => order.push('over'));
-      await waitForLock(kind, 2);
+      await store.waitForLocks(2);
     });
     await Promise.all([writing, ending]);
     const { run } = await store.list(claim);
@@ -191,19 +197,4 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(run?.state).not.toBe('running');
     expect(run?.fence).toBe(next.fence + 1);
   });
-
-  /** Resolves when so many transactions of this database wait for another one. SQLite has one at a time anyway. */
-  async function waitForLock(database: typeof kind, count: number): Promise<void> {
-    if (database === 'sqlite') return;
-    await expect
-      .poll(
-        async () => {
-          const { rows } = await sql<{ waiting: number }>`select count(*) as waiting from pg_stat_activity
-          where datname = current_database() and wait_event_type = 'Lock'`.execute(db);
-          return rows[0]?.waiting;
-        },
-        { interval: 10 },
-      )
-      .toBe(count);
-  }
 });

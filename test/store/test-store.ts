@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { afterAll } from 'vitest';
 import { deliver } from '../../src/changes/delivery.ts';
 import { searchConsumer } from '../../src/changes/search-consumer.ts';
@@ -13,6 +14,7 @@ import { installInstance } from '../support/install-instance.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { testLogger } from '../support/test-logger.ts';
 import { createTestPostgres } from '../support/test-postgres.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 export const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
 
@@ -49,6 +51,8 @@ export interface TestStore extends Stores {
   whoSees(instanceId: string): Promise<Set<string>>;
   /** Brings the search index up to date with a list. */
   index(key: ListKey): Promise<void>;
+  /** Resolves when so many transactions wait for another one. SQLite has one at a time anyway. */
+  waitForLocks(count: number): Promise<void>;
   /** The whole feed of a list behind a number. */
   feed(list: number, after?: number): Promise<FeedEntry[]>;
 }
@@ -140,6 +144,12 @@ export async function openTestStore(kind: DatabaseKind): Promise<TestStore> {
       const context = { logger: testLogger().logger, signal: new AbortController().signal };
       const key = { instanceId, resource, consumer: SEARCH_CONSUMER };
       while ((await deliver(stores.changes, searchConsumer(db), key, context)) !== undefined);
+    },
+    async waitForLocks(wanted) {
+      if (kind === 'sqlite') return;
+      const waiting = sql<{ count: number }>`select count(*) as count from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`;
+      await waitFor(async () => (await waiting.execute(db)).rows[0]?.count === wanted, 'the locks');
     },
     async feed(list, after = 0) {
       const entries: FeedEntry[] = [];

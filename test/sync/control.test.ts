@@ -86,6 +86,15 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await control.pause(instanceId, 'tags')).toBe(false);
   });
 
+  test('a run that waits for a retry gets its job back with the resume', async () => {
+    const claim = await store.claimRun();
+    const until = NOW + MINUTE_MS;
+    await runs.wait(claim, { for: 'retry', until, requests: 1, refused: 0 });
+    await control.pause(claim.instanceId);
+    await control.resume(claim.instanceId);
+    expect(jobs.splice(0)).toMatchObject([{ resource: 'contacts', run: claim.run }]);
+  });
+
   test('a list has its own interval, and the instance shows the next start', async () => {
     const claim = await store.copy([]);
     const { instanceId } = claim;

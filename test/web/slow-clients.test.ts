@@ -71,7 +71,7 @@ test('a client that does not let its request end is cut off when the process end
   expect(performance.now() - from).toBeLessThan(6_000);
 });
 
-test('an idle connection outlives that of a proxy, and a stop ends it at once', async () => {
+test('an idle connection outlives a proxy’s, and a stop ends it at once', async () => {
   const answer = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
   const app = express().get('/', (_req, res) => void res.end('served'));
