@@ -2,7 +2,7 @@
 import './src/runtime/node-version.js';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { defineConfig, type Plugin } from 'vitest/config';
+import { defineConfig } from 'vitest/config';
 import { PATIENCE_MS } from './test/support/wait-for.ts';
 
 const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url));
@@ -10,26 +10,12 @@ const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 // Every file of tests has a process of its own, which would compile the libraries anew: a tenth of the suite's CPU time.
 process.env.NODE_COMPILE_CACHE = pathOf('node_modules/.cache/compiled');
 
-/** A fork that syncs more, or something else, keeps its suite green: the tests count on the usual two lists. */
-const usualResources: Plugin = {
-  name: 'usual-resources',
-  enforce: 'pre',
-  async resolveId(source, importer) {
-    if (!source.endsWith('/resources.ts')) return;
-    const found = await this.resolve(source, importer, { skipSelf: true });
-    return found?.id === pathOf('src/integration/resources.ts')
-      ? pathOf('test/support/usual-resources.ts')
-      : undefined;
-  },
-};
-
 /** Folders whose tests start processes or wait. `npm run test:quick` leaves them out, and PostgreSQL, too. */
 const SLOW = ['acceptance', 'bench', 'browser', 'config', 'demo', 'jobs', 'runtime', 'sandbox', 'sync'];
 
 export default defineConfig(({ mode }) => {
   const isQuick = mode === 'quick';
   return {
-    plugins: [usualResources],
     test: {
       include: isQuick ? ['test/*/**/*.test.ts'] : ['test/**/*.test.ts'],
       exclude: isQuick ? SLOW.map((folder) => `test/${folder}/**`) : [],

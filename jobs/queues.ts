@@ -1,13 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Queue } from 'bullmq';
+import { type Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../src/runtime/logging.ts';
 import type { Lagging } from '../src/store/changes.ts';
 import { SEARCH_CONSUMER } from '../src/store/records.ts';
-import type { ListKey, OpenRun } from '../src/store/runs.ts';
+import type { ListJob, ListKey } from '../src/store/runs.ts';
 
-/** The queues by their names in Redis: runs, deliveries to the handler, and deliveries to the search index. */
-export const QUEUE = { sync: 'sync', deliver: 'deliver', index: 'index' } as const;
+/** The job of a list. */
+export interface ListJobData extends ListKey {
+  list: number;
+}
+
+/** The job of an instance's outbox. */
+export interface OutboxJobData {
+  instanceId: string;
+}
+
+/** The queues by their names in Redis: runs, deliveries to the handler and to the search index, writes to the service. */
+export const QUEUE = { sync: 'sync', deliver: 'deliver', index: 'index', outbox: 'outbox' } as const;
+
+/** BullMQ's lowest priority. */
+const LOWEST_PRIORITY = 2_097_151;
 
 /** After this time a silent Redis counts as away, in milliseconds. */
 const ANSWER_LIMIT_MS = 1_500;
@@ -26,27 +39,40 @@ export function createQueues(redis: Redis, installation: string, logger: Logger)
   const prefix = `${installation}:bull`;
   const options = { connection: redis, prefix, defaultJobOptions: REMOVED };
   // Jobs carry the names of lists: never a token or a URL.
-  const sync = new Queue<ListKey>(QUEUE.sync, options);
+  const sync = new Queue<ListJobData>(QUEUE.sync, options);
   const deliver = new Queue<Lagging>(QUEUE.deliver, options);
   const index = new Queue<Lagging>(QUEUE.index, options);
-  const queues = [sync, deliver, index];
+  const outbox = new Queue<OutboxJobData>(QUEUE.outbox, options);
+  const queues = [sync, deliver, index, outbox];
   for (const queue of queues) {
     queue.on('error', (err) => logger.debug({ queue: queue.name, err }, 'the queue cannot use Redis'));
   }
   return {
     /** The beginning of BullMQ's keys. */
     prefix,
-    /** Gives each run a job, unless it has one. `now` starts a job that waits for its time. */
-    async enqueueRuns(runs: readonly OpenRun[], { now = false } = {}): Promise<void> {
-      if (runs.length === 0) return;
+    /**
+     * Gives each list a job, unless it has one. Checks go first, then the runs with the fewest pages. `now` is for what a
+     * person started: its job goes before all others, also one that waits.
+     */
+    async enqueueLists(jobs: readonly ListJob[], { now = false } = {}): Promise<void> {
+      if (jobs.length === 0) return;
       await sync.addBulk(
-        runs.map(({ instanceId, resource, run, until }) => ({
+        jobs.map(({ instanceId, resource, list, until, pages }) => ({
           name: resource,
-          data: { instanceId, resource },
-          opts: { jobId: jobIdOf(run), delay: now ? 0 : Math.max(0, (until ?? 0) - Date.now()) },
+          data: { instanceId, resource, list },
+          opts: {
+            jobId: jobIdOf(list),
+            delay: now ? 0 : Math.max(0, (until ?? 0) - Date.now()),
+            ...(now ? { lifo: true } : pages !== undefined && { priority: priorityOf(pages) }),
+          },
         })),
       );
-      if (now) for (const { run } of runs) await promote(sync, jobIdOf(run));
+      for (const { list } of now ? jobs : []) {
+        const job = await sync.getJob(jobIdOf(list));
+        if (await job?.isDelayed()) await promote(job);
+        // It may have started in between.
+        await job?.changePriority({ priority: 0, lifo: true }).catch(() => undefined);
+      }
     },
     /** Gives each list a delivery that starts after this call, even while another one runs. */
     async enqueueDeliveries(lists: readonly Lagging[], { now = false } = {}): Promise<void> {
@@ -61,8 +87,20 @@ export function createQueues(redis: Redis, installation: string, logger: Logger)
           })),
         );
         if (!now) continue;
-        for (const data of own) await promote(queue, await queue.getDeduplicationJobId(dedupIdOf(data)));
+        const wanted = new Set(own.map(dedupIdOf));
+        const delayed = (await queue.getDelayed()).filter((job) => wanted.has(dedupIdOf(job.data)));
+        for (const job of delayed) await promote(job);
       }
+    },
+    /** Gives the outbox of each instance a job, unless it has one. */
+    async enqueueOutboxes(instanceIds: readonly string[]): Promise<void> {
+      if (instanceIds.length === 0) return;
+      const jobs = instanceIds.map((instanceId) => ({
+        name: QUEUE.outbox,
+        data: { instanceId },
+        opts: { jobId: instanceId },
+      }));
+      await outbox.addBulk(jobs);
     },
     /** Counts the sync jobs by state. */
     syncCounts: () => countJobs(sync),
@@ -110,8 +148,13 @@ function readWorkerName(clientName: string) {
 }
 
 /** BullMQ refuses ids that are numbers. */
-function jobIdOf(run: number): string {
-  return `run-${run}`;
+function jobIdOf(list: number): string {
+  return `list-${list}`;
+}
+
+/** The priority of a full run's job: the fewest pages first. A job without a priority, as of a check, goes before all. */
+export function priorityOf(pages: number): number {
+  return Math.min(pages + 1, LOWEST_PRIORITY);
 }
 
 function dedupIdOf({ instanceId, resource, consumer }: Lagging): string {
@@ -119,9 +162,7 @@ function dedupIdOf({ instanceId, resource, consumer }: Lagging): string {
 }
 
 /** Starts a job that waits for its time. */
-async function promote<Data>(queue: Queue<Data>, jobId: string | null): Promise<void> {
-  const job = jobId === null ? undefined : await queue.getJob(jobId);
-  if (job === undefined || !(await job.isDelayed())) return;
+async function promote(job: Job | undefined): Promise<void> {
   // The job may have started in between.
-  await job.promote().catch(() => undefined);
+  await job?.promote().catch(() => undefined);
 }

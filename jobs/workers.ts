@@ -2,19 +2,33 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayedError, type Job, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { rotateTokens } from '../src/auth/tokens.ts';
-import { type ChangeConsumer, type DeliveryContext, deliver } from '../src/changes/delivery.ts';
+import type { ChangeConsumer, Deliveries } from '../src/changes/delivery.ts';
+import { type SenderParts, sendWrites } from '../src/changes/outbox-sender.ts';
 import type { Logger } from '../src/runtime/logging.ts';
-import type { ChangeStore, Lagging } from '../src/store/changes.ts';
-import type { ListKey } from '../src/store/runs.ts';
+import type { Lagging } from '../src/store/changes.ts';
 import type { Stores } from '../src/store/stores.ts';
 import { isOutage, reportFailingLists } from '../src/sync/failure.ts';
 import type { SliceContext, SyncParts } from '../src/sync/parts.ts';
 import { runSlice } from '../src/sync/run.ts';
-import { startDueRuns } from '../src/sync/schedule.ts';
-import { QUEUE, type Queues, workerName } from './queues.ts';
+import { prepareLists, takeDue } from '../src/sync/schedule.ts';
+import {
+  type ListJobData,
+  type OutboxJobData,
+  priorityOf,
+  QUEUE,
+  type Queues,
+  workerName,
+} from './queues.ts';
 
 /** Deliveries that one process works on at the same time. Most of them wait for the handler. */
 const DELIVERIES_AT_ONCE = 50;
+
+/** Outboxes that one process works on at the same time, and instances that a sweep gives a job. */
+const OUTBOXES_AT_ONCE = 50;
+const OUTBOXES_SWEPT = 500;
+
+/** What finished writes held goes after this time, in milliseconds. */
+const KEEP_WRITES_MS = 7 * 24 * 60 * 60_000;
 
 /**
  * Runs that one process works on at the same time. Most wait for the network. Where the CPU is busy, more runs make
@@ -26,7 +40,7 @@ const CPU = { busyFrom: 0.97, idleUntil: 0.92, checkEveryMs: 500 } as const;
 /** Another worker gets the job of a killed one within lock and check together. The fence stops the first worker. */
 const RECOVERY = { lockDuration: 4_000, stalledInterval: 2_000, maxStalledCount: 1_000 } as const;
 
-/** Pauses between two sweeps, in milliseconds. */
+/** Pauses between two sweeps, in milliseconds. Each looks for due lists; after `most` one also does the rest. */
 const SWEEP_MS = { least: 1_000, most: 30_000 } as const;
 
 /** A closing worker waits this long for its jobs, in milliseconds. They stop at once unless Redis is silent. */
@@ -34,9 +48,6 @@ const CLOSE_MS = 6_000;
 
 /** Pause of a job that an error of the app stopped, in milliseconds. */
 const ERROR_PAUSE_MS = 2_000;
-
-/** BullMQ's lowest priority. */
-const LOWEST_PRIORITY = 2_097_151;
 
 const HOUR_MS = 60 * 60_000;
 
@@ -46,10 +57,12 @@ export interface WorkerParts {
   process: { processId: string; version: string };
   queues: Queues;
   sync: SyncParts;
-  stores: Pick<Stores, 'changes' | 'browsers' | 'removals' | 'erasure' | 'actions'>;
+  stores: Pick<Stores, 'changes' | 'outbox' | 'browsers' | 'removals' | 'erasure' | 'actions'>;
   /** The copy keeps documents of deleted records this long, in milliseconds. */
   keepDeletedMs: number;
-  consumers: readonly ChangeConsumer[];
+  consumers: readonly Pick<ChangeConsumer, 'name' | 'whileActive'>[];
+  deliveries: Deliveries;
+  sender: SenderParts;
   logger: Logger;
   /** Gets how long the job of a new run waited for a slot, in milliseconds. */
   onFirstSlot?: (slot: { waitMs: number }) => void;
@@ -65,26 +78,40 @@ export interface Workers {
 
 /** Starts the workers of this process. */
 export function startWorkers(parts: WorkerParts): Workers {
-  const { redis, queues, stores, consumers, logger } = parts;
+  const { redis, queues, deliveries: delivering, logger } = parts;
   const stopping = new AbortController();
   const { signal } = stopping;
   const name = workerName(parts.process);
   const options = { connection: redis, prefix: queues.prefix, name, ...RECOVERY };
   const { onEvent } = parts.sync;
   const context = { logger, signal, onEvent, othersWait: () => slots.othersWait() };
-  const sync = new Worker<ListKey>(QUEUE.sync, (job, token) => syncJob(parts.sync, job, token, context), {
+  const sync = new Worker<ListJobData>(QUEUE.sync, (job, token) => syncJob(parts.sync, job, token, context), {
     ...options,
     concurrency: RUNS_AT_ONCE.first,
   });
   const slots = adjustConcurrency(sync, queues);
-  const deliverOne = (job: Job<Lagging>, token: string | undefined) =>
-    deliverJob(stores.changes, consumers, job, token, context);
+  const deliverOne = async (job: Job<Lagging>, token: string | undefined) => {
+    const again = await delivering.deliver(job.data);
+    if (again !== undefined) await requeue(job, token, again);
+  };
   const deliveries = new Worker<Lagging>(QUEUE.deliver, deliverOne, {
     ...options,
     concurrency: DELIVERIES_AT_ONCE,
   });
   const index = new Worker<Lagging>(QUEUE.index, deliverOne, { ...options, concurrency: 1 });
-  const workers: Worker[] = [sync, deliveries, index];
+  const sendOne = async (job: Job<OutboxJobData>, token: string | undefined) => {
+    const { instanceId } = job.data;
+    const again = await sendWrites(parts.sender, instanceId, { logger, signal }).catch((err) => {
+      logger[isOutage(err) ? 'debug' : 'error']({ err, instanceId }, 'the outbox stopped and is retried');
+      return Date.now() + ERROR_PAUSE_MS;
+    });
+    if (again !== undefined) await requeue(job, token, again);
+  };
+  const outboxes = new Worker<OutboxJobData>(QUEUE.outbox, sendOne, {
+    ...options,
+    concurrency: OUTBOXES_AT_ONCE,
+  });
+  const workers: Worker[] = [sync, deliveries, index, outboxes];
   for (const worker of workers) {
     worker.on('stalled', (job) => logger.warn({ job }, 'a worker lost a job; another worker continues it'));
     worker.on('failed', (job, err) => logger.error({ job: job?.id, err }, 'a job failed'));
@@ -101,7 +128,8 @@ export function startWorkers(parts: WorkerParts): Workers {
     async close() {
       slots.close();
       stopping.abort();
-      const closed = Promise.all([sweeping.ended, ...workers.map((worker) => worker.close())]);
+      const closings = workers.map((worker) => worker.close());
+      const closed = Promise.all([sweeping.ended, delivering.close(), ...closings]);
       await Promise.race([closed, sleep(CLOSE_MS, undefined, { ref: false })]);
       redis.disconnect();
     },
@@ -117,40 +145,22 @@ export function startWorkers(parts: WorkerParts): Workers {
  */
 export async function syncJob(
   parts: SyncParts,
-  job: Job<ListKey>,
+  job: Job<ListJobData>,
   token: string | undefined,
   context: SliceContext,
 ): Promise<void> {
-  const { instanceId, resource } = job.data;
+  const { instanceId, resource, list } = job.data;
+  // An older version left the job behind: the list has another one.
+  if (list === undefined) return;
   const logger = context.logger.child({ job: job.id, instanceId, resource });
   const outcome = await runSlice(parts, job.data, { ...context, logger }).catch((err) => {
     logger[isOutage(err) ? 'debug' : 'error']({ err }, 'the run stopped and is retried');
     return { kind: 'wait', until: Date.now() + ERROR_PAUSE_MS, pages: job.priority } as const;
   });
   if (outcome.kind === 'ended') return;
-  const priority = Math.min(outcome.pages + 1, LOWEST_PRIORITY);
+  const priority = priorityOf(outcome.pages);
   if (job.priority !== priority) await job.changePriority({ priority });
   await requeue(job, token, outcome.kind === 'wait' ? outcome.until : Date.now());
-}
-
-/** Delivers the changes of a list to a consumer. @throws DelayedError while changes are pending */
-async function deliverJob(
-  changes: ChangeStore,
-  consumers: readonly ChangeConsumer[],
-  job: Job<Lagging>,
-  token: string | undefined,
-  context: DeliveryContext,
-): Promise<void> {
-  const { instanceId, resource } = job.data;
-  // A fork that removes its handler leaves jobs behind.
-  const consumer = consumers.find(({ name }) => name === job.data.consumer);
-  if (consumer === undefined) return;
-  const logger = context.logger.child({ job: job.id, instanceId, resource, consumer: consumer.name });
-  const again = await deliver(changes, consumer, job.data, { ...context, logger }).catch((err) => {
-    logger[isOutage(err) ? 'debug' : 'error']({ err }, 'the delivery stopped and is retried');
-    return Date.now() + ERROR_PAUSE_MS;
-  });
-  if (again !== undefined) await requeue(job, token, again);
 }
 
 async function requeue(job: Job, token: string | undefined, at: number): Promise<never> {
@@ -177,12 +187,32 @@ function adjustConcurrency(sync: Worker, queues: Queues) {
   return { othersWait: () => waiting > 0, close: () => clearInterval(timer) };
 }
 
-/** Sweeps the database for runs and deliveries without a job, and for maintenance that is due. */
+/** Steps of a sweep, by what they do. */
+type Steps = Record<string, () => Promise<unknown>>;
+
+/** Sweeps the database for lists and deliveries without a job, and for maintenance that is due. */
 function startSweep(parts: WorkerParts, signal: AbortSignal) {
   const { queues, sync, stores, consumers, logger } = parts;
-  const everyMs = Math.max(SWEEP_MS.least, Math.min(SWEEP_MS.most, sync.intervalMs / 2));
-  const steps: Record<string, () => Promise<unknown>> = {
-    'start runs': async () => queues.enqueueRuns(await startDueRuns(sync)),
+  const wholeEveryMs = Math.max(SWEEP_MS.least, Math.min(SWEEP_MS.most, sync.intervalMs / 2));
+  let isPrepared = false;
+  const often: Steps = {
+    'start runs and checks': async () => {
+      if (!isPrepared) await prepareLists(sync);
+      isPrepared = true;
+      for await (const jobs of takeDue(sync)) {
+        await queues.enqueueLists(jobs);
+        if (signal.aborted) return;
+      }
+    },
+    'send writes': async () => queues.enqueueOutboxes(await stores.outbox.due(OUTBOXES_SWEPT)),
+  };
+  const rest: Steps = {
+    'retry dead letters': async () => {
+      const { changes } = stores;
+      for (const { list, consumer } of await changes.dueLetters(Date.now())) {
+        await changes.retryDue(list, consumer, Date.now());
+      }
+    },
     deliver: async () => {
       for (const { name, whileActive } of consumers) {
         const lagging = await stores.changes.lagging(name, { now: Date.now(), whileActive });
@@ -191,40 +221,52 @@ function startSweep(parts: WorkerParts, signal: AbortSignal) {
       }
     },
     'report failing lists': () => reportFailingLists(sync),
-    'rotate tokens': () => rotateTokens(sync.tokens, logger, signal),
     'remove expired sessions': () => stores.browsers.removeExpired(Date.now()),
     'remove copies': () => stores.removals.finish(undefined, signal),
     'erase deleted records': hourly(() => eraseDeleted(parts, signal)),
+    'forget old writes': hourly(() => stores.outbox.forget(Date.now() - KEEP_WRITES_MS, signal)),
     'remove old actions': hourly(() => stores.actions.removeOld(Date.now())),
   };
-  const failing = new Set<string>();
-  let sweptAt = performance.now();
-  const sweep = async () => {
-    for (const [step, run] of Object.entries(steps)) {
-      if (signal.aborted) return;
-      try {
-        await run();
-        failing.delete(step);
-      } catch (err) {
-        if (!failing.has(step)) logger.warn({ err, step }, 'a step of the sweep failed and is retried');
-        failing.add(step);
-      }
-    }
-    if (failing.size === 0) sweptAt = performance.now();
-  };
-  const run = async () => {
-    while (!signal.aborted) {
-      await sweep();
-      await sleep(everyMs, undefined, { signal }).catch(() => undefined);
-    }
-  };
+  // A backlog of tokens must not keep runs from their start.
+  const rotation = { 'rotate tokens': () => rotateTokens(sync.tokens, logger, signal) };
+  const loops = [repeat(often, rest), repeat({}, rotation)];
   return {
-    ended: run(),
-    lateMs: () => {
+    ended: Promise.all(loops.map(({ ended }) => ended)),
+    lateMs: () => Math.max(...loops.map(({ lateMs }) => lateMs())),
+  };
+
+  /** Takes some steps often, and all of them now and then, until the signal. A step that fails stops no other. */
+  function repeat(often: Steps, rest: Steps) {
+    const failing = new Set<string>();
+    let wholeAt = Number.NEGATIVE_INFINITY;
+    let sweptAt = performance.now();
+    const sweep = async () => {
+      const isWhole = performance.now() - wholeAt >= wholeEveryMs;
+      if (isWhole) wholeAt = performance.now();
+      for (const [step, run] of Object.entries(isWhole ? { ...often, ...rest } : often)) {
+        if (signal.aborted) return;
+        try {
+          await run();
+          failing.delete(step);
+        } catch (err) {
+          if (!failing.has(step)) logger.warn({ err, step }, 'a step of the sweep failed and is retried');
+          failing.add(step);
+        }
+      }
+      if (failing.size === 0) sweptAt = performance.now();
+    };
+    const run = async () => {
+      while (!signal.aborted) {
+        await sweep();
+        await sleep(SWEEP_MS.least, undefined, { signal }).catch(() => undefined);
+      }
+    };
+    const lateMs = () => {
       const ms = performance.now() - sweptAt;
       return ms > 2 * SWEEP_MS.most ? ms : 0;
-    },
-  };
+    };
+    return { ended: run(), lateMs };
+  }
 }
 
 async function eraseDeleted(

@@ -1,46 +1,34 @@
-import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createQueues, type Queues } from '../jobs/queues.ts';
 import { startWorkers, type Workers } from '../jobs/workers.ts';
 import { Installs } from './auth/install.ts';
-import { OAuthClient } from './auth/oauth-client.ts';
-import { TokenCipher } from './auth/token-cipher.ts';
-import { Tokens } from './auth/tokens.ts';
+import type { Tokens } from './auth/tokens.ts';
 import type { EventSender } from './changes/app-events.ts';
 import type { ChangeHandler } from './changes/change-handler.ts';
-import { feedLines } from './changes/delivery.ts';
-import { HANDLER_CONSUMER, handlerConsumer } from './changes/handler-consumer.ts';
-import { searchConsumer } from './changes/search-consumer.ts';
+import { deliveriesHere, feedLines } from './changes/delivery.ts';
+import { DeliveryProcess } from './changes/delivery-process.ts';
+import { HANDLER, HANDLER_CONSUMER } from './changes/handler-consumer.ts';
+import { SEARCH } from './changes/search-consumer.ts';
 import type { Config } from './config/config.ts';
-import { CALLBACK_PATH } from './contract/routes.ts';
-import { APP_INFO } from './integration/app-info.ts';
-import { RESOURCES } from './integration/resources.ts';
+import { openCore } from './core.ts';
+import type { Settings } from './integration/types.ts';
 import { checkReadiness } from './runtime/health.ts';
 import type { Logger } from './runtime/logging.ts';
 import { createMetrics } from './runtime/metrics.ts';
 import { type ProcessFacts, processFacts } from './runtime/process-facts.ts';
-import { redact } from './runtime/redaction.ts';
 import { checkRedis, createRedis } from './runtime/redis.ts';
-import { LEFT_TO_SYNC, RateBudget } from './service/budget.ts';
-import { ServiceClock } from './service/headers.ts';
-import { HttpClient } from './service/http.ts';
-import { AllowedOrigins } from './service/next-url.ts';
-import { ServiceApi } from './service/service-api.ts';
-import { type ClientFor, createServiceClient } from './service/service-client.ts';
-import { SchemaError } from './store/migrate.ts';
-import { openDatabase } from './store/open-database.ts';
+import type { ServiceClock } from './service/headers.ts';
 import { PageStore } from './store/pages.ts';
 import { SEARCH_CONSUMER } from './store/records.ts';
 import type { ListKey } from './store/runs.ts';
-import { keepSetting } from './store/settings.ts';
-import { openStores } from './store/stores.ts';
 import { SyncControl } from './sync/control.ts';
 import { collectFigures } from './sync/metric-figures.ts';
 import type { SyncParts } from './sync/parts.ts';
-import { checkResources } from './sync/resource.ts';
+import { checkResources, type Resource } from './sync/resource.ts';
 import { type StatusQuery, StatusReader } from './sync/status.ts';
 import { watchApp } from './sync/watch-app.ts';
 import type { TakenPort } from './web/listen.ts';
+import type { AppInfo } from './web/web-dependencies.ts';
 
 /** How often the web process asks for the service's time, in milliseconds. */
 const ASK_TIME_EVERY_MS = 30_000;
@@ -64,113 +52,74 @@ export interface App {
   close(): Promise<void>;
 }
 
+/** The fork's parts, from `src/integration`. */
+export interface Fork {
+  /** Only for deliveries that run in this process. */
+  handler?: ChangeHandler | undefined;
+  settings?: Settings;
+  /** Whether the delivery process will find a handler. */
+  hasHandler?: boolean;
+  /** Sends events to the fork's event handler. */
+  events?: EventSender;
+  resources: readonly Resource[];
+  appInfo: AppInfo;
+}
+
 /**
  * Creates the app of this process, and runs none of it yet. In development it migrates the database.
  *
  * @param redisUrl all processes share this Redis
- * @param options.handler the integrator's handler
- * @param options.events sends events to the integrator's event handler
  * @param options.facts the process, as its log names it
+ * @param options.deliveries where a worker's deliveries run: in a child process, or `here`, for tests that hand over
+ *   their handler as a function
  * @throws Error when a resource is invalid, the database does not open or has another schema, or a token key is wrong
  */
 export async function createApp(
   config: Config,
   redisUrl: string,
   logger: Logger,
-  options: { handler?: ChangeHandler | undefined; events?: EventSender; facts?: ProcessFacts } = {},
+  { handler, settings, hasHandler = handler !== undefined, events, resources, appInfo }: Fork,
+  options: { facts?: ProcessFacts; deliveries?: 'child' | 'here' } = {},
 ): Promise<App> {
-  const { handler, events, facts = processFacts() } = options;
-  checkResources(RESOURCES);
-  const cipher = new TokenCipher(config.tokenKeys);
-  const db = await openDatabase(config.databaseUrl, {
-    migrates: !config.production,
-    onError: (err) => logger.warn({ err }, 'a connection to the database broke'),
-  }).catch((error) => {
-    const isOfDevelopment = !config.production && config.databaseUrl.startsWith(`file:${config.dataDir}/`);
-    if (isOfDevelopment && error instanceof SchemaError) {
-      error.message += ` In development you can delete ${config.dataDir} instead: all of it is made anew.`;
-    }
-    throw error;
-  });
-  const stores = openStores(db);
-  const onEvent = events?.sendFor(stores.instances);
-  const keep = (name: string, value: string) => keepSetting(db, name, value);
-  const installation = await cipher
-    .proveKeys(keep)
-    .then(() => keep('installation_id', randomBytes(6).toString('hex')))
-    .catch(async (error) => {
-      await db.destroy();
-      throw error;
-    });
-  const redis = createRedis(redisUrl, 'general', logger, { keyPrefix: `${installation}:` });
-  // BullMQ adds a prefix itself.
-  const queueRedis = createRedis(redisUrl, 'general', logger);
-  const queues = createQueues(queueRedis, installation, logger);
-  const isRedisWell = () => checkRedis(redis);
-  const watch = watchApp({ store: () => db.check(), redis: isRedisWell }, queues.workers, logger);
-  const http = new HttpClient(config.outbound);
-  const clock = new ServiceClock();
+  const { facts = processFacts(), deliveries = 'child' } = options;
+  checkResources(resources);
   let workers: Workers | undefined;
   const metrics = createMetrics(
-    RESOURCES.map(({ route }) => route),
+    resources.map(({ route }) => route),
     {
-      store: () => collectFigures({ db, clock, resources: RESOURCES, consumers }),
-      jobs: queues.syncCounts,
+      store: () => collectFigures({ db, clock, resources, consumers }),
+      jobs: () => queues.syncCounts(),
       sweepLateMs: () => workers?.sweepLateMs() ?? 0,
       workers: () => watch.workers,
       isReady: () => readiness().then(({ ok }) => ok),
     },
   );
-  const budget = new RateBudget(redis);
-  const callBudget = new RateBudget(redis, { leftToSync: LEFT_TO_SYNC });
-
-  const { apiUrl, nextOrigins, guards } = config.service;
-  const origins = new AllowedOrigins(apiUrl, nextOrigins);
-  const api = new ServiceApi({ apiUrl, http, clock, budget, origins, onOutcome: metrics.onServiceOutcome });
-  const redirectUri = config.publicUrl + CALLBACK_PATH;
-  const oauth = new OAuthClient({ ...config.service, redirectUri, clock, outbound: config.outbound });
-  const tokens = new Tokens({
-    oauth,
-    store: stores.tokens,
-    cipher,
-    clock,
-    onRefresh: ({ instanceId, outcome, error }) => {
-      metrics.tokenRefreshes.inc({ outcome });
-      if (outcome === 'rejected') {
-        logger.warn({ instanceId, err: error }, 'the instance needs a new authorization');
-        const reason = error instanceof Error ? error.message : String(error);
-        onEvent?.(instanceId, { type: 'authorization_ended', error: redact(reason) });
-      }
-      if (outcome === 'lost')
-        logger.error({ instanceId, err: error }, 'refreshed tokens could not be stored');
-    },
-  });
+  const core = await openCore(config, redisUrl, logger, { events, counts: metrics });
+  const { db, stores, installation, redis, budget, clock, api, oauth, tokens, cipher, onEvent } = core;
+  // BullMQ adds a prefix itself.
+  const queueRedis = createRedis(redisUrl, 'general', logger);
+  const queues = createQueues(queueRedis, installation, logger);
+  const isRedisWell = () => checkRedis(redis);
+  const watch = watchApp({ store: core.checkDatabase, redis: isRedisWell }, queues.workers, logger);
   const ignore = () => undefined;
-  const shared = { ...stores, resources: RESOURCES, intervalMs: config.syncIntervalMs };
-  const hasHandler = handler !== undefined;
+  const { syncIntervalMs: intervalMs, checkIntervalMs } = config;
+  const shared = { ...stores, resources, intervalMs, checkIntervalMs };
   const status = new StatusReader({ ...shared, budget, clock, watch, hasHandler });
   const control = new SyncControl({
     ...shared,
     watch,
-    onDisconnect: (instanceId, dataDeleted) => {
-      logger.info({ instanceId, dataDeleted }, 'the instance is disconnected');
-      onEvent?.(instanceId, { type: 'disconnected', dataDeleted });
+    onDisconnect: (instanceId, facts) => {
+      logger.info({ instanceId, ...facts }, 'the instance is disconnected');
+      onEvent?.(instanceId, { type: 'disconnected', ...facts });
     },
     status,
     // Buttons work without Redis: the next sweep enqueues what is missing.
-    enqueueRuns: (runs) => queues.enqueueRuns(runs, { now: true }).catch(ignore),
+    enqueueLists: (jobs) => queues.enqueueLists(jobs, { now: true }).catch(ignore),
     enqueueDeliveries: async (lists) => {
       if (hasHandler) await queues.enqueueDeliveries(lists, { now: true }).catch(ignore);
     },
   });
-  const consumers = [searchConsumer(db)];
-  if (handler !== undefined) {
-    const { changes } = stores;
-    const timeoutMs = config.handlerTimeoutMs;
-    const serviceFor = (client: ClientFor) =>
-      createServiceClient({ api, budget: callBudget, tokens, guards }, client);
-    consumers.push(handlerConsumer({ handler, timeoutMs, changes, db, serviceFor }));
-  }
+  const consumers = [SEARCH, ...(hasHandler ? [HANDLER] : [])];
   const sync: SyncParts = {
     ...shared,
     api,
@@ -183,6 +132,8 @@ export async function createApp(
       queues.enqueueDeliveries(names.map((consumer) => ({ ...list, consumer }))).catch(ignore);
     },
     onSlot: ({ waitMs }) => metrics.slotWaitSeconds.observe(waitMs / 1_000),
+    limitOf: (company) => budget.read(company).then(({ limit }) => limit, ignore),
+    onCheck: ({ outcome }) => metrics.checks.inc({ outcome }),
     onPage: ({ resource }) => metrics.pages.inc({ resource }),
     onRunEnd: ({ resource, outcome }) => metrics.runs.inc({ resource, outcome }),
   };
@@ -191,6 +142,7 @@ export async function createApp(
     api,
     cipher,
     store: stores.installs,
+    resources: resources.map(({ name }) => name),
     // An install succeeds without Redis: the next sweep starts the sync.
     onInstalled: (instanceId) =>
       control
@@ -207,7 +159,7 @@ export async function createApp(
     workers: await queues.workers(),
   });
 
-  const readiness = () => checkReadiness({ database: () => db.check(), redis: isRedisWell });
+  const readiness = () => checkReadiness({ database: core.checkDatabase, redis: isRedisWell });
   const health = { readiness, metrics: metrics.scrape };
 
   return {
@@ -227,7 +179,7 @@ export async function createApp(
             proxyHops: config.proxyHops,
             sessionSecret: config.sessionSecret,
             production: config.production,
-            appInfo: APP_INFO,
+            appInfo,
             isSandbox: config.service.isSandbox,
             ...(config.service.isSandbox ? { sandboxUrl: new URL(config.service.apiUrl).origin } : {}),
             redis,
@@ -237,7 +189,7 @@ export async function createApp(
             records: stores.records,
             actions: stores.actions,
             changes: { feed },
-            resources: RESOURCES,
+            resources,
             ...health,
             onRequest: ({ method, route, status, durationMs }) =>
               metrics.httpRequestSeconds.observe({ method, route, status }, durationMs / 1_000),
@@ -256,6 +208,20 @@ export async function createApp(
       at.serve((shutdown) => createHealthApp({ ...health, shutdown }));
     },
     startWorkers() {
+      const { handlerRetryMs: retryMs } = config;
+      const delivering =
+        deliveries === 'here'
+          ? deliveriesHere(stores.changes, core.consumers(handler, settings), { logger, retryMs, onEvent })
+          : new DeliveryProcess({
+              entry: new URL('./deliver.ts', import.meta.url),
+              start: { config, redisUrl, hasHandler },
+              memoryMb: config.handlerMemoryMb,
+              timeoutMs: config.handlerTimeoutMs,
+              changes: stores.changes,
+              logger,
+              onEvent: (event) => events?.send(event),
+              onCount: (name, value) => metrics[name](value as never),
+            });
       workers = startWorkers({
         redis: createRedis(redisUrl, 'worker', logger),
         process: facts,
@@ -264,6 +230,15 @@ export async function createApp(
         stores,
         keepDeletedMs: config.keepDeletedMs,
         consumers,
+        deliveries: delivering,
+        sender: {
+          ...core.clientParts,
+          failures: new Map(),
+          outbox: stores.outbox,
+          instances: stores.instances,
+          onEvent,
+          onWrite: (write) => metrics.writes.inc(write),
+        },
         logger,
         onFirstSlot: ({ waitMs }) => metrics.jobWaitSeconds.observe(waitMs / 1_000),
       });
@@ -271,16 +246,10 @@ export async function createApp(
     },
     end: () => tokens.end(),
     async close() {
-      try {
-        await tokens.close();
-      } finally {
-        watch.close();
-        await queues.close();
-        await http.close();
-        redis.disconnect();
-        queueRedis.disconnect();
-        await db.destroy();
-      }
+      watch.close();
+      await queues.close();
+      queueRedis.disconnect();
+      await core.close();
     },
   };
 }

@@ -1,23 +1,63 @@
-import { type App, createApp } from './app.ts';
-import { type EventHandler, EventSender } from './changes/app-events.ts';
-import type { ChangeHandler } from './changes/change-handler.ts';
+import { fork } from 'node:child_process';
+import { type App, createApp, type Fork } from './app.ts';
+import { EventSender } from './changes/app-events.ts';
+import { childFlags } from './changes/delivery-process.ts';
+import type { HandlerAnswer } from './check-handler.ts';
 import { type Config, loadConfig, readEnvironment } from './config/config.ts';
+import { NO_SETTINGS, readSettings } from './config/fork-settings.ts';
 import { ConfigError, type ProcessKind } from './config/variables.ts';
 import { commandArguments } from './contract/command-arguments.ts';
+import { loadEventHandler } from './fork.ts';
 import { createLogger, type Logger } from './runtime/logging.ts';
 import { openRedis } from './runtime/private-redis.ts';
 import { processFacts } from './runtime/process-facts.ts';
 import { INTERRUPTED_CODE, installShutdown, type Shutdown } from './runtime/shutdown.ts';
+
+const HANDLER_ENDED = 'Your handler, src/integration/handler.ts, ends the process when it loads.';
 
 /** What an entry point works with. */
 export interface Boot {
   config: Config;
   logger: Logger;
   shutdown: Shutdown;
-  /** Loads the integrator's event handler. */
-  loadEvents(): Promise<EventSender>;
+  /** Loads the integrator's event handler. @param load imports the module */
+  loadEvents(load: () => Promise<unknown>): Promise<EventSender>;
   /** Opens Redis and the database, and creates the app. The shutdown closes all three. */
-  openApp(): Promise<App>;
+  openApp(own: OwnModules): Promise<App>;
+}
+
+/** The fork's parts. The event handler is imported once the configuration is read. */
+interface OwnModules extends Pick<Fork, 'resources' | 'appInfo'> {
+  events: () => Promise<unknown>;
+}
+
+interface BootOptions {
+  /** It decides which variables count. */
+  kind: ProcessKind;
+  /** Imports the fork's settings, for a process with events. */
+  settings?: (() => Promise<unknown>) | undefined;
+  /** A command reads its arguments itself, and a signal ends it with code 130. */
+  isCommand?: boolean;
+}
+
+/**
+ * Finds out whether there is a handler. Its module is loaded in a process of its own: what it does later, as in a timer,
+ * must not reach this one.
+ *
+ * @throws Error that says what is wrong, and where
+ */
+async function hasHandler(): Promise<boolean> {
+  // The debugger's port is for the delivery process.
+  const execArgv = childFlags().filter((flag) => !flag.startsWith('--inspect'));
+  const child = fork(new URL('./check-handler.ts', import.meta.url), { execArgv });
+  const answer = await new Promise<HandlerAnswer>((resolve) => {
+    // Under `node --watch` the child also names the files that it loads.
+    child.on('message', (message: HandlerAnswer | object) => 'hasHandler' in message && resolve(message));
+    child.once('exit', () => resolve({ hasHandler: false, problem: HANDLER_ENDED }));
+  });
+  child.kill('SIGKILL');
+  if (answer.problem !== undefined) throw new Error(answer.problem);
+  return answer.hasHandler;
 }
 
 /** Runs the workers until the shutdown. It stops them before it closes what was opened earlier. */
@@ -26,43 +66,16 @@ export function runWorkers(app: App, shutdown: Shutdown): void {
   shutdown.add('workers', () => workers.close());
 }
 
-/** Excludes classes, which `typeof` calls functions. */
-function isCallable(value: unknown): boolean {
-  return typeof value === 'function' && !/^class\b/.test(Function.prototype.toString.call(value));
-}
-
-/**
- * Loads a function of the integrator. The configuration comes first, as the module may read variables of `.env`.
- *
- * @throws Error that says what is wrong, and where
- */
-async function loadOwn<Own>(what: string, file: string, name: string): Promise<Own | undefined> {
-  const path = `src/integration/${file}`;
-  const module: Record<string, unknown> = await import(`./integration/${file}`).catch((cause: unknown) => {
-    const where = cause instanceof Error ? cause.stack : String(cause);
-    throw new Error(`Your ${what}, ${path}, does not load:\n\n${where}`, { cause });
-  });
-  const own = module[name];
-  if (name in module && (own === undefined || isCallable(own))) return own as Own | undefined;
-  throw new Error(
-    `Your ${what}, ${path}, exports no function ${name}. Export a function or undefined under this name.`,
-  );
-}
-
-/**
- * Reads the configuration, then runs an entry point. An error ends the process with its message and code 1.
- *
- * @param kind decides which variables count
- * @param options.isCommand a command reads its arguments itself, and a signal ends it with code 130
- */
+/** Reads the configuration, then runs an entry point. An error ends the process with its message and code 1. */
 export async function boot(
-  kind: ProcessKind,
+  { kind, settings: load, isCommand = false }: BootOptions,
   run: (boot: Boot) => Promise<void>,
-  { isCommand = false } = {},
 ): Promise<void> {
   if (!isCommand) commandArguments();
   try {
-    const config = loadConfig(readEnvironment(), { kind });
+    const env = readEnvironment();
+    const { settings, problems } = load === undefined ? NO_SETTINGS : await readSettings(load, env);
+    const config = loadConfig(env, { kind, others: problems });
     const facts = processFacts();
     const logger: Logger = createLogger(config, {
       facts,
@@ -74,15 +87,16 @@ export async function boot(
     }
     const shutdown = installShutdown({ logger, signalCode: isCommand ? INTERRUPTED_CODE : 0 });
     shutdown.add('events', () => events.close());
-    const loadEvents = async () => {
-      events.handler = await loadOwn<EventHandler>('event handler', 'events.ts', 'onEvent');
+    const loadEvents: Boot['loadEvents'] = async (load) => {
+      const handler = await loadEventHandler(load);
+      events.handler = handler && ((event) => handler(event, { settings }));
       return events;
     };
-    const openApp = async () => {
+    const openApp = async (own: OwnModules) => {
       const redis = await openRedis({ redisUrl: config.redisUrl, dir: config.dataDir, logger });
       shutdown.add('redis', () => redis.release());
-      const handler = await loadOwn<ChangeHandler>('handler', 'handler.ts', 'onChanges');
-      const app = await createApp(config, redis.url, logger, { handler, events: await loadEvents(), facts });
+      const fork = { ...own, hasHandler: await hasHandler(), events: await loadEvents(own.events) };
+      const app = await createApp(config, redis.url, logger, fork, { facts });
       shutdown.add(
         'app',
         () => app.close(),

@@ -3,13 +3,14 @@ import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { reencryptSummary, reencryptTokens } from './auth/reencrypt.ts';
 import { TokenCipher } from './auth/token-cipher.ts';
 import { type Boot, boot } from './boot.ts';
-import type { EventSender } from './changes/app-events.ts';
 import { HANDLER_CONSUMER } from './changes/handler-consumer.ts';
+import { hashKey } from './changes/outbox.ts';
 import { type Config, DEFAULT_DATA_DIR, readEnvironment } from './config/config.ts';
 import { withNewTokenKey } from './config/secrets.ts';
 import { ConfigError, type ProcessKind } from './config/variables.ts';
+import { RESOURCES } from './integration/resources.ts';
 import type { Logger } from './runtime/logging.ts';
-import { backUp, restore } from './store/backup.ts';
+import { AFTER_RESTORE, backUp, restore } from './store/backup.ts';
 import type { Database } from './store/database.ts';
 import type { Instance } from './store/instances.ts';
 import { isFileUrl, openDatabase, openExistingDatabase } from './store/open-database.ts';
@@ -25,7 +26,7 @@ interface Context {
   database: string;
   logger: Logger;
   /** Loads the integrator's event handler. */
-  loadEvents: () => Promise<EventSender>;
+  loadEvents: Boot['loadEvents'];
   /** Aborts on a signal. The command then ends after its present step. */
   signal: AbortSignal;
 }
@@ -37,23 +38,23 @@ interface Command {
   run(positionals: string[], options: Record<string, unknown>): Promise<void>;
 }
 
+/** Writes that `outbox` lists. */
+const WRITES_LISTED = 1_000;
+const FINISHED_LISTED = 20;
+
 const PASSWORD_HINT = 'Give the password in PGPASSWORD or ~/.pgpass.';
 
+const settings = () => import('./integration/settings.ts');
+
 const COMMANDS: Record<string, Command> = {
-  migrate: {
-    usage: '',
-    run: () =>
-      onDatabase(async () => print("The database has this version's schema."), {
-        open: (url) => openDatabase(url, { migrates: true }),
-      }),
-  },
+  migrate: { usage: '', run: () => inProcess('database', migrate) },
   keys: { usage: '', run: makeKey },
-  reencrypt: { usage: '', run: () => onDatabase(reencrypt, { kind: 'reencrypt' }) },
+  reencrypt: { usage: '', run: () => onDatabase(reencrypt, 'reencrypt') },
   disconnect: {
     usage: 'INSTANCE_ID [--delete-data]',
     options: { 'delete-data': { type: 'boolean' } },
     run: ([id = ''], options) =>
-      onDatabase((context) => disconnect(context, id, options['delete-data'] === true)),
+      onDatabase((context) => disconnect(context, id, options['delete-data'] === true), 'database', settings),
   },
   replay: {
     usage: 'INSTANCE_ID [RESOURCE [RECORD_ID]]',
@@ -64,9 +65,22 @@ const COMMANDS: Record<string, Command> = {
     run: ([id = '', resource = '', record = '']) =>
       onDatabase((context) => erase(context, id, resource, record)),
   },
+  outbox: {
+    usage: 'INSTANCE_ID [retry|discard KEY]',
+    run: ([id = '', decision, key = '']) =>
+      onDatabase((context) =>
+        decision === undefined ? listWrites(context, id) : resolveWrite(context, id, decision, key),
+      ),
+  },
   backup: { usage: 'FILE', run: ([file = '']) => onFile(makeBackup, file) },
   restore: { usage: 'FILE', run: ([file = '']) => onFile(restoreBackup, file) },
 };
+
+async function migrate({ config }: Boot): Promise<void> {
+  const db = await openDatabase(config.databaseUrl, { migrates: true });
+  print("The database has this version's schema.");
+  await db.destroy();
+}
 
 async function makeKey(): Promise<void> {
   try {
@@ -101,13 +115,14 @@ async function reencrypt({ db, config, database, signal }: Context): Promise<voi
 
 async function disconnect(context: Context, id: string, deleteData: boolean): Promise<void> {
   const { tokens, removals, actions } = openStores(context.db);
-  const events = await context.loadEvents();
+  const events = await context.loadEvents(() => import('./integration/events.ts'));
   const instance = await findInstance(context, id);
   print(`Disconnecting ${nameOf(instance)} (${id}) of ${context.database}.`);
-  await tokens.disconnect(id, { deleteData });
+  const writesDiscarded = (await tokens.disconnect(id, { deleteData })) ?? 0;
   const action = deleteData ? 'disconnect and delete data' : 'disconnect';
   await actions.add({ instanceId: id, resource: null, record: null, action, by: 'command' });
   print('It is disconnected, and its tokens are deleted.');
+  if (writesDiscarded > 0) print(discardedText(writesDiscarded, 'to the service'));
   if (deleteData) {
     await removals.finish(id, context.signal);
     print(
@@ -116,9 +131,10 @@ async function disconnect(context: Context, id: string, deleteData: boolean): Pr
         : 'Its copied data is deleted.',
     );
   }
-  context.logger.info({ instanceId: id, dataDeleted: deleteData }, 'the instance is disconnected');
+  const facts = { dataDeleted: deleteData, writesDiscarded };
+  context.logger.info({ instanceId: id, ...facts }, 'the instance is disconnected');
   const { company_id: companyId, name: company } = instance;
-  events.send({ type: 'disconnected', instanceId: id, companyId, company, dataDeleted: deleteData });
+  events.send({ type: 'disconnected', instanceId: id, companyId, company, ...facts });
 }
 
 async function replay(context: Context, id: string, resource?: string, record?: string): Promise<void> {
@@ -144,11 +160,73 @@ async function erase(context: Context, id: string, resource: string, record: str
   const { erasure, actions, ...stores } = openStores(context.db);
   const instance = await findInstance(context, id);
   const [list] = await findLists(stores, instance, resource);
-  const known = await findRecord(instance, resource, record, (of) => erasure.erase(list.id, of, Date.now()));
+  const { route } = RESOURCES.find(({ name }) => name === resource) ?? {};
+  let discarded: number | undefined;
+  const known = await findRecord(instance, resource, record, async (of) => {
+    discarded = await erasure.erase(list.id, of, Date.now(), route);
+    return discarded !== undefined;
+  });
   await actions.add({ instanceId: id, resource, record: null, action: 'erase', by: 'command' });
   print(`${idJson(known)} of ${resource} of ${nameOf(instance)} is erased. Later runs do not copy it again.`);
+  if (discarded) print(discardedText(discarded, 'to it'));
   await erasure.purge();
   print(`Your handler, if you have one, gets "deleted". ${deliveryBegins(instance)}`);
+}
+
+function discardedText(count: number, where: string): string {
+  return count === 1
+    ? `1 write ${where} that waited is discarded.`
+    : `${count} writes ${where} that waited are discarded.`;
+}
+
+/** Prints the writes that are not finished, and the last that are. */
+async function listWrites(context: Context, id: string): Promise<void> {
+  const { outbox } = openStores(context.db);
+  const instance = await findInstance(context, id);
+  const { discarded: _, ...counts } = await outbox.counts(id);
+  const open = Object.entries(counts).map(([state, count]) => `${count} ${state}`);
+  print(`Writes of ${nameOf(instance)}: ${open.join(', ')}.`);
+  const unfinished = await outbox.unfinished(id, { limit: WRITES_LISTED, forPeople: false });
+  for (const write of [...unfinished, ...(await outbox.finished(id, FINISHED_LISTED))]) {
+    const { state, operation, object, key, attempts, status, answer_id, created_at, error, not_before } =
+      write;
+    const next =
+      state === 'pending' && not_before > Date.now()
+        ? [`again at ${new Date(not_before).toISOString()}`]
+        : [];
+    const answer =
+      status === null ? [] : [`answer ${status}${answer_id === null ? '' : ` ${printable(answer_id)}`}`];
+    const facts = [`tried ${attempts} times`, ...answer, ...next].join(', ');
+    print(`${state.padEnd(9)} ${printable(key ?? '')}  ${operation} ${printable(object ?? '')}`);
+    print(
+      `          ${new Date(created_at).toISOString()}, ${facts}${error === null ? '' : `: ${printable(error)}`}`,
+    );
+  }
+}
+
+/** @throws Error that says why nothing can be done */
+async function resolveWrite(context: Context, id: string, decision: string, key: string): Promise<void> {
+  const { outbox, actions } = openStores(context.db);
+  const instance = await findInstance(context, id);
+  if (key === '' || (decision !== 'retry' && decision !== 'discard')) {
+    throw new Error('Name what to do, and the key: retry KEY, or discard KEY. Nothing was done.');
+  }
+  const resolved = await outbox.resolve(id, hashKey(id, key), decision);
+  const write = `the write ${key} of ${nameOf(instance)}`;
+  if (resolved === undefined) throw new Error(`There is no ${write.slice(4)}. Nothing was done.`);
+  const { from, to } = resolved;
+  const isDone = from !== to || (decision === 'retry' && to === 'pending');
+  if (!isDone) {
+    const why = from === 'sending' ? 'is being sent' : `is ${from} and cannot be sent any more`;
+    throw new Error(`${write[0]?.toUpperCase()}${write.slice(1)} ${why}. Nothing was done.`);
+  }
+  const action = decision === 'retry' ? 'send-again' : 'end-write';
+  await actions.add({ instanceId: id, resource: null, record: null, action, by: 'command' });
+  const now = { pending: 'is sent again', done: 'counts as arrived', discarded: 'is discarded' }[
+    to as 'done'
+  ];
+  print(`${write[0]?.toUpperCase()}${write.slice(1)} ${now}.`);
+  if (to === 'pending' && instance.status !== 'active') print(deliveryBegins(instance));
 }
 
 /** @throws Error that names what to run on PostgreSQL: a timer must notice that nothing is backed up */
@@ -172,9 +250,9 @@ async function restoreBackup({ databaseUrl }: Config, file: string): Promise<voi
 For PostgreSQL, stop the web app and the workers, then run:
 
   pg_restore --clean --if-exists --single-transaction --dbname=${url} ${quoted(file)}
-  psql ${url} --command="delete from settings where name = 'installation_id'"
+  psql ${url} ${AFTER_RESTORE.map((statement) => `--command="${statement}"`).join(' ')}
 
-The second line makes the app ignore older jobs in Redis. ${PASSWORD_HINT}`);
+The second line makes the app ignore older jobs in Redis, and hold back writes that the service may have. ${PASSWORD_HINT}`);
   }
   const previous = await restore(databaseUrl, file, Date.now());
   print(`${withoutPassword(databaseUrl)} is restored from ${file}.`);
@@ -226,28 +304,31 @@ async function findInstance({ db, database }: Context, id: string): Promise<Inst
   throw new Error(`There is no instance ${id} in ${database}. /ops shows all ids. Nothing was done.`);
 }
 
-/** Replaces control characters: the name comes from the service, and terminals obey them. */
 function nameOf({ name }: Instance): string {
-  return name.replaceAll(/\p{C}/gu, '?');
+  return printable(name);
 }
 
-/** Runs a command on the database. */
+/** Replaces control characters: texts come from the service, and terminals obey them. */
+function printable(text: string): string {
+  return text.replaceAll(/\p{C}/gu, '?');
+}
+
+/** Runs a command on the database. @param loadSettings imports the fork's settings, for a command with events */
 function onDatabase(
   run: (context: Context) => Promise<void>,
-  {
-    open = openExistingDatabase,
-    kind = 'database',
-  }: { open?: (url: string) => Promise<Database>; kind?: ProcessKind } = {},
+  kind: ProcessKind = 'database',
+  loadSettings?: () => Promise<unknown>,
 ): Promise<void> {
-  return inProcess(kind, async ({ config, logger, loadEvents }, signal) => {
-    const db = await open(config.databaseUrl);
+  const work = async ({ config, logger, loadEvents }: Boot, signal: AbortSignal) => {
+    const db = await openExistingDatabase(config.databaseUrl);
     try {
       const database = withoutPassword(config.databaseUrl);
       await run({ db, config, logger, loadEvents, database, signal });
     } finally {
       await db.destroy();
     }
-  });
+  };
+  return inProcess(kind, work, loadSettings);
 }
 
 /** Runs a command on a file. */
@@ -259,6 +340,7 @@ function onFile(run: (config: Config, file: string) => Promise<void>, file: stri
 async function inProcess(
   kind: ProcessKind,
   run: (boot: Boot, signal: AbortSignal) => Promise<void>,
+  loadSettings?: () => Promise<unknown>,
 ): Promise<void> {
   const work = async (booted: Boot) => {
     const stopping = new AbortController();
@@ -270,7 +352,7 @@ async function inProcess(
     await running;
     await booted.shutdown.stop('the command is over');
   };
-  await boot(kind, work, { isCommand: true });
+  await boot({ kind, settings: loadSettings, isCommand: true }, work);
 }
 
 /** Leaves out parameters that only the driver understands, as people give this URL to `psql`. */
@@ -308,8 +390,9 @@ function readCommand(): { command: Command; positionals: string[]; options: Reco
   try {
     const { options = {} } = command;
     const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
-    const names = command.usage.split(' ').filter((name) => /^\[?[A-Z]/.test(name));
-    const required = names.filter((name) => !name.startsWith('['));
+    // The options aside, such as [--delete-data].
+    const names = command.usage.split(' ').filter((name) => /^\[?\w/.test(name));
+    const required = names.filter((name) => !/[[\]]/.test(name));
     if (positionals.length < required.length) throw new Error('An argument is missing.');
     const extra = positionals[names.length];
     if (extra !== undefined) throw new Error(`"${extra}" is one argument too many.`);

@@ -1,9 +1,11 @@
 import { commandArguments } from './contract/command-arguments.ts';
 import { listCompanies, listRequests } from './demo/companies.ts';
+import { DemoError } from './demo/install-company.ts';
 import { startParts } from './demo/parts.ts';
 import { ProgressBars } from './demo/progress-bars.ts';
 import { summarize, summaryTable } from './demo/summary.ts';
-import { DemoError, syncCompany } from './demo/sync-company.ts';
+import { syncCompany } from './demo/sync-company.ts';
+import { APP_INFO } from './integration/app-info.ts';
 import { RESOURCES } from './integration/resources.ts';
 
 const ALL = '--all';
@@ -11,7 +13,7 @@ const usage = `The demo copies one company. To copy all of them: npm run demo --
 const all = commandArguments(usage, [ALL]).has(ALL);
 const print = (text: string) => process.stdout.write(`${text}\n`);
 
-const { appUrl, sandboxUrl, shutdown } = await startParts();
+const { appUrl, sandboxUrl, shutdown } = await startParts({ resources: RESOURCES, appInfo: APP_INFO });
 try {
   await demonstrate();
   await shutdown.stop('the demo is over');
@@ -35,7 +37,9 @@ async function demonstrate(): Promise<void> {
   shutdown.add('progress bars', () => bars.stop());
   const startedAt = performance.now();
   const synced = await Promise.all(
-    companies.map((company) => syncCompany(appUrl, company, (status) => bars.show(company, status))),
+    companies.map((company) =>
+      syncCompany({ appUrl, sandboxUrl }, company, (status) => bars.show(company, status)),
+    ),
   );
   const seconds = (performance.now() - startedAt) / 1_000;
   bars.stop();

@@ -4,14 +4,21 @@ import type { Config } from './config/config.ts';
 import { listenError } from './contract/listen-error.ts';
 import { CALLBACK_PATH } from './contract/routes.ts';
 import { APP_INFO } from './integration/app-info.ts';
+import { RESOURCES } from './integration/resources.ts';
 import { createSandbox, type Sandbox } from './sandbox/sandbox.ts';
 import { takePort } from './web/listen.ts';
 
-await boot('start', async ({ config, shutdown, openApp }) => {
+const settings = () => import('./integration/settings.ts');
+
+await boot({ kind: 'start', settings }, async ({ config, shutdown, openApp }) => {
   const sandbox = config.service.isSandbox ? await startSandbox(config) : undefined;
   if (sandbox !== undefined) shutdown.add('sandbox', () => sandbox.close());
   const web = await takePort({ ...config, variable: 'PORT' });
-  const app = await openApp();
+  const app = await openApp({
+    events: () => import('./integration/events.ts'),
+    resources: RESOURCES,
+    appInfo: APP_INFO,
+  });
   await app.startWeb(web);
   shutdown.add('web', () => web.close());
   runWorkers(app, shutdown);

@@ -1,13 +1,21 @@
 import { boot, runWorkers } from './boot.ts';
+import { APP_INFO } from './integration/app-info.ts';
+import { RESOURCES } from './integration/resources.ts';
 import { takePort } from './web/listen.ts';
 
-await boot('worker', async ({ config, logger, shutdown, openApp }) => {
+const settings = () => import('./integration/settings.ts');
+
+await boot({ kind: 'worker', settings }, async ({ config, logger, shutdown, openApp }) => {
   const { host, workerPort } = config;
   const health =
     workerPort === undefined
       ? undefined
       : await takePort({ host, port: workerPort, variable: 'WORKER_PORT' });
-  const app = await openApp();
+  const app = await openApp({
+    events: () => import('./integration/events.ts'),
+    resources: RESOURCES,
+    appInfo: APP_INFO,
+  });
   runWorkers(app, shutdown);
   if (health !== undefined) {
     await app.startHealth(health);

@@ -14,7 +14,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   sync: ['auth', 'changes', 'service', 'store', 'contract'],
   jobs: ['auth', 'sync', 'changes', 'service', 'store', 'contract'],
   web: ['auth', 'sync', 'changes', 'service', 'store', 'contract'],
-  integration: [],
+  integration: ['changes'],
   sandbox: ['contract'],
   config: ['contract', 'runtime'],
   runtime: ['contract'],
@@ -22,19 +22,28 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 
 /** Folders whose types another folder may name besides. */
 const MAY_IMPORT_TYPES: Record<string, readonly string[]> = {
-  // The handler's documents and tables are the fork's.
+  // The handler's documents, tables and settings are the fork's.
   changes: ['integration'],
-  integration: ['changes', 'sync', 'service', 'store', 'contract'],
+  config: ['integration'],
+  integration: ['sync', 'service', 'store', 'contract'],
 };
 
 /** Modules that any folder but the sandbox may name the types of: everybody may be handed a logger. */
 const TYPES_FOR_ALL = ['src/runtime/logging.ts'];
 
-/** A pure function that any folder but the sandbox may call where it quotes a foreign text. */
+/** Functions that any folder but the sandbox may call where it quotes a foreign text. */
 const FOR_ALL = 'src/runtime/redaction.ts';
 
 /** Puts the app together; it may import what it likes, but the sandbox only where it is named below. */
-const WIRING = /^src\/(app|boot|start|web|worker|demo|cli)\.ts$|^src\/demo\//;
+const WIRING =
+  /^src\/(app|boot|core|fork|start|web|worker|deliver|check-handler|demo|sandbox-install|cli)\.ts$|^src\/demo\//;
+
+/** Hands the fork's parts over. The tests of the fork's handler need them, too. */
+const ENTRY_POINT =
+  /^src\/(start|web|worker|deliver|check-handler|demo|cli)\.ts$|^test\/support\/handler-test\.ts$/;
+
+/** Binds the fork's own types for the handler's signature. */
+const OWN_TYPES = 'src/integration/types.ts';
 
 const MAY_IMPORT_SANDBOX = /^src\/(start|demo)\.ts$|^src\/demo\/|^src\/sandbox\/|^test\//;
 
@@ -127,6 +136,15 @@ describe('imports', () => {
       return WIRING.test(to) || !MAY_IMPORT[folder]?.includes(target);
     });
     expect(wrong.map(({ from, to }) => `${from} → ${to}`)).toEqual([]);
+  });
+
+  test('of the fork’s own files are only in entry points, its own files and its own tests', () => {
+    const wrong = IMPORTS.filter(({ from, to, isTypeOnly }) => {
+      if (!to.startsWith('src/integration/') || ENTRY_POINT.test(from)) return false;
+      return !/^(src|test)\/integration\//.test(from) && !(isTypeOnly && to === OWN_TYPES);
+    });
+    expect(wrong.map(({ from, to }) => `${from} → ${to}`)).toEqual([]);
+    expect(IMPORTS.some(({ to }) => to === OWN_TYPES)).toBe(true);
   });
 
   test('of the sandbox are only where it is started, and in tests', () => {

@@ -6,6 +6,7 @@ import { backUp, restore } from '../src/store/backup.ts';
 import type { Database } from '../src/store/database.ts';
 import { openDatabase } from '../src/store/open-database.ts';
 import { keepSetting } from '../src/store/settings.ts';
+import type { WriteState } from '../src/store/states.ts';
 import { spawnEntry } from './support/spawn-entry.ts';
 import { tempDir } from './support/temp-dir.ts';
 
@@ -67,6 +68,24 @@ describe('restore', () => {
     expect(await within(url, settings)).toEqual([['company', 'then']]);
     expect(await within(`file:${previous}`, settings)).toContainEqual(['later', 'lost']);
     expect(await within(`file:${file}`, settings)).toContainEqual(['installation_id', 'old']);
+  });
+
+  it('holds back writes that the service may have since the backup', async () => {
+    const { url, file } = fresh();
+    const facts = { instance_id: 'ins_1', request_hash: 'x', operation: 'x', created_at: 1 };
+    const write = (key_hash: string, state: WriteState, is_repeatable: 0 | 1) =>
+      ({ ...facts, key_hash, state, is_repeatable }) as const;
+    const rows = [
+      write('a', 'pending', 0),
+      write('b', 'sending', 0),
+      write('c', 'pending', 1),
+      write('d', 'done', 0),
+    ];
+    await within(url, (db) => db.insertInto('outbox').values(rows).execute());
+    await backUp(url, file);
+    await restore(url, file, NOW);
+    const states = await within(url, (db) => db.selectFrom('outbox').select('state').orderBy('id').execute());
+    expect(states.map(({ state }) => state)).toEqual(['unknown', 'unknown', 'pending', 'done']);
   });
 
   it('replaces a damaged database, and makes a missing one', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import { hashKey } from '../src/changes/outbox.ts';
 import { ActionStore } from '../src/store/action-log.ts';
 import type { Database } from '../src/store/database.ts';
 import { openDatabase } from '../src/store/open-database.ts';
@@ -87,39 +88,102 @@ describe.each(['SQLite', 'PostgreSQL'])('with %s', (kind) => {
       output: expect.stringContaining('no record 7 in contacts'),
     });
     await run(url, ['replay', 'ins_1', 'contacts', 'a']);
-    await run(url, ['disconnect', 'ins_1']);
+    await run(url, ['disconnect', 'ins_1', '--delete-data']);
+    expect(await left()).toEqual([]);
     expect(await new ActionStore(db).list({ limit: 9 })).toMatchObject([
-      { action: 'disconnect', resource: null, record: null },
+      { action: 'disconnect and delete data', resource: null, record: null },
       { action: 'replay', resource: 'contacts', record: 'a' },
       { action: 'erase', resource: 'contacts', record: null, by: 'command', instanceId: 'ins_1' },
     ]);
   });
 });
 
-it('replay gives the handler the copy, a list or a record again', async () => {
-  const url = await createUrl('SQLite');
-  const db = await createInstance(url);
-  const cursors = async () =>
-    (await db.selectFrom('consumers').select('cursor').orderBy('list').execute()).map((row) => row.cursor);
-  const replayed = async () => {
-    const rows = await db.selectFrom('records').select('external_id').where('change_seq', '>', SEQ).execute();
-    return rows.map((row) => row.external_id).sort();
+describe('outbox', () => {
+  const facts = {
+    instance_id: 'ins_1',
+    request_hash: 'x',
+    is_repeatable: 0,
+    created_at: NOW,
+    attempts: 1,
+  } as const;
+  const reply = {
+    ...facts,
+    operation: 'replyToConversation',
+    object: '/conversations/cnv_1',
+    path_values: '{}',
   };
-  for (const id of ['a', '7', '#b']) {
-    expect(await run(url, ['replay', 'ins_1', 'contacts', id])).toMatchObject({ code: 0 });
-  }
-  expect(await replayed()).toEqual(['##b', '#7', 'a']);
-  const noted = await new ActionStore(db).list({ limit: 9 });
-  expect(noted.map(({ record }) => record)).toEqual(['##b', '#7', 'a']);
-  expect(await cursors()).toEqual([SEQ, SEQ]);
-  expect(await run(url, ['replay', 'ins_1', 'contacts'])).toMatchObject({ code: 0 });
-  expect(await cursors()).toEqual([0, SEQ]);
-  const whole = await run(url, ['replay', 'ins_1']);
-  expect(whole).toMatchObject({
-    code: 0,
-    output: expect.stringContaining('contacts, conversations of Acme?[2J'),
+  const unknown = {
+    ...reply,
+    key: 'reply:1',
+    key_hash: hashKey('ins_1', 'reply:1'),
+    state: 'unknown',
+  } as const;
+  const sending = {
+    ...reply,
+    key: 'reply:2',
+    key_hash: hashKey('ins_1', 'reply:2'),
+    state: 'sending',
+  } as const;
+
+  it('lists writes, and sends one again or ends it', async () => {
+    const url = await createUrl('SQLite');
+    const db = await createInstance(url);
+    await db
+      .insertInto('outbox')
+      .values([{ ...unknown, error: 'No answer.\u001b[2J' }, sending])
+      .execute();
+    await db.insertInto('outboxes').values({ instance_id: 'ins_1', due_at: null }).execute();
+    const listed = await run(url, ['outbox', 'ins_1']);
+    expect(listed).toMatchObject({
+      code: 0,
+      output: expect.stringContaining('Acme?[2J: 0 pending, 1 sending, 0 refused, 1 unknown.'),
+    });
+    expect(listed.output).toMatch(
+      /^unknown {3}reply:1 {2}replyToConversation \/conversations\/cnv_1\n.*tried 1 times: No answer\.\?\[2J$/m,
+    );
+    expect(await run(url, ['outbox', 'ins_1', 'retry', 'reply:1'])).toMatchObject({
+      code: 0,
+      output: expect.stringContaining('The write reply:1 of Acme?[2J is sent again.'),
+    });
+    expect((await run(url, ['outbox', 'ins_1', 'discard', 'reply:1'])).output).toContain('is discarded.');
+    expect((await run(url, ['outbox', 'ins_1'])).output).toMatch(/^discarded reply:1 /m);
+    expect(await new ActionStore(db).list({ limit: 9 })).toMatchObject([
+      { action: 'end-write', record: null, by: 'command' },
+      { action: 'send-again' },
+    ]);
+    for (const [args, says] of [
+      [['retry', 'reply:2'], 'The write reply:2 of Acme?[2J is being sent.'],
+      [['discard', 'reply:1'], 'is discarded and cannot be sent any more.'],
+      [['retry', 'none'], 'There is no write none of Acme?[2J.'],
+      [['delete', 'reply:1'], 'retry KEY, or discard KEY.'],
+      [['retry'], 'retry KEY, or discard KEY.'],
+    ] as const) {
+      const ended = await run(url, ['outbox', 'ins_1', ...args]);
+      expect(ended).toMatchObject({ code: 1, output: expect.stringContaining(`${says} Nothing was done.`) });
+    }
   });
-  expect(await cursors()).toEqual([0, 0]);
+
+  it('says what a disconnect and an erasure discard', async () => {
+    const url = await createUrl('SQLite');
+    const db = await createInstance(url);
+    const [one, two] = ['a', 'b'].map((key) => ({
+      ...unknown,
+      key,
+      key_hash: key,
+      state: 'pending' as const,
+    }));
+    await db
+      .insertInto('outbox')
+      .values([
+        { ...unknown, ...one, object: '/contacts/a' },
+        { ...unknown, ...two },
+      ])
+      .execute();
+    const erased = await run(url, ['erase', 'ins_1', 'contacts', 'a']);
+    expect(erased.output).toContain('1 write to it that waited is discarded.');
+    const { output } = await run(url, ['disconnect', 'ins_1']);
+    expect(output).toContain('1 write to the service that waited is discarded.');
+  });
 });
 
 describe('a command that cannot do what it is asked', () => {
@@ -131,7 +195,7 @@ describe('a command that cannot do what it is asked', () => {
     [['disconnect', '--delete-data'], 2, 'npm run disconnect -- INSTANCE_ID [--delete-data]'],
     [['migrate', '--dry-run'], 2, "'--dry-run'"],
     [['restore', 'no-such-file'], 1, 'There is no file'],
-    [['toString'], 2, 'npm run migrate|keys|reencrypt|disconnect|replay|erase|backup|restore'],
+    [['toString'], 2, 'npm run migrate|keys|reencrypt|disconnect|replay|erase|outbox|backup|restore'],
   ])('says so and ends: %j', async (args, code, says) => {
     const url = await createUrl('SQLite');
     const db = await createInstance(url);
@@ -157,22 +221,6 @@ describe('a command that cannot do what it is asked', () => {
     expect(output).toContain(url.pathname);
     expect(output).not.toContain('hush');
   });
-});
-
-it('disconnect deletes the tokens and, if asked, the copied data', async () => {
-  const url = await createUrl('SQLite');
-  const db = await createInstance(url);
-  const state = async () => {
-    const { status } = await db.selectFrom('instances').select('status').executeTakeFirstOrThrow();
-    const tokens = await db.selectFrom('tokens').select('refresh_token').execute();
-    const records = await db.selectFrom('records').select('id').execute();
-    return [status, tokens.map((row) => row.refresh_token), records.length];
-  };
-  expect(await state()).toEqual(['active', ['encrypted'], 3]);
-  expect(await run(url, ['disconnect', 'ins_1'])).toMatchObject({ code: 0 });
-  expect(await state()).toEqual(['disconnected', [null], 3]);
-  expect(await run(url, ['disconnect', 'ins_1', '--delete-data'])).toMatchObject({ code: 0 });
-  expect(await state()).toEqual(['disconnected', [null], 0]);
 });
 
 it('reencrypt fails, and names the instances whose tokens it cannot decrypt', async () => {

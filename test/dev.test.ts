@@ -13,6 +13,7 @@ test('npm run dev starts again after a change, also after one that did not load'
   for (const part of ['src', 'jobs', 'views', 'package.json']) {
     cpSync(join(ROOT, part), join(dir, part), { recursive: true });
   }
+  cpSync(join(ROOT, 'test/support/no-settings.ts'), join(dir, 'src/integration/settings.ts'));
   symlinkSync(join(ROOT, 'node_modules'), join(dir, 'node_modules'), 'junction');
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   const [port, sandboxPort] = [await findFreePort(), await findFreePort()];

@@ -18,14 +18,14 @@ function read(path: string): string {
 test.each([
   [
     'src and jobs',
-    15_200,
+    18_790,
     filesOf('{src,jobs}/**').filter((path) => !/^src\/(contract|sandbox)\//.test(path)),
   ],
   ['src/contract', 1_900, filesOf('src/contract/**')],
-  ['src/sandbox', 7_500, filesOf('src/sandbox/**')],
-  ['views', 1_600, filesOf('views/**')],
-  ['test', 23_100, filesOf('test/**').filter((path) => !path.startsWith('test/bench/'))],
-  ['test/bench', 1_500, filesOf('test/bench/**')],
+  ['src/sandbox', 7_900, filesOf('src/sandbox/**')],
+  ['views', 1_700, filesOf('views/**')],
+  ['test', 26_060, filesOf('test/**').filter((path) => !path.startsWith('test/bench/'))],
+  ['test/bench', 1_780, filesOf('test/bench/**')],
   ['README.md', 150, ['README.md']],
 ])('%s has at most %d lines', (_part, most, files) => {
   const lines = files.reduce((sum, path) => sum + read(path).split('\n').length - 1, 0);
@@ -33,8 +33,8 @@ test.each([
   expect(lines).toBeLessThanOrEqual(most);
 });
 
-test('the hand-written documentation has at most 60 KB', () => {
+test('the hand-written documentation has at most 76 KB', () => {
   const pages = filesOf('docs/*.md').filter((path) => !NOT_HAND_WRITTEN.includes(path));
   const bytes = pages.reduce((sum, path) => sum + Buffer.byteLength(read(path)), 0);
-  expect(bytes).toBeLessThanOrEqual(60 * 1024);
+  expect(bytes).toBeLessThanOrEqual(76 * 1024);
 });

@@ -33,6 +33,8 @@ interface InstallsParts {
   api: Pick<ServiceApi, 'identity'>;
   cipher: TokenCipher;
   store: InstallStore;
+  /** The names of the lists of an instance. */
+  resources: readonly string[];
   /** Starts the sync of a new or returning instance. */
   onInstalled: (instanceId: string) => Promise<unknown>;
   now?: () => number;
@@ -73,9 +75,7 @@ export class Installs {
    * @returns the address of the service's consent page, and the nonce for the browser's cookie
    */
   async begin(browserId: string | undefined, returnTo?: string): Promise<{ address: URL; nonce: string }> {
-    const [state = '', nonce = ''] = Array.from({ length: 2 }, () =>
-      randomBytes(SECRET_BYTES).toString('base64url'),
-    );
+    const [state, nonce] = [newSecret(), newSecret()];
     const hashes = { stateHash: hashSecret(state), nonceHash: hashSecret(nonce) };
     await this.#parts.store.begin({ ...hashes, returnTo }, browserId, this.#now());
     return { address: this.#parts.oauth.authorizeUrl(state), nonce };
@@ -87,12 +87,8 @@ export class Installs {
    * @returns the instance, whether this call installed it, and the path that the browser wanted to see
    * @throws InstallError
    */
-  async finish({
-    query,
-    nonces,
-    carriedSid,
-    newSid,
-  }: Callback): Promise<{ instanceId: string; isNew: boolean; returnTo: string | null }> {
+  async finish(callback: Callback): Promise<{ instanceId: string; isNew: boolean; returnTo: string | null }> {
+    const { query, nonces, carriedSid, newSid } = callback;
     const proof: BrowserProof = {
       nonceHashes: nonces.map(hashSecret),
       carriedSid: carriedSid === undefined ? undefined : hashSecret(carriedSid),
@@ -102,10 +98,8 @@ export class Installs {
     const state = query.get('state') ?? '';
     const row = await store.find(hashSecret(state));
     if (row === undefined || !proof.nonceHashes.includes(row.nonce_hash) || row.expires_at <= this.#now()) {
-      throw new InstallError(
-        'state',
-        'This browser did not start this installation, or started it too long ago.',
-      );
+      const message = 'This browser did not start this installation, or started it too long ago.';
+      throw new InstallError('state', message);
     }
     try {
       return { ...(await this.#finishRow(row, query, state, proof)), returnTo: row.return_to };
@@ -151,12 +145,9 @@ export class Installs {
       await onInstalled(instanceId);
       return instanceId;
     } catch (thrown) {
-      const failure =
-        thrown instanceof InstallError
-          ? thrown
-          : new InstallError('store', 'The app could not store the tokens that the service granted.', {
-              cause: thrown,
-            });
+      const message = 'The app could not store the tokens that the service granted.';
+      const isKnown = thrown instanceof InstallError;
+      const failure = isKnown ? thrown : new InstallError('store', message, { cause: thrown });
       await store.fail(row.state_hash, failure.kind, failure.message).catch(() => undefined);
       throw failure;
     }
@@ -183,7 +174,7 @@ export class Installs {
       refreshed_at: grant.grantedAt,
     };
     const isSeen = await writeForSeconds(() =>
-      store.complete(row.state_hash, instance, tokens, proof, this.#now()),
+      store.complete(row.state_hash, instance, tokens, proof, this.#now(), this.#parts.resources),
     );
     if (isSeen) return id;
     await this.#parts.onInstalled(id);
@@ -229,6 +220,10 @@ export class Installs {
       await sleep(RESULT_POLL_MS);
     }
   }
+}
+
+function newSecret(): string {
+  return randomBytes(SECRET_BYTES).toString('base64url');
 }
 
 /** A company always gets the same instance id. Without a company id, every install gets a new one. */

@@ -1,6 +1,8 @@
+import type { Redis } from 'ioredis';
 import * as oauth from 'openid-client';
+import { RateLimiterMemory, RateLimiterQueue, RateLimiterRedis } from 'rate-limiter-flexible';
 import { OAUTH_ROUTE } from '../contract/routes.ts';
-import { messageOf } from '../service/errors.ts';
+import { messageOf, readObject } from '../service/errors.ts';
 import { retryAfterMs, type ServiceClock, statedWaitMs } from '../service/headers.ts';
 import { type HttpAnswer, HttpClient } from '../service/http.ts';
 import { accessExpiry } from './expiry.ts';
@@ -35,19 +37,12 @@ export interface TokenRefusal {
   /** HTTP status; undefined without an answer. */
   status: number | undefined;
   /** The `error` of RFC 6749, section 5.2. */
-  code: string | undefined;
+  code?: string | undefined;
   /** `error_description`, or the message of `_error`. */
-  description: string | undefined;
+  description?: string | undefined;
   /** How long the service asks to wait, in milliseconds. */
-  retryAfterMs: number | undefined;
+  retryAfterMs?: number | undefined;
 }
-
-const NO_ANSWER: TokenRefusal = {
-  status: undefined,
-  code: undefined,
-  description: undefined,
-  retryAfterMs: undefined,
-};
 
 /** A token request that brought no tokens. */
 export class TokenRequestError extends Error {
@@ -69,6 +64,8 @@ interface OAuthClientOptions {
   redirectUri: string;
   clock: ServiceClock;
   outbound?: { usesProxy: boolean; checksCertificates: boolean };
+  /** Waits until all processes together may send another token request. */
+  pace?: () => Promise<unknown>;
 }
 
 /** The authorization code flow and the refresh of the specification, over openid-client. */
@@ -79,11 +76,8 @@ export class OAuthClient {
 
   constructor(options: OAuthClientOptions) {
     this.#options = options;
-    this.#http = new HttpClient({
-      ...options.outbound,
-      timeoutMs: TOKEN_TIMEOUT_MS,
-      keepAliveMs: KEEP_ALIVE_MS,
-    });
+    const limits = { timeoutMs: TOKEN_TIMEOUT_MS, keepAliveMs: KEEP_ALIVE_MS };
+    this.#http = new HttpClient({ ...options.outbound, ...limits });
   }
 
   /** The address that starts an authorization (Endpoints, "Authorize request"). */
@@ -103,6 +97,7 @@ export class OAuthClient {
   async exchange(code: string, state: string): Promise<Grant & { refreshToken: string }> {
     const callback = new URL(this.#options.redirectUri);
     callback.search = new URLSearchParams({ code, state }).toString();
+    await this.pace();
     const { refreshToken, ...grant } = await this.#grant((configuration) =>
       oauth.authorizationCodeGrant(configuration, callback, { expectedState: state }),
     );
@@ -120,14 +115,17 @@ export class OAuthClient {
     return this.#grant((configuration) => oauth.refreshTokenGrant(configuration, refreshToken), signal);
   }
 
+  /** Waits for the next token request. A refresh waits before it takes its lease. */
+  async pace(): Promise<void> {
+    await this.#options.pace?.();
+  }
+
   /** Sets the clock by the `Date` of any answer of the service. Sends no token. */
   async askTime(): Promise<void> {
     const signal = AbortSignal.any([AbortSignal.timeout(TIME_TIMEOUT_MS), this.#ending.signal]);
     try {
-      const { headers } = await this.#http.send(
-        { method: 'HEAD', url: new URL(this.#options.authUrl) },
-        signal,
-      );
+      const request = { method: 'HEAD', url: new URL(this.#options.authUrl) } as const;
+      const { headers } = await this.#http.send(request, signal);
       this.#options.clock.observe(headers.date);
     } catch {
       // The next request reports that the service cannot be reached.
@@ -153,13 +151,11 @@ export class OAuthClient {
     try {
       response = await send(configuration);
     } catch (cause) {
-      throw new TokenRequestError(refusal ?? NO_ANSWER, cause);
+      throw new TokenRequestError(refusal ?? { status: undefined }, cause);
     }
     const { access_token: accessToken, refresh_token: refreshToken } = response;
-    if (
-      !ACCESS_TOKEN.test(accessToken) ||
-      (refreshToken !== undefined && !REFRESH_TOKEN.test(refreshToken))
-    ) {
+    const isRefreshable = refreshToken === undefined || REFRESH_TOKEN.test(refreshToken);
+    if (!ACCESS_TOKEN.test(accessToken) || !isRefreshable) {
       throw noGrant('The token response holds a malformed token.');
     }
     const { clock } = this.#options;
@@ -200,7 +196,7 @@ export class OAuthClient {
 }
 
 function noGrant(message: string): TokenRequestError {
-  return new TokenRequestError({ ...NO_ANSWER, status: 200 }, new TypeError(message));
+  return new TokenRequestError({ status: 200 }, new TypeError(message));
 }
 
 /**
@@ -211,8 +207,7 @@ function readAnswer(
   { status, headers, body }: HttpAnswer,
   now: number,
 ): { response: Response; refusal: TokenRefusal } {
-  const answer = readObject(body);
-  const { access_token, refresh_token, expires_at, error, error_description } = answer;
+  const { access_token, refresh_token, expires_at, error, error_description } = readObject(body);
   const message = messageOf(body);
   const refusal = {
     status,
@@ -228,15 +223,6 @@ function readAnswer(
   return { response: Response.json({ error: 'refused' }, { status: 400 }), refusal };
 }
 
-function readObject(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
-}
-
 /**
  * `Authorization: Basic <BASE64(client_id:client_secret)>` (Authentication, 5). The library's own function form-encodes
  * both first, as in RFC 6749 but not in the specification.
@@ -246,4 +232,25 @@ function basicAuthentication(clientId: string, clientSecret: string): oauth.Clie
   return (_server, _client, _body, headers) => {
     headers.set('authorization', `Basic ${credentials}`);
   };
+}
+
+/**
+ * Token requests of all processes: 600 a minute, spread over its seconds. The specification names no limit of the token
+ * route, so this one is ours: ten thousand companies whose tokens end together must not flood it.
+ */
+const EVERY = { points: 10, duration: 1 } as const;
+
+/** What a process takes while Redis is away: there may be four others. */
+const ALONE = { points: 2, duration: 1 } as const;
+
+/** Makes a function that waits until another token request may go. @param redis all processes share it */
+export function createTokenPace(redis: Redis): () => Promise<unknown> {
+  const store = { keyPrefix: 'limit:tokens', storeClient: redis, rejectIfRedisNotReady: true };
+  const limiter = new RateLimiterRedis({
+    ...EVERY,
+    ...store,
+    insuranceLimiter: new RateLimiterMemory(ALONE),
+  });
+  const queue = new RateLimiterQueue(limiter);
+  return () => queue.removeTokens(1);
 }

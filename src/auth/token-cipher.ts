@@ -81,15 +81,13 @@ export class TokenCipher {
       const message = `The key "${keyId}" encrypted the tokens, and TOKEN_KEYS does not hold it. Put that key back.`;
       throw new ServiceError('key_missing', message);
     }
-    const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, IV_BYTES), {
-      authTagLength: TAG_BYTES,
-    });
+    const iv = bytes.subarray(0, IV_BYTES);
+    const decipher = createDecipheriv(ALGORITHM, key, iv, { authTagLength: TAG_BYTES });
     decipher.setAAD(associatedData(context, keyId));
     decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
     try {
-      return (
-        decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
-      );
+      const text = decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES), undefined, 'utf8');
+      return text + decipher.final('utf8');
     } catch (cause) {
       throw damaged(context, cause);
     }

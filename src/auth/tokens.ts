@@ -99,7 +99,7 @@ export class Tokens {
     return { text, isDue: () => true };
   }
 
-  /** The instances whose refresh token is due for rotation, the earliest first (Authentication, 8). */
+  /** The instances whose refresh token is due for rotation (Authentication, 8). */
   async dueForRotation(): Promise<ReadTokens[]> {
     await this.#parts.oauth.askTime();
     return this.#parts.store.due(this.#parts.clock.now());
@@ -141,11 +141,17 @@ export class Tokens {
     const { oauth, store } = this.#parts;
     const owner = randomUUID();
     const giveUpAt = performance.now() + LEASE_MS;
+    let isPaced = false;
     for (;;) {
       const row = await this.#find(instanceId);
       const { accessToken, refreshToken } = await this.#decrypt(row);
       if (row.version !== readVersion) return accessToken;
       this.#checkWanted(row, reason);
+      if (!isPaced) {
+        await oauth.pace();
+        isPaced = true;
+        continue;
+      }
       if (await store.acquireLease(row, owner, LEASE_MS)) {
         const granted = await oauth.refresh(refreshToken).catch((error: unknown) => error);
         return granted instanceof Error
@@ -208,14 +214,9 @@ export class Tokens {
       if (newest.version !== row.version) return (await this.#decrypt(newest)).accessToken;
       return this.#reject(row, failure);
     }
-    const pauseMs =
-      failure.kind === 'credentials'
-        ? CREDENTIALS_PAUSE_MS
-        : backoffMs(
-            row.refresh_failures + 1,
-            Math.random(),
-            isRefusal(failure.status) ? REFUSAL_PAUSE : OUTAGE_PAUSE,
-          );
+    const pauses = isRefusal(failure.status) ? REFUSAL_PAUSE : OUTAGE_PAUSE;
+    const growingMs = backoffMs(row.refresh_failures + 1, Math.random(), pauses);
+    const pauseMs = failure.kind === 'credentials' ? CREDENTIALS_PAUSE_MS : growingMs;
     const askedMs = (failure.retryAfterMs ?? 0) * (1 + Math.random() / 10);
     await store.fail(row, owner, Math.round(Math.max(pauseMs, askedMs)));
     onRefresh?.({ instanceId, outcome: 'failed', error });
@@ -319,7 +320,8 @@ const ROTATION_SWEEP_MS = 25_000;
  */
 export async function rotateTokens(tokens: Tokens, logger: Logger, signal: AbortSignal): Promise<void> {
   const endsAt = performance.now() + ROTATION_SWEEP_MS;
-  const due = (await tokens.dueForRotation()).values();
+  // In another order in each worker: so they do not wait for each other's leases.
+  const due = shuffle(await tokens.dueForRotation()).values();
   const rotateNext = async () => {
     for (const read of due) {
       if (signal.aborted || performance.now() >= endsAt) return;
@@ -331,4 +333,9 @@ export async function rotateTokens(tokens: Tokens, logger: Logger, signal: Abort
     }
   };
   await Promise.all(Array.from({ length: ROTATIONS_AT_ONCE }, rotateNext));
+}
+
+function shuffle<Item>(items: readonly Item[]): Item[] {
+  const keyed = items.map((item) => ({ item, key: Math.random() }));
+  return keyed.sort((one, other) => one.key - other.key).map(({ item }) => item);
 }

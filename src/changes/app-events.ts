@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Settings } from '../integration/types.ts';
 import type { Logger } from '../runtime/logging.ts';
 import type { InstanceStore } from '../store/instances.ts';
 import type { ErrorKind } from '../store/states.ts';
@@ -15,12 +16,14 @@ export type CompanyEvent =
       errorKind: ErrorKind | null;
       error: string | null;
     }
-  /** The handler refused a record five times. */
+  /** The handler refused a record at its last try. */
   | { type: 'dead_letter'; resource: string; record: string | number; error: string }
+  /** The service refused a write of the outbox; or its answer was lost, and it may have arrived. A person decides. */
+  | { type: 'write_refused' | 'write_unknown'; operation: string; key: string; error: string }
   /** A run holds so many deletions until the next run agrees or a person confirms them. */
   | { type: 'deletions_held'; resource: string; held: number }
   /** An administrator or an operator disconnected the company, and may have deleted its copy. */
-  | { type: 'disconnected'; dataDeleted: boolean };
+  | { type: 'disconnected'; dataDeleted: boolean; writesDiscarded: number };
 
 /** The argument of an event handler. */
 export type AppEvent =
@@ -35,9 +38,9 @@ export type AppEvent =
 
 /**
  * Your event handler. The process that meets an event calls it at most once, and does not wait for it. The log shows its
- * failures.
+ * failures. `settings` are the values of `src/integration/settings.ts`.
  */
-export type EventHandler = (event: AppEvent) => void | Promise<void>;
+export type EventHandler = (event: AppEvent, context: { settings: Settings }) => void | Promise<void>;
 
 /** Sends an event of a company to the event handler. */
 export type SendCompanyEvent = (instanceId: string, event: CompanyEvent) => void;
@@ -48,7 +51,7 @@ const CLOSE_MS = 2_000;
 /** Sends events to the fork's event handler. Nothing waits for it. */
 export class EventSender {
   /** Without a handler nothing is sent. */
-  handler: EventHandler | undefined;
+  handler: ((event: AppEvent) => void | Promise<void>) | undefined;
   readonly #logger: Logger;
   readonly #underWay = new Set<Promise<void>>();
 

@@ -1,21 +1,34 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Kysely, KyselyPlugin, Transaction } from 'kysely';
-import type { HandlerTables } from '../integration/schema.ts';
+import type { HandlerTables, Settings } from '../integration/types.ts';
 import { redact } from '../runtime/redaction.ts';
 import type { ServiceClient } from '../service/calls.ts';
 import { ServiceError } from '../service/errors.ts';
 import type { ClientFor } from '../service/service-client.ts';
 import type { ChangeStore, FeedEntry, HeldConsumer } from '../store/changes.ts';
 import type { Database } from '../store/database.ts';
+import { addWrites } from '../store/outbox.ts';
 import { recordId } from '../store/page-items.ts';
 import type { Schema } from '../store/schema.ts';
-import type { ChangeBatch, ChangeHandler, HandlerContext, InTransaction } from './change-handler.ts';
+import {
+  type ChangeBatch,
+  type ChangeHandler,
+  type HandlerContext,
+  type InTransaction,
+  TargetDown,
+} from './change-handler.ts';
 import { type ChangeConsumer, ConsumerError, type DeliveryContext } from './delivery.ts';
+import { collectWrites } from './outbox.ts';
 
 /** The handler's name in the database. */
 export const HANDLER_CONSUMER = 'handler';
 
+/** What a worker knows of the consumer. */
+export const HANDLER = { name: HANDLER_CONSUMER, whileActive: true } as const;
+
 /** The function that a handler returns may use the transaction this long, in milliseconds. */
-const TRANSACTION_MS = 5_000;
+export const TRANSACTION_MS = 5_000;
 
 /** A call of the service waits at most this long for the limit, in milliseconds. */
 const LONGEST_WAIT_MS = 10 * 60_000;
@@ -23,43 +36,83 @@ const LONGEST_WAIT_MS = 10 * 60_000;
 /** An error message is cut after so many UTF-16 units. */
 const LONGEST_REASON = 1_000;
 
+/** Time in which the process stands still, as others compute, counts as such a part of a call's time. */
+const TICKS = 20;
+
 /** How long a handler may ignore the signal when the process ends. */
 const ENDING_MS = 2_000;
 
 /** The parts of the app that the handler needs. */
 export interface HandlerParts {
   handler: ChangeHandler;
+  settings: Settings;
   /** Time of one call in milliseconds, without its calls of the service. */
   timeoutMs: number;
   changes: ChangeStore;
   db: Database;
+  /** Told when the function of a handler begins and ends: while it computes, nothing in this process can stop it. */
+  onTransaction?: ((isUnderWay: boolean) => void) | undefined;
   serviceFor(whose: ClientFor): ServiceClient;
+}
+
+/** A call of the handler, for what it leaves behind. */
+interface Call {
+  /** Fails the call; undefined when it is over. */
+  fail: ((error: unknown) => void) | undefined;
+  /** Logs the first rejection that comes after the call. */
+  tell: ((error: unknown) => void) | undefined;
+}
+
+/** The call that a piece of code, also one that comes later, belongs to. */
+const calls = new AsyncLocalStorage<Call>();
+
+/** Takes a rejection that nobody caught, in its own context. It fails its call. @returns whether a call is to blame */
+export function takeRejection(error: unknown): boolean {
+  const call = calls.getStore();
+  if (call?.fail !== undefined) call.fail(error);
+  else call?.tell?.(error);
+  if (call !== undefined) call.tell = undefined;
+  return call !== undefined;
 }
 
 /** The consumer that calls the integrator's handler. */
 export function handlerConsumer(parts: HandlerParts): ChangeConsumer {
   return {
-    name: HANDLER_CONSUMER,
-    whileActive: true,
-    async take(entries, held, context) {
+    ...HANDLER,
+    take(entries, held, context) {
       const timer = new HandlerTimer(parts.timeoutMs, context.signal);
-      try {
-        const { instanceId, companyId, resource } = held;
-        const batch = { instanceId, companyId, resource, changes: entries.map(toChange) } as ChangeBatch;
-        const call = async () => parts.handler(batch, contextOf(parts, held, context, timer));
-        const returned = await Promise.race([call(), timer.late]);
-        return typeof returned === 'function' ? inTransaction(parts, returned) : undefined;
-      } catch (error) {
-        throw failureOf(error);
-      } finally {
-        timer.end();
-      }
+      const facts = { company: held.company, record: entries[0]?.id, records: entries.length };
+      const text = 'a promise of the handler rejected after its call';
+      const call: Call = { fail: timer.fail, tell: (err) => context.logger.error({ err, ...facts }, text) };
+      return calls.run(call, async () => {
+        try {
+          const { instanceId, companyId, resource } = held;
+          const batch = { instanceId, companyId, resource, changes: entries.map(toChange) } as ChangeBatch;
+          const handle = async () => parts.handler(batch, contextOf(parts, held, context, timer));
+          const returned = await untilLate(handle(), timer.late);
+          if (typeof returned !== 'function') return undefined;
+          return (tx: Transaction<Schema>) =>
+            calls.run(call, () => inTransaction(parts, held.instanceId, returned, tx, call));
+        } catch (error) {
+          throw failureOf(error);
+        } finally {
+          timer.end();
+          call.fail = undefined;
+        }
+      });
     },
   };
 }
 
+/** Waits for the end of the turn, too: there Node reports the rejections that nobody caught. */
+async function untilLate<Value>(work: Promise<Value>, late: Promise<never>): Promise<Value> {
+  const value = await Promise.race([work, late]);
+  await Promise.race([nextTurn(), late]);
+  return value;
+}
+
 function contextOf(
-  { db, changes, serviceFor }: HandlerParts,
+  { db, changes, settings, serviceFor }: HandlerParts,
   held: HeldConsumer,
   { logger }: DeliveryContext,
   { signal, around }: HandlerTimer,
@@ -69,42 +122,54 @@ function contextOf(
   const isWanted = () => changes.holds(held);
   const company = companyId ?? instanceId;
   const whose = { instanceId, company, signal, maxWaitMs: LONGEST_WAIT_MS, around, isWanted };
-  return { db: withoutTransactions(db), logger, signal, service: serviceFor(whose) };
+  return { db: withoutTransactions(db), settings, logger, signal, service: serviceFor(whose) };
 }
 
 function toChange({ id, seq, change, document }: FeedEntry) {
-  return { seq, id: recordId(id), change, document: document === null ? null : JSON.parse(document) };
+  const parsed = document === null ? null : JSON.parse(document);
+  return { seq, id: recordId(id), change, document: parsed, text: document };
 }
 
-function inTransaction({ db }: HandlerParts, work: InTransaction) {
-  return async (transaction: Transaction<Schema>) => {
-    let isOver = false;
-    // A statement that comes late must not run after the transaction.
-    const guard: KyselyPlugin = {
-      transformQuery({ node }) {
-        if (isOver) throw new Error('The transaction is over.');
-        return node;
-      },
-      transformResult: async ({ result }) => result,
-    };
-    const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => {
-      const seconds = TRANSACTION_MS / 1_000;
-      late.reject(new Error(`The function that the handler returned took more than ${seconds} s.`));
-    }, TRANSACTION_MS);
-    try {
-      await db.dialect.limitStatements?.(transaction, TRANSACTION_MS);
-      const guarded = transaction.withPlugin(guard) as unknown as Transaction<HandlerTables>;
-      await Promise.race([work(guarded), late.promise]);
-      // PostgreSQL aborts a transaction at its first failed statement, even if the function caught the error.
-      await transaction.selectNoFrom((eb) => eb.lit(1).as('one')).execute();
-    } catch (error) {
-      throw failureOf(error);
-    } finally {
-      clearTimeout(timer);
-      isOver = true;
-    }
+async function inTransaction(
+  { db, onTransaction }: HandlerParts,
+  instanceId: string,
+  work: InTransaction,
+  transaction: Transaction<Schema>,
+  call: Call,
+): Promise<void> {
+  let isOver = false;
+  // A statement that comes late must not run after the transaction.
+  const guard: KyselyPlugin = {
+    transformQuery({ node }) {
+      if (isOver) throw new Error('The transaction is over.');
+      return node;
+    },
+    transformResult: async ({ result }) => result,
   };
+  const collected = collectWrites(instanceId);
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    const seconds = TRANSACTION_MS / 1_000;
+    late.reject(new Error(`The function that the handler returned took more than ${seconds} s.`));
+  }, TRANSACTION_MS);
+  call.fail = late.reject;
+  onTransaction?.(true);
+  try {
+    await db.dialect.limitStatements?.(transaction, TRANSACTION_MS);
+    const guarded = transaction.withPlugin(guard) as unknown as Transaction<HandlerTables>;
+    await untilLate(work(guarded, collected.outbox), late.promise);
+    // PostgreSQL aborts a transaction at its first failed statement, even if the function caught the error.
+    await transaction.selectNoFrom((eb) => eb.lit(1).as('one')).execute();
+    await addWrites(db, transaction, instanceId, collected.close());
+  } catch (error) {
+    throw failureOf(error);
+  } finally {
+    clearTimeout(timer);
+    onTransaction?.(false);
+    call.fail = undefined;
+    isOver = true;
+    collected.close();
+  }
 }
 
 /** A handler that hangs in a transaction of its own would keep the connection, and SQLite has one. */
@@ -123,8 +188,14 @@ function withoutTransactions(db: Database): HandlerContext['db'] {
 
 /** A handler may throw anything: the app keeps the words. */
 function failureOf(cause: unknown): ConsumerError {
-  const words = cause instanceof Error ? cause.message : String(cause);
-  const waitMs = cause instanceof ServiceError && cause.remedy === 'wait' ? cause.retryAfterMs : undefined;
+  let words = 'The handler failed with something that is no error.';
+  try {
+    words = String(cause instanceof Error ? cause.message : cause);
+  } catch {
+    // An object without a text.
+  }
+  const isLimit = cause instanceof ServiceError && cause.remedy === 'wait';
+  const waitMs = cause instanceof TargetDown ? cause.waitMs : isLimit ? cause.retryAfterMs : undefined;
   return new ConsumerError(redact(words).slice(0, LONGEST_REASON), { cause, waitMs });
 }
 
@@ -159,7 +230,7 @@ class HandlerTimer {
   readonly around = async <Answer>(call: () => Promise<Answer>): Promise<Answer> => {
     if (this.#calls++ === 0) {
       clearTimeout(this.#timer);
-      this.#leftMs = Math.max(0, this.#leftMs - (performance.now() - this.#startedAt));
+      this.#count();
     }
     try {
       return await call();
@@ -167,6 +238,9 @@ class HandlerTimer {
       if (--this.#calls === 0) this.#start();
     }
   };
+
+  /** Fails the call. */
+  readonly fail = (error: unknown): void => this.#late.reject(error);
 
   end(): void {
     clearTimeout(this.#timer);
@@ -176,11 +250,19 @@ class HandlerTimer {
   #start(): void {
     if (this.#over.signal.aborted) return;
     this.#startedAt = performance.now();
+    const tickMs = Math.min(this.#leftMs, this.#limitMs / TICKS);
     this.#timer = setTimeout(() => {
+      this.#count();
+      if (this.#leftMs > 0) return this.#start();
       const seconds = this.#limitMs / 1_000;
       const error = new Error(`The handler took more than ${seconds} s (HANDLER_TIMEOUT_SECONDS).`);
       this.#late.reject(error);
       this.#over.abort(error);
-    }, this.#leftMs);
+    }, tickMs);
+  }
+
+  #count(): void {
+    const ms = Math.min(performance.now() - this.#startedAt, this.#limitMs / TICKS);
+    this.#leftMs = Math.max(0, this.#leftMs - ms);
   }
 }

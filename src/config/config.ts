@@ -6,7 +6,14 @@ import { WINDOW_MS } from '../contract/limits.ts';
 import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
 import { findProblems, proxiesIn, usesProxy } from './rules.ts';
 import { keptSessionSecret, keptTokenKeys } from './secrets.ts';
-import { ConfigError, type ProcessKind, readVariables, VARIABLES, type VariableName } from './variables.ts';
+import {
+  ConfigError,
+  type ConfigProblem,
+  type ProcessKind,
+  readVariables,
+  VARIABLES,
+  type VariableName,
+} from './variables.ts';
 
 /** The directory of development's own files, from the current directory. */
 export const DEFAULT_DATA_DIR = '.data';
@@ -42,17 +49,21 @@ export function readEnvironment(): NodeJS.ProcessEnv {
  *
  * @param options.kind decides which variables count; no other variable stops the start
  * @param options.dataDir replaces `.data` in the current directory
+ * @param options.others further problems, of the fork's settings
  * @throws ConfigError that lists every problem
  */
-export function loadConfig(env: NodeJS.ProcessEnv, options: { kind?: ProcessKind; dataDir?: string } = {}) {
-  const { kind = 'start' } = options;
+export function loadConfig(
+  env: NodeJS.ProcessEnv,
+  options: { kind?: ProcessKind; dataDir?: string; others?: readonly ConfigProblem[] } = {},
+) {
+  const { kind = 'start', others = [] } = options;
   const production = env.NODE_ENV === 'production';
   const isSandbox = !production && !env.SERVICE_API_URL && !env.SERVICE_AUTH_URL;
   const uses = (name: VariableName): boolean =>
     VARIABLES[name].usedBy.includes(kind) && (isSandbox || !name.startsWith('SANDBOX_'));
   const names = Object.keys(VARIABLES) as VariableName[];
   const { given, problems } = readVariables(env, names.filter(uses));
-  problems.push(...findProblems(env, given, uses));
+  problems.push(...findProblems(env, given, uses), ...others);
   if (problems.length > 0) throw new ConfigError(problems);
 
   const dataDir = resolve(options.dataDir ?? DEFAULT_DATA_DIR);
@@ -62,11 +73,9 @@ export function loadConfig(env: NodeJS.ProcessEnv, options: { kind?: ProcessKind
     port: given.SANDBOX_PORT ?? SANDBOX_DEFAULTS.port,
     windowMs: given.SANDBOX_WINDOW_MS ?? WINDOW_MS,
     latencyMs: given.SANDBOX_LATENCY_MS ?? 0,
-    guards: openGuards({
-      analytics: given.SANDBOX_GUARD_ANALYTICS,
-      resource: given.SANDBOX_GUARD_RESOURCE,
-    }),
+    guards: openGuards({ analytics: given.SANDBOX_GUARD_ANALYTICS, resource: given.SANDBOX_GUARD_RESOURCE }),
     ...(given.SANDBOX_PUBLIC_URL && { publicUrl: given.SANDBOX_PUBLIC_URL }),
+    ...(given.SANDBOX_ORDER && { order: given.SANDBOX_ORDER }),
     ...(given.SANDBOX_EXPOSE && { expose: given.SANDBOX_EXPOSE }),
   };
   const sandboxUrl = sandbox.publicUrl ?? `http://${reachable(sandbox.host)}:${sandbox.port}`;
@@ -110,11 +119,17 @@ export function loadConfig(env: NodeJS.ProcessEnv, options: { kind?: ProcessKind
     tokenKeys: given.TOKEN_KEYS ?? (uses('TOKEN_KEYS') ? keptTokenKeys(dataDir) : []),
     /** Undefined: there is no `/ops`. */
     operatorPassword: given.OPERATOR_PASSWORD,
-    syncIntervalMs: (given.SYNC_INTERVAL_MINUTES ?? 60) * MINUTE_MS,
+    syncIntervalMs: Math.round((given.SYNC_INTERVAL_MINUTES ?? 60) * MINUTE_MS),
+    /** The pause between two checks of a list; 0: never. */
+    checkIntervalMs: Math.round((given.CHECK_INTERVAL_SECONDS ?? 60) * SECOND_MS),
     /** How long the copy keeps documents of deleted records. */
     keepDeletedMs: (given.DELETED_RECORDS_DAYS ?? 30) * DAY_MS,
     /** The time limit of one call of the handler. */
     handlerTimeoutMs: (given.HANDLER_TIMEOUT_SECONDS ?? 60) * SECOND_MS,
+    /** Pauses between the tries of a delivery. */
+    handlerRetryMs: (given.HANDLER_RETRY_SECONDS ?? [1, 5, 30, 120, 300]).map((pause) => pause * SECOND_MS),
+    /** The heap of the delivery process, in megabytes. */
+    handlerMemoryMb: given.HANDLER_MEMORY_MB ?? 512,
     logLevel: given.LOG_LEVEL ?? 'info',
     /** The absolute path of development's own files. */
     dataDir,

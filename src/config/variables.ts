@@ -9,7 +9,7 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'
 const INTEGER = /^\d{1,10}$/;
 const DECIMAL = /^\d{0,10}(\.\d{1,10})?$/;
 /** `docker run --env-file` keeps the quotes around a value. */
-const IN_QUOTES = /^(["']).*\1$/s;
+export const IN_QUOTES = /^(["']).*\1$/s;
 
 /** A key that encrypts tokens at rest. The encrypted text holds the id, so old keys still decrypt. */
 export interface TokenKey {
@@ -122,9 +122,15 @@ const nodeEnv = z.enum(
   must('must be development, test or production'),
 );
 const logLevel = z.enum(LOG_LEVELS, must(`must be one of ${LOG_LEVELS.join(', ')}`));
+const listOrder = z.enum(['activity', 'created'], must('must be activity or created'));
 const exposeWords = z.literal(EXPOSE_WORDS, must(`must be ${EXPOSE_WORDS}, word for word`));
 const minutes = numberBetween(0.01, 30 * DAY_MINUTES, DECIMAL);
 const seconds = numberBetween(0.01, DAY_MINUTES * 60, DECIMAL);
+
+// A day at most, and as many as anybody has patience for.
+const pauses = entries.pipe(
+  z.array(numberBetween(0.01, DAY_MINUTES * 60, DECIMAL)).max(20, 'must have at most 20 pauses'),
+);
 
 const variable = <Schema extends z.ZodType>(
   usedBy: readonly ProcessKind[],
@@ -157,8 +163,11 @@ export const VARIABLES = {
   TOKEN_KEYS: variable(TOKENS, tokenKeys, MADE_KEYS, OF_ALL),
   OPERATOR_PASSWORD: variable(WEB, z.string(), '<output of: openssl rand -base64 24>'),
   SYNC_INTERVAL_MINUTES: variable(APP, minutes, '60'),
+  CHECK_INTERVAL_SECONDS: variable(APP, numberBetween(0, DAY_MINUTES * 60, DECIMAL), '60'),
   DELETED_RECORDS_DAYS: variable(WORK, numberBetween(0, 3_650), '30'),
   HANDLER_TIMEOUT_SECONDS: variable(WORK, seconds, '60'),
+  HANDLER_RETRY_SECONDS: variable(WORK, pauses, '1,5,30,120,300'),
+  HANDLER_MEMORY_MB: variable(WORK, numberBetween(32, 65_536), '512'),
   LOG_LEVEL: variable(ALL, logLevel, 'info'),
   GUARD_ANALYTICS: variable(WORK, guard, '1/3'),
   GUARD_RESOURCE: variable(WORK, guard, '5/1'),
@@ -168,6 +177,7 @@ export const VARIABLES = {
   SANDBOX_LATENCY_MS: variable(['start'], numberBetween(0, DAY_MS), '0'),
   SANDBOX_GUARD_ANALYTICS: variable(WORK, guard, '1/3'),
   SANDBOX_GUARD_RESOURCE: variable(WORK, guard, '5/1'),
+  SANDBOX_ORDER: variable(['start'], listOrder, 'created'),
   SANDBOX_HOST: variable(APP, host, '0.0.0.0'),
   SANDBOX_EXPOSE: variable(['start'], exposeWords, EXPOSE_WORDS),
 };

@@ -8,7 +8,7 @@ interface Page {
   body: string;
 }
 
-/** A browser without JavaScript: it keeps cookies and follows redirects. */
+/** A browser without JavaScript: it keeps cookies and follows redirects. It prefers JSON, so the app's errors are JSON. */
 export class Browser {
   /** By host and port, as the app and the sandbox share a host. */
   readonly #cookies = new Map<string, Map<string, string>>();
@@ -32,7 +32,10 @@ export class Browser {
       const answer = await fetch(url, {
         method: form === null ? 'GET' : 'POST',
         body: form,
-        headers: { cookie: [...cookies].map((cookie) => cookie.join('=')).join('; ') },
+        headers: {
+          accept: 'application/json, */*;q=0.5',
+          cookie: [...cookies].map((cookie) => cookie.join('=')).join('; '),
+        },
         redirect: 'manual',
       });
       for (const header of answer.headers.getSetCookie()) {

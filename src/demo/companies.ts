@@ -2,7 +2,7 @@
 export interface DemoCompany {
   id: string;
   name: string;
-  teammates: { id: string; is_admin: boolean }[];
+  teammates: { id: string; name: string; is_admin: boolean }[];
   /** Records by resource. */
   counts: Record<string, number>;
 }

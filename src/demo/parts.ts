@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createApp } from '../app.ts';
+import { createApp, type Fork } from '../app.ts';
 import { loadConfig } from '../config/config.ts';
 import { CALLBACK_PATH } from '../contract/routes.ts';
 import { createLogger } from '../runtime/logging.ts';
@@ -12,7 +12,9 @@ import { createSandbox } from '../sandbox/sandbox.ts';
 import { takePort } from '../web/listen.ts';
 
 /** Starts sandbox, Redis, web app and workers on free ports. The shutdown deletes their files. */
-export async function startParts(): Promise<{ appUrl: string; sandboxUrl: string; shutdown: Shutdown }> {
+export async function startParts(
+  own: Fork,
+): Promise<{ appUrl: string; sandboxUrl: string; shutdown: Shutdown }> {
   const logLevel = process.env.LOG_LEVEL ?? 'warn';
   const facts = processFacts();
   const logger = createLogger({ logLevel, production: false }, { facts });
@@ -39,7 +41,7 @@ export async function startParts(): Promise<{ appUrl: string; sandboxUrl: string
     { dataDir: dir },
   );
   // Without the handler, as it may write made-up records to a real system.
-  const app = await createApp(config, redis.url, logger, { facts });
+  const app = await createApp(config, redis.url, logger, own, { facts });
   shutdown.add(
     'app',
     () => app.close(),

@@ -2,16 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { InstanceStatus } from '../sync/status-types.ts';
 import { Browser } from './browser.ts';
 import type { DemoCompany } from './companies.ts';
+import { DemoError, installCompany } from './install-company.ts';
 
 const POLL_EVERY_MS = 200;
 
 /** A rate window lasts a minute, so a sync without progress for longer is stuck. */
 const STUCK_AFTER_MS = 150_000;
-
-/** Why the demo failed. */
-export class DemoError extends Error {
-  override readonly name = 'DemoError';
-}
 
 /** A company that was installed and synced. */
 export interface SyncedCompany {
@@ -26,26 +22,18 @@ export interface SyncedCompany {
  * @throws DemoError when the install or the sync fails, or the copy differs
  */
 export async function syncCompany(
-  appUrl: string,
+  { appUrl, sandboxUrl }: { appUrl: string; sandboxUrl: string },
   company: DemoCompany,
   onProgress: (status: InstanceStatus) => void,
 ): Promise<SyncedCompany> {
   const browser = new Browser(appUrl);
-  const dashboard = await install(browser, company);
+  const administrator = company.teammates.find(({ is_admin }) => is_admin);
+  const dashboard = await installCompany(browser, sandboxUrl, company, administrator?.id ?? '');
   const status = await waitForSync(browser, dashboard, onProgress);
   for (const [resource, count] of Object.entries(company.counts)) {
     if (resource in status.resources) await compare(browser, dashboard, resource, count);
   }
   return { company, status };
-}
-
-async function install(browser: Browser, { name, teammates }: DemoCompany): Promise<string> {
-  const administrator = teammates.find(({ is_admin }) => is_admin);
-  const consent = await browser.open('/install');
-  const fields = { teammate_id: administrator?.id ?? '', decision: 'approve' };
-  const { status, url } = await browser.open(consent.url, fields);
-  if (status === 200 && url.pathname.startsWith('/instances/')) return url.pathname;
-  throw new DemoError(`${name} could not be installed: ${url.pathname} answered ${status}.`);
 }
 
 async function waitForSync(

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { ProcessFacts } from './process-facts.ts';
-import { REDACTED, redact } from './redaction.ts';
+import { blankSecrets, hasSecretName, REDACTED, redact } from './redaction.ts';
 
 export type { Logger } from 'pino';
 
@@ -15,9 +15,6 @@ const MOST_CAUSES = 5;
 
 /** The bytes that wait for a stopped reader; the log loses later lines. */
 const LONGEST_BACKLOG = 4 * 1024 * 1024;
-
-/** The log blanks the values of these fields, such as `access_token`, `clientSecret`, `set-cookie`. */
-const SECRET_NAME = /(?:authorization|cookie|password|secret|token)$/i;
 
 /** Errors of JavaScript itself. */
 const BUG = /^(?:Aggregate|Eval|Range|Reference|Syntax|Type|URI)?Error$/;
@@ -39,7 +36,7 @@ export interface LoggerOptions {
 
 /**
  * Creates the logger of a process; requests and jobs make child loggers. It blanks fields with the name of a secret,
- * redacts texts and errors, and logs only the listed fields of an error.
+ * redacts texts and errors, and logs only the listed fields of an error. The fork's secrets are blanked everywhere.
  *
  * @param config.logLevel a level of pino, or `silent`
  */
@@ -70,6 +67,7 @@ export function createLogger(
           if (level >= ERROR_LEVEL && error instanceof Error) onError?.(error, { message: String(texts[0]) });
           log.apply(this, [fields, ...texts] as Parameters<typeof log>);
         },
+        streamWrite: blankSecrets,
       },
     },
     isForPeople ? (prettyStream(output) ?? output) : output,
@@ -86,7 +84,7 @@ function plainFields(fields: object): Record<string, unknown> {
 }
 
 function plainValue(name: string, value: unknown): unknown {
-  if (SECRET_NAME.test(name)) return REDACTED;
+  if (hasSecretName(name)) return REDACTED;
   if (name === 'err' && typeof value === 'string') return redact(value);
   if (typeof value === 'bigint') return String(value);
   if (value instanceof Error) return serializeError(value);

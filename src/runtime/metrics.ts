@@ -12,6 +12,8 @@ const SCRAPE_LIMIT_MS = 1_000;
 
 const PREFIX = 'partner_app_';
 const REFUSED_BY = ['limit', 'guard'] as const;
+const CHECK_OUTCOMES = ['unchanged', 'changed', 'ran_out', 'failed'] as const;
+const WRITE_OUTCOMES = ['done', 'pending', 'refused', 'unknown'] as const;
 const REFRESH_OUTCOMES = ['refreshed', 'rotated', 'failed', 'rejected', 'lost'] as const;
 
 /** Figures of the database, equal in all processes. Ages and times are in milliseconds. */
@@ -19,9 +21,13 @@ interface Figures {
   instances: Record<string, number>;
   heldDeletions: number;
   deadLetters: number;
+  /** Writes to the service by state, and the age of the oldest one that waits or is being sent. */
+  writes: Record<string, number>;
+  writesLagMs: number;
   /** By consumer: the age of its oldest pending change. */
   consumerLagMs: Record<string, number>;
-  oldestRunAgeMs: number;
+  /** Since the list that was checked longest ago was checked. */
+  listAgeMs: number;
   /** Undefined without a refresh token in use. */
   refreshTokenEndsInMs: number | undefined;
   refreshTokensOverdue: number;
@@ -54,11 +60,11 @@ const GAUGES: Record<
   figures_read: ['1 if database and queue could be read.', ({ store, jobs }) => (store && jobs ? 1 : 0)],
   ready: ['1 if /readyz finds nothing wrong.', ({ isReady }) => (isReady ? 1 : 0)],
   instances: ['Instances by status.', ({ store }) => store?.instances, 'status'],
-  sync_oldest_run_age_seconds: [
-    'How long the list that is furthest behind has not been read to its end; 0 if all are idle.',
-    ({ store }) => store && store.oldestRunAgeMs / 1_000,
+  list_age_seconds: [
+    'Since the last check or full run of the list that was checked longest ago.',
+    ({ store }) => store && store.listAgeMs / 1_000,
   ],
-  sync_held_deletions: ['Deletions that whole runs hold back.', ({ store }) => store?.heldDeletions],
+  sync_held_deletions: ['Deletions that full runs hold back.', ({ store }) => store?.heldDeletions],
   consumer_lag_seconds: [
     'Age of the oldest change that waits for a consumer; 0 if none waits.',
     ({ store }) =>
@@ -67,6 +73,15 @@ const GAUGES: Record<
     'consumer',
   ],
   handler_dead_letters: ['Records that the handler could not take.', ({ store }) => store?.deadLetters],
+  outbox_writes: [
+    'Writes to the service by state: pending and sending; refused and unknown wait for a person.',
+    ({ store }) => store?.writes,
+    'state',
+  ],
+  outbox_lag_seconds: [
+    'Age of the oldest write that is pending or being sent; 0 without one.',
+    ({ store }) => store && store.writesLagMs / 1_000,
+  ],
   refresh_token_first_end_seconds: [
     'Until the first refresh token in use ends, if it lives six calendar months.',
     ({ store }) => store?.refreshTokenEndsInMs && store.refreshTokenEndsInMs / 1_000,
@@ -82,6 +97,8 @@ const GAUGES: Record<
   ],
   sync_workers: ['Worker processes that run on this database.', ({ workers }) => workers],
 };
+
+export type Metrics = ReturnType<typeof createMetrics>;
 
 /**
  * Creates the metrics of one process, which docs/operations.md describes. No label holds an id.
@@ -114,9 +131,13 @@ export function createMetrics(syncedRoutes: readonly string[], sources: FigureSo
     'route',
   );
   const tokenRefreshes = count('token_refreshes_total', 'Token refreshes, by outcome.', 'outcome');
+  const checks = count('checks_total', 'Checks of the first pages of lists, by outcome.', 'outcome');
+  const writes = count('outbox_tries_total', 'Tries of writes to the service, by outcome.', 'outcome');
   // A counter must exist before its first event, or Prometheus sees no increase.
   for (const route of syncedRoutes) for (const by of REFUSED_BY) refusals.inc({ route, by }, 0);
   for (const outcome of REFRESH_OUTCOMES) tokenRefreshes.inc({ outcome }, 0);
+  for (const outcome of CHECK_OUTCOMES) checks.inc({ outcome }, 0);
+  for (const outcome of WRITE_OUTCOMES) writes.inc({ outcome }, 0);
 
   return {
     /** @returns the text for Prometheus, and its content type */
@@ -144,7 +165,9 @@ export function createMetrics(syncedRoutes: readonly string[], sources: FigureSo
       requestSeconds.observe({ route }, durationMs / 1_000);
       if (refusedBy !== undefined) refusals.inc({ route, by: refusedBy });
     },
-    tokenRefreshes,
+    onTokenRefresh: (outcome: string): void => tokenRefreshes.inc({ outcome }),
+    checks,
+    writes,
     slotWaitSeconds: measure(
       'sync_slot_wait_seconds',
       'How long a run waited for a request to be granted.',
@@ -156,7 +179,7 @@ export function createMetrics(syncedRoutes: readonly string[], sources: FigureSo
       WAIT_BUCKETS_S,
     ),
     pages: count('sync_pages_total', 'Pages stored.', 'resource'),
-    runs: count('sync_runs_total', 'Runs that came to an end, by outcome.', 'resource', 'outcome'),
+    runs: count('sync_runs_total', 'Full runs that came to an end, by outcome.', 'resource', 'outcome'),
     httpRequestSeconds: measure(
       'http_request_duration_seconds',
       'Requests to the web app.',

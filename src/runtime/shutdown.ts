@@ -32,13 +32,8 @@ export interface Shutdown {
  *
  * @param options.signalCode the exit code after a signal; 0 by default, as for servers
  */
-export function installShutdown({
-  logger,
-  signalCode = 0,
-}: {
-  logger: Logger;
-  signalCode?: number;
-}): Shutdown {
+export function installShutdown(options: { logger: Logger; signalCode?: number }): Shutdown {
+  const { logger, signalCode = 0 } = options;
   const closers: { name: string; close: () => unknown; begin: (() => void) | undefined }[] = [];
   let code = 0;
   let hangs: string | undefined;

@@ -43,6 +43,7 @@ const schema = z.object({
   SANDBOX_SEED: z.string().optional(),
   SANDBOX_EXPIRES_AT: z.enum(['string', 'number', 'iso'], 'must be string, number or iso').default('string'),
   SANDBOX_CHANGES: z.enum(['200', '204'], 'must be 200 or 204').default('200'),
+  SANDBOX_ORDER: z.enum(['activity', 'created'], 'must be activity or created').optional(),
   SANDBOX_EXPOSE: z.literal(EXPOSE_WORDS, `must be ${EXPOSE_WORDS}, word for word`).optional(),
   // The app's, for its redirect addresses; elsewhere they may mean something else.
   PUBLIC_URL: z
@@ -85,6 +86,7 @@ export function optionsFromEnvironment(
     guards: openGuards({ analytics: data.SANDBOX_GUARD_ANALYTICS, resource: data.SANDBOX_GUARD_RESOURCE }),
     redirectUris: redirectUris(data.PUBLIC_URL, data.PORT),
     readings: { expiresAt: data.SANDBOX_EXPIRES_AT, changes: data.SANDBOX_CHANGES === '204' ? 204 : 200 },
+    order: data.SANDBOX_ORDER,
     publicUrl: data.SANDBOX_PUBLIC_URL,
     seed: data.SANDBOX_SEED,
     expose: data.SANDBOX_EXPOSE,
@@ -92,11 +94,12 @@ export function optionsFromEnvironment(
 }
 
 /** @throws RangeError with NODE_ENV=production, and for options that the command would refuse, too */
-export function checkOptions({ windowMs, latencyMs, publicUrl, readings = {} }: SandboxOptions): void {
+export function checkOptions({ windowMs, latencyMs, publicUrl, order, readings = {} }: SandboxOptions): void {
   const given = [
     ['SANDBOX_WINDOW_MS', 'windowMs', windowMs],
     ['SANDBOX_LATENCY_MS', 'latencyMs', latencyMs],
     ['SANDBOX_PUBLIC_URL', 'publicUrl', publicUrl],
+    ['SANDBOX_ORDER', 'order', order],
     ['SANDBOX_EXPIRES_AT', 'readings.expiresAt', readings.expiresAt],
     ['SANDBOX_CHANGES', 'readings.changes', readings.changes],
   ] as const;

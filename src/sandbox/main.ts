@@ -13,6 +13,7 @@ const FLAGS: Readonly<Record<string, readonly [value: string, about: string]>> =
   'public-url': ['URL', 'the origin that clients reach it at, behind a proxy'],
   'expires-at': ['FORM', 'form of expires_at: string, number or iso'],
   changes: ['STATUS', 'status of a change: 200 or 204'],
+  order: ['ORDER', 'contacts and conversations by activity (the default) or created'],
   'latency-ms': ['NUMBER', 'by which each API answer is held back'],
   'window-ms': ['NUMBER', 'length of the rate-limit window; 60000 by default'],
 };

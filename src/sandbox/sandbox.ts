@@ -35,7 +35,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   }
   const publicUrl = options.publicUrl && new URL(options.publicUrl).origin;
   const seed = readSeed(options.seed);
-  const settings = settingsOf(options);
+  const settings = settingsOf({ ...options, order: options.order ?? seed.order });
   const clock = new Clock(options.now);
   const newWorld = () => {
     const world = createWorld(settings, clock);

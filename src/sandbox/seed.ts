@@ -13,6 +13,7 @@ const LISTS = ['companies', 'applications', 'faults', 'guards'] as const;
 const schema = z.strictObject({
   now: SCHEMA.clock.shape.set,
   frozen: z.boolean().optional(),
+  order: SCHEMA.company.shape.order,
   companies: z.array(SCHEMA.company).optional(),
   applications: z.array(SCHEMA.application).optional(),
   faults: z.array(SCHEMA.fault).optional(),

@@ -74,7 +74,7 @@ export class Snapshots {
 }
 
 /** The first word of a file, before the checksum. The number rises when the format of snapshots changes. */
-const FILE_MARK = 'sandbox snapshot 1';
+const FILE_MARK = 'sandbox snapshot 2';
 
 function fileHead(content: Uint8Array): string {
   return `${FILE_MARK} ${createHash('sha256').update(content).digest('hex')}\n`;

@@ -28,6 +28,7 @@ export function settingsOf(options: SandboxOptions) {
     callTimeoutMs: options.callTimeoutMs ?? CALL_TIMEOUT_MS,
     redirectUris: options.redirectUris ?? [],
     guards: { ...GUARDS, search: { ...GUARDS.search, windowMs }, ...options.guards } as GuardRules,
+    order: options.order ?? 'activity',
     readings: { expiresAt: 'string', changes: 200, ...options.readings } as Readings,
     onAnswer: options.onAnswer,
   };
@@ -41,7 +42,7 @@ export function createWorld(settings: Settings, clock: Clock) {
   return {
     settings,
     clock,
-    companies: new Companies(),
+    companies: new Companies(settings.order),
     applications: new Applications(settings.redirectUris),
     codes: new Codes(),
     tokens: new Tokens(),

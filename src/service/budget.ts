@@ -9,7 +9,7 @@ import { REQUEST_TIMEOUT_MS } from './http.ts';
 const GOOD_FOR_MS = 5_000;
 
 /** How long a permit counts as in flight if its holder dies, in milliseconds. */
-const LEASE_MS = GOOD_FOR_MS + REQUEST_TIMEOUT_MS;
+export const PERMIT_LEASE_MS = GOOD_FOR_MS + REQUEST_TIMEOUT_MS;
 
 /** Permits of a window for people: an install asks for the company's id, and has no permit. */
 const RESERVED_FOR_PEOPLE = 2;
@@ -163,7 +163,7 @@ export class RateBudget {
   async #run({ company, route, bucket }: Target, call: Call) {
     const key = keyOf(company);
     const keys = [`${key}:state`, `${key}:flight`, `${key}:bucket:${bucket?.name ?? ''}`];
-    const limits = { leaseMs: LEASE_MS, windowMs: WINDOW_MS, limit: PARTNER_LIMIT };
+    const limits = { leaseMs: PERMIT_LEASE_MS, windowMs: WINDOW_MS, limit: PARTNER_LIMIT };
     const all = { ...call, ...limits, route, bucket, reserved: this.#reserved };
     return this.#redis.rateBudget(...keys, JSON.stringify(all)).catch((cause: Error) => {
       throw new RedisError(`Redis gave no permit: ${cause.message}`, { cause });

@@ -10,7 +10,7 @@ export interface CallOptions {
   signal?: AbortSignal;
   /** The longest that the call waits in all, in milliseconds. Then it fails with a `ServiceError`. */
   maxWaitMs?: number;
-  /** Whether the call may be sent again though it may have taken effect. By default a POST may not. */
+  /** Whether the call may be sent again though it may have taken effect. By default most POSTs may not. */
   repeatable?: boolean;
 }
 
@@ -34,7 +34,7 @@ export type ListOperation = {
 export type ItemOf<Op extends ListOperation> = z.output<Table[Op]['answer']>;
 
 /** Values for the path, then the body. A route without one of them leaves it out. */
-type Arguments<Op extends Operation> = [
+export type Arguments<Op extends Operation> = [
   ...(keyof ParamsOf<Op> extends never ? [] : [params: ParamsOf<Op>]),
   ...(Table[Op] extends { body: z.ZodType } ? [body: BodyOf<Op>] : []),
 ];

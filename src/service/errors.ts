@@ -143,10 +143,20 @@ const LONGEST_ERROR_BODY = 64 * 1024;
 /** The message of an error answer, or an empty text (Errors). */
 export function messageOf(body: string): string {
   if (body.length > LONGEST_ERROR_BODY) return '';
+  const { message } = fieldsOf(readObject(body)._error);
+  return typeof message === 'string' ? message : '';
+}
+
+/** The fields of a JSON object; none for anything else. */
+export function readObject(text: string): Readonly<Record<string, unknown>> {
   try {
-    const message = (JSON.parse(body) as { _error?: { message?: unknown } } | null)?._error?.message;
-    return typeof message === 'string' ? message : '';
+    return fieldsOf(JSON.parse(text));
   } catch {
-    return '';
+    return {};
   }
+}
+
+/** The fields of an object; none for anything else. */
+export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }

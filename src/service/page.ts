@@ -1,5 +1,5 @@
 import { PAGE_LIMIT_MAX } from '../contract/limits.ts';
-import { type ServiceError, unreadable } from './errors.ts';
+import { fieldsOf, type ServiceError, unreadable } from './errors.ts';
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -72,10 +72,6 @@ export function checkListPage(page: unknown): string | null {
   if (next !== null && (typeof next !== 'string' || next === ''))
     throw malformed('it does not say what comes next');
   return next;
-}
-
-function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }
 
 function malformed(why: string): ServiceError {

@@ -140,7 +140,10 @@ export class ServiceApi {
     let answer: HttpAnswer;
     try {
       // The process may have stood still since it got the permit.
-      if (performance.now() > permit.goodUntil) throw tooOld();
+      if (performance.now() > permit.goodUntil) {
+        const message = 'The app did not send the request: its permit was too old.';
+        throw new ServiceError('unreachable', message, { unsent: true });
+      }
       answer = await this.#sendBare(request, permit.route, accessToken, signal);
     } catch (error) {
       await this.release(permit, { unsent: error instanceof ServiceError && error.unsent });
@@ -187,15 +190,10 @@ export class ServiceApi {
   }
 }
 
-function tooOld(): ServiceError {
-  const message = 'The app did not send the request: its permit was too old.';
-  return new ServiceError('unreachable', message, { unsent: true });
-}
-
 /** "Avoids further requests to the same guard bucket" (Errors): a guard blocks its bucket, the limit the company. */
 function blockKind({ status, remedy }: ServiceError, headers: Headers): BlockKind {
-  if (isOfGuard(headers)) return 'bucket';
-  if (status === 429) return 'company';
+  // Every answer of a guarded route names the guard.
+  if (status === 429) return isOfGuard(headers) ? 'bucket' : 'company';
   return remedy === 'wait' ? 'error' : 'request';
 }
 

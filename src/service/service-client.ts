@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Page, ROUTES } from '../contract/api/api.ts';
-import type { RouteContract } from '../contract/api/route.ts';
+import { isRepeatable, type RouteContract } from '../contract/api/route.ts';
 import { GUARDS, type GuardRules, guardBucket } from '../contract/guards.ts';
 import { backoffMs } from './backoff.ts';
 import type { Admission, Bucket, RateBudget } from './budget.ts';
@@ -107,21 +107,28 @@ function methods(
 
 type Params = Readonly<Record<string, string | number>>;
 
+/** The arguments of a method: values for the path, the body, options. A route without one of them leaves it out. */
+export function readArguments({ path, body }: RouteContract, args: readonly unknown[]) {
+  const rest = [...args];
+  return {
+    params: path.includes('/:') ? ((rest.shift() ?? {}) as Params) : {},
+    body: body === undefined ? undefined : rest.shift(),
+    options: (rest.shift() ?? {}) as CallOptions & { limit?: number; respondAsync?: boolean },
+  };
+}
+
 /**
- * Makes a request from a method's arguments: values for the path, the body, options.
+ * Makes a request from a method's arguments.
  *
  * @throws ServiceError to give up on, if a value for the path is missing
  */
-function prepareCall(
+export function prepareCall(
   contract: RouteContract,
   args: readonly unknown[],
-  { api, guards }: ClientParts,
+  { api, guards }: Pick<ClientParts, 'api' | 'guards'>,
 ): PreparedCall {
-  const rest = [...args];
   const { method, path, mediaType, guard } = contract;
-  const params = path.includes('/:') ? ((rest.shift() ?? {}) as Params) : {};
-  const body = contract.body === undefined ? undefined : rest.shift();
-  const options = (rest.shift() ?? {}) as CallOptions & { limit?: number; respondAsync?: boolean };
+  const { params, body, options } = readArguments(contract, args);
 
   const url = new URL(api.apiUrl + fillPath(path, params));
   if (options.limit !== undefined) url.searchParams.set('limit', String(options.limit));
@@ -151,7 +158,7 @@ function prepareCall(
 }
 
 /** Puts values into a path, each as one segment. */
-function fillPath(path: string, params: Params): string {
+export function fillPath(path: string, params: Params): string {
   return path.replace(/(?<=\/):(\w+)/g, (_placeholder, name: string) => {
     const value: unknown = params[name];
     const text = typeof value === 'number' ? String(value) : value;
@@ -182,7 +189,7 @@ async function sendCall(
   { contract, request, route, bucket, options }: PreparedCall,
 ): Promise<unknown> {
   const signal = AbortSignal.any([whose.signal, options.signal].filter((one) => one !== undefined));
-  const repeatable = options.repeatable ?? request.method !== 'POST';
+  const repeatable = options.repeatable ?? isRepeatable(contract);
   let waitLeftMs = options.maxWaitMs ?? whose.maxWaitMs ?? MAX_WAIT_MS;
   let rejected: string | undefined;
   let tries = 1;

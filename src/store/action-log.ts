@@ -5,7 +5,7 @@ import type { ActionTable } from './schema.ts';
 const KEPT_MS = 365 * 24 * 60 * 60_000;
 
 /** An action of a person on an instance, a list or a record. */
-export interface NewAction extends Pick<ActionTable, 'resource' | 'record' | 'action' | 'by'> {
+interface NewAction extends Pick<ActionTable, 'resource' | 'record' | 'action' | 'by'> {
   instanceId: string;
 }
 

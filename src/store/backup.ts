@@ -8,6 +8,16 @@ import { existingFile, openDatabase } from './open-database.ts';
 /** All pages in one step: with smaller ones, every write of the app would begin the backup anew. */
 const ALL_PAGES = 2 ** 31 - 1;
 
+/**
+ * What a restored database needs, on both databases: another installation id, so that older jobs in Redis are ignored; and
+ * writes that must not come twice become unknown, as the service may have them since the backup.
+ */
+export const AFTER_RESTORE = [
+  "delete from settings where name = 'installation_id'",
+  `update outbox set state = 'unknown', error = 'A backup was restored.'
+    where state in ('pending', 'sending') and is_repeatable = 0`,
+].map((statement) => statement.replace(/\n */, ' '));
+
 /** What SQLite keeps beside a database. */
 const COMPANIONS = ['-wal', '-shm'];
 
@@ -36,7 +46,7 @@ export async function backUp(url: string, file: string): Promise<void> {
 /**
  * Puts a backup in the place of the SQLite database of a URL, and keeps the files from before beside it.
  *
- * The copy gets this version's schema. The next start draws a new installation id, and so leaves older jobs in Redis alone.
+ * The copy gets this version's schema, and what {@link AFTER_RESTORE} says.
  *
  * @param now milliseconds since 1970; it names the files from before
  * @returns where the database from before is, if there was one
@@ -93,11 +103,12 @@ async function prepare(copy: string, file: string): Promise<void> {
     try {
       const problem = sqlite.pragma('quick_check(1)', { simple: true });
       if (problem !== 'ok') throw new Error(`it is damaged, ${problem}`);
-      sqlite.exec(`select name from kysely_migration; delete from settings where name = 'installation_id'`);
+      sqlite.exec('select name from kysely_migration');
+      await (await openDatabase(`file:${copy}`)).destroy();
+      for (const statement of AFTER_RESTORE) sqlite.exec(statement);
     } finally {
       sqlite.close();
     }
-    await (await openDatabase(`file:${copy}`)).destroy();
   } catch (error) {
     const reason =
       error instanceof SchemaError ? 'a newer version of this app made it' : (error as Error).message;

@@ -9,12 +9,16 @@ type DeadLetter = Selectable<DeadLetterTable>;
 
 /** Records of a batch, and the bytes of their documents. A larger document comes alone. */
 export const BATCH_RECORDS = 100;
-const BATCH_BYTES = 8 * 1_024 * 1_024;
+const BATCH_BYTES = 1_024 * 1_024;
 
 /** Pending changes are counted up to here. */
 const MOST_COUNTED = 100_000;
 
 const NO_FAILURE = { attempts: 0, not_before: null, failed_in_row: 0 } as const;
+const NO_ERROR = { error_kind: null, error_detail: null } as const;
+
+/** Dead letters are tried again hourly for a day, so many of a list at a time. */
+const RETRY_LETTERS = { everyMs: 60 * 60_000, forMs: 24 * 60 * 60_000, atOnce: 10 } as const;
 
 /** One entry of a list's change feed: the newest form of a record. */
 export interface FeedEntry {
@@ -27,12 +31,21 @@ export interface FeedEntry {
   document: string | null;
 }
 
-/** A consumer with its list, as a worker holds it. */
+/** A consumer with its list, as a delivery holds it. */
 export interface HeldConsumer extends Consumer {
   instanceId: string;
   companyId: string | null;
+  company: string;
   resource: string;
+  /** Whether the delivery before it never ended. */
+  isSuspect: boolean;
 }
+
+/** A consumer that cannot be taken now: it waits for a time, or must be taken alone. */
+type Untaken =
+  | { notBefore: number }
+  /** Whether the record behind the cursor has ended the delivery process while it was alone. */
+  | { isSuspect: true; wasCharged: boolean };
 
 /** A list that a consumer has not read to its end. */
 export interface Lagging extends ListKey {
@@ -41,7 +54,7 @@ export interface Lagging extends ListKey {
 
 /** Change feeds: a list's records in the order of their last changes, and the consumers that read them. */
 export class ChangeStore extends Store {
-  /** The entries of a list after a number, in their order: at most a hundred, or eight megabytes. */
+  /** The entries of a list after a number, in their order: at most a hundred, or a megabyte. */
   async read(list: number, after: number, limit = BATCH_RECORDS): Promise<FeedEntry[]> {
     const rows = await this.db
       .selectFrom('records')
@@ -77,15 +90,17 @@ export class ChangeStore extends Store {
    * Takes a consumer over, and makes its row if it has none. Its earlier holder cannot move the cursor any more.
    *
    * @param options.whileActive skips instances that are not active, and paused lists
+   * @param options.alone takes a suspect, too
    * @returns undefined when there is nothing to take
    */
   claim(
     { instanceId, resource, consumer }: Lagging,
-    { whileActive }: { whileActive: boolean },
-  ): Promise<HeldConsumer | undefined> {
+    { whileActive, alone = false, now }: { whileActive: boolean; alone?: boolean; now: number },
+  ): Promise<HeldConsumer | Untaken | undefined> {
     return this.db.transact(async (tx) => {
       const query = consumed(tx, consumer, whileActive)
-        .select(['lists.id', 'instances.company_id', 'consumers.fence'])
+        .selectAll('consumers')
+        .select(['lists.id', 'instances.company_id', 'instances.name'])
         .where((eb) => eb.and({ 'lists.instance_id': instanceId, 'lists.resource': resource }));
       let found = await query.executeTakeFirst();
       if (found?.fence === null) {
@@ -97,16 +112,29 @@ export class ChangeStore extends Store {
         found = await query.executeTakeFirst();
       }
       if (found === undefined) return undefined;
-      const { id: list, company_id: companyId, fence } = found;
+      const { id: list, company_id: companyId, name: company, fence, not_before: notBefore } = found;
+      if (notBefore !== null && notBefore > now) return { notBefore };
+      const isSuspect = found.begun_at !== null;
+      if (isSuspect && !alone) {
+        return { isSuspect, wasCharged: found.error_kind === 'handler_ended' && !!found.attempts };
+      }
       // A pause in between has raised the fence.
       const held = await tx
         .updateTable('consumers')
-        .set((old) => ({ fence: old('fence', '+', 1) }))
+        .set((old) => ({ fence: old('fence', '+', 1), begun_at: now }))
         .where((eb) => eb.and({ list, consumer }))
         .where('fence', '=', fence)
         .returningAll()
         .executeTakeFirst();
-      return held && { ...held, instanceId, companyId, resource };
+      return held && { ...held, instanceId, companyId, company, resource, isSuspect };
+    });
+  }
+
+  /** Notes the orderly end of a delivery. */
+  async end({ list, consumer, begun_at }: HeldConsumer): Promise<void> {
+    await this.db.transact((tx) => {
+      const ended = tx.updateTable('consumers').set({ begun_at: null, begun_to: null });
+      return ended.where((eb) => eb.and({ list, consumer, begun_at })).execute();
     });
   }
 
@@ -131,6 +159,8 @@ export class ChangeStore extends Store {
   /**
    * Moves a consumer's cursor behind entries that it has taken, and deletes their dead letters.
    *
+   * The first success after dead letters makes these due again: an outage may have made them.
+   *
    * @param work runs in the same transaction
    * @returns the consumer as it is now; undefined, with nothing written, when another worker holds it, somebody paused
    *   it or set it back, or a crash of the database took back the commit before
@@ -138,55 +168,111 @@ export class ChangeStore extends Store {
   deliver(
     held: HeldConsumer,
     entries: readonly FeedEntry[],
+    now: number,
     work?: (tx: Transaction<Schema>) => Promise<void>,
   ): Promise<HeldConsumer | undefined> {
     return this.db.transact(async (tx) => {
       const cursor = entries.at(-1)?.seq ?? held.cursor;
-      const moved = await move(tx, held, { ...NO_FAILURE, cursor, error_kind: null, error_detail: null });
+      const moved = await move(tx, held, { ...NO_FAILURE, ...NO_ERROR, cursor });
       if (moved === undefined) return undefined;
       await work?.(tx);
+      const { list, consumer, failed_in_row } = held;
       const ids = entries.map(({ id }) => id);
       const letters = tx.deleteFrom('dead_letters').where('external_id', 'in', ids);
-      await letters.where((eb) => eb.and({ list: held.list, consumer: held.consumer })).execute();
+      await letters.where((eb) => eb.and({ list, consumer })).execute();
+      if (failed_in_row > 0) {
+        const ofOutage = { is_retried: 0, error_kind: 'handler' } as const;
+        const last = lettersOf(tx, list, consumer)
+          .where((eb) => eb.and(ofOutage))
+          .orderBy('at', 'desc');
+        await tx
+          .updateTable('dead_letters')
+          .set({ retry_at: now })
+          .where((eb) => eb.and({ list, consumer }))
+          .where('external_id', 'in', last.limit(failed_in_row).select('external_id'))
+          .execute();
+      }
       return { ...held, ...moved };
     });
   }
 
   /**
-   * Notes that the record behind the cursor failed.
+   * Notes that the record behind the cursor failed, or that a suspect's call begins, which may end the process.
    *
    * @param tries how often it has failed by now
-   * @returns false, with nothing written, in the cases of {@link deliver}
+   * @param begunTo the end of a suspect's batch
+   * @returns the consumer as it is now; undefined in the cases of {@link deliver}
    */
-  async fail(
+  fail(
     held: HeldConsumer,
     { seq }: FeedEntry,
     { kind, detail }: RunError,
-    { tries, notBefore }: { tries: number; notBefore: number },
-  ): Promise<boolean> {
+    { tries, notBefore, begunTo }: { tries: number; notBefore: number; begunTo?: number },
+  ): Promise<HeldConsumer | undefined> {
     const failure = { attempts: tries, tried_seq: seq, not_before: notBefore };
-    const values = { ...failure, error_kind: kind, error_detail: detail };
-    return (await this.db.transact((tx) => move(tx, held, values))) !== undefined;
+    const batch = begunTo === undefined ? {} : { begun_to: begunTo };
+    const values = { ...failure, ...batch, error_kind: kind, error_detail: detail };
+    return this.db.transact(async (tx) => {
+      const moved = await move(tx, held, values);
+      return moved && { ...held, ...moved };
+    });
   }
 
-  /** Makes a dead letter of the record behind the cursor, and moves on. */
+  /** Writes how the delivery process ended, where a suspect's call was under way. */
+  async noteEnd({ instanceId, resource, consumer }: Lagging, detail: string): Promise<void> {
+    await this.db.transact((tx) =>
+      tx
+        .updateTable('consumers')
+        .set({ error_detail: detail })
+        .where('list', 'in', (eb) => {
+          const lists = eb.selectFrom('lists').select('id').where('instance_id', '=', instanceId);
+          return lists.where('resource', '=', resource);
+        })
+        .where((eb) => eb.and({ consumer, error_kind: 'handler_ended' as const }))
+        .where('begun_at', 'is not', null)
+        .execute(),
+    );
+  }
+
+  /** Whether the consumer has a dead letter again: one failure makes it a dead letter again. */
+  async isRetried({ list, consumer }: Consumer, { id }: FeedEntry): Promise<boolean> {
+    const letter = lettersOf(this.db, list, consumer).select('list').where('is_retried', '=', 1);
+    return (await letter.where('external_id', '=', id).executeTakeFirst()) !== undefined;
+  }
+
+  /**
+   * Makes a dead letter of the record behind the cursor, and moves on.
+   *
+   * @param isRetried it was one: its day goes on, and it does not count in a row
+   */
   bury(
     held: HeldConsumer,
     { id, seq }: FeedEntry,
     { kind, detail }: RunError,
     now: number,
+    isRetried = false,
   ): Promise<HeldConsumer | undefined> {
     return this.db.transact(async (tx) => {
-      const { list, consumer, failed_in_row } = held;
+      const { list, consumer } = held;
       const error = { error_kind: kind, error_detail: detail };
-      const next = { ...NO_FAILURE, ...error, cursor: seq, failed_in_row: failed_in_row + 1 };
-      const moved = await move(tx, held, next);
+      const failed_in_row = held.failed_in_row + (isRetried ? 0 : 1);
+      const noted = isRetried ? NO_ERROR : error;
+      const moved = await move(tx, held, { ...NO_FAILURE, ...noted, cursor: seq, failed_in_row });
       if (moved === undefined) return undefined;
-      const letter = { ...error, at: now };
+      const retryAt = now + RETRY_LETTERS.everyMs;
+      const letter = { ...error, at: now, is_retried: 0 } as const;
+      const plan = { retry_at: retryAt, retry_until: now + RETRY_LETTERS.forMs };
       await tx
         .insertInto('dead_letters')
-        .values({ ...letter, list, consumer, external_id: id })
-        .onConflict((conflict) => conflict.columns(['list', 'consumer', 'external_id']).doUpdateSet(letter))
+        .values({ ...letter, ...plan, list, consumer, external_id: id })
+        .onConflict((conflict) =>
+          conflict.columns(['list', 'consumer', 'external_id']).doUpdateSet((eb) => ({
+            ...letter,
+            ...(isRetried
+              ? { retry_at: eb.case().when('dead_letters.retry_until', '>=', retryAt).then(retryAt).end() }
+              : plan),
+          })),
+        )
         .execute();
       return { ...held, ...moved };
     });
@@ -231,7 +317,7 @@ export class ChangeStore extends Store {
     await this.db.durably((tx) =>
       tx
         .updateTable('consumers')
-        .set((old) => ({ ...NO_FAILURE, cursor: 0, fence: old('fence', '+', 1) }))
+        .set((old) => ({ ...NO_FAILURE, cursor: 0, begun_to: null, fence: old('fence', '+', 1) }))
         .where((eb) => eb.and({ list, consumer }))
         .execute(),
     );
@@ -239,58 +325,93 @@ export class ChangeStore extends Store {
 
   /** Gives every consumer one record again, as it is. @returns false where there is no such record */
   replayRecord(list: number, id: string): Promise<boolean> {
-    return this.#replayRecords(list, [id]);
+    return this.db.durably((tx) => this.#replayRecords(tx, list, [id]));
   }
 
-  /** Gives a consumer its dead letters again, and lets it try at once. @returns how many there were */
-  async retry(list: number, consumer: string): Promise<number> {
-    const letters = await this.deadLetters(list, consumer);
-    await this.db.durably((tx) =>
-      tx
+  /** Gives a consumer its dead letters again, and lets it try at once. */
+  async retry(list: number, consumer: string, now: number): Promise<void> {
+    await this.db.durably(async (tx) => {
+      const ofConsumer = { list, consumer };
+      await tx
         .updateTable('consumers')
         .set(NO_FAILURE)
-        .where((eb) => eb.and({ list, consumer }))
-        .execute(),
-    );
-    for (let at = 0; at < letters.length; at += BATCH_RECORDS) {
-      const ids = letters.slice(at, at + BATCH_RECORDS).map(({ external_id }) => external_id);
-      await this.#replayRecords(list, ids);
-    }
-    return letters.length;
+        .where((eb) => eb.and(ofConsumer))
+        .execute();
+      const plan = { retry_at: now, retry_until: now + RETRY_LETTERS.forMs };
+      await tx
+        .updateTable('dead_letters')
+        .set(plan)
+        .where((eb) => eb.and(ofConsumer))
+        .execute();
+    });
+    while (await this.retryDue(list, consumer, now));
   }
 
-  #replayRecords(list: number, ids: readonly string[]): Promise<boolean> {
+  /** Lists with dead letters that are due, and none of which a consumer has again. */
+  dueLetters(now: number): Promise<{ list: number; consumer: string }[]> {
+    return this.db
+      .selectFrom('dead_letters')
+      .select(['list', 'consumer'])
+      .groupBy(['list', 'consumer'])
+      .having(({ fn }) => fn.min('retry_at'), '<=', now)
+      .having(({ fn }) => fn.max('is_retried'), '=', 0)
+      .execute();
+  }
+
+  /** Gives a consumer some of its dead letters again that are due. @returns whether there were any */
+  retryDue(list: number, consumer: string, now: number): Promise<boolean> {
     return this.db.durably(async (tx) => {
-      const row = await lockList(this.db, tx, list);
-      if (row === undefined) return false;
-      const found = tx.selectFrom('records').select('id').where('list', '=', list);
-      const records = await found.where('external_id', 'in', [...ids]).execute();
-      if (records.length === 0) return false;
-      let seq = nextSeq(row.change_seq) - 1;
-      for (const { id } of records) {
-        await tx.updateTable('records').set({ change_seq: ++seq }).where('id', '=', id).execute();
+      const letters = await lettersOf(tx, list, consumer)
+        .select(['external_id', 'error_kind'])
+        .where('retry_at', '<=', now)
+        .orderBy('at')
+        .limit(RETRY_LETTERS.atOnce)
+        .execute();
+      if (letters.length === 0) return false;
+      if (letters.some(({ error_kind }) => error_kind === 'handler_ended')) {
+        // What has ended the delivery process comes alone.
+        const suspect = tx.updateTable('consumers').set({ begun_at: now });
+        await suspect.where((eb) => eb.and({ list, consumer })).execute();
       }
-      await tx.updateTable('lists').set({ change_seq: seq }).where('id', '=', list).execute();
+      const ids = letters.map(({ external_id }) => external_id);
+      await tx
+        .updateTable('dead_letters')
+        .set({ is_retried: 1, retry_at: null })
+        .where((eb) => eb.and({ list, consumer }))
+        .where('external_id', 'in', ids)
+        .execute();
+      await this.#replayRecords(tx, list, ids);
       return true;
     });
   }
 
+  async #replayRecords(tx: Transaction<Schema>, list: number, ids: readonly string[]): Promise<boolean> {
+    const row = await lockList(this.db, tx, list);
+    if (row === undefined) return false;
+    const found = tx.selectFrom('records').select('id').where('list', '=', list);
+    const records = await found.where('external_id', 'in', [...ids]).execute();
+    if (records.length === 0) return false;
+    let seq = nextSeq(row.change_seq) - 1;
+    for (const { id } of records) {
+      await tx.updateTable('records').set({ change_seq: ++seq }).where('id', '=', id).execute();
+    }
+    await tx.updateTable('lists').set({ change_seq: seq }).where('id', '=', list).execute();
+    return true;
+  }
+
   countDeadLetters(list: number, consumer: string): Promise<number> {
-    const letters = this.db.selectFrom('dead_letters').where((eb) => eb.and({ list, consumer }));
-    return countRows(letters);
+    return countRows(lettersOf(this.db, list, consumer));
   }
 
   /** Dead letters of a consumer, the newest first. */
-  deadLetters(list: number, consumer: string, limit?: number): Promise<DeadLetter[]> {
-    return this.db
-      .selectFrom('dead_letters')
-      .selectAll()
-      .where((eb) => eb.and({ list, consumer }))
-      .orderBy('at', 'desc')
-      .orderBy('external_id')
-      .$if(limit !== undefined, (query) => query.limit(limit ?? 0))
-      .execute();
+  deadLetters(list: number, consumer: string, limit: number): Promise<DeadLetter[]> {
+    const letters = lettersOf(this.db, list, consumer).selectAll().orderBy('at', 'desc');
+    return letters.orderBy('external_id').limit(limit).execute();
   }
+}
+
+function lettersOf(db: Kysely<Schema>, list: number, consumer: string) {
+  return db.selectFrom('dead_letters').where((eb) => eb.and({ list, consumer }));
 }
 
 /** Lists with their instances, and with the rows of a consumer, which are null before its first claim. */

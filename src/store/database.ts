@@ -115,8 +115,8 @@ export class Database extends Kysely<Schema> {
   }
 
   /** @throws StoreError that tells the engineer on call what is wrong */
-  async check(): Promise<void> {
-    await this.#run(() => this.dialect.check(this), CHECK_PATIENCE_MS);
+  async check(patienceMs = CHECK_PATIENCE_MS): Promise<void> {
+    await this.#run(() => this.dialect.check(this), patienceMs);
   }
 
   /** Waits without a connection, so that other queries of the process go on. */

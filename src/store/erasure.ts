@@ -1,6 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 import { Store } from './database.ts';
 import { lockList, nextSeq } from './lists.ts';
+import { discardWrites, objectOf } from './outbox.ts';
+import { recordId } from './page-items.ts';
 import type { Schema } from './schema.ts';
 
 /** Documents that one transaction erases. */
@@ -14,12 +16,13 @@ export class ErasureStore extends Store {
    * Erases a record for good, and tells all consumers that it is deleted. Its row stays, so that no page brings it back.
    *
    * @param id as the copy knows it
-   * @returns false where there is no such record, or it is erased already
+   * @param route of the list at the service: with it, writes to the record are discarded, too
+   * @returns how many were; undefined where there is no such record, or it is erased already
    */
-  erase(list: number, id: string, now: number): Promise<boolean> {
+  erase(list: number, id: string, now: number, route?: string): Promise<number | undefined> {
     return this.db.durably(async (tx) => {
       const row = await lockList(this.db, tx, list);
-      if (row === undefined) return false;
+      if (row === undefined) return undefined;
       const seq = nextSeq(row.change_seq);
       const record = await tx
         .updateTable('records')
@@ -29,7 +32,7 @@ export class ErasureStore extends Store {
         .where('erased_at', 'is', null)
         .returning(['id', 'external_id'])
         .executeTakeFirst();
-      if (record === undefined) return false;
+      if (record === undefined) return undefined;
       const seen = tx.deleteFrom('seen').where((eb) => eb.and({ list, record: record.id }));
       const { numDeletedRows: live } = await seen.executeTakeFirst();
       await this.#forget(tx, list, [record]);
@@ -46,7 +49,9 @@ export class ErasureStore extends Store {
         .execute();
       const counts = { change_seq: seq, stored: row.stored - Number(live) };
       await tx.updateTable('lists').set(counts).where('id', '=', list).execute();
-      return true;
+      if (route === undefined) return 0;
+      const object = objectOf(`${route}/${encodeURIComponent(recordId(id))}`);
+      return discardWrites(this.db, tx, row.instance_id, { object });
     });
   }
 

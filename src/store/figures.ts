@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import { countRows, type Database } from './database.ts';
-import { type InstanceState, type ListState, listState, type RunState } from './states.ts';
+import { isActive } from './lists.ts';
+import { UNFINISHED } from './outbox.ts';
+import { type InstanceState, type ListState, listState, type RunState, type WriteState } from './states.ts';
 
 /** How many instances and lists are in which state. */
 export interface StateCounts {
@@ -11,11 +13,14 @@ export interface StateCounts {
 
 /** Numbers over all instances, for monitoring. Moments are milliseconds since 1970. */
 interface StoreFigures extends StateCounts {
-  /** Since when the list that lags the most has not been read to its end; null when none lags. */
-  behindSince: number | null;
-  /** Deletions that whole runs hold back, and records that the handler could not take. */
+  /** When the list that was checked longest ago was checked; null without lists. */
+  checkedAt: number | null;
+  /** Deletions that full runs hold back, and records that the handler could not take. */
   heldDeletions: number;
   deadLetters: number;
+  /** Writes to the service that are not finished, by state, and when the oldest one that waits was made. */
+  writes: Partial<Record<WriteState, number>>;
+  writesSince: number | null;
   /** Per consumer of this version: when its oldest pending change was made; null when nothing is pending. */
   pendingSince: Record<string, number | null>;
   /** When the oldest refresh token in use was issued; null when there is none. */
@@ -31,11 +36,12 @@ export async function countStates(db: Database): Promise<StateCounts> {
     .select(({ fn }) => ['status', fn.countAll<number>().as('count')])
     .groupBy('status')
     .execute();
-  const newest = await activeLists(db)
+  const newest = await db
+    .selectFrom('lists')
+    .where(isActive)
     .select(
-      sql<RunState | null>`(select state from runs where list = lists.id order by id desc limit 1)`.as(
-        'state',
-      ),
+      sql<RunState | null>`(select state from runs where list = lists.id and kind = 'full'
+        order by id desc limit 1)`.as('state'),
     )
     .select(({ fn }) => fn.countAll<number>().as('count'))
     .groupBy(sql`1`)
@@ -70,17 +76,16 @@ export async function readFigures(
     .executeTakeFirstOrThrow();
   const { held } = await db
     .selectFrom('lists')
-    .select(
-      sql<number>`coalesce(sum((select held from runs where list = lists.id and state = 'finished'
-        order by id desc limit 1)), 0)`.as('held'),
-    )
+    .select(sql<number>`coalesce(sum(held), 0)`.as('held'))
     .where('removed_at', 'is', null)
     .executeTakeFirstOrThrow();
-  const { since } = await activeLists(db)
-    .select(({ fn }) => fn.min<number | null>('behind_since').as('since'))
+  const active = db.selectFrom('lists').where(isActive);
+  const { checkedAt } = await active
+    // A list that was never read counts from the start of its first run.
+    .select(sql<number | null>`min(coalesce(checked_at, behind_since))`.as('checkedAt'))
     .where('resource', 'in', [...resources])
     .executeTakeFirstOrThrow();
-  const pending = await activeLists(db)
+  const pending = await active
     .innerJoin('consumers', 'consumers.list', 'lists.id')
     .select('consumer')
     .select(
@@ -92,24 +97,25 @@ export async function readFigures(
     .whereRef('lists.change_seq', '>', 'consumers.cursor')
     .groupBy('consumer')
     .execute();
+  const writes = await db
+    .selectFrom('outbox')
+    .select(({ fn }) => ['state', fn.countAll<number>().as('count'), fn.min('created_at').as('since')])
+    .where(UNFINISHED)
+    // After a disconnect nobody has to act.
+    .where('instance_id', 'in', db.selectFrom('instances').select('id').where('status', '!=', 'disconnected'))
+    .groupBy('state')
+    .execute();
+  const waiting = writes.filter(({ state }) => state === 'pending' || state === 'sending');
   const none = consumers.map((consumer) => ({ consumer, since: null }));
   return {
     ...(await countStates(db)),
     pendingSince: Object.fromEntries([...none, ...pending].map(({ consumer, since }) => [consumer, since])),
+    writes: Object.fromEntries(writes.map(({ state, count }) => [state, count])),
+    writesSince: waiting.length === 0 ? null : Math.min(...waiting.map(({ since }) => since)),
     heldDeletions: held,
     deadLetters: await countRows(db.selectFrom('dead_letters')),
-    behindSince: since,
+    checkedAt,
     oldestRefreshToken: tokens.oldest,
     overdue: tokens.overdue,
   };
-}
-
-/** Lists of active instances that are neither paused nor removed. */
-function activeLists(db: Database) {
-  return db
-    .selectFrom('lists')
-    .innerJoin('instances', 'instances.id', 'lists.instance_id')
-    .where('instances.status', '=', 'active')
-    .where('removed_at', 'is', null)
-    .where('paused_at', 'is', null);
 }

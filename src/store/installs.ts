@@ -7,6 +7,7 @@ import {
   SESSION_LIFETIME_MS,
 } from './browsers.ts';
 import { Store } from './database.ts';
+import { ensureList, scheduleLists } from './lists.ts';
 import type { InstallTable, InstanceTable, Schema } from './schema.ts';
 import type { GrantedTokens } from './tokens.ts';
 
@@ -74,9 +75,10 @@ export class InstallStore extends Store {
   }
 
   /**
-   * Finishes an install in one transaction: the instance, its tokens, the browser's access, a fresh session. It stores the
-   * tokens even if the browser has logged out meanwhile, as the service may have ended an earlier grant.
+   * Finishes an install in one transaction: the instance, its tokens and lists, the browser's access, a fresh session. It
+   * stores the tokens even if the browser has logged out meanwhile, as the service may have ended an earlier grant.
    *
+   * @param resources the names of the lists
    * @returns whether the browser sees the instance: false when it has logged out
    */
   complete(
@@ -85,6 +87,7 @@ export class InstallStore extends Store {
     tokens: GrantedTokens,
     proof: BrowserProof,
     now: number,
+    resources: readonly string[],
   ): Promise<boolean> {
     return this.db.durably(async (tx) => {
       const { id: instance_id, name } = instance;
@@ -99,6 +102,8 @@ export class InstallStore extends Store {
         .onConflict((conflict) => conflict.column('id').doUpdateSet(active))
         .execute();
       await storeTokens(tx, instance_id, tokens);
+      for (const resource of resources) await ensureList(tx, { instanceId: instance_id, resource });
+      await scheduleLists(tx, { instanceId: instance_id });
       const browser_id = await this.#enter(tx, stateHash, proof, now);
       if (browser_id === undefined) return false;
       const granted = { granted_at: now };

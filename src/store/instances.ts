@@ -1,7 +1,8 @@
 import { type ExpressionBuilder, type Selectable, sql } from 'kysely';
 import { countRows, Store } from './database.ts';
 import { countStates, type StateCounts } from './figures.ts';
-import { raiseFences } from './lists.ts';
+import { scheduleLists, stopLists } from './lists.ts';
+import { UNFINISHED } from './outbox.ts';
 import type { InstanceTable, Schema } from './schema.ts';
 import type { InstanceState } from './states.ts';
 
@@ -61,7 +62,9 @@ export class InstanceStore extends Store {
       const update = tx.updateTable('instances').set({ status }).where('id', '=', id);
       const { numUpdatedRows } = await update.where('status', 'in', [...from]).executeTakeFirst();
       if (numUpdatedRows === 0n) return false;
-      if (status !== 'active') await raiseFences(this.db, tx, { instanceId: id });
+      await (status === 'active'
+        ? scheduleLists(tx, { instanceId: id })
+        : stopLists(this.db, tx, { instanceId: id }));
       return true;
     });
   }
@@ -79,7 +82,7 @@ function matches(eb: ExpressionBuilder<Schema, 'instances'>, { search = '', filt
   ]);
 }
 
-/** Somebody has to authorize the app again, or a list fails, holds deletions or has dead letters. */
+/** Somebody has to authorize the app again, or a list fails, holds deletions or has dead letters, or a write waits. */
 function needsAttention(eb: ExpressionBuilder<Schema, 'instances'>) {
   const lists = eb
     .selectFrom('lists')
@@ -88,16 +91,22 @@ function needsAttention(eb: ExpressionBuilder<Schema, 'instances'>) {
     .where('removed_at', 'is', null)
     .where((list) => {
       const ofList = list.selectFrom('runs').whereRef('runs.list', '=', 'lists.id');
-      const newest = ofList.orderBy('runs.id', 'desc').limit(1);
+      const newest = ofList.where('kind', '=', 'full').orderBy('runs.id', 'desc').limit(1);
       return list.or([
         list(newest.select('state'), '=', 'failed'),
         list('failing_since', '<=', Date.now() - SHORT_FAILURE_MS),
-        list(newest.select('held').where('state', '=', 'finished'), '>', 0),
+        list('held', '>', 0),
         list('lists.id', 'in', list.selectFrom('dead_letters').select('list')),
       ]);
     });
+  const writes = eb
+    .selectFrom('outbox')
+    .select('outbox.id')
+    .whereRef('outbox.instance_id', '=', 'instances.id')
+    .where('outbox.state', 'in', ['refused', 'unknown'])
+    .where(UNFINISHED);
   return eb.or([
     eb('status', '=', 'needs_reauthorization'),
-    eb.and([eb('status', '!=', 'disconnected'), eb.exists(lists)]),
+    eb.and([eb('status', '!=', 'disconnected'), eb.or([eb.exists(lists), eb.exists(writes)])]),
   ]);
 }

@@ -3,6 +3,10 @@ import { type Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import type { Database, StoreDialect } from './database.ts';
 import * as initial from './migrations/0001-initial.ts';
+import * as checks from './migrations/0002-checks.ts';
+import * as deliveryProcess from './migrations/0003-delivery-process.ts';
+import * as outbox from './migrations/0004-outbox.ts';
+import * as manyCompanies from './migrations/0005-many-companies.ts';
 import type { Schema } from './schema.ts';
 
 type Migrations = Record<string, Migration>;
@@ -12,7 +16,13 @@ const FORK_DIR = new URL('../integration/migrations/', import.meta.url);
 
 /** The app's migrations, and a fork's after them. Each set has a table of its own. */
 async function loadSets(dialect: StoreDialect): Promise<{ table: string; migrations: Migrations }[]> {
-  const ours = { '0001-initial': { up: (db: Kysely<unknown>) => initial.up(db, dialect) } };
+  const ours = {
+    '0001-initial': { up: (db: Kysely<unknown>) => initial.up(db, dialect) },
+    '0002-checks': checks,
+    '0003-delivery-process': deliveryProcess,
+    '0004-outbox': { up: (db: Kysely<unknown>) => outbox.up(db, dialect) },
+    '0005-many-companies': { up: (db: Kysely<unknown>) => manyCompanies.up(db, dialect) },
+  };
   return [
     { table: 'kysely_migration', migrations: ours },
     { table: 'fork_migration', migrations: await loadForks() },

@@ -4,6 +4,16 @@ import { openPostgres } from './dialect/postgres.ts';
 import { openSqlite, pathOf } from './dialect/sqlite.ts';
 import { checkSchema, migrate, SchemaError } from './migrate.ts';
 
+/** How long a start tries to write while other processes do, in milliseconds. */
+const START_PATIENCE_MS = 10_000;
+
+interface OpenOptions {
+  migrates?: boolean;
+  onError?: (error: Error) => void;
+  statementsMs?: number | undefined;
+  connections?: number | undefined;
+}
+
 /** Whether a URL names a file of SQLite. */
 export function isFileUrl(url: string): boolean {
   return url.startsWith('file:');
@@ -14,16 +24,22 @@ export function isFileUrl(url: string): boolean {
  *
  * @param options.migrates brings the schema up to date; without it, another schema is refused
  * @param options.onError called with errors of idle connections
+ * @param options.statementsMs ends longer statements, in a process in which handlers run
+ * @param options.connections at most, of a PostgreSQL database
  * @throws StoreError, SchemaError
  */
 export async function openDatabase(
   url: string,
-  { migrates = true, onError = () => {} }: { migrates?: boolean; onError?: (error: Error) => void } = {},
+  { migrates = true, onError = () => {}, statementsMs, connections }: OpenOptions = {},
 ): Promise<Database> {
-  const db = new Database(isFileUrl(url) ? openSqlite(url) : openPostgres(url, onError));
+  const dialect = isFileUrl(url)
+    ? openSqlite(url, statementsMs !== undefined)
+    : openPostgres(url, onError, { statementsMs, connections });
+  const db = new Database(dialect);
   try {
     await (migrates ? migrate(db) : checkSchema(db));
-    await db.check();
+    // Others may be starting, too.
+    await db.check(START_PATIENCE_MS);
     return db;
   } catch (error) {
     await db.destroy();

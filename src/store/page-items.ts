@@ -13,12 +13,6 @@ const LONGEST_REASON = 200;
 /** Stands before an integer id, and before a text that begins with it. */
 const MARK = '#';
 
-/** A page as it came from the service. */
-export interface PageTexts {
-  /** The text of each item, as the service sent it. It may be no JSON. */
-  texts: readonly string[];
-}
-
 /** A record of a page that the copy can keep, by the id that the copy knows it by. */
 interface PageItem {
   id: string;
@@ -42,8 +36,14 @@ export interface RejectedItem extends Rejection {
   hash: string;
 }
 
-/** The records of a page by their ids. Of a record that is there twice, the last one counts. */
-export function readItems({ texts }: PageTexts): { items: Map<string, PageItem>; rejected: RejectedItem[] } {
+/** The items of a page: records by their ids, in their order, and what the copy cannot keep. */
+export interface ReadPage {
+  items: Map<string, PageItem>;
+  rejected: RejectedItem[];
+}
+
+/** Reads the items of a page, from their texts. Of a record that is there twice, the last one counts. */
+export function readItems(texts: readonly string[]): ReadPage {
   const items = new Map<string, PageItem>();
   const rejected: RejectedItem[] = [];
   for (const [place, text] of texts.entries()) {

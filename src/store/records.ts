@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { ChangeStore } from './changes.ts';
 import { countRows, Store } from './database.ts';
 import { findList, type ListKey } from './lists.ts';
+import type { RecordTable } from './schema.ts';
 import { listMark, searchQuery } from './search-words.ts';
 
 /** The search index is a consumer of the change feed, by this name. */
@@ -39,7 +40,7 @@ interface StreamedRecord extends Pick<StoredRecord, 'id' | 'updatedAt'> {
 }
 
 /** One page of the copy for browsing. */
-export interface RecordPage {
+interface RecordPage {
   records: StoredRecord[];
   /** How many records match. A search counts up to ten thousand. */
   total: number;
@@ -52,7 +53,7 @@ export interface RecordPage {
 }
 
 /** An item of a list that the copy cannot keep. */
-export interface RejectedRecord {
+interface RejectedRecord {
   reason: string;
   /** How its text begins. */
   excerpt: string;
@@ -231,13 +232,9 @@ function momentOf(seq: number): number {
   return Math.round(seq / 1_000);
 }
 
-function toStoredRecord(row: {
-  external_id: string;
-  change_seq: number;
-  deleted_at: number | null;
-  document: string | null;
-  bytes: number | null;
-}): StoredRecord {
+function toStoredRecord(
+  row: Pick<RecordTable, 'external_id' | 'change_seq' | 'deleted_at' | 'document'> & { bytes: number | null },
+): StoredRecord {
   return {
     id: row.external_id,
     document: row.document,

@@ -1,32 +1,73 @@
-import { type Kysely, type Selectable, sql, type Transaction, type Updateable } from 'kysely';
+import {
+  type Insertable,
+  type Kysely,
+  type RawBuilder,
+  type Selectable,
+  sql,
+  type Transaction,
+  type Updateable,
+} from 'kysely';
 import { Store } from './database.ts';
-import { ensureList, type ListKey, lockList, raiseFences } from './lists.ts';
+import {
+  ensureList,
+  isActive,
+  type List,
+  type ListClaim,
+  type ListKey,
+  lockClaimed,
+  lockList,
+  NO_WAIT,
+  nextStart,
+  scheduleLists,
+  stopLists,
+} from './lists.ts';
 import type { ListTable, RunTable, Schema } from './schema.ts';
-import { type ErrorKind, SERVICE_OUTAGES } from './states.ts';
+import type { ErrorKind } from './states.ts';
 
-export type { ListKey };
+export type { List, ListClaim, ListKey };
 export type Run = Selectable<RunTable>;
-export type List = Selectable<ListTable>;
 
-/** Runs of a list that are kept. */
+/** Full runs of a list that are kept, and checks that found something. */
 const HISTORY = 50;
 
-/** A run that a worker holds: its commits name the fence. */
-export interface RunClaim {
-  run: number;
+/** A list that got a job is due again after this time, in milliseconds: Redis may have lost it. */
+const LOST_JOB_MS = 30_000;
+
+/** A list that needs a job, from `until` on (milliseconds since 1970) if it waits. */
+export interface ListJob extends ListKey {
   list: number;
-  fence: number;
-}
-
-/** An open run that needs a job, and the end of its wait (milliseconds since 1970), if it waits. */
-export interface OpenRun extends ListKey {
-  run: number;
   until: number | null;
+  /** Pages of its open full run; undefined for a check. */
+  pages: number | undefined;
 }
 
-/** A list with its newest run. */
+/** What a worker has claimed: the open full run of a list, or else a check of it. */
+interface Claimed {
+  claim: ListClaim;
+  list: List;
+  run: Run | undefined;
+}
+
+/** What a check that changed something leaves in the history. */
+type CheckFacts = Omit<Insertable<RunTable>, 'list' | 'kind' | 'state'>;
+
+/** A list with its newest full run. */
 export interface ListStatus extends List {
   run: Run | undefined;
+}
+
+/** When the next full run and the next check of a list begin, in milliseconds since 1970, and how often checks do. */
+export type NextStarts = Pick<List, 'full_due_at' | 'check_due_at' | 'check_every'>;
+
+/** What is left when a full run has come to its end. */
+export interface FullEnd extends RequestCounts {
+  /** Live records that it did not see, and those of them whose deletion is held. */
+  missing: number;
+  held: number;
+  /** The first of the full runs in a row that held. */
+  heldRun: number | null;
+  /** Whether another full run begins at once. */
+  isRepeated: boolean;
 }
 
 /** Why a run waits or has failed. */
@@ -36,7 +77,7 @@ export interface RunError {
 }
 
 /** Requests that brought no page, and how many of them the service refused. */
-interface RequestCounts {
+export interface RequestCounts {
   requests: number;
   refused: number;
 }
@@ -44,31 +85,104 @@ interface RequestCounts {
 /** A list whose pages come. */
 export const NOT_FAILING = { failing_since: null, failing_told_at: null } as const;
 
-/** A run that waits for nothing, and one that has no error. */
-export const NO_WAIT = { waiting_for: null, wait_until: null } as const;
+/** A run that has no error. */
 export const NO_ERROR = { error_kind: null, error_detail: null, attempt: 0, stuck_since: null } as const;
 
 /** Lists and their runs. */
 export class RunStore extends Store {
-  /** The lists of an instance, each with its newest run. An open run is always the newest. */
+  /** The lists of an instance, each with its newest full run. An open run is always the newest. */
   async lists(instanceId: string): Promise<ListStatus[]> {
-    const lists = await this.db
+    const own = this.db
       .selectFrom('lists')
-      .selectAll()
       .where('instance_id', '=', instanceId)
-      .where('removed_at', 'is', null)
+      .where('removed_at', 'is', null);
+    const newest = sql<number>`(select max(id) from runs where list = lists.id and kind = 'full')`;
+    // The runs first: what the end of a run leaves in its list must not be older than the run.
+    const runs = await this.db
+      .selectFrom('runs')
+      .selectAll()
+      .where('id', 'in', own.select(newest.as('id')))
       .execute();
-    return Promise.all(lists.map(async (list) => ({ ...list, run: (await this.history(list.id, 1))[0] })));
+    const lists = await own.selectAll().execute();
+    return lists.map((list) => ({ ...list, run: runs.find((run) => run.list === list.id) }));
   }
 
-  /** The last runs of a list, the newest first. */
-  history(list: number, limit = HISTORY): Promise<Run[]> {
-    const runs = this.db.selectFrom('runs').selectAll().where('list', '=', list);
+  list(id: number): Promise<List | undefined> {
+    return this.db.selectFrom('lists').selectAll().where('id', '=', id).executeTakeFirst();
+  }
+
+  /** The last full runs of a list, or the last checks that found something, the newest first. */
+  history(list: number, kind: Run['kind'], limit = HISTORY): Promise<Run[]> {
+    const runs = this.db
+      .selectFrom('runs')
+      .selectAll()
+      .where((eb) => eb.and({ list, kind }));
     return runs.orderBy('id', 'desc').limit(limit).execute();
   }
 
+  find(run: number): Promise<Run | undefined> {
+    return this.db.selectFrom('runs').selectAll().where('id', '=', run).executeTakeFirst();
+  }
+
   /**
-   * Gives each of these lists of one instance an open run.
+   * Prepares the lists of all instances for `resources.ts` and the configuration: makes those that are missing, gives
+   * checks to those without, and brings full runs forward where an interval has changed.
+   *
+   * @param resources all lists of an instance, with the interval of those that have none of their own, in milliseconds
+   */
+  async prepare(
+    resources: readonly { name: string; intervalMs: number }[],
+    now: number,
+    { hasChecks }: { hasChecks: boolean },
+  ): Promise<void> {
+    await this.db.transact(async (tx) => {
+      for (const { name: resource } of resources) {
+        const lacking = tx
+          .selectFrom('instances')
+          .select(['id', sql.val(resource).as('resource')])
+          .where('status', '!=', 'disconnected')
+          .where(({ not, exists, selectFrom }) => {
+            const known = selectFrom('lists').select('lists.id').where('removed_at', 'is', null);
+            const own = known.whereRef('instance_id', '=', 'instances.id').where('resource', '=', resource);
+            return not(exists(own));
+          });
+        await tx
+          .insertInto('lists')
+          .columns(['instance_id', 'resource'])
+          .expression(lacking)
+          .onConflict((conflict) => conflict.doNothing())
+          .execute();
+      }
+      // A version that knew no times may have resumed some, too. The claim of a list corrects its time.
+      const timeless = tx.updateTable('lists').set({ due_at: 0 }).where('due_at', 'is', null);
+      await timeless.where(isActive).execute();
+      const lists = tx.updateTable('lists').where('full_run', 'is not', null).where('due_at', 'is not', null);
+      if (hasChecks) {
+        const isDue = { check_due_at: now, due_at: earlier('due_at', sql.val(now)) };
+        await lists.set(isDue).where('check_due_at', 'is', null).execute();
+      } else await lists.set({ check_due_at: null }).where('check_due_at', 'is not', null).execute();
+      // A large list whose full runs are rare would lose that with each start.
+      const value = JSON.stringify(resources);
+      const { numInsertedOrUpdatedRows: written } = await tx
+        .insertInto('settings')
+        .values({ name: 'intervals', value })
+        .onConflict((old) => old.column('name').doUpdateSet({ value }).where('settings.value', '!=', value))
+        .executeTakeFirst();
+      if (written === 0n) return;
+      for (const { name, intervalMs } of resources) {
+        const at = sql<number>`full_at + ${intervalMs}`;
+        await lists
+          .set({ full_due_at: earlier('full_due_at', at), due_at: earlier('due_at', at) })
+          .where('resource', '=', name)
+          .where('interval_minutes', 'is', null)
+          .where('id', 'not in', tx.selectFrom('runs').select('list').where('finished_at', 'is', null))
+          .execute();
+      }
+    });
+  }
+
+  /**
+   * Gives each of these lists of one instance an open full run. A check of the list that is under way writes nothing more.
    *
    * @param options.retries also ends the wait for a retry, and replaces a run that is stuck at its cursor by one that
    *   begins at the first page
@@ -79,18 +193,18 @@ export class RunStore extends Store {
     resources: readonly string[],
     now: number,
     { retries = false }: { retries?: boolean } = {},
-  ): Promise<OpenRun[] | undefined> {
+  ): Promise<ListJob[] | undefined> {
     return this.db.transact(async (tx) => {
       const instance = await findInstance(tx, instanceId);
       if (instance?.status !== 'active') return undefined;
-      const open: OpenRun[] = [];
+      const jobs: ListJob[] = [];
       for (const resource of resources) {
-        const list = await ensureList(tx, { instanceId, resource });
-        if ((await lockList(this.db, tx, list))?.paused_at != null) continue;
-        const run = await startRun(tx, list, now, retries);
-        open.push({ instanceId, resource, run: run.id, until: run.wait_until });
+        const list = await lockList(this.db, tx, await ensureList(tx, { instanceId, resource }));
+        if (list === undefined || list.paused_at !== null) continue;
+        const { pages, wait_until } = await startRun(tx, list, now, { retries });
+        jobs.push({ instanceId, resource, list: list.id, until: wait_until, pages });
       }
-      return open;
+      return jobs;
     });
   }
 
@@ -100,49 +214,74 @@ export class RunStore extends Store {
    * @returns false when it is paused already, or its instance is disconnected
    */
   pause(key: ListKey, now: number): Promise<boolean> {
-    return this.#change(key, { paused_at: now });
+    return this.#change(key, ({ paused_at }) => (paused_at === null ? { paused_at: now } : undefined));
   }
 
   /** Ends the pause of one list. @returns false when it is not paused, or its instance is disconnected */
   resume(key: ListKey): Promise<boolean> {
-    return this.#change(key, { paused_at: null });
-  }
-
-  /** Sets the interval of one list; null: as configured. @returns false when its instance is disconnected */
-  setInterval(key: ListKey, minutes: number | null): Promise<boolean> {
-    return this.#change(key, { interval_minutes: minutes });
+    return this.#change(key, ({ paused_at }) => (paused_at === null ? undefined : { paused_at: null }));
   }
 
   /**
-   * Takes over the open run of an active instance, unless its list is paused. Its earlier holder cannot commit any more.
+   * Sets the interval of one list; null: as configured.
    *
+   * @param intervalMs from the end of its last full run to the next one
+   * @returns false when its instance is disconnected
+   */
+  setInterval(key: ListKey, minutes: number | null, intervalMs: number): Promise<boolean> {
+    return this.#change(key, ({ full_at, full_due_at }) => ({
+      interval_minutes: minutes,
+      full_due_at: full_at === null ? full_due_at : full_at + intervalMs,
+    }));
+  }
+
+  /**
+   * Takes over a list of an active instance, unless it is paused: its open full run, or else the check that is due. Its
+   * earlier holder cannot commit any more.
+   *
+   * @param key.list the id that the list had when its job was made: a new install has another one
    * @returns undefined when there is nothing to do
    */
-  claim(key: ListKey): Promise<Run | undefined> {
+  claim(key: ListKey & { list?: number }, now: number): Promise<Claimed | undefined> {
     return this.db.transact(async (tx) => {
-      const found = await openRuns(tx)
-        .select(['runs.id', 'runs.fence'])
-        .where((eb) => eb.and({ 'lists.instance_id': key.instanceId, 'lists.resource': key.resource }))
-        .executeTakeFirst();
-      if (found === undefined) return undefined;
-      // A pause in between has raised the fence.
-      return tx
-        .updateTable('runs')
-        .set({ ...NO_WAIT, fence: found.fence + 1, state: 'running' })
-        .where((eb) => eb.and(found))
+      // One statement also locks the row: a pause waits for it, or has come first.
+      const list = await tx
+        .updateTable('lists')
+        .set((old) => ({ fence: old('fence', '+', 1) }))
+        .where((eb) => eb.and({ instance_id: key.instanceId, resource: key.resource }))
+        .$if(key.list !== undefined, (query) => query.where('id', '=', key.list ?? 0))
+        .where(isActive)
         .returningAll()
         .executeTakeFirst();
+      if (list === undefined) return undefined;
+      const { id, fence, commits, check_due_at, full_run } = list;
+      const run = await tx
+        .updateTable('runs')
+        .set({ ...NO_WAIT, state: 'running' })
+        .where('list', '=', id)
+        .where('finished_at', 'is', null)
+        .returningAll()
+        .executeTakeFirst();
+      const seenBy = run?.id ?? full_run;
+      const isCheckDue = check_due_at !== null && check_due_at <= now;
+      if (seenBy !== null && (run !== undefined || isCheckDue)) {
+        return { claim: { list: id, run: seenBy, fence, commits }, list, run };
+      }
+      const next = { due_at: nextStart(list) };
+      await tx.updateTable('lists').set(next).where('id', '=', id).execute();
+      return undefined;
     });
   }
 
   /** Whether the claim still holds. If not, no request may be sent for it. */
-  holds(claim: RunClaim): Promise<boolean> {
-    return holdsRun(this.db, claim);
+  async holds({ list, fence }: ListClaim): Promise<boolean> {
+    const held = this.db.selectFrom('lists').select('id');
+    return (await held.where((eb) => eb.and({ id: list, fence })).executeTakeFirst()) !== undefined;
   }
 
   /** Notes that the run waits. */
   async wait(
-    claim: RunClaim,
+    claim: ListClaim,
     waiting: RequestCounts & {
       for: NonNullable<Run['waiting_for']>;
       until: number | null;
@@ -162,114 +301,153 @@ export class RunStore extends Store {
       ...(stuckSince !== undefined && { stuck_since: stuckSince }),
       ...(error !== undefined && { error_kind: error.kind, error_detail: error.detail }),
     };
-    await this.#update(claim, values, waiting, error?.at);
+    await this.#update(claim, values, waiting, error?.at, () => ({ due_at: waiting.until ?? 0 }));
   }
 
   /**
-   * Closes a run that cannot go on. The next one begins at the first page.
+   * Closes a full run that cannot go on. The next one begins at the first page.
    *
+   * @param nextAt when it begins, in milliseconds since 1970
    * @returns the run; undefined, with nothing written, when the claim does not hold
    */
   fail(
-    claim: RunClaim,
+    claim: ListClaim,
     { kind, detail }: RunError,
     now: number,
+    nextAt: number,
     counts: RequestCounts = { requests: 0, refused: 0 },
   ): Promise<Run | undefined> {
     const values = { state: 'failed', error_kind: kind, error_detail: detail, finished_at: now } as const;
-    return this.#update(claim, { ...NO_WAIT, ...values }, counts, now);
+    return this.#update(claim, { ...NO_WAIT, ...values }, counts, now, ({ full_run, check_due_at }) => {
+      // There is nothing to check before a list was read to its end.
+      const next = { full_due_at: nextAt, check_due_at: full_run === null ? null : check_due_at };
+      return { ...next, due_at: nextStart(next) };
+    });
   }
 
   /**
-   * Closes a run that has read its list to the end.
+   * Closes a full run that has read its list to the end.
    *
-   * @param held deletions that it holds back
    * @returns the run; undefined, with nothing written, when the claim does not hold
    */
-  finish({ list, run: id, fence }: RunClaim, held: number, now: number): Promise<Run | undefined> {
+  finish(
+    claim: ListClaim,
+    { missing, held, heldRun, isRepeated, ...counts }: FullEnd,
+    next: NextStarts,
+    now: number,
+  ): Promise<Run | undefined> {
     return this.db.transact(async (tx) => {
-      await lockList(this.db, tx, list);
-      const run = await tx
-        .updateTable('runs')
-        .set({ ...NO_ERROR, ...NO_WAIT, state: 'finished', held, finished_at: now })
-        .where((eb) => eb.and({ id, fence }))
-        .returningAll()
+      const list = await lockClaimed(this.db, tx, claim);
+      if (list === undefined) return undefined;
+      const id = claim.run;
+      const ended = { ...NO_ERROR, ...NO_WAIT, state: 'finished', missing, held, finished_at: now } as const;
+      const run = await updateRun(tx, id, ended, counts)
+        // Otherwise a crash of the database took back the last page.
+        .where('cursor', 'is', null)
+        .where('pages', '>', 0)
         .executeTakeFirst();
       if (run === undefined) return undefined;
-      const upToDate = { ...NOT_FAILING, behind_since: null };
-      await tx.updateTable('lists').set(upToDate).where('id', '=', list).execute();
-      const rejected = tx.deleteFrom('rejected_records').where('list', '=', list);
+      await tx
+        .updateTable('lists')
+        .set({
+          ...NOT_FAILING,
+          ...next,
+          due_at: nextStart(next),
+          behind_since: null,
+          full_run: id,
+          checked_at: now,
+          full_at: now,
+          caught: 0,
+          missing,
+          held,
+          held_run: heldRun,
+          held_since: heldRun === null ? null : heldRun === list.held_run ? list.held_since : now,
+        })
+        .where('id', '=', list.id)
+        .execute();
+      if (list.held_run !== null && heldRun === null) await endHolds(tx, list.id);
+      const rejected = tx.deleteFrom('rejected_records').where('list', '=', list.id);
       await rejected.where('run', '<', id).execute();
+      if (isRepeated) await startRun(tx, list, now, { isRepeat: true });
       return run;
     });
   }
 
-  /** Open runs of active instances and lists whose wait is over at a moment: each must have a job. */
-  open(now: number): Promise<OpenRun[]> {
-    return openRuns(this.db)
-      .select(['runs.id as run', 'lists.instance_id as instanceId', 'resource', 'wait_until as until'])
-      .where((eb) => eb.or([eb('wait_until', 'is', null), eb('wait_until', '<=', now)]))
-      .execute();
+  /**
+   * Ends a check. Its row comes into the history if it changed anything.
+   *
+   * @param isInRun whether a full run goes on afterwards
+   * @param isUnsure whether it did not read the first pages to what is known: that run deletes nothing
+   * @returns false, with nothing written, when the claim does not hold
+   */
+  endCheck(
+    claim: ListClaim,
+    { isInRun, isUnsure, found }: { isInRun: boolean; isUnsure: boolean; found?: CheckFacts | undefined },
+    values: Updateable<ListTable> & { check_due_at: number | null },
+  ): Promise<boolean> {
+    return this.db.transact(async (tx) => {
+      const list = await lockClaimed(this.db, tx, claim);
+      if (list === undefined) return false;
+      const due_at = isInRun ? list.due_at : nextStart({ ...list, check_due_at: values.check_due_at });
+      const next = { ...values, due_at };
+      await tx.updateTable('lists').set(next).where('id', '=', list.id).execute();
+      if (isInRun && isUnsure) {
+        await tx.updateTable('runs').set({ is_unsure: 1 }).where('id', '=', claim.run).execute();
+      }
+      if (found !== undefined) {
+        await removeOldRuns(tx, [list.id], 'check');
+        const run = { ...found, list: list.id, kind: 'check', state: 'finished' } as const;
+        await tx.insertInto('runs').values(run).execute();
+      }
+      return true;
+    });
   }
 
   /**
-   * Active instances whose list of this resource is due: it is not paused, and its last run is long enough ago.
+   * Takes some of the lists that are due, the longest first, and gives those a full run whose full run is due. Each needs
+   * a job now. If it got lost, the list is due again after half a minute.
    *
-   * @param pauses milliseconds after a run, for a list without an interval of its own; after a run that failed they end
-   *   sooner, for an outage of the service and for any other error
+   * @param resources those that this version copies: a list of another one belongs to another version of the app
+   * @param limit when it returns fewer, nothing more is due
    */
-  async due(
-    resource: string,
-    now: number,
-    { intervalMs, outageMs, failedMs }: { intervalMs: number; outageMs: number; failedMs: number },
-  ): Promise<string[]> {
-    const interval = sql<number>`coalesce(lists.interval_minutes * 60000, ${intervalMs})`;
-    const rows = await this.db
-      .selectFrom('instances')
-      .leftJoin('lists', (join) =>
-        join
-          .onRef('lists.instance_id', '=', 'instances.id')
-          .on('lists.resource', '=', resource)
-          .on('lists.removed_at', 'is', null),
-      )
-      .leftJoin('runs', (join) =>
-        join.on('runs.id', '=', (eb) =>
-          eb
-            .selectFrom('runs as newest')
-            .select(({ fn }) => fn.max('newest.id').as('id'))
-            .whereRef('newest.list', '=', 'lists.id'),
-        ),
-      )
-      .select('instances.id')
-      .where('instances.status', '=', 'active')
-      .where('lists.paused_at', 'is', null)
-      .where((eb) =>
-        eb.or([
-          eb('runs.id', 'is', null),
-          eb('runs.state', '=', 'ended'),
-          eb(eb('runs.finished_at', '+', interval), '<=', now),
-          eb.and([eb('runs.state', '=', 'failed'), eb('runs.finished_at', '<=', now - failedMs)]),
-          eb.and([
-            eb('runs.state', '=', 'failed'),
-            eb('runs.finished_at', '<=', now - outageMs),
-            eb('runs.error_kind', 'in', SERVICE_OUTAGES),
-          ]),
-        ]),
-      )
-      .execute();
-    return rows.map(({ id }) => id);
-  }
-
-  /** The last whole run of a list, or the last one before another run. */
-  lastFinished(list: number, before = Number.MAX_SAFE_INTEGER): Promise<Run | undefined> {
-    return this.db
-      .selectFrom('runs')
-      .selectAll()
-      .where((eb) => eb.and({ list, state: 'finished' }))
-      .where('id', '<', before)
-      .orderBy('id', 'desc')
-      .limit(1)
-      .executeTakeFirst();
+  async takeDue(resources: readonly string[], now: number, limit: number): Promise<ListJob[]> {
+    const due = (db: Kysely<Schema>) =>
+      db
+        .selectFrom('lists')
+        .select(['id', 'instance_id', 'resource', 'full_due_at'])
+        .where('due_at', '<=', now)
+        .where('removed_at', 'is', null)
+        .where('resource', 'in', [...resources])
+        .orderBy('due_at');
+    // Mostly nothing is due, which needs no transaction.
+    if ((await due(this.db).limit(1).execute()).length === 0) return [];
+    return this.db.transact(async (tx) => {
+      const lists = await due(tx)
+        .limit(limit)
+        // What another worker takes needs no second job, and what a person pauses none.
+        .$if(this.db.dialect.name === 'postgres', (query) => query.forUpdate().skipLocked())
+        .execute();
+      const ids = lists.map(({ id }) => id);
+      if (ids.length === 0) return [];
+      const found = tx.selectFrom('runs').select(['list', 'pages', 'wait_until']).where('list', 'in', ids);
+      const open = new Map(
+        (await found.where('finished_at', 'is', null).execute()).map((run) => [run.list, run]),
+      );
+      const starting = lists.filter(({ id, full_due_at }) => !open.has(id) && full_due_at <= now);
+      await startRuns(
+        tx,
+        starting.map(({ id }) => id),
+        now,
+      );
+      const again = tx.updateTable('lists').set({ due_at: now + LOST_JOB_MS });
+      await again.where('id', 'in', ids).execute();
+      const fresh = new Set(starting);
+      return lists.map((list) => {
+        const { id, instance_id: instanceId, resource } = list;
+        const run = open.get(id) ?? (fresh.has(list) ? { pages: 0, wait_until: null } : undefined);
+        return { instanceId, resource, list: id, until: run?.wait_until ?? null, pages: run?.pages };
+      });
+    });
   }
 
   /**
@@ -287,131 +465,170 @@ export class RunStore extends Store {
         .set({ failing_told_at: now })
         .where('failing_since', '<=', since)
         .where('failing_told_at', 'is', null)
-        .where('paused_at', 'is', null)
-        .where('removed_at', 'is', null)
-        .where('instance_id', 'in', (from) =>
-          from.selectFrom('instances').select('instances.id').where('status', '=', 'active'),
-        )
+        .where(isActive)
         .returning(['id', 'instance_id', 'resource', 'failing_since'])
         .execute(),
     );
     const read = rows.map(async ({ id, instance_id: instanceId, resource, failing_since }) => {
       // A run that has just begun has not met the failure yet.
-      const run = (await this.history(id, 2)).find(({ error_kind }) => error_kind !== null);
+      const run = (await this.history(id, 'full', 2)).find(({ error_kind }) => error_kind !== null);
       return { instanceId, resource, since: failing_since ?? now, run };
     });
     return Promise.all(read);
   }
 
-  /** Notes that the deletions that a whole run held are done. */
-  async releaseHeld(run: number): Promise<void> {
-    await this.db.durably((tx) => tx.updateTable('runs').set({ held: 0 }).where('id', '=', run).execute());
-  }
-
-  /** Changes a list of an instance that is not disconnected. @returns whether it did; a pause never changes twice */
-  #change(key: ListKey, values: Pick<Updateable<ListTable>, 'interval_minutes' | 'paused_at'>) {
-    return this.db.durably(async (tx) => {
-      const instance = await findInstance(tx, key.instanceId);
-      if (instance === undefined || instance.status === 'disconnected') return false;
-      const { paused_at } = values;
-      const { numUpdatedRows } = await tx
+  /** Notes that the deletions that full runs held are done. */
+  async releaseHeld({ id }: List): Promise<void> {
+    const released = { held: 0, held_run: null, held_since: null };
+    await this.db.durably(async (tx) => {
+      await tx
         .updateTable('lists')
-        .set(values)
-        .where('id', '=', await ensureList(tx, key))
-        .$if(paused_at !== undefined, (query) =>
-          query.where('paused_at', paused_at === null ? 'is not' : 'is', null),
-        )
-        .executeTakeFirst();
-      if (numUpdatedRows > 0n && paused_at != null) await raiseFences(this.db, tx, key);
-      return numUpdatedRows > 0n;
+        .set((old) => ({ ...released, missing: old('missing', '-', old.ref('held')) }))
+        .where('id', '=', id)
+        .execute();
+      await endHolds(tx, id);
     });
   }
 
-  /** @param failedAt when the list failed, if it did: it counts as failing from its first failure on */
+  /** Changes a list of an instance that is not disconnected, unless there is nothing to do. @returns whether it did */
+  #change(key: ListKey, change: (list: List) => Updateable<ListTable> | undefined): Promise<boolean> {
+    return this.db.durably(async (tx) => {
+      const instance = await findInstance(tx, key.instanceId);
+      if (instance === undefined || instance.status === 'disconnected') return false;
+      const list = await lockList(this.db, tx, await ensureList(tx, key));
+      const values = list && change(list);
+      if (list === undefined || values === undefined) return false;
+      await tx.updateTable('lists').set(values).where('id', '=', list.id).execute();
+      await (values.paused_at == null ? scheduleLists(tx, key) : stopLists(this.db, tx, key));
+      return true;
+    });
+  }
+
+  /**
+   * @param failedAt when the list failed, if it did: it counts as failing from its first failure on
+   * @param ofList what becomes of the list's row
+   */
   #update(
-    { list: id, run, fence }: RunClaim,
+    claim: ListClaim,
     values: Updateable<RunTable>,
-    { requests, refused }: RequestCounts,
-    failedAt?: number,
+    counts: RequestCounts,
+    failedAt: number | undefined,
+    ofList: (list: List) => Updateable<ListTable>,
   ): Promise<Run | undefined> {
     return this.db.transact(async (tx) => {
-      // Pages lock their list first, too.
-      const list = failedAt === undefined ? undefined : await lockList(this.db, tx, id);
-      const updated = await tx
-        .updateTable('runs')
-        .set((old) => ({
-          ...values,
-          requests: old('requests', '+', requests),
-          refused: old('refused', '+', refused),
-        }))
-        .where((eb) => eb.and({ id: run, fence }))
-        .returningAll()
-        .executeTakeFirst();
-      if (updated !== undefined && failedAt !== undefined && list?.failing_since === null) {
-        await tx.updateTable('lists').set({ failing_since: failedAt }).where('id', '=', id).execute();
-      }
+      const list = await lockClaimed(this.db, tx, claim);
+      if (list === undefined) return undefined;
+      const updated = await updateRun(tx, claim.run, values, counts).executeTakeFirst();
+      if (updated === undefined) return undefined;
+      const failing = failedAt !== undefined && list.failing_since === null && { failing_since: failedAt };
+      const changed = { ...ofList(list), ...failing };
+      await tx.updateTable('lists').set(changed).where('id', '=', list.id).execute();
       return updated;
     });
   }
 }
 
-/** Whether no other worker has taken a run over since it was claimed, and nobody paused or ended it. */
-export async function holdsRun(db: Kysely<Schema>, { run, fence }: RunClaim): Promise<boolean> {
-  const held = db
-    .selectFrom('runs')
-    .select('id')
-    .where((eb) => eb.and({ id: run, fence }));
-  return (await held.executeTakeFirst()) !== undefined;
+function earlier(column: 'due_at' | 'full_due_at', at: RawBuilder<number>) {
+  return sql<number>`case when ${sql.ref(column)} > ${at} then ${at} else ${sql.ref(column)} end`;
 }
 
 function findInstance(db: Kysely<Schema>, id: string) {
   return db.selectFrom('instances').select('status').where('id', '=', id).executeTakeFirst();
 }
 
-/** Open runs of active instances, of lists that are neither paused nor removed. */
-function openRuns(db: Kysely<Schema>) {
-  return db
-    .selectFrom('runs')
-    .innerJoin('lists', 'lists.id', 'runs.list')
-    .innerJoin('instances', 'instances.id', 'lists.instance_id')
-    .where('runs.finished_at', 'is', null)
-    .where('lists.paused_at', 'is', null)
-    .where('lists.removed_at', 'is', null)
-    .where('instances.status', '=', 'active');
+/** Changes an open run, and counts requests that brought no page. */
+function updateRun(
+  tx: Transaction<Schema>,
+  run: number,
+  values: Updateable<RunTable>,
+  counts: RequestCounts,
+) {
+  return tx
+    .updateTable('runs')
+    .set(values)
+    .set((old) => ({
+      requests: old('requests', '+', counts.requests),
+      refused: old('refused', '+', counts.refused),
+    }))
+    .where('id', '=', run)
+    .where('finished_at', 'is', null)
+    .returningAll();
 }
 
-async function startRun(tx: Transaction<Schema>, list: number, now: number, retries: boolean) {
-  const ofList = tx.selectFrom('runs').where('list', '=', list);
+/** Gives a list that is locked an open full run. */
+async function startRun(
+  tx: Transaction<Schema>,
+  { id: list }: Pick<List, 'id'>,
+  now: number,
+  { retries = false, isRepeat = false }: { retries?: boolean; isRepeat?: boolean },
+): Promise<Run> {
+  const ofList = tx.selectFrom('runs').where((eb) => eb.and({ list, kind: 'full' }));
   const open = await ofList.selectAll().where('finished_at', 'is', null).executeTakeFirst();
-  const isStuck = open?.state === 'failed' && open.stuck_since !== null;
-  if (open !== undefined && retries && isStuck) {
-    await tx
-      .updateTable('runs')
-      .set({ ...NO_WAIT, finished_at: now, fence: open.fence + 1 })
-      .where('id', '=', open.id)
-      .execute();
-  } else if (open !== undefined && retries && open.waiting_for === 'retry') {
+  const isDue = { full_due_at: now, due_at: now };
+  if (open !== undefined && !(retries && open.state === 'failed' && open.stuck_since !== null)) {
+    if (!retries || open.waiting_for !== 'retry') return open;
+    await tx.updateTable('lists').set(isDue).where('id', '=', list).execute();
     return tx
       .updateTable('runs')
       .set({ state: 'waiting', waiting_for: 'turn', wait_until: null, attempt: 0 })
       .where('id', '=', open.id)
       .returningAll()
       .executeTakeFirstOrThrow();
-  } else if (open !== undefined) return open;
+  }
+  if (open !== undefined) {
+    const closed = tx.updateTable('runs').set({ ...NO_WAIT, finished_at: now });
+    await closed.where('id', '=', open.id).execute();
+  }
+  const [run] = await startRuns(tx, [list], now, isRepeat);
+  if (run === undefined) throw new Error(`The list ${list} got no run.`);
+  return run;
+}
+
+/** Gives lists that are locked, and have no open full run, a new one each. */
+async function startRuns(
+  tx: Transaction<Schema>,
+  lists: readonly number[],
+  now: number,
+  isRepeat = false,
+): Promise<Run[]> {
+  if (lists.length === 0) return [];
   await tx
     .updateTable('lists')
-    .set({ behind_since: sql<number>`coalesce(behind_since, ${now})` })
-    .where('id', '=', list)
+    .set((old) => ({
+      full_due_at: now,
+      due_at: now,
+      fence: old('fence', '+', 1),
+      check_after: 0,
+      behind_since: sql<number>`coalesce(behind_since, ${now})`,
+    }))
+    .where('id', 'in', [...lists])
     .execute();
-  const oldest = ofList
-    .select('id')
-    .orderBy('id', 'desc')
-    .limit(1)
-    .offset(HISTORY - 1);
-  await tx.deleteFrom('runs').where('list', '=', list).where('id', '<=', oldest).execute();
+  await removeOldRuns(tx, lists, 'full');
+  const facts = { waiting_for: 'turn', started_at: now, is_repeat: isRepeat ? 1 : 0 } as const;
   return tx
     .insertInto('runs')
-    .values({ list, state: 'waiting', waiting_for: 'turn', started_at: now })
+    .values(lists.map((list) => ({ list, state: 'waiting' as const, ...facts })))
     .returningAll()
-    .executeTakeFirstOrThrow();
+    .execute();
+}
+
+/** Full runs of the history hold nothing any more. */
+async function endHolds(tx: Transaction<Schema>, list: number): Promise<void> {
+  await tx.updateTable('runs').set({ held: 0 }).where('list', '=', list).where('held', '>', 0).execute();
+}
+
+/** Makes space for a run in the history of each list. */
+async function removeOldRuns(
+  tx: Transaction<Schema>,
+  lists: readonly number[],
+  kind: Run['kind'],
+): Promise<void> {
+  const numbered = tx
+    .selectFrom('runs')
+    .select('id')
+    .select(sql<number>`row_number() over (partition by list order by id desc)`.as('place'))
+    .where('list', 'in', [...lists])
+    .where('kind', '=', kind);
+  const old = tx.selectFrom(numbered.as('numbered')).select('id').where('place', '>=', HISTORY);
+  await tx.deleteFrom('runs').where('id', 'in', old).execute();
 }

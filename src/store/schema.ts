@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely';
-import type { ErrorKind, InstanceState, RunState } from './states.ts';
+import type { ErrorKind, InstanceState, RunState, WriteState } from './states.ts';
 
 /** An installation of the app at one company. All times are milliseconds since 1970. */
 export interface InstanceTable {
@@ -96,14 +96,42 @@ export interface ListTable {
   failing_told_at: number | null;
   /** Since when this list alone is paused. */
   paused_at: number | null;
-  /** From the end of one run to the start of the next; null: as configured. */
+  /** From the end of one full run to the start of the next; null: as configured. */
   interval_minutes: number | null;
   /** Since when the list is being removed: nothing shows it any more. */
   removed_at: number | null;
+  /** Counts claims, pauses and disconnects: a commit of a page names the fence that it holds. */
+  fence: Generated<number>;
+  /** Counts the commits of checks. They move no cursor, so that a commit names this number, too. */
+  commits: Generated<number>;
+  /** From when on the list needs a job: the start of its next run or check, or the end of its open run's wait. */
+  due_at: number | null;
+  /** When the next full run starts, and when the next check. Null: no check. */
+  full_due_at: Generated<number>;
+  check_due_at: number | null;
+  /** When the first pages were last read to what is known, and when the whole list was. */
+  checked_at: number | null;
+  full_at: number | null;
+  /** The last full run that came to its end. */
+  full_run: number | null;
+  /** Only every so many intervals has a check: more than 1 where checks find too little. */
+  check_every: Generated<number>;
+  /** From so many requests of the open run on, the next check may begin. */
+  check_after: Generated<number>;
+  /** Changes that checks have caught since the last full run, and checks in a row that ran out. */
+  caught: Generated<number>;
+  ran_out: Generated<number>;
+  /** Live records that the last full run did not see, and those of them whose deletion is held. */
+  missing: Generated<number>;
+  held: Generated<number>;
+  /** The first of the full runs in a row that held, and when it ended. */
+  held_run: number | null;
+  held_since: number | null;
 }
 
 /**
- * One run over a list. It is open until `finished_at` is set; an open run that is `failed` is tried again at `wait_until`.
+ * One full run over a list, or one check that found something. A run is open until `finished_at` is set; an open run that
+ * is `failed` is tried again at `wait_until`. A check's row comes at its end, and is never open.
  *
  *     waiting ⇄ running ─→ finished
  *        ↑         └─→ failed ─→ (tried again) or closed
@@ -111,9 +139,8 @@ export interface ListTable {
 export interface RunTable {
   id: Generated<number>;
   list: number;
+  kind: Generated<'full' | 'check'>;
   state: RunState;
-  /** Counts claims, pauses and disconnects: a commit names the fence that it holds. */
-  fence: Generated<number>;
   /** The next page as the service gave it; null before the first page and after the last one. */
   cursor: string | null;
   pages: Generated<number>;
@@ -129,8 +156,15 @@ export interface RunTable {
   /** Requests for pages, and how many of them the service refused with 429. */
   requests: Generated<number>;
   refused: Generated<number>;
-  /** Deletions that the run holds back. */
+  /** Changes on pages behind the first one without a change; null up to that page. */
+  behind: number | null;
+  /** Live records that the run did not see and did not delete, and those of them whose deletion it holds back. */
+  missing: Generated<number>;
   held: Generated<number>;
+  /** 1 if a check in the run ran out or failed: then the run deletes nothing. */
+  is_unsure: Generated<0 | 1>;
+  /** 1 if the run before had missing records, and this one began at once. */
+  is_repeat: Generated<0 | 1>;
   /** Failures in a row. */
   attempt: Generated<number>;
   wait_until: number | null;
@@ -160,7 +194,7 @@ export interface RecordTable {
   document: string | null;
 }
 
-/** Which run saw a live record last. */
+/** Which full run saw a live record last. A check notes the open full run, or else the last one. */
 interface SeenTable {
   list: number;
   record: number;
@@ -185,6 +219,10 @@ export interface ConsumerTable {
   consumer: string;
   cursor: Generated<number>;
   fence: Generated<number>;
+  /** When the delivery under way began. It stays there if the delivery process ends with it. */
+  begun_at: number | null;
+  /** The last number of the batch that was under way when the process ended. */
+  begun_to: number | null;
   /** Failed tries of the record behind the cursor, and its number. The next record counts anew. */
   attempts: Generated<number>;
   tried_seq: number | null;
@@ -203,6 +241,60 @@ export interface DeadLetterTable {
   error_kind: ErrorKind;
   error_detail: string;
   at: number;
+  /** When the app gives it to the consumer again, and until when it plans such tries. */
+  retry_at: number | null;
+  retry_until: Generated<number>;
+  /** 1 while the consumer has it again: one failure makes it a dead letter again. */
+  is_retried: Generated<0 | 1>;
+}
+
+/** When the sender of an instance has work: null where nothing is to be sent. */
+interface OutboxesTable {
+  instance_id: string;
+  due_at: number | null;
+  /** Counts what set `due_at` to now: a sender that has seen less looks again. */
+  wakes: Generated<number>;
+  /** Writes that were discarded by the last disconnect. */
+  discarded: Generated<number>;
+}
+
+/**
+ * One write that a handler put into the outbox. Times are milliseconds since 1970 by the database's clock.
+ *
+ *     pending ⇄ sending ─→ done
+ *        ↑         ├─→ refused ── a person ─→ pending, or discarded
+ *        └─────────┴─→ unknown ── a person ─→ pending, or done
+ */
+export interface OutboxTable {
+  id: Generated<number>;
+  instance_id: string;
+  key_hash: string;
+  /** Of operation, path values and body: a key stands for one request. */
+  request_hash: string;
+  /** The route's name in the contract. */
+  operation: string;
+  is_repeatable: 0 | 1;
+  state: WriteState;
+  /** 1 once a try may have reached the service. */
+  was_sent: Generated<0 | 1>;
+  /** Tries so far. It fences: a result names the try that it comes from. */
+  attempts: Generated<number>;
+  /** Of a pending write: when it may be sent. While it is being sent: the end of the lease. */
+  not_before: Generated<number>;
+  created_at: number;
+  /** When it was done or discarded. */
+  ended_at: number | null;
+  /** The answer's HTTP status and id, or the error in words for an administrator. */
+  status: number | null;
+  answer_id: string | null;
+  error: string | null;
+  /** The rest is null once the retention is over. */
+  key: string | null;
+  /** Resource and id of the path: one write of an object at a time, in the order of their numbers. */
+  object: string | null;
+  /** JSON. */
+  path_values: string | null;
+  body: string | null;
 }
 
 /** An action of a person on an instance. */
@@ -234,5 +326,7 @@ export interface Schema {
   rejected_records: RejectedRecordTable;
   consumers: ConsumerTable;
   dead_letters: DeadLetterTable;
+  outboxes: OutboxesTable;
+  outbox: OutboxTable;
   actions: ActionTable;
 }

@@ -4,6 +4,9 @@ export type InstanceState = 'active' | 'paused' | 'needs_reauthorization' | 'dis
 /** States of a run. A disconnect leaves it `ended`. */
 export type RunState = 'waiting' | 'running' | 'failed' | 'finished' | 'ended';
 
+/** States of a write in the outbox. */
+export type WriteState = 'pending' | 'sending' | 'done' | 'refused' | 'unknown' | 'discarded';
+
 /** States of a list: it is `idle` between its runs. */
 export type ListState = 'idle' | 'waiting' | 'running' | 'failed';
 
@@ -32,6 +35,7 @@ export type ErrorKind =
   | 'credentials'
   | 'key_missing'
   | 'handler'
+  | 'handler_ended'
   | 'store'
   | 'redis'
   | 'internal';

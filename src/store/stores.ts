@@ -6,6 +6,7 @@ import { DeletionStore } from './deletions.ts';
 import { ErasureStore } from './erasure.ts';
 import { InstallStore } from './installs.ts';
 import { InstanceStore } from './instances.ts';
+import { OutboxStore } from './outbox.ts';
 import { RecordStore } from './records.ts';
 import { RemovalStore } from './removals.ts';
 import { RunStore } from './runs.ts';
@@ -22,6 +23,7 @@ export function openStores(db: Database) {
     records: new RecordStore(db),
     deletions: new DeletionStore(db),
     changes: new ChangeStore(db),
+    outbox: new OutboxStore(db),
     removals: new RemovalStore(db),
     erasure: new ErasureStore(db),
     actions: new ActionStore(db),

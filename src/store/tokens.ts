@@ -1,7 +1,8 @@
 import { type Selectable, sql, type Transaction } from 'kysely';
 import { endAccess } from './browsers.ts';
 import { Store } from './database.ts';
-import { raiseFences } from './lists.ts';
+import { scheduleLists, stopLists } from './lists.ts';
+import { discardWrites } from './outbox.ts';
 import { beginRemoval } from './removals.ts';
 import type { RunError } from './runs.ts';
 import type { Schema, TokenTable } from './schema.ts';
@@ -120,11 +121,12 @@ export class TokenStore extends Store {
         .where('access_token', 'is not', null)
         .executeTakeFirst();
       if (numUpdatedRows === 0n) return false;
-      await tx
+      const { numUpdatedRows: woken } = await tx
         .updateTable('instances')
         .set({ status: 'active', error_kind: null, error_detail: null })
         .where((eb) => eb.and({ id: read.instance_id, status: 'needs_reauthorization' }))
-        .execute();
+        .executeTakeFirst();
+      if (woken > 0n) await scheduleLists(tx, { instanceId: read.instance_id });
       return true;
     });
   }
@@ -161,7 +163,10 @@ export class TokenStore extends Store {
             .where((eb) => eb.and({ instance_id, version })),
         )
         .executeTakeFirst();
-      return numUpdatedRows > 0n;
+      if (numUpdatedRows === 0n) return false;
+      // A worker that meets this error would make its list due again.
+      await stopLists(this.db, tx, { instanceId: instance_id });
+      return true;
     });
   }
 
@@ -198,21 +203,22 @@ export class TokenStore extends Store {
   }
 
   /**
-   * Ends an instance's access in one transaction: its state, its tokens, its runs, and the access of other browsers.
+   * Ends an instance's access in one transaction: its state, its tokens, its runs, its outbox, and the access of other
+   * browsers.
    *
-   * @returns false when there is no such instance
+   * @returns how many writes were discarded; undefined when there is no such instance
    */
   disconnect(
     instanceId: string,
     { deleteData = false, browserId }: DisconnectOptions = {},
-  ): Promise<boolean> {
+  ): Promise<number | undefined> {
     return this.db.durably(async (tx) => {
       const { numUpdatedRows } = await tx
         .updateTable('instances')
         .set({ status: 'disconnected', error_kind: null, error_detail: null })
         .where('id', '=', instanceId)
         .executeTakeFirst();
-      if (numUpdatedRows === 0n) return false;
+      if (numUpdatedRows === 0n) return undefined;
       // The row stays with a higher version: a refresh that is under way stores nothing, even after a new install.
       await tx
         .updateTable('tokens')
@@ -221,9 +227,10 @@ export class TokenStore extends Store {
         .execute();
       await endAccess(tx, instanceId, browserId);
       const now = Date.now();
-      await raiseFences(this.db, tx, { instanceId, endedAt: now });
+      await stopLists(this.db, tx, { instanceId, endedAt: now });
       if (deleteData) await beginRemoval(tx, instanceId, now);
-      return true;
+      // After the consumers, which a handler that adds writes has locked.
+      return discardWrites(this.db, tx, instanceId, { deletesData: deleteData });
     });
   }
 
@@ -235,16 +242,19 @@ export class TokenStore extends Store {
    */
   due(now: number): Promise<ReadTokens[]> {
     const { nowMs } = this.db.dialect;
-    return this.db
-      .selectFrom('tokens')
-      .innerJoin('instances', 'instances.id', 'tokens.instance_id')
-      .select(['tokens.instance_id', 'version'])
-      .where('instances.status', 'in', ['active', 'paused'])
-      .where('refresh_due_at', '<=', now)
-      .where('refreshed_at', '<=', now - ROTATION_RETRY_MS)
-      .where((eb) => eb.or([eb('refresh_failures', '=', 0), eb('refresh_not_before', '<=', nowMs)]))
-      .orderBy('refresh_due_at')
-      .execute();
+    return (
+      this.db
+        .selectFrom('tokens')
+        .innerJoin('instances', 'instances.id', 'tokens.instance_id')
+        .select(['tokens.instance_id', 'version'])
+        .where('instances.status', 'in', ['active', 'paused'])
+        .where('refresh_due_at', '<=', now)
+        .where('refreshed_at', '<=', now - ROTATION_RETRY_MS)
+        .where((eb) => eb.or([eb('refresh_failures', '=', 0), eb('refresh_not_before', '<=', nowMs)]))
+        // Another worker renews those with a lease.
+        .where((eb) => eb.or([eb('lease_until', 'is', null), eb('lease_until', '<=', nowMs)]))
+        .execute()
+    );
   }
 
   #present() {

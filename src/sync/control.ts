@@ -1,23 +1,30 @@
 import { HANDLER_CONSUMER } from '../changes/handler-consumer.ts';
+import { hashKey } from '../changes/outbox.ts';
 import type { Lagging } from '../store/changes.ts';
-import type { ListStatus, OpenRun } from '../store/runs.ts';
+import type { ListJob, ListStatus } from '../store/runs.ts';
 import type { Stores } from '../store/stores.ts';
 import type { DisconnectOptions } from '../store/tokens.ts';
 import { checkInterval, type Resource } from './resource.ts';
+import { listIntervalMs } from './schedule.ts';
 import type { StatusReader } from './status.ts';
-import type { InstanceStatus, ListProblems, RunJson } from './status-types.ts';
+import type { InstanceStatus, ListProblems, RunJson, WriteJson } from './status-types.ts';
 import type { AppWatch } from './watch-app.ts';
 
 interface ControlParts
-  extends Pick<Stores, 'instances' | 'tokens' | 'runs' | 'deletions' | 'changes' | 'removals' | 'erasure'> {
+  extends Pick<
+    Stores,
+    'instances' | 'tokens' | 'runs' | 'deletions' | 'changes' | 'removals' | 'erasure' | 'outbox'
+  > {
   resources: readonly Resource[];
+  /** The default pause between two full runs of a list, in milliseconds. */
+  intervalMs: number;
   status: StatusReader;
-  /** Starts the jobs of these runs now. */
-  enqueueRuns: (runs: readonly OpenRun[]) => Promise<void>;
+  /** Starts the jobs of these lists now. */
+  enqueueLists: (jobs: readonly ListJob[]) => Promise<void>;
   /** Starts deliveries of these lists now. */
   enqueueDeliveries: (lists: readonly Lagging[]) => Promise<void>;
-  /** Gets every disconnect, and whether it deleted the copy. */
-  onDisconnect?: (instanceId: string, dataDeleted: boolean) => void;
+  /** Gets every disconnect, whether it deleted the copy, and how many writes it discarded. */
+  onDisconnect?: (instanceId: string, facts: { dataDeleted: boolean; writesDiscarded: number }) => void;
   watch?: Pick<AppWatch, 'failing'>;
   now?: () => number;
 }
@@ -48,17 +55,22 @@ export class SyncControl {
     return this.#parts.status.readProblems(instanceId);
   }
 
-  /** The newest runs by the resource's name, the newest first. */
+  /** Writes of the outbox that wait for a person or are retried. */
+  writes(instanceId: string): Promise<WriteJson[]> {
+    return this.#parts.status.readWrites(instanceId);
+  }
+
+  /** The last full runs by the resource's name, the newest first, and then the checks that found something. */
   runs(instanceId: string): Promise<Record<string, RunJson[]>> {
     return this.#parts.status.readRuns(instanceId);
   }
 
-  /** Starts new runs, ends the wait for a retry, and replaces a stuck run by a new one. */
+  /** Starts full runs, ends the wait for a retry, and replaces a stuck run by a new one. A check gives way. */
   async syncNow(instanceId: string, resource?: string): Promise<boolean> {
-    const { runs, enqueueRuns } = this.#parts;
+    const { runs, enqueueLists } = this.#parts;
     const open = await runs.start(instanceId, this.#names(resource), this.#now(), { retries: true });
     if (open === undefined || open.length === 0) return false;
-    await enqueueRuns(open);
+    await enqueueLists(open);
     return true;
   }
 
@@ -66,23 +78,23 @@ export class SyncControl {
   async pause(instanceId: string, resource?: string): Promise<boolean> {
     const { instances, runs } = this.#parts;
     if (resource === undefined) return instances.setStatus(instanceId, 'paused', { from: ['active'] });
-    return this.#knows(resource) && (await runs.pause({ instanceId, resource }, this.#now()));
+    return this.#names(resource).length > 0 && (await runs.pause({ instanceId, resource }, this.#now()));
   }
 
   /** Continues open runs. Finished lists start again at their time. The pause of a single list stays. */
   async resume(instanceId: string, resource?: string): Promise<boolean> {
-    const { instances, runs, enqueueRuns } = this.#parts;
+    const { instances, runs, enqueueLists } = this.#parts;
     const isResumed =
       resource === undefined
         ? await instances.setStatus(instanceId, 'active', { from: ['paused'] })
         : await runs.resume({ instanceId, resource });
     if (!isResumed) return false;
     const lists = await this.#lists(instanceId, resource);
-    await enqueueRuns(
-      lists.flatMap(({ resource, run, paused_at }) =>
+    await enqueueLists(
+      lists.flatMap(({ id, resource, run, paused_at }) =>
         run === undefined || run.finished_at !== null || paused_at !== null
           ? []
-          : [{ instanceId, resource, run: run.id, until: run.wait_until }],
+          : [{ instanceId, resource, list: id, until: run.wait_until, pages: run.pages }],
       ),
     );
     await this.#deliver(lists);
@@ -90,12 +102,15 @@ export class SyncControl {
   }
 
   /**
-   * @param minutes from the end of one run of the list to the start of the next; null for the default
+   * @param minutes from the end of one full run of the list to the start of the next; null for the default
    * @throws RangeError unless they are an interval
    */
   async setInterval(instanceId: string, resource: string, minutes: number | null): Promise<boolean> {
     if (minutes !== null) checkInterval(minutes);
-    return this.#knows(resource) && this.#parts.runs.setInterval({ instanceId, resource }, minutes);
+    const known = this.#parts.resources.find(({ name }) => name === resource);
+    if (known === undefined) return false;
+    const intervalMs = listIntervalMs({ interval_minutes: minutes }, known, this.#parts.intervalMs);
+    return this.#parts.runs.setInterval({ instanceId, resource }, minutes, intervalMs);
   }
 
   /**
@@ -107,17 +122,25 @@ export class SyncControl {
     const { erasure } = this.#parts;
     const lists = await this.#lists(instanceId, resource);
     const [list] = lists;
-    if (list === undefined || !(await erasure.erase(list.id, record, this.#now()))) return false;
+    const route = this.#parts.resources.find(({ name }) => name === resource)?.route;
+    if (list === undefined) return false;
+    if ((await erasure.erase(list.id, record, this.#now(), route)) === undefined) return false;
     await this.#deliver(lists);
     // If this purge fails, the next one removes the rest of the record from the files.
     await erasure.purge().catch(() => undefined);
     return true;
   }
 
+  /** Sends a write again that waits, was refused or is unknown; or ends it: an unknown one has then arrived. */
+  async resolveWrite(instanceId: string, key: string, decision: 'retry' | 'discard'): Promise<boolean> {
+    const resolved = await this.#parts.outbox.resolve(instanceId, hashKey(instanceId, key), decision);
+    return resolved !== undefined && (resolved.to !== resolved.from || resolved.to === 'pending');
+  }
+
   /** Gives dead letters to the handler again. */
   async retry(instanceId: string, resource?: string): Promise<boolean> {
     const lists = await this.#lists(instanceId, resource);
-    for (const { id } of lists) await this.#parts.changes.retry(id, HANDLER_CONSUMER);
+    for (const { id } of lists) await this.#parts.changes.retry(id, HANDLER_CONSUMER, this.#now());
     await this.#deliver(lists);
     return lists.length > 0;
   }
@@ -135,43 +158,36 @@ export class SyncControl {
     return isAny;
   }
 
-  /** Marks the records as deleted that the last whole run held. */
+  /** Marks the records as deleted whose deletion is held: no full run since the first that held has seen them. */
   async confirmDeletions(instanceId: string, resource?: string): Promise<boolean> {
     const { runs, deletions } = this.#parts;
-    const lists = await this.#lists(instanceId, resource);
-    let isAny = false;
-    for (const { id } of lists) {
-      const run = await runs.lastFinished(id);
-      if (!run?.held) continue;
-      isAny = true;
-      const portion = { beforeRun: run.id, counter: run.id };
+    const lists = (await this.#lists(instanceId, resource)).filter(({ held_run }) => held_run !== null);
+    for (const list of lists) {
+      const marking = { beforeRun: list.held_run ?? 0, counter: list.full_run ?? 0 };
       for (let after: number | undefined = 0; after !== undefined; ) {
-        const marked = await deletions.markPortion(id, portion, after, this.#now());
+        const marked = await deletions.markPortion(list.id, marking, after, this.#now());
         after = marked === 'lost' ? undefined : marked.next;
       }
-      await runs.releaseHeld(run.id);
+      await runs.releaseHeld(list);
     }
     await this.#deliver(lists);
-    return isAny;
+    return lists.length > 0;
   }
 
   /** Deletes the tokens, stops everything, ends the access of other browsers, and with `deleteData` deletes the copy. */
   async disconnect(instanceId: string, options: DisconnectOptions): Promise<boolean> {
     const { tokens, removals, onDisconnect } = this.#parts;
     // From here on nobody requests or writes a page of this instance.
-    if (!(await tokens.disconnect(instanceId, options))) return false;
+    const writesDiscarded = await tokens.disconnect(instanceId, options);
+    if (writesDiscarded === undefined) return false;
     // If this process ends, the workers finish the removal.
     if (options.deleteData) await removals.finish(instanceId);
-    onDisconnect?.(instanceId, options.deleteData === true);
+    onDisconnect?.(instanceId, { dataDeleted: options.deleteData === true, writesDiscarded });
     return true;
   }
 
   #names(resource: string | undefined): string[] {
     return this.#parts.resources.map(({ name }) => name).filter((name) => (resource ?? name) === name);
-  }
-
-  #knows(resource: string): boolean {
-    return this.#names(resource).length > 0;
   }
 
   async #lists(instanceId: string, resource: string | undefined): Promise<ListStatus[]> {

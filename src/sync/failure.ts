@@ -3,10 +3,10 @@ import { backoffMs } from '../service/backoff.ts';
 import { RedisError } from '../service/budget.ts';
 import { toServiceError } from '../service/errors.ts';
 import { StoreError } from '../store/database.ts';
-import type { Run } from '../store/runs.ts';
+import type { RequestCounts, Run } from '../store/runs.ts';
 import type { ErrorKind } from '../store/states.ts';
 import type { SliceContext, SliceOutcome, SliceWork, SyncParts } from './parts.ts';
-import { failedPauseMs, MINUTE_MS } from './schedule.ts';
+import { failedPauseMs, listIntervalMs, MINUTE_MS } from './schedule.ts';
 
 /** After so many tries of a page its run counts as failed. With the pauses that takes half a minute. */
 const MOST_TRIES = 7;
@@ -50,7 +50,7 @@ export async function endSlice(
   run: Run,
   thrown: unknown,
   { logger, signal }: SliceContext,
-  { work, isOfPage, counts }: { work: SliceWork; isOfPage: boolean; counts: Counts },
+  { work, isOfPage, counts }: { work: SliceWork; isOfPage: boolean; counts: RequestCounts },
 ): Promise<SliceOutcome> {
   const { runs } = parts;
   const { claim } = work;
@@ -92,7 +92,8 @@ export async function endSlice(
   const isCursorDead = run.cursor !== null && stuckSince !== null && now - stuckSince >= CURSOR_LIFETIME_MS;
   const isFinal = remedy === 'give_up' && failure.retryAfterMs === undefined;
   if (isCursorDead || (isFinal && !OPERATOR_ERRORS.includes(kind))) {
-    const closed = await runs.fail(claim, error, now, counts);
+    const intervalMs = listIntervalMs(work.list, work.resource, parts.intervalMs);
+    const closed = await runs.fail(claim, error, now, now + failedPauseMs(intervalMs, kind), counts);
     if (closed !== undefined) report(closed, 'the run failed');
     return { kind: 'ended' };
   }
@@ -126,14 +127,8 @@ export async function reportFailingLists({ runs, onEvent, now = Date.now }: Sync
 
 /** Facts about a run for the log, at the run's end. */
 export function runFacts({ instance }: SliceWork, run: Run, now: number) {
-  const { records, created, changed, deleted, requests, refused, held } = run;
+  const { records, created, changed, deleted, missing, requests, refused, held } = run;
   const seconds = Math.round((now - run.started_at) / 1_000);
-  const counts = { records, created, changed, deleted, requests, refused, held };
+  const counts = { records, created, changed, deleted, missing, requests, refused, held };
   return { company: instance.name, run: run.id, seconds, ...counts };
-}
-
-/** Requests that brought no page. */
-interface Counts {
-  requests: number;
-  refused: number;
 }

@@ -15,6 +15,9 @@ const NO_INSTANCES: Record<InstanceState, number> = {
   disconnected: 0,
 };
 
+/** The same for writes that wait for a person. */
+const NO_WRITES = { pending: 0, sending: 0, refused: 0, unknown: 0 };
+
 /**
  * Reads the metrics that only the store knows.
  *
@@ -29,18 +32,21 @@ export async function collectFigures(parts: {
 }) {
   const now = parts.clock.now();
   const names = parts.resources.map(({ name }) => name);
-  const { instances, pendingSince, behindSince, oldestRefreshToken, overdue, ...figures } = await readFigures(
-    parts.db,
-    now,
-    OVERDUE_AFTER_MS,
-    names,
-    parts.consumers.map(({ name }) => name),
-  );
+  const { instances, writes, writesSince, pendingSince, checkedAt, oldestRefreshToken, overdue, ...figures } =
+    await readFigures(
+      parts.db,
+      now,
+      OVERDUE_AFTER_MS,
+      names,
+      parts.consumers.map(({ name }) => name),
+    );
   const ageMs = (since: number | null) => (since === null ? 0 : Math.max(0, Date.now() - since));
   return {
     ...figures,
     instances: { ...NO_INSTANCES, ...instances },
-    oldestRunAgeMs: ageMs(behindSince),
+    writes: { ...NO_WRITES, ...writes },
+    writesLagMs: ageMs(writesSince),
+    listAgeMs: ageMs(checkedAt),
     consumerLagMs: Object.fromEntries(
       Object.entries(pendingSince).map(([name, since]) => [name, ageMs(since)]),
     ),

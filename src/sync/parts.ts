@@ -5,7 +5,8 @@ import type { ServiceApi } from '../service/service-api.ts';
 import type { DeletionStore } from '../store/deletions.ts';
 import type { Instance, InstanceStore } from '../store/instances.ts';
 import type { PageStore } from '../store/pages.ts';
-import type { ListKey, RunClaim, RunStore } from '../store/runs.ts';
+import type { List, ListClaim, ListKey, RunStore } from '../store/runs.ts';
+import type { CheckOutcome } from './check.ts';
 import type { Resource } from './resource.ts';
 
 /** The parts of the app that the sync uses. */
@@ -17,15 +18,21 @@ export interface SyncParts {
   pages: PageStore;
   deletions: DeletionStore;
   resources: readonly Resource[];
-  /** The default pause between two runs of a list, in milliseconds. */
+  /** The default pause between two full runs of a list, in milliseconds. */
   intervalMs: number;
+  /** The pause between two checks of a list, in milliseconds; 0: never. */
+  checkIntervalMs: number;
+  /** Requests a minute of a company; undefined while nobody knows. */
+  limitOf: (company: string) => Promise<number | undefined>;
   /** Gets lists with pending changes; `isOver` when no more follow for now. */
   onChanges: (list: ListKey, isOver: boolean) => void;
   /** Gets how long a run waited for a permit, in milliseconds. */
   onSlot?: (slot: { waitMs: number }) => void;
   /** Gets every written page. */
   onPage?: (page: { resource: string }) => void;
-  /** Gets every run that ends. */
+  /** Gets every check that ends. */
+  onCheck?: (end: { outcome: CheckOutcome }) => void;
+  /** Gets every full run that ends. */
   onRunEnd?: (end: { resource: string; outcome: 'finished' | 'failed' }) => void;
   onEvent?: SendCompanyEvent | undefined;
   now?: () => number;
@@ -35,7 +42,9 @@ export interface SyncParts {
 export interface SliceWork {
   instance: Instance;
   resource: Resource;
-  claim: RunClaim;
+  claim: ListClaim;
+  /** The list when it was claimed, and what checks of this slice have changed. */
+  list: List;
 }
 
 /** The surroundings of a time slice of a worker. */

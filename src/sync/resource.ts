@@ -10,7 +10,9 @@ export interface Resource {
   title: string;
   /** The paginated list route below `{base_url}`. */
   route: string;
-  /** Whole minutes from the end of one run to the start of the next; SYNC_INTERVAL_MINUTES by default. */
+  /** The route of one record: the sync asks there for records that a full run did not see. */
+  record?: string;
+  /** Whole minutes from the end of one full run to the start of the next; SYNC_INTERVAL_MINUTES by default. */
   intervalMinutes?: number;
   /** The columns of pages and CSV, the title first. A `path` is dotted: "email", "assignee.name". */
   columns?: readonly Column[];
@@ -67,6 +69,13 @@ const resourceList = z.array(
       route: z
         .string('is missing')
         .regex(/^\/[^\s?#]+$/, 'must start with "/" and have no blanks, "?" or "#"'),
+      record: z
+        .string('must be a route')
+        .regex(
+          /^\/[^\s?#:]*\/:\w+[^\s?#:]*$/,
+          'must be a route with one placeholder, such as "/contacts/:contact_id"',
+        )
+        .optional(),
       intervalMinutes: z.number(`must be ${INTERVAL}`).refine(isInterval, `must be ${INTERVAL}`).optional(),
       columns: z.array(z.object({ title: text, path: text })).optional(),
     },

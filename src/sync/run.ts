@@ -1,12 +1,19 @@
+import { PARTNER_LIMIT } from '../contract/limits.ts';
 import { checkLength, endless } from '../service/next-url.ts';
 import type { ListKey, Run } from '../store/runs.ts';
-import { markDeletions } from './deletion-brake.ts';
+import { runCheck } from './check.ts';
 import { endSlice, runFacts } from './failure.ts';
+import { ListRequests } from './list-requests.ts';
+import { isRepeated, settleMissing } from './missing-records.ts';
 import { PageReader } from './page-reader.ts';
-import type { SliceContext, SliceOutcome, SyncParts } from './parts.ts';
+import type { SliceContext, SliceOutcome, SliceWork, SyncParts } from './parts.ts';
+import { afterFullRun, isCheckDue, MOST_CHECK_PAGES } from './schedule.ts';
 
 /** A slice ends after so many pages or so long (milliseconds) if other jobs wait, and after `mostMs` in any case. */
 const SLICE = { pages: 10, ms: 5_000, mostMs: 60_000 } as const;
+
+/** Fewer pages than any full run has: the job of a check goes first. */
+const CHECK_FIRST = -1;
 
 /** The job of a lost run comes back after this pause, in milliseconds. */
 const LOST_PAUSE_MS = 500;
@@ -24,46 +31,95 @@ const ALLOWED_REPEATS = 1_000;
 const MANY_PAGES = 16_384;
 
 /**
- * Works on a run for a time slice: page after page while the budget grants requests, then the deletions. Only the
- * database remembers the progress.
+ * Works on a list for a time slice: on its open full run, or else on a check that is due. Only the database remembers the
+ * progress.
  *
  * @throws only errors of this process: the database or Redis cannot be reached
  */
-export async function runSlice(parts: SyncParts, key: ListKey, context: SliceContext): Promise<SliceOutcome> {
-  const { runs, pages } = parts;
-  const now = parts.now ?? Date.now;
+export async function runSlice(
+  parts: SyncParts,
+  key: ListKey & { list?: number },
+  context: SliceContext,
+): Promise<SliceOutcome> {
   const resource = parts.resources.find(({ name }) => name === key.resource);
-  const claimed = resource && (await runs.claim(key));
+  const claimed = resource && (await parts.runs.claim(key, (parts.now ?? Date.now)()));
   const instance = claimed && (await parts.instances.find(key.instanceId));
-  // The list is paused or ended, another worker finished it, or this version of the app does not know the resource.
+  // The list is paused or ended, nothing is due, or this version of the app does not know the resource.
   if (claimed === undefined || resource === undefined || instance === undefined) return { kind: 'ended' };
+  const work: SliceWork = { instance, resource, claim: claimed.claim, list: claimed.list };
+  return claimed.run === undefined
+    ? checkAlone(parts, key, work, context)
+    : continueRun(parts, key, work, claimed.run, context);
+}
 
-  let run = claimed;
-  const claim = { run: run.id, list: run.list, fence: run.fence };
-  const work = { instance, resource, claim };
+/** A pause, a disconnect, *Sync now* or another worker raised the fence. The next claim finds out which. */
+function lost({ now = Date.now }: SyncParts, pages: number): SliceOutcome {
+  return { kind: 'wait', until: now() + LOST_PAUSE_MS, pages };
+}
+
+async function checkAlone(
+  parts: SyncParts,
+  key: ListKey,
+  work: SliceWork,
+  context: SliceContext,
+): Promise<SliceOutcome> {
+  const requests = new ListRequests(parts, work, context.signal);
+  try {
+    const checked = await runCheck(parts, work, undefined, requests, context);
+    if (checked === 'lost') return lost(parts, CHECK_FIRST);
+    if ('until' in checked) return { kind: 'wait', until: checked.until, pages: CHECK_FIRST };
+    if (checked.hasChanges) parts.onChanges(key, true);
+    return { kind: 'ended' };
+  } catch (error) {
+    if (context.signal.aborted) return { kind: 'yield', pages: CHECK_FIRST };
+    throw error;
+  }
+}
+
+/** Goes on with a full run: page after page while the budget grants requests, with checks in between, then the end. */
+async function continueRun(
+  parts: SyncParts,
+  key: ListKey,
+  work: SliceWork,
+  claimed: Run,
+  context: SliceContext,
+): Promise<SliceOutcome> {
+  const { runs, pages, checkIntervalMs } = parts;
+  const { instance, resource, claim, list } = work;
+  const now = parts.now ?? Date.now;
+  let run: Run = claimed;
   const isOver = beginSlice(context);
+  const isDue = () => isCheckDue(list, run, checkIntervalMs, now());
   const changes = notifier((isLast) => parts.onChanges(key, isLast));
-  const reader = new PageReader({ parts, work, signal: context.signal, isOver }, run);
-  const wait = async (until: number | null, waitsFor: 'limit' | 'retry' | 'turn') => {
-    await runs.wait(claim, { for: waitsFor, until, ...reader.takeCounts() });
-    return until === null
-      ? ({ kind: 'yield', pages: run.pages } as const)
-      : ({ kind: 'wait', until, pages: run.pages } as const);
+  const reader = new PageReader({ parts, work, signal: context.signal, isOver, isCheckDue: isDue }, run);
+  const wait = async (until: number | null, waitsFor: 'limit' | 'retry' | 'turn'): Promise<SliceOutcome> => {
+    await runs.wait(claim, { for: waitsFor, until, ...reader.requests.takeCounts() });
+    if (until === null) return { kind: 'yield', pages: run.pages };
+    return { kind: 'wait', until, pages: run.pages };
   };
-  // A pause, a disconnect or another worker raised the fence. The next claim finds out which.
-  const lost = () => ({ kind: 'wait', until: now() + LOST_PAUSE_MS, pages: run.pages }) as const;
+  /** @returns how the slice ends, if the check could not be made */
+  const check = async (): Promise<SliceOutcome | undefined> => {
+    const checked = await runCheck(parts, work, run, reader.requests, context);
+    if (checked === 'lost') return lost(parts, run.pages);
+    if ('until' in checked) return wait(checked.until, 'limit');
+    if (checked.hasChanges) changes.note();
+    if (checked.isUnsure) run = { ...run, is_unsure: 1 };
+    return undefined;
+  };
   try {
     while (run.pages === 0 || run.cursor !== null) {
       if (reader.isOver) return await wait(null, 'turn');
+      const ended = reader.isIdle && isDue() ? await check() : undefined;
+      if (ended !== undefined) return ended;
       checkProgress(run);
       const startedFrom = run.cursor;
       const page = await reader.read(run);
       if ('until' in page) {
         return await wait(page.until, page.isBlocked && run.error_kind !== null ? 'retry' : 'limit');
       }
-      if ('isLost' in page) return lost();
-      const written = await pages.commit(claim, startedFrom, page, now());
-      if (written === undefined) return lost();
+      if ('isLost' in page) return lost(parts, run.pages);
+      const written = await pages.commit(claim, startedFrom, page, now(), MOST_CHECK_PAGES);
+      if (written === undefined) return lost(parts, run.pages);
       const rejected = written.run.rejected - run.rejected;
       if (rejected > 0)
         context.logger.warn({ records: rejected }, 'the page has records that cannot be kept');
@@ -71,18 +127,32 @@ export async function runSlice(parts: SyncParts, key: ListKey, context: SliceCon
       if (written.hasChanges) changes.note();
       run = written.run;
     }
-    const held = await markDeletions(parts, work, run, () => isOver(0), context);
+    // Records may have moved behind the run's back, but not in a list of one page.
+    const needsCheck = checkIntervalMs > 0 && run.pages > 1 && run.deleted === 0;
+    const ended = needsCheck ? await check() : undefined;
+    if (ended !== undefined) return ended;
+    const settled = await settleMissing(parts, work, run, reader.requests, () => isOver(0), context);
     changes.note();
-    if (held === 'lost') return lost();
-    if (held === 'over') return await wait(null, 'turn');
-    const finished = await runs.finish(claim, held, now());
-    if (finished === undefined) return { kind: 'ended' };
+    if (settled === 'lost') return lost(parts, run.pages);
+    if (settled === 'over') return await wait(null, 'turn');
+    const limit = (await parts.limitOf(instance.company_id ?? instance.id)) ?? PARTNER_LIMIT;
+    const end = { ...settled, isRepeated: isRepeated(run, settled), ...reader.requests.takeCounts() };
+    // Somebody may have set its interval since it was claimed.
+    const current = (await runs.list(list.id)) ?? list;
+    const next = afterFullRun(current, run, resource, parts, limit, now());
+    const finished = await runs.finish(claim, end, next, now());
+    if (finished === undefined) return lost(parts, run.pages);
     context.logger.info(runFacts(work, finished, now()), 'the run is finished');
     parts.onRunEnd?.({ resource: resource.name, outcome: 'finished' });
-    if (held > 0) parts.onEvent?.(instance.id, { type: 'deletions_held', resource: resource.name, held });
-    return { kind: 'ended' };
+    const { held, heldRun } = settled;
+    // The runs after it hold the same ones.
+    if (heldRun === run.id) {
+      parts.onEvent?.(instance.id, { type: 'deletions_held', resource: resource.name, held });
+    }
+    return end.isRepeated ? { kind: 'yield', pages: 0 } : { kind: 'ended' };
   } catch (error) {
-    const facts = { work, isOfPage: reader.isOfPage(error), counts: reader.takeCounts() };
+    const isOfPage = reader.requests.isOfRequest(error);
+    const facts = { work, isOfPage, counts: reader.requests.takeCounts() };
     return await endSlice(parts, run, error, context, facts);
   } finally {
     changes.end();

@@ -1,29 +1,45 @@
 import { LONGEST_OUTAGE_PAUSE_MS } from '../service/backoff.ts';
-import type { List, OpenRun, Run, RunStore } from '../store/runs.ts';
+import type { List, ListJob, NextStarts, Run } from '../store/runs.ts';
 import { type ErrorKind, SERVICE_OUTAGES } from '../store/states.ts';
+import type { CheckOutcome } from './check.ts';
+import type { SyncParts } from './parts.ts';
 import type { Resource } from './resource.ts';
 
 export const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /** The longest pause after a failed run, in milliseconds. */
 const FAILED_PAUSE_MS = 10 * MINUTE_MS;
 
-interface ScheduleParts {
-  runs: RunStore;
-  resources: readonly Resource[];
-  /** The default pause between two runs of a list, in milliseconds. */
-  intervalMs: number;
-  now?: () => number;
-}
+/** Lists that one transaction takes. */
+const PORTION = 500;
+
+/** A check reads so many pages at most; lists of so many are read again at once if records are missing. */
+export const MOST_CHECK_PAGES = 20;
+
+/** Checks are never rarer than one in so many intervals: 16 minutes by default. */
+const MOST_EVERY = 16;
+
+/** Fewer changes behind the head of a full run say nothing about checks. */
+const LEAST_BEHIND = 10;
+
+/** Checks caught nearly all if the full run found less than one in so many. */
+const NEARLY_ALL = 10;
+
+/** Where checks pay, full runs take at most one in so many requests of the limit, and one. */
+const PAUSE_PER_RUN = 10;
+
+type ListInterval = Pick<List, 'interval_minutes'>;
+type ResourceInterval = Pick<Resource, 'intervalMinutes'>;
 
 /**
- * The pause between two runs of a list, in milliseconds: the list's own, its resource's, or the default.
+ * The pause between two full runs of a list, in milliseconds: the list's own, its resource's, or the default.
  *
  * @param defaultMs in milliseconds
  */
 export function listIntervalMs(
-  list: Pick<List, 'interval_minutes'> | undefined,
-  resource: Pick<Resource, 'intervalMinutes'>,
+  list: ListInterval | undefined,
+  resource: ResourceInterval,
   defaultMs: number,
 ): number {
   const minutes = list?.interval_minutes ?? resource.intervalMinutes;
@@ -36,35 +52,106 @@ export function failedPauseMs(intervalMs: number, kind: ErrorKind | null): numbe
   return Math.min(intervalMs, isOutage ? LONGEST_OUTAGE_PAUSE_MS : FAILED_PAUSE_MS);
 }
 
-/** When the run after a closed one starts by itself, in milliseconds since 1970. */
-export function nextStartAt(
-  { state, finished_at, error_kind }: Pick<Run, 'state' | 'finished_at' | 'error_kind'>,
-  intervalMs: number,
+/** When a check that ran out wants the next full run, in milliseconds since 1970: at most once an interval. */
+export function fullRunAfter(
+  list: ListInterval & Pick<List, 'full_at'>,
+  resource: ResourceInterval,
+  defaultMs: number,
+  now: number,
 ): number {
-  return (finished_at ?? 0) + (state === 'failed' ? failedPauseMs(intervalMs, error_kind) : intervalMs);
+  return Math.max(now, (list.full_at ?? 0) + listIntervalMs(list, resource, defaultMs));
 }
 
 /**
- * Starts every run that is due: new lists at once, finished ones after their interval, failed ones sooner.
+ * The next starts of a list after a full run has read it. Checks that find less than full runs become half as frequent.
+ * Where they pay, full runs of a large list become rare.
  *
- * @returns all open runs whose wait is over. Each of them needs a job, as Redis may have lost the old one.
+ * @param limit requests a minute
  */
-export async function startDueRuns({
+export function afterFullRun(
+  list: ListInterval & Pick<List, 'full_run' | 'caught' | 'check_every'>,
+  { requests, behind, is_unsure }: Pick<Run, 'requests' | 'behind' | 'is_unsure'>,
+  resource: ResourceInterval,
+  { intervalMs, checkIntervalMs }: Pick<SyncParts, 'intervalMs' | 'checkIntervalMs'>,
+  limit: number,
+  now: number,
+): NextStarts {
+  const isFirst = list.full_run === null;
+  const found = isFirst ? 0 : (behind ?? 0);
+  let every = list.check_every;
+  if (found >= LEAST_BEHIND && found > list.caught) every = Math.min(MOST_EVERY, every * 2);
+  else if (list.caught > 0 && found * NEARLY_ALL <= list.caught) every = 1;
+  const pauseMs = listIntervalMs(list, resource, intervalMs);
+  const hasOwn = list.interval_minutes !== null || resource.intervalMinutes !== undefined;
+  const pays = checkIntervalMs > 0 && every === 1 && !isFirst && found <= list.caught;
+  const isRare = pays && is_unsure === 0 && !hasOwn;
+  const rareMs = Math.min(DAY_MS, ((PAUSE_PER_RUN * requests) / limit) * MINUTE_MS);
+  return {
+    full_due_at: now + Math.round(isRare ? Math.max(pauseMs, rareMs) : pauseMs),
+    check_due_at: checkIntervalMs > 0 ? now + checkIntervalMs * every : null,
+    check_every: every,
+  };
+}
+
+/**
+ * What a check leaves in its list. Checks that run out twice in a row become half as frequent.
+ *
+ * @param check.requestsSoFar of the full run inside which it happened, and its own
+ */
+export function nextCheck(
+  list: Pick<List, 'check_every' | 'ran_out'>,
+  { outcome, requestsSoFar }: { outcome: CheckOutcome; requestsSoFar: number },
+  checkIntervalMs: number,
+  now: number,
+) {
+  const inRow = outcome === 'ran_out' ? list.ran_out + 1 : outcome === 'failed' ? list.ran_out : 0;
+  const isHalved = inRow >= 2;
+  const every = isHalved ? Math.min(MOST_EVERY, list.check_every * 2) : list.check_every;
+  return {
+    ...((outcome === 'unchanged' || outcome === 'changed') && { checked_at: now }),
+    check_due_at: checkIntervalMs > 0 ? now + checkIntervalMs * every : null,
+    check_every: every,
+    check_after: requestsSoFar,
+    ran_out: isHalved ? 0 : inRow,
+  };
+}
+
+/** Whether a check is due inside a full run: after its interval, and at most every other request. */
+export function isCheckDue(
+  list: Pick<List, 'check_due_at' | 'check_every' | 'check_after'>,
+  { pages, requests, started_at }: Pick<Run, 'pages' | 'requests' | 'started_at'>,
+  checkIntervalMs: number,
+  now: number,
+): boolean {
+  if (checkIntervalMs === 0 || pages === 0 || requests < list.check_after) return false;
+  return now >= Math.max(list.check_due_at ?? 0, started_at + checkIntervalMs * list.check_every);
+}
+
+/** Prepares the lists of all instances for this process's `resources.ts` and configuration. */
+export async function prepareLists(
+  parts: Pick<SyncParts, 'runs' | 'resources' | 'intervalMs' | 'checkIntervalMs' | 'now'>,
+): Promise<void> {
+  const { runs, resources, intervalMs, checkIntervalMs, now = Date.now } = parts;
+  const lists = resources.map((resource) => {
+    return { name: resource.name, intervalMs: listIntervalMs(undefined, resource, intervalMs) };
+  });
+  await runs.prepare(lists, now(), { hasChecks: checkIntervalMs > 0 });
+}
+
+/**
+ * Starts every full run that is due: new lists at once, finished ones after their interval, failed ones sooner.
+ *
+ * @returns all lists that need a job, in portions: the first jobs need not wait for the last run
+ */
+export async function* takeDue({
   runs,
   resources,
-  intervalMs,
   now = Date.now,
-}: ScheduleParts): Promise<OpenRun[]> {
-  const at = now();
-  for (const resource of resources) {
-    const due = await runs.due(resource.name, at, {
-      intervalMs: listIntervalMs(undefined, resource, intervalMs),
-      outageMs: LONGEST_OUTAGE_PAUSE_MS,
-      failedMs: FAILED_PAUSE_MS,
-    });
-    for (const instanceId of due) await runs.start(instanceId, [resource.name], at);
+}: Pick<SyncParts, 'runs' | 'resources' | 'now'>): AsyncGenerator<ListJob[]> {
+  const names = resources.map(({ name }) => name);
+  for (let count = PORTION; count === PORTION; ) {
+    const jobs = await runs.takeDue(names, now(), PORTION);
+    count = jobs.length;
+    if (count > 0) yield jobs;
   }
-  const open = await runs.open(at);
-  // A run of an unknown resource belongs to another version of the app.
-  return open.filter(({ resource }) => resources.some(({ name }) => name === resource));
 }

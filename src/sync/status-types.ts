@@ -1,5 +1,7 @@
+import type { WriteCounts } from '../store/outbox.ts';
 import type { Run } from '../store/runs.ts';
 import type { ErrorKind, InstanceState, ListState } from '../store/states.ts';
+import type { budgetStatus, runJson, tokenStatus } from './status.ts';
 
 /** Instances on one page of the operator. */
 export const INSTANCES_PER_PAGE = 100;
@@ -8,11 +10,9 @@ export const INSTANCES_PER_PAGE = 100;
 export const PROBLEMS_IN_STATUS = 5;
 export const PROBLEMS_ON_PAGE = 100;
 
-/** Counts of a run, see `RunTable`. */
-type RunCounts = Pick<Run, 'pages' | 'records' | 'deleted' | 'rejected'>;
-
-/** The progress of one list: its open or last run, and its copy. Dates are ISO 8601 in UTC. */
-export interface ListStatusJson extends RunCounts, Pick<Run, 'error_kind' | 'waiting_for'> {
+/** The progress of one list: its open or last full run, and its copy. Dates are ISO 8601 in UTC. */
+export interface ListStatusJson
+  extends Pick<Run, 'pages' | 'records' | 'deleted' | 'rejected' | 'error_kind' | 'waiting_for'> {
   state: ListState;
   /** Live records in the copy. */
   stored: number;
@@ -24,14 +24,20 @@ export interface ListStatusJson extends RunCounts, Pick<Run, 'error_kind' | 'wai
   failing_since: string | null;
   /** Whether an administrator has paused this list alone. */
   paused: boolean;
-  /** From the end of one run to the start of the next. */
+  /** From the end of one full run to the start of the next. */
   interval_minutes: number;
   /** When the next run starts by itself; null while one is open, or none will. */
   next_sync_at: string | null;
   /** When a waiting run continues. */
   waiting_until: string | null;
-  /** Deletions that the last whole run holds. */
+  /** Live records that the last full run did not see, and those of them whose deletion is held. */
+  missing: number;
   held_deletions: number;
+  /** When the first pages were last read to what is known, and when the whole list was. */
+  checked_at: string | null;
+  full_at: string | null;
+  /** Whether checks come at their interval, more rarely as they find too little, or never. `new` before the first copy. */
+  checks: 'new' | 'often' | 'rare' | 'off';
   /** Null without a handler. */
   handler: HandlerStatus | null;
   problems: ListProblems;
@@ -52,14 +58,23 @@ export interface ListProblems {
   dead_letters: { id: string; error: string; at: string }[];
 }
 
-/** One run of a list. Dates are ISO 8601 in UTC. */
-export interface RunJson
-  extends RunCounts,
-    Pick<Run, 'id' | 'state' | 'created' | 'changed' | 'requests' | 'refused' | 'held' | 'error_kind'> {
-  started_at: string;
-  finished_at: string | null;
+/** A write of the outbox that is not finished. Dates are ISO 8601 in UTC. */
+export interface WriteJson {
+  key: string;
+  /** The route's name in the contract, and the resource and id of its path. */
+  operation: string;
+  object: string;
+  state: 'pending' | 'sending' | 'refused' | 'unknown';
+  attempts: number;
   error: string | null;
+  created_at: string;
+  next_try_at: string | null;
+  /** False after a disconnect: then it cannot be sent again. */
+  has_content: boolean;
 }
+
+/** One full run of a list, or one check that changed something. Dates are ISO 8601 in UTC. */
+export type RunJson = ReturnType<typeof runJson>;
 
 /** The facts of the dashboard, as `GET /instances/:id/status` answers them. */
 export interface InstanceStatus {
@@ -77,23 +92,10 @@ export interface InstanceStatus {
   next_sync_at: string | null;
   /** Whether no worker process runs. */
   workers_missing: boolean;
-  token: {
-    access_expires_at: string | null;
-    refresh_issued_at: string | null;
-    refresh_expires_at: string | null;
-    refresh_due_at: string | null;
-    /** New refresh tokens so far. */
-    rotations: number;
-    /** New access tokens so far. */
-    refreshes: number;
-  };
-  budget: {
-    limit: number | null;
-    remaining: number | null;
-    reset_at: string | null;
-    burst_remaining: number | null;
-    blocked_until: string | null;
-  };
+  token: ReturnType<typeof tokenStatus>;
+  budget: ReturnType<typeof budgetStatus>;
+  /** What the handler wants written at the service: how many by state, and the first that wait for a person or a retry. */
+  outbox: WriteCounts & { writes: WriteJson[] };
   /** Whether the copy holds any record. */
   has_copy: boolean;
   /** Whether the app is deleting a copy. */

@@ -5,12 +5,13 @@ import type { BudgetState, RateBudget } from '../service/budget.ts';
 import type { ServiceClock } from '../service/headers.ts';
 import type { StateCounts } from '../store/figures.ts';
 import type { Instance, InstanceQuery } from '../store/instances.ts';
+import type { Write } from '../store/outbox.ts';
 import type { ListStatus, Run } from '../store/runs.ts';
 import { listState } from '../store/states.ts';
 import type { Stores } from '../store/stores.ts';
 import type { TokenRow } from '../store/tokens.ts';
 import type { Resource } from './resource.ts';
-import { listIntervalMs, MINUTE_MS, nextStartAt } from './schedule.ts';
+import { listIntervalMs, MINUTE_MS } from './schedule.ts';
 import {
   type HandlerStatus,
   INSTANCES_PER_PAGE,
@@ -20,14 +21,17 @@ import {
   PROBLEMS_IN_STATUS,
   PROBLEMS_ON_PAGE,
   type RunJson,
+  type WriteJson,
 } from './status-types.ts';
 import type { AppWatch } from './watch-app.ts';
 
-interface StatusParts extends Pick<Stores, 'instances' | 'tokens' | 'runs' | 'records' | 'changes'> {
+interface StatusParts
+  extends Pick<Stores, 'instances' | 'tokens' | 'runs' | 'records' | 'changes' | 'outbox'> {
   budget: RateBudget;
   clock: ServiceClock;
   resources: readonly Resource[];
   intervalMs: number;
+  checkIntervalMs: number;
   hasHandler: boolean;
   /** Without it, workers and Redis run. */
   watch?: Pick<AppWatch, 'areWorkersMissing' | 'failing'>;
@@ -63,15 +67,17 @@ export class StatusReader {
 
   /** The status of an instance; undefined when there is none. */
   async read(instanceId: string): Promise<InstanceStatus | undefined> {
-    const { instances, tokens, runs, records, watch } = this.#parts;
+    const { instances, tokens, runs, records, outbox, watch } = this.#parts;
     const instance = await instances.find(instanceId);
     if (instance === undefined) return undefined;
-    const [token, lists, hasCopy, isGoing, budget] = await Promise.all([
+    const [token, lists, hasCopy, isGoing, budget, writeCounts, writes] = await Promise.all([
       tokens.find(instanceId),
       runs.lists(instanceId),
       records.keepsAny(instanceId),
       records.isGoing(instanceId),
       this.#budget(instance.company_id ?? instanceId),
+      outbox.counts(instanceId),
+      this.readWrites(instanceId, PROBLEMS_IN_STATUS),
     ]);
     const resources = await this.#byResource(lists, (list, resource) => this.#list(instance, resource, list));
     const starts = Object.values(resources).flatMap(({ next_sync_at }) => next_sync_at ?? []);
@@ -90,6 +96,7 @@ export class StatusReader {
       deleting_copy: isGoing,
       token: tokenStatus(token),
       budget: budgetStatus(budget),
+      outbox: { ...writeCounts, writes },
       resources,
     };
   }
@@ -100,12 +107,20 @@ export class StatusReader {
     return this.#byResource(lists, (list) => this.#problems(list, PROBLEMS_ON_PAGE));
   }
 
-  /** The last runs of every list by the resource's name, the newest first. */
+  /** Writes of the outbox that wait for a person or are retried, the first that wait for a person. */
+  async readWrites(instanceId: string, limit = PROBLEMS_ON_PAGE): Promise<WriteJson[]> {
+    const writes = await this.#parts.outbox.unfinished(instanceId, { limit, forPeople: true });
+    return writes.map(writeJson);
+  }
+
+  /** The last full runs of every list by the resource's name, the newest first, and then its checks. */
   async readRuns(instanceId: string): Promise<Record<string, RunJson[]>> {
     const { runs } = this.#parts;
-    return this.#byResource(await runs.lists(instanceId), async (list) =>
-      list === undefined ? [] : (await runs.history(list.id)).map(runJson),
-    );
+    return this.#byResource(await runs.lists(instanceId), async (list) => {
+      if (list === undefined) return [];
+      const all = [...(await runs.history(list.id, 'full')), ...(await runs.history(list.id, 'check'))];
+      return all.map(runJson);
+    });
   }
 
   /** A page of the instances found, the oldest first. It reads them one by one, so that other requests go on. */
@@ -154,18 +169,23 @@ export class StatusReader {
       failing_since: iso(list?.failing_since),
       paused: isPaused,
       interval_minutes: intervalMs / MINUTE_MS,
-      next_sync_at: startsAgain ? iso(nextStartAt(run, intervalMs)) : null,
+      next_sync_at: startsAgain ? iso(list?.full_due_at) : null,
       waiting_until: iso(run?.wait_until),
       waiting_for: isAbandoned ? 'turn' : (run?.waiting_for ?? null),
-      held_deletions: list === undefined ? 0 : await this.#held(list),
+      held_deletions: list?.held ?? 0,
+      missing: list?.missing ?? 0,
+      checked_at: iso(list?.checked_at),
+      full_at: iso(list?.full_at),
+      checks: list === undefined ? 'new' : this.#checks(list),
       handler: this.#parts.hasHandler ? await this.#handler(list) : null,
       problems: await this.#problems(list, PROBLEMS_IN_STATUS),
     };
   }
 
-  async #held({ id, run }: ListStatus): Promise<number> {
-    const whole = run?.state === 'finished' ? run : await this.#parts.runs.lastFinished(id);
-    return whole?.held ?? 0;
+  #checks({ full_run, check_every }: ListStatus): ListStatusJson['checks'] {
+    if (this.#parts.checkIntervalMs === 0) return 'off';
+    if (full_run === null) return 'new';
+    return check_every === 1 ? 'often' : 'rare';
   }
 
   async #handler(list: ListStatus | undefined): Promise<HandlerStatus> {
@@ -175,7 +195,7 @@ export class StatusReader {
     return {
       pending: await changes.countPending(list, consumer?.cursor ?? 0),
       dead_letters: await changes.countDeadLetters(list.id, HANDLER_CONSUMER),
-      last_error: consumer?.error_detail ?? null,
+      last_error: consumer?.error_detail || null,
       next_try_at: iso(consumer?.not_before),
     };
   }
@@ -204,14 +224,29 @@ export class StatusReader {
   }
 }
 
-function runJson(run: Run): RunJson {
-  const { id, state, pages, records, created, changed, deleted, rejected, requests, refused, held } = run;
+/** Counts of a run, see `RunTable`, and what became of it. */
+export function runJson(run: Run) {
+  const { id, kind, state, pages, records, created, changed, deleted, rejected } = run;
+  const { requests, refused, missing, held } = run;
   return {
-    ...{ id, state, pages, records, created, changed, deleted, rejected, requests, refused, held },
+    ...{ id, kind, state, pages, records, created, changed, deleted, rejected },
+    ...{ requests, refused, missing, held },
     started_at: iso(run.started_at),
     finished_at: iso(run.finished_at),
     error_kind: run.error_kind,
     error: run.error_detail,
+  };
+}
+
+/** A write that is not finished. */
+function writeJson(write: Write): WriteJson {
+  const { key, operation, object, attempts, error, not_before, path_values } = write;
+  return {
+    key: key ?? '',
+    ...{ operation, object: object ?? '', state: write.state as WriteJson['state'], attempts, error },
+    created_at: iso(write.created_at),
+    next_try_at: write.state === 'pending' && not_before > 0 ? iso(not_before) : null,
+    has_content: path_values !== null,
   };
 }
 
@@ -222,7 +257,8 @@ function errorText(run: Run | undefined): string | null {
   return `${run.error_detail} The app has tried ${run.attempt} times and keeps trying.`;
 }
 
-function tokenStatus(token: TokenRow | undefined): InstanceStatus['token'] {
+/** The tokens' dates, and how many new refresh tokens and access tokens there were so far. */
+export function tokenStatus(token: TokenRow | undefined) {
   return {
     access_expires_at: iso(token?.access_expires_at),
     refresh_issued_at: iso(token?.refresh_issued_at),
@@ -233,7 +269,7 @@ function tokenStatus(token: TokenRow | undefined): InstanceStatus['token'] {
   };
 }
 
-function budgetStatus(state: BudgetState | undefined): InstanceStatus['budget'] {
+export function budgetStatus(state: BudgetState | undefined) {
   return {
     limit: state?.limit ?? null,
     remaining: state?.remaining ?? null,

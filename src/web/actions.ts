@@ -24,7 +24,7 @@ interface Actor extends Pick<Deps, 'control' | 'browsers'> {
   browserId: string | undefined;
   /** A field of the form, trimmed; empty if it is missing. */
   field: (name: string) => string;
-  /** The id of the record in the form, as it came. */
+  /** The id of the record or the key of the write in the form, as it came. */
   record: string;
   /** The way back from an error page. */
   links: { address: string; text: string }[];
@@ -54,6 +54,9 @@ const isActive: Action['isPossible'] = (status, resource) =>
   status.status === 'active' && !isPaused(status, resource);
 const canDeliver: Action['isPossible'] = (status, resource) =>
   isActive(status, resource) && Object.values(status.resources).some(({ handler }) => handler !== null);
+
+const canDecide: Action['isPossible'] = ({ outbox: { pending, refused, unknown } }) =>
+  pending + refused + unknown > 0;
 
 function listsOf({ resources }: InstanceStatus, resource: string | undefined): ListStatusJson[] {
   return Object.entries(resources).flatMap(([name, list]) => ((resource ?? name) === name ? [list] : []));
@@ -119,7 +122,7 @@ export const ACTIONS = {
   },
   'confirm-deletions': {
     label: 'Confirm deletions',
-    text: 'The app deletes the records that the last sync did not find.',
+    text: 'The app deletes the records whose deletion it holds.',
     done: () => 'You confirmed the deletions. The records are deleted from the copy.',
     for: EVERYWHERE,
     isPossible: (status, resource) =>
@@ -158,6 +161,18 @@ export const ACTIONS = {
     for: ['instance'],
     isPossible: ({ status, has_copy }) => status !== 'disconnected' || has_copy,
     run: ({ browsers, browserId = '', id }) => browsers.logOutOthers(browserId, id).then(() => true),
+  },
+  'send-again': {
+    done: () => 'The app sends the write again.',
+    for: ['instance'],
+    isPossible: canDecide,
+    run: ({ control, id, record }) => control.resolveWrite(id, record, 'retry'),
+  },
+  'end-write': {
+    done: () => 'The app does not send the write any more.',
+    for: ['instance'],
+    isPossible: canDecide,
+    run: ({ control, id, record }) => control.resolveWrite(id, record, 'discard'),
   },
   disconnect: {
     label: 'Disconnect',
@@ -270,12 +285,8 @@ export function actionRoutes(
       const deletesData = name === 'disconnect' && field('delete_data') === 'yes';
       if (isDone) {
         // The id of an erased record is personal data too.
-        const noted = name === 'replay' ? record || null : null;
-        await actions.add({
-          ...facts,
-          action: deletesData ? 'disconnect and delete data' : name,
-          record: noted,
-        });
+        const noted = { record: name === 'replay' ? record || null : null };
+        await actions.add({ ...facts, ...noted, action: deletesData ? 'disconnect and delete data' : name });
       }
       res.locals.log.info({ ...facts, action: name, isDone, deletesData }, 'action');
       const done = { done: isDone ? name : 'nothing', ...(resource === undefined ? {} : { list: resource }) };

@@ -16,14 +16,8 @@ export function refuseCrossSite(publicUrl: string): RequestHandler {
     const isOwn =
       site === undefined ? req.get('origin') === publicUrl : site === 'same-origin' || site === 'none';
     if (SAFE_METHODS.has(req.method) || isOwn) return next();
-    throw new WebError(
-      403,
-      'From another site',
-      'Another site sent this in your name, so nothing was done.',
-      {
-        advice: 'Do it from the app’s own pages.',
-      },
-    );
+    const message = 'Another site sent this in your name, so nothing was done.';
+    throw new WebError(403, 'From another site', message, { advice: 'Do it from the app’s own pages.' });
   };
 }
 

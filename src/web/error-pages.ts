@@ -15,17 +15,13 @@ function explainError(error: unknown, installUrl: string): WebError {
   if (error instanceof WebError) return error;
   if (error instanceof InstallError) return new InstallErrorPage(error, installUrl);
   if (error instanceof StoreError) {
-    return new WebError(
-      503,
-      'Not available right now',
-      'The app cannot use its database at the moment. Nothing is lost.',
-      {
-        advice: 'Wait a few seconds, then try again.',
-        needsHelp: true,
-        retryAfterSeconds: RETRY_SECONDS,
-        cause: error,
-      },
-    );
+    const message = 'The app cannot use its database at the moment. Nothing is lost.';
+    return new WebError(503, 'Not available right now', message, {
+      advice: 'Wait a few seconds, then try again.',
+      needsHelp: true,
+      retryAfterSeconds: RETRY_SECONDS,
+      cause: error,
+    });
   }
   const status = typeof error === 'object' && error !== null && 'status' in error ? error.status : undefined;
   if (status === 413) return new WebError(413, 'Too large', 'This form is larger than any form of the app.');
@@ -33,25 +29,9 @@ function explainError(error: unknown, installUrl: string): WebError {
     const advice = 'Go back, reload the page and try again.';
     return new WebError(status, 'Bad request', 'The app cannot read this request.', { advice });
   }
-  return new WebError(
-    500,
-    'Something went wrong',
-    'The app made a mistake. It has been written to the log.',
-    {
-      advice: 'Try again.',
-      needsHelp: true,
-      cause: error,
-    },
-  );
-}
-
-/** Offered for unknown ids too, so that it reveals none. */
-function signInLink(req: Request, installUrl: string): { address: string; text: string } | undefined {
-  if (!/^\/instances\/[^/]/.test(req.path)) return undefined;
-  return {
-    address: startAddress(installUrl, req.originalUrl),
-    text: 'Sign in with the service',
-  };
+  const message = 'The app made a mistake. It has been written to the log.';
+  const options = { advice: 'Try again.', needsHelp: true, cause: error };
+  return new WebError(500, 'Something went wrong', message, options);
 }
 
 /** Answers unknown addresses. */
@@ -87,17 +67,20 @@ export function errorPages(renderPage: RenderPage, installUrl: string): ErrorReq
 
   function answer(req: Request, res: Response, error: WebError): void {
     const { status, title, message } = error;
-    res.set({ ...error.headers, 'Cache-Control': 'no-store' });
-    if (error.retryAfterSeconds !== undefined) res.setHeader('Retry-After', error.retryAfterSeconds);
+    const { advice = '', needsHelp, retryAfterSeconds, headers, links = [] } = error.options;
+    res.set({ ...headers, 'Cache-Control': 'no-store' });
+    if (retryAfterSeconds !== undefined) res.setHeader('Retry-After', retryAfterSeconds);
     if (MACHINE_PATHS.test(req.path) || req.accepts(['html', 'json']) === 'json') {
       res.status(status).json({ _error: { status, title, message, request_id: res.locals.requestId } });
       return;
     }
-    const signIn = status === 404 ? signInLink(req, installUrl) : undefined;
+    // Offered for unknown ids too, so that it reveals none.
+    const isSignIn = status === 404 && links.length === 0 && /^\/instances\/[^/]/.test(req.path);
+    const signIn = { address: startAddress(installUrl, req.originalUrl), text: 'Sign in with the service' };
     renderPage(res, status, 'error', {
-      error,
-      links: [...(error.links.length === 0 && signIn ? [signIn] : []), ...error.links],
-      isSignIn: signIn !== undefined && error.links.length === 0,
+      error: { status, title, message, advice, needsHelp },
+      links: isSignIn ? [signIn] : links,
+      isSignIn,
       outcome: error instanceof InstallErrorPage ? error.outcome : '',
     });
   }

@@ -18,17 +18,17 @@ const LARGEST_HEADERS_BYTES = 128 * 1_024;
 
 const RETRY_AFTER_SECONDS = 5;
 
-/** How long a client may take. */
+/** How long a client may take, in milliseconds. All but the last are options of Node's server. */
 const PATIENCE = {
-  headersMs: 10_000,
+  headersTimeout: 10_000,
   /** For a whole request. */
-  requestMs: 20_000,
+  requestTimeout: 20_000,
+  /** How often the first two are looked at. */
+  connectionsCheckingInterval: 1_000,
+  /** Between two requests. Proxies close idle connections after 60 to 75 s and must be first, or a request is lost. */
+  keepAliveTimeout: 90_000,
   /** Without a byte in either direction. An install sets its own. */
   silentMs: 120_000,
-  /** Between two requests. Proxies close idle connections after 60 to 75 s and must be first, or a request is lost. */
-  idleMs: 90_000,
-  /** How often the first two are looked at. */
-  checkEveryMs: 1_000,
 };
 
 export type ClientPatience = typeof PATIENCE;
@@ -57,21 +57,13 @@ export async function takePort(
   address: { host: string; port: number; variable: 'PORT' | 'WORKER_PORT' },
   patience: Partial<ClientPatience> = {},
 ): Promise<TakenPort> {
-  const { headersMs, requestMs, silentMs, idleMs, checkEveryMs } = { ...PATIENCE, ...patience };
+  const { silentMs, ...timeouts } = { ...PATIENCE, ...patience };
   const shutdown = new AbortController();
   let answer: RequestListener = tellToTryAgain;
   let isSettled = async (): Promise<unknown> => undefined;
-  const server = createServer(
-    {
-      headersTimeout: headersMs,
-      requestTimeout: requestMs,
-      connectionsCheckingInterval: checkEveryMs,
-      maxHeaderSize: LARGEST_HEADERS_BYTES,
-    },
-    (req, res) => answer(req, res),
-  );
+  const options = { ...timeouts, maxHeaderSize: LARGEST_HEADERS_BYTES };
+  const server = createServer(options, (req, res) => answer(req, res));
   server.timeout = silentMs;
-  server.keepAliveTimeout = idleMs;
   server.listen(address.port, address.host);
   try {
     await once(server, 'listening');

@@ -1,14 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { RequestHandler } from 'express';
 import type { Redis } from 'ioredis';
-import {
-  clientAddress,
-  createCounter,
-  LIMIT_WINDOW_MS,
-  RateLimit,
-  WEB_LIMITS,
-  type WebLimits,
-} from './rate-limit.ts';
+import { clientAddress, createCounter, RateLimit, WEB_LIMITS, type WebLimits } from './rate-limit.ts';
 import { WebError } from './web-error.ts';
 
 /** For so long, wrong passwords of others do not hold up an address that got in. */
@@ -35,10 +28,9 @@ export function operatorGate(
 ): RequestHandler {
   const expected = digest(password);
   const { operator, operatorInAll } = { ...WEB_LIMITS, ...limits };
-  const limit = (name: string, max: number) => new RateLimit(redis, { name, max, windowMs: LIMIT_WINDOW_MS });
-  const ofAddress = limit('operator', operator);
-  const ofAll = limit('operator-in-all', operatorInAll);
-  const known = createCounter(redis, { name: 'operator-known', max: 1, windowMs: KNOWN_SECONDS * 1_000 });
+  const ofAddress = new RateLimit(redis, 'operator', operator);
+  const ofAll = new RateLimit(redis, 'operator-in-all', operatorInAll);
+  const known = createCounter(redis, 'operator-known', 1, KNOWN_SECONDS);
 
   return async (req, _res, next) => {
     const given = passwordOf(req.get('authorization'));

@@ -3,7 +3,7 @@ import type { InstanceStatus } from '../sync/status-types.ts';
 import type { WebDependencies, WebResource } from './web-dependencies.ts';
 import { notFound } from './web-error.ts';
 
-type Access = Pick<WebDependencies, 'browsers' | 'control'>;
+type Access = Pick<WebDependencies, 'browsers' | 'control' | 'resources'>;
 
 /** A value of the path. */
 export function pathValue(req: Request, name: string): string {
@@ -41,10 +41,7 @@ export interface OwnList {
 }
 
 /** @throws WebError 404 when this browser does not see the instance, or there is no such list */
-export async function ownList(
-  req: Request,
-  deps: Access & Pick<WebDependencies, 'resources'>,
-): Promise<OwnList> {
+export async function ownList(req: Request, deps: Access): Promise<OwnList> {
   const { status } = await ownInstance(req, deps);
   const resource = deps.resources.find(({ name }) => name === pathValue(req, 'resource'));
   if (!resource) throw notFound();

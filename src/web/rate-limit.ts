@@ -24,26 +24,18 @@ export interface WebLimits {
 
 /** Far above what people do. */
 export const WEB_LIMITS: WebLimits = { installs: 120, operator: 10, operatorInAll: 100 };
-export const LIMIT_WINDOW_MS = 60_000;
+const LIMIT_WINDOW_SECONDS = 60;
 
-/** `max` tries in a window of whole seconds that begins with the first. */
-export interface RateLimitRule {
-  /** Part of the keys in Redis. */
-  name: string;
-  max: number;
-  windowMs: number;
-}
-
-/** A counter that all processes share in Redis. While Redis is away, each process counts by itself. */
-export function createCounter(redis: Redis, { name, max, windowMs }: RateLimitRule): RLWrapperTimeouts {
-  const rule = { points: max, duration: windowMs / 1_000 };
-  const keyPrefix = `limit:${name}`;
-  const limiter = new RateLimiterRedis({
-    ...rule,
-    keyPrefix,
-    storeClient: redis,
-    rejectIfRedisNotReady: true,
-  });
+/**
+ * A counter that all processes share in Redis. While Redis is away, each process counts by itself.
+ *
+ * @param name part of the keys in Redis
+ * @param max tries in a window that begins with the first
+ */
+export function createCounter(redis: Redis, name: string, max: number, seconds: number): RLWrapperTimeouts {
+  const rule = { points: max, duration: seconds };
+  const store = { keyPrefix: `limit:${name}`, storeClient: redis, rejectIfRedisNotReady: true };
+  const limiter = new RateLimiterRedis({ ...rule, ...store });
   const insuranceLimiter = new RateLimiterMemory(rule);
   return new RLWrapperTimeouts({ limiter, insuranceLimiter, timeoutMs: REDIS_TIMEOUT_MS });
 }
@@ -67,12 +59,12 @@ function networkOf(address: string): string {
   return groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':');
 }
 
-/** Limits tries. */
+/** Limits tries in a minute. */
 export class RateLimit {
   readonly #counter: RLWrapperTimeouts;
 
-  constructor(redis: Redis, rule: RateLimitRule) {
-    this.#counter = createCounter(redis, rule);
+  constructor(redis: Redis, name: string, max: number) {
+    this.#counter = createCounter(redis, name, max, LIMIT_WINDOW_SECONDS);
   }
 
   /**

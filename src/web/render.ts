@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { Eta } from 'eta';
 import type { Response } from 'express';
 import { formatInstant, formatNumber } from './view/format.ts';
-import type { AppInfo } from './web-dependencies.ts';
+import type { AppInfo, Site } from './web-dependencies.ts';
 
 export const VIEWS_DIRECTORY = fileURLToPath(new URL('../../views', import.meta.url));
 
@@ -14,26 +14,22 @@ export interface PageFacts extends AppInfo {
   sandboxUrl: string | null;
 }
 
-const ESCAPES: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-/** Text for elements and quoted attributes. Missing values print nothing. */
-function escapeText(value: unknown): string {
-  if (value === undefined || value === null) return '';
-  return String(value).replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
-}
-
 /** Sends a page made from `views/<template>.eta`. */
 export type RenderPage = (res: Response, status: number, template: string, data: object) => void;
 
+/** What the routes of pages share. */
+export interface Pages {
+  renderPage: RenderPage;
+  site: Site;
+  /** Milliseconds since 1970, local clock. */
+  now: () => number;
+}
+
 /** @param cache keeps compiled templates; without it, a changed page shows on reload */
 export function pageRenderer(site: PageFacts, cache: boolean, now: () => number): RenderPage {
-  const eta = new Eta({ views: VIEWS_DIRECTORY, cache, escapeFunction: escapeText });
+  // Missing values print nothing. Then Eta escapes text for elements and quoted attributes.
+  const filterFunction = (value: unknown) => String(value ?? '');
+  const eta = new Eta({ views: VIEWS_DIRECTORY, cache, autoFilter: true, filterFunction });
   return (res, status, template, data) => {
     const loadedAt = new Date(now()).toISOString();
     const facts = { site, requestId: res.locals.requestId, loadedAt, formatInstant, formatNumber };

@@ -32,6 +32,7 @@ export function createWebApp(deps: WebDependencies): Express {
   const { appInfo, isSandbox, sandboxUrl = null } = deps;
   const renderPage = pageRenderer({ ...appInfo, installUrl, isSandbox, sandboxUrl }, deps.production, now);
   const site: Site = { resources: deps.resources, support: appInfo.support };
+  const pages = { renderPage, site, now };
   const cookies = new BrowserCookies(deps.browsers, deps.sessionSecret, https);
 
   const app = express();
@@ -44,35 +45,29 @@ export function createWebApp(deps: WebDependencies): Express {
   app.use(securityHeaders(https));
   app.use(refuseCrossSite(deps.publicUrl));
   app.use(healthRoutes(deps));
+  app.use('/assets', (_req, res, next) => {
+    // Browsers revalidate each time (ETag, 304), as two versions of the app may run.
+    res.set('Cache-Control', 'public, no-cache');
+    next();
+  });
   app.use('/assets/brand.css', (_req, res) => {
-    res.set('Cache-Control', ASSET_CACHE).type('css').send(`:root { --brand: ${appInfo.colour}; }\n`);
+    res.type('css').send(`:root { --brand: ${appInfo.colour}; }\n`);
   });
   for (const directory of [join(VIEWS_DIRECTORY, 'assets'), IDIOMORPH]) {
-    app.use('/assets', assets(directory));
+    app.use('/assets', express.static(directory, { index: false, redirect: false }));
   }
   const { operations } = deps;
   const gate = operations && operatorGate(operations.password, deps.redis, deps.limits);
-  if (gate) app.use(operationsRoutes(deps, gate, renderPage, site, now));
+  if (gate) app.use(operationsRoutes(deps, gate, pages));
   app.use(refusePathless);
   app.use(cookies.sessions);
   if (gate) app.use(programAccess(deps, gate));
-  app.use(landingRoutes(deps, renderPage, cookies, site, now));
+  app.use(landingRoutes(deps, cookies, pages));
   app.use(installRoutes(deps, cookies));
   app.use(exportRoutes(deps));
-  app.use(instanceRoutes(deps, renderPage, site, now));
+  app.use(instanceRoutes(deps, pages));
   app.use(recordRoutes(deps, renderPage));
   app.use(unknownAddress);
   app.use(errorPages(renderPage, installUrl));
   return app;
-}
-
-/** Browsers revalidate each time (ETag, 304), as two versions of the app may run. */
-const ASSET_CACHE = 'public, no-cache';
-
-function assets(directory: string) {
-  return express.static(directory, {
-    index: false,
-    redirect: false,
-    setHeaders: (res) => res.setHeader('Cache-Control', ASSET_CACHE),
-  });
 }

@@ -1,4 +1,4 @@
-export interface WebErrorOptions extends ErrorOptions {
+interface WebErrorOptions extends ErrorOptions {
   /** The one thing to do. */
   advice?: string;
   /** Whether the page shows the support address. */
@@ -13,22 +13,14 @@ export interface WebErrorOptions extends ErrorOptions {
 export class WebError extends Error {
   readonly status: number;
   readonly title: string;
-  readonly advice: string;
-  readonly needsHelp: boolean;
-  readonly retryAfterSeconds: number | undefined;
-  readonly links: { address: string; text: string }[];
-  readonly headers: Record<string, string>;
+  readonly options: WebErrorOptions;
 
   constructor(status: number, title: string, message: string, options: WebErrorOptions = {}) {
     super(message, options);
     this.name = 'WebError';
     this.status = status;
     this.title = title;
-    this.advice = options.advice ?? '';
-    this.needsHelp = options.needsHelp ?? false;
-    this.retryAfterSeconds = options.retryAfterSeconds;
-    this.links = options.links ?? [];
-    this.headers = options.headers ?? {};
+    this.options = options;
   }
 }
 

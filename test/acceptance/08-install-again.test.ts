@@ -7,7 +7,8 @@ describe('8. Installing a company again updates its instance and wakes it up; wh
   await world.start();
 
   async function endGrant(companyId: string): Promise<void> {
-    await world.control.fault({ match: { company_id: companyId }, fault: { revoke: 'grant' }, times: 1 });
+    const match = { path: '/contacts', company_id: companyId };
+    await world.control.fault({ match, fault: { revoke: 'grant' }, times: 1 });
   }
 
   it.each([
@@ -28,9 +29,9 @@ describe('8. Installing a company again updates its instance and wakes it up; wh
     const company = await world.control.addCompany({ name: `Was ${status}` });
     const [first, second] = [world.browser(), world.browser()];
     const id = await world.install(first, company);
-    const before = await world.waitForSync(first, id);
+    await world.waitForSync(first, id);
     await make(first, id, company.id);
-    await world.waitForStatus(first, id, (now) => now.status === status);
+    const before = await world.waitForStatus(first, id, (now) => now.status === status);
     const mark = await world.control.mark();
     expect(await world.install(second, company)).toBe(id);
     const after = await world.waitForStatus(second, id, ({ resources: { contacts } }) => {

@@ -25,6 +25,7 @@ describe('24. Another browser’s instance answers 404 on every route; `/ops`, a
     `/contacts/${contact.id}`,
     '/changes/contacts.ndjson?after=0&limit=1',
     '/runs',
+    '/problems',
     '/contacts.csv?q=a',
     '/conversations.csv',
     '/live',
@@ -104,7 +105,8 @@ describe('24. Another browser’s instance answers 404 on every route; `/ops`, a
       }
     });
 
-    it.each(['status', 'contacts.ndjson', 'conversations.ndjson'])('lets a program read %s', async (what) => {
+    const open = ['status', 'contacts.ndjson', 'conversations.ndjson', 'changes/contacts.ndjson'];
+    it.each(open)('lets a program read %s', async (what) => {
       const read = async (instance: string, headers: Record<string, string>) =>
         (await nobody.get(`/instances/${instance}/${what}`, { headers })).status;
       expect(await read(id, basic(PASSWORD))).toBe(200);

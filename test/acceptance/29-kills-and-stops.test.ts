@@ -17,7 +17,7 @@ describe('29. Fifty SIGKILLs over one sync, or a SIGSTOP longer than the job loc
   const { control } = world;
   await world.startWeb();
 
-  it('fifty workers are killed at random while one company is synced', { timeout: 300_000 }, async () => {
+  it('fifty workers are killed at random while one company is synced', { timeout: 900_000 }, async () => {
     // A killed worker's successor starts while the others work: a start takes most of the time.
     const workers = await Promise.all(Array.from({ length: AT_ONCE }, () => world.startWorker()));
     const starting: Promise<TestProcess>[] = [];

@@ -5,7 +5,8 @@ import { createWorld } from './support/world.ts';
 const RECORDS = { contacts: 130, conversations: 20 };
 
 describe('36. Replay hands over the whole copy, one list or one record again, without asking the service.', async () => {
-  const world = await createWorld();
+  // A check would ask the service.
+  const world = await createWorld({ env: { CHECK_INTERVAL_SECONDS: '0' } });
   const report = new HandlerReport();
   await world.startWeb(report.options);
   let worker = await world.startWorker(report.options);
@@ -32,6 +33,7 @@ describe('36. Replay hands over the whole copy, one list or one record again, wi
     ['one list, by the button', press('contacts/replay'), { contacts: RECORDS.contacts }],
     ['one record, by the button', press('contacts/replay', { id: record }), 'record'],
     ['everything, by the command', command(id), RECORDS],
+    ['one list, by the command', command(id, 'contacts'), { contacts: RECORDS.contacts }],
     ['one record, by the command', command(id, 'contacts', record), 'record'],
   ])('hands over %s', async (_what, replay, expected) => {
     report.forget(id);

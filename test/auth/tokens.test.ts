@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { sql } from 'kysely';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { OAuthClient } from '../../src/auth/oauth-client.ts';
 import { TokenCipher } from '../../src/auth/token-cipher.ts';
@@ -79,23 +77,6 @@ describe('an access token', () => {
     expect([asked(), await refreshToken(), events]).toEqual([1, 'rt-0', ['refreshed']]);
   });
 
-  it('is renewed by one of several processes, for which the others wait', async () => {
-    now += HOUR_MS;
-    const processes = Array.from({ length: 4 }, () => newProcess());
-    const { asked: isAsked, answer } = server.holdAnswer();
-    const all = Promise.all(processes.map((one) => one.accessToken(id)));
-    await isAsked;
-    answer(200, { access_token: 'at-late' });
-    expect((await all).map((token) => token.text)).toEqual(Array(4).fill('at-late'));
-    expect(asked()).toBe(1);
-  });
-
-  it('is renewed by another process when the lease of the first has run out', async () => {
-    now += HOUR_MS;
-    await store.acquireLease(await row(), 'killed', -1);
-    expect(await text()).toBe('at-1');
-  });
-
   it('that the service rejects is renewed once; the next rejection says so for a minute', async () => {
     expect(await text('at-0')).toBe('at-1');
     await expect(text('at-1')).rejects.toMatchObject({
@@ -111,24 +92,6 @@ describe('an access token', () => {
     await text('at-0');
     now += HOUR_MS;
     expect(await text()).toBe('at-2');
-  });
-
-  it('is stored before it is used', async () => {
-    now += HOUR_MS;
-    await sql`create trigger slow before update of access_token on tokens begin select raise(abort, 'not now'); end`.execute(
-      db,
-    );
-    const wanted = text();
-    let isUsed = false;
-    void wanted.then(() => {
-      isUsed = true;
-    });
-    while (asked() === 0) await sleep(10);
-    await sleep(300);
-    expect(isUsed).toBe(false);
-    await sql`drop trigger slow`.execute(db);
-    expect(await wanted).toBe('at-1');
-    expect(asked()).toBe(1);
   });
 
   it('is not to be had without tokens', async () => {
@@ -159,46 +122,6 @@ describe('a refresh token', () => {
     expect(await isDue()).toBeDefined();
   });
 
-  it('stays when the answer holds none', async () => {
-    server.answerRefreshes({ withoutRefreshToken: true });
-    now += HOUR_MS;
-    expect([await text(), await refreshToken()]).toEqual(['at-1', 'rt-0']);
-  });
-
-  it('that is over needs a new authorization; it is told once, and nobody asks again', async () => {
-    server.answerJson(400, { error: 'invalid_grant' });
-    now += HOUR_MS;
-    for (const one of [tokens, tokens, newProcess()]) {
-      await expect(one.accessToken(id)).rejects.toMatchObject({ remedy: 'reauthorize' });
-    }
-    expect([asked(), events]).toEqual([1, ['rejected']]);
-    expect(await instances.find(id)).toMatchObject({
-      status: 'needs_reauthorization',
-      error_kind: 'reauthorize',
-      error_detail: 'The service no longer accepts the refresh token.',
-    });
-    await install();
-    expect((await instances.find(id))?.status).toBe('active');
-  });
-
-  it.each([
-    ['is refused', 400, { error: 'invalid_grant' }],
-    ['is renewed late', 200, { access_token: 'at-late', refresh_token: 'rt-late' }],
-  ])(
-    'that a sibling has renewed meanwhile is the sibling’s where the old one %s',
-    async (_, status, body) => {
-      now += HOUR_MS;
-      const { asked: isAsked, answer } = server.holdAnswer();
-      const wanted = text();
-      await isAsked;
-      const newer = { ...(await row()), ...encryptTokens(cipher, id, 'at-sibling', 'rt-sibling') };
-      expect(await store.save(await row(), newer, 0)).toBe(true);
-      answer(status, body);
-      expect([await wanted, await refreshToken()]).toEqual(['at-sibling', 'rt-sibling']);
-      expect((await instances.find(id))?.status).toBe('active');
-    },
-  );
-
   it('is over with its six months, in whatever form it is refused', async () => {
     server.answerJson(403, {});
     now += 100 * DAY_MS;
@@ -210,29 +133,6 @@ describe('a refresh token', () => {
 });
 
 describe('trouble of the token route', () => {
-  it.each([
-    [500, {}, 0],
-    [429, { 'retry-after': '30' }, 30_000],
-    [403, {}, 0],
-  ] as const)(
-    '%d keeps the grant, and holds everybody back for a while',
-    async (status, headers, leastMs) => {
-      server.answerJson(status, {}, headers);
-      now += HOUR_MS;
-      await expect(text()).rejects.toMatchObject({ remedy: 'wait' });
-      const failure = await newProcess()
-        .accessToken(id)
-        .catch((error) => error);
-      expect(failure).toMatchObject({ remedy: 'wait', retryAfterMs: expect.any(Number) });
-      expect(failure.retryAfterMs).toBeGreaterThan(leastMs - 1_000);
-      expect([asked(), events, await refreshToken()]).toEqual([1, ['failed'], 'rt-0']);
-      server.answerRefreshes();
-      await endBackoff();
-      expect(await text()).toBe('at-1');
-      expect((await row()).refresh_failures).toBe(0);
-    },
-  );
-
   it.each([
     // With the sweep's half minute, two minutes after the last try.
     ['an outage', 503, 90_000],
@@ -249,6 +149,9 @@ describe('trouble of the token route', () => {
     expect(pauses.at(-1)).toBeGreaterThan(10 * (pauses[0] ?? 0));
     expect(Math.max(...pauses)).toBeLessThanOrEqual(longestMs);
     expect(Math.max(...pauses)).toBeGreaterThan(longestMs / 2 - 2_000);
+    server.answerRefreshes();
+    await text();
+    expect((await row()).refresh_failures).toBe(0);
   });
 
   it.each([
@@ -266,25 +169,6 @@ describe('trouble of the token route', () => {
     now += HOUR_MS;
     await expect(text()).rejects.toMatchObject({ remedy: 'give_up', kind: 'credentials' });
     expect((await instances.find(id))?.status).toBe('active');
-  });
-});
-
-describe('stored tokens', () => {
-  it('whose key is missing fail with its name, and keep the grant', async () => {
-    const without = newProcess({ cipher: new TokenCipher([{ id: 'k2', key: randomBytes(32) }]) });
-    await expect(without.accessToken(id)).rejects.toMatchObject({ kind: 'key_missing' });
-    expect((await instances.find(id))?.status).toBe('active');
-    expect(await text()).toBe('at-0');
-  });
-
-  it('that are damaged need a new authorization', async () => {
-    await db
-      .updateTable('tokens')
-      .set({ access_token: 'v1.k1.AAAA' })
-      .where('instance_id', '=', id)
-      .execute();
-    await expect(text()).rejects.toMatchObject({ remedy: 'reauthorize' });
-    expect(await instances.find(id)).toMatchObject({ status: 'needs_reauthorization' });
   });
 });
 

@@ -20,7 +20,12 @@ function shown(value: string | number | undefined): string {
 
 /** The middle value; the lower one of two. @throws RangeError without values */
 export function median(values: readonly number[]): number {
-  const value = values.toSorted((one, other) => one - other)[Math.ceil(values.length / 2) - 1];
+  return percentile(values, 0.5);
+}
+
+/** The least value that this share of the values does not exceed. @throws RangeError without values */
+export function percentile(values: readonly number[], share: number): number {
+  const value = values.toSorted((one, other) => one - other)[Math.ceil(values.length * share) - 1];
   if (value === undefined) throw new RangeError('There are no values.');
   return value;
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { availableParallelism, cpus, loadavg, platform, release } from 'node:os';
+import { availableParallelism, cpus, loadavg, platform } from 'node:os';
 import { closeStages } from './stage.ts';
 
 /** A bench writes its tables while it runs. @param rows the rows that the command asks for; all of them if empty */
@@ -13,7 +13,10 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   cost: async () => (await import('./cost.ts')).cost,
   scale: async () => (await import('./scale.ts')).scale,
   'second-run': async () => (await import('./cost.ts')).secondRun,
+  handler: async () => (await import('./handler.ts')).handler,
+  freshness: async () => (await import('./freshness.ts')).freshness,
   million: async () => (await import('./million.ts')).million,
+  herd: async () => (await import('./herd.ts')).herd,
 };
 
 /** `limit:calm-40,guard` asks for two rows of the bench `limit`. */
@@ -29,9 +32,7 @@ if (unknown !== undefined) {
 }
 const write = (text: string) => void process.stdout.write(text);
 const cpu = `${availableParallelism()} × ${cpus()[0]?.model ?? 'unknown'}`;
-write(
-  `${platform()} ${release()}, ${cpu}, Node ${process.versions.node}, load ${loadavg()[0]?.toFixed(1)}\n`,
-);
+write(`${platform()}, ${cpu}, Node ${process.versions.node}, load ${loadavg()[0]?.toFixed(1)}\n`);
 const interrupted = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]).then(() => {
   throw new Error('The bench was interrupted.');
 });

@@ -6,7 +6,6 @@ import { bareLists, openStage } from './stage.ts';
 const CLIENTS = 6;
 const WARM_UP_MS = 3_000;
 const MEASURED_MS = 20_000;
-const MIB = 1024 ** 2;
 
 /** How many pages of 50 records the sandbox serves to clients that follow `next`. */
 export const sandbox: Bench = async (write) => {
@@ -38,6 +37,5 @@ async function measure(resource: string, records: number): Promise<Row> {
     pages,
     'pages/s': (pages / wallMs) * 1_000,
     'pages/CPU-s': (pages / (user + system)) * 1_000_000,
-    'RSS, MiB': process.memoryUsage().rss / MIB,
   };
 }

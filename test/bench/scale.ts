@@ -6,7 +6,6 @@ import {
   askedDatabases,
   awaitRuns,
   bareLists,
-  cpuMsOf,
   type DatabaseKind,
   openStage,
   stop,
@@ -70,9 +69,9 @@ async function measure(kind: DatabaseKind, size: number, latencyMs: number): Pro
   const instances: string[] = [];
   for (const company of companies) instances.push(await stage.install(company));
   for (const id of instances) await app.control.syncNow(id);
-  const worker = await stage.startWorker(WITHOUT_SEARCH);
+  await stage.startWorker(WITHOUT_SEARCH);
   await sleep(RAMP_MS);
-  const begin = { at: performance.now(), pages: await pagesOfEach(db), cpuMs: cpuMsOf(worker) };
+  const begin = { at: performance.now(), pages: await pagesOfEach(db) };
   const until = (moment: number) => sleep(Math.max(0, begin.at + moment - performance.now()));
   const among: number[] = [];
   while (among.length < ARRIVALS) {
@@ -81,7 +80,6 @@ async function measure(kind: DatabaseKind, size: number, latencyMs: number): Pro
   }
   await until(MEASURED_MS);
   const elapsedMs = performance.now() - begin.at;
-  const cpuMs = cpuMsOf(worker);
   const pages = await pagesOfEach(db);
   const copied = instances.map((id) => pages.get(id) ?? 0);
   const total = sum(copied) - sum(instances.map((id) => begin.pages.get(id) ?? 0));
@@ -92,8 +90,6 @@ async function measure(kind: DatabaseKind, size: number, latencyMs: number): Pro
     'pages/s': rates.worker,
     'bare loop, pages/s': rates.bare,
     ratio: (rates.worker / rates.bare).toFixed(2),
-    'CPU, ms/page': ((cpuMs - begin.cpuMs) / total).toFixed(2),
-    'bare, ms/page': (bare.cpuMs / bare.pages).toFixed(2),
     'share: least': share(Math.min(...copied)),
     median: share(median(copied)),
     most: share(Math.max(...copied)),

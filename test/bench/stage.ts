@@ -14,7 +14,7 @@ import { createLogger } from '../../src/runtime/logging.ts';
 import { openRedis } from '../../src/runtime/private-redis.ts';
 import { createRedis } from '../../src/runtime/redis.ts';
 import { createSandbox } from '../../src/sandbox/sandbox.ts';
-import type { Company, SandboxOptions } from '../../src/sandbox/types.ts';
+import type { Company, CompanySpec, SandboxOptions } from '../../src/sandbox/types.ts';
 import { RateBudget } from '../../src/service/budget.ts';
 import { readRateHeaders } from '../../src/service/headers.ts';
 import type { Database } from '../../src/store/database.ts';
@@ -22,9 +22,10 @@ import { openDatabase } from '../../src/store/open-database.ts';
 import { keepSetting } from '../../src/store/settings.ts';
 import { installInstance } from '../support/install-instance.ts';
 import { runStatement, startPostgresServer } from '../support/postgres-server.ts';
+import { APP_INFO, RESOURCES } from '../support/usual-resources.ts';
 import type { BareDone, BareOrder } from './bare-loop.ts';
 
-export const DATABASES = ['sqlite', 'postgres'] as const;
+const DATABASES = ['sqlite', 'postgres'] as const;
 export type DatabaseKind = (typeof DATABASES)[number];
 
 const SILENT = createLogger({ logLevel: 'silent', production: true });
@@ -48,10 +49,7 @@ export async function closeStages(): Promise<void> {
 }
 
 /** The databases that a command asks for; `otherwise` if it names none. */
-export function askedDatabases(
-  rows: readonly string[],
-  otherwise: readonly DatabaseKind[],
-): readonly DatabaseKind[] {
+export function askedDatabases(rows: readonly string[], otherwise: readonly DatabaseKind[] = DATABASES) {
   const asked = DATABASES.filter((kind) => rows.includes(kind));
   return asked.length > 0 ? asked : otherwise;
 }
@@ -63,11 +61,17 @@ export function askedNumber(rows: readonly string[], otherwise: number): number 
 
 export type Stage = Awaited<ReturnType<typeof openStage>>;
 
+/** Options of the sandbox, and `through`: starts a proxy before its API, and answers the proxy's address. */
+type StageOptions = SandboxOptions & {
+  kind?: DatabaseKind;
+  through?: ((apiUrl: string, stack: AsyncDisposableStack) => Promise<string>) | undefined;
+};
+
 /**
  * Starts a sandbox in this process, a Redis, a database and the app. This process installs companies and orders syncs;
  * worker processes do the work. Everything ends with the stage.
  */
-export async function openStage({ kind = 'sqlite', ...options }: SandboxOptions & { kind?: DatabaseKind }) {
+export async function openStage({ kind = 'sqlite', through, ...options }: StageOptions) {
   const stack = new AsyncDisposableStack();
   stages.add(stack);
   stack.defer(() => void stages.delete(stack));
@@ -79,8 +83,9 @@ export async function openStage({ kind = 'sqlite', ...options }: SandboxOptions 
   stack.defer(() => redis.release());
   const sandbox = await createSandbox(options);
   stack.defer(() => sandbox.close());
+  const apiUrl = (await through?.(sandbox.apiUrl, stack)) ?? sandbox.apiUrl;
   const env = {
-    SERVICE_API_URL: sandbox.apiUrl,
+    SERVICE_API_URL: apiUrl,
     SERVICE_AUTH_URL: sandbox.authUrl,
     CLIENT_ID: sandbox.application.client_id,
     CLIENT_SECRET: sandbox.application.client_secret,
@@ -91,7 +96,7 @@ export async function openStage({ kind = 'sqlite', ...options }: SandboxOptions 
   };
   const config = loadConfig(env, { dataDir: dir });
   const cipher = new TokenCipher(config.tokenKeys);
-  const app = await createApp(config, redis.url, SILENT);
+  const app = await createApp(config, redis.url, SILENT, { resources: RESOURCES, appInfo: APP_INFO });
   stack.defer(() => app.close());
   const db = await openDatabase(databaseUrl);
   stack.defer(() => db.destroy());
@@ -101,7 +106,6 @@ export async function openStage({ kind = 'sqlite', ...options }: SandboxOptions 
   return {
     dir,
     redisUrl: redis.url,
-    databaseUrl,
     createDatabase,
     sandbox,
     app,
@@ -109,7 +113,7 @@ export async function openStage({ kind = 'sqlite', ...options }: SandboxOptions 
     stack,
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
 
-    addCompany: (size: { contacts: number; conversations: number }): Company =>
+    addCompany: (size: Pick<CompanySpec, 'contacts' | 'conversations' | 'order' | 'addon_rpm'>): Company =>
       sandbox.company({ name: 'Bench', plan: 'enterprise', addon_rpm: ADDON_RPM, ...size }),
 
     /** Stores a grant as an install does, without a sync. @returns the id of the instance */
@@ -122,7 +126,7 @@ export async function openStage({ kind = 'sqlite', ...options }: SandboxOptions 
         refresh_due_at: Date.now() + ROTATION_IN_MS,
       });
       const headers = { authorization: `Bearer ${grant.access_token}` };
-      const response = await fetch(`${sandbox.apiUrl}/me`, { headers });
+      const response = await fetch(`${apiUrl}/me`, { headers });
       await response.arrayBuffer();
       // An install knows the limit from this answer.
       const rate = readRateHeaders(Object.fromEntries(response.headers), Date.now());

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { startParts } from '../../src/demo/parts.ts';
 import { launchBrowser } from '../support/launch-browser.ts';
+import { APP_INFO, RESOURCES } from '../support/usual-resources.ts';
 
 // `npm run screenshots`: takes the README's pictures from the running app. What the picture shows is real: the
 // company that is larger than a window, when it waits for the limit.
@@ -10,7 +11,7 @@ import { launchBrowser } from '../support/launch-browser.ts';
 const DIR = join(import.meta.dirname, '../../docs/images');
 const COMPANY = 'Meridian Outfitters';
 
-const { appUrl, sandboxUrl, shutdown } = await startParts();
+const { appUrl, sandboxUrl, shutdown } = await startParts({ resources: RESOURCES, appInfo: APP_INFO });
 const browser = await launchBrowser();
 shutdown.add('browser', () => browser.close());
 mkdirSync(DIR, { recursive: true });

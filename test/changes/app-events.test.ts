@@ -1,6 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { type AppEvent, EventSender } from '../../src/changes/app-events.ts';
-import { RESOURCES } from '../../src/integration/resources.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { openStores } from '../../src/store/stores.ts';
 import type { Company } from '../sandbox/support/test-sandbox.ts';
@@ -8,6 +7,7 @@ import { DATABASES } from '../store/test-store.ts';
 import { installCompany } from '../support/install-company.ts';
 import { startTestApp } from '../support/test-app.ts';
 import { testLogger } from '../support/test-logger.ts';
+import { RESOURCES } from '../support/usual-resources.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const HOUR_MS = 60 * 60_000;
@@ -17,6 +17,7 @@ const DISCONNECTED = {
   companyId: null,
   company: 'Acme',
   dataDeleted: true,
+  writesDiscarded: 0,
 } as const;
 
 test('a failing event handler is logged, and makes no further event', async () => {
@@ -145,7 +146,8 @@ describe.each(DATABASES)('on %s', async (kind) => {
       const { id, names } = await synced(3);
       await app.control.disconnect(id, { deleteData });
       await waitFor(() => eventsOf(id).length > 0);
-      expect(eventsOf(id)).toEqual([{ type: 'disconnected', ...names, dataDeleted: deleteData }]);
+      const facts = { dataDeleted: deleteData, writesDiscarded: 0 };
+      expect(eventsOf(id)).toEqual([{ type: 'disconnected', ...names, ...facts }]);
       expect(
         log.lines.filter(({ instanceId, msg }) => instanceId === id && /disconnected/.test(`${msg}`)),
       ).toMatchObject([{ level: 'info', dataDeleted: deleteData }]);

@@ -1,8 +1,22 @@
+import { AsyncResource } from 'node:async_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterEach, describe, expect, expectTypeOf, test, vi } from 'vitest';
-import type { ChangeBatch, ChangeHandler, HandlerContext } from '../../src/changes/change-handler.ts';
+import {
+  type ChangeBatch,
+  type ChangeHandler,
+  type HandlerContext,
+  TargetDown,
+} from '../../src/changes/change-handler.ts';
 import { deliver } from '../../src/changes/delivery.ts';
-import { HANDLER_CONSUMER, type HandlerParts, handlerConsumer } from '../../src/changes/handler-consumer.ts';
+import {
+  HANDLER_CONSUMER,
+  type HandlerParts,
+  handlerConsumer,
+  takeRejection,
+} from '../../src/changes/handler-consumer.ts';
+import type { Outbox } from '../../src/changes/outbox.ts';
+import type { Settings } from '../../src/integration/types.ts';
 import type { ServiceClient } from '../../src/service/calls.ts';
 import { ServiceError } from '../../src/service/errors.ts';
 import type { ClientFor } from '../../src/service/service-client.ts';
@@ -31,6 +45,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     const made: ClientFor[] = [];
     const parts: HandlerParts = {
       handler,
+      settings: {} as Settings,
       timeoutMs: SECOND_MS,
       changes,
       db,
@@ -41,15 +56,18 @@ describe.each(DATABASES)('on %s', async (kind) => {
     };
     const consumer = handlerConsumer(parts);
     const stopping = new AbortController();
-    const context = { logger, signal: stopping.signal };
+    const context = { logger, signal: stopping.signal, retryMs: [1_000] };
     return {
       claim,
       made,
       stopping,
-      deliver: () => deliver(changes, consumer, key, context),
+      async deliver() {
+        const delivered = await deliver(changes, consumer, key, context, { alone: true });
+        return 'again' in delivered ? delivered.again : expect.unreachable('a suspect');
+      },
       /** One call of the handler, without a delivery. */
       async take() {
-        const held = (await changes.claim(key, consumer)) ?? expect.unreachable();
+        const held = await store.hold(key, HANDLER_CONSUMER);
         return consumer.take(await changes.read(held.list, held.cursor), held, context);
       },
       row: async () => (await changes.find(claim.list, HANDLER_CONSUMER)) ?? expect.unreachable(),
@@ -64,14 +82,25 @@ describe.each(DATABASES)('on %s', async (kind) => {
 
   test('a handler gets ids and documents as values', async () => {
     const batches: ChangeBatch[] = [];
-    const documents = ['{"id":7,"n":1.5}', '{"id":"7"}', '{"id":"#7"}', '{"id":12345678901234567890}'];
+    const documents = [
+      '{"id":7,"n":9007199254740993}',
+      '{"id":"7"}',
+      '{"id":"#7"}',
+      '{"id":12345678901234567890}',
+    ];
     const { claim, deliver } = await open(async (batch) => void batches.push(batch), documents);
     await deliver();
     const { instanceId } = claim;
     const instance = await store.instances.find(instanceId);
     expect(batches).toMatchObject([{ instanceId, companyId: instance?.company_id, resource: 'contacts' }]);
     const [first, ...others] = batches[0]?.changes ?? [];
-    expect(first).toEqual({ seq: expect.any(Number), id: 7, change: 'created', document: { id: 7, n: 1.5 } });
+    expect(first).toEqual({
+      seq: expect.any(Number),
+      id: 7,
+      change: 'created',
+      document: { id: 7, n: 9_007_199_254_740_992 },
+      text: documents[0],
+    });
     // A number that JavaScript would round comes as its digits.
     expect(others.map(({ id }) => id)).toEqual(['7', '#7', '12345678901234567890']);
     const next = await store.claimRun(claim);
@@ -79,7 +108,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     await store.markUnseen(next);
     await deliver();
     expect(batches[1]?.changes).toEqual([
-      { seq: expect.any(Number), id: 7, change: 'deleted', document: null },
+      { seq: expect.any(Number), id: 7, change: 'deleted', document: null, text: null },
     ]);
   });
 
@@ -113,6 +142,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
   test.each<[string, unknown, string]>([
     ['an error', new Error('It is closed (Bearer A1b2C3d4E5f6G7h8I9).'), 'It is closed (Bearer [redacted]).'],
     ['a text', 'closed', 'closed'],
+    ['nothing to read', Object.create(null), 'no error'],
     ['a long text', 'much '.repeat(9_000), 'much '.repeat(190)],
   ])('a handler that throws %s has failed, in its own words', async (_what, thrown, words) => {
     const { deliver, row } = await open(async () => Promise.reject(thrown));
@@ -136,22 +166,67 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await row()).toMatchObject({ ...expected, error_detail: error.message });
   });
 
-  test('a handler that takes too long has failed, and its signal aborts', async () => {
-    const called = holdTimers();
-    const { take } = await open((_batch, context) => {
-      called.resolve(context.signal);
-      return hang();
+  test.each<[string, ConstructorParameters<typeof TargetDown>[1], number]>([
+    ['the wish of the handler', { retryAfterSeconds: 7 }, 7],
+    ['a minute without a wish', undefined, 60],
+    ['a minute for a wish that is no number', { retryAfterSeconds: Number.NaN }, 60],
+    ['a day at most', { retryAfterSeconds: 1e9 }, 24 * 60 * 60],
+    ['a moment at least', { retryAfterSeconds: -1 }, 0.1],
+  ])('a target that is down costs no try, and the list waits: %s', async (_what, options, seconds) => {
+    const { deliver, row } = await open(async () => {
+      throw new TargetDown('The CRM is being updated.', options);
     });
-    const taken = take().catch((error) => error);
-    const signal = await called.promise;
-    await vi.advanceTimersByTimeAsync(SECOND_MS - 1);
-    expect(signal.aborted).toBe(false);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(await taken).toMatchObject({
-      name: 'ConsumerError',
-      message: 'The handler took more than 1 s (HANDLER_TIMEOUT_SECONDS).',
+    const before = Date.now();
+    const again = (await deliver()) ?? expect.unreachable();
+    expect(again - before).toBeGreaterThanOrEqual(seconds * SECOND_MS);
+    expect(again - Date.now()).toBeLessThanOrEqual(seconds * SECOND_MS);
+    expect(await row()).toMatchObject({ attempts: 0, error_detail: 'The CRM is being updated.' });
+  });
+
+  test('a rejection that nobody caught fails the call that it comes from', async () => {
+    const uncaught = new Error('Nobody caught it.');
+    let reject = () => false;
+    const { take, deliver, row } = await open(async () => {
+      reject = AsyncResource.bind(() => takeRejection(uncaught));
+      reject();
     });
-    expect(signal.reason).toMatchObject({ message: expect.stringContaining('HANDLER_TIMEOUT_SECONDS') });
+    expect(takeRejection(uncaught)).toBe(false);
+    await expect(take()).rejects.toThrow('Nobody caught it.');
+    // Its call is over: nobody else is to blame.
+    const other = deliver();
+    expect(reject()).toBe(true);
+    await other;
+    expect(await row()).toMatchObject({ attempts: 1, error_detail: 'Nobody caught it.' });
+  });
+
+  test('a rejection in the returned function rolls it back', async () => {
+    const { deliver, row } = await open(async () => async (transaction) => {
+      const settings = transaction as unknown as typeof db;
+      await settings.insertInto('settings').values({ name: 'unheard', value: '1' }).execute();
+      takeRejection(new Error('Nobody caught it.'));
+    });
+    await deliver();
+    expect(await row()).toMatchObject({ cursor: 0, attempts: 1, error_detail: 'Nobody caught it.' });
+    expect(await db.selectFrom('settings').selectAll().where('name', '=', 'unheard').execute()).toEqual([]);
+  });
+
+  test('time in which others compute is not the handler’s', async () => {
+    const { take } = await open(async () => {
+      await sleep(200);
+      await sleep(100);
+    });
+    const taken = take();
+    await sleep(20);
+    for (const startedAt = performance.now(); performance.now() - startedAt < 1.5 * SECOND_MS; );
+    expect(await taken).toBeUndefined();
+  });
+
+  test('a stream, which would keep the connection, is refused', async () => {
+    const { take } = await open(async (_batch, context) => {
+      const settings = context.db as unknown as typeof db;
+      for await (const _row of settings.selectFrom('settings').selectAll().stream());
+    });
+    await expect(take()).rejects.toThrow(kind === 'sqlite' ? 'no streams on SQLite' : 'cursor');
   });
 
   test('calls of the service do not count as the handler’s time', async () => {
@@ -172,7 +247,8 @@ describe.each(DATABASES)('on %s', async (kind) => {
     await vi.advanceTimersByTimeAsync(SECOND_MS - 1);
     expect(signal.aborted).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
-    expect((await taken).message).toContain('more than 1 s');
+    expect((await taken).message).toBe('The handler took more than 1 s (HANDLER_TIMEOUT_SECONDS).');
+    expect(signal.reason).toMatchObject({ message: expect.stringContaining('HANDLER_TIMEOUT_SECONDS') });
   });
 
   test('at the end of the process a handler has two seconds to heed its signal', async () => {
@@ -229,6 +305,57 @@ describe.each(DATABASES)('on %s', async (kind) => {
     await expect(deliver()).rejects.toBe(trouble);
     await unlock();
     expect(await row()).toMatchObject({ attempts: 0, error_kind: null });
+  });
+
+  test('what the returned function puts into the outbox is added with the cursor, and not afterwards', async () => {
+    let kept: Outbox | undefined;
+    let tries = 0;
+    const { claim, deliver } = await open(async () => async (_tx, outbox) => {
+      const values = { conversation_id: 'cnv_1' };
+      await outbox.addConversationTags(values, { tag_ids: ['tag_1'] }, { key: 'once' });
+      if (tries++ === 0) throw new Error('It is broken.');
+      await outbox.addConversationTags(values, { tag_ids: ['tag_1'] }, { key: 'once' });
+      kept = outbox;
+    });
+    await deliver();
+    expect(await store.outbox.due(100)).not.toContain(claim.instanceId);
+    await db.transact((tx) => tx.updateTable('consumers').set({ not_before: null }).execute());
+    await deliver();
+    const afterwards = kept?.markMessageSeen({ message_id: 'msg_1' }, { key: 'late' });
+    await expect(afterwards).rejects.toThrow('The transaction is over.');
+    const { writes } = await store.outbox.next(claim.instanceId, { limit: 9, againMs: 0 });
+    expect(writes).toMatchObject([
+      { key: 'once', object: '/conversations/cnv_1', body: '{"tag_ids":["tag_1"]}', is_repeatable: 1 },
+    ]);
+  });
+
+  test.each<[string, string, (outbox: Outbox) => Promise<void>]>([
+    [
+      'without a key',
+      'needs { key }',
+      (all) => all.markMessageSeen({ message_id: 'a' }, {} as { key: string }),
+    ],
+    ['with an empty key', 'needs { key }', (all) => all.markMessageSeen({ message_id: 'a' }, { key: ' ' })],
+    ['without a path value', 'needs a message_id', (all) => all.markMessageSeen({} as never, { key: 'a' })],
+    ['without a body', 'needs a body', (all) => all.createLink(undefined as never, { key: 'a' })],
+    [
+      'with a huge body',
+      'more than 1048576 characters',
+      (all) => all.createLink({ external_url: 'x'.repeat(2 ** 20) } as never, { key: 'a' }),
+    ],
+    [
+      'with one key for two requests',
+      'twice, for different requests',
+      async (all) => {
+        await all.markMessageSeen({ message_id: 'a' }, { key: 'a' });
+        await all.markMessageSeen({ message_id: 'b' }, { key: 'a' });
+      },
+    ],
+  ])('a write %s fails the call, and says what is missing', async (_what, says, write) => {
+    const { claim, deliver, row } = await open(async () => async (_tx, outbox) => write(outbox));
+    await deliver();
+    expect(await row()).toMatchObject({ cursor: 0, error_detail: expect.stringContaining(says) });
+    expect(await store.outbox.due(100)).not.toContain(claim.instanceId);
   });
 
   test('a returned function that takes five seconds is rolled back and has failed', async () => {

@@ -49,6 +49,7 @@ describe('values', () => {
       redisUrl: undefined,
       operatorPassword: undefined,
       syncIntervalMs: 3_600_000,
+      checkIntervalMs: 60_000,
       logLevel: 'info',
       ignored: [],
     });
@@ -63,6 +64,7 @@ describe('values', () => {
       DATABASE_URL: 'file:///var/lib/app.db',
       TOKEN_KEYS: `b:${KEY_B}, a:${KEY_A}`,
       SYNC_INTERVAL_MINUTES: '0.5',
+      CHECK_INTERVAL_SECONDS: '0',
       GUARD_ANALYTICS: '2/10',
     });
     expect(config).toMatchObject({
@@ -76,6 +78,7 @@ describe('values', () => {
       proxyHops: 1,
       databaseUrl: 'file:/var/lib/app.db',
       syncIntervalMs: 30_000,
+      checkIntervalMs: 0,
     });
     expect(config.tokenKeys.map(({ id, key }) => [id, key.toString('base64')])).toEqual([
       ['b', KEY_B],
@@ -103,6 +106,7 @@ describe('values', () => {
     ['SANDBOX_PORT', SERVICE_LINK, 'Kubernetes sets it for a Service of this name: rename the Service'],
     ['PROXY_HOPS', '11', 'whole number from 0 to 10'],
     ['SYNC_INTERVAL_MINUTES', '.', 'a number from 0.01'],
+    ['CHECK_INTERVAL_SECONDS', '86401', 'a number from 0 to 86400'],
     ['LOG_LEVEL', 'loud', 'one of trace'],
     ['NODE_ENV', 'prod', 'development, test or production'],
     ['HOST', 'http://x', 'host name'],

@@ -6,7 +6,11 @@ import { VARIABLES } from '../../src/config/variables.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const lines = readFileSync(join(import.meta.dirname, '../../.env.example'), 'utf8').split('\n');
-const entries = lines.flatMap((line) => {
+const ours = lines.slice(
+  0,
+  lines.findIndex((line) => line.startsWith('# --- Yours')),
+);
+const entries = ours.flatMap((line) => {
   const [, name, value] = /^#?([A-Z][A-Z_]*)=(.*)$/.exec(line) ?? [];
   return name === undefined ? [] : [{ name, value: value ?? '' }];
 });

@@ -1,10 +1,10 @@
 import { DelayedError, type Job, Worker } from 'bullmq';
 import { afterAll, beforeEach, expect, test } from 'vitest';
-import { createQueues, QUEUE, workerName } from '../../jobs/queues.ts';
+import { createQueues, type ListJobData, QUEUE, workerName } from '../../jobs/queues.ts';
 import { syncJob } from '../../jobs/workers.ts';
 import { createRedis } from '../../src/runtime/redis.ts';
 import type { Lagging } from '../../src/store/changes.ts';
-import type { ListKey } from '../../src/store/runs.ts';
+import type { ListJob } from '../../src/store/runs.ts';
 import type { SliceContext, SyncParts } from '../../src/sync/parts.ts';
 import { openTestStore } from '../store/test-store.ts';
 import { testLogger } from '../support/test-logger.ts';
@@ -29,7 +29,7 @@ function workerOf<Data>(queue: string): Worker<Data> {
   workers.push(worker);
   return worker;
 }
-const sync = workerOf<ListKey>(QUEUE.sync);
+const sync = workerOf<ListJobData>(QUEUE.sync);
 const deliver = workerOf<Lagging>(QUEUE.deliver);
 beforeEach(() => redis.flushall());
 afterAll(async () => {
@@ -41,29 +41,31 @@ afterAll(async () => {
 const take = <Data>(worker: Worker<Data>) => worker.getNextJob(TOKEN, { block: false });
 const taken = async <Data>(worker: Worker<Data>): Promise<Job<Data>> =>
   (await take(worker)) ?? expect.unreachable('no job is there');
-const runOf = (run: number, until: number | null = null) => ({
-  instanceId: 'ins_1',
+/** A list that needs a job: its full run, or a check. */
+const jobOf = (list: number, until: number | null = null, pages?: number): ListJob => ({
+  instanceId: `ins_${list}`,
   resource: 'contacts',
-  run,
+  list,
   until,
+  pages,
 });
 const list = { instanceId: 'ins_1', resource: 'contacts', consumer: 'handler' };
 
-test('a run has one job, which carries only its list', async () => {
-  await queues.enqueueRuns([runOf(1), runOf(2)]);
-  await queues.enqueueRuns([runOf(1)]);
+test('a list has one job, which carries only its names', async () => {
+  await queues.enqueueLists([jobOf(1), jobOf(2)]);
+  await queues.enqueueLists([jobOf(1)]);
   expect(await queues.syncCounts()).toEqual({ waiting: 2, active: 0, delayed: 0, failed: 0 });
-  expect((await taken(sync)).data).toEqual({ instanceId: 'ins_1', resource: 'contacts' });
+  expect((await taken(sync)).data).toEqual({ instanceId: 'ins_1', resource: 'contacts', list: 1 });
 });
 
 test('the job of a waiting run starts at its time, or now when a person asks', async () => {
-  await queues.enqueueRuns([runOf(1, Date.now() + HOUR_MS)]);
+  await queues.enqueueLists([jobOf(1, Date.now() + HOUR_MS)]);
   expect(await queues.syncCounts()).toMatchObject({ waiting: 0, delayed: 1 });
   expect(await take(sync)).toBeUndefined();
-  await queues.enqueueRuns([runOf(1, null)]);
+  await queues.enqueueLists([jobOf(1, null)]);
   expect(await queues.syncCounts()).toMatchObject({ delayed: 1 });
-  await queues.enqueueRuns([runOf(1, null)], { now: true });
-  expect((await taken(sync)).id).toBe('run-1');
+  await queues.enqueueLists([jobOf(1, null)], { now: true });
+  expect((await taken(sync)).id).toBe('list-1');
 });
 
 test('a list has one delivery, and one more when it changes meanwhile', async () => {
@@ -99,16 +101,16 @@ test('the search index has a queue of its own', async () => {
   expect((await taken(workerOf<Lagging>(QUEUE.index))).data.consumer).toBe('search');
 });
 
-test('runs with the fewest pages go first, and new runs before all', async () => {
+test('checks go first, then the runs with the fewest pages', async () => {
   // A slice that begins at a shutdown yields before its first request.
   const resources = [{ name: 'contacts', title: 'Contacts', route: '/contacts' }];
   const parts = { ...store, resources, api: {} } as unknown as SyncParts;
   const context: SliceContext = { logger, signal: AbortSignal.abort(), othersWait: () => true };
-  async function begin(pages: number) {
+  async function begin(pages: number, known: number | undefined = pages) {
     const claim = await store.claimRun();
     for (let page = 1; page <= pages; page++)
       await store.write(claim, [], { next: `https://x.example/${page}` });
-    await queues.enqueueRuns([{ ...claim, until: null }]);
+    await queues.enqueueLists([{ ...claim, until: null, pages: known }]);
     return claim.instanceId;
   }
   async function slices(count: number): Promise<string[]> {
@@ -120,11 +122,44 @@ test('runs with the fewest pages go first, and new runs before all', async () =>
     }
     return order;
   }
-  const [giant, middle, small] = [await begin(9), await begin(5), await begin(1)];
-  expect(await slices(3)).toEqual([giant, middle, small]);
-  expect(await slices(3)).toEqual([small, small, small]);
-  const fresh = await begin(0);
+  const [small, fresh] = [await begin(1), await begin(0)];
+  await queues.enqueueLists([jobOf(99)]);
+  const check = await taken(sync);
+  expect(check.id).toBe('list-99');
+  await check.moveToCompleted(undefined, TOKEN, false);
   expect(await slices(2)).toEqual([fresh, fresh]);
+  await (await taken(sync)).moveToCompleted(undefined, TOKEN, false);
+  // A job that was enqueued for a check, or for a shorter run, learns how far its run is.
+  const giant = await begin(9, 0);
+  expect(await slices(3)).toEqual([giant, small, small]);
+});
+
+test('what a person starts goes before all others, also where its job waits', async () => {
+  await queues.enqueueLists([
+    jobOf(1),
+    jobOf(2, null, 0),
+    jobOf(3, null, 5),
+    jobOf(4, Date.now() + HOUR_MS, 7),
+  ]);
+  const order = async (count: number) => {
+    const ids: (string | undefined)[] = [];
+    while (ids.length < count) {
+      const job = await taken(sync);
+      ids.push(job.id);
+      await job.moveToCompleted(undefined, TOKEN, false);
+    }
+    return ids;
+  };
+  await queues.enqueueLists([jobOf(5, null, 9)], { now: true });
+  await queues.enqueueLists([jobOf(3, null, 5)], { now: true });
+  await queues.enqueueLists([jobOf(4, null, 7)], { now: true });
+  expect(await order(5)).toEqual(['list-4', 'list-3', 'list-5', 'list-1', 'list-2']);
+});
+
+test('a job that an older version left behind ends', async () => {
+  const old = { data: { instanceId: 'ins_1', resource: 'contacts' }, priority: 0 } as Job<ListJobData>;
+  const context: SliceContext = { logger, signal: AbortSignal.abort(), othersWait: () => true };
+  expect(await syncJob({} as SyncParts, old, TOKEN, context)).toBeUndefined();
 });
 
 test('workers are listed with the id, the version and the start of their process', async () => {
@@ -143,7 +178,7 @@ test('workers are listed with the id, the version and the start of their process
 });
 
 test('jobs and workers are unknown while Redis is away', async () => {
-  await queues.enqueueRuns([runOf(1)]);
+  await queues.enqueueLists([jobOf(1)]);
   const [ofSync] = (await queues.counts()) ?? [];
   expect(ofSync).toEqual({ name: 'sync', counts: { waiting: 1, active: 0, delayed: 0, failed: 0 } });
   const away = createRedis('redis://127.0.0.1:1', 'general', logger);

@@ -51,19 +51,6 @@ test('the job of a run without a permit is delayed, and other companies go on', 
   expect(own).toEqual([]);
 });
 
-test('a new worker finds the runs whose jobs Redis lost', async () => {
-  const lost = await startTestApp({ web: false, workers: false });
-  const { db: database, finished: done } = await open(lost);
-  const { id } = await installCompany(lost, database, { contacts: 5, conversations: 5 });
-  await lost.app.control.syncNow(id);
-  const own = new Redis(lost.redisUrl);
-  await own.flushall();
-  own.disconnect();
-  const workers = lost.app.startWorkers();
-  await done(id);
-  await workers.close();
-});
-
 test('a new worker erases old deleted records', async () => {
   const started = await startTestApp({ web: false, workers: false });
   const { db: database } = await open(started);

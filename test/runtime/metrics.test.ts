@@ -5,8 +5,10 @@ const FIGURES = {
   instances: { active: 3, paused: 1 },
   heldDeletions: 27,
   deadLetters: 5,
+  writes: { pending: 6, unknown: 1 },
+  writesLagMs: 2_500,
   consumerLagMs: { handler: 1_500 },
-  oldestRunAgeMs: 90_500,
+  listAgeMs: 90_500,
   refreshTokenEndsInMs: 3_600_000,
   refreshTokensOverdue: 1,
 };
@@ -24,8 +26,11 @@ const OF_STORE = [
   'instances{status="paused"} 1',
   'sync_held_deletions 27',
   'consumer_lag_seconds{consumer="handler"} 1.5',
+  'outbox_writes{state="pending"} 6',
+  'outbox_writes{state="unknown"} 1',
+  'outbox_lag_seconds 2.5',
   'handler_dead_letters 5',
-  'sync_oldest_run_age_seconds 90.5',
+  'list_age_seconds 90.5',
   'refresh_token_first_end_seconds 3600',
   'refresh_tokens_overdue 1',
 ];
@@ -62,12 +67,14 @@ it('counts and measures what it is told', async () => {
   );
 });
 
-it('counts refusals and refreshes from 0, so that the first is an increase', async () => {
+it('counts refusals, refreshes and checks from 0, so that the first is an increase', async () => {
   const outcomes = ['refreshed', 'rotated', 'failed', 'rejected', 'lost'];
+  const checks = ['unchanged', 'changed', 'ran_out', 'failed'];
   expect(await scrape(create())).toEqual(
     expect.arrayContaining([
       ...['limit', 'guard'].map((by) => `service_refusals_total{route="/contacts",by="${by}"} 0`),
       ...outcomes.map((outcome) => `token_refreshes_total{outcome="${outcome}"} 0`),
+      ...checks.map((outcome) => `checks_total{outcome="${outcome}"} 0`),
     ]),
   );
 });

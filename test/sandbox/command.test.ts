@@ -64,6 +64,7 @@ describe('The command of the sandbox', () => {
       ...{ NODE_ENV: 'production', SANDBOX_PORT: '70000', SANDBOX_WINDOW_MS: '0', SANDBOX_LATENCY_MS: '-5' },
       ...{ SANDBOX_GUARD_ANALYTICS: '1 / 3', SANDBOX_GUARD_RESOURCE: '0/1', SANDBOX_EXPIRES_AT: 'date' },
       ...{ SANDBOX_PUBLIC_URL: 'https://sandbox.example/path', SANDBOX_CHANGES: '201' },
+      ...{ SANDBOX_ORDER: 'newest' },
       ...{ SANDBOX_EXPOSE: 'true' },
     };
     const lines = Object.keys(wrong).map((name) => expect.stringMatching(`^${name} (must be|is production)`));

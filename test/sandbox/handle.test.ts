@@ -69,7 +69,7 @@ describe('The handle of a sandbox', () => {
     const saved = readFileSync(file, 'latin1');
     for (const [words, content] of [
       ['is no snapshot', '{"companies": []}\n'],
-      ['was saved by another version', saved.replace('snapshot 1', 'snapshot 0')],
+      ['was saved by another version', saved.replace('snapshot 2', 'snapshot 1')],
       ['is damaged', saved.slice(0, -9)],
     ] as const) {
       writeFileSync(file, content, 'latin1');

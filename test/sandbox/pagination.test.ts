@@ -80,8 +80,8 @@ describe('Endpoints: pagination (our choice)', () => {
 
   for (const resource of LISTS) {
     /** Someone who has read the first page of six, and reads the rest once the list has changed. */
-    async function startWalk() {
-      const parts = await start({ [resource]: 300 });
+    async function startWalk(spec: object = {}) {
+      const parts = await start({ [resource]: 300, ...spec });
       const before = await parts.pages(`/${resource}`);
       parts.service.advance(1_500);
       const walk = async () => [...before.slice(0, 1), ...(await parts.pages(nextOf(before[0])))];
@@ -99,8 +99,8 @@ describe('Endpoints: pagination (our choice)', () => {
         for (const id of deleted) await expectStatus(404, [['GET', `/${resource}/${id}`]]);
       });
 
-      test('What is created comes at the end, what is changed stays in its place', async () => {
-        const { before, walk, change, read } = await startWalk();
+      test('By creation, what is new comes at the end, and what changes stays in its place', async () => {
+        const { before, walk, change, read } = await startWalk({ order: 'created' });
         const { changed, created } = change({ resource, change: 4, create: 51 });
         expect([changed.length, new Set(created).size]).toEqual([4, 51]);
         const now = (record: Document, place: number) => {
@@ -129,7 +129,10 @@ describe('Endpoints: pagination (our choice)', () => {
 
       test('A million records take no memory, and the last pages come like the first', async () => {
         const heap = process.memoryUsage().heapUsed;
-        const { service, company, read, pages, change } = await start({ [resource]: MILLION });
+        const { service, company, read, pages, change } = await start({
+          [resource]: MILLION,
+          order: 'created',
+        });
         const { created, changed } = change({ resource, create: 2, change: 8 });
         for (const id of [...created, ...changed])
           expect(await read(`/${resource}/${id}`)).toMatchObject({ id });

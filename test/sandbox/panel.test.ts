@@ -123,6 +123,25 @@ describe('The control panel', () => {
     expect(errors.splice(0)).toHaveLength(1);
   });
 
+  test('A conversation of a company changes, comes or goes by a button', async () => {
+    const { service, company, token, press, said, shown } = await start();
+    const first = async () => {
+      const { body } = await service.call('GET', '/conversations?limit=1', token);
+      return (body as { _results: { id: string; custom_fields: object }[] })._results[0];
+    };
+    const before = await first();
+    await press('Change a conversation of Ada & Söhne');
+    await said('A conversation has changed.');
+    const changed = await first();
+    expect(changed?.id).not.toBe(before?.id);
+    expect(changed?.custom_fields).toMatchObject({ revision: 1 });
+    const { conversations = 0 } = company.counts;
+    await press('Add a conversation of Ada & Söhne');
+    await shown(`${company.counts.contacts} contacts, ${conversations + 1} conversations`);
+    await press('Delete a conversation of Ada & Söhne');
+    await shown(`${company.counts.contacts} contacts, ${conversations} conversations`);
+  });
+
   test('Gauges of limits and guards move with requests and time', async () => {
     const { service, company, page, token, press, stands } = await start();
     await stands('Own limit', '50 of 50');

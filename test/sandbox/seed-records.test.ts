@@ -70,7 +70,7 @@ describe('literal records of a company', () => {
     const body = { sender: { handle: 'ADA@engine.example' }, body: 'Hello' };
     await send('POST', `/channels/${company.channels[0]}/incoming_messages`, body);
     expect(idsIn(await list('/contacts'))).toHaveLength(3);
-    const [, empty, begun] = await list('/conversations');
+    const [begun, , empty] = await list('/conversations');
     expect(begun).toMatchObject({ recipient: { name: ADA.name }, last_message: { excerpt: 'Hello' } });
     expect((await send('POST', `/conversations/${empty?.id}/messages`, { body: 'x' })).status).toBe(422);
     const reply = await send('POST', '/conversations/talk.1/messages', { body: 'Hello yourself' });

@@ -51,12 +51,6 @@ test('arguments and answers have the types of the contract', async () => {
   expect(name).toBe(first);
 });
 
-test('a page that does not say what comes next is asked for again', async () => {
-  const { client, fault } = await newCompany({ contacts: 3 });
-  await fault({ status: 200, body: { _results: [] } });
-  expect((await client.listContacts())._results.length).toBe(3);
-});
-
 test('a value for the path stays one segment', async () => {
   const { client, journal } = await newCompany();
   for (const contact_id of ['../tags', 'a/b', '?limit=1', '#', '%2e%2e', 'ü &', '..%2ftags', 17]) {
@@ -98,29 +92,6 @@ test('a list gives one page, all pages or all items, and asks for no page before
     if (contact.id === page._results[19]?.id) break;
   }
   expect((await journal()).length).toBe(before + 1);
-});
-
-test('the token does not go to a foreign next page', async () => {
-  const { client, fault, journal } = await newCompany({ contacts: 3 });
-  const next = 'http://127.0.0.1:9/api/contacts?page_token=x';
-  await fault({ status: 200, body: { _pagination: { next }, _results: [{ id: 'crd_1' }] } });
-  const pages = client.pages.listContacts();
-  expect((await pages.next()).value?._results).toEqual([{ id: 'crd_1' }]);
-  const error = await failureOf(pages.next());
-  expect(error.remedy).toBe('give_up');
-  expect(error.message).toContain('SERVICE_NEXT_ORIGINS');
-  expect((await journal()).length).toBe(1);
-});
-
-test('a list whose page names itself ends with an error', async () => {
-  const { client, fault, journal } = await newCompany();
-  const next = `${sandbox.sandbox.apiUrl}/contacts?limit=7`;
-  await fault({ status: 200, body: { _pagination: { next }, _results: [{ id: 'crd_1' }] } }, 9);
-  const walk = async () => {
-    for await (const { _results } of client.pages.listContacts()) expect(_results.length).toBe(1);
-  };
-  expect((await failureOf(walk())).message).toContain('names itself');
-  expect((await journal()).length).toBe(2);
 });
 
 test('the asynchronous form of a message answers with its message_uid', async () => {

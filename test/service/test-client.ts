@@ -31,6 +31,7 @@ export interface TestCompany {
   /** A shared tag of the company. */
   tagId: string;
   client: ServiceClient;
+  tokens: AccessTokens;
   /** A client of another process. */
   sibling: ServiceClient;
   newClient(facts: Partial<ClientFor & ClientParts>): ServiceClient;
@@ -83,6 +84,7 @@ export async function startTestClient(options: TestClientOptions = {}) {
         client: newClient({}),
         sibling: newClient(others),
         newClient,
+        tokens,
         renewals,
         journal: async () => (await sandbox.journal()).filter(isOurs),
         fault: async (fault, times = 1, match = {}) => {

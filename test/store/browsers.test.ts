@@ -41,7 +41,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     const tokens = { access_token: 'a', refresh_token: 'r', ...moments };
     const proof = { nonceHashes: ['n'], carriedSid: undefined, newSid: 'sid' };
     const instance = { id: 'ins_3', company_id: 'cmp_3', name: 'Late' };
-    expect(await installs.complete('s', instance, tokens, proof, NOW)).toBe(false);
+    expect(await installs.complete('s', instance, tokens, proof, NOW, [])).toBe(false);
     expect(await whoSees('ins_3')).toEqual(new Set());
     expect(await browsers.findSession('sid', NOW)).toBeUndefined();
     const stored = await db

@@ -1,35 +1,26 @@
 import { describe, expect, test } from 'vitest';
-import type { FeedEntry, HeldConsumer } from '../../src/store/changes.ts';
+import type { FeedEntry } from '../../src/store/changes.ts';
 import { lockList } from '../../src/store/lists.ts';
 import { DATABASES, documentsOf, NOW, openTestStore, type TestClaim } from './test-store.ts';
 
 const CONSUMER = 'handler';
 const BROKEN = { kind: 'handler', detail: 'It is broken.' } as const;
-const MEGABYTE = 1_024 * 1_024;
+const EIGHTH = 1_024 * 128;
 
 describe.each(DATABASES)('on %s', async (kind) => {
   const store = await openTestStore(kind);
   const { changes } = store;
 
-  async function hold(claim: TestClaim, consumer = CONSUMER): Promise<HeldConsumer> {
-    const held = await changes.claim({ ...claim, consumer }, { whileActive: true });
-    return held ?? expect.unreachable('it cannot be claimed');
-  }
   const rowOf = async ({ list }: TestClaim) => (await changes.find(list, CONSUMER)) ?? expect.unreachable();
   const told = (entries: readonly FeedEntry[]) => entries.map(({ id, change }) => `${id} ${change}`);
   const lettersOf = async ({ list }: TestClaim) =>
     (await changes.deadLetters(list, CONSUMER, 100)).map(({ external_id }) => external_id);
   /** What becomes of a batch at the cursor. */
   async function take(claim: TestClaim, limit?: number): Promise<FeedEntry[]> {
-    const held = await hold(claim);
+    const held = await store.hold(claim);
     const entries = await changes.read(held.list, held.cursor, limit);
-    if (entries.length > 0) expect(await changes.deliver(held, entries)).toBeDefined();
+    if (entries.length > 0) expect(await changes.deliver(held, entries, NOW)).toBeDefined();
     return entries;
-  }
-  async function bury(claim: TestClaim): Promise<HeldConsumer | undefined> {
-    const held = await hold(claim);
-    const [entry] = await changes.read(held.list, held.cursor, 1);
-    return changes.bury(held, entry ?? expect.unreachable(), BROKEN, NOW);
   }
 
   test('each record comes once, in its newest form, in the order of numbers', async () => {
@@ -46,8 +37,8 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(told(await changes.read(claim.list, 0))).toEqual(['a created', 'b created', 'c deleted']);
   });
 
-  test('a batch has a hundred records, or eight megabytes, or one larger record', async () => {
-    const sizes = [3, 3, 3, 12, 1].map((size, n) => `{"id":"${n}","x":"${'x'.repeat(size * MEGABYTE)}"}`);
+  test('a batch has a hundred records, or a megabyte, or one larger record', async () => {
+    const sizes = [3, 3, 3, 12, 1].map((size, n) => `{"id":"${n}","x":"${'x'.repeat(size * EIGHTH)}"}`);
     const large = await store.claimRun();
     await store.write(large, sizes);
     const batches: string[][] = [];
@@ -65,27 +56,27 @@ describe.each(DATABASES)('on %s', async (kind) => {
 
   test('the holder of a consumer moves its cursor, and the earlier one does not', async () => {
     const claim = await store.copy(documentsOf(3));
-    const [first, second] = [await hold(claim), await hold(claim)];
+    const [first, second] = [await store.hold(claim), await store.hold(claim)];
     const entries = await changes.read(claim.list, 0);
     expect([await changes.holds(first), await changes.holds(second)]).toEqual([false, true]);
-    expect(await changes.deliver(first, entries)).toBeUndefined();
+    expect(await changes.deliver(first, entries, NOW)).toBeUndefined();
     const entry = entries[0] ?? expect.unreachable();
-    expect(await changes.fail(first, entry, BROKEN, { tries: 1, notBefore: NOW })).toBe(false);
-    expect(await changes.bury(first, entry, BROKEN, NOW)).toBeUndefined();
+    expect(await changes.fail(first, entry, BROKEN, { tries: 1, notBefore: NOW })).toBeUndefined();
+    expect(await changes.bury(first, entry, BROKEN, NOW, false)).toBeUndefined();
     expect(await rowOf(claim)).toMatchObject({ cursor: 0, attempts: 0, error_kind: null });
     expect(await lettersOf(claim)).toEqual([]);
-    expect(await changes.deliver(second, entries)).toMatchObject({ cursor: entries[2]?.seq });
+    expect(await changes.deliver(second, entries, NOW)).toMatchObject({ cursor: entries[2]?.seq });
     // The cursor has moved since.
-    expect(await changes.deliver(second, entries.slice(0, 1))).toBeUndefined();
+    expect(await changes.deliver(second, entries.slice(0, 1), NOW)).toBeUndefined();
     expect((await rowOf(claim)).cursor).toBe(entries[2]?.seq);
   });
 
   test('a first claim waits for a pause that is under way, and is void', async () => {
     const claim = await store.copy(['{"id":"a"}']);
-    let claimed: Promise<HeldConsumer | undefined> | undefined;
+    let claimed: Promise<unknown> | undefined;
     await store.db.transact(async (tx) => {
       await lockList(store.db, tx, claim.list);
-      claimed = changes.claim({ ...claim, consumer: CONSUMER }, { whileActive: true });
+      claimed = changes.claim({ ...claim, consumer: CONSUMER }, { whileActive: true, now: NOW });
       await store.waitForLocks(1);
       await tx.updateTable('lists').set({ paused_at: NOW }).where('id', '=', claim.list).execute();
     });
@@ -94,10 +85,10 @@ describe.each(DATABASES)('on %s', async (kind) => {
 
   test('a replayed list comes again from the beginning, to this consumer alone', async () => {
     const claim = await store.copy(documentsOf(3));
-    const other = await hold(claim, 'other');
-    await changes.deliver(other, await changes.read(claim.list, 0));
+    const other = await store.hold(claim, 'other');
+    await changes.deliver(other, await changes.read(claim.list, 0), NOW);
     await take(claim);
-    const held = await hold(claim);
+    const held = await store.hold(claim);
     await changes.replayList(claim.list, CONSUMER);
     expect(await changes.holds(held)).toBe(false);
     expect(await rowOf(claim)).toMatchObject({ cursor: 0, failed_in_row: 0 });
@@ -116,11 +107,23 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(entry).toMatchObject({ id: '1', change: 'changed', seq: change_seq, document: '{"id":"1"}' });
   });
 
+  test('ten dead letters of a list are tried at a time', async () => {
+    const claim = await store.copy(documentsOf(15));
+    for (let count = 0; count < 15; count++) await store.bury(claim);
+    const later = NOW + 60 * 60_000;
+    const isDue = async () => (await changes.dueLetters(later)).some(({ list }) => list === claim.list);
+    expect(await isDue()).toBe(true);
+    expect(await changes.retryDue(claim.list, CONSUMER, later)).toBe(true);
+    expect(await isDue()).toBe(false);
+    expect(await take(claim)).toHaveLength(10);
+    expect([await isDue(), await changes.countDeadLetters(claim.list, CONSUMER)]).toEqual([true, 5]);
+  });
+
   test('dead letters are retried, and go when they are delivered', async () => {
     const claim = await store.copy(documentsOf(230));
-    for (let count = 0; count < 120; count++) await bury(claim);
+    for (let count = 0; count < 120; count++) await store.bury(claim);
     await take(claim);
-    expect(await changes.retry(claim.list, CONSUMER)).toBe(120);
+    await changes.retry(claim.list, CONSUMER, NOW);
     expect(await rowOf(claim)).toMatchObject({ failed_in_row: 0, not_before: null });
     expect(await changes.countDeadLetters(claim.list, CONSUMER)).toBe(120);
     const again: FeedEntry[] = [];
@@ -135,7 +138,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
       (await changes.lagging(CONSUMER, { now, whileActive })).some((key) => key.instanceId === instanceId);
     expect([await lags(claim), await lags(empty)]).toEqual([true, false]);
     const [entry = expect.unreachable()] = await changes.read(claim.list, 0);
-    await changes.fail(await hold(claim), entry, BROKEN, { tries: 1, notBefore: NOW + 5 });
+    await changes.fail(await store.hold(claim), entry, BROKEN, { tries: 1, notBefore: NOW + 5 });
     expect([await lags(claim, NOW + 4), await lags(claim, NOW + 5)]).toEqual([false, true]);
     expect(await changes.countPending(await store.list(claim), 0)).toBe(2);
     await take(claim);

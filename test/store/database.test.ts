@@ -71,6 +71,16 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(tries).toBe(kind === 'postgres' ? 3 : 2);
   });
 
+  test('work that waits for a connection is late, and no outage', async () => {
+    if (kind === 'sqlite') return expect(db.dialect.name).toBe('sqlite');
+    const few = await openDatabase(url, { connections: 2 });
+    const seconds = 6;
+    const slow = () => sql`select pg_sleep(${sql.lit(seconds)})`.execute(few);
+    const quick = sql`select 1`.execute(few);
+    await Promise.all([quick, slow(), slow(), few.transact((tx) => sql`select 1`.execute(tx))]);
+    await few.destroy();
+  });
+
   test('a text with a NUL, as in an address, is stored', async () => {
     await db.transact((transaction) => add(transaction, 'a\0b'));
     const found = db.selectFrom('settings').select('value').where('name', '=', 'a\0b');
@@ -107,6 +117,12 @@ describe.each(DATABASES)('on %s', async (kind) => {
       });
       await expect(broken).rejects.toMatchObject({ name: 'StoreError' });
       expect(await names()).not.toContain('late');
+    });
+
+    test('a statement ends in time where handlers run', async () => {
+      const limited = await openDatabase(url, { statementsMs: 100 });
+      await expect(sql`select pg_sleep(60)`.execute(limited)).rejects.toThrow('statement timeout');
+      await limited.destroy();
     });
   }
 });

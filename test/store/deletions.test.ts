@@ -5,7 +5,7 @@ const PAGE_2 = 'https://x.example/contacts?page_token=2';
 
 describe.each(DATABASES)('on %s', async (kind) => {
   const store = await openTestStore(kind);
-  const { deletions, runs } = store;
+  const { deletions } = store;
 
   /** A copy of so many records, and a run that has seen the first of them. */
   async function mostGone(count: number, seen = 1) {
@@ -15,32 +15,6 @@ describe.each(DATABASES)('on %s', async (kind) => {
     return claim;
   }
   const portionOf = (claim: TestClaim) => ({ beforeRun: claim.run, counter: claim.run, claim });
-
-  test('records that a whole run did not see come as deleted', async () => {
-    const claim = await mostGone(3);
-    const before = (await store.list(claim)).change_seq;
-    expect(await deletions.countUnseen(claim.list, claim.run)).toBe(2);
-    expect(await deletions.markPortion(claim.list, portionOf(claim), 0, NOW + 5)).toEqual({
-      marked: 2,
-      next: undefined,
-    });
-    expect(await deletions.countUnseen(claim.list, claim.run)).toBe(0);
-    const told = await store.feed(claim.list, before);
-    expect(told.map(({ id, change, document }) => [id, change, document])).toEqual([
-      ['1', 'deleted', null],
-      ['2', 'deleted', null],
-    ]);
-    expect(await store.list(claim)).toMatchObject({
-      stored: 1,
-      change_seq: told.at(-1)?.seq,
-      run: { deleted: 2 },
-    });
-    // Its document stays until the retention is over.
-    expect(await store.records.find(claim.instanceId, 'contacts', '2')).toMatchObject({
-      document: '{"id":"2"}',
-      deletedAt: NOW + 5,
-    });
-  });
 
   test('deletions come in portions, and pages are written in between', async () => {
     const claim = await mostGone(1_200, 100);
@@ -57,31 +31,30 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await store.list(claim)).toMatchObject({ stored: 100, run: { deleted: 1_100 } });
   });
 
-  test('a record that a later run has seen is not marked', async () => {
-    const held = await mostGone(4);
-    await runs.finish(held, 3, NOW);
-    const later = await store.claimRun(held);
-    await store.write(later, ['{"id":"0"}', '{"id":"1"}']);
-    // A person confirms what the run before held.
-    const portion = { beforeRun: held.run, counter: held.run };
-    expect(await deletions.markPortion(held.list, portion, 0, NOW)).toMatchObject({ marked: 2 });
-    expect(await store.list(held)).toMatchObject({ stored: 2, run: { id: later.run, deleted: 0 } });
-    const live = await store.records.browse(held.instanceId, 'contacts', { offset: 0, limit: 9 });
-    expect(live.records.map(({ id }) => id)).toEqual(['0', '1']);
-    expect((await runs.lastFinished(held.list))?.deleted).toBe(2);
+  test('records that have been missing longest come first', async () => {
+    const first = await store.copy(documentsOf(3));
+    const second = await store.copy(documentsOf(2), first);
+    const third = await store.copy(documentsOf(1), first);
+    const find = async (beforeRun: number, most: number) => {
+      const { count, oldest } = await deletions.findUnseen(first.list, beforeRun, most);
+      return [count, ...oldest.map(({ externalId }) => externalId)];
+    };
+    expect(await find(third.run, 9)).toEqual([2, '2', '1']);
+    expect(await find(third.run, 1)).toEqual([2, '2']);
+    expect(await find(second.run, 9)).toEqual([1, '2']);
+    const seen = [first, second, third].map(({ run }) => deletions.findSeen(first.list, run));
+    expect(await Promise.all(seen)).toEqual(['2', '1', '0']);
+    expect(await deletions.findSeen(first.list, third.run + 1)).toBeUndefined();
   });
 
-  test.each<[string, (claim: TestClaim) => Promise<unknown>]>([
-    ['of another worker', (claim) => runs.claim(claim)],
-    [
-      'of a paused instance',
-      ({ instanceId }) => store.instances.setStatus(instanceId, 'paused', { from: ['active'] }),
-    ],
-    ['of a removed copy', ({ instanceId }) => store.tokens.disconnect(instanceId, { deleteData: true })],
-  ])('a run %s marks nothing', async (_what, lose) => {
-    const claim = await mostGone(3);
-    await lose(claim);
-    expect(await deletions.markPortion(claim.list, portionOf(claim), 0, NOW)).toBe('lost');
-    expect((await store.feed(claim.list)).map(({ change }) => change)).toEqual(Array(3).fill('created'));
+  test('a record that was seen while the service was asked for it stays', async () => {
+    const claim = await mostGone(4);
+    const { oldest } = await deletions.findUnseen(claim.list, claim.run, 9);
+    expect(oldest).toHaveLength(3);
+    await store.write(claim, ['{"id":"2"}'], { from: null });
+    const [asked] = [oldest.filter(({ externalId }) => externalId !== '3').map(({ record }) => record)];
+    expect(await deletions.markRecords(claim.list, asked, portionOf(claim), NOW)).toBe(true);
+    expect(await store.list(claim)).toMatchObject({ stored: 3, run: { deleted: 1 } });
+    expect((await store.feed(claim.list)).at(-1)).toMatchObject({ id: '1', change: 'deleted' });
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { DATABASES, documentsOf, openTestStore } from './test-store.ts';
+import { DATABASES, documentsOf, NOW, openTestStore } from './test-store.ts';
 
 describe.each(DATABASES)('on %s', async (kind) => {
   const store = await openTestStore(kind);
@@ -15,23 +15,23 @@ describe.each(DATABASES)('on %s', async (kind) => {
   };
   const isGoing = (instanceId: string) => records.isGoing(instanceId);
 
-  const HANDLER = { whileActive: true };
+  const HANDLER = { whileActive: true, now: NOW };
 
   test('a disconnect ends tokens, runs, deliveries and access, and keeps the copy', async () => {
     const claim = await store.copy(documentsOf(3));
     const key = { ...claim, consumer: 'handler' };
-    const held = (await changes.claim(key, HANDLER)) ?? expect.unreachable();
+    const held = await store.hold(claim);
     const entries = await store.feed(claim.list);
     expect((await whoSees(claim.instanceId)).size).toBe(1);
 
-    expect(await tokens.disconnect(claim.instanceId)).toBe(true);
+    expect(await tokens.disconnect(claim.instanceId)).toBe(0);
     expect(await instances.find(claim.instanceId)).toMatchObject({
       status: 'disconnected',
       error_kind: null,
     });
     expect(await tokens.find(claim.instanceId)).toBeUndefined();
     expect(await changes.holds(held)).toBe(false);
-    expect(await changes.deliver(held, entries)).toBeUndefined();
+    expect(await changes.deliver(held, entries, NOW)).toBeUndefined();
     expect(await changes.claim(key, HANDLER)).toBeUndefined();
     expect(await whoSees(claim.instanceId)).toEqual(new Set());
     expect(await store.list(claim)).toMatchObject({ stored: 3 });

@@ -12,7 +12,7 @@ describe.each(DATABASES)('on %s', (kind) => {
     return { ...store, read: () => readFigures(store.db, NOW, HOUR_MS, RESOURCES, ['handler', 'search']) };
   }
 
-  test('instances and lists are counted by state, with the oldest lag', async () => {
+  test('instances and lists are counted by state, with the oldest check', async () => {
     const store = await open();
     const [paused, active, other] = [
       await store.addInstance(),
@@ -28,25 +28,25 @@ describe.each(DATABASES)('on %s', (kind) => {
     expect(await store.read()).toMatchObject({
       instances: { active: 2, paused: 1 },
       lists: { running: 1, waiting: 3 },
-      behindSince: NOW - 8_000,
+      // A list that was never read counts from the start of its first run.
+      checkedAt: NOW - 8_000,
     });
-    await store.runs.finish(claim, 0, NOW);
-    expect(await store.read()).toMatchObject({ lists: { idle: 1, waiting: 3 }, behindSince: NOW - 5_000 });
+    await store.finish(claim, { now: NOW - 6_000 });
+    expect(await store.read()).toMatchObject({ lists: { idle: 1, waiting: 3 }, checkedAt: NOW - 6_000 });
+    await store.runs.pause(claim, NOW);
+    expect(await store.read()).toMatchObject({ lists: { waiting: 3 }, checkedAt: NOW - 5_000 });
   });
 
-  test('the last whole run of a list holds deletions, and dead letters count', async () => {
+  test('the last full run of a list holds deletions, and dead letters count', async () => {
     const store = await open();
     for (const held of [30, 20]) {
       const claim = await store.claimRun();
-      await store.runs.finish(claim, 99, NOW);
-      await store.runs.finish(await store.claimRun(claim), held, NOW);
-      await store.runs.fail(await store.claimRun(claim), { kind: 'refused', detail: 'x' }, NOW);
+      await store.finish(claim, { held: 99 });
+      await store.finish(await store.claimRun(claim), { held });
+      await store.runs.fail(await store.claimRun(claim), { kind: 'refused', detail: 'x' }, NOW, NOW);
     }
     const copy = await store.copy(documentsOf(2));
-    const key = { ...copy, consumer: 'handler' };
-    const held = (await store.changes.claim(key, { whileActive: true })) ?? expect.unreachable();
-    const [entry] = await store.feed(copy.list);
-    await store.changes.bury(held, entry ?? expect.unreachable(), { kind: 'handler', detail: 'x' }, NOW);
+    await store.bury(copy);
     expect(await store.read()).toMatchObject({
       heldDeletions: 50,
       deadLetters: 1,
@@ -61,10 +61,9 @@ describe.each(DATABASES)('on %s', (kind) => {
     if (first === undefined || second === undefined) return expect.unreachable();
     const pending = async () => (await store.read()).pendingSince;
     expect(await pending()).toEqual({ handler: null, search: null });
-    const key = { ...copy, list, consumer: 'handler' };
-    const held = (await store.changes.claim(key, { whileActive: true })) ?? expect.unreachable();
+    await store.hold(copy);
     expect(await pending()).toEqual({ handler: Math.floor(first.seq / 1_000), search: null });
-    await store.changes.bury(held, first, { kind: 'handler', detail: 'x' }, NOW);
+    await store.bury({ ...copy, list });
     expect(await pending()).toEqual({ handler: Math.floor(second.seq / 1_000), search: null });
   });
 

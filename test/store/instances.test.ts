@@ -6,7 +6,7 @@ const REFUSED = { kind: 'refused', detail: 'Refused (404).' } as const;
 
 describe.each(DATABASES)('on %s', async (kind) => {
   const store = await openTestStore(kind);
-  const { changes, instances, runs } = store;
+  const { db, instances, runs } = store;
   const page = { offset: 0, limit: 100 };
 
   test('instances are found by a part of a name or an id, in any case', async () => {
@@ -37,33 +37,45 @@ describe.each(DATABASES)('on %s', async (kind) => {
 
   test('instances are found by their state, and by what needs attention', async () => {
     const failed = await store.claimRun();
-    await runs.fail(failed, REFUSED, NOW);
+    await runs.fail(failed, REFUSED, NOW, NOW);
     const overcome = await store.claimRun();
-    await runs.fail(overcome, REFUSED, NOW);
+    await runs.fail(overcome, REFUSED, NOW, NOW);
     await store.copy([], overcome);
     const held = await store.claimRun();
-    await runs.finish(held, 3, NOW);
+    await store.finish(held, { held: 3 });
     await store.claimRun(held);
     const released = await store.claimRun();
-    await runs.finish(released, 3, NOW);
+    await store.finish(released, { held: 3 });
     await store.copy([], released);
     const letter = await store.copy(documentsOf(1));
-    const consumer = await changes.claim({ ...letter, consumer: 'handler' }, { whileActive: true });
-    const [entry] = await store.feed(letter.list);
-    if (consumer && entry) await changes.bury(consumer, entry, { kind: 'handler', detail: 'x' }, NOW);
+    await store.bury(letter);
     const [asked, gone] = [await store.addInstance(), await store.claimRun()];
     await instances.setStatus(asked, 'needs_reauthorization', { from: ['active'] });
-    await runs.fail(gone, REFUSED, NOW);
+    await runs.fail(gone, REFUSED, NOW, NOW);
     await store.tokens.disconnect(gone.instanceId);
 
     const failing = await store.claimRun();
     const error = { kind: 'timeout', detail: 'No answer.', at: Date.now() - 121_000 } as const;
     await runs.wait(failing, { for: 'retry', until: null, error, requests: 1, refused: 0 });
 
+    const undecided = await store.addInstance();
+    const facts = {
+      key_hash: 'x',
+      request_hash: 'x',
+      operation: 'x',
+      is_repeatable: 0,
+      created_at: NOW,
+    } as const;
+    const write = { ...facts, instance_id: undecided, state: 'unknown' } as const;
+    await db
+      .insertInto('outbox')
+      .values([write, { ...write, instance_id: letter.instanceId, state: 'done' }])
+      .execute();
+
     const found = async (filter: 'attention' | 'disconnected' | 'paused') =>
       (await instances.list({ filter, ...page })).map(({ id }) => id);
     const needy = [failed, held, letter].map(({ instanceId }) => instanceId);
-    expect(await found('attention')).toEqual([...needy, asked, failing.instanceId]);
+    expect(await found('attention')).toEqual([...needy, asked, failing.instanceId, undecided]);
     expect(await found('disconnected')).toEqual([gone.instanceId]);
     expect(await found('paused')).toEqual([]);
     const { name } = (await instances.find(held.instanceId)) ?? expect.unreachable();

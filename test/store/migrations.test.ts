@@ -1,13 +1,17 @@
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
+import { Migrator } from 'kysely/migration';
 import { describe, expect, test } from 'vitest';
 import { Database } from '../../src/store/database.ts';
 import { openPostgres } from '../../src/store/dialect/postgres.ts';
 import { openSqlite } from '../../src/store/dialect/sqlite.ts';
+import { up as initial } from '../../src/store/migrations/0001-initial.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
+import { PageStore } from '../../src/store/pages.ts';
+import { RunStore } from '../../src/store/runs.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import { DATABASES, newDatabaseUrl } from './test-store.ts';
+import { DATABASES, NOW, newDatabaseUrl, pageOf } from './test-store.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const REMARKS =
@@ -15,13 +19,49 @@ const REMARKS =
 const BROKEN =
   "export const up = async (db) => { await db.schema.createTable('half').addColumn('id', 'text').execute(); throw new Error('broken half-way'); };";
 
+const PAGE_2 = 'https://x.example/contacts?page_token=2';
+
+/** Rows for every table of 0001-initial. Lists and runs get ids from 1. */
+const OLD_ROWS = `
+insert into instances (id, company_id, name, status, error_kind, installed_at) values
+  ('ins_a', 'cmp_a', 'Ada', 'active', null, 1), ('ins_p', null, 'Pause', 'paused', null, 2),
+  ('ins_r', null, 'Again', 'needs_reauthorization', 'reauthorize', 3),
+  ('ins_d', null, 'Gone', 'disconnected', null, 4);
+insert into tokens values ('ins_a', 'x', 'y', 9, 5, 6, 7, 3, 1, 2, 'host', 8, 4, 1);
+insert into browsers values ('browser');
+insert into sessions values ('sid', 'browser', 9);
+insert into access values ('browser', 'ins_a', 8);
+insert into installs values ('state', 'nonce', 'browser', '/x', 9, 'code', 8, 'ins_a', null, null);
+insert into settings values ('installation_id', 'one');
+insert into lists (instance_id, resource, change_seq, stored, behind_since, paused_at, removed_at) values
+  ('ins_a', 'contacts', 30, 1, 350, null, null), ('ins_a', 'conversations', 0, 0, 100, null, null),
+  ('ins_a', 'tags', 0, 0, null, 50, null), ('ins_p', 'contacts', 0, 0, null, null, null),
+  ('ins_r', 'contacts', 0, 0, 100, null, null), ('ins_d', 'contacts', 0, 0, null, null, null),
+  ('ins_a', 'contacts', 0, 0, null, null, 60);
+insert into runs (list, state, fence, held, pages, cursor, waiting_for, wait_until, started_at, finished_at) values
+  (1, 'finished', 1, 0, 2, null, null, null, 100, 200), (1, 'finished', 1, 7, 2, null, null, null, 200, 300),
+  (1, 'failed', 1, 0, 2, '${PAGE_2}', null, null, 350, 400),
+  (2, 'waiting', 9, 0, 1, '${PAGE_2}', 'retry', 500, 100, null),
+  (3, 'finished', 1, 0, 2, null, null, null, 100, 200), (4, 'finished', 1, 0, 2, null, null, null, 100, 300),
+  (4, 'waiting', 1, 0, 1, '${PAGE_2}', 'turn', null, 300, null),
+  (5, 'failed', 1, 0, 2, null, null, null, 100, 400), (6, 'ended', 1, 0, 2, null, null, null, 100, 400);
+insert into records (list, external_id, hash, change_seq, created_seq, deleted_at, erased_at, document) values
+  (1, 'a', 'h', 10, 10, null, null, '{"id":"a"}'), (1, 'b', 'h', 20, 11, 9, null, '{"id":"b"}'),
+  (1, 'c', null, 30, 12, 9, 9, null);
+insert into seen values (1, 1, 1);
+insert into rejected_records values (1, 'h', 'It has no id.', '{}', 2, 9, 2);
+insert into consumers values (1, 'handler', 10, 3, 2, 20, 99, 1, 'handler', 'x');
+insert into dead_letters values (1, 'handler', 'a', 'handler', 'x', 9);
+insert into actions (instance_id, resource, record, action, "by", at) values ('ins_a', 'contacts', 'a', 'replay', 'command', 9)`;
+
 /** A copy of the app with migrations of a fork, by their names, and perhaps a later one of ours. */
 function copyApp(ofFork: Record<string, string>, hasLater = false): string {
   const root = tempDir();
   cpSync(join(ROOT, 'src'), join(root, 'src'), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));
   const dir = join(root, 'src/integration/migrations');
-  mkdirSync(dir, { recursive: true });
+  rmSync(dir, { recursive: true, force: true });
+  mkdirSync(dir);
   for (const [name, source] of Object.entries(ofFork)) writeFileSync(join(dir, `${name}.ts`), source);
   if (hasLater) {
     const file = join(root, 'src/store/migrate.ts');
@@ -50,7 +90,7 @@ describe.each(DATABASES)('on %s', (kind) => {
     look(url, async (db) => {
       const { rows } = await sql<{
         name: string;
-      }>`select name from ${sql.table(table)} order by timestamp`.execute(db);
+      }>`select name from ${sql.table(table)} order by timestamp, name`.execute(db);
       return rows.map(({ name }) => name);
     });
   const hasTable = (url: string, table: string) =>
@@ -64,7 +104,11 @@ describe.each(DATABASES)('on %s', (kind) => {
       true,
     ]);
     await openWith(copyApp({ '0001-remarks': REMARKS }, true), url);
-    expect(await done(url)).toEqual(['0001-initial', '9000-later']);
+    const later = [
+      ...['0001-initial', '0002-checks', '0003-delivery-process', '0004-outbox', '0005-many-companies'],
+      '9000-later',
+    ];
+    expect(await done(url)).toEqual(later);
     await expect(openDatabase(url)).rejects.toThrow('newer version of this app (9000-later)');
   });
 
@@ -77,5 +121,72 @@ describe.each(DATABASES)('on %s', (kind) => {
       kind === 'postgres',
     ]);
     await (await openDatabase(url)).destroy();
+  });
+
+  /** All rows of all tables, without those of the search index and of the migrations. */
+  async function rowsOf(db: Database): Promise<Record<string, object[]>> {
+    const rows: Record<string, object[]> = {};
+    for (const { name } of await db.introspection.getTables()) {
+      if (/^(search|kysely)/.test(name)) continue;
+      rows[name] = (await sql<object>`select * from ${sql.table(name)}`.execute(db)).rows;
+    }
+    return rows;
+  }
+
+  test('a database of the first schema loses nothing, and its lists go on', async () => {
+    const url = await newDatabaseUrl(kind);
+    const before = await look(url, async (old) => {
+      const first = { up: (to: Kysely<unknown>) => initial(to, old.dialect) };
+      const provider = { getMigrations: async () => ({ '0001-initial': first }) };
+      await new Migrator({ db: old, provider }).migrateToLatest();
+      for (const statement of OLD_ROWS.split(';')) await sql.raw(statement).execute(old);
+      await old.dialect.search.write(old, [{ record: 1, words: ['ada'] }]);
+      return rowsOf(old);
+    });
+    expect(Object.keys(before)).toHaveLength(15);
+
+    const db = await openDatabase(url);
+    const runs = new RunStore(db);
+    const after = await rowsOf(db);
+    for (const [table, rows] of Object.entries(before)) {
+      expect([rows.length > 0, after[table]?.length], table).toEqual([true, rows.length]);
+      expect(after[table], table).toEqual(
+        expect.arrayContaining(rows.map((row) => expect.objectContaining(row))),
+      );
+    }
+    const lists = await db.selectFrom('lists').selectAll().orderBy('id').execute();
+    const none = { full_run: null, full_at: null, checked_at: null, missing: 0, held: 0, held_run: null };
+    const read = { ...none, held_since: null, check_due_at: null, full_due_at: 0, fence: 0 };
+    expect(lists).toMatchObject([
+      {
+        ...{ ...read, full_run: 2, full_at: 300, checked_at: 300, due_at: 0 },
+        ...{ missing: 7, held: 7, held_run: 2, held_since: 300 },
+      },
+      { ...read, due_at: 0 },
+      { ...read, full_run: 5, full_at: 200, checked_at: 200, due_at: null },
+      { ...read, full_run: 6, full_at: 300, checked_at: 300, due_at: null },
+      ...Array(3).fill({ ...read, due_at: null }),
+    ]);
+    const kinds = await db.selectFrom('runs').select(['kind', 'missing', 'behind']).execute();
+    expect(kinds).toEqual(Array(9).fill({ kind: 'full', missing: 0, behind: null }));
+
+    const pages = new PageStore(db);
+    const end = { missing: 0, held: 0, heldRun: null, isRepeated: false, requests: 0, refused: 0 };
+    const next = { full_due_at: NOW + 9, check_due_at: NOW + 5, check_every: 1 };
+    for (const [resource, id, cursor] of [
+      ['contacts', 10, null] as const,
+      ['conversations', 4, PAGE_2] as const,
+    ]) {
+      await runs.start('ins_a', [resource], NOW);
+      const { claim, run } =
+        (await runs.claim({ instanceId: 'ins_a', resource }, NOW)) ?? expect.unreachable();
+      expect(run).toMatchObject({ id, cursor });
+      expect(await pages.commit(claim, cursor, pageOf(['{"id":"d"}']), NOW, 20)).toMatchObject({
+        hasChanges: true,
+      });
+      expect(await runs.finish(claim, end, next, NOW)).toMatchObject({ id, state: 'finished' });
+    }
+    expect(await runs.takeDue(['contacts', 'conversations'], NOW + 5, 9)).toHaveLength(2);
+    await db.destroy();
   });
 });

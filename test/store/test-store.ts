@@ -3,12 +3,12 @@ import { afterAll } from 'vitest';
 import { deliver } from '../../src/changes/delivery.ts';
 import { searchConsumer } from '../../src/changes/search-consumer.ts';
 import { readListPage } from '../../src/service/page.ts';
-import type { FeedEntry } from '../../src/store/changes.ts';
+import type { FeedEntry, HeldConsumer } from '../../src/store/changes.ts';
 import type { Database } from '../../src/store/database.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { type FetchedPage, PageStore } from '../../src/store/pages.ts';
 import { SEARCH_CONSUMER } from '../../src/store/records.ts';
-import type { ListKey, ListStatus, Run, RunClaim } from '../../src/store/runs.ts';
+import type { FullEnd, ListClaim, ListKey, ListStatus, NextStarts, Run } from '../../src/store/runs.ts';
 import { openStores, type Stores } from '../../src/store/stores.ts';
 import { installInstance } from '../support/install-instance.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -25,7 +25,10 @@ export const DATABASES: readonly DatabaseKind[] =
   process.env.TEST_DATABASE === 'sqlite' ? ['sqlite'] : ['sqlite', 'postgres'];
 
 /** A claim with the list that it is for. */
-export type TestClaim = RunClaim & ListKey;
+export type TestClaim = ListClaim & ListKey;
+
+/** The interval of full runs, in milliseconds. */
+export const INTERVAL_MS = 60 * 60_000;
 
 /** Every store on a new database. */
 export interface TestStore extends Stores {
@@ -38,17 +41,26 @@ export interface TestStore extends Stores {
   claimRun(key?: ListKey): Promise<TestClaim>;
   /** Writes a page of these documents, as texts, at the run's cursor or at another one. */
   write(
-    claim: RunClaim,
+    claim: ListClaim,
     documents: readonly string[],
     options?: { next?: string; from?: string | null; now?: number },
   ): Promise<Run | undefined>;
-  /** A whole run over these documents, without its deletions. */
+  /** A full run over these documents, without its deletions. */
   copy(documents: readonly string[], key?: ListKey): Promise<TestClaim>;
+  /** Closes a full run, after an empty last page if it has none. The next one is due after {@link INTERVAL_MS}. */
+  finish(
+    claim: ListClaim,
+    options?: Partial<FullEnd & NextStarts> & { now?: number },
+  ): Promise<Run | undefined>;
   /** Marks what a run did not see. @returns how many records */
-  markUnseen(claim: RunClaim, now?: number): Promise<number>;
+  markUnseen(claim: ListClaim, now?: number): Promise<number>;
   list(key: ListKey): Promise<ListStatus>;
   /** The browsers that see an instance. */
   whoSees(instanceId: string): Promise<Set<string>>;
+  /** Takes a consumer over, even that of a suspect. @throws Error when it cannot be claimed */
+  hold(key: ListKey, consumer?: string): Promise<HeldConsumer>;
+  /** Makes a dead letter of the record behind the handler's cursor, or of another one. */
+  bury(key: ListKey & { list: number }, id?: string, at?: number): Promise<HeldConsumer | undefined>;
   /** Brings the search index up to date with a list. */
   index(key: ListKey): Promise<void>;
   /** Resolves when so many transactions wait for another one. SQLite has one at a time anyway. */
@@ -105,20 +117,27 @@ export async function openTestStore(kind: DatabaseKind): Promise<TestStore> {
     async claimRun(given) {
       const key = given ?? { instanceId: await store.addInstance(), resource: 'contacts' };
       await stores.runs.start(key.instanceId, [key.resource], NOW);
-      const claimed = await stores.runs.claim(key);
-      if (claimed === undefined) throw new Error('the run could not be claimed');
       const { instanceId, resource } = key;
-      return { instanceId, resource, run: claimed.id, list: claimed.list, fence: claimed.fence };
+      const claimed = await stores.runs.claim({ instanceId, resource }, NOW);
+      if (claimed === undefined) throw new Error('the run could not be claimed');
+      return { instanceId, resource, ...claimed.claim };
     },
     async write(claim, documents, { next = null, from, now = NOW } = {}) {
       const cursor = from === undefined ? (await runOf(claim.run)).cursor : from;
-      return (await pages.commit(claim, cursor, pageOf(documents, next), now))?.run;
+      return (await pages.commit(claim, cursor, pageOf(documents, next), now, 20))?.run;
     },
     async copy(documents, key) {
       const claim = await store.claimRun(key);
       await store.write(claim, documents);
-      await stores.runs.finish(claim, 0, NOW);
+      await store.finish(claim);
       return claim;
+    },
+    async finish(claim, { now = NOW, full_due_at = now + INTERVAL_MS, ...options } = {}) {
+      const { pages: count, cursor } = await runOf(claim.run);
+      if (count === 0 || cursor !== null) await store.write(claim, []);
+      const end = { missing: 0, held: 0, heldRun: null, isRepeated: false, requests: 0, refused: 0 };
+      const { check_due_at = null, check_every = 1, ...given } = options;
+      return stores.runs.finish(claim, { ...end, ...given }, { full_due_at, check_due_at, check_every }, now);
     },
     async markUnseen(claim, now = NOW) {
       const portion = { beforeRun: claim.run, counter: claim.run, claim };
@@ -140,10 +159,27 @@ export async function openTestStore(kind: DatabaseKind): Promise<TestStore> {
       const access = db.selectFrom('access').select('browser_id').where('instance_id', '=', instanceId);
       return new Set((await access.execute()).map(({ browser_id }) => browser_id));
     },
+    async hold({ instanceId, resource }, consumer = 'handler') {
+      const options = { whileActive: true, alone: true, now: Date.now() };
+      const held = await stores.changes.claim({ instanceId, resource, consumer }, options);
+      if (held === undefined || !('fence' in held)) throw new Error('the consumer cannot be claimed');
+      return held;
+    },
+    async bury(key, id, at = NOW) {
+      const held = await store.hold(key);
+      const entries = await store.feed(key.list, id === undefined ? held.cursor : 0);
+      const entry = entries.find((one) => one.id === (id ?? one.id));
+      if (entry === undefined) throw new Error('there is no such record');
+      return stores.changes.bury(held, entry, { kind: 'handler', detail: 'It is broken.' }, at);
+    },
     async index({ instanceId, resource }) {
-      const context = { logger: testLogger().logger, signal: new AbortController().signal };
+      const context = { logger: testLogger().logger, signal: new AbortController().signal, retryMs: [] };
       const key = { instanceId, resource, consumer: SEARCH_CONSUMER };
-      while ((await deliver(stores.changes, searchConsumer(db), key, context)) !== undefined);
+      const more = async () => {
+        const delivered = await deliver(stores.changes, searchConsumer(db), key, context, { alone: true });
+        return 'again' in delivered && delivered.again !== undefined;
+      };
+      while (await more());
     },
     async waitForLocks(wanted) {
       if (kind === 'sqlite') return;

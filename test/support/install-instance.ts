@@ -29,5 +29,6 @@ export async function installInstance(
     },
     { nonceHashes: [nonceHash], carriedSid: undefined, newSid },
     now,
+    [],
   );
 }

@@ -76,7 +76,7 @@ export function spawnProcess(
 }
 
 /**
- * Starts an entry point as its npm script does, without the fork's handler, events and resources.
+ * Starts an entry point as its npm script does, without the fork's handler, events, settings and resources.
  *
  * @param entry its path from the root, such as `src/worker.ts`
  * @param env all of its environment, except PATH, HOME and NODE_COMPILE_CACHE

@@ -1,9 +1,11 @@
 import { afterAll } from 'vitest';
 import { type App, createApp } from '../../src/app.ts';
-import { type EventHandler, EventSender } from '../../src/changes/app-events.ts';
+import { EventSender } from '../../src/changes/app-events.ts';
 import type { ChangeHandler } from '../../src/changes/change-handler.ts';
 import { type Config, loadConfig } from '../../src/config/config.ts';
+import type { Settings } from '../../src/integration/types.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
+import type { Resource } from '../../src/sync/resource.ts';
 import { takePort } from '../../src/web/listen.ts';
 import { SandboxControl } from '../acceptance/support/sandbox-control.ts';
 import { createCheckedSandbox } from '../sandbox/support/checked-sandbox.ts';
@@ -12,6 +14,7 @@ import { tempDir } from './temp-dir.ts';
 import { type TestLogger, testLogger } from './test-logger.ts';
 import { createTestPostgres } from './test-postgres.ts';
 import { startTestRedis } from './test-redis.ts';
+import { APP_INFO, RESOURCES } from './usual-resources.ts';
 
 /** What a test wants otherwise. */
 export interface TestAppOptions {
@@ -19,7 +22,10 @@ export interface TestAppOptions {
   /** Environment variables over those that the test app sets. */
   env?: Record<string, string>;
   handler?: ChangeHandler;
-  onEvent?: EventHandler;
+  settings?: Settings;
+  /** Contacts and conversations by default. */
+  resources?: readonly Resource[];
+  onEvent?: EventSender['handler'];
   /** Whether this process answers browsers, and works on jobs; it does both by default. */
   web?: boolean;
   workers?: boolean;
@@ -77,7 +83,10 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const log = testLogger();
   const events = new EventSender(log.logger);
   events.handler = options.onEvent;
-  const app = await createApp(config, redisUrl, log.logger, { handler: options.handler, events });
+  const { handler, settings, resources = RESOURCES } = options;
+  const fork = { handler, ...(settings && { settings }), events, resources, appInfo: APP_INFO };
+  // A function cannot go to another process.
+  const app = await createApp(config, redisUrl, log.logger, fork, { deliveries: 'here' });
   closers.push(() => app.close());
   closers.push(async () => app.end());
   if (options.web !== false) {

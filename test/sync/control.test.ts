@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { RateBudget } from '../../src/service/budget.ts';
 import { ServiceClock } from '../../src/service/headers.ts';
 import type { Lagging } from '../../src/store/changes.ts';
-import type { OpenRun } from '../../src/store/runs.ts';
+import type { ListJob } from '../../src/store/runs.ts';
 import { SyncControl } from '../../src/sync/control.ts';
 import { StatusReader } from '../../src/sync/status.ts';
 import { DATABASES, documentsOf, NOW, openTestStore, type TestClaim } from '../store/test-store.ts';
@@ -12,7 +12,6 @@ import { startTestRedis } from '../support/test-redis.ts';
 const MINUTE_MS = 60_000;
 const RESOURCES = ['contacts', 'conversations'].map((name) => ({ name, title: name, route: `/${name}` }));
 const at = (ms: number) => new Date(NOW + ms).toISOString();
-const BROKEN = { kind: 'handler', detail: 'It is broken.' } as const;
 
 const redis = new Redis((await startTestRedis()).url);
 afterAll(() => redis.disconnect());
@@ -20,16 +19,16 @@ afterAll(() => redis.disconnect());
 describe.each(DATABASES)('on %s', async (kind) => {
   const store = await openTestStore(kind);
   const { changes, runs } = store;
-  const jobs: OpenRun[] = [];
+  const jobs: ListJob[] = [];
   const deliveries: Lagging[] = [];
   const watch = { areWorkersMissing: false, failing: undefined };
-  const shared = { ...store, resources: RESOURCES, intervalMs: 60 * MINUTE_MS };
+  const shared = { ...store, resources: RESOURCES, intervalMs: 60 * MINUTE_MS, checkIntervalMs: MINUTE_MS };
   const clock = new ServiceClock();
   const parts = { ...shared, budget: new RateBudget(redis), clock, watch };
   const control = new SyncControl({
     ...shared,
     status: new StatusReader({ ...parts, hasHandler: true }),
-    enqueueRuns: async (started) => void jobs.push(...started),
+    enqueueLists: async (started) => void jobs.push(...started),
     enqueueDeliveries: async (lists) => void deliveries.push(...lists),
     now: () => NOW,
   });
@@ -42,15 +41,10 @@ describe.each(DATABASES)('on %s', async (kind) => {
     const status = (await control.status(instanceId)) ?? expect.unreachable();
     return { ...status, contacts: status.resources.contacts ?? expect.unreachable() };
   };
-  async function bury({ instanceId, resource, list }: TestClaim) {
-    const held = await changes.claim({ instanceId, resource, consumer: 'handler' }, { whileActive: true });
-    const [entry] = await changes.read(list, held?.cursor ?? 0, 1);
-    if (held && entry) await changes.bury(held, entry, BROKEN, NOW);
-  }
   async function deliverAll({ instanceId, resource, list }: TestClaim) {
-    const held = await changes.claim({ instanceId, resource, consumer: 'handler' }, { whileActive: true });
-    const entries = await changes.read(list, held?.cursor ?? 0);
-    if (held) await changes.deliver(held, entries);
+    const held = await store.hold({ instanceId, resource });
+    const entries = await changes.read(list, held.cursor);
+    await changes.deliver(held, entries, NOW);
     return entries.map(({ id }) => id);
   }
 
@@ -69,7 +63,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
 
   test('one list pauses, and its run and deliveries continue when it resumes', async () => {
     const claim = await store.claimRun();
-    const { instanceId, run } = claim;
+    const { instanceId, list } = claim;
     expect(await control.pause(instanceId, 'contacts')).toBe(true);
     expect(await statusOf(claim)).toMatchObject({ status: 'active', contacts: { paused: true } });
     expect(await control.syncNow(instanceId, 'contacts')).toBe(false);
@@ -80,7 +74,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(started()).toEqual(['conversations']);
     deliveries.length = 0;
     expect(await control.resume(instanceId, 'contacts')).toBe(true);
-    expect(jobs.splice(0)).toMatchObject([{ instanceId, resource: 'contacts', run }]);
+    expect(jobs.splice(0)).toMatchObject([{ instanceId, resource: 'contacts', list }]);
     expect(deliveries).toMatchObject([{ instanceId, resource: 'contacts' }]);
     expect((await statusOf(claim)).contacts.paused).toBe(false);
     expect(await control.pause(instanceId, 'tags')).toBe(false);
@@ -92,7 +86,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     await runs.wait(claim, { for: 'retry', until, requests: 1, refused: 0 });
     await control.pause(claim.instanceId);
     await control.resume(claim.instanceId);
-    expect(jobs.splice(0)).toMatchObject([{ resource: 'contacts', run: claim.run }]);
+    expect(jobs.splice(0)).toMatchObject([{ resource: 'contacts', list: claim.list, until }]);
   });
 
   test('a list has its own interval, and the instance shows the next start', async () => {
@@ -138,21 +132,21 @@ describe.each(DATABASES)('on %s', async (kind) => {
   test('the last runs of each list have their counts and their errors', async () => {
     const claim = await store.claimRun();
     await store.write(claim, ['{"id":"a"}', '{"no":"id"}']);
-    await runs.finish(claim, 7, NOW + 5);
+    await store.finish(claim, { now: NOW + 5, missing: 8, held: 7 });
     const failed = await store.claimRun(claim);
-    await runs.fail(failed, { kind: 'refused', detail: 'Refused (404).' }, NOW + 9);
-    const none = { records: 0, created: 0, changed: 0, deleted: 0, rejected: 0, refused: 0 };
+    await runs.fail(failed, { kind: 'refused', detail: 'Refused (404).' }, NOW + 9, NOW + 10);
+    const none = { kind: 'full', records: 0, created: 0, changed: 0, deleted: 0, rejected: 0, refused: 0 };
     expect(await control.runs(claim.instanceId)).toEqual({
       contacts: [
         {
           ...none,
           ...{ id: failed.run, state: 'failed', started_at: at(0), finished_at: at(9) },
-          ...{ pages: 0, requests: 0, held: 0, error_kind: 'refused', error: 'Refused (404).' },
+          ...{ pages: 0, requests: 0, missing: 0, held: 0, error_kind: 'refused', error: 'Refused (404).' },
         },
         {
           ...none,
           ...{ id: claim.run, state: 'finished', started_at: at(0), finished_at: at(5) },
-          ...{ pages: 1, records: 1, created: 1, rejected: 1, requests: 1, held: 7 },
+          ...{ pages: 1, records: 1, created: 1, rejected: 1, requests: 1, missing: 8, held: 7 },
           ...{ error_kind: null, error: null },
         },
       ],
@@ -187,49 +181,6 @@ describe.each(DATABASES)('on %s', async (kind) => {
     });
   });
 
-  test('a replay gives the handler a list, all lists or one record again', async () => {
-    const claim = await store.copy(documentsOf(3));
-    await deliverAll(claim);
-    deliveries.length = 0;
-    expect(await control.replay(claim.instanceId, 'contacts', '1')).toBe(true);
-    expect(await deliverAll(claim)).toEqual(['1']);
-    expect(await control.replay(claim.instanceId, 'contacts')).toBe(true);
-    expect(await deliverAll(claim)).toEqual(['0', '2', '1']);
-    expect(await control.replay(claim.instanceId, 'contacts', 'nobody')).toBe(false);
-    expect(await control.replay(claim.instanceId, 'no such list')).toBe(false);
-    const { instanceId, resource } = claim;
-    expect(deliveries).toEqual(Array(3).fill({ instanceId, resource, consumer: 'handler' }));
-  });
-
-  test('dead letters show their reason, and a person retries them', async () => {
-    const claim = await store.copy(documentsOf(2));
-    await bury(claim);
-    expect((await statusOf(claim)).contacts).toMatchObject({
-      handler: { pending: 1, dead_letters: 1, last_error: 'It is broken.', next_try_at: null },
-      problems: { dead_letters: [{ id: '0', error: 'It is broken.', at: at(0) }] },
-    });
-    expect(await control.retry(claim.instanceId)).toBe(true);
-    expect(await deliverAll(claim)).toEqual(['1', '0']);
-    const idle = { pending: 0, dead_letters: 0, last_error: null, next_try_at: null };
-    expect((await statusOf(claim)).contacts.handler).toEqual(idle);
-  });
-
-  test('a person confirms the deletions that the last whole run holds', async () => {
-    const first = await store.copy(documentsOf(3));
-    const held = await store.claimRun(first);
-    await store.write(held, documentsOf(1));
-    await runs.finish(held, 2, NOW);
-    // A run that is under way does not hide it.
-    const later = await store.claimRun(first);
-    await store.write(later, ['{"id":"1"}'], { next: 'https://x.example/p2' });
-    expect((await statusOf(first)).contacts.held_deletions).toBe(2);
-    expect(await control.confirmDeletions(first.instanceId, 'contacts')).toBe(true);
-    expect((await statusOf(first)).contacts).toMatchObject({ held_deletions: 0, stored: 2 });
-    expect(await store.records.find(first.instanceId, 'contacts', '2')).toMatchObject({ deletedAt: NOW });
-    expect(await control.confirmDeletions(first.instanceId, 'contacts')).toBe(false);
-    expect(await runs.holds(later)).toBe(true);
-  });
-
   test.each([true, false])('a disconnect removes the copy if asked: %s', async (deleteData) => {
     const claim = await store.copy(documentsOf(2));
     expect(await control.disconnect(claim.instanceId, { deleteData })).toBe(true);
@@ -253,7 +204,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     });
     watch.areWorkersMissing = false;
     await store.write(claim, ['{"id":"a"}', '{"no":"id"}']);
-    await runs.finish(claim, 0, NOW + 5);
+    await store.finish(claim, { now: NOW + 5, missing: 2, held: 2 });
     expect(await statusOf(claim)).toMatchObject({
       next_sync_at: at(5 + 60 * MINUTE_MS),
       contacts: { ...{ state: 'idle', pages: 1, records: 1, stored: 1, rejected: 1 }, finished_at: at(5) },
@@ -261,7 +212,10 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await control.problems(claim.instanceId)).toMatchObject({
       contacts: { rejected: 1, rejected_records: [{ reason: 'It has no id.', excerpt: '{"no":"id"}' }] },
     });
-    await runs.fail(await store.claimRun(claim), { kind: 'refused', detail: 'Refused (404).' }, NOW + 6);
+    const next = await store.claimRun(claim);
+    // A run that is under way does not hide what the one before holds.
+    expect((await statusOf(claim)).contacts.held_deletions).toBe(2);
+    await runs.fail(next, { kind: 'refused', detail: 'Refused (404).' }, NOW + 6, NOW + 7);
     const failed = { state: 'failed', error_kind: 'refused', error: 'Refused (404).' };
     expect((await statusOf(claim)).contacts).toMatchObject(failed);
     expect(await control.status('ins_nobody')).toBeUndefined();

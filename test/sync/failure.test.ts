@@ -38,20 +38,27 @@ async function openRun() {
   const instance = (await store.instances.find(claim.instanceId)) ?? expect.unreachable();
   const resource = { name: 'contacts', title: 'Contacts', route: '/contacts' };
   await store.write(claim, ['{"id":"1"}'], { next: PAGE_2 });
-  const read = async (): Promise<Run> => (await store.runs.history(claim.list, 1))[0] ?? expect.unreachable();
+  const read = async (): Promise<Run> =>
+    (await store.runs.history(claim.list, 'full', 1))[0] ?? expect.unreachable();
   return {
     ends,
     clock,
     read,
+    write: (document: string, next: string) => store.write(claim, [document], { next }),
     /** Log lines about failed runs. */
     failures: () => lines.filter(({ msg }) => String(msg).startsWith('the run failed')),
     failingSince: async () => (await store.list(claim)).failing_since,
     /** Ends a slice with an error, and lets the wait pass. */
     async meet(error: unknown, { isOfPage = true, signal = context.signal } = {}) {
-      const claimed = (await store.runs.claim(claim)) ?? expect.unreachable('it is closed');
-      claim = { ...claim, run: claimed.id, fence: claimed.fence };
+      const {
+        run: claimed,
+        list,
+        ...held
+      } = (await store.runs.claim(claim, clock.now)) ?? expect.unreachable('it is closed');
+      claim = { ...claim, ...held.claim };
+      if (claimed === undefined) expect.unreachable('it is closed');
       const counts = { requests: 2, refused: 1 };
-      const facts = { work: { instance, resource, claim }, isOfPage, counts };
+      const facts = { work: { instance, resource, claim, list }, isOfPage, counts };
       const outcome = await endSlice(parts, claimed, error, { ...context, logger, signal }, facts);
       const waitMs = outcome.kind === 'wait' ? outcome.until - clock.now : undefined;
       clock.now += waitMs ?? 0;
@@ -182,13 +189,10 @@ test.each<[string, unknown, boolean]>([
 });
 
 test('a page resets the failures', async () => {
-  const { meet, read, clock } = await openRun();
+  const { meet, read, write, clock } = await openRun();
   await meet(SERVER_ERROR);
   clock.now += 44 * MINUTE_MS;
-  const run = await read();
-  await store.write({ run: run.id, list: run.list, fence: run.fence }, ['{"id":"2"}'], {
-    next: `${PAGE_2}2`,
-  });
+  await write('{"id":"2"}', `${PAGE_2}2`);
   expect(await read()).toMatchObject({ attempt: 0, stuck_since: null, error_kind: null, error_detail: null });
   clock.now += 2 * MINUTE_MS;
   const at = clock.now;

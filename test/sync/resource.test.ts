@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { RESOURCES } from '../../src/integration/resources.ts';
 import { checkResources, type Resource } from '../../src/sync/resource.ts';
+import { RESOURCES } from '../support/usual-resources.ts';
 
 const folders = { name: 'folders', title: 'Folders', route: '/folders' };
 const check = (...further: Resource[]) => checkResources([...RESOURCES, ...further]);

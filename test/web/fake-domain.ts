@@ -48,10 +48,11 @@ export class FakeDomain {
       finish: async ({ query, nonces, carriedSid, newSid }) => {
         const id = query.get('code') ?? '';
         this.calls.push(`exchange ${id}`);
+        const stateHash = hashSecret(query.get('state') ?? '');
+        const returnTo = (await store.find(stateHash))?.return_to ?? null;
         if (this.failure) {
           const failure = new InstallError(this.failure, `It failed: ${this.failure} <b>`);
-          failure.returnTo = (await store.find(hashSecret(query.get('state') ?? '')))?.return_to ?? null;
-          throw failure;
+          throw Object.assign(failure, { returnTo });
         }
         const proof = {
           nonceHashes: nonces.map(hashSecret),
@@ -61,12 +62,10 @@ export class FakeDomain {
         const moments = { access_expires_at: 0, refresh_issued_at: 0, refresh_due_at: 0, refreshed_at: 0 };
         const tokens = { access_token: 'encrypted', refresh_token: 'encrypted', ...moments };
         const instance = { id, company_id: id, name: id };
-        const stateHash = hashSecret(query.get('state') ?? '');
-        if (!(await store.complete(stateHash, instance, tokens, proof, Date.now()))) {
+        if (!(await store.complete(stateHash, instance, tokens, proof, Date.now(), []))) {
           throw new InstallError('state', 'This browser did not start the install.');
         }
         if (!this.instances.has(id)) this.instances.set(id, instanceStatus({ id }));
-        const returnTo = (await store.find(stateHash))?.return_to ?? null;
         return { instanceId: id, isNew: true, returnTo };
       },
     };
@@ -88,6 +87,8 @@ export class FakeDomain {
       const resources = Object.entries(this.instances.get(id)?.resources ?? {});
       return Object.fromEntries(resources.map(([name, { problems }]) => [name, problems]));
     },
+    writes: async (id) => this.instances.get(id)?.outbox.writes ?? [],
+    resolveWrite: async (...of) => this.#act('resolve', of),
     syncNow: async (...of) => this.#act('sync', of, this.#started(of[0])),
     retry: async (...of) => this.#act('retry', of),
     replay: async (...of) => this.#act('replay', of),

@@ -21,20 +21,14 @@ test('a port without an app yet says that the process is alive, and starting; th
   await taken.close();
 });
 
-test.each(['PORT', 'WORKER_PORT'] as const)(
-  'a port that is in use is told with where it was set: %s',
-  async (variable) => {
-    const taking = takePort({ host: '127.0.0.1', port, variable });
-    await expect(taking).rejects.toThrow(
-      `Port ${port} is in use: end what listens there, or set ${variable} to another one.`,
-    );
-  },
-);
+const HELD = `Port ${port} is in use: end what listens there, or set`;
+const NO_ADDRESS = 'is no address of this machine: set HOST to one that is.';
 
-test.each(['192.0.2.1', 'nowhere.invalid'])(
-  'a host that this machine does not have is told with where it was set: %s',
-  async (host) => {
-    const taking = takePort({ host, port: 0, variable: 'WORKER_PORT' });
-    await expect(taking).rejects.toThrow(`${host} is no address of this machine: set HOST to one that is.`);
-  },
-);
+test.each([
+  [{ host: '127.0.0.1', port, variable: 'PORT' }, `${HELD} PORT to another one.`],
+  [{ host: '127.0.0.1', port, variable: 'WORKER_PORT' }, `${HELD} WORKER_PORT to another one.`],
+  [{ host: '192.0.2.1', port: 0, variable: 'WORKER_PORT' }, `192.0.2.1 ${NO_ADDRESS}`],
+  [{ host: 'nowhere.invalid', port: 0, variable: 'WORKER_PORT' }, `nowhere.invalid ${NO_ADDRESS}`],
+] as const)('an address that cannot be had is told with where it was set: %j', async (address, message) => {
+  await expect(takePort(address)).rejects.toThrow(message);
+});

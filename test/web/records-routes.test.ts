@@ -7,9 +7,7 @@ import { CopyRemovedError, type StoredRecord } from '../../src/store/records.ts'
 import type { HttpBrowser } from '../support/http-browser.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { install, type StartedWeb, startWeb } from './start-web.ts';
-import { instanceStatus, listStatus, NOW } from './status-fixtures.ts';
-
-const SESSION_COOKIE = 'partner_app.sid';
+import { HANDLER, instanceStatus, listStatus, NOW } from './status-fixtures.ts';
 
 let web: StartedWeb;
 let browser: HttpBrowser;
@@ -25,6 +23,11 @@ function record(id: string, document: string): StoredRecord {
 
 function streamed(document: string) {
   return { id: 'crd_1', document, updatedAt: NOW };
+}
+
+/** The header of a client of one's own that has the browser's session. */
+function cookie(): string {
+  return `partner_app.sid=${browser.cookies()['partner_app.sid']}`;
 }
 
 function fill(count: number): void {
@@ -74,15 +77,6 @@ describe('browsing', () => {
     expect(await page('?q=many+words')).toContain('The search uses only the first 8 words');
   });
 
-  it.each(['page=-1', 'page=x', 'page=1&page=2', 'q[]=x', 'page=99999999999999999999'])(
-    'takes %s for the first page',
-    async (query) => {
-      fill(3);
-      const page = await browser.get(`/instances/ins_1/contacts?${query}`);
-      expect(titles(page.body)).toEqual(['Person 0', 'Person 1', 'Person 2']);
-    },
-  );
-
   it('leads from past the end to the last page, of a search too', async () => {
     fill(60);
     const page = await browser.get('/instances/ins_1/contacts?page=9999');
@@ -102,11 +96,12 @@ describe('browsing', () => {
   });
 
   it('does not know other resources', async () => {
-    for (const name of ['tags', 'constructor', 'contacts.json', '%E0%A4%A']) {
+    for (const name of ['constructor', 'contacts.json', '%E0%A4%A']) {
       expect((await browser.get(`/instances/ins_1/${name}`)).status).toBeGreaterThanOrEqual(400);
     }
-    expect((await browser.get('/instances/ins_1/tags')).status).toBe(404);
-    expect((await browser.get('/instances/ins_1/tags.ndjson')).status).toBe(404);
+    for (const name of ['tags', 'tags.ndjson', 'changes/tags.ndjson']) {
+      expect((await browser.get(`/instances/ins_1/${name}`)).status, name).toBe(404);
+    }
   });
 });
 
@@ -122,25 +117,19 @@ describe('a record', () => {
     const document = JSON.stringify(contact).replace('"n":1', '"n":12345678901234567890');
     web.domain.records.set('ins_1/contacts', [record('a/b?c', document)]);
     const list = await browser.get('/instances/ins_1/contacts');
-    expect(list.body).toContain(
-      'href="/instances/ins_1/contacts?record=a%2Fb%3Fc" dir="auto">&lt;script&gt;Ada',
-    );
-    for (const { body } of [list, await browser.get('/instances/ins_1/contacts/a%2Fb%3Fc')]) {
+    const address = '/instances/ins_1/contacts?record=a%2Fb%3Fc';
+    expect(list.body).toContain(`href="${address}" dir="auto">&lt;script&gt;Ada`);
+    const page = await browser.get('/instances/ins_1/contacts/a%2Fb%3Fc');
+    for (const { body } of [list, page]) {
       expect(body).toContain('ada@example.com, +44 1');
       expect(body).toContain('<time datetime="2025-06-10T12:00:00.500Z">10 Jun 2025, 12:00 UTC</time>');
       expect(body).not.toContain('<script>Ada');
     }
-    const page = await browser.get('/instances/ins_1/contacts/a%2Fb%3Fc');
-    expect(page.body).toContain(
-      document.replaceAll('"', '&quot;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'),
-    );
-    const raw = await browser.get(
-      (/href="([^"]+)">Raw JSON/.exec(page.body)?.[1] ?? '').replace('&amp;', '&'),
-    );
-    expect([raw.headers.get('content-type'), raw.body]).toEqual([
-      'application/json; charset=utf-8',
-      document,
-    ]);
+    expect(page.text()).toContain(document);
+    expect(page.body).toContain(`href="${address}&amp;raw">Raw JSON`);
+    const raw = await browser.get(`${address}&raw`);
+    expect(raw.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(raw.body).toBe(document);
   });
 
   it('is called by what usually names a thing, or its id, where no column says so', async () => {
@@ -159,48 +148,26 @@ describe('a record', () => {
     expect(web.domain.noted).toEqual([expect.objectContaining({ action: 'erase', record: null })]);
   });
 
-  it('says when its content was erased', async () => {
-    web.domain.records.set('ins_1/contacts', [{ ...record('crd_1', ''), document: null, deletedAt: NOW }]);
+  const DELETED = /no longer has this record/;
+  const ERASED = /Its content was erased/;
+  const CUT = /Only its first 17 characters are shown.*href="\/instances\/ins_1\/contacts\.ndjson"/s;
+  it.each<[string, Partial<StoredRecord>, RegExp[], RegExp[]]>([
+    ['all there', {}, [/Raw JSON/, /Erase this record/], [DELETED, ERASED, /Only its first/]],
+    ['deleted at the service', { deletedAt: NOW }, [DELETED], [ERASED]],
+    ['erased', { document: null, deletedAt: NOW }, [ERASED], [/Raw JSON/, /Erase this record/]],
+    ['large, and so cut', { document: '{"id":"crd_1","n"', isCut: true }, [CUT], [DELETED]],
+  ])('says what there is of it: %s', async (_what, changes, said, unsaid) => {
+    web.domain.records.set('ins_1/contacts', [{ ...record('crd_1', '{}'), ...changes }]);
     const { body } = await browser.get('/instances/ins_1/contacts/crd_1');
-    expect(body).toContain('Its content was erased.');
-    expect(body).not.toMatch(/Raw JSON|Erase this record/);
+    for (const words of said) expect(body).toMatch(words);
+    for (const words of unsaid) expect(body).not.toMatch(words);
   });
-
-  it('is shown as far as it was read, when it is large, with the way to all of it', async () => {
-    const large = { ...record('large', `{"id":"large","n":[${'1,'.repeat(10)}`), isCut: true };
-    web.domain.records.set('ins_1/contacts', [large]);
-    const { body } = await browser.get('/instances/ins_1/contacts/large');
-    expect(body).toContain('Only its first 39 characters are shown.');
-    expect(body).toContain('href="/instances/ins_1/contacts.ndjson"');
-    web.domain.records.set('ins_1/contacts', [record('large', '{"id":"large"}')]);
-    expect((await browser.get('/instances/ins_1/contacts/large')).body).not.toContain('Only its first');
-  });
-
-  it.each(['.', '..', '%2e', '...', 'record', '?record=.'])(
-    'with the id %s has a link that works',
-    async (id) => {
-      const others = ['.', '..', '%2e', '...', 'record'].filter((other) => other !== id);
-      web.domain.records.set(
-        'ins_1/contacts',
-        [...others, id].map((each) => record(each, JSON.stringify({ id: each, name: `Dots ${each}.` }))),
-      );
-      const list = await browser.get('/instances/ins_1/contacts');
-      const links = [...list.body.matchAll(/href="([^"]*)" dir="auto">Dots ([^<]*)\.</g)];
-      const link = links.find(([, , of]) => of === id)?.[1] ?? '';
-      const page = await browser.get(link);
-      expect(page.body).toContain(`<code>${id}</code>`);
-      expect(page.body).toContain('as the service sent it');
-      web.domain.records.set('ins_1/contacts', []);
-      expect((await browser.get(link)).status).toBe(404);
-    },
-  );
 
   it('is handed to the handler again by a button, under the id that the copy knows', async () => {
     web.domain.records.set('ins_1/contacts', [record('#7', '{"id":7}')]);
     const path = '/instances/ins_1/contacts?record=%237';
     expect((await browser.get(path)).body).not.toContain('Hand to the handler again');
-    const handler = { pending: 0, dead_letters: 0, last_error: null, next_try_at: null };
-    const resources = { contacts: listStatus({ handler }) };
+    const resources = { contacts: listStatus({ handler: HANDLER }) };
     web.domain.instances.set('ins_1', instanceStatus({ resources }));
     const form = (await browser.get(path)).form('/instances/ins_1/contacts/replay');
     const page = await browser.submit(form);
@@ -208,11 +175,7 @@ describe('a record', () => {
     expect(page.body).toContain('The handler gets the records again.');
   });
 
-  it('says when the service no longer has it, and 404 when it never was', async () => {
-    web.domain.records.set('ins_1/contacts', [{ ...record('crd_1', '{}'), deletedAt: NOW }]);
-    expect((await browser.get('/instances/ins_1/contacts/crd_1')).body).toContain(
-      'no longer has this record',
-    );
+  it('is 404 when it never was, with the way back', async () => {
     const missing = await browser.get('/instances/ins_1/contacts/crd_2');
     expect(missing.status).toBe(404);
     expect(missing.body).toContain('No such record');
@@ -224,26 +187,25 @@ describe('a record', () => {
 describe('the download', () => {
   const path = '/instances/ins_1/contacts.ndjson';
 
+  const errors = () => web.log.lines.filter(({ level }) => level === 'error');
+
   /** Begins a download in a browser that takes nothing of its answer. */
-  async function begin(from: HttpBrowser, of = path) {
-    const cookie = `${SESSION_COOKIE}=${from.cookies()[SESSION_COOKIE]}`;
-    const download = request(`${web.url}${of}`, { headers: { cookie } }).end();
+  async function begin() {
+    const download = request(web.url + path, { headers: { cookie: cookie() } }).end();
     const [answer] = await once(download, 'response');
     answer.pause();
     return { status: answer.statusCode, download };
   }
 
   it('has every document as it came, a line each', async () => {
+    expect(await browser.get(path)).toMatchObject({ status: 200, body: '' });
     const documents = ['{"id":"1","n":1.0}', '{"id":"2","u":"\\u00e9 é 山"}', '{"id":"3"}'];
-    web.domain.records.set(
-      'ins_1/contacts',
-      documents.map((text, i) => record(String(i), text)),
-    );
+    const records = documents.map((document, i) => record(String(i), document));
+    web.domain.records.set('ins_1/contacts', records);
     const answer = await browser.get(path);
     expect(answer.headers.get('content-type')).toMatch(/^application\/x-ndjson/);
-    expect(answer.headers.get('content-disposition')).toBe(
-      'attachment; filename="riverside-dental-contacts.ndjson"',
-    );
+    const disposition = 'attachment; filename="riverside-dental-contacts.ndjson"';
+    expect(answer.headers.get('content-disposition')).toBe(disposition);
     expect(answer.body).toBe(documents.map((text) => `${text}\n`).join(''));
   });
 
@@ -256,12 +218,9 @@ describe('the download', () => {
   });
 
   it('comes as CSV, too, in which no cell is a formula', async () => {
+    const handles = [{ handle: 'a@b.c' }, { handle: '+44 1' }];
     const contacts = [
-      {
-        name: 'Ada, "Countess"',
-        handles: [{ handle: 'a@b.c' }, { handle: '+44 1' }],
-        created_at: '2025-06-10T12:00:00Z',
-      },
+      { name: 'Ada, "Countess"', handles, created_at: '2025-06-10T12:00:00Z' },
       { name: '=HYPERLINK("x")', handles: [], created_at: 1_749_556_800 },
       { name: 'two\nlines' },
     ];
@@ -282,47 +241,18 @@ describe('the download', () => {
     expect((await browser.get('/instances/ins_1/contacts.csv?q=Ada')).body.split('\r\n')).toHaveLength(3);
   });
 
-  it('may be empty', async () => {
-    const answer = await browser.get(path);
-    expect(answer.status).toBe(200);
-    expect(answer.body).toBe('');
-  });
-
-  it.each(['GET', 'HEAD'])(
-    'is refused over HTTP/1.0, where what breaks off looks whole: %s',
-    async (method) => {
-      web.domain.stream = async function* () {
-        yield streamed('x'.repeat(100_000));
-        throw new CopyRemovedError();
-      };
-      const cookie = `${SESSION_COOKIE}=${browser.cookies()[SESSION_COOKIE]}`;
-      const socket = connect(Number(new URL(web.url).port), '127.0.0.1');
-      const answer = text(socket);
-      socket.write(`${method} ${path} HTTP/1.0\r\nCookie: ${cookie}\r\n\r\n`);
-      const [head = '', body = ''] = (await answer).split('\r\n\r\n');
-      expect(head).toMatch(/^HTTP\/1\.1 505 /);
-      if (method === 'GET') expect(body).toContain('Downloads need HTTP/1.1');
-      const lines = web.log.lines.filter(({ level }) => level === 'error');
-      expect(JSON.stringify(lines)).toContain('proxy_http_version 1.1;');
-    },
-  );
-
-  it('is an error when the store fails before the first line', async () => {
-    web.domain.stream = async function* () {
-      yield* [];
-      throw new Error('the store is broken');
-    };
-    const answer = await browser.get(path);
-    expect(answer.status).toBe(500);
-    expect(answer.body).not.toContain('the store is broken');
-  });
-
-  it('breaks off, rather than ends, when the store fails on the way', async () => {
+  it.each(['GET', 'HEAD'])('is refused over HTTP/1.0: %s', async (method) => {
     web.domain.stream = async function* () {
       yield streamed('x'.repeat(100_000));
-      throw new Error('the store is broken');
+      throw new CopyRemovedError();
     };
-    await expect(browser.get(path)).rejects.toThrow();
+    const socket = connect(Number(new URL(web.url).port), '127.0.0.1');
+    const answer = text(socket);
+    socket.write(`${method} ${path} HTTP/1.0\r\nCookie: ${cookie()}\r\n\r\n`);
+    const [head = '', body = ''] = (await answer).split('\r\n\r\n');
+    expect(head).toMatch(/^HTTP\/1\.1 505 /);
+    if (method === 'GET') expect(body).toContain('Downloads need HTTP/1.1');
+    expect(JSON.stringify(errors())).toContain('proxy_http_version 1.1;');
   });
 
   it('reads no further than the client takes, and stops when the client goes', async () => {
@@ -338,7 +268,7 @@ describe('the download', () => {
         stopped = true;
       }
     };
-    const { download } = await begin(browser);
+    const { download } = await begin();
     let before = -1;
     await waitFor(() => {
       const still = taken === before;
@@ -350,28 +280,23 @@ describe('the download', () => {
     expect(taken * 10_000).toBeLessThan(50_000_000);
     download.destroy();
     await waitFor(() => stopped, 'the stream to be stopped');
-    const lines = web.log.lines.filter((line) => line.route === '/instances/:id/:resource.ndjson');
     await waitFor(() => web.log.lines.some((line) => line.aborted === true), 'the log line');
-    expect(lines.every((line) => line.level !== 'error')).toBe(true);
+    expect(errors()).toEqual([]);
   });
 
-  it('breaks off when the copy is deleted meanwhile, which is no error', async () => {
+  it.each([
+    ['the store fails on the way', 100_000, new Error('the store is broken'), 'error'],
+    ['the copy is deleted meanwhile, which is no error', 100_000, new CopyRemovedError(), 'info'],
+    ['it is deleted before anything was sent', 1, new CopyRemovedError(), 'info'],
+  ])('breaks off, rather than ends, when %s', async (_what, length, error, level) => {
     web.domain.stream = async function* () {
-      yield streamed('x'.repeat(100_000));
-      throw new CopyRemovedError();
-    };
-    const known = web.log.lines.length;
-    await expect(browser.get(path)).rejects.toThrow();
-    await waitFor(() => web.log.lines.slice(known).some((line) => line.msg === 'download ended early'));
-    expect(web.log.lines.slice(known).filter((line) => line.level === 'error')).toEqual([]);
-  });
-
-  it('breaks off at once when the copy is deleted before anything of it was sent', async () => {
-    web.domain.stream = async function* () {
-      yield streamed('x');
-      throw new CopyRemovedError();
+      yield streamed('x'.repeat(length));
+      throw error;
     };
     await expect(browser.get(path)).rejects.toThrow();
+    if (level === 'info')
+      await waitFor(() => web.log.lines.some(({ msg }) => msg === 'download ended early'));
+    expect(errors().length > 0).toBe(level === 'error');
   });
 
   it('of a client that has gone before the first line is no error', async () => {
@@ -382,16 +307,14 @@ describe('the download', () => {
       await gone;
       yield streamed('x');
     };
-    const known = web.log.lines.length;
-    const cookie = `${SESSION_COOKIE}=${browser.cookies()[SESSION_COOKIE]}`;
-    const download = request(`${web.url}${path}`, { headers: { cookie } }).end();
+    const download = request(web.url + path, { headers: { cookie: cookie() } }).end();
     download.on('error', () => undefined);
     await waitFor(() => isAsked);
     download.destroy();
-    await waitFor(() => web.log.lines.slice(known).some((line) => line.aborted === true));
+    await waitFor(() => web.log.lines.some((line) => line.aborted === true));
     goOn();
-    await waitFor(() => web.log.lines.slice(known).some((line) => line.msg === 'download ended early'));
-    expect(web.log.lines.slice(known).filter((line) => line.level === 'error')).toEqual([]);
+    await waitFor(() => web.log.lines.some((line) => line.msg === 'download ended early'));
+    expect(errors()).toEqual([]);
   });
 
   it('comes forty at a time; each leaves its place', async () => {
@@ -399,7 +322,7 @@ describe('the download', () => {
       for (;;) yield streamed('x'.repeat(100_000));
     };
     const underWay: Awaited<ReturnType<typeof begin>>[] = [];
-    for (let n = 0; n < 40; n++) underWay.push(await begin(browser));
+    for (let n = 0; n < 40; n++) underWay.push(await begin());
     expect(underWay.map(({ status }) => status)).toEqual(Array(40).fill(200));
     const refused = await browser.get(path);
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '30']);
@@ -411,12 +334,15 @@ describe('the download', () => {
     expect((await browser.get(path)).status).toBe(200);
   });
 
-  it('that fails leaves its place', async () => {
+  it('that fails before its first line is an error, and leaves its place', async () => {
     web.domain.stream = async function* () {
       yield* [];
       throw new Error('the store is broken');
     };
-    for (let n = 0; n < 50; n++) expect((await browser.get(path)).status).toBe(500);
+    for (let n = 0; n < 50; n++) {
+      const { status, body } = await browser.get(path);
+      expect([status, body.includes('the store is broken')]).toEqual([500, false]);
+    }
   });
 });
 
@@ -435,17 +361,12 @@ describe('the change feed', () => {
     expect(web.domain.calls).toContain('feed ins_1 contacts 0 Infinity');
   });
 
-  it.each(['after=-1', 'after=x', 'after=', 'limit=1.5', 'limit=1&limit=2', 'after=99999999999999999999'])(
-    'refuses %s, and says what is wrong',
-    async (query) => {
-      const answer = await browser.get(`${path}?${query}`);
-      expect(answer.status).toBe(400);
-      const { message } = (answer.json() as { _error: { message: string } })._error;
-      expect(message).toMatch(/^“(after|limit)” must be a whole number, 0 or more\.$/);
-    },
-  );
-
-  it('is of a list that there is', async () => {
-    expect((await browser.get('/instances/ins_1/changes/tags.ndjson')).status).toBe(404);
+  const large = `after=${'9'.repeat(20)}`;
+  const others = ['after=-1', 'after=x', 'after=', 'limit=1.5', 'limit=1&limit=2'];
+  it.each([...others, large])('refuses %s, and says what is wrong', async (query) => {
+    const answer = await browser.get(`${path}?${query}`);
+    expect(answer.status).toBe(400);
+    const message = expect.stringMatching(/^“(after|limit)” must be a whole number, 0 or more\.$/);
+    expect(answer.json()).toMatchObject({ _error: { message } });
   });
 });

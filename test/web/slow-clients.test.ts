@@ -15,37 +15,27 @@ afterEach(async () => {
 });
 
 /** Serves an app with little patience, and opens a bare connection to it. */
-async function connectTo(app: Express, patience: Partial<ClientPatience>) {
-  const web = await takePort(
-    { host: '127.0.0.1', port: 0, variable: 'PORT' },
-    { checkEveryMs: 20, ...patience },
-  );
+async function connectTo(app: Express, patience: Partial<ClientPatience> = {}) {
+  const address = { host: '127.0.0.1', port: 0, variable: 'PORT' } as const;
+  const web = await takePort(address, { connectionsCheckingInterval: 20, ...patience });
   web.serve(() => app);
   const socket = connect(web.port, '127.0.0.1');
   opened.push({ web, socket });
   await once(socket, 'connect');
   socket.on('error', () => {});
   let text = '';
+  socket.on('data', (chunk) => {
+    text += chunk;
+  });
   // A reset is an end, too, which `once` would take for a failure.
   const closed = new Promise<void>((resolve) => void socket.once('close', () => resolve()));
-  return {
-    web,
-    socket,
-    closed,
-    text: () => text,
-    read: () =>
-      socket.on('data', (chunk) => {
-        text += chunk;
-      }),
-  };
+  return { web, socket, closed, text: () => text };
 }
 
 test('a client that takes nothing of its download is cut off, and the download ends', async () => {
-  let ended = false;
+  const ended = Promise.withResolvers<void>();
   const app = express().get('/', (_req, res) => {
-    res.once('close', () => {
-      ended = true;
-    });
+    res.once('close', ended.resolve);
     const more = () => {
       while (res.write('x'.repeat(64 * 1_024)));
     };
@@ -55,15 +45,13 @@ test('a client that takes nothing of its download is cut off, and the download e
   const client = await connectTo(app, { silentMs: 300 });
   client.socket.pause();
   client.socket.write('GET / HTTP/1.1\r\nHost: app.example\r\n\r\n');
-  await waitFor(() => ended, 'the server to give up');
+  await ended.promise;
 });
 
 test('a client that does not let its request end is cut off when the process ends', async () => {
   const asked = Promise.withResolvers<void>();
-  const client = await connectTo(
-    express().get('/', () => asked.resolve()),
-    {},
-  );
+  const app = express().get('/', () => asked.resolve());
+  const client = await connectTo(app);
   client.socket.write('GET / HTTP/1.1\r\nHost: app.example\r\n\r\n');
   await asked.promise;
   const from = performance.now();
@@ -80,8 +68,7 @@ test('an idle connection outlives a proxy’s, and a stop ends it at once', asyn
     await answer.promise;
     res.end('served at last');
   });
-  const client = await connectTo(app, {});
-  client.read();
+  const client = await connectTo(app);
   client.socket.write('GET / HTTP/1.1\r\nHost: app.example\r\n\r\n');
   await waitFor(() => client.text().endsWith('served'));
   expect(Number(/^Keep-Alive: timeout=(\d+)\r$/m.exec(client.text())?.[1])).toBeGreaterThan(75);

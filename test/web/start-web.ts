@@ -25,6 +25,12 @@ export interface StartedWeb {
   browser(): HttpBrowser;
 }
 
+const COLUMNS = [
+  { title: 'Name', path: 'name' },
+  { title: 'Handles', path: 'handles.handle' },
+  { title: 'Created', path: 'created_at' },
+];
+
 const closers: (() => Promise<void>)[] = [];
 
 afterAll(async () => {
@@ -61,15 +67,7 @@ export async function startWeb(changes: Partial<WebDependencies> = {}): Promise<
     changes: domain.changes,
     actions: domain.actions,
     resources: [
-      {
-        name: 'contacts',
-        title: 'Contacts',
-        columns: [
-          { title: 'Name', path: 'name' },
-          { title: 'Handles', path: 'handles.handle' },
-          { title: 'Created', path: 'created_at' },
-        ],
-      },
+      { name: 'contacts', title: 'Contacts', columns: COLUMNS },
       { name: 'conversations', title: 'Conversations' },
     ],
     readiness: async () => ({ ok: true, checks: { database: 'ok' } }),
@@ -91,9 +89,9 @@ export async function startWeb(changes: Partial<WebDependencies> = {}): Promise<
   return { url, domain, log, redis, app, browser: () => new HttpBrowser(url) };
 }
 
-/** Installs in a browser and answers the dashboard; the instance gets the id `code`. */
-export async function install(browser: HttpBrowser, code = 'ins_1'): Promise<Page> {
-  const start = await browser.get('/install', { follow: false });
+/** Installs in a browser and answers the page it leads to, the dashboard; the instance gets the id `code`. */
+export async function install(browser: HttpBrowser, code = 'ins_1', at = '/install'): Promise<Page> {
+  const start = await browser.get(at, { follow: false });
   const state = start.location?.searchParams.get('state') ?? '';
   return browser.get(`/oauth/callback?state=${state}&code=${code}`);
 }

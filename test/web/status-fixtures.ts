@@ -11,6 +11,9 @@ export function at(offsetMs: number): string {
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
+/** A handler that has taken every change. */
+export const HANDLER = { pending: 0, dead_letters: 0, last_error: null, next_try_at: null };
+
 /** A list that was copied once, with changes. */
 export function listStatus(changes: Partial<ListStatusJson> = {}): ListStatusJson {
   return {
@@ -30,7 +33,11 @@ export function listStatus(changes: Partial<ListStatusJson> = {}): ListStatusJso
     next_sync_at: at(55 * MINUTE_MS),
     waiting_until: null,
     waiting_for: null,
+    missing: 0,
     held_deletions: 0,
+    checked_at: at(-20_000),
+    full_at: at(-5 * MINUTE_MS),
+    checks: 'often',
     handler: null,
     problems: { rejected: 0, rejected_records: [], dead_letters: [] },
     ...changes,
@@ -60,17 +67,9 @@ export function instanceStatus(changes: Partial<InstanceStatus> = {}): InstanceS
       rotations: 0,
       refreshes: 12,
     },
-    budget: {
-      limit: 120,
-      remaining: 87,
-      reset_at: at(31_000),
-      burst_remaining: 60,
-      blocked_until: null,
-    },
-    resources: {
-      contacts: listStatus(),
-      conversations: listStatus({ stored: 9_120, records: 9_120 }),
-    },
+    budget: { limit: 120, remaining: 87, reset_at: at(31_000), burst_remaining: 60, blocked_until: null },
+    outbox: { pending: 0, sending: 0, refused: 0, unknown: 0, discarded: 0, writes: [] },
+    resources: { contacts: listStatus(), conversations: listStatus({ stored: 9_120, records: 9_120 }) },
     ...changes,
   };
 }
@@ -79,6 +78,7 @@ export function instanceStatus(changes: Partial<InstanceStatus> = {}): InstanceS
 export function runJson(changes: Partial<RunJson> = {}): RunJson {
   return {
     id: 1,
+    kind: 'full',
     state: 'finished',
     started_at: at(-6 * MINUTE_MS),
     finished_at: at(-5 * MINUTE_MS),
@@ -90,6 +90,7 @@ export function runJson(changes: Partial<RunJson> = {}): RunJson {
     rejected: 0,
     requests: 2,
     refused: 0,
+    missing: 0,
     held: 0,
     error_kind: null,
     error: null,

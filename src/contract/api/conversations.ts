@@ -120,6 +120,7 @@ export const conversationRoutes = defineRoutes({
     body: tagIds,
     answer: conversation,
     guard: attachmentsGuard,
+    repeatable: true,
   },
   removeConversationTags: {
     method: 'DELETE',
@@ -138,6 +139,7 @@ export const conversationRoutes = defineRoutes({
     body: linkIds,
     answer: conversation,
     guard: attachmentsGuard,
+    repeatable: true,
   },
   removeConversationLinks: {
     method: 'DELETE',

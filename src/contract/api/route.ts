@@ -27,6 +27,13 @@ export interface RouteContract {
   /** With `Prefer: respond-async` the answer is 202 and carries `message_uid` in place of the document. */
   async?: true;
   guard?: GuardUse;
+  /** A POST that does no harm when it comes twice, as it adds to a set. See {@link isRepeatable}. */
+  repeatable?: true;
+}
+
+/** Whether a request may come twice: its answer may have been lost. */
+export function isRepeatable({ method, repeatable }: RouteContract): boolean {
+  return method !== 'POST' || repeatable === true;
 }
 
 /** Keeps each route's own types, for the client's and the handlers' sake. */

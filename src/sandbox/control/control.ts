@@ -5,7 +5,7 @@ import { type Call, mediaType, parseJson, splitTarget } from '../http/call.ts';
 import { findRoute, type Route } from '../http/router.ts';
 import { describeService } from '../openapi/describe-service.ts';
 import * as openapi from '../openapi/nodes.ts';
-import { changeRecords } from '../state/change-records.ts';
+import { changeRecords, unknownId } from '../state/change-records.ts';
 import type * as Shown from '../types.ts';
 import type { Host } from '../world.ts';
 import { SCHEMA } from './schemas.ts';
@@ -92,6 +92,17 @@ function changeRecordsOf({ world }: Host, changes: Shown.RecordChanges, { params
   return changeRecords(company, changes, world.clock.now());
 }
 
+/** Throws a {@link Problem} (404) for a fault that changes a record which none of its companies has. */
+function orderFault({ world }: Host, { match, fault, times }: z.output<typeof SCHEMA.fault>) {
+  const companies = world.companies.all().filter(({ id }) => (match?.company_id ?? id) === id);
+  const { records } = fault;
+  const unknown = records === undefined ? [] : companies.map((company) => unknownId(company, records));
+  if (unknown[0] !== undefined && !unknown.includes(undefined)) {
+    throw new Problem(404, `fault.records: There is no ${unknown[0]}.`);
+  }
+  return { id: world.faults.order(match, fault, times) };
+}
+
 function removeFault({ world }: Host, _sent: unknown, { params: { id = '' } }: Place) {
   if (!world.faults.remove(id)) throw new Problem(404, `There is no fault ${id}.`);
   return { deleted: 1 };
@@ -118,9 +129,7 @@ const CALLS: readonly Route<ControlCall>[] = [
   row('POST /applications', 'Registers an application', SCHEMA.application, APPLICATION, addApplication),
   row('POST /clock', 'Freezes, sets and moves the clock', SCHEMA.clock, CLOCK, moveClock),
   row('GET /faults', 'Lists faults', SCHEMA.ignored, LIST, ({ world }) => world.faults.list()),
-  row('POST /faults', 'Orders a fault', SCHEMA.fault, ID, ({ world }, { match, fault, times }) => ({
-    id: world.faults.order(match, fault, times),
-  })),
+  row('POST /faults', 'Orders a fault', SCHEMA.fault, ID, orderFault),
   row('DELETE /faults', 'Forgets all faults', SCHEMA.ignored, DELETED, ({ world }) => ({
     deleted: world.faults.clear(),
   })),

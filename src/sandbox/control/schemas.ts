@@ -38,6 +38,7 @@ const company = z
     addon_rpm: count(0, 100_000).optional(),
     contacts: recordsOf(literalContact).optional(),
     conversations: recordsOf(literalConversation).optional(),
+    order: z.enum(['activity', 'created']).optional(),
     // As many as anyone needs to try every combination of scopes.
     api_tokens: z.array(apiToken).max(20).optional(),
   })
@@ -104,14 +105,17 @@ const guard = z.strictObject({
   paths: z.array(z.string().regex(/^\//, 'must be a path below {base_url}')).min(1).max(100).optional(),
 });
 
-const changed = count(0, RECORDS_CHANGED_MAX).optional();
+const created = count(0, RECORDS_CHANGED_MAX);
+const changed = z.union([created, z.array(someText).max(RECORDS_CHANGED_MAX)], {
+  error: `must be a number up to ${RECORDS_CHANGED_MAX}, or a list of so many ids`,
+});
 
 const records = z
   .strictObject({
     resource: z.enum(['contacts', 'conversations']),
-    create: changed,
-    delete: changed,
-    change: changed,
+    create: created.optional(),
+    delete: changed.optional(),
+    change: changed.optional(),
     reorder: z.boolean().optional(),
   })
   .refine(({ resource: _, ...changes }) => isAnyGiven(changes), 'needs create, delete, change or reorder');

@@ -10,12 +10,13 @@ const idsOf = (table: { all(): { id: string }[] }) => table.all().map(({ id }) =
 
 /** A company with the ids of what it owns. */
 export function showCompany(company: Company): Shown.Company {
-  const { id, name, plan, addon_rpm, api_tokens, tables } = company;
+  const { id, name, plan, addon_rpm, order, api_tokens, tables } = company;
   return {
     id,
     name,
     plan,
     addon_rpm,
+    order,
     teammates: tables.teammates.all(),
     api_tokens,
     inboxes: idsOf(tables.inboxes),

@@ -7,7 +7,7 @@ import { hashText, Random } from './random.ts';
 const ANALYTICS_RUN_MS = 5_000;
 const DAY_S = 86_400;
 const DURATION_MAX_S = 4 * 3_600;
-/** As many conversations, those at the end of the list, are looked at for one file: it is made while someone waits. */
+/** As many conversations, the newest, are looked at for one file: it is made while someone waits. */
 const LOOKED_AT_MAX = 10_000;
 
 /** A report or an export, as it is kept: what was asked, and when. Everything else follows from the clock. */

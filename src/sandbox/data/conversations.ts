@@ -1,11 +1,12 @@
+import { datesOf } from './contacts.ts';
 import type { Stored, Tag } from './kinds.ts';
 import { Random, seedOf } from './random.ts';
 import { EXCERPTS, SUBJECTS } from './words.ts';
 
 const KIND = 2;
-const FIRST_CREATED_S = Date.UTC(2024, 0, 8) / 1000;
-const CREATED_SPAN_S = 365 * 86_400;
-const CHANGED_WITHIN_MS = 30 * 86_400_000;
+const FIRST_CHANGED_S = Date.UTC(2024, 1, 7) / 1000;
+const CHANGED_SPAN_S = 365 * 86_400;
+const AGE_MAX_MS = 30 * 86_400_000;
 const FIRST_NUMBER = 10_000;
 const STATUSES = ['unassigned', 'assigned', 'assigned', 'archived', 'archived', 'archived'] as const;
 
@@ -29,19 +30,25 @@ function drawRecipient(random: Random, { contacts, contactAt }: ConversationPart
   return { contact_id: contacts === 0 ? null : id, name, handle: handles[0]?.handle ?? '', role: 'from' };
 }
 
-/** Generates a conversation. The order of the draws is what makes it the same in every version. */
+/**
+ * Generates a conversation. The order of the draws is what makes it the same in every version.
+ *
+ * @param count of generated conversations: each changed later than the one before it
+ */
 export function generateConversation(
   seed: number,
   parties: ConversationParties,
   index: number,
   id: string,
+  count: number,
 ): Conversation {
   const random = new Random(seedOf(seed, KIND, index));
   const number = FIRST_NUMBER + index;
-  const created_at = FIRST_CREATED_S + random.int(CREATED_SPAN_S);
+  const changedS =
+    FIRST_CHANGED_S + (index * CHANGED_SPAN_S + random.int(CHANGED_SPAN_S)) / Math.max(1, count);
   const status = random.pick(STATUSES);
   const assignee = status === 'assigned' ? random.pick(parties.teammates) : null;
-  const updated_at = created_at + random.int(CHANGED_WITHIN_MS) / 1000;
+  const { created_at, updated_at } = datesOf(changedS, random.int(AGE_MAX_MS));
   const subject = random.pick(SUBJECTS).replace('#', String(number));
   const recipient = drawRecipient(random, parties, index);
   return {

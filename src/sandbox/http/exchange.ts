@@ -5,7 +5,7 @@ import { changeRecords } from '../state/change-records.ts';
 import type { Grant, Token } from '../state/tokens.ts';
 import type { Fault } from '../types.ts';
 import type { World } from '../world.ts';
-import { type Answer, errorAnswer, problemAnswer } from './answer.ts';
+import { type Answer, errorAnswer, orProblem, problemAnswer } from './answer.ts';
 import type { Call } from './call.ts';
 import { send, sendPart } from './send.ts';
 
@@ -110,7 +110,8 @@ export async function exchange(
     if (instead === undefined) {
       world.settings.onAnswer?.({ method, url: `${call.baseUrl}${path}${search}`, answer });
     }
-    if (fault !== undefined) leaveBehind(world, fault, prepared);
+    // A record that the fault names may be gone by now.
+    if (fault !== undefined) await orProblem(() => leaveBehind(world, fault, prepared));
     const outgoing = fault === undefined ? answer : disturb(answer, fault);
     const delayMs = latencyMs + (fault?.delay_ms ?? 0);
     // A stopping process does not wait for answers that are still held back.

@@ -4,7 +4,7 @@ import { companyCode } from '../data/ids.ts';
 import type { Teammate } from '../data/kinds.ts';
 import { mix32 } from '../data/random.ts';
 import { Problem } from '../http/answer.ts';
-import type { CompanySpec, Company as ShownCompany } from '../types.ts';
+import type { CompanySpec, ListOrder, Company as ShownCompany } from '../types.ts';
 import { Correspondence } from './correspondence.ts';
 import { createTables, type Tables } from './tables.ts';
 
@@ -25,7 +25,8 @@ const API_TOKENS: NonNullable<CompanySpec['api_tokens']> = [
 ];
 
 /** A company with everything that it owns. */
-export interface Company extends Pick<ShownCompany, 'id' | 'name' | 'plan' | 'addon_rpm' | 'api_tokens'> {
+export interface Company
+  extends Pick<ShownCompany, 'id' | 'name' | 'plan' | 'addon_rpm' | 'order' | 'api_tokens'> {
   /** The spec that made it. */
   spec: CompanySpec;
   tables: Tables;
@@ -44,12 +45,12 @@ function apiToken(code: string, number: number): string {
  *
  * @param ordinal 1 for the first company of the sandbox, and so on
  */
-function createCompany(ordinal: number, spec: CompanySpec): Company {
+function createCompany(ordinal: number, spec: CompanySpec & { order: ListOrder }): Company {
   const code = companyCode(ordinal);
   const owner = { code, seed: mix32(ordinal) };
-  const { id = `cmp_${code}`, name, plan, addon_rpm = 0 } = spec;
+  const { id = `cmp_${code}`, name, plan, addon_rpm = 0, order } = spec;
   const { contacts = CONTACTS_DEFAULT, conversations = CONVERSATIONS_DEFAULT, api_tokens: more = [] } = spec;
-  const tables = createTables(owner, { contacts, conversations });
+  const tables = createTables(owner, { contacts, conversations }, order);
   const correspondence = new Correspondence(owner, typeof conversations === 'number' ? conversations : 0);
   if (typeof contacts !== 'number') {
     for (const { id, handles } of tables.contacts.all()) {
@@ -60,7 +61,7 @@ function createCompany(ordinal: number, spec: CompanySpec): Company {
     token: token ?? apiToken(code, index + 1),
     scopes,
   }));
-  return { spec, id, name, plan, addon_rpm, api_tokens, tables, correspondence };
+  return { spec, id, name, plan, addon_rpm, order, api_tokens, tables, correspondence };
 }
 
 /** The service's customers, found by id and by API token. */
@@ -68,7 +69,11 @@ export class Companies {
   readonly #byId = new Map<string, Company>();
   readonly #byApiToken = new Map<string, { company: Company; scopes: readonly Scope[] }>();
 
-  constructor() {
+  readonly #order: ListOrder;
+
+  /** @param order for companies that name none */
+  constructor(order: ListOrder) {
+    this.#order = order;
     for (const spec of AT_START) this.add(spec);
   }
 
@@ -102,7 +107,7 @@ export class Companies {
     // The id that would be given out may have been chosen for another one.
     while (spec.id === undefined && this.#byId.has(`cmp_${companyCode(ordinal)}`)) ordinal += 1;
     // As JSON holds it, and nobody changes it later.
-    const company = createCompany(ordinal, JSON.parse(JSON.stringify(spec)));
+    const company = createCompany(ordinal, { order: this.#order, ...JSON.parse(JSON.stringify(spec)) });
     if (this.#byId.has(company.id)) throw new Problem(400, `id: there is a company ${company.id} already.`);
     const tokens = company.api_tokens.map(({ token }) => token);
     const taken = tokens.find((token, nth) => this.#byApiToken.has(token) || tokens.indexOf(token) < nth);

@@ -6,6 +6,7 @@ import type { Owner } from '../data/ids.ts';
 import { type Document, KINDS, type Kind } from '../data/kinds.ts';
 import { type LiteralRecord, toContact, toConversation } from '../data/literals.ts';
 import { generateMessage, MESSAGES_EACH } from '../data/messages.ts';
+import type { ListOrder } from '../types.ts';
 
 /** Everything that a company owns, one collection a resource, by the names that the control interface uses. */
 export type Tables = ReturnType<typeof createTables>;
@@ -17,13 +18,19 @@ type Start = number | readonly LiteralRecord[];
  * Makes a company's collections. The same owner and sizes always give the same records.
  * Throws a `Problem` (400) for an id that is given twice.
  */
-export function createTables(owner: Owner, sizes: Record<'contacts' | 'conversations', Start>) {
+export function createTables(
+  owner: Owner,
+  sizes: Record<'contacts' | 'conversations', Start>,
+  order: ListOrder,
+) {
   const { seed } = owner;
   const table = <D extends Document>(
     kind: Kind<D>,
     start: number | readonly Literal<D>[] = [],
     generate?: (index: number, id: string) => D,
-  ) => new Collection(kind, owner, start, generate);
+    order?: ListOrder,
+  ) => new Collection(kind, owner, start, generate, order);
+  const countOf = (start: Start) => (typeof start === 'number' ? start : start.length);
   const start = recordsAtStart(owner);
   const teammates = table(KINDS.teammates, start.teammates);
   const inboxes = table(KINDS.inboxes, start.inboxes);
@@ -31,7 +38,8 @@ export function createTables(owner: Owner, sizes: Record<'contacts' | 'conversat
   const contacts = table(
     KINDS.contacts,
     typeof sizes.contacts === 'number' ? sizes.contacts : sizes.contacts.map(toContact),
-    (index, id) => generateContact(seed, index, id),
+    (index, id) => generateContact(seed, index, id, countOf(sizes.contacts)),
+    order,
   );
   const parties: ConversationParties = {
     contacts: contacts.count,
@@ -45,7 +53,8 @@ export function createTables(owner: Owner, sizes: Record<'contacts' | 'conversat
     typeof sizes.conversations === 'number'
       ? sizes.conversations
       : sizes.conversations.map((literal) => toConversation(literal, parties.inboxes[0])),
-    (index, id) => generateConversation(seed, parties, index, id),
+    (index, id) => generateConversation(seed, parties, index, id, countOf(sizes.conversations)),
+    order,
   );
   const messages = table(
     KINDS.messages,

@@ -16,6 +16,9 @@ import type { Schema } from '../schema.ts';
 /** How long SQLite itself waits for another process, in milliseconds. The event loop stands still meanwhile. */
 const BUSY_TIMEOUT_MS = 20;
 
+/** After a longer transaction, as of a handler, other processes may write for as long as it took. In milliseconds. */
+const LONG_TRANSACTION_MS = 200;
+
 /** How long queries in a row may block the event loop, in milliseconds. */
 const MOST_IN_A_ROW_MS = 20;
 
@@ -62,9 +65,10 @@ export function pathOf(url: string): string {
  * SQLite in one file, for the processes of one machine. With `synchronous=NORMAL` a power cut may take the last
  * transactions back; durable ones use `FULL`. `secure_delete` overwrites deleted rows in the file.
  *
+ * @param handlersRun whether handlers have transactions here, which may be long
  * @throws Error when the file cannot be opened
  */
-export function openSqlite(url: string): StoreDialect {
+export function openSqlite(url: string, handlersRun = false): StoreDialect {
   const path = pathOf(url);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   closeSync(openSync(path, 'a', 0o600));
@@ -119,10 +123,16 @@ export function openSqlite(url: string): StoreDialect {
       db.connection().execute(async (connection) => {
         // SQLite changes this outside transactions alone.
         if (isDurable) sqlite.pragma('synchronous = FULL');
+        let begunAt = Number.POSITIVE_INFINITY;
         try {
-          return await connection.transaction().execute(work);
+          return await connection.transaction().execute((tx) => {
+            begunAt = performance.now();
+            return work(tx);
+          });
         } finally {
           if (isDurable) sqlite.pragma('synchronous = NORMAL');
+          const heldMs = performance.now() - begunAt;
+          if (handlersRun && heldMs > LONG_TRANSACTION_MS) await sleep(heldMs);
         }
       }),
     async purge(db) {
@@ -196,6 +206,10 @@ class StoreSqliteDriver extends SqliteDriver {
 
   override async acquireConnection(): Promise<DatabaseConnection> {
     const connection = await super.acquireConnection();
+    // A stream would keep the only connection for as long as its reader takes.
+    connection.streamQuery = () => {
+      throw new Error('There are no streams on SQLite: read in pages.');
+    };
     const now = performance.now();
     if (this.#turnSince === undefined) {
       this.#turnSince = now;

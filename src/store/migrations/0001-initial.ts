@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { StoreDialect } from '../database.ts';
 
-/** The schema, edited in place until the first version is out. Moments are milliseconds since 1970. */
+/** The first schema, which nobody changes any more. Moments are milliseconds since 1970. */
 export async function up(db: Kysely<unknown>, dialect: StoreDialect): Promise<void> {
   for (const statement of statements(dialect)) await statement.execute(db);
   await dialect.search.create(db);

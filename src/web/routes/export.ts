@@ -84,17 +84,9 @@ function isEndedEarly(error: unknown): boolean {
 /** HTTP/1.0 has no chunks: a download that breaks off would look whole. */
 function checkVersion({ httpVersion }: Request): void {
   if (httpVersion === '1.1') return;
-  throw new WebError(
-    505,
-    'Downloads need HTTP/1.1',
-    'A download that breaks off would look like a whole one.',
-    {
-      needsHelp: true,
-      cause: new Error(
-        `the proxy in front asks by HTTP/${httpVersion}; in nginx, set "proxy_http_version 1.1;"`,
-      ),
-    },
-  );
+  const message = 'A download that breaks off would look like a whole one.';
+  const hint = `the proxy in front asks by HTTP/${httpVersion}; in nginx, set "proxy_http_version 1.1;"`;
+  throw new WebError(505, 'Downloads need HTTP/1.1', message, { needsHelp: true, cause: new Error(hint) });
 }
 
 /**

@@ -3,7 +3,7 @@ import { InstallError } from '../../auth/install-errors.ts';
 import { CALLBACK_PATH } from '../../contract/routes.ts';
 import { refuseEmbedded } from '../cross-site.ts';
 import { instanceAddress } from '../own-instance.ts';
-import { clientAddress, LIMIT_WINDOW_MS, RateLimit, WEB_LIMITS } from '../rate-limit.ts';
+import { clientAddress, RateLimit, WEB_LIMITS } from '../rate-limit.ts';
 import { noReferrer, noStore } from '../security.ts';
 import type { BrowserCookies } from '../sessions.ts';
 import type { WebDependencies } from '../web-dependencies.ts';
@@ -26,8 +26,7 @@ const LONGEST_REQUEST_MS = 150_000;
  * @throws InstallError `malformed` for a repeated parameter (RFC 6749, section 3.1) or one over 8 KB
  */
 function readQuery(address: string): URLSearchParams {
-  const start = address.indexOf('?');
-  const query = new URLSearchParams(start === -1 ? '' : address.slice(start + 1));
+  const query = new URLSearchParams(/\?(.*)/s.exec(address)?.[1]);
   const names = new Set(query.keys());
   if (names.size < query.size) {
     throw new InstallError('malformed', 'The address carries the same parameter more than once.');
@@ -67,7 +66,7 @@ const getOnly: RequestHandler = (req, res, next) => {
 export function installRoutes(deps: WebDependencies, cookies: BrowserCookies): Router {
   const router = Router();
   const max = deps.limits?.installs ?? WEB_LIMITS.installs;
-  const limit = new RateLimit(deps.redis, { name: 'install', max, windowMs: LIMIT_WINDOW_MS });
+  const limit = new RateLimit(deps.redis, 'install', max);
   // Embedded requests are refused before this: else a foreign page could use up its visitors' tries.
   const limited: RequestHandler = async (req, _res, next) => {
     await limit.take(clientAddress(req));
@@ -77,17 +76,9 @@ export function installRoutes(deps: WebDependencies, cookies: BrowserCookies): R
   router.get('/install', getOnly, noStore, refuseEmbedded, limited, async (req, res) => {
     if (deps.publicUrl.startsWith('https:') && !req.secure) {
       // The browser would withhold the Secure cookie, and the callback would fail without a visible reason.
-      throw new WebError(
-        500,
-        'Not set up right',
-        'The app is not set up correctly, so you cannot install it.',
-        {
-          needsHelp: true,
-          cause: new Error(
-            'PUBLIC_URL is https, but the proxy in front does not send "X-Forwarded-Proto: https"',
-          ),
-        },
-      );
+      const message = 'The app is not set up correctly, so you cannot install it.';
+      const hint = 'PUBLIC_URL is https, but the proxy in front does not send "X-Forwarded-Proto: https"';
+      throw new WebError(500, 'Not set up right', message, { needsHelp: true, cause: new Error(hint) });
     }
     const { address, nonce } = await deps.installs.begin(req.session.browserId, returnPath(req));
     cookies.setNonce(req, nonce);

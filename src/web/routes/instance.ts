@@ -1,17 +1,18 @@
 import { createHash } from 'node:crypto';
 import { type Request, Router } from 'express';
-import type { InstanceStatus } from '../../sync/status-types.ts';
+import type { InstanceStatus, RunJson } from '../../sync/status-types.ts';
 import { actionRoutes, doneMessage, possibleActions } from '../actions.ts';
 import { startAddress } from '../install-error-pages.ts';
 import { instanceAddress, ownInstance, pathValue } from '../own-instance.ts';
-import type { RenderPage } from '../render.ts';
+import type { Pages } from '../render.ts';
 import { noStore } from '../security.ts';
 import { budgetView, tokenView } from '../view/facts-view.ts';
 import { instanceMessage } from '../view/instance-message.ts';
 import { listView } from '../view/list-view.ts';
+import { outboxView } from '../view/outbox-view.ts';
 import { problemSections } from '../view/problem-view.ts';
 import { runBars, runRow } from '../view/run-view.ts';
-import type { Site, WebDependencies } from '../web-dependencies.ts';
+import type { WebDependencies } from '../web-dependencies.ts';
 
 /** Runs that the dashboard shows. */
 const RUNS_ON_DASHBOARD = 6;
@@ -22,13 +23,12 @@ function tagOf(status: InstanceStatus): string {
   return `"${createHash('sha256').update(facts).digest('base64url')}"`;
 }
 
+function ofKind(runs: readonly RunJson[] | undefined, kind: RunJson['kind']): RunJson[] {
+  return (runs ?? []).filter((run) => run.kind === kind);
+}
+
 /** The pages of one instance, the same facts as JSON, and its buttons. */
-export function instanceRoutes(
-  deps: WebDependencies,
-  renderPage: RenderPage,
-  site: Site,
-  now: () => number,
-): Router {
+export function instanceRoutes(deps: WebDependencies, { renderPage, site, now }: Pages): Router {
   const router = Router();
   const { resources } = site;
   const { control } = deps;
@@ -38,7 +38,7 @@ export function instanceRoutes(
     const address = instanceAddress(status.id);
     const problems = Object.entries(status.resources).map(([name, list]) => [name, list.problems] as const);
     const found = await control.runs(status.id);
-    const history = resources.map(({ name, title }) => ({ title, runs: found[name] ?? [] }));
+    const history = resources.map(({ name, title }) => ({ title, runs: ofKind(found[name], 'full') }));
     renderPage(res, 200, 'instance', {
       status,
       address,
@@ -53,6 +53,7 @@ export function instanceRoutes(
       actions: possibleActions(status),
       budget: budgetView(status.budget, now()),
       token: tokenView(status),
+      outbox: outboxView(status, status.outbox.writes, now()),
       problems: problemSections(resources, status.resources, Object.fromEntries(problems), address),
       history: history.map(({ title, runs }) => ({ title, bars: runBars(runs) })),
       runs: history
@@ -81,8 +82,9 @@ export function instanceRoutes(
       return;
     }
     const lists = resources.map(({ name, title }) => {
-      const own = runs[name] ?? [];
-      return { name, title, bars: runBars(own), runs: own.map((run) => runRow(run, title, site)) };
+      const own = ofKind(runs[name], 'full');
+      const rows = (kind: RunJson['kind']) => ofKind(runs[name], kind).map((run) => runRow(run, title, site));
+      return { name, title, bars: runBars(own), runs: rows('full'), checks: rows('check') };
     });
     renderPage(res, 200, 'runs', { status, address: instanceAddress(status.id), lists });
   });
@@ -92,7 +94,8 @@ export function instanceRoutes(
     const found = await control.problems(status.id);
     const address = instanceAddress(status.id);
     const sections = problemSections(resources, status.resources, found, address);
-    renderPage(res, 200, 'problems', { status, address, sections });
+    const outbox = outboxView(status, await control.writes(status.id), now());
+    renderPage(res, 200, 'problems', { status, address, sections, outbox });
   });
 
   actionRoutes(router, '', deps, (req) => ownInstance(req, deps));

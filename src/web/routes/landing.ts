@@ -1,22 +1,18 @@
 import { Router } from 'express';
 import { readForm } from '../actions.ts';
-import type { RenderPage } from '../render.ts';
+import type { Pages } from '../render.ts';
 import { noStore } from '../security.ts';
 import type { BrowserCookies } from '../sessions.ts';
 import { listOf } from '../view/format.ts';
 import { instanceMessage } from '../view/instance-message.ts';
-import type { Site, WebDependencies } from '../web-dependencies.ts';
+import type { WebDependencies } from '../web-dependencies.ts';
 
 const FORGOTTEN = { tone: 'good', text: 'This browser no longer lists the company.' };
 
 /** The landing page with this browser's companies, newest first, and the log-out. */
-export function landingRoutes(
-  { browsers, control }: WebDependencies,
-  renderPage: RenderPage,
-  cookies: BrowserCookies,
-  site: Site,
-  now: () => number,
-): Router {
+export function landingRoutes(deps: WebDependencies, cookies: BrowserCookies, pages: Pages): Router {
+  const { browsers, control } = deps;
+  const { renderPage, site, now } = pages;
   const router = Router();
   const copied = listOf(site.resources.map(({ title }) => title));
 

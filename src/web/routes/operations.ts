@@ -2,13 +2,13 @@ import { type Request, type RequestHandler, Router } from 'express';
 import { INSTANCES_PER_PAGE } from '../../sync/status-types.ts';
 import { ACTIONS, actionRoutes, doneMessage, possibleActions } from '../actions.ts';
 import { instanceAddress, pathValue } from '../own-instance.ts';
-import type { RenderPage } from '../render.ts';
+import type { Pages } from '../render.ts';
 import { noStore } from '../security.ts';
 import { formatNumber } from '../view/format.ts';
 import { ageText, operatorsList } from '../view/operations-view.ts';
 import { lastPage, pageLinks, readListQuery } from '../view/paging.ts';
 import { runRow } from '../view/run-view.ts';
-import type { Site, WebDependencies } from '../web-dependencies.ts';
+import type { WebDependencies } from '../web-dependencies.ts';
 import { notFound } from '../web-error.ts';
 
 /** Paths that a program may read with the operator's password. */
@@ -54,13 +54,8 @@ export function programAccess({ browsers }: WebDependencies, gate: RequestHandle
 }
 
 /** The operator's pages: every instance, and actions on it. */
-export function operationsRoutes(
-  deps: WebDependencies,
-  gate: RequestHandler,
-  renderPage: RenderPage,
-  site: Site,
-  now: () => number,
-): Router {
+export function operationsRoutes(deps: WebDependencies, gate: RequestHandler, pages: Pages): Router {
+  const { renderPage, site, now } = pages;
   const router = Router();
   const { operations, control, actions } = deps;
   if (!operations) return router;
@@ -71,13 +66,13 @@ export function operationsRoutes(
     const filter = filterOf(req);
     const { checks } = await deps.readiness();
     const overview = await operations.overview({ page, search, ...(filter === undefined ? {} : { filter }) });
-    const { instances, states, lists } = overview;
-    const filterQuery = filter === undefined ? {} : { filter };
+    const { instances, states, lists, total } = overview;
+    const last = lastPage(total, INSTANCES_PER_PAGE);
     renderPage(res, 200, 'operations', {
       search,
       filter,
       filters: Object.entries(FILTERS),
-      total: overview.total,
+      total,
       statesText: countsText(states),
       listsText: countsText(lists),
       resources: site.resources,
@@ -89,12 +84,7 @@ export function operationsRoutes(
           return { title, list: list && operatorsList(list, status, now()) };
         }),
       })),
-      pages: pageLinks(
-        '/ops',
-        { search, page: overview.page },
-        lastPage(overview.total, INSTANCES_PER_PAGE),
-        filterQuery,
-      ),
+      pages: pageLinks('/ops', { search, filter, page: overview.page }, last),
       queues: overview.queues?.map(({ name, counts }) => ({ name, text: countsText(counts) })),
       workers: overview.workers?.map((worker) => ({ ...worker, age: ageText(worker.startedAt, now()) })),
       failedChecks: Object.entries(checks).filter(([, outcome]) => outcome !== 'ok'),
@@ -117,19 +107,12 @@ export function operationsRoutes(
       lists: site.resources.flatMap(({ name, title }) => {
         const list = status.resources[name];
         if (list === undefined) return [];
+        const shown = operatorsList(list, status, now());
         const rows = (runs[name] ?? []).map((run) => ({
           ...runRow(run, title, site),
           wrong: run.error ?? '',
         }));
-        return [
-          {
-            title,
-            list: operatorsList(list, status, now()),
-            problems: list.problems,
-            rows,
-            forms: formsOf(name),
-          },
-        ];
+        return [{ title, list: shown, problems: list.problems, rows, forms: formsOf(name) }];
       }),
       actions: await actions.list({ instanceId: status.id, limit: ACTIONS_SHOWN }),
       flash: doneMessage(req, status),

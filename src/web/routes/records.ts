@@ -64,14 +64,21 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
 
   async function showRecord({ status, resource, base }: OwnList, id: string, req: Request, res: Response) {
     const record = await deps.records.find(status.id, resource.name, id);
+    const links = [{ address: base, text: 'Back to the list' }];
     if (!record) {
       throw new WebError(404, 'No such record', `The copy of ${status.name} has no record with this id.`, {
         advice: 'It is erased, or not copied yet. Search the list for it.',
-        links: [{ address: base, text: 'Back to the list' }],
+        links,
       });
     }
+    const { document, isCut } = record;
     if (req.query.raw !== undefined) {
-      await sendRaw(record.document, record.isCut, { status, resource, base }, res);
+      const erased = 'The content of this record was erased.';
+      const large = 'This record is too large for a page: it is in the download.';
+      const why = document === null ? erased : large;
+      if (document === null || isCut) throw new WebError(404, 'Not shown here', why, { links });
+      // As the service sent it.
+      res.type('json').send(document);
       return;
     }
     const address = recordAddress(base, record.id);
@@ -83,23 +90,6 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
       rawAddress: `${address}${address.includes('?') ? '&' : '?'}raw`,
       actions: possibleActions(status, resource.name),
     });
-  }
-
-  /** The document as the service sent it. */
-  async function sendRaw(document: string | null, isCut: boolean, { base }: OwnList, res: Response) {
-    if (document === null || isCut) {
-      throw new WebError(
-        404,
-        'Not shown here',
-        document === null
-          ? 'The content of this record was erased.'
-          : 'This record is too large for a page: it is in the download.',
-        {
-          links: [{ address: base, text: 'Back to the list' }],
-        },
-      );
-    }
-    res.type('json').send(document);
   }
 
   return router;

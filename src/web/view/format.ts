@@ -1,4 +1,5 @@
 const NUMBER = new Intl.NumberFormat('en-GB');
+const LIST = new Intl.ListFormat('en-GB');
 const INSTANT = new Intl.DateTimeFormat('en-GB', {
   day: 'numeric',
   month: 'short',
@@ -68,9 +69,7 @@ export function formatAgo(iso: string | null | undefined, now: number): string {
 
 /** Titles in the middle of a sentence: `contacts`, `contacts and conversations`, `tags, contacts and links`. */
 export function listOf(titles: string[]): string {
-  const words = titles.map((title) => title.toLowerCase());
-  const last = words.pop() ?? '';
-  return words.length > 0 ? `${words.join(', ')} and ${last}` : last;
+  return LIST.format(titles.map((title) => title.toLowerCase()));
 }
 
 /** A text that may hold a moment. An open page counts down or up to it. */
@@ -87,11 +86,7 @@ export interface Sentence {
  */
 export function sentence(text: string, at?: string | null, now = 0): Sentence {
   const [, before = text, mark, after = ''] = /^(.*?) ?\{(in|ago)\}(.*)$/s.exec(text) ?? [];
-  if (mark === undefined || !at)
-    return { before: mark === undefined ? text : before + after, moment: null, after: '' };
-  const moment =
-    mark === 'in'
-      ? ({ at, mode: 'ahead', text: formatAhead(at, now) } as const)
-      : ({ at, mode: 'ago', text: formatAgo(at, now) } as const);
-  return { before: `${before} `, moment, after };
+  if (mark === undefined || !at) return { before: before + after, moment: null, after: '' };
+  const [mode, format] = mark === 'in' ? (['ahead', formatAhead] as const) : (['ago', formatAgo] as const);
+  return { before: `${before} `, moment: { at, mode, text: format(at, now) }, after };
 }

@@ -1,7 +1,7 @@
 import type { InstanceStatus, ListStatusJson } from '../../sync/status-types.ts';
 import type { Site } from '../web-dependencies.ts';
 import { errorMessage, isPassing } from './error-messages.ts';
-import { instantOf, listOf, type Sentence, sentence } from './format.ts';
+import { formatCount, instantOf, listOf, type Sentence, sentence } from './format.ts';
 
 /** Colours the state. The words say the same. */
 export type Tone = 'good' | 'busy' | 'wait' | 'warn' | 'bad' | 'off';
@@ -20,6 +20,9 @@ interface NamedList extends ListStatusJson {
 
 /** An outage of the service that is younger shows as "Retrying". */
 const SHORT_OUTAGE_MS = 2 * 60_000;
+
+/** A list that was checked longer ago needs a worker. */
+const LATE_CHECK_MS = 5 * 60_000;
 
 /** Whether the last try failed a short while ago and the app tries again. */
 export function isRetried(list: ListStatusJson, now: number): boolean {
@@ -87,41 +90,42 @@ function hasWork(status: InstanceStatus, lists: readonly NamedList[], now: numbe
   const due = instantOf(status.next_sync_at);
   const isUnderWay = ({ state, finished_at }: ListStatusJson) =>
     state === 'waiting' || state === 'running' || finished_at === null;
-  return (due !== undefined && due <= now) || lists.some(isUnderWay);
+  // A check is due every few minutes at the latest, where there are checks.
+  const isLate = ({ checks, checked_at }: ListStatusJson) =>
+    checks === 'often' && now - (instantOf(checked_at) ?? now) > LATE_CHECK_MS;
+  return (due !== undefined && due <= now) || lists.some((list) => isUnderWay(list) || isLate(list));
 }
 
 function finishedMessage(
-  { next_sync_at: next }: InstanceStatus,
+  { next_sync_at: next, outbox }: InstanceStatus,
   lists: readonly NamedList[],
   now: number,
 ): InstanceMessage {
   const held = lists.filter((list) => list.held_deletions > 0);
   if (held.length > 0) {
-    return say(
-      'warn',
-      'Deletions held',
-      `The last sync holds back its deletions of ${titlesOf(held)}. Nothing was deleted.`,
-      sentence('Confirm the deletions below if they are right. The next sync starts {in}.', next, now),
-    );
+    const headline = `The last sync did not find many of the ${titlesOf(held)}. Nothing was deleted.`;
+    const advice = 'Confirm the deletions below if they are right. The next sync starts {in}.';
+    return say('warn', 'Deletions held', headline, sentence(advice, next, now));
+  }
+  const undecided = outbox.refused + outbox.unknown;
+  if (undecided > 0) {
+    const what = `${formatCount(undecided, 'write')} to the service ${undecided === 1 ? 'waits' : 'wait'}`;
+    const advice = sentence('See the reasons below. The next sync starts {in}.', next, now);
+    return say('warn', 'Needs attention', `The copy is up to date, but ${what} for your decision.`, advice);
   }
   const failing = lists.filter(isHandlerFailing);
   if (failing.length > 0) {
-    return say(
-      'warn',
-      'Needs attention',
-      `The copy is up to date, but some changes of ${titlesOf(failing)} were not delivered.`,
-      sentence('See the reasons below. The next sync starts {in}.', next, now),
-    );
+    const headline = `The copy is up to date, but some changes of ${titlesOf(failing)} were not delivered.`;
+    const advice = sentence('See the reasons below. The next sync starts {in}.', next, now);
+    return say('warn', 'Needs attention', headline, advice);
   }
   const hasRejected = lists.some((list) => list.problems.rejected > 0);
   const rejected = hasRejected ? 'Some records cannot be copied: correct them at the service. ' : '';
-  const finished = lists.map((list) => list.finished_at ?? '').sort();
-  return say(
-    'good',
-    'Up to date',
-    sentence('The last sync finished {ago}.', finished.at(-1), now),
-    sentence(`${rejected}The next sync starts by itself {in}.`, next, now),
-  );
+  // The list that was checked longest ago.
+  const [checked] = lists.map((list) => list.checked_at ?? list.finished_at ?? '').sort();
+  const compared = sentence('The app compared the copy with the service {ago}.', checked, now);
+  const coming = sentence(`${rejected}The next sync of a whole list starts by itself {in}.`, next, now);
+  return say('good', 'Up to date', compared, coming);
 }
 
 function activeMessage(
@@ -170,13 +174,11 @@ function disconnectedMessage({ company_id, has_copy, deleting_copy }: InstanceSt
   const isKept = has_copy && !deleting_copy;
   const gone = deleting_copy ? 'Its copied records are being deleted.' : 'Its records are deleted.';
   const again = isKept ? 'Install again to bring the copy up to date.' : 'Install again to copy them anew.';
-  const isKnown = company_id !== null;
-  return say(
-    'off',
-    'Disconnected',
-    isKnown ? 'The app has no access to this company any more.' : 'This installation has ended.',
-    `${isKept ? 'The copy is kept.' : gone} ${isKnown ? again : BEGINS_ANEW}`,
-  );
+  const copy = isKept ? 'The copy is kept.' : gone;
+  if (company_id === null) {
+    return say('off', 'Disconnected', 'This installation has ended.', `${copy} ${BEGINS_ANEW}`);
+  }
+  return say('off', 'Disconnected', 'The app has no access to this company any more.', `${copy} ${again}`);
 }
 
 /**
@@ -193,12 +195,9 @@ export function instanceMessage(status: InstanceStatus, site: Site, now: number)
   if (status.status === 'needs_reauthorization') {
     const why = errorMessage(status.error_kind ?? 'reauthorize', site.support);
     const again = 'Authorize it again, and the sync goes on where it stopped.';
-    return say(
-      'warn',
-      'Needs authorization',
-      'The sync has stopped: the app needs a new authorization.',
-      `${why} ${status.company_id === null ? BEGINS_ANEW : again}`,
-    );
+    const next = `${why} ${status.company_id === null ? BEGINS_ANEW : again}`;
+    const headline = 'The sync has stopped: the app needs a new authorization.';
+    return say('warn', 'Needs authorization', headline, next);
   }
   const named = site.resources.flatMap(({ name, title }) => {
     const list = status.resources[name];

@@ -97,7 +97,28 @@ function handlerText({ handler }: ListStatusJson): string {
 function heldText(list: ListStatusJson, title: string): string {
   if (list.held_deletions === 0) return '';
   const share = `${formatNumber(list.held_deletions)} of ${formatNumber(list.stored)} ${title.toLowerCase()}`;
-  return `The last sync would delete ${share}. Nothing was deleted. If they are gone at the service, confirm the deletions. The next sync deletes them too if it does not find them either.`;
+  return `The last sync did not find ${share}. Nothing was deleted. If they are gone at the service, confirm the deletions. Otherwise the app waits for 24 hours of syncs that all miss them.`;
+}
+
+function missingText({ missing, held_deletions }: ListStatusJson): string[] {
+  const count = missing - held_deletions;
+  return count > 0
+    ? [`${formatCount(count, 'record')} missing: deleted if the next sync misses them, too`]
+    : [];
+}
+
+const SPANS = [
+  [24 * 60, 'day'],
+  [60, 'hour'],
+  [1, 'minute'],
+] as const;
+
+/** How changes arrive where checks do not bring them. */
+function rhythmText({ checks, interval_minutes: minutes }: ListStatusJson): string {
+  if (checks !== 'rare' && checks !== 'off') return '';
+  const [span, unit] = SPANS.find(([length]) => minutes >= length && minutes % length === 0) ?? [1, 'minute'];
+  const every = minutes === span ? unit : formatCount(minutes / span, unit);
+  return `Changes arrive with the whole list, every ${every}.`;
 }
 
 /**
@@ -113,6 +134,8 @@ export function listView(
   now: number,
 ) {
   const { handler } = list;
+  const { last_error, pending = 0, next_try_at: next } = handler ?? {};
+  const reason = pending > 0 ? (last_error ?? null) : null;
   const isStopped = status.status !== 'active' && status.status !== 'paused';
   const canStart = ['idle', 'failed'].includes(list.state) || list.waiting_for === 'retry';
   return {
@@ -128,19 +151,16 @@ export function listView(
     held: heldText(list, title),
     remarks: [
       ...(list.deleted > 0 ? [`${formatCount(list.deleted, 'record')} deleted at the service`] : []),
+      ...missingText(list),
       ...(list.rejected > 0 ? [`${formatCount(list.rejected, 'record')} cannot be copied`] : []),
     ].join(' · '),
-    ended: list.state === 'failed' ? 'Stopped' : 'Finished',
-    finishedAt: status.status === 'disconnected' ? null : list.finished_at,
+    checked: isStopped || list.checked_at === null ? null : sentence('Checked {ago}', list.checked_at, now),
+    fullAt: status.status === 'disconnected' ? null : list.full_at,
+    rhythm: isStopped || list.paused ? '' : rhythmText(list),
+    stoppedAt: status.status !== 'disconnected' && list.state === 'failed' ? list.finished_at : null,
     handler: handlerText(list),
-    handlerError:
-      handler?.last_error && handler.pending > 0
-        ? sentence(
-            'The handler could not process a change. The app tries again {in}.',
-            handler.next_try_at,
-            now,
-          )
-        : null,
+    handlerError: reason ? sentence('The handler failed. The app tries again {in}.', next, now) : null,
+    handlerReason: reason,
     isHandlerFailing: isHandlerFailing(list),
     paused: list.paused,
     canSync: canStart && !list.paused,

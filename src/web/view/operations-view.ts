@@ -26,7 +26,9 @@ function reasonsOf(list: ListStatusJson, { status, budget }: InstanceStatus, now
     ...(list.failing_since === null ? [] : [`fails since ${formatInstant(list.failing_since)}`]),
     ...(list.error_kind === null ? [] : [`${list.error_kind}: ${list.error ?? ''}`]),
     ...counts.filter(([, count]) => count > 0).map(([label, count]) => `${label}: ${formatNumber(count)}`),
-    ...(handler?.last_error && handler.pending > 0 ? [`handler: ${handler.last_error}`] : []),
+    ...(handler?.last_error && handler.pending > 0
+      ? [`handler: ${handler.last_error}; tries again ${formatAhead(handler.next_try_at, now)}`]
+      : []),
   ];
 }
 

@@ -10,6 +10,8 @@ export interface ListQuery {
   search: string;
   /** From 1. */
   page: number;
+  /** Of the operator's page. */
+  filter?: string | undefined;
 }
 
 /** Reads `q` and `page`, and ignores nonsense. */
@@ -28,12 +30,8 @@ export function recordAddress(base: string, id: string): string {
 }
 
 /** The address of a page of a list. */
-export function listAddress(
-  base: string,
-  { search, page }: ListQuery,
-  more: Record<string, string> = {},
-): string {
-  const parameters = new URLSearchParams(more);
+export function listAddress(base: string, { search, page, filter }: ListQuery): string {
+  const parameters = new URLSearchParams(filter ? { filter } : {});
   if (search) parameters.set('q', search);
   if (page > 1) parameters.set('page', String(page));
   const query = parameters.toString();
@@ -46,13 +44,9 @@ export function lastPage(total: number, perPage: number): number {
 }
 
 /** Links to other pages of a list. */
-export function pageLinks(
-  base: string,
-  { search, page }: ListQuery,
-  last: number,
-  more: Record<string, string> = {},
-) {
-  const to = (number: number) => listAddress(base, { search, page: number }, more);
+export function pageLinks(base: string, query: ListQuery, last: number) {
+  const { page } = query;
+  const to = (number: number) => listAddress(base, { ...query, page: number });
   return {
     text: `Page ${formatNumber(page)} of ${formatNumber(last)}`,
     first: page > 2 ? to(1) : null,

@@ -40,18 +40,19 @@ function momentOf(path: string, value: unknown): string | null {
   return Number.isNaN(date.getTime()) ? null : date.toISOString();
 }
 
+function plainText(value: unknown): string {
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
 function textOf(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'Yes' : 'No';
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return plainText(value);
 }
 
 /** The text of a column for files, dates as ISO 8601. */
 export function plainValue(document: unknown, path: string): string {
-  return valuesAt(document, path)
-    .map(
-      (value) => momentOf(path, value) ?? (typeof value === 'object' ? JSON.stringify(value) : String(value)),
-    )
-    .join(', ');
+  const texts = valuesAt(document, path).map((value) => momentOf(path, value) ?? plainText(value));
+  return texts.join(', ');
 }
 
 function shorten(text: string): string {

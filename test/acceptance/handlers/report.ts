@@ -9,7 +9,7 @@ let calls = 0;
 export async function onChanges(batch: object): Promise<void> {
   const isStuck = ++calls === Number(process.env.TEST_STUCK_AT);
   if (!isStuck) await sleep(WORK_MS);
-  const call = JSON.stringify({ pid: process.pid, at: Date.now(), isStuck, ...batch });
+  const call = JSON.stringify({ pid: process.pid, worker: process.ppid, at: Date.now(), isStuck, ...batch });
   // A SIGKILL may cut a line off: the next one begins anew.
   appendFileSync(process.env.TEST_REPORT ?? '', `\n${call}`);
   if (isStuck) await new Promise(() => {});

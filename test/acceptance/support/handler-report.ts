@@ -11,9 +11,10 @@ export interface Change {
   document: unknown;
 }
 
-/** A call of a handler: when it was through, and in which process. */
+/** A call of a handler: when it was through, in which process, and the worker process that is its parent. */
 export interface Call {
   pid: number;
+  worker: number;
   at: number;
   /** Whether the call goes on until its process ends. */
   isStuck: boolean;

@@ -35,6 +35,7 @@ export class SandboxControl {
     plan?: string;
     contacts?: number;
     conversations?: number;
+    order?: 'activity' | 'created';
   }): Promise<SandboxCompany> {
     return this.call('POST', 'companies', { plan: 'starter', contacts: 5, conversations: 5, ...company });
   }

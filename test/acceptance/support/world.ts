@@ -23,7 +23,10 @@ export interface ResourceStatus {
   records: number;
   deleted: number;
   rejected: number;
+  missing: number;
   held_deletions: number;
+  checked_at: string | null;
+  full_at: string | null;
   /** Null where the web process has no handler. */
   handler: {
     pending: number;
@@ -104,10 +107,10 @@ export class World {
 
   /** Starts a worker process, and waits until it is ready. */
   async startWorker(options: StartOptions = {}): Promise<TestProcess> {
-    const port = await findFreePort();
+    const port = Number(options.env?.WORKER_PORT ?? (await findFreePort()));
     const worker = this.#spawn('src/worker.ts', {
       ...options,
-      env: { WORKER_PORT: String(port), ...options.env },
+      env: { ...options.env, WORKER_PORT: String(port) },
     });
     await this.#waitUntilUp(worker, port);
     return worker;

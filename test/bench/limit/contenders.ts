@@ -15,15 +15,8 @@ export interface Contender {
   go(processes: readonly ChildProcess[]): Promise<unknown>;
 }
 
-/** The peers with their labels. `shares`: it counts in Redis, so several processes share one limit. */
-export const PEERS = [
-  { peer: 'bullmq-limiter', label: 'BullMQ, limiter of the queue', shares: true },
-  { peer: 'bullmq-manual', label: 'BullMQ, rateLimit on 429', shares: true },
-  { peer: 'rate-limiter-flexible', label: 'rate-limiter-flexible, BullMQ', shares: true },
-  { peer: 'bottleneck', label: 'bottleneck', shares: false },
-  { peer: 'p-throttle', label: 'p-throttle', shares: false },
-  { peer: 'plain-loop', label: 'loop that sleeps retry-after', shares: false },
-] as const;
+/** The best library, and what one writes without any. */
+export const PEERS = ['bottleneck', 'sleeping loop'] as const;
 
 /** This app: worker processes as `npm run worker` starts them. */
 export function ourContender(stage: Stage, companies: readonly Company[], workers: number): Contender {
@@ -38,16 +31,16 @@ export function ourContender(stage: Stage, companies: readonly Company[], worker
 /** A peer with one company. */
 export function peerContender(
   { sandbox, redisUrl, stack }: Stage,
-  { peer, label, shares }: (typeof PEERS)[number],
+  peer: (typeof PEERS)[number],
   company: Company,
   { windowMs, workers }: { windowMs: number; workers: number },
 ): Contender {
   const all = bareLists(sandbox.apiUrl, [company]);
   const token = sandbox.tokens(sandbox.application, company).access_token;
   const startOne = async (worker: number, resume: boolean) => {
-    // A process that does not know the others gets a part of the lists and of the limit.
-    const lists = shares ? all : all.filter((_, at) => at % workers === worker);
-    const limit = shares ? PARTNER_LIMIT : PARTNER_LIMIT / workers;
+    // The processes do not know each other: each gets a part of the lists and of the limit.
+    const lists = all.filter((_, at) => at % workers === worker);
+    const limit = PARTNER_LIMIT / workers;
     const order: PeerOrder = { peer, lists, token, redisUrl, limit, windowMs, resume };
     const child = fork(join(import.meta.dirname, 'peers.ts'), [JSON.stringify(order)]);
     stack.defer(() => void child.kill('SIGKILL'));
@@ -55,7 +48,7 @@ export function peerContender(
     return child;
   };
   return {
-    label,
+    label: peer,
     companies: [company],
     start: (isRestart) =>
       Promise.all(Array.from({ length: workers }, (_, worker) => startOne(worker, isRestart))),

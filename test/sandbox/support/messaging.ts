@@ -34,7 +34,10 @@ export async function startMessaging() {
     ...parts,
     ...{ channel, otherChannel, inbox, otherInbox, privateInbox, tag, otherTag, privateTag },
     conversations,
-    conversation: at(conversations, 0),
+    conversation: at(
+      conversations.filter((one) => one.inbox.id === inbox && one.status !== 'archived'),
+      0,
+    ),
     teammate: at(company.teammates, 0),
     found,
     messagesOf: (id: string) => list<Message>(`/conversations/${id}/messages`),

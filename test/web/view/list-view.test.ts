@@ -1,42 +1,29 @@
 import { describe, expect, it } from 'vitest';
 import type { InstanceStatus, ListStatusJson } from '../../../src/sync/status-types.ts';
 import { listView } from '../../../src/web/view/list-view.ts';
-import { at, instanceStatus, listStatus, NOW } from '../status-fixtures.ts';
+import { at, HANDLER, instanceStatus, listStatus, NOW } from '../status-fixtures.ts';
 
 const SITE = { resources: [], support: 'help@test.example' };
+const RESOURCE = { name: 'contacts', title: 'Contacts' };
 const UNSTARTED = { pages: 0, records: 0, started_at: null, finished_at: null } as const;
 
 function view(list: Partial<ListStatusJson>, instance: Partial<InstanceStatus> = {}) {
-  const shown = listView(
-    { name: 'contacts', title: 'Contacts' },
-    listStatus(list),
-    instanceStatus(instance),
-    SITE,
-    NOW,
-  );
+  const shown = listView(RESOURCE, listStatus(list), instanceStatus(instance), SITE, NOW);
   const text = (of: (typeof shown)['wait']) => of && of.before + (of.moment?.text ?? '') + of.after;
   return { ...shown, wait: text(shown.wait), handlerError: text(shown.handlerError) };
 }
 
 describe('the progress of a list', () => {
   it.each([
-    [
-      { state: 'running', records: 100, stored: 4_000 },
-      { value: 100, max: 4_000 },
-    ],
-    [
-      { state: 'running', records: 100, stored: 100 },
-      { value: null, max: 1 },
-    ],
+    [{ state: 'running', records: 100, stored: 4_000 }, [100, 4_000]],
+    [{ state: 'running', records: 100, stored: 100 }, [null, 1]],
     [{ state: 'waiting', records: 100, stored: 100 }, null],
-    [
-      { state: 'waiting', records: 100, stored: 4_000 },
-      { value: 100, max: 4_000 },
-    ],
-    [{}, { value: 1, max: 1 }],
+    [{ state: 'waiting', records: 100, stored: 4_000 }, [100, 4_000]],
+    [{}, [1, 1]],
     [UNSTARTED, null],
-  ] as const)('is a share of what an earlier run left, else movement: %j', (list, bar) => {
-    expect(view(list).bar).toEqual(bar);
+  ] as const)('is a share of what an earlier run left, else movement: %j', (list, valueAndMax) => {
+    const { bar } = view(list);
+    expect(bar && [bar.value, bar.max]).toEqual(valueAndMax);
   });
 
   it('is told in records and pace, waits included', () => {
@@ -93,33 +80,54 @@ describe('the state of a list', () => {
 
   it('says how many of how many deletions are held', () => {
     const { held } = view({ held_deletions: 1_060, stored: 2_000 });
-    expect(held).toMatch(/^The last sync would delete 1,060 of 2,000 contacts\. Nothing was deleted\./);
+    expect(held).toMatch(/^The last sync did not find 1,060 of 2,000 contacts\. Nothing was deleted\./);
+  });
+
+  it('tells missing from deleted and from held', () => {
+    expect(view({ missing: 8, deleted: 2 }).remarks).toBe(
+      '2 records deleted at the service · 8 records missing: deleted if the next sync misses them, too',
+    );
+    expect(view({ missing: 60, held_deletions: 60 }).remarks).toBe('');
+  });
+
+  it.each([
+    ['often', 60, ''],
+    ['new', 60, ''],
+    ['rare', 60, 'Changes arrive with the whole list, every hour.'],
+    ['off', 15, 'Changes arrive with the whole list, every 15 minutes.'],
+    ['off', 2 * 24 * 60, 'Changes arrive with the whole list, every 2 days.'],
+  ] as const)('with checks that come %s, every %d minutes: %j', (checks, interval_minutes, text) => {
+    expect(view({ checks, interval_minutes }).rhythm).toBe(text);
+    expect(view({ checks, interval_minutes, paused: true }).rhythm).toBe('');
+  });
+
+  it('says when it was checked, and when the whole list was read', () => {
+    const { checked, fullAt } = view({});
+    expect([checked?.before, checked?.moment?.text, fullAt]).toEqual(['Checked ', '20 s ago', at(-300_000)]);
+    expect(view({ checked_at: null, full_at: null })).toMatchObject({ checked: null, fullAt: null });
   });
 
   it('offers a new authorization where the service refuses, and only there', () => {
     expect(view({ state: 'failed', error_kind: 'refused' }).mayNeedAuthorization).toBe(true);
     expect(view({ state: 'failed', error_kind: 'credentials' }).mayNeedAuthorization).toBe(false);
-    expect(view({ state: 'waiting', waiting_for: 'turn', error_kind: 'refused' }).mayNeedAuthorization).toBe(
-      false,
-    );
+    const waiting = { state: 'waiting', waiting_for: 'turn', error_kind: 'refused' } as const;
+    expect(view(waiting).mayNeedAuthorization).toBe(false);
   });
 });
 
 describe('the handler', () => {
-  const NONE = { pending: 0, dead_letters: 0, last_error: null, next_try_at: null };
-
   it.each([
     [null, '', null],
-    [NONE, 'Every change is delivered.', null],
-    [{ ...NONE, pending: 1_200 }, '1,200 changes pending.', null],
+    [HANDLER, 'Every change is delivered.', null],
+    [{ ...HANDLER, pending: 1_200 }, '1,200 changes pending.', null],
     [
-      { ...NONE, pending: 1, last_error: 'ECONNREFUSED', next_try_at: at(5_000) },
+      { ...HANDLER, pending: 1, last_error: 'ECONNREFUSED', next_try_at: at(5_000) },
       '1 change pending.',
-      'The handler could not process a change. The app tries again in 5 s.',
+      'The handler failed. The app tries again in 5 s.',
     ],
     // The reason stands with the dead letter.
     [
-      { ...NONE, dead_letters: 1, last_error: 'No.' },
+      { ...HANDLER, dead_letters: 1, last_error: 'No.' },
       '1 dead letter; every other change is delivered.',
       null,
     ],
