@@ -37,8 +37,11 @@ const KEEP_WRITES_MS = 7 * 24 * 60 * 60_000;
 const RUNS_AT_ONCE = { least: 8, first: 64, most: 256, step: 16 } as const;
 const CPU = { busyFrom: 0.97, idleUntil: 0.92, checkEveryMs: 500 } as const;
 
-/** Another worker gets the job of a killed one within lock and check together. The fence stops the first worker. */
+/** Another worker gets the job of a killed one within a lock and two checks. The fence stops the first worker. */
 const RECOVERY = { lockDuration: 4_000, stalledInterval: 2_000, maxStalledCount: 1_000 } as const;
+
+/** A busy event loop must not lose the job of a run, which has to begin its page again. */
+const RUN_RECOVERY = { ...RECOVERY, lockDuration: 15_000, stalledInterval: 5_000 } as const;
 
 /** Pauses between two sweeps, in milliseconds. Each looks for due lists; after `most` one also does the rest. */
 const SWEEP_MS = { least: 1_000, most: 30_000 } as const;
@@ -87,6 +90,7 @@ export function startWorkers(parts: WorkerParts): Workers {
   const context = { logger, signal, onEvent, othersWait: () => slots.othersWait() };
   const sync = new Worker<ListJobData>(QUEUE.sync, (job, token) => syncJob(parts.sync, job, token, context), {
     ...options,
+    ...RUN_RECOVERY,
     concurrency: RUNS_AT_ONCE.first,
   });
   const slots = adjustConcurrency(sync, queues);
