@@ -21,8 +21,8 @@ export default defineConfig(({ mode }) => {
       exclude: isQuick ? SLOW.map((folder) => `test/${folder}/**`) : [],
       env: isQuick ? { TEST_DATABASE: 'sqlite' } : {},
       globalSetup: isQuick ? [] : ['test/support/postgres-for-all.ts'],
-      // Many files wait most of the time: for a window's end, a process, a browser. Two workers a core keep it busy.
-      maxWorkers: 2 * availableParallelism() + 1,
+      // Files wait for a window's end, a process, a browser; but each has several processes at work.
+      maxWorkers: availableParallelism() + 1,
       // Ends for what hangs: a test waits several times, and its waits end first, with words.
       testTimeout: 8 * PATIENCE_MS,
       expect: { poll: { timeout: PATIENCE_MS } },

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { within } from './health.ts';
 
@@ -9,6 +10,10 @@ const WAIT_BUCKETS_S = [0.01, 0.05, 0.25, 1, 2.5, 5, 10, 20, 30, 45, 60, 90, 120
 
 /** A scrape leaves out figures that take longer. */
 const SCRAPE_LIMIT_MS = 1_000;
+
+/** Where counting takes longer, a scrape shows the figures before, unless they are too old. In milliseconds. */
+const COUNTING_MS = 150;
+const OLDEST_MS = 60_000;
 
 const PREFIX = 'partner_app_';
 const REFUSED_BY = ['limit', 'guard'] as const;
@@ -108,6 +113,7 @@ export type Metrics = ReturnType<typeof createMetrics>;
 export function createMetrics(syncedRoutes: readonly string[], sources: FigureSources) {
   const registry = new Registry();
   const registers = [registry];
+  const counted = { ...sources, store: kept(sources.store) };
   collectDefaultMetrics({ register: registry, prefix: PREFIX });
   const count = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
     new Counter({ name: PREFIX + name, help, labelNames, registers });
@@ -142,7 +148,7 @@ export function createMetrics(syncedRoutes: readonly string[], sources: FigureSo
   return {
     /** @returns the text for Prometheus, and its content type */
     async scrape() {
-      const readings = await readAll(sources);
+      const readings = await readAll(counted);
       for (const { gauge, label, read } of gauges) {
         const values = read(readings);
         if (label === undefined) gauge.remove();
@@ -196,4 +202,31 @@ async function readAll({ store, jobs, isReady, workers, sweepLateMs }: FigureSou
     within(SCRAPE_LIMIT_MS, source).catch(() => undefined);
   const [figures, counts, ready] = await Promise.all([read(store), read(jobs), read(isReady)]);
   return { store: figures, jobs: counts, isReady: ready, workers: workers(), sweepLateMs: sweepLateMs() };
+}
+
+/**
+ * Reads figures once at a time. Where that takes long, the answer is what was read before, and the reading goes on for
+ * the next call.
+ */
+function kept<Value>(read: () => Promise<Value>): () => Promise<Value> {
+  let last: { value: Value; at: number } | undefined;
+  let reading: Promise<Value> | undefined;
+  const readAgain = async () => {
+    try {
+      const value = await read();
+      last = { value, at: performance.now() };
+      return value;
+    } catch (error) {
+      // Figures of before an outage would hide it.
+      last = undefined;
+      throw error;
+    } finally {
+      reading = undefined;
+    }
+  };
+  return () => {
+    reading ??= readAgain();
+    if (last === undefined || performance.now() - last.at > OLDEST_MS) return reading;
+    return Promise.race([reading, sleep(COUNTING_MS, last.value, { ref: false })]);
+  };
 }

@@ -1,5 +1,5 @@
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
-import { countRows, Store } from './database.ts';
+import { Store } from './database.ts';
 import { lockList, nextSeq } from './lists.ts';
 import type { List, ListKey, RunError } from './runs.ts';
 import type { ConsumerTable, DeadLetterTable, Schema } from './schema.ts';
@@ -46,6 +46,12 @@ type Untaken =
   | { notBefore: number }
   /** Whether the record behind the cursor has ended the delivery process while it was alone. */
   | { isSuspect: true; wasCharged: boolean };
+
+/** How far a consumer has come with a list, and the last error. */
+export interface Progress extends Pick<Consumer, 'error_detail' | 'not_before'> {
+  pending: number;
+  deadLetters: number;
+}
 
 /** A list that a consumer has not read to its end. */
 export interface Lagging extends ListKey {
@@ -312,6 +318,33 @@ export class ChangeStore extends Store {
     return count;
   }
 
+  /**
+   * How far a consumer has come with some lists.
+   *
+   * @param most pending changes of a list are counted up to here
+   * @returns by list
+   */
+  async progress(
+    lists: readonly number[],
+    consumer: string,
+    most = MOST_COUNTED,
+  ): Promise<Map<number, Progress>> {
+    const cursor = sql`coalesce(consumers.cursor, 0)`;
+    const pending = sql<number>`(select count(*) from (select change_seq from records
+      where list = lists.id and change_seq > ${cursor} order by change_seq limit ${most}) as changes)`;
+    const letters = sql<number>`(select count(*) from dead_letters where list = lists.id and consumer = ${consumer})`;
+    const rows = await this.db
+      .selectFrom('lists')
+      .leftJoin('consumers', (join) =>
+        join.onRef('consumers.list', '=', 'lists.id').on('consumers.consumer', '=', consumer),
+      )
+      .select(['lists.id', 'error_detail', 'not_before', letters.as('deadLetters')])
+      .select(sql<number>`case when lists.change_seq > ${cursor} then ${pending} else 0 end`.as('pending'))
+      .where('lists.id', 'in', [0, ...lists])
+      .execute();
+    return new Map(rows.map((row) => [row.id, row]));
+  }
+
   /** Gives a consumer the whole list again. */
   async replayList(list: number, consumer: string): Promise<void> {
     await this.db.durably((tx) =>
@@ -397,10 +430,6 @@ export class ChangeStore extends Store {
     }
     await tx.updateTable('lists').set({ change_seq: seq }).where('id', '=', list).execute();
     return true;
-  }
-
-  countDeadLetters(list: number, consumer: string): Promise<number> {
-    return countRows(lettersOf(this.db, list, consumer));
   }
 
   /** Dead letters of a consumer, the newest first. */

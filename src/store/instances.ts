@@ -25,12 +25,17 @@ export class InstanceStore extends Store {
     return this.db.selectFrom('instances').selectAll().where('id', '=', id).executeTakeFirst();
   }
 
-  /** Some of the instances that a query finds, the oldest first. */
+  /** Some of the instances that a query finds, those first that need a person most, and then the oldest. */
   list({ offset, limit, ...query }: InstanceQuery & { offset: number; limit: number }): Promise<Instance[]> {
     return this.db
       .selectFrom('instances')
       .selectAll()
       .where((eb) => matches(eb, query))
+      .orderBy((eb) => {
+        const { authorization, failing, waiting } = troublesOf(eb);
+        const urgency = eb.case().when(authorization).then(0).when(failing).then(1).when(waiting).then(2);
+        return urgency.when('status', '!=', 'disconnected').then(3).else(4).end();
+      })
       .orderBy('installed_at')
       .orderBy('id')
       .limit(limit)
@@ -78,35 +83,35 @@ function matches(eb: ExpressionBuilder<Schema, 'instances'>, { search = '', filt
     ...(search === '' ? [] : [eb.or([holds('name'), holds('company_id'), holds('id')])]),
     ...(filter === undefined
       ? []
-      : [filter === 'attention' ? needsAttention(eb) : eb('status', '=', filter)]),
+      : [filter === 'attention' ? eb.or(Object.values(troublesOf(eb))) : eb('status', '=', filter)]),
   ]);
 }
 
-/** Somebody has to authorize the app again, or a list fails, holds deletions or has dead letters, or a write waits. */
-function needsAttention(eb: ExpressionBuilder<Schema, 'instances'>) {
+/** Why an instance needs a person: somebody has to authorize the app again, a list fails, or something waits for a word. */
+function troublesOf(eb: ExpressionBuilder<Schema, 'instances'>) {
   const lists = eb
     .selectFrom('lists')
     .select('lists.id')
     .whereRef('lists.instance_id', '=', 'instances.id')
-    .where('removed_at', 'is', null)
-    .where((list) => {
-      const ofList = list.selectFrom('runs').whereRef('runs.list', '=', 'lists.id');
-      const newest = ofList.where('kind', '=', 'full').orderBy('runs.id', 'desc').limit(1);
-      return list.or([
-        list(newest.select('state'), '=', 'failed'),
-        list('failing_since', '<=', Date.now() - SHORT_FAILURE_MS),
-        list('held', '>', 0),
-        list('lists.id', 'in', list.selectFrom('dead_letters').select('list')),
-      ]);
-    });
+    .where('removed_at', 'is', null);
+  const failing = lists.where((list) => {
+    const ofList = list.selectFrom('runs').whereRef('runs.list', '=', 'lists.id');
+    const newest = ofList.where('kind', '=', 'full').orderBy('runs.id', 'desc').limit(1);
+    const isLong = list('failing_since', '<=', Date.now() - SHORT_FAILURE_MS);
+    return list.or([isLong, list(newest.select('state'), '=', 'failed')]);
+  });
+  const held = lists.where('held', '>', 0);
+  const letters = lists.where('lists.id', 'in', eb.selectFrom('dead_letters').select('list'));
   const writes = eb
     .selectFrom('outbox')
     .select('outbox.id')
     .whereRef('outbox.instance_id', '=', 'instances.id')
     .where('outbox.state', 'in', ['refused', 'unknown'])
     .where(UNFINISHED);
-  return eb.or([
-    eb('status', '=', 'needs_reauthorization'),
-    eb.and([eb('status', '!=', 'disconnected'), eb.or([eb.exists(lists), eb.exists(writes)])]),
-  ]);
+  const isConnected = eb('status', '!=', 'disconnected');
+  return {
+    authorization: eb('status', '=', 'needs_reauthorization'),
+    failing: eb.and([isConnected, eb.exists(failing)]),
+    waiting: eb.and([isConnected, eb.or([held, letters, writes].map((query) => eb.exists(query)))]),
+  };
 }

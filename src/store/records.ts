@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { ChangeStore } from './changes.ts';
-import { countRows, Store } from './database.ts';
+import { Store } from './database.ts';
 import { findList, type ListKey } from './lists.ts';
 import type { RecordTable } from './schema.ts';
 import { listMark, searchQuery } from './search-words.ts';
@@ -167,8 +167,15 @@ export class RecordStore extends Store {
     return (await lists.where('removed_at', 'is not', null).executeTakeFirst()) !== undefined;
   }
 
-  countRejected(list: number): Promise<number> {
-    return countRows(this.db.selectFrom('rejected_records').where('list', '=', list));
+  /** Counts what lists hold that the copy cannot keep, by list; a list without any is missing. */
+  async countRejected(lists: readonly number[]): Promise<Map<number, number>> {
+    const rows = await this.db
+      .selectFrom('rejected_records')
+      .select(({ fn }) => ['list', fn.countAll<number>().as('count')])
+      .where('list', 'in', [0, ...lists])
+      .groupBy('list')
+      .execute();
+    return new Map(rows.map(({ list, count }) => [list, count]));
   }
 
   /** What a list holds that the copy cannot keep, always in the same order. */

@@ -91,10 +91,15 @@ export const NO_ERROR = { error_kind: null, error_detail: null, attempt: 0, stuc
 /** Lists and their runs. */
 export class RunStore extends Store {
   /** The lists of an instance, each with its newest full run. An open run is always the newest. */
-  async lists(instanceId: string): Promise<ListStatus[]> {
+  lists(instanceId: string): Promise<ListStatus[]> {
+    return this.listsOf([instanceId]);
+  }
+
+  /** The lists of several instances. */
+  async listsOf(instanceIds: readonly string[]): Promise<ListStatus[]> {
     const own = this.db
       .selectFrom('lists')
-      .where('instance_id', '=', instanceId)
+      .where('instance_id', 'in', ['', ...instanceIds])
       .where('removed_at', 'is', null);
     const newest = sql<number>`(select max(id) from runs where list = lists.id and kind = 'full')`;
     // The runs first: what the end of a run leaves in its list must not be older than the run.
@@ -103,8 +108,9 @@ export class RunStore extends Store {
       .selectAll()
       .where('id', 'in', own.select(newest.as('id')))
       .execute();
+    const byList = new Map(runs.map((run) => [run.list, run]));
     const lists = await own.selectAll().execute();
-    return lists.map((list) => ({ ...list, run: runs.find((run) => run.list === list.id) }));
+    return lists.map((list) => ({ ...list, run: byList.get(list.id) }));
   }
 
   list(id: number): Promise<List | undefined> {

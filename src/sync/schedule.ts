@@ -29,6 +29,12 @@ const NEARLY_ALL = 10;
 /** Where checks pay, full runs take at most one in so many requests of the limit, and one. */
 const PAUSE_PER_RUN = 10;
 
+/** A full run may begin earlier by this part of its pause: lists that were read together spread over it. */
+const DRIFT = 0.1;
+
+/** Its multiples, modulo 1, lie evenly however many there are. */
+const GOLDEN_RATIO = (1 + Math.sqrt(5)) / 2;
+
 type ListInterval = Pick<List, 'interval_minutes'>;
 type ResourceInterval = Pick<Resource, 'intervalMinutes'>;
 
@@ -65,11 +71,12 @@ export function fullRunAfter(
 /**
  * The next starts of a list after a full run has read it. Checks that find less than full runs become half as frequent.
  * Where they pay, full runs of a large list become rare.
+ * Lists that were read at the same time drift apart.
  *
  * @param limit requests a minute
  */
 export function afterFullRun(
-  list: ListInterval & Pick<List, 'full_run' | 'caught' | 'check_every'>,
+  list: ListInterval & Pick<List, 'id' | 'full_run' | 'caught' | 'check_every'>,
   { requests, behind, is_unsure }: Pick<Run, 'requests' | 'behind' | 'is_unsure'>,
   resource: ResourceInterval,
   { intervalMs, checkIntervalMs }: Pick<SyncParts, 'intervalMs' | 'checkIntervalMs'>,
@@ -87,10 +94,17 @@ export function afterFullRun(
   const isRare = pays && is_unsure === 0 && !hasOwn;
   const rareMs = Math.min(DAY_MS, ((PAUSE_PER_RUN * requests) / limit) * MINUTE_MS);
   return {
-    full_due_at: now + Math.round(isRare ? Math.max(pauseMs, rareMs) : pauseMs),
+    full_due_at: inOwnPlace(list.id, Math.round(isRare ? Math.max(pauseMs, rareMs) : pauseMs), now),
     check_due_at: checkIntervalMs > 0 ? now + checkIntervalMs * every : null,
     check_every: every,
   };
+}
+
+/** The end of a list's pause, or as much earlier as brings the list nearer to its own place in every such interval. */
+function inOwnPlace(list: number, pauseMs: number, now: number): number {
+  const place = ((list * GOLDEN_RATIO) % 1) * pauseMs;
+  const latest = now + pauseMs;
+  return latest - Math.round(Math.min((latest - place) % pauseMs, pauseMs * DRIFT));
 }
 
 /**

@@ -4,7 +4,10 @@ import type { ErrorKind, InstanceState, ListState } from '../store/states.ts';
 import type { budgetStatus, runJson, tokenStatus } from './status.ts';
 
 /** Instances on one page of the operator. */
-export const INSTANCES_PER_PAGE = 100;
+export const INSTANCES_PER_PAGE = 50;
+
+/** On that page, changes of a list that wait for the handler are counted up to here. */
+export const MOST_PENDING_ON_PAGE = 1_000;
 
 /** Problems of each kind in the status, and on the page of problems. */
 export const PROBLEMS_IN_STATUS = 5;
@@ -75,6 +78,18 @@ export interface WriteJson {
 
 /** One full run of a list, or one check that changed something. Dates are ISO 8601 in UTC. */
 export type RunJson = ReturnType<typeof runJson>;
+
+/** A list on the operator's page: its problems are counted. */
+export interface ListOverview extends Omit<ListStatusJson, 'problems'> {
+  problems: Pick<ListProblems, 'rejected'>;
+}
+
+/** An instance on the operator's page. */
+export interface InstanceOverview
+  extends Pick<InstanceStatus, 'id' | 'name' | 'company_id' | 'status' | 'error_kind' | 'error' | 'budget'> {
+  /** By the resource's name, in the order of `resources.ts`. */
+  resources: Record<string, ListOverview>;
+}
 
 /** The facts of the dashboard, as `GET /instances/:id/status` answers them. */
 export interface InstanceStatus {

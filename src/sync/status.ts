@@ -3,6 +3,7 @@ import { refreshExpiry } from '../auth/expiry.ts';
 import { HANDLER_CONSUMER } from '../changes/handler-consumer.ts';
 import type { BudgetState, RateBudget } from '../service/budget.ts';
 import type { ServiceClock } from '../service/headers.ts';
+import type { Progress } from '../store/changes.ts';
 import type { StateCounts } from '../store/figures.ts';
 import type { Instance, InstanceQuery } from '../store/instances.ts';
 import type { Write } from '../store/outbox.ts';
@@ -15,9 +16,12 @@ import { listIntervalMs, MINUTE_MS } from './schedule.ts';
 import {
   type HandlerStatus,
   INSTANCES_PER_PAGE,
+  type InstanceOverview,
   type InstanceStatus,
+  type ListOverview,
   type ListProblems,
   type ListStatusJson,
+  MOST_PENDING_ON_PAGE,
   PROBLEMS_IN_STATUS,
   PROBLEMS_ON_PAGE,
   type RunJson,
@@ -40,6 +44,8 @@ interface StatusParts
 /** A page waits this long for Redis, in milliseconds. */
 const BUDGET_LIMIT_MS = 500;
 
+const NO_PROBLEMS: ListProblems = { rejected: 0, rejected_records: [], dead_letters: [] };
+
 /** A search for instances. */
 export interface StatusQuery extends InstanceQuery {
   /** From 1. A page beyond the last one means the last one. */
@@ -48,7 +54,7 @@ export interface StatusQuery extends InstanceQuery {
 
 /** One page of the instances found, and sums over all instances. */
 export interface StatusPage {
-  instances: InstanceStatus[];
+  instances: InstanceOverview[];
   /** From 1. */
   page: number;
   /** Instances found. */
@@ -67,44 +73,43 @@ export class StatusReader {
 
   /** The status of an instance; undefined when there is none. */
   async read(instanceId: string): Promise<InstanceStatus | undefined> {
-    const { instances, tokens, runs, records, outbox, watch } = this.#parts;
+    const { instances, tokens, records, outbox, watch } = this.#parts;
     const instance = await instances.find(instanceId);
     if (instance === undefined) return undefined;
-    const [token, lists, hasCopy, isGoing, budget, writeCounts, writes] = await Promise.all([
+    const [overviews, problems, token, hasCopy, isGoing, writeCounts, writes] = await Promise.all([
+      this.#overviews([instance]),
+      this.readProblems(instanceId, PROBLEMS_IN_STATUS),
       tokens.find(instanceId),
-      runs.lists(instanceId),
       records.keepsAny(instanceId),
       records.isGoing(instanceId),
-      this.#budget(instance.company_id ?? instanceId),
       outbox.counts(instanceId),
       this.readWrites(instanceId, PROBLEMS_IN_STATUS),
     ]);
-    const resources = await this.#byResource(lists, (list, resource) => this.#list(instance, resource, list));
+    const [overview] = overviews;
+    if (overview === undefined) return undefined;
+    const resources: InstanceStatus['resources'] = {};
+    for (const [name, list] of Object.entries(overview.resources)) {
+      resources[name] = { ...list, problems: problems[name] ?? NO_PROBLEMS };
+    }
     const starts = Object.values(resources).flatMap(({ next_sync_at }) => next_sync_at ?? []);
     return {
-      id: instance.id,
-      name: instance.name,
-      company_id: instance.company_id,
-      status: instance.status,
+      ...overview,
       installed_at: iso(instance.installed_at),
-      error_kind: instance.error_kind,
-      error: instance.error_detail,
       now: iso(this.#parts.clock.now()),
       next_sync_at: starts.toSorted()[0] ?? null,
       workers_missing: watch?.areWorkersMissing ?? false,
       has_copy: hasCopy,
       deleting_copy: isGoing,
       token: tokenStatus(token),
-      budget: budgetStatus(budget),
       outbox: { ...writeCounts, writes },
       resources,
     };
   }
 
   /** Rejected records and dead letters of an instance, by the resource's name. */
-  async readProblems(instanceId: string): Promise<Record<string, ListProblems>> {
+  async readProblems(instanceId: string, most = PROBLEMS_ON_PAGE): Promise<Record<string, ListProblems>> {
     const lists = await this.#parts.runs.lists(instanceId);
-    return this.#byResource(lists, (list) => this.#problems(list, PROBLEMS_ON_PAGE));
+    return this.#byResource(lists, (list) => this.#problems(list, most));
   }
 
   /** Writes of the outbox that wait for a person or are retried, the first that wait for a person. */
@@ -123,18 +128,41 @@ export class StatusReader {
     });
   }
 
-  /** A page of the instances found, the oldest first. It reads them one by one, so that other requests go on. */
+  /** A page of the instances found, those first that need a person most. */
   async readPage({ page, ...query }: StatusQuery): Promise<StatusPage> {
     const { instances: states, lists } = await this.#parts.instances.countStates();
     const total = await this.#parts.instances.count(query);
     const found = Math.min(page, Math.max(1, Math.ceil(total / INSTANCES_PER_PAGE)));
     const range = { offset: (found - 1) * INSTANCES_PER_PAGE, limit: INSTANCES_PER_PAGE };
-    const instances: InstanceStatus[] = [];
-    for (const { id } of await this.#parts.instances.list({ ...query, ...range })) {
-      const status = await this.read(id);
-      if (status !== undefined) instances.push(status);
-    }
+    const shown = await this.#parts.instances.list({ ...query, ...range });
+    const instances = await this.#overviews(shown, MOST_PENDING_ON_PAGE);
     return { instances, page: found, total, states, lists };
+  }
+
+  /** Reads some instances at once: the number of statements does not grow with them. */
+  async #overviews(instances: readonly Instance[], mostPending?: number): Promise<InstanceOverview[]> {
+    const { runs, records, changes, hasHandler } = this.#parts;
+    const lists = await runs.listsOf(instances.map(({ id }) => id));
+    const ids = lists.map(({ id }) => id);
+    const [rejected, progress, budgets] = await Promise.all([
+      records.countRejected(ids),
+      hasHandler ? changes.progress(ids, HANDLER_CONSUMER, mostPending) : undefined,
+      Promise.all(instances.map(({ id, company_id }) => this.#budget(company_id ?? id))),
+    ]);
+    const read = instances.map(async (instance, at): Promise<InstanceOverview> => {
+      const own = lists.filter(({ instance_id }) => instance_id === instance.id);
+      const { id, name, company_id, status, error_kind, error_detail: error } = instance;
+      return {
+        ...{ id, name, company_id, status, error_kind, error },
+        budget: budgetStatus(budgets[at]),
+        resources: await this.#byResource(own, async (list, resource) => ({
+          ...this.#list(instance, resource, list),
+          handler: progress === undefined ? null : handlerStatus(progress.get(list?.id ?? 0)),
+          problems: { rejected: rejected.get(list?.id ?? 0) ?? 0 },
+        })),
+      };
+    });
+    return Promise.all(read);
   }
 
   async #byResource<T>(
@@ -148,7 +176,11 @@ export class StatusReader {
     return Object.fromEntries(await Promise.all(entries));
   }
 
-  async #list(instance: Instance, resource: Resource, list: ListStatus | undefined): Promise<ListStatusJson> {
+  #list(
+    instance: Instance,
+    resource: Resource,
+    list: ListStatus | undefined,
+  ): Omit<ListOverview, 'handler' | 'problems'> {
     const run = list?.run;
     const isPaused = list?.paused_at != null;
     const intervalMs = listIntervalMs(list, resource, this.#parts.intervalMs);
@@ -177,8 +209,6 @@ export class StatusReader {
       checked_at: iso(list?.checked_at),
       full_at: iso(list?.full_at),
       checks: list === undefined ? 'new' : this.#checks(list),
-      handler: this.#parts.hasHandler ? await this.#handler(list) : null,
-      problems: await this.#problems(list, PROBLEMS_IN_STATUS),
     };
   }
 
@@ -188,22 +218,10 @@ export class StatusReader {
     return check_every === 1 ? 'often' : 'rare';
   }
 
-  async #handler(list: ListStatus | undefined): Promise<HandlerStatus> {
-    if (list === undefined) return { pending: 0, dead_letters: 0, last_error: null, next_try_at: null };
-    const { changes } = this.#parts;
-    const consumer = await changes.find(list.id, HANDLER_CONSUMER);
-    return {
-      pending: await changes.countPending(list, consumer?.cursor ?? 0),
-      dead_letters: await changes.countDeadLetters(list.id, HANDLER_CONSUMER),
-      last_error: consumer?.error_detail || null,
-      next_try_at: iso(consumer?.not_before),
-    };
-  }
-
   async #problems(list: ListStatus | undefined, most: number): Promise<ListProblems> {
-    if (list === undefined) return { rejected: 0, rejected_records: [], dead_letters: [] };
+    if (list === undefined) return NO_PROBLEMS;
     const { records, changes } = this.#parts;
-    const rejected = await records.countRejected(list.id);
+    const rejected = (await records.countRejected([list.id])).get(list.id) ?? 0;
     const items = rejected === 0 ? [] : await records.rejected(list.id, most);
     const letters = await changes.deadLetters(list.id, HANDLER_CONSUMER, most);
     return {
@@ -222,6 +240,15 @@ export class StatusReader {
     const late = sleep(BUDGET_LIMIT_MS, undefined, { ref: false });
     return Promise.race([budget.read(company), late]).catch(() => undefined);
   }
+}
+
+function handlerStatus(progress: Progress | undefined): HandlerStatus {
+  return {
+    pending: progress?.pending ?? 0,
+    dead_letters: progress?.deadLetters ?? 0,
+    last_error: progress?.error_detail || null,
+    next_try_at: iso(progress?.not_before),
+  };
 }
 
 /** Counts of a run, see `RunTable`, and what became of it. */

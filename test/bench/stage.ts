@@ -34,7 +34,7 @@ const SILENT = createLogger({ logLevel: 'silent', production: true });
 export const WITHOUT_SEARCH = { NODE_OPTIONS: `--import ${join(import.meta.dirname, 'without-search.js')}` };
 
 const ROOT = join(import.meta.dirname, '../..');
-const WORKER = ['--import', join(ROOT, 'src/runtime/preload.js'), join(ROOT, 'src/worker.ts')];
+const PRELOAD = ['--import', join(ROOT, 'src/runtime/preload.js')];
 const WORKER_READY = 'the workers run';
 const ROTATION_IN_MS = 30 * 24 * 3_600_000;
 const LOOK_EVERY_MS = 25;
@@ -103,10 +103,38 @@ export async function openStage({ kind = 'sqlite', through, ...options }: StageO
   const installation = await keepSetting(db, 'installation_id', '');
   const budgetRedis = createRedis(redis.url, 'general', SILENT, { keyPrefix: `${installation}:` });
   stack.defer(() => budgetRedis.disconnect());
+  /** Starts a process of the app, and waits for a line of its log. */
+  async function start(
+    entry: string,
+    readyLine: string,
+    more: Readonly<Record<string, string>>,
+    onLine: (line: string) => void = () => undefined,
+  ): Promise<ChildProcess> {
+    const { PATH = '', HOME = '' } = process.env;
+    const child = spawn(process.execPath, [...PRELOAD, join(ROOT, entry)], {
+      cwd: ROOT,
+      env: { PATH, HOME, ...env, ...more },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    stack.defer(() => stop(child));
+    const output: string[] = [];
+    const ready = Promise.withResolvers<ChildProcess>();
+    const lines = createInterface(child.stdout);
+    lines.on('line', (line) => {
+      onLine(line);
+      if (output.length < 1_000) output.push(line);
+      if (line.includes(readyLine)) ready.resolve(child);
+    });
+    lines.on('close', () => ready.reject(new Error(`${entry} did not start:\n${output.join('\n')}`)));
+    return ready.promise;
+  }
+
   return {
     dir,
     redisUrl: redis.url,
+    redis: budgetRedis,
     createDatabase,
+    cipher,
     sandbox,
     app,
     db,
@@ -136,23 +164,14 @@ export async function openStage({ kind = 'sqlite', through, ...options }: StageO
     },
 
     /** Starts `src/worker.ts` as `npm run worker` does, and waits until it takes jobs. */
-    async startWorker(more: Readonly<Record<string, string>> = {}): Promise<ChildProcess> {
-      const { PATH = '', HOME = '' } = process.env;
-      const worker = spawn(process.execPath, WORKER, {
-        cwd: ROOT,
-        env: { PATH, HOME, ...env, ...more },
-        stdio: ['ignore', 'pipe', 'inherit'],
-      });
-      stack.defer(() => stop(worker));
-      const output: string[] = [];
-      for await (const line of createInterface(worker.stdout)) {
-        output.push(line);
-        if (!line.includes(WORKER_READY)) continue;
-        worker.stdout.resume();
-        return worker;
-      }
-      throw new Error(`The worker did not start:\n${output.join('\n')}`);
+    startWorker(
+      more: Readonly<Record<string, string>> = {},
+      onLine?: (line: string) => void,
+    ): Promise<ChildProcess> {
+      return start('src/worker.ts', WORKER_READY, more, onLine);
     },
+
+    start,
 
     /** Starts the bare loop in a process of its own. It takes one order after the other. */
     startBareLoop(): (order: BareOrder) => Promise<BareDone> {

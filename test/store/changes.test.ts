@@ -15,6 +15,8 @@ describe.each(DATABASES)('on %s', async (kind) => {
   const told = (entries: readonly FeedEntry[]) => entries.map(({ id, change }) => `${id} ${change}`);
   const lettersOf = async ({ list }: TestClaim) =>
     (await changes.deadLetters(list, CONSUMER, 100)).map(({ external_id }) => external_id);
+  const countLetters = async ({ list }: TestClaim) =>
+    (await changes.deadLetters(list, CONSUMER, 1_000)).length;
   /** What becomes of a batch at the cursor. */
   async function take(claim: TestClaim, limit?: number): Promise<FeedEntry[]> {
     const held = await store.hold(claim);
@@ -116,7 +118,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await changes.retryDue(claim.list, CONSUMER, later)).toBe(true);
     expect(await isDue()).toBe(false);
     expect(await take(claim)).toHaveLength(10);
-    expect([await isDue(), await changes.countDeadLetters(claim.list, CONSUMER)]).toEqual([true, 5]);
+    expect([await isDue(), await countLetters(claim)]).toEqual([true, 5]);
   });
 
   test('dead letters are retried, and go when they are delivered', async () => {
@@ -125,11 +127,11 @@ describe.each(DATABASES)('on %s', async (kind) => {
     await take(claim);
     await changes.retry(claim.list, CONSUMER, NOW);
     expect(await rowOf(claim)).toMatchObject({ failed_in_row: 0, not_before: null });
-    expect(await changes.countDeadLetters(claim.list, CONSUMER)).toBe(120);
+    expect(await countLetters(claim)).toBe(120);
     const again: FeedEntry[] = [];
     for (let batch = await take(claim); batch.length > 0; batch = await take(claim)) again.push(...batch);
     expect(new Set(again.map(({ id }) => id)).size).toBe(130);
-    expect(await changes.countDeadLetters(claim.list, CONSUMER)).toBe(0);
+    expect(await countLetters(claim)).toBe(0);
   });
 
   test('a list lags until its consumer has read it, unless the consumer waits', async () => {

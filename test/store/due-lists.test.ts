@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest';
+import pg from 'pg';
+import { describe, expect, test, vi } from 'vitest';
 import type { ListKey } from '../../src/store/runs.ts';
 import { DATABASES, INTERVAL_MS, NOW, openTestStore, type TestClaim, type TestStore } from './test-store.ts';
 
@@ -186,4 +187,31 @@ describe.each(DATABASES)('on %s', async (kind) => {
     );
     for (const claim of claims) expect(await own.runs.history(claim.list, 'full')).toHaveLength(2);
   });
+
+  if (kind === 'postgres') {
+    test('the statements of a sweep do not grow with the lists that are due', async () => {
+      const own = await openTestStore(kind);
+      const ids = await Promise.all(Array.from({ length: 120 }, () => own.addInstance()));
+      const resources = ['contacts', 'conversations'];
+      await own.runs.prepare(
+        resources.map((name) => ({ name, intervalMs: INTERVAL_MS })),
+        NOW,
+        { hasChecks: true },
+      );
+      const queries = vi.spyOn(pg.Client.prototype, 'query');
+      const count = async (limit: number) => {
+        queries.mockClear();
+        const taken = await own.runs.takeDue(resources, NOW, limit);
+        return { taken: taken.length, statements: queries.mock.calls.length };
+      };
+      const [few, many] = [await count(10), await count(200)];
+      expect([few.taken, many.taken]).toEqual([10, 200]);
+      expect(many.statements).toBe(few.statements);
+      expect(many.statements).toBeLessThan(12);
+      await own.runs.takeDue(resources, NOW, 2 * ids.length);
+      // Mostly nothing is due.
+      expect(await count(200)).toEqual({ taken: 0, statements: 1 });
+      queries.mockRestore();
+    });
+  }
 });

@@ -29,7 +29,10 @@ test.each([
   expect(failedPauseMs(intervalMs, kind)).toBe(afterMs);
 });
 
-const LIST = { full_run: 7, caught: 0, check_every: 1, interval_minutes: null };
+/** Whether a pause is the interval, or earlier by a tenth at most. */
+const isAbout = (ms: number, intervalMs: number) => ms >= 0.9 * intervalMs && ms <= intervalMs;
+
+const LIST = { id: 1, full_run: 7, caught: 0, check_every: 1, interval_minutes: null };
 const RUN = { requests: 12, behind: 0, is_unsure: 0 } as const;
 
 test.each<[string, object, object, number, number]>([
@@ -56,16 +59,34 @@ test.each<[string, object, object, number, number]>([
 ])('after a full run: %s', (_what, list, run, every, pauseMs) => {
   const next = afterFullRun({ ...LIST, ...list }, { ...RUN, ...run }, RESOURCE, INTERVALS, 120, NOW);
   expect(next).toEqual({
-    full_due_at: NOW + pauseMs,
+    full_due_at: expect.toSatisfy((at: number) => isAbout(at - NOW, pauseMs)),
     check_due_at: NOW + every * MINUTE_MS,
     check_every: every,
   });
 });
 
+test('lists that were read together spread over their interval, and keep their places', () => {
+  const ids = Array.from({ length: 60 }, (_, n) => n + 1);
+  let dates = ids.map(() => NOW);
+  const next = (at: number, id: number) =>
+    afterFullRun({ ...LIST, id }, RUN, RESOURCE, INTERVALS, 120, at + 1_000).full_due_at;
+  for (let round = 0; round < 12; round++) {
+    const before = dates;
+    dates = before.map((at, index) => next(at, ids[index] ?? 0));
+    for (const [index, at] of dates.entries()) {
+      expect(isAbout(at - 1_000 - (before[index] ?? 0), HOUR_MS)).toBe(true);
+    }
+  }
+  const minutes = dates.map((at) => Math.floor((at % HOUR_MS) / MINUTE_MS));
+  expect(new Set(minutes).size).toBeGreaterThan(45);
+  expect(dates.map((at, index) => next(at, ids[index] ?? 0) - at)).toEqual(ids.map(() => HOUR_MS));
+});
+
 test('without checks, a full run leaves none, and long lists keep their interval', () => {
   const never = { ...INTERVALS, checkIntervalMs: 0 };
   const next = afterFullRun(LIST, { ...RUN, requests: 1_200 }, RESOURCE, never, 120, NOW);
-  expect(next).toEqual({ full_due_at: NOW + HOUR_MS, check_due_at: null, check_every: 1 });
+  expect(next).toMatchObject({ check_due_at: null, check_every: 1 });
+  expect(isAbout(next.full_due_at - NOW, HOUR_MS)).toBe(true);
 });
 
 test.each([

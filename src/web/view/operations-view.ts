@@ -1,4 +1,4 @@
-import type { InstanceStatus, ListStatusJson } from '../../sync/status-types.ts';
+import { type InstanceOverview, type ListOverview, MOST_PENDING_ON_PAGE } from '../../sync/status-types.ts';
 import { formatAhead, formatDuration, formatInstant, formatNumber, instantOf } from './format.ts';
 
 const WAITS = {
@@ -8,7 +8,11 @@ const WAITS = {
 } as const;
 
 /** Why a list stands still, for an operator, with the error as it came. */
-function reasonsOf(list: ListStatusJson, { status, budget }: InstanceStatus, now: number): string[] {
+function reasonsOf(
+  list: ListOverview,
+  { status, budget }: Pick<InstanceOverview, 'status' | 'budget'>,
+  now: number,
+): string[] {
   const { waiting_for, waiting_until, handler } = list;
   const blocked = (instantOf(budget.blocked_until) ?? 0) > now;
   const until = waiting_until === null ? '' : `, goes on ${formatAhead(waiting_until, now)}`;
@@ -25,14 +29,23 @@ function reasonsOf(list: ListStatusJson, { status, budget }: InstanceStatus, now
       : [`${WAITS[waiting_for]}${waiting_for === 'limit' && blocked ? ' (retry-after)' : ''}${until}`]),
     ...(list.failing_since === null ? [] : [`fails since ${formatInstant(list.failing_since)}`]),
     ...(list.error_kind === null ? [] : [`${list.error_kind}: ${list.error ?? ''}`]),
-    ...counts.filter(([, count]) => count > 0).map(([label, count]) => `${label}: ${formatNumber(count)}`),
+    ...counts.filter(([, count]) => count > 0).map(([label, count]) => `${label}: ${countText(count)}`),
     ...(handler?.last_error && handler.pending > 0
       ? [`handler: ${handler.last_error}; tries again ${formatAhead(handler.next_try_at, now)}`]
       : []),
   ];
 }
 
-export function operatorsList(list: ListStatusJson, status: InstanceStatus, now: number) {
+/** The page of all instances counts no further. */
+function countText(count: number): string {
+  return `${count === MOST_PENDING_ON_PAGE ? 'at least ' : ''}${formatNumber(count)}`;
+}
+
+export function operatorsList(
+  list: ListOverview,
+  status: Pick<InstanceOverview, 'status' | 'budget'>,
+  now: number,
+) {
   const [start, end] = [instantOf(list.started_at), instantOf(list.finished_at)];
   const last =
     start === undefined || end === undefined

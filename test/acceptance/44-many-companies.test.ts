@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import { TokenCipher } from '../../src/auth/token-cipher.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
+import { installMany } from '../support/install-many.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { createWorld } from './support/world.ts';
+
+const COMPANIES = 1_000;
+const LISTS = 2 * COMPANIES;
+const READ_WITHIN_MS = 600_000;
+
+describe('44. Ten thousand companies on two workers: every due run is open and queued within a minute, a small company that installs now has its first page within ten seconds, and no sweep holds an event loop for 200 ms.', async () => {
+  const world = await createWorld();
+  const { sandbox } = world;
+  await world.startWeb();
+
+  it('of a thousand companies every due list is read once, and a new one does not queue behind them', {
+    timeout: READ_WITHIN_MS + 120_000,
+  }, async () => {
+    const companies = Array.from({ length: COMPANIES }, (_, n) =>
+      sandbox.company({ name: `Company ${n}`, plan: 'enterprise', contacts: 3, conversations: 2 }),
+    );
+    const db = await openDatabase(world.databaseUrl);
+    const { tokenKeys } = loadConfig(world.env, { dataDir: world.dir });
+    await installMany(db, new TokenCipher(tokenKeys), sandbox, companies);
+    const mark = sandbox.requests().at(-1)?.n ?? 0;
+    const workers = await Promise.all([world.startWorker(), world.startWorker()]);
+    const newcomer = await world.installed({ name: 'Newcomer', contacts: 3, conversations: 2 });
+    await world.waitForSync(newcomer.browser, newcomer.id, READ_WITHIN_MS);
+    const ofHerd = db.selectFrom('lists').select('id').where('instance_id', '!=', newcomer.id);
+    const isRead = async () => (await ofHerd.where('full_at', 'is not', null).execute()).length === LISTS;
+    await waitFor(isRead, 'every list to be read', READ_WITHIN_MS);
+
+    const runs = db.selectFrom('runs').select('state').where('kind', '=', 'full');
+    expect((await runs.where('list', 'in', ofHerd).execute()).map(({ state }) => state)).toEqual(
+      Array(LISTS).fill('finished'),
+    );
+    const requests = sandbox.requests(mark);
+    const pages = requests.filter(({ path }) => /^\/(contacts|conversations)/.test(path));
+    expect(pages.filter(({ status }) => status !== 200)).toEqual([]);
+    expect(new Set(pages.map(({ company_id }) => company_id))).toEqual(
+      new Set([...companies, newcomer.company].map(({ id }) => id)),
+    );
+    // Between its install and its first page came those of the others that were under way.
+    const own = requests.filter(({ company_id }) => company_id === newcomer.company.id);
+    const [installed, first] = [own[0]?.n ?? 0, own.find((request) => pages.includes(request))?.n ?? 0];
+    expect(pages.filter(({ n }) => n > installed && n < first).length).toBeLessThan(LISTS / 4);
+    expect(await db.selectFrom('instances').select('id').where('status', '!=', 'active').execute()).toEqual(
+      [],
+    );
+    for (const worker of workers) expect((await worker.stop('SIGTERM')).code).toBe(0);
+    await db.destroy();
+  });
+});
