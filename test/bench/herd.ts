@@ -1,9 +1,11 @@
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { findFreePort } from '../support/free-port.ts';
 import { installMany } from '../support/install-many.ts';
+import type { AskOrder, AskTimes } from './ask-often.ts';
 import { percentile, type Row, table } from './report.ts';
 import type { Bench } from './run.ts';
 import {
@@ -11,6 +13,7 @@ import {
   askedNumber,
   cpuMsOf,
   type DatabaseKind,
+  nextMessage,
   openStage,
   type Stage,
   stop,
@@ -63,33 +66,38 @@ async function due(kind: DatabaseKind, size: number, count: number): Promise<Rec
   await install(stage, size, TAIL);
   const web = await startWeb(stage);
   const mark = sandbox.requests().at(-1)?.n ?? 0;
-  const requests = () => sandbox.requests(mark);
-  const startedAt = performance.now();
-  const since = () => performance.now() - startedAt;
+  const startedAt = Date.now();
+  const since = () => Date.now() - startedAt;
   const lost: string[] = [];
   const workers = await startWorkers(stage, count, (line) => line.includes(LOST) && lost.push(line));
   const readyMs = since();
-  let [firstMs, startedMs, newcomer]: [number?, number?, Promise<number>?] = [];
-  const latencies = { metrics: [] as number[], operations: [] as number[] };
-  while (since() < DUE_MS) {
-    if (requests().length > 0) firstMs ??= since();
-    if (startedMs === undefined && (await countRuns(stage)).started >= 2 * size) startedMs = since();
+  const asking = askOften(stage, {
+    '/metrics': workers.map(({ port }) => `http://127.0.0.1:${port}/metrics`),
+    '/ops': [`${web}/ops`],
+  });
+  let startedMs: number | undefined;
+  let newcomer: Promise<number> | undefined;
+  for (let runs = await countRuns(stage); since() < DUE_MS && runs.finished < 2 * size; ) {
+    runs = await countRuns(stage);
+    if (runs.started >= 2 * size) startedMs ??= since();
     if (since() > NEWCOMER_AT_MS) newcomer ??= firstPageOf(stage);
-    for (const { port } of workers) latencies.metrics.push(await timed(`http://127.0.0.1:${port}/metrics`));
-    latencies.operations.push(await timed(`${web}/ops`));
     await sleep(LOOK_MS);
   }
+  const [ms, { pages }] = [since(), await countRuns(stage)];
+  const times = await asking();
+  const requests = sandbox.requests(mark);
   const result = {
     'workers ready after': seconds(readyMs),
-    'first job after': seconds(firstMs),
+    'first request after': seconds((requests[0]?.at ?? Number.NaN) - startedAt),
     'every run started after': seconds(startedMs),
     'starts a second': ((2 * size) / ((startedMs ?? Number.NaN) / 1_000)).toFixed(0),
-    'pages a second': ((await countRuns(stage)).pages / (DUE_MS / 1_000)).toFixed(0),
-    'CPU of each worker': cpuOf(workers, since()),
+    'pages a second': (pages / (ms / 1_000)).toFixed(0),
+    'CPU of each worker': cpuOf(workers, ms),
     'first page of a newcomer after': seconds(await newcomer),
     'delay of the loops, 99 % and worst': (await Promise.all(workers.map(delayOf))).join(' · '),
-    '/metrics, 95 % and worst': percentiles(latencies.metrics),
-    '/ops, 95 % and worst': percentiles(latencies.operations),
+    ...Object.fromEntries(
+      Object.entries(times).map(([path, all]) => [`${path}, 95 % and worst`, percentiles(all)]),
+    ),
     ...(await memoryOf(stage, workers)),
     'kill -9 of a worker': await recovery(stage, async () => {
       if (workers[0] !== undefined) await stop(workers[0].process, 'SIGKILL');
@@ -103,7 +111,7 @@ async function due(kind: DatabaseKind, size: number, count: number): Promise<Rec
   return {
     ...result,
     'lists with two open runs': String(twice.length),
-    '429s': String(requests().filter(({ status }) => status === 429).length),
+    '429s': String(sandbox.requests(mark).filter(({ status }) => status === 429).length),
     'tokens lost': String(lost.length + stopped.length),
   };
 }
@@ -203,12 +211,14 @@ async function firstPageOf(stage: Stage): Promise<number> {
   const company = stage.addCompany({ contacts: 50, conversations: 50 });
   const mark = sandbox.requests().at(-1)?.n ?? 0;
   const id = await stage.install(company);
-  const installedAt = performance.now();
+  const installedAt = Date.now();
   await app.control.syncNow(id);
-  const isFirst = ({ company_id, path }: { company_id: string | null; path: string }) =>
-    company_id === company.id && path !== '/me';
-  while (!sandbox.requests(mark).some(isFirst)) await sleep(LOOK_MS / 5);
-  return performance.now() - installedAt;
+  for (;;) {
+    const own = sandbox.requests(mark).filter(({ company_id }) => company_id === company.id);
+    const first = own.find(({ path }) => path !== '/me');
+    if (first !== undefined) return first.at - installedAt;
+    await sleep(LOOK_MS);
+  }
 }
 
 async function countRuns({ db }: Stage) {
@@ -296,13 +306,17 @@ function childrenOf(pid: number): number[] {
   );
 }
 
-async function timed(url: string): Promise<number> {
-  const begun = performance.now();
+/** Asks the app from another process. @returns what ends that, and has the times */
+function askOften(stage: Stage, urls: AskOrder['urls']): () => Promise<AskTimes> {
+  const child = fork(join(import.meta.dirname, 'ask-often.ts'));
+  stage.stack.defer(() => stop(child));
   const authorization = `Basic ${btoa(`bench:${PASSWORD}`)}`;
-  const answer = await fetch(url, { headers: { authorization } });
-  await answer.arrayBuffer();
-  if (!answer.ok) throw new Error(`${url} answered ${answer.status}.`);
-  return performance.now() - begun;
+  child.send({ urls, authorization, everyMs: LOOK_MS } satisfies AskOrder);
+  return () => {
+    const times = nextMessage<AskTimes>(child);
+    child.send('over');
+    return times;
+  };
 }
 
 function percentiles(values: readonly number[]): string {

@@ -32,7 +32,7 @@ const overview = async (query: StatusQuery): Promise<OperationsOverview> => {
   asked = query;
   return {
     instances: [odd],
-    page: Math.min(query.page, 3),
+    page: Math.min(query.page, 5),
     total: 234,
     states: { active: 230, needs_reauthorization: 4 },
     lists: { idle: 455, failed: 5 },
@@ -101,10 +101,10 @@ describe('/ops', () => {
     expect((await show('')).body).not.toContain('Not ready');
   });
 
-  it('shows a hundred instances a page, with ways on and back', async () => {
+  it('shows fifty instances a page, with ways on and back', async () => {
     expect((await show('')).body).toContain('rel="next" href="/ops?page=2"');
-    expect((await show('?page=77')).body).toContain('Page 3 of 3');
-    expect((await show('?page=-1')).body).toContain('Page 1 of 3');
+    expect((await show('?page=77')).body).toContain('Page 5 of 5');
+    expect((await show('?page=-1')).body).toContain('Page 1 of 5');
   });
 
   it('asks a browser that sees the instance for nothing, whatever it sends', async () => {

@@ -1,4 +1,4 @@
-import { type DatabaseConnection, PostgresDialect, PostgresDriver, sql } from 'kysely';
+import { CompiledQuery, type DatabaseConnection, PostgresDialect, PostgresDriver, sql } from 'kysely';
 import pg from 'pg';
 import { type Phrase, type StoreDialect, StoreError } from '../database.ts';
 
@@ -29,9 +29,14 @@ const MEANINGS: readonly [RegExp, string][] = [
   [/^58|^XX/, 'the server itself is in trouble'],
 ];
 
+/** A pooler such as PgBouncer gives each transaction another session: settings belong to the transaction. */
+const BEGIN = CompiledQuery.raw(
+  `begin; set local synchronous_commit = off; set local lock_timeout = ${LOCK_TIMEOUT_MS}`,
+);
+
 /**
- * PostgreSQL, for processes of several machines. Sessions commit without waiting for the disk
- * (`synchronous_commit=off`); durable transactions wait.
+ * PostgreSQL, for processes of several machines. Transactions commit without waiting for the disk
+ * (`synchronous_commit=off`), unless they are durable.
  *
  * @param url as pg reads it
  * @param onError told of connections that break while nobody uses them
@@ -46,7 +51,6 @@ export function openPostgres(
     connections = MOST_CONNECTIONS,
   }: { statementsMs?: number | undefined; connections?: number | undefined } = {},
 ): StoreDialect {
-  const limit = statementsMs === undefined ? '' : `set statement_timeout = ${Math.ceil(statementsMs)}`;
   const pool = new pg.Pool({
     connectionString: url,
     max: connections,
@@ -54,8 +58,9 @@ export function openPostgres(
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     application_name: 'partner-app',
-    onConnect: (client) =>
-      client.query(`set synchronous_commit = off; set lock_timeout = ${LOCK_TIMEOUT_MS}; ${limit}`),
+    ...(statementsMs !== undefined && {
+      onConnect: (client) => client.query(`set statement_timeout = ${Math.ceil(statementsMs)}`),
+    }),
     types: {
       getTypeParser: ((id: number, format?: 'text' | 'binary') =>
         NUMBERS.has(id) ? Number : pg.types.getTypeParser(id, format)) as typeof pg.types.getTypeParser,
@@ -150,6 +155,10 @@ class QueuedDriver extends PostgresDriver {
       this.#pass();
       throw error;
     });
+  }
+
+  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(BEGIN);
   }
 
   override async releaseConnection(connection: Parameters<PostgresDriver['releaseConnection']>[0]) {
