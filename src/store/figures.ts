@@ -1,7 +1,8 @@
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { countRows, type Database } from './database.ts';
 import { isActive } from './lists.ts';
 import { UNFINISHED } from './outbox.ts';
+import type { Schema } from './schema.ts';
 import { type InstanceState, type ListState, listState, type RunState, type WriteState } from './states.ts';
 
 /** How many instances and lists are in which state. */
@@ -29,6 +30,18 @@ interface StoreFigures extends StateCounts {
   overdue: number;
 }
 
+/** The lists whose newest full run has failed, open or not. */
+export function failedLists(db: Kysely<Schema>) {
+  return db
+    .selectFrom('runs as failed')
+    .select('failed.list')
+    .where((eb) => eb.and({ 'failed.state': 'failed' as const, 'failed.kind': 'full' as const }))
+    .where(({ not, exists, selectFrom }) => {
+      const newer = selectFrom('runs as newer').select('newer.id').whereRef('newer.list', '=', 'failed.list');
+      return not(exists(newer.where('newer.kind', '=', 'full').whereRef('newer.id', '>', 'failed.id')));
+    });
+}
+
 /** Counts the states, by two queries. */
 export async function countStates(db: Database): Promise<StateCounts> {
   const instances = await db
@@ -38,11 +51,12 @@ export async function countStates(db: Database): Promise<StateCounts> {
     .execute();
   const newest = await db
     .selectFrom('lists')
+    .leftJoin('runs', (join) => join.onRef('runs.list', '=', 'lists.id').on('finished_at', 'is', null))
     .where(isActive)
-    .select(
-      sql<RunState | null>`(select state from runs where list = lists.id and kind = 'full'
-        order by id desc limit 1)`.as('state'),
-    )
+    .select((eb) => {
+      const ended = eb.case().when('lists.id', 'in', failedLists(db)).then('failed').else('finished').end();
+      return eb.fn.coalesce('state', sql<RunState>`${ended}`).as('state');
+    })
     .select(({ fn }) => fn.countAll<number>().as('count'))
     .groupBy(sql`1`)
     .execute();

@@ -1,6 +1,6 @@
-import { type ExpressionBuilder, type Selectable, sql } from 'kysely';
+import { type ExpressionBuilder, type Kysely, type Selectable, sql } from 'kysely';
 import { countRows, Store } from './database.ts';
-import { countStates, type StateCounts } from './figures.ts';
+import { countStates, failedLists, type StateCounts } from './figures.ts';
 import { scheduleLists, stopLists } from './lists.ts';
 import { UNFINISHED } from './outbox.ts';
 import type { InstanceTable, Schema } from './schema.ts';
@@ -30,9 +30,9 @@ export class InstanceStore extends Store {
     return this.db
       .selectFrom('instances')
       .selectAll()
-      .where((eb) => matches(eb, query))
+      .where((eb) => matches(this.db, eb, query))
       .orderBy((eb) => {
-        const { authorization, failing, waiting } = troublesOf(eb);
+        const { authorization, failing, waiting } = troublesOf(this.db, eb);
         const urgency = eb.case().when(authorization).then(0).when(failing).then(1).when(waiting).then(2);
         return urgency.when('status', '!=', 'disconnected').then(3).else(4).end();
       })
@@ -44,7 +44,7 @@ export class InstanceStore extends Store {
   }
 
   count(query: InstanceQuery): Promise<number> {
-    return countRows(this.db.selectFrom('instances').where((eb) => matches(eb, query)));
+    return countRows(this.db.selectFrom('instances').where((eb) => matches(this.db, eb, query)));
   }
 
   /** How many instances, and lists of active ones, are in which state. */
@@ -75,7 +75,11 @@ export class InstanceStore extends Store {
   }
 }
 
-function matches(eb: ExpressionBuilder<Schema, 'instances'>, { search = '', filter }: InstanceQuery) {
+function matches(
+  db: Kysely<Schema>,
+  eb: ExpressionBuilder<Schema, 'instances'>,
+  { search = '', filter }: InstanceQuery,
+) {
   const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`;
   const holds = (column: 'name' | 'company_id' | 'id') =>
     sql<boolean>`lower(${eb.ref(`instances.${column}`)}) like lower(${pattern}) escape '\\'`;
@@ -83,35 +87,26 @@ function matches(eb: ExpressionBuilder<Schema, 'instances'>, { search = '', filt
     ...(search === '' ? [] : [eb.or([holds('name'), holds('company_id'), holds('id')])]),
     ...(filter === undefined
       ? []
-      : [filter === 'attention' ? eb.or(Object.values(troublesOf(eb))) : eb('status', '=', filter)]),
+      : [filter === 'attention' ? eb.or(Object.values(troublesOf(db, eb))) : eb('status', '=', filter)]),
   ]);
 }
 
 /** Why an instance needs a person: somebody has to authorize the app again, a list fails, or something waits for a word. */
-function troublesOf(eb: ExpressionBuilder<Schema, 'instances'>) {
-  const lists = eb
-    .selectFrom('lists')
-    .select('lists.id')
-    .whereRef('lists.instance_id', '=', 'instances.id')
-    .where('removed_at', 'is', null);
+function troublesOf(db: Kysely<Schema>, eb: ExpressionBuilder<Schema, 'instances'>) {
+  // Each of these is read once, and not once an instance.
+  const lists = db.selectFrom('lists').select('instance_id').where('removed_at', 'is', null);
   const failing = lists.where((list) => {
-    const ofList = list.selectFrom('runs').whereRef('runs.list', '=', 'lists.id');
-    const newest = ofList.where('kind', '=', 'full').orderBy('runs.id', 'desc').limit(1);
     const isLong = list('failing_since', '<=', Date.now() - SHORT_FAILURE_MS);
-    return list.or([isLong, list(newest.select('state'), '=', 'failed')]);
+    return list.or([isLong, list('id', 'in', failedLists(db))]);
   });
   const held = lists.where('held', '>', 0);
-  const letters = lists.where('lists.id', 'in', eb.selectFrom('dead_letters').select('list'));
-  const writes = eb
-    .selectFrom('outbox')
-    .select('outbox.id')
-    .whereRef('outbox.instance_id', '=', 'instances.id')
-    .where('outbox.state', 'in', ['refused', 'unknown'])
-    .where(UNFINISHED);
+  const letters = lists.where('id', 'in', db.selectFrom('dead_letters').select('list'));
+  const writes = db.selectFrom('outbox').select('instance_id').where('state', 'in', ['refused', 'unknown']);
+  const waiting = [held, letters, writes.where(UNFINISHED)].map((query) => eb('id', 'in', query));
   const isConnected = eb('status', '!=', 'disconnected');
   return {
     authorization: eb('status', '=', 'needs_reauthorization'),
-    failing: eb.and([isConnected, eb.exists(failing)]),
-    waiting: eb.and([isConnected, eb.or([held, letters, writes].map((query) => eb.exists(query)))]),
+    failing: eb.and([isConnected, eb('id', 'in', failing)]),
+    waiting: eb.and([isConnected, eb.or(waiting)]),
   };
 }

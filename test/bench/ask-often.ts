@@ -7,8 +7,10 @@ export interface AskOrder {
   everyMs: number;
 }
 
-/** The times of the answers by the name of their address, in milliseconds. */
+/** By name, in milliseconds: how long the answers took, and the delays of loops that they tell, as `p99` and `max`. */
 export type AskTimes = Record<string, number[]>;
+
+const DELAY = /^partner_app_nodejs_eventloop_lag_(p99|max)_seconds (\S+)$/gm;
 
 // In the process of the sandbox the times would be its own.
 process.once('message', async ({ urls, authorization, everyMs }: AskOrder) => {
@@ -16,16 +18,21 @@ process.once('message', async ({ urls, authorization, everyMs }: AskOrder) => {
   process.once('message', () => {
     isOver = true;
   });
-  const times: AskTimes = Object.fromEntries(Object.keys(urls).map((name) => [name, []]));
-  const ask = async (name: string, url: string) => {
+  const times: AskTimes = {};
+  const note = (name: string, ms: number) => {
+    times[name] = [...(times[name] ?? []), ms];
+  };
+  const ask = async (name: string, url: string, isFirst: boolean) => {
     const begun = performance.now();
     const answer = await fetch(url, { headers: { authorization } });
-    await answer.arrayBuffer();
+    const body = await answer.text();
     if (!answer.ok) throw new Error(`${url} answered ${answer.status}.`);
-    times[name]?.push(performance.now() - begun);
+    note(name, performance.now() - begun);
+    // Each answer tells of the time since the one before: the first one of the start.
+    for (const [, of = '', seconds] of isFirst ? [] : body.matchAll(DELAY)) note(of, Number(seconds) * 1_000);
   };
-  while (!isOver) {
-    for (const [name, list] of Object.entries(urls)) for (const url of list) await ask(name, url);
+  for (let isFirst = true; !isOver; isFirst = false) {
+    for (const [name, list] of Object.entries(urls)) for (const url of list) await ask(name, url, isFirst);
     await sleep(everyMs);
   }
   process.send?.(times, () => process.exit());

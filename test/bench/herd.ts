@@ -32,7 +32,9 @@ const DUE_MS = 120_000;
 const NEWCOMER_AT_MS = 10_000;
 const STEADY_MS = 180_000;
 const IDLE_MS = 60_000;
+const RECOVERY_MS = 120_000;
 const LOOK_MS = 250;
+const ASK_MS = 3_000;
 const LOST = 'refreshed tokens could not be stored';
 const PASSWORD = 'bench-of-the-herd';
 
@@ -71,10 +73,7 @@ async function due(kind: DatabaseKind, size: number, count: number): Promise<Rec
   const lost: string[] = [];
   const workers = await startWorkers(stage, count, (line) => line.includes(LOST) && lost.push(line));
   const readyMs = since();
-  const asking = askOften(stage, {
-    '/metrics': workers.map(({ port }) => `http://127.0.0.1:${port}/metrics`),
-    '/ops': [`${web}/ops`],
-  });
+  const asking = askOften(stage, workers, `${web}/ops`);
   let startedMs: number | undefined;
   let newcomer: Promise<number> | undefined;
   for (let runs = await countRuns(stage); since() < DUE_MS && runs.finished < 2 * size; ) {
@@ -94,16 +93,17 @@ async function due(kind: DatabaseKind, size: number, count: number): Promise<Rec
     'pages a second': (pages / (ms / 1_000)).toFixed(0),
     'CPU of each worker': cpuOf(workers, ms),
     'first page of a newcomer after': seconds(await newcomer),
-    'delay of the loops, 99 % and worst': (await Promise.all(workers.map(delayOf))).join(' · '),
-    ...Object.fromEntries(
-      Object.entries(times).map(([path, all]) => [`${path}, 95 % and worst`, percentiles(all)]),
-    ),
+    'delay of the loops, 99 % and worst': delays(times),
+    '/metrics, 95 % and worst': percentiles(times['/metrics']),
+    '/ops, 95 % and worst': percentiles(times['/ops']),
     ...(await memoryOf(stage, workers)),
-    'kill -9 of a worker': await recovery(stage, async () => {
+    'pages after kill -9 of a worker': await recovery(stage, async () => {
       if (workers[0] !== undefined) await stop(workers[0].process, 'SIGKILL');
     }),
-    FLUSHALL: await recovery(stage, () => stage.redis.flushall()),
-    ...(kind === 'postgres' && { 'a crash of PostgreSQL': await recovery(stage, () => crash(stage)) }),
+    'pages after FLUSHALL': await recovery(stage, () => stage.redis.flushall()),
+    ...(kind === 'postgres' && {
+      'pages after a crash of PostgreSQL': await recovery(stage, () => crash(stage)),
+    }),
   };
   const open = db.selectFrom('runs').select('list').where('finished_at', 'is', null).groupBy('list');
   const twice = await open.having(({ fn }) => fn.countAll<number>(), '>', 1).execute();
@@ -130,7 +130,7 @@ async function steady(kind: DatabaseKind, size: number, count: number): Promise<
   };
   const [idleAt, idleFrom] = [performance.now(), await transactions()];
   const idleCpu = without.map(({ process }) => cpuMsOf(process));
-  await Promise.all(without.map(delayOf));
+  const askingIdle = askOften(stage, without);
   await sleep(IDLE_MS);
   const idleMs = performance.now() - idleAt;
   const idle = {
@@ -140,11 +140,12 @@ async function steady(kind: DatabaseKind, size: number, count: number): Promise<
       )
       .join(' · '),
     'idle, transactions a second': (((await transactions()) - idleFrom) / (idleMs / 1_000)).toFixed(1),
-    'idle, delay of the loops, 99 % and worst': (await Promise.all(without.map(delayOf))).join(' · '),
+    'idle, delay of the loops, 99 % and worst': delays(await askingIdle()),
   };
   await Promise.all(without.map(({ process }) => stop(process)));
   const workers = await startWorkers(stage, count);
   const startedAt = performance.now();
+  const asking = askOften(stage, workers);
   const oldest: number[] = [];
   let from = stage.sandbox.requests().at(-1)?.n ?? 0;
   while (performance.now() - startedAt < STEADY_MS) {
@@ -166,7 +167,7 @@ async function steady(kind: DatabaseKind, size: number, count: number): Promise<
     'with checks, requests a second': (checks / (STEADY_MS / 2_000)).toFixed(0),
     'with checks, the oldest one, mostly and at worst': percentiles(oldest),
     'with checks, CPU of each worker': cpuOf(workers, performance.now() - startedAt),
-    'with checks, delay of the loops, 99 % and worst': (await Promise.all(workers.map(delayOf))).join(' · '),
+    'with checks, delay of the loops, 99 % and worst': delays(await asking()),
     ...(await memoryOf(stage, workers)),
   };
 }
@@ -231,24 +232,27 @@ async function countRuns({ db }: Stage) {
   return { started, finished, pages: pages ?? 0 };
 }
 
-/** @returns until every list that was read at that moment has its next page */
-async function recovery({ db }: Stage, trouble: () => Promise<unknown>): Promise<string> {
-  const open = db.selectFrom('runs').select(['id', 'pages', 'finished_at']).where('kind', '=', 'full');
-  const before = await open.where('state', '=', 'running').execute();
+/** @returns until pages come again, and every list that was read at that moment has its next one */
+async function recovery(stage: Stage, trouble: () => Promise<unknown>): Promise<string> {
+  const runs = stage.db.selectFrom('runs').where('kind', '=', 'full').where('state', '=', 'running');
+  const before = await runs.select(['id', 'pages']).execute();
+  const { pages } = await countRuns(stage);
   const begun = performance.now();
   await trouble();
-  const pending = new Map(before.map(({ id, pages }) => [id, pages]));
-  while (pending.size > 0) {
-    const rows = await open
-      .where('id', 'in', [...pending.keys()])
-      .execute()
-      .catch(() => []);
-    for (const { id, pages, finished_at } of rows) {
-      if (finished_at !== null || pages > (pending.get(id) ?? 0)) pending.delete(id);
-    }
+  const since = () => performance.now() - begun;
+  let pagesMs: number | undefined;
+  for (let left = before; since() < RECOVERY_MS && (left.length > 0 || pagesMs === undefined); ) {
     await sleep(LOOK_MS);
+    try {
+      if ((await countRuns(stage)).pages > pages) pagesMs ??= since();
+      const still = await runs.select(['id', 'pages']).execute();
+      left = before.filter(({ id, pages }) => still.some((run) => run.id === id && run.pages === pages));
+    } catch {
+      // The database is away.
+    }
   }
-  return `${before.length} lists go on after ${seconds(performance.now() - begun)}`;
+  process.stderr.write(`${seconds(pagesMs)} ${before.length} ${since()}\n`);
+  return `${seconds(pagesMs)}; all of ${before.length} lists after ${seconds(since())}`;
 }
 
 /** The server ends all sessions, and recovers, when one of its processes is killed. */
@@ -264,14 +268,9 @@ function cpuOf(workers: readonly StartedWorker[], ms: number): string {
     .join(' · ');
 }
 
-/** Since the last call. */
-async function delayOf({ port }: StartedWorker): Promise<string> {
-  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  const [p99, worst] = ['p99', 'max'].map((name) => {
-    const line = new RegExp(`^partner_app_nodejs_eventloop_lag_${name}_seconds (\\S+)$`, 'm').exec(text);
-    return `${(Number(line?.[1]) * 1_000).toFixed(0)} ms`;
-  });
-  return `${p99}, ${worst}`;
+/** Usually, and at worst. */
+function delays({ p99 = [], max = [] }: AskTimes): string {
+  return [percentile(p99, 0.5), percentile(max, 1)].map(seconds).join(', ');
 }
 
 /** Megabytes of the workers with their delivery processes, of Redis and of PostgreSQL. */
@@ -307,11 +306,13 @@ function childrenOf(pid: number): number[] {
 }
 
 /** Asks the app from another process. @returns what ends that, and has the times */
-function askOften(stage: Stage, urls: AskOrder['urls']): () => Promise<AskTimes> {
+function askOften(stage: Stage, workers: readonly StartedWorker[], ops?: string): () => Promise<AskTimes> {
   const child = fork(join(import.meta.dirname, 'ask-often.ts'));
   stage.stack.defer(() => stop(child));
+  const metrics = workers.map(({ port }) => `http://127.0.0.1:${port}/metrics`);
+  const urls = { '/metrics': metrics, ...(ops !== undefined && { '/ops': [ops] }) };
   const authorization = `Basic ${btoa(`bench:${PASSWORD}`)}`;
-  child.send({ urls, authorization, everyMs: LOOK_MS } satisfies AskOrder);
+  child.send({ urls, authorization, everyMs: ASK_MS } satisfies AskOrder);
   return () => {
     const times = nextMessage<AskTimes>(child);
     child.send('over');
@@ -319,7 +320,7 @@ function askOften(stage: Stage, urls: AskOrder['urls']): () => Promise<AskTimes>
   };
 }
 
-function percentiles(values: readonly number[]): string {
+function percentiles(values: readonly number[] = []): string {
   return [0.95, 1].map((share) => seconds(percentile(values, share))).join(', ');
 }
 
