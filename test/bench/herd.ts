@@ -251,7 +251,6 @@ async function recovery(stage: Stage, trouble: () => Promise<unknown>): Promise<
       // The database is away.
     }
   }
-  process.stderr.write(`${seconds(pagesMs)} ${before.length} ${since()}\n`);
   return `${seconds(pagesMs)}; all of ${before.length} lists after ${seconds(since())}`;
 }
 

@@ -119,6 +119,19 @@ describe.each(DATABASES)('on %s', async (kind) => {
       expect(await names()).not.toContain('late');
     });
 
+    test('a transaction has its settings, and leaves none to the session, which may be another one’s', async () => {
+      const settings = async (on: Kysely<Schema>) => {
+        const names = ['synchronous_commit', 'lock_timeout'].map((name) => sql`current_setting(${name})`);
+        const { rows } = await sql<{ all: string }>`select concat_ws(' ', ${sql.join(names)}) as all`.execute(
+          on,
+        );
+        return rows[0]?.all;
+      };
+      expect(await db.transact(settings)).toBe('off 10s');
+      expect(await db.durably(settings)).toBe('on 10s');
+      expect(await settings(db)).toBe('on 0');
+    });
+
     test('a statement ends in time where handlers run', async () => {
       // The limit holds for the statements of the start, too, which a busy machine must get done.
       const limited = await openDatabase(url, { statementsMs: 3_000 });
