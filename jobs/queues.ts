@@ -75,7 +75,7 @@ export function createQueues(redis: Redis, installation: string, logger: Logger)
       }
     },
     /** Gives each list a delivery that starts after this call, even while another one runs. */
-    async enqueueDeliveries(lists: readonly Lagging[], { now = false } = {}): Promise<void> {
+    async enqueueDeliveries(lists: readonly Lagging[]): Promise<void> {
       for (const queue of [deliver, index]) {
         const own = lists.filter(({ consumer }) => (consumer === SEARCH_CONSUMER) === (queue === index));
         if (own.length === 0) continue;
@@ -86,8 +86,12 @@ export function createQueues(redis: Redis, installation: string, logger: Logger)
             opts: { deduplication: { id: dedupIdOf(data), keepLastIfActive: true } },
           })),
         );
-        if (!now) continue;
-        const wanted = new Set(own.map(dedupIdOf));
+      }
+    },
+    /** Ends the wait of deliveries whose time has not come. */
+    async startDelayed(lists: readonly Lagging[]): Promise<void> {
+      const wanted = new Set(lists.map(dedupIdOf));
+      for (const queue of wanted.size > 0 ? [deliver, index] : []) {
         const delayed = (await queue.getDelayed()).filter((job) => wanted.has(dedupIdOf(job.data)));
         for (const job of delayed) await promote(job);
       }

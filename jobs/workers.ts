@@ -6,6 +6,7 @@ import type { ChangeConsumer, Deliveries } from '../src/changes/delivery.ts';
 import { type SenderParts, sendWrites } from '../src/changes/outbox-sender.ts';
 import type { Logger } from '../src/runtime/logging.ts';
 import type { Lagging } from '../src/store/changes.ts';
+import type { RunStore } from '../src/store/runs.ts';
 import type { Stores } from '../src/store/stores.ts';
 import { isOutage, reportFailingLists } from '../src/sync/failure.ts';
 import type { SliceContext, SyncParts } from '../src/sync/parts.ts';
@@ -43,7 +44,7 @@ const RECOVERY = { lockDuration: 4_000, stalledInterval: 2_000, maxStalledCount:
 /** A busy event loop must not lose the job of a run, which has to begin its page again. */
 const RUN_RECOVERY = { ...RECOVERY, lockDuration: 15_000, stalledInterval: 5_000 } as const;
 
-/** Pauses between two sweeps, in milliseconds. Each looks for due lists; after `most` one also does the rest. */
+/** Pauses between two looks for due lists, and between two for what else is due, in milliseconds. */
 const SWEEP_MS = { least: 1_000, most: 30_000 } as const;
 
 /** A closing worker waits this long for its jobs, in milliseconds. They stop at once unless Redis is silent. */
@@ -60,6 +61,8 @@ export interface WorkerParts {
   process: { processId: string; version: string };
   queues: Queues;
   sync: SyncParts;
+  /** Finds due lists, by connections that pages do not take. */
+  dueRuns: RunStore;
   stores: Pick<Stores, 'changes' | 'outbox' | 'browsers' | 'removals' | 'erasure' | 'actions'>;
   /** The copy keeps documents of deleted records this long, in milliseconds. */
   keepDeletedMs: number;
@@ -196,14 +199,14 @@ type Steps = Record<string, () => Promise<unknown>>;
 
 /** Sweeps the database for lists and deliveries without a job, and for maintenance that is due. */
 function startSweep(parts: WorkerParts, signal: AbortSignal) {
-  const { queues, sync, stores, consumers, logger } = parts;
-  const wholeEveryMs = Math.max(SWEEP_MS.least, Math.min(SWEEP_MS.most, sync.intervalMs / 2));
+  const { queues, sync, dueRuns, stores, consumers, logger } = parts;
+  const restEveryMs = Math.max(SWEEP_MS.least, Math.min(SWEEP_MS.most, sync.intervalMs / 2));
   let isPrepared = false;
   const often: Steps = {
     'start runs and checks': async () => {
       if (!isPrepared) await prepareLists(sync);
       isPrepared = true;
-      for await (const jobs of takeDue(sync)) {
+      for await (const jobs of takeDue({ ...sync, runs: dueRuns })) {
         await queues.enqueueLists(jobs);
         if (signal.aborted) return;
       }
@@ -219,9 +222,14 @@ function startSweep(parts: WorkerParts, signal: AbortSignal) {
     },
     deliver: async () => {
       for (const { name, whileActive } of consumers) {
-        const lagging = await stores.changes.lagging(name, { now: Date.now(), whileActive });
+        const all: Lagging[] = [];
+        for await (const lists of stores.changes.lagging(name, { now: Date.now(), whileActive })) {
+          await queues.enqueueDeliveries(lists);
+          all.push(...lists);
+          if (signal.aborted) return;
+        }
         // A replay may have ended the wait of a delayed job.
-        await queues.enqueueDeliveries(lagging, { now: true });
+        await queues.startDelayed(all);
       }
     },
     'report failing lists': () => reportFailingLists(sync),
@@ -231,23 +239,20 @@ function startSweep(parts: WorkerParts, signal: AbortSignal) {
     'forget old writes': hourly(() => stores.outbox.forget(Date.now() - KEEP_WRITES_MS, signal)),
     'remove old actions': hourly(() => stores.actions.removeOld(Date.now())),
   };
-  // A backlog of tokens must not keep runs from their start.
   const rotation = { 'rotate tokens': () => rotateTokens(sync.tokens, logger, signal) };
-  const loops = [repeat(often, rest), repeat({}, rotation)];
+  // A long removal or a backlog of tokens must not keep runs from their start.
+  const loops = [repeat(often, SWEEP_MS.least), repeat(rest, restEveryMs), repeat(rotation, restEveryMs)];
   return {
     ended: Promise.all(loops.map(({ ended }) => ended)),
     lateMs: () => Math.max(...loops.map(({ lateMs }) => lateMs())),
   };
 
-  /** Takes some steps often, and all of them now and then, until the signal. A step that fails stops no other. */
-  function repeat(often: Steps, rest: Steps) {
+  /** Takes steps again and again, until the signal. A step that fails stops no other. */
+  function repeat(steps: Steps, everyMs: number) {
     const failing = new Set<string>();
-    let wholeAt = Number.NEGATIVE_INFINITY;
     let sweptAt = performance.now();
     const sweep = async () => {
-      const isWhole = performance.now() - wholeAt >= wholeEveryMs;
-      if (isWhole) wholeAt = performance.now();
-      for (const [step, run] of Object.entries(isWhole ? { ...often, ...rest } : often)) {
+      for (const [step, run] of Object.entries(steps)) {
         if (signal.aborted) return;
         try {
           await run();
@@ -261,8 +266,10 @@ function startSweep(parts: WorkerParts, signal: AbortSignal) {
     };
     const run = async () => {
       while (!signal.aborted) {
+        const begunAt = performance.now();
         await sweep();
-        await sleep(SWEEP_MS.least, undefined, { signal }).catch(() => undefined);
+        const pauseMs = Math.max(SWEEP_MS.least, everyMs - (performance.now() - begunAt));
+        await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
       }
     };
     const lateMs = () => {

@@ -116,7 +116,11 @@ export async function createApp(
     // Buttons work without Redis: the next sweep enqueues what is missing.
     enqueueLists: (jobs) => queues.enqueueLists(jobs, { now: true }).catch(ignore),
     enqueueDeliveries: async (lists) => {
-      if (hasHandler) await queues.enqueueDeliveries(lists, { now: true }).catch(ignore);
+      if (!hasHandler) return;
+      await queues
+        .enqueueDeliveries(lists)
+        .then(() => queues.startDelayed(lists))
+        .catch(ignore);
     },
   });
   const consumers = [SEARCH, ...(hasHandler ? [HANDLER] : [])];
@@ -227,6 +231,7 @@ export async function createApp(
         process: facts,
         queues,
         sync,
+        dueRuns: core.dueRuns,
         stores,
         keepDeletedMs: config.keepDeletedMs,
         consumers,

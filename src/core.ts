@@ -22,11 +22,12 @@ import { ServiceApi } from './service/service-api.ts';
 import { type ClientFor, type ClientParts, createServiceClient } from './service/service-client.ts';
 import { SchemaError } from './store/migrate.ts';
 import { isFileUrl, openDatabase } from './store/open-database.ts';
+import { RunStore } from './store/runs.ts';
 import { keepSetting } from './store/settings.ts';
 import { openStores } from './store/stores.ts';
 import { TokenStore } from './store/tokens.ts';
 
-/** Connections for tokens and checks, besides those of pages and deliveries. */
+/** Connections for tokens, checks and the look for due lists, besides those of pages and deliveries. */
 const URGENT_CONNECTIONS = 3;
 
 /** The metrics that count what a process asks of the service. */
@@ -111,6 +112,7 @@ export async function openCore(
   const clientParts: ClientParts = { api, budget: callBudget, tokens, guards };
   return {
     ...{ db, stores, installation, redis, budget, clock, api, oauth, tokens, cipher, onEvent },
+    dueRuns: new RunStore(urgent),
     checkDatabase: () => urgent.check(),
     /** For calls and writes of the handler, which leave a part of the limit to the sync. */
     clientParts,

@@ -75,6 +75,7 @@ export class Tokens {
   readonly #running = new Map<string, Promise<string>>();
   #firstTime: Promise<void> | undefined;
   #isEnding = false;
+  readonly #ended = Promise.withResolvers<void>();
 
   constructor(parts: TokensParts) {
     this.#parts = parts;
@@ -118,6 +119,7 @@ export class Tokens {
   /** Starts no refresh from now on, and aborts those under way after {@link SHUTDOWN_MS}. */
   end(): void {
     this.#isEnding = true;
+    this.#ended.resolve();
     setTimeout(() => this.#parts.oauth.breakOff(), SHUTDOWN_MS).unref();
   }
 
@@ -140,7 +142,7 @@ export class Tokens {
   async #refresh(instanceId: string, readVersion: number, reason: Reason): Promise<string> {
     const { oauth, store } = this.#parts;
     const owner = randomUUID();
-    const giveUpAt = performance.now() + LEASE_MS;
+    let giveUpAt = Number.POSITIVE_INFINITY;
     let isPaced = false;
     for (;;) {
       const row = await this.#find(instanceId);
@@ -148,8 +150,9 @@ export class Tokens {
       if (row.version !== readVersion) return accessToken;
       this.#checkWanted(row, reason);
       if (!isPaced) {
-        await oauth.pace();
+        await Promise.race([oauth.pace(), this.#ended.promise]);
         isPaced = true;
+        giveUpAt = performance.now() + LEASE_MS;
         continue;
       }
       if (await store.acquireLease(row, owner, LEASE_MS)) {

@@ -13,7 +13,7 @@ const SCRAPE_LIMIT_MS = 1_000;
 
 /** Where counting takes longer, a scrape shows the figures before, unless they are too old. In milliseconds. */
 const COUNTING_MS = 150;
-const OLDEST_MS = 60_000;
+const OLDEST_MS = 5 * 60_000;
 
 const PREFIX = 'partner_app_';
 const REFUSED_BY = ['limit', 'guard'] as const;
@@ -113,7 +113,7 @@ export type Metrics = ReturnType<typeof createMetrics>;
 export function createMetrics(syncedRoutes: readonly string[], sources: FigureSources) {
   const registry = new Registry();
   const registers = [registry];
-  const counted = { ...sources, store: kept(sources.store) };
+  const counted = { ...sources, store: kept(sources.store), jobs: kept(sources.jobs) };
   collectDefaultMetrics({ register: registry, prefix: PREFIX });
   const count = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
     new Counter({ name: PREFIX + name, help, labelNames, registers });

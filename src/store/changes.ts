@@ -11,6 +11,9 @@ type DeadLetter = Selectable<DeadLetterTable>;
 export const BATCH_RECORDS = 100;
 const BATCH_BYTES = 1_024 * 1_024;
 
+/** Lists that one query for work finds. */
+const LAGGING = 500;
+
 /** Pending changes are counted up to here. */
 const MOST_COUNTED = 100_000;
 
@@ -285,20 +288,26 @@ export class ChangeStore extends Store {
   }
 
   /**
-   * Lists that a consumer has not read to their end, and may read now.
+   * Lists that a consumer has not read to their end, and may read now, in portions.
    *
    * @param options.whileActive skips instances that are not active, and paused lists
    */
-  async lagging(
+  async *lagging(
     consumer: string,
-    { now, whileActive }: { now: number; whileActive: boolean },
-  ): Promise<Lagging[]> {
-    const rows = await consumed(this.db, consumer, whileActive)
-      .select(['lists.instance_id as instanceId', 'lists.resource'])
-      .whereRef('lists.change_seq', '>', sql`coalesce(consumers.cursor, 0)`)
-      .where((eb) => eb.or([eb('not_before', 'is', null), eb('not_before', '<=', now)]))
-      .execute();
-    return rows.map((row) => ({ ...row, consumer }));
+    { now, whileActive, portion = LAGGING }: { now: number; whileActive: boolean; portion?: number },
+  ): AsyncGenerator<Lagging[]> {
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      const rows: (ListKey & { list: number })[] = await consumed(this.db, consumer, whileActive)
+        .select(['lists.instance_id as instanceId', 'lists.resource', 'lists.id as list'])
+        .where('lists.id', '>', after)
+        .whereRef('lists.change_seq', '>', sql`coalesce(consumers.cursor, 0)`)
+        .where((eb) => eb.or([eb('not_before', 'is', null), eb('not_before', '<=', now)]))
+        .orderBy('lists.id')
+        .limit(portion)
+        .execute();
+      if (rows.length > 0) yield rows.map(({ instanceId, resource }) => ({ instanceId, resource, consumer }));
+      after = rows.length < portion ? undefined : rows.at(-1)?.list;
+    }
   }
 
   /** Counts the changes of a list after a cursor, up to a hundred thousand. */

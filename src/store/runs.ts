@@ -414,7 +414,7 @@ export class RunStore extends Store {
    * a job now. If it got lost, the list is due again after half a minute.
    *
    * @param resources those that this version copies: a list of another one belongs to another version of the app
-   * @param limit when it returns fewer, nothing more is due
+   * @param limit when it returns fewer, nothing more is due that another worker does not take
    */
   async takeDue(resources: readonly string[], now: number, limit: number): Promise<ListJob[]> {
     const due = (db: Kysely<Schema>) =>
@@ -430,7 +430,7 @@ export class RunStore extends Store {
     return this.db.transact(async (tx) => {
       const lists = await due(tx)
         .limit(limit)
-        // What another worker takes needs no second job, and what a person pauses none.
+        // What another worker takes needs no second job.
         .$if(this.db.dialect.name === 'postgres', (query) => query.forUpdate().skipLocked())
         .execute();
       const ids = lists.map(({ id }) => id);
@@ -457,21 +457,29 @@ export class RunStore extends Store {
   }
 
   /**
-   * Takes the lists of active instances that have failed since before a moment: one worker takes each list once.
+   * Takes some lists of active instances that have failed since before a moment: one worker takes each list once.
    *
+   * @param limit when it returns fewer, nothing is left
    * @returns each list with its last run that failed
    */
   async takeFailing(
     since: number,
     now: number,
+    limit: number,
   ): Promise<(ListKey & { since: number; run: Run | undefined })[]> {
+    const failing = this.db
+      .selectFrom('lists')
+      .select('id')
+      .where('failing_since', '<=', since)
+      .where('failing_told_at', 'is', null)
+      .where(isActive)
+      .limit(limit);
     const rows = await this.db.durably((tx) =>
       tx
         .updateTable('lists')
         .set({ failing_told_at: now })
-        .where('failing_since', '<=', since)
+        .where('id', 'in', failing)
         .where('failing_told_at', 'is', null)
-        .where(isActive)
         .returning(['id', 'instance_id', 'resource', 'failing_since'])
         .execute(),
     );

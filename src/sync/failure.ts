@@ -17,6 +17,9 @@ const CURSOR_LIFETIME_MS = 45 * MINUTE_MS;
 /** The event handler hears of a list that fails for this long, in milliseconds. */
 const FAILING_MS = 60 * MINUTE_MS;
 
+/** Of so many lists at a time. */
+const TOLD_AT_ONCE = 50;
+
 /** Errors that only an operator can end. */
 const OPERATOR_ERRORS: readonly (ErrorKind | null)[] = ['credentials', 'key_missing'];
 
@@ -114,14 +117,18 @@ export async function endSlice(
 export async function reportFailingLists({ runs, onEvent, now = Date.now }: SyncParts): Promise<void> {
   if (onEvent === undefined) return;
   const at = now();
-  for (const { instanceId, resource, since, run } of await runs.takeFailing(at - FAILING_MS, at)) {
-    onEvent(instanceId, {
-      type: 'sync_failing',
-      resource,
-      since: new Date(since).toISOString(),
-      errorKind: run?.error_kind ?? null,
-      error: run?.error_detail ?? null,
-    });
+  for (let count = TOLD_AT_ONCE; count === TOLD_AT_ONCE; ) {
+    const lists = await runs.takeFailing(at - FAILING_MS, at, TOLD_AT_ONCE);
+    count = lists.length;
+    for (const { instanceId, resource, since, run } of lists) {
+      onEvent(instanceId, {
+        type: 'sync_failing',
+        resource,
+        since: new Date(since).toISOString(),
+        errorKind: run?.error_kind ?? null,
+        error: run?.error_detail ?? null,
+      });
+    }
   }
 }
 

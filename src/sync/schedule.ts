@@ -29,7 +29,7 @@ const NEARLY_ALL = 10;
 /** Where checks pay, full runs take at most one in so many requests of the limit, and one. */
 const PAUSE_PER_RUN = 10;
 
-/** A full run may begin earlier by this part of its pause: lists that were read together spread over it. */
+/** Full runs and checks may begin earlier by this part of their pause: lists that were read together spread over it. */
 const DRIFT = 0.1;
 
 /** Its multiples, modulo 1, lie evenly however many there are. */
@@ -95,7 +95,7 @@ export function afterFullRun(
   const rareMs = Math.min(DAY_MS, ((PAUSE_PER_RUN * requests) / limit) * MINUTE_MS);
   return {
     full_due_at: inOwnPlace(list.id, Math.round(isRare ? Math.max(pauseMs, rareMs) : pauseMs), now),
-    check_due_at: checkIntervalMs > 0 ? now + checkIntervalMs * every : null,
+    check_due_at: checkIntervalMs > 0 ? inOwnPlace(list.id, checkIntervalMs * every, now) : null,
     check_every: every,
   };
 }
@@ -113,7 +113,7 @@ function inOwnPlace(list: number, pauseMs: number, now: number): number {
  * @param check.requestsSoFar of the full run inside which it happened, and its own
  */
 export function nextCheck(
-  list: Pick<List, 'check_every' | 'ran_out'>,
+  list: Pick<List, 'id' | 'check_every' | 'ran_out'>,
   { outcome, requestsSoFar }: { outcome: CheckOutcome; requestsSoFar: number },
   checkIntervalMs: number,
   now: number,
@@ -123,7 +123,7 @@ export function nextCheck(
   const every = isHalved ? Math.min(MOST_EVERY, list.check_every * 2) : list.check_every;
   return {
     ...((outcome === 'unchanged' || outcome === 'changed') && { checked_at: now }),
-    check_due_at: checkIntervalMs > 0 ? now + checkIntervalMs * every : null,
+    check_due_at: checkIntervalMs > 0 ? inOwnPlace(list.id, checkIntervalMs * every, now) : null,
     check_every: every,
     check_after: requestsSoFar,
     ran_out: isHalved ? 0 : inRow,
@@ -163,8 +163,10 @@ export async function* takeDue({
   now = Date.now,
 }: Pick<SyncParts, 'runs' | 'resources' | 'now'>): AsyncGenerator<ListJob[]> {
   const names = resources.map(({ name }) => name);
+  // What falls due meanwhile is for the next look: on a busy machine this one would not end.
+  const at = now();
   for (let count = PORTION; count === PORTION; ) {
-    const jobs = await runs.takeDue(names, now(), PORTION);
+    const jobs = await runs.takeDue(names, at, PORTION);
     count = jobs.length;
     if (count > 0) yield jobs;
   }

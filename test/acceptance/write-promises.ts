@@ -18,7 +18,7 @@ const SECTIONS: [string, number, number][] = [
   ['Web', 22, 25],
   ['Sync', 26, 33],
   ['Handler', 34, 38],
-  ['Operation', 39, 43],
+  ['Operation', 39, 44],
 ];
 
 /** Reads the promise of a test file: the title of its outermost `describe`. */

@@ -182,7 +182,6 @@ function install(stage: Stage, size: number, sizes: typeof TAIL) {
   return installMany(stage.db, stage.cipher, stage.sandbox, companies);
 }
 
-/** Starts workers one after the other, as a deployment does. The work begins with the first. */
 async function startWorkers(
   stage: Stage,
   count: number,

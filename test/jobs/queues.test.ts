@@ -91,7 +91,9 @@ test('a waiting delivery starts now when a person asks', async () => {
   await job.moveToDelayed(Date.now() + HOUR_MS, TOKEN);
   await queues.enqueueDeliveries([list]);
   expect(await take(deliver)).toBeUndefined();
-  await queues.enqueueDeliveries([list], { now: true });
+  await queues.startDelayed([{ ...list, resource: 'conversations' }]);
+  expect(await take(deliver)).toBeUndefined();
+  await queues.startDelayed([list]);
   expect((await taken(deliver)).id).toBe(job.id);
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { FeedEntry } from '../../src/store/changes.ts';
 import { lockList } from '../../src/store/lists.ts';
-import { DATABASES, documentsOf, NOW, openTestStore, type TestClaim } from './test-store.ts';
+import { collect, DATABASES, documentsOf, NOW, openTestStore, type TestClaim } from './test-store.ts';
 
 const CONSUMER = 'handler';
 const BROKEN = { kind: 'handler', detail: 'It is broken.' } as const;
@@ -137,7 +137,9 @@ describe.each(DATABASES)('on %s', async (kind) => {
   test('a list lags until its consumer has read it, unless the consumer waits', async () => {
     const [claim, empty] = [await store.copy(documentsOf(2)), await store.copy([])];
     const lags = async ({ instanceId }: TestClaim, now = NOW, whileActive = true) =>
-      (await changes.lagging(CONSUMER, { now, whileActive })).some((key) => key.instanceId === instanceId);
+      (await collect(changes.lagging(CONSUMER, { now, whileActive, portion: 2 })))
+        .flat()
+        .some((key) => key.instanceId === instanceId);
     expect([await lags(claim), await lags(empty)]).toEqual([true, false]);
     const [entry = expect.unreachable()] = await changes.read(claim.list, 0);
     await changes.fail(await store.hold(claim), entry, BROKEN, { tries: 1, notBefore: NOW + 5 });

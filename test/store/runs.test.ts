@@ -1,7 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { readItems } from '../../src/store/page-items.ts';
 import type { ListClaim, ListKey } from '../../src/store/runs.ts';
-import { DATABASES, documentsOf, INTERVAL_MS, NOW, openTestStore, type TestClaim } from './test-store.ts';
+import {
+  collect,
+  DATABASES,
+  documentsOf,
+  INTERVAL_MS,
+  NOW,
+  openTestStore,
+  type TestClaim,
+} from './test-store.ts';
 
 const PAGE_2 = 'https://x.example/contacts?page_token=2';
 const REFUSED = { kind: 'refused', detail: 'The service refused the request (404).' } as const;
@@ -19,8 +27,8 @@ describe.each(DATABASES)('on %s', async (kind) => {
   const hold = ({ instanceId, resource }: TestClaim, whileActive = true) =>
     changes.claim({ instanceId, resource, consumer: 'handler' }, { whileActive, alone: true, now: NOW });
   const lags = async ({ instanceId, resource }: TestClaim, whileActive = true) => {
-    const all = await changes.lagging('handler', { now: NOW, whileActive });
-    return all.some((key) => key.instanceId === instanceId && key.resource === resource);
+    const all = await collect(changes.lagging('handler', { now: NOW, whileActive }));
+    return all.flat().some((key) => key.instanceId === instanceId && key.resource === resource);
   };
   const isDue = async ({ instanceId, resource }: ListKey, now = NOW) => {
     const list = (await runs.lists(instanceId)).find((one) => one.resource === resource);
@@ -233,7 +241,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     test('and one of several workers takes it once', async () => {
       const claim = await store.claimRun();
       const take = async (since: number) =>
-        (await Promise.all([1, 2, 3].map(() => runs.takeFailing(since, NOW + 99))))
+        (await Promise.all([1, 2, 3].map(() => runs.takeFailing(since, NOW + 99, 9))))
           .flat()
           .filter(({ instanceId }) => instanceId === claim.instanceId);
       await failAt(claim, NOW + 10);

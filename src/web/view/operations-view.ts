@@ -17,7 +17,6 @@ function reasonsOf(
   const blocked = (instantOf(budget.blocked_until) ?? 0) > now;
   const until = waiting_until === null ? '' : `, goes on ${formatAhead(waiting_until, now)}`;
   const counts: [string, number][] = [
-    ['changes pending', handler?.pending ?? 0],
     ['dead letters', handler?.dead_letters ?? 0],
     ['rejected records', list.problems.rejected],
     ['deletions held', list.held_deletions],
@@ -29,7 +28,8 @@ function reasonsOf(
       : [`${WAITS[waiting_for]}${waiting_for === 'limit' && blocked ? ' (retry-after)' : ''}${until}`]),
     ...(list.failing_since === null ? [] : [`fails since ${formatInstant(list.failing_since)}`]),
     ...(list.error_kind === null ? [] : [`${list.error_kind}: ${list.error ?? ''}`]),
-    ...counts.filter(([, count]) => count > 0).map(([label, count]) => `${label}: ${countText(count)}`),
+    ...(handler?.pending ? [`changes pending: ${pendingText(handler.pending)}`] : []),
+    ...counts.filter(([, count]) => count > 0).map(([label, count]) => `${label}: ${formatNumber(count)}`),
     ...(handler?.last_error && handler.pending > 0
       ? [`handler: ${handler.last_error}; tries again ${formatAhead(handler.next_try_at, now)}`]
       : []),
@@ -37,8 +37,8 @@ function reasonsOf(
 }
 
 /** The page of all instances counts no further. */
-function countText(count: number): string {
-  return `${count === MOST_PENDING_ON_PAGE ? 'at least ' : ''}${formatNumber(count)}`;
+function pendingText(pending: number): string {
+  return `${pending === MOST_PENDING_ON_PAGE ? 'at least ' : ''}${formatNumber(pending)}`;
 }
 
 export function operatorsList(
