@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { Client, types } from 'pg';
+import { waitFor } from '../../support/wait-for.ts';
 
 // Moments and counts are `bigint`, which pg gives as text.
 types.setTypeParser(types.builtins.INT8, Number);
@@ -41,7 +42,12 @@ export async function lock(url: string): Promise<() => Promise<void>> {
   await client.connect();
   const tables = await client.query("select tablename from pg_tables where schemaname = 'public'");
   const names = tables.rows.map(({ tablename }) => `"${tablename}"`);
-  await client.query(`begin; lock table ${names.join(', ')} in exclusive mode`);
+  // One table after the other: a transaction of the app may hold the next one, and wait for this one.
+  const isLocked = async () => {
+    await client.query(`rollback; begin; lock table ${names.join(', ')} in exclusive mode`);
+    return true;
+  };
+  await waitFor(isLocked, 'the lock');
   return () => client.end();
 }
 
