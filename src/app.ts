@@ -7,7 +7,7 @@ import type { EventSender } from './changes/app-events.ts';
 import type { ChangeHandler } from './changes/change-handler.ts';
 import { deliveriesHere, feedLines } from './changes/delivery.ts';
 import { DeliveryProcess } from './changes/delivery-process.ts';
-import { HANDLER, HANDLER_CONSUMER } from './changes/handler-consumer.ts';
+import { HANDLER } from './changes/handler-consumer.ts';
 import { SEARCH } from './changes/search-consumer.ts';
 import type { Config } from './config/config.ts';
 import { openCore } from './core.ts';
@@ -19,7 +19,6 @@ import { type ProcessFacts, processFacts } from './runtime/process-facts.ts';
 import { checkRedis, createRedis } from './runtime/redis.ts';
 import type { ServiceClock } from './service/headers.ts';
 import { PageStore } from './store/pages.ts';
-import { SEARCH_CONSUMER } from './store/records.ts';
 import type { ListKey } from './store/runs.ts';
 import { SyncControl } from './sync/control.ts';
 import { collectFigures } from './sync/metric-figures.ts';
@@ -61,6 +60,8 @@ export interface Fork {
   hasHandler?: boolean;
   /** Sends events to the fork's event handler. */
   events?: EventSender;
+  /** Whether the copy gets a search index. Benches leave it out. */
+  hasSearch?: boolean;
   resources: readonly Resource[];
   appInfo: AppInfo;
 }
@@ -78,7 +79,15 @@ export async function createApp(
   config: Config,
   redisUrl: string,
   logger: Logger,
-  { handler, settings, hasHandler = handler !== undefined, events, resources, appInfo }: Fork,
+  {
+    handler,
+    settings,
+    hasHandler = handler !== undefined,
+    events,
+    hasSearch = true,
+    resources,
+    appInfo,
+  }: Fork,
   options: { facts?: ProcessFacts; deliveries?: 'child' | 'here' } = {},
 ): Promise<App> {
   const { facts = processFacts(), deliveries = 'child' } = options;
@@ -123,7 +132,7 @@ export async function createApp(
         .catch(ignore);
     },
   });
-  const consumers = [SEARCH, ...(hasHandler ? [HANDLER] : [])];
+  const consumers = [...(hasSearch ? [SEARCH] : []), ...(hasHandler ? [HANDLER] : [])];
   const sync: SyncParts = {
     ...shared,
     api,
@@ -132,8 +141,8 @@ export async function createApp(
     onEvent,
     onChanges: (list: ListKey, isOver: boolean) => {
       // Search is indexed at the end of a run, when no page needs the CPU.
-      const names = [...(isOver ? [SEARCH_CONSUMER] : []), ...(hasHandler ? [HANDLER_CONSUMER] : [])];
-      queues.enqueueDeliveries(names.map((consumer) => ({ ...list, consumer }))).catch(ignore);
+      const told = consumers.filter((consumer) => isOver || consumer !== SEARCH);
+      queues.enqueueDeliveries(told.map(({ name }) => ({ ...list, consumer: name }))).catch(ignore);
     },
     onSlot: ({ waitMs }) => metrics.slotWaitSeconds.observe(waitMs / 1_000),
     limitOf: (company) => budget.read(company).then(({ limit }) => limit, ignore),

@@ -27,7 +27,7 @@ export interface Boot {
 }
 
 /** The fork's parts. The event handler is imported once the configuration is read. */
-interface OwnModules extends Pick<Fork, 'resources' | 'appInfo'> {
+interface OwnModules extends Pick<Fork, 'resources' | 'appInfo' | 'hasSearch'> {
   events: () => Promise<unknown>;
 }
 

@@ -1,8 +1,8 @@
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
-import { Store } from './database.ts';
+import { Store, statement } from './database.ts';
 import { lockList, nextSeq } from './lists.ts';
 import type { List, ListKey, RunError } from './runs.ts';
-import type { ConsumerTable, DeadLetterTable, Schema } from './schema.ts';
+import type { ConsumerTable, DeadLetterTable, RecordTable, Schema } from './schema.ts';
 
 export type Consumer = Selectable<ConsumerTable>;
 type DeadLetter = Selectable<DeadLetterTable>;
@@ -42,6 +42,8 @@ export interface HeldConsumer extends Consumer {
   resource: string;
   /** Whether the delivery before it never ended. */
   isSuspect: boolean;
+  /** Whether it may have dead letters. */
+  hasLetters: boolean;
 }
 
 /** A consumer that cannot be taken now: it waits for a time, or must be taken alone. */
@@ -61,38 +63,36 @@ export interface Lagging extends ListKey {
   consumer: string;
 }
 
+type ReadRow = Pick<
+  Selectable<RecordTable>,
+  'id' | 'external_id' | 'change_seq' | 'created_seq' | 'deleted_at' | 'document'
+>;
+
 /** Change feeds: a list's records in the order of their last changes, and the consumers that read them. */
 export class ChangeStore extends Store {
+  readonly #read = statement<ReadRow>(
+    this.db.dialect,
+    `with entries as (
+        select id, row_number() over (order by change_seq) as place,
+          sum(case when deleted_at is null then octet_length(document) else 0 end)
+            over (order by change_seq) as bytes
+        from (select id, change_seq, deleted_at, document from records
+          where list = :list and change_seq > :after order by change_seq limit :limit) as next)
+      select records.id, external_id, change_seq, created_seq, deleted_at,
+        case when deleted_at is null then document end as document
+      from entries join records on records.id = entries.id
+      where (bytes <= :bytes or place = 1) and (deleted_at is not null or document is not null)
+      order by change_seq`,
+  );
+
   /** The entries of a list after a number, in their order: at most a hundred, or a megabyte. */
   async read(list: number, after: number, limit = BATCH_RECORDS): Promise<FeedEntry[]> {
-    const rows = await this.db
-      .selectFrom('records')
-      .select(['id', 'external_id', 'change_seq', 'created_seq', 'deleted_at'])
-      .select(sql<number>`case when deleted_at is null then octet_length(document) else 0 end`.as('bytes'))
-      .where('list', '=', list)
-      .where('change_seq', '>', after)
-      .orderBy('change_seq')
-      .limit(Math.min(limit, BATCH_RECORDS))
-      .execute();
-    let bytes = 0;
-    const taken = rows.filter((row, at) => {
-      bytes += row.bytes ?? 0;
-      return at === 0 || bytes <= BATCH_BYTES;
-    });
-    const read = await this.db
-      .selectFrom('records')
-      .select(['id', 'document'])
-      .where('id', 'in', [0, ...taken.map(({ id }) => id)])
-      .where('deleted_at', 'is', null)
-      .execute();
-    const documents = new Map(read.map(({ id, document }) => [id, document]));
-    const entries = taken.map((row): FeedEntry => {
+    const values = { list, after, limit: Math.min(limit, BATCH_RECORDS), bytes: BATCH_BYTES };
+    const { rows } = await this.db.executeQuery(this.#read(values));
+    return rows.map((row): FeedEntry => {
       const change = row.deleted_at !== null ? 'deleted' : row.created_seq > after ? 'created' : 'changed';
-      const document = change === 'deleted' ? null : (documents.get(row.id) ?? null);
-      return { record: row.id, id: row.external_id, seq: row.change_seq, change, document };
+      return { record: row.id, id: row.external_id, seq: row.change_seq, change, document: row.document };
     });
-    // A record that was removed or erased in between is no entry any more.
-    return entries.filter(({ change, document }) => change === 'deleted' || document !== null);
   }
 
   /**
@@ -135,7 +135,9 @@ export class ChangeStore extends Store {
         .where('fence', '=', fence)
         .returningAll()
         .executeTakeFirst();
-      return held && { ...held, instanceId, companyId, company, resource, isSuspect };
+      const letter = await lettersOf(tx, list, consumer).select('list').limit(1).executeTakeFirst();
+      const hasLetters = letter !== undefined;
+      return held && { ...held, instanceId, companyId, company, resource, isSuspect, hasLetters };
     });
   }
 
@@ -187,8 +189,10 @@ export class ChangeStore extends Store {
       await work?.(tx);
       const { list, consumer, failed_in_row } = held;
       const ids = entries.map(({ id }) => id);
-      const letters = tx.deleteFrom('dead_letters').where('external_id', 'in', ids);
-      await letters.where((eb) => eb.and({ list, consumer })).execute();
+      if (held.hasLetters) {
+        const letters = tx.deleteFrom('dead_letters').where('external_id', 'in', ids);
+        await letters.where((eb) => eb.and({ list, consumer })).execute();
+      }
       if (failed_in_row > 0) {
         const ofOutage = { is_retried: 0, error_kind: 'handler' } as const;
         const last = lettersOf(tx, list, consumer)
@@ -283,7 +287,7 @@ export class ChangeStore extends Store {
           })),
         )
         .execute();
-      return { ...held, ...moved };
+      return { ...held, ...moved, hasLetters: true };
     });
   }
 

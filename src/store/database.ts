@@ -33,6 +33,20 @@ export interface Phrase {
   isBeginning: boolean;
 }
 
+/** A record of a page that is new or has changed. */
+export interface WrittenRecord {
+  id: string;
+  hash: string;
+  seq: number;
+  createdSeq: number;
+  text: string;
+}
+
+/** What becomes of a record that is known. */
+export const RECORD_CHANGES = `on conflict (list, external_id) do update set hash = excluded.hash,
+  change_seq = excluded.change_seq, created_seq = excluded.created_seq, deleted_at = null,
+  document = excluded.document`;
+
 /** A search index. Its words are folded and marked already: see search-words.ts. */
 interface SearchDialect {
   create(db: Kysely<unknown>): Promise<void>;
@@ -62,6 +76,11 @@ export interface StoreDialect {
   /** How the database stores a table of short rows that change often. */
   narrowTable: RawBuilder<unknown>;
   search: SearchDialect;
+  /** A condition of SQL text: the column is one of the values of a parameter, which `values` makes. */
+  isAny(column: string, parameter: string, type: 'text' | 'bigint'): string;
+  values(all: readonly (string | number)[]): unknown;
+  /** Statements that write records of a list, and that a run has seen those which were not live before. */
+  writeRecords(list: number, run: number, records: readonly WrittenRecord[]): CompiledQuery[];
   /** Replaces what the database does not take in a parameter. */
   clean?(parameter: unknown): unknown;
   /** The database's code of an error. */
@@ -177,29 +196,37 @@ function withStoreErrors({ kysely, codeOf, meanings, clean }: StoreDialect): Dia
 }
 
 /**
- * Makes a statement over many rows. Its text is kept for each number of rows: building it takes longer than running it.
+ * Makes a statement that runs for each page: Kysely builds it once.
  *
- * @param width values of a row
- * @param text from the placeholders of the rows, and of one more value
+ * @param text names its values, as in `:list`
  */
-export function manyRows<Row = unknown>(
-  { name }: StoreDialect,
-  width: number,
-  text: (rows: string, last: string) => string,
-): (db: Kysely<Schema>, rows: readonly (readonly unknown[])[], last?: unknown) => Promise<QueryResult<Row>> {
-  const texts = new Map<number, string>();
-  const make = (count: number) => {
-    let at = 0;
-    const next = () => (name === 'postgres' ? `$${++at}` : '?');
-    const row = () => `(${Array.from({ length: width }, next).join(', ')})`;
-    return text(Array.from({ length: count }, row).join(', '), next());
-  };
-  return (db, rows, last) => {
-    const query = texts.get(rows.length) ?? make(rows.length);
-    texts.set(rows.length, query);
-    const values = last === undefined ? rows.flat() : [...rows.flat(), last];
-    return db.executeQuery<Row>(CompiledQuery.raw(query, values));
-  };
+export function statement<Row = unknown>(
+  { name }: Pick<StoreDialect, 'name'>,
+  text: string,
+): (values: Readonly<Record<string, unknown>>) => CompiledQuery<Row> {
+  const names: string[] = [];
+  const written = text.replace(/(?<!:):(\w+)/g, (_, value: string) => {
+    names.push(value);
+    return name === 'postgres' ? `$${names.length}` : '?';
+  });
+  return (values) =>
+    CompiledQuery.raw(
+      written,
+      names.map((value) => values[value]),
+    ) as CompiledQuery<Row>;
+}
+
+/**
+ * Runs statements of a transaction in their order, each with a snapshot of its own. On PostgreSQL they take one round
+ * trip, where Kysely would wait for each answer. After an error none of them counts.
+ */
+export function together<Rows extends readonly unknown[]>(
+  tx: Transaction<Schema>,
+  queries: { [At in keyof Rows]: CompiledQuery<Rows[At]> },
+): Promise<{ [At in keyof Rows]: QueryResult<Rows[At]> }> {
+  const run = (connection: DatabaseConnection) =>
+    Promise.all(queries.map((query) => connection.executeQuery(query)));
+  return tx.getExecutor().provideConnection(run) as Promise<{ [At in keyof Rows]: QueryResult<Rows[At]> }>;
 }
 
 /** Counts the rows of a query. */

@@ -1,12 +1,16 @@
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
-import { type Database, manyRows, Store, type StoreDialect } from './database.ts';
-import { type List, type ListClaim, lockClaimed, NO_WAIT, nextSeq } from './lists.ts';
+import type { CompiledQuery, Selectable, Transaction } from 'kysely';
+import {
+  type Database,
+  Store,
+  type StoreDialect,
+  statement,
+  together,
+  type WrittenRecord,
+} from './database.ts';
+import { ifHeld, type List, type ListClaim, lockOf, nextSeq } from './lists.ts';
 import { type ReadPage, type RejectedItem, readItems } from './page-items.ts';
-import { NO_ERROR, NOT_FAILING, type Run } from './runs.ts';
+import type { Run } from './runs.ts';
 import type { RecordTable, Schema } from './schema.ts';
-
-/** Rows of one statement: databases take some ten thousand values at once. */
-const ROWS_AT_ONCE = 500;
 
 /** Rejected records of a list that are kept. */
 const MOST_REJECTED = 100;
@@ -34,6 +38,13 @@ interface Written {
   changed: number;
   /** Live records that the run had not seen before. */
   newlySeen: number;
+}
+
+/** Statements that a page needs besides those of its records, and what becomes of their results. */
+interface Finish<Result> {
+  queries: CompiledQuery[];
+  /** @returns undefined if the run has another cursor by now: then nothing is written */
+  done(rows: readonly unknown[]): Result | undefined;
 }
 
 /** A crash of the database took back the commit before, or the run has ended. */
@@ -64,37 +75,22 @@ export class PageStore extends Store {
     mostHeadPages: number,
   ): Promise<{ run: Run; hasChanges: boolean } | undefined> {
     const read = readItems(page.texts);
-    return this.#write(claim, read, now, async (tx, { created, changed, newlySeen }) => {
-      const changes = created + changed;
-      const added = {
-        created,
-        changed,
-        pages: 1,
-        records: page.texts.length - read.rejected.length,
-        seen: newlySeen,
-        rejected: read.rejected.length,
-        unreadable: read.rejected.filter(({ isUnreadable }) => isUnreadable).length,
-        requests: page.requests,
-        refused: page.refused,
-      };
-      const columns = Object.keys(added) as (keyof typeof added)[];
-      const run = await tx
-        .updateTable('runs')
-        .set({ ...NO_ERROR, ...NO_WAIT, cursor: page.next, state: 'running' })
-        .set((old) => Object.fromEntries(columns.map((column) => [column, old(column, '+', added[column])])))
-        .set({
-          // Null up to the first page without a change, where a check would have stopped.
-          behind: sql<number | null>`case when behind is not null or pages >= ${sql.lit(mostHeadPages)}
-            then coalesce(behind, 0) + ${changes} when ${changes} = 0 then 0 end`,
-        })
-        .where('id', '=', claim.run)
-        .where('finished_at', 'is', null)
-        .where('cursor', 'is not distinct from', startedFrom)
-        .returningAll()
-        .executeTakeFirst();
-      if (run === undefined) throw new LostRunError();
-      return { run, hasChanges: changes > 0 };
-    });
+    const { rejected } = read;
+    return this.#write(claim, read, now, (_, { created, changed, newlySeen }) => ({
+      queries: [
+        this.#statements.move({
+          ...{ run: claim.run, startedFrom, next: page.next, created, changed, newlySeen, mostHeadPages },
+          changes: created + changed,
+          records: page.texts.length - rejected.length,
+          rejected: rejected.length,
+          unreadable: rejected.filter(({ isUnreadable }) => isUnreadable).length,
+          requests: page.requests,
+          refused: page.refused,
+        }),
+      ],
+      done: ([run]) =>
+        run === undefined ? undefined : { run: run as Run, hasChanges: created + changed > 0 },
+    }));
   }
 
   /**
@@ -102,7 +98,8 @@ export class PageStore extends Store {
    * erased records are none.
    */
   async hasNews({ list, run }: ListClaim, { items }: ReadPage): Promise<boolean> {
-    const known = await this.#findKnown(this.db, list, [...items.keys()]);
+    const { rows } = await this.db.executeQuery(this.#known(list, [...items.keys()]));
+    const known = byId(rows);
     return [...items.values()].some(({ id, hash }) => {
       const row = known.get(id);
       if (row !== undefined && row.erased_at !== null) return false;
@@ -124,19 +121,17 @@ export class PageStore extends Store {
     fullDueAt: number | undefined,
     now: number,
   ): Promise<Written | undefined> {
-    const written = await this.#write(claim, read, now, async (tx, counts, list) => {
-      if (fullDueAt !== undefined) {
-        // The gap behind its pages stays if it dies before its end.
-        const open = tx.updateTable('runs').set({ is_unsure: 1 }).where('id', '=', claim.run);
-        await open.where('finished_at', 'is', null).execute();
-      }
-      await tx
+    const written = await this.#write(claim, read, now, (list, counts) => {
+      const counted = this.db
         .updateTable('lists')
         .set({ commits: claim.commits + 1, caught: list.caught + counts.created + counts.changed })
         .set({ full_due_at: Math.min(list.full_due_at, fullDueAt ?? list.full_due_at) })
-        .where('id', '=', claim.list)
-        .execute();
-      return counts;
+        .where('id', '=', claim.list);
+      // The gap behind its pages stays if it dies before its end.
+      const open = this.db.updateTable('runs').set({ is_unsure: 1 }).where('id', '=', claim.run);
+      const unsure = open.where('finished_at', 'is', null);
+      const queries = [counted.compile(), ...(fullDueAt === undefined ? [] : [unsure.compile()])];
+      return { queries, done: () => counts };
     });
     if (written !== undefined) claim.commits++;
     return written;
@@ -148,32 +143,44 @@ export class PageStore extends Store {
    * @returns false, with nothing written, as {@link commit}
    */
   async commitAsked(claim: ListClaim, read: ReadPage, now: number): Promise<boolean> {
-    const written = await this.#write(claim, read, now, async (tx, { created, changed }) => {
-      await tx
+    const written = await this.#write(claim, read, now, (_, { created, changed }) => {
+      const run = this.db
         .updateTable('runs')
         .set((old) => ({ created: old('created', '+', created), changed: old('changed', '+', changed) }))
-        .where('id', '=', claim.run)
-        .execute();
-      const counted = tx.updateTable('lists').set({ commits: claim.commits + 1 });
-      await counted.where('id', '=', claim.list).execute();
-      return true;
+        .where('id', '=', claim.run);
+      const counted = this.db.updateTable('lists').set({ commits: claim.commits + 1 });
+      return {
+        queries: [run.compile(), counted.where('id', '=', claim.list).compile()],
+        done: () => true as const,
+      };
     });
     if (written) claim.commits++;
     return written ?? false;
   }
 
-  /** Writes records under a claim, and what else belongs into the transaction. */
+  /** Writes records under a claim, in two round trips and the commit. */
   async #write<Result>(
     claim: ListClaim,
     read: ReadPage,
     now: number,
-    finish: (tx: Transaction<Schema>, written: Written, list: List) => Promise<Result>,
+    finish: (list: List, written: Written) => Finish<Result>,
   ): Promise<Result | undefined> {
+    const ids = [...read.items.keys(), ...read.rejected.flatMap((item) => item.ids ?? [])];
     try {
       return await this.db.transact(async (tx) => {
-        const list = await lockClaimed(this.db, tx, claim);
+        const [locked, known] = await together<[List, KnownRecord]>(tx, [
+          this.#statements.lock({ list: claim.list }),
+          this.#known(claim.list, ids),
+        ]);
+        const list = ifHeld(locked.rows[0], claim);
         if (list === undefined) return undefined;
-        return finish(tx, await this.#writeRecords(tx, claim, list, read, now), list);
+        const { queries, written } = this.#recordsOf(claim, list, read, byId(known.rows));
+        const last = finish(list, written);
+        const results = await together(tx, [...queries, ...last.queries]);
+        const result = last.done(results[queries.length]?.rows ?? []);
+        if (result === undefined) throw new LostRunError();
+        if (read.rejected.length > 0) await this.#keepRejected(tx, claim, read.rejected, now);
+        return result;
       });
     } catch (error) {
       if (error instanceof LostRunError) return undefined;
@@ -181,18 +188,15 @@ export class PageStore extends Store {
     }
   }
 
-  async #writeRecords(
-    tx: Transaction<Schema>,
+  /** The statements that write the records of a page. */
+  #recordsOf(
     claim: ListClaim,
     list: List,
     { items, rejected }: ReadPage,
-    now: number,
-  ): Promise<Written> {
-    const rejectedIds = new Set(rejected.flatMap(({ ids = [] }) => ids));
-    const known = await this.#findKnown(tx, claim.list, [...items.keys(), ...rejectedIds]);
-
+    known: ReadonlyMap<string, KnownRecord>,
+  ): { queries: CompiledQuery[]; written: Written } {
     let seq = nextSeq(list.change_seq);
-    const fresh: unknown[][] = [];
+    const fresh: WrittenRecord[] = [];
     const seen: number[] = [];
     const counts = { created: 0, changed: 0 };
     const see = ({ id, run }: KnownRecord) => {
@@ -206,42 +210,28 @@ export class PageStore extends Store {
       if (isLive) see(row);
       if (isLive && row.hash === hash) continue;
       counts[isLive ? 'changed' : 'created']++;
-      fresh.push([claim.list, id, hash, seq, isLive ? row.created_seq : seq, text]);
+      fresh.push({ id, hash, seq, createdSeq: isLive ? row.created_seq : seq, text });
       seq++;
     }
     // The service still has a rejected record: the copy keeps its older form.
-    for (const id of rejectedIds) {
+    for (const id of new Set(rejected.flatMap(({ ids = [] }) => ids))) {
       const row = known.get(id);
       if (row?.deleted_at === null && row.erased_at === null && !items.has(id)) see(row);
     }
-    for (const rows of portions(fresh)) {
-      const { rows: written } = await this.#statements.upsert(tx, rows);
-      for (const row of written) if (row.created_seq === row.change_seq) seen.push(row.id);
-    }
-    let newlySeen = 0n;
-    for (const records of portions(seen)) {
-      const rows = records.map((record) => [claim.list, record, claim.run]);
-      newlySeen += (await this.#statements.see(tx, rows)).numAffectedRows ?? 0n;
+    const { dialect } = this.db;
+    const queries: CompiledQuery[] = dialect.writeRecords(claim.list, claim.run, fresh);
+    if (seen.length > 0) {
+      queries.push(this.#statements.see({ list: claim.list, run: claim.run, seen: dialect.values(seen) }));
     }
     if (fresh.length > 0 || list.failing_since !== null) {
-      await tx
-        .updateTable('lists')
-        .set({ ...NOT_FAILING, stored: list.stored + counts.created })
-        .$if(fresh.length > 0, (query) => query.set({ change_seq: seq - 1 }))
-        .where('id', '=', claim.list)
-        .execute();
+      const changeSeq = fresh.at(-1)?.seq ?? list.change_seq;
+      queries.push(this.#statements.count({ list: claim.list, created: counts.created, changeSeq }));
     }
-    if (rejected.length > 0) await this.#keepRejected(tx, claim, rejected, now);
-    return { ...counts, newlySeen: Number(newlySeen) };
+    return { queries, written: { ...counts, newlySeen: seen.length + counts.created } };
   }
 
-  async #findKnown(db: Kysely<Schema>, list: number, ids: readonly string[]) {
-    const known = new Map<string, KnownRecord>();
-    for (const some of portions(ids.map((id) => [id]))) {
-      const { rows } = await this.#statements.known(db, some, list);
-      for (const row of rows) known.set(row.external_id, row);
-    }
-    return known;
+  #known(list: number, ids: readonly string[]): CompiledQuery<KnownRecord> {
+    return this.#statements.known({ list, ids: this.db.dialect.values(ids) });
   }
 
   async #keepRejected(
@@ -265,33 +255,41 @@ export class PageStore extends Store {
 }
 
 function prepare(dialect: StoreDialect) {
+  const { isAny } = dialect;
   return {
-    known: manyRows<KnownRecord>(
+    lock: lockOf(dialect),
+    known: statement<KnownRecord>(
       dialect,
-      1,
-      (ids, list) => `select id, external_id, hash, created_seq, deleted_at, erased_at, seen.run from records
+      `select id, external_id, hash, created_seq, deleted_at, erased_at, seen.run from records
         left join seen on seen.list = records.list and seen.record = records.id
-        where external_id in (${ids}) and records.list = ${list}`,
+        where ${isAny('external_id', ':ids', 'text')} and records.list = :list`,
     ),
-    upsert: manyRows<Pick<Selectable<RecordTable>, 'id' | 'change_seq' | 'created_seq'>>(
+    see: statement(
       dialect,
-      6,
-      (rows) => `insert into records (list, external_id, hash, change_seq, created_seq, document)
-        values ${rows} on conflict (list, external_id) do update set hash = excluded.hash,
-          change_seq = excluded.change_seq, created_seq = excluded.created_seq, deleted_at = null,
-          document = excluded.document
-        returning id, change_seq, created_seq`,
+      `update seen set run = :run where list = :list and ${isAny('record', ':seen', 'bigint')}`,
     ),
-    /** Counts the records that the run has not seen before. */
-    see: manyRows(
+    count: statement(
       dialect,
-      3,
-      (rows) => `insert into seen (list, record, run) values ${rows}
-        on conflict (list, record) do update set run = excluded.run where seen.run < excluded.run`,
+      `update lists set failing_since = null, failing_told_at = null, stored = stored + :created,
+        change_seq = :changeSeq where id = :list`,
+    ),
+    // `behind` is null up to the first page without a change, where a check would have stopped.
+    move: statement<Run>(
+      dialect,
+      `update runs set state = 'running', cursor = :next, waiting_for = null, wait_until = null,
+        error_kind = null, error_detail = null, attempt = 0, stuck_since = null,
+        pages = pages + 1, records = records + :records, seen = seen + :newlySeen,
+        created = created + :created, changed = changed + :changed,
+        rejected = rejected + :rejected, unreadable = unreadable + :unreadable,
+        requests = requests + :requests, refused = refused + :refused,
+        behind = case when behind is not null or pages >= :mostHeadPages
+          then coalesce(behind, 0) + :changes when :changes = 0 then 0 end
+        where id = :run and finished_at is null and cursor is not distinct from :startedFrom
+        returning *`,
     ),
   };
 }
 
-function* portions<T>(all: readonly T[]): Generator<readonly T[]> {
-  for (let at = 0; at < all.length; at += ROWS_AT_ONCE) yield all.slice(at, at + ROWS_AT_ONCE);
+function byId(rows: readonly KnownRecord[]): Map<string, KnownRecord> {
+  return new Map(rows.map((row) => [row.external_id, row]));
 }

@@ -7,7 +7,7 @@ import {
   type Transaction,
   type Updateable,
 } from 'kysely';
-import { Store } from './database.ts';
+import { Store, statement } from './database.ts';
 import {
   ensureList,
   isActive,
@@ -83,13 +83,15 @@ export interface RequestCounts {
 }
 
 /** A list whose pages come. */
-export const NOT_FAILING = { failing_since: null, failing_told_at: null } as const;
+const NOT_FAILING = { failing_since: null, failing_told_at: null } as const;
 
 /** A run that has no error. */
-export const NO_ERROR = { error_kind: null, error_detail: null, attempt: 0, stuck_since: null } as const;
+const NO_ERROR = { error_kind: null, error_detail: null, attempt: 0, stuck_since: null } as const;
 
 /** Lists and their runs. */
 export class RunStore extends Store {
+  readonly #holds = statement(this.db.dialect, 'select id from lists where id = :list and fence = :fence');
+
   /** The lists of an instance, each with its newest full run. An open run is always the newest. */
   lists(instanceId: string): Promise<ListStatus[]> {
     return this.listsOf([instanceId]);
@@ -281,8 +283,8 @@ export class RunStore extends Store {
 
   /** Whether the claim still holds. If not, no request may be sent for it. */
   async holds({ list, fence }: ListClaim): Promise<boolean> {
-    const held = this.db.selectFrom('lists').select('id');
-    return (await held.where((eb) => eb.and({ id: list, fence })).executeTakeFirst()) !== undefined;
+    const { rows } = await this.db.executeQuery(this.#holds({ list, fence }));
+    return rows.length > 0;
   }
 
   /** Notes that the run waits. */

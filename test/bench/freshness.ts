@@ -9,7 +9,7 @@ import type { Company } from '../../src/sandbox/types.ts';
 import type { PlainPage } from './bare-store.ts';
 import { percentile, type Row, table } from './report.ts';
 import type { Bench } from './run.ts';
-import { askedNumber, openStage, WITHOUT_SEARCH } from './stage.ts';
+import { askedNumber, openStage } from './stage.ts';
 
 /** Windows and intervals are shortened so many times. The table is in the service's time. */
 const TIMES = 10;
@@ -113,9 +113,7 @@ async function openTrack(title: string, condition: Condition, everyMs: number) {
   // The app's own action takes whole minutes.
   const list = { instance_id, resource: 'conversations', interval_minutes: everyMs / 60_000 };
   await db.insertInto('lists').values(list).execute();
-  await stage.startWorker({
-    ...WITHOUT_SEARCH,
-    BENCH_HANDLER: join(import.meta.dirname, 'report-changes.ts'),
+  await stage.startPlainWorker(join(import.meta.dirname, 'report-changes.ts'), {
     BENCH_REPORT: file,
     CHECK_INTERVAL_SECONDS: String(checkSeconds / TIMES),
   });

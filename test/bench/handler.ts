@@ -1,13 +1,11 @@
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Row, table } from './report.ts';
 import type { Bench } from './run.ts';
-import { askedDatabases, askedNumber, type DatabaseKind, openStage, WITHOUT_SEARCH } from './stage.ts';
+import { askedDatabases, askedNumber, BUSY_HANDLER, type DatabaseKind, openStage } from './stage.ts';
 
 const COMPANIES = 50;
 /** More than the limit lets a worker read. */
 const LISTS = { contacts: 1_000_000, conversations: 1_000_000, addon_rpm: 0 };
-const HANDLER = join(import.meta.dirname, 'busy-handler.ts');
 /** Two windows: the second one has no burst. */
 const MEASURED_MS = 120_000;
 
@@ -36,7 +34,7 @@ async function measure(kind: DatabaseKind, companies: number, work: string) {
   await using stage = await openStage({ kind });
   const ids: string[] = [];
   while (ids.length < companies) ids.push(await stage.install(stage.addCompany(LISTS)));
-  await stage.startWorker({ ...WITHOUT_SEARCH, BENCH_HANDLER: HANDLER, BENCH_WORK: work });
+  await stage.startPlainWorker(BUSY_HANDLER, { BENCH_WORK: work });
   for (const id of ids) await stage.app.control.syncNow(id);
   await sleep(MEASURED_MS);
   const runs = stage.db.selectFrom('runs').select(({ fn }) => fn.sum<number>('pages').as('pages'));

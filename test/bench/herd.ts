@@ -1,5 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
@@ -11,6 +11,7 @@ import type { Bench } from './run.ts';
 import {
   askedDatabases,
   askedNumber,
+  childrenOf,
   cpuMsOf,
   type DatabaseKind,
   nextMessage,
@@ -279,7 +280,7 @@ async function memoryOf(stage: Stage, workers: readonly StartedWorker[]): Promis
     .then(({ rows }) => rows.map(({ pid }) => pid))
     .catch(() => []);
   const sum = (pids: readonly number[]) => pids.reduce((total, pid) => total + memoryMb(pid), 0);
-  const own = workers.map(({ process }) => sum([process.pid ?? 0, ...childrenOf(process.pid ?? 0)]));
+  const own = workers.map(({ process }) => sum([process, ...childrenOf(process)].map(({ pid = 0 }) => pid)));
   return {
     'memory of each worker, with its delivery process': own.map((mb) => `${mb.toFixed(0)} MB`).join(' · '),
     'memory of Redis': `${redis.toFixed(0)} MB`,
@@ -294,13 +295,6 @@ function memoryMb(pid: number): number {
   } catch {
     return 0;
   }
-}
-
-function childrenOf(pid: number): number[] {
-  const threads = readdirSync(`/proc/${pid}/task`);
-  return threads.flatMap((thread) =>
-    readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
-  );
 }
 
 /** Asks the app from another process. @returns what ends that, and has the times */

@@ -1,10 +1,15 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { sql } from 'kysely';
-import type { Database } from '../../src/store/database.ts';
+import { SEARCH_CONSUMER } from '../../src/store/records.ts';
 import { openStores } from '../../src/store/stores.ts';
 import { median, type Row, table } from './report.ts';
 import type { Bench } from './run.ts';
-import { askedDatabases, askedNumber, awaitRuns, type DatabaseKind, openStage } from './stage.ts';
+import {
+  askedDatabases,
+  askedNumber,
+  awaitConsumers,
+  awaitRuns,
+  type DatabaseKind,
+  openStage,
+} from './stage.ts';
 
 const RESOURCE = 'contacts';
 const ROWS_PER_PAGE = 50;
@@ -43,7 +48,7 @@ async function measure(kind: DatabaseKind, records: number): Promise<Row[]> {
   const lines: Row[] = [];
   const add = (what: string, figure: string) => lines.push({ what, figure });
   add('first run', await perSecond(sync));
-  add('then: index for the search', await perSecond(() => awaitIndex(db)));
+  add('then: index for the search', await perSecond(() => awaitConsumers(db, [SEARCH_CONSUMER])));
 
   const store = openStores(db).records;
   const pages = Math.ceil(records / ROWS_PER_PAGE);
@@ -79,11 +84,4 @@ async function measure(kind: DatabaseKind, records: number): Promise<Row[]> {
   };
   add('download', await perSecond(download));
   return lines;
-}
-
-/** Waits until the search index has every change. */
-async function awaitIndex(db: Database): Promise<void> {
-  const lagging = sql<{ count: number }>`select count(*) as count from lists where change_seq >
-    coalesce((select max(consumers.cursor) from consumers where consumers.list = lists.id), 0)`;
-  while (Number((await lagging.execute(db)).rows[0]?.count) > 0) await sleep(100);
 }

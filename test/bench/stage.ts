@@ -1,11 +1,12 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
 import { createApp } from '../../src/app.ts';
 import { TokenCipher } from '../../src/auth/token-cipher.ts';
 import { encryptTokens } from '../../src/auth/tokens.ts';
@@ -30,8 +31,8 @@ export type DatabaseKind = (typeof DATABASES)[number];
 
 const SILENT = createLogger({ logLevel: 'silent', production: true });
 
-/** Loaded before a worker, so that it does not index for the search. */
-export const WITHOUT_SEARCH = { NODE_OPTIONS: `--import ${join(import.meta.dirname, 'without-search.js')}` };
+/** A handler's module that exports none, or one that BENCH_WORK names. */
+export const BUSY_HANDLER = join(import.meta.dirname, 'busy-handler.ts');
 
 const ROOT = join(import.meta.dirname, '../..');
 const PRELOAD = ['--import', join(ROOT, 'src/runtime/preload.js')];
@@ -171,6 +172,38 @@ export async function openStage({ kind = 'sqlite', through, ...options }: StageO
       return start('src/worker.ts', WORKER_READY, more, onLine);
     },
 
+    /**
+     * Starts a worker without the search index, and with the handler of a file: without one it delivers nothing.
+     *
+     * @throws Error if the fork's handler is loaded instead
+     */
+    async startPlainWorker(
+      handler = BUSY_HANDLER,
+      more: Readonly<Record<string, string>> = {},
+    ): Promise<ChildProcess> {
+      const taken = join(dir, `handler-${randomBytes(6).toString('hex')}`);
+      const worker = await start('test/bench/worker.ts', WORKER_READY, {
+        NODE_OPTIONS: `--import ${join(import.meta.dirname, 'handler-hook.js')}`,
+        BENCH_HANDLER: handler,
+        BENCH_HANDLER_TAKEN: taken,
+        BENCH_WORK: 'none',
+        ...more,
+      });
+      if (!existsSync(taken)) throw new Error(`The worker does not have the handler of ${handler}.`);
+      return worker;
+    },
+
+    /** @throws Error unless exactly these consumers have read something */
+    async checkConsumers(names: readonly string[]): Promise<void> {
+      const read = db.selectFrom('consumers').select('consumer').distinct().orderBy('consumer');
+      const found = (await read.where('cursor', '>', 0).execute()).map(({ consumer }) => consumer);
+      if (found.join() !== names.toSorted().join()) {
+        throw new Error(
+          `The consumers are ${found.join(', ') || 'none'}, not ${names.join(', ') || 'none'}.`,
+        );
+      }
+    },
+
     start,
 
     /** Starts the bare loop in a process of its own. It takes one order after the other. */
@@ -216,8 +249,17 @@ export async function stop(child: ChildProcess, signal: NodeJS.Signals = 'SIGTER
   await exited;
 }
 
+/** The children of a process, as the delivery process of a worker. */
+export function childrenOf({ pid }: ChildProcess): { pid: number }[] {
+  const threads = readdirSync(`/proc/${pid}/task`);
+  return threads.flatMap((thread) => {
+    const pids = readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ');
+    return pids.filter(Boolean).map((one) => ({ pid: Number(one) }));
+  });
+}
+
 /** CPU time of a process with all its threads, in milliseconds. NaN on a machine without `/proc`. */
-export function cpuMsOf({ pid }: ChildProcess): number {
+export function cpuMsOf({ pid }: Pick<ChildProcess, 'pid'>): number {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -242,6 +284,18 @@ export async function awaitRuns(db: Database, instanceId?: string): Promise<void
     if (open.state === 'failed') throw new Error(`A run has failed: ${open.error_kind}.`);
     await sleep(LOOK_EVERY_MS);
   }
+}
+
+/** Waits until consumers have read all changes of all lists. */
+export async function awaitConsumers(db: Database, names: readonly string[]): Promise<void> {
+  const cursor = (name: string) =>
+    sql`coalesce((select cursor from consumers where list = lists.id and consumer = ${name}), 0)`;
+  const behind = names.map((name) => sql<boolean>`change_seq > ${cursor(name)}`);
+  const lagging = db
+    .selectFrom('lists')
+    .select('id')
+    .where(sql<boolean>`(${sql.join(behind, sql` or `)})`);
+  while ((await lagging.executeTakeFirst()) !== undefined) await sleep(LOOK_EVERY_MS);
 }
 
 /** @returns makes an empty database and answers its URL */

@@ -1,6 +1,6 @@
 import { CompiledQuery, type DatabaseConnection, PostgresDialect, PostgresDriver, sql } from 'kysely';
 import pg from 'pg';
-import { type Phrase, type StoreDialect, StoreError } from '../database.ts';
+import { type Phrase, RECORD_CHANGES, type StoreDialect, StoreError, statement } from '../database.ts';
 
 const MOST_CONNECTIONS = 10;
 
@@ -32,6 +32,16 @@ const MEANINGS: readonly [RegExp, string][] = [
   [/^58|^XX/, 'the server itself is in trouble'],
 ];
 
+const WRITE_RECORDS = statement(
+  { name: 'postgres' },
+  `with written as (
+      insert into records (list, external_id, hash, change_seq, created_seq, document)
+      select :list, * from unnest(:ids::text[], :hashes::text[], :seqs::bigint[], :createdSeqs::bigint[], :texts::text[])
+      ${RECORD_CHANGES} returning id, change_seq, created_seq)
+    insert into seen (list, record, run) select :list, id, :run from written where created_seq = change_seq
+    on conflict (list, record) do update set run = excluded.run`,
+);
+
 /** Begins each transaction: a pooler such as PgBouncer gives it another session, with settings of who knows whom. */
 const begin = (statementsMs: string) =>
   CompiledQuery.raw(`begin; set local synchronous_commit = off; set local lock_timeout = ${LOCK_TIMEOUT_MS};
@@ -59,6 +69,8 @@ export function openPostgres(
     connectionString: url,
     max: connections,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    // Statements of a transaction need not wait for each other's answers.
+    pipeline: true,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     application_name: 'partner-app',
@@ -110,6 +122,19 @@ export function openPostgres(
         return (await live.execute(db)).rows.map(({ id }) => id);
       },
     },
+    isAny: (column, parameter, type) => `${column} = any(${parameter}::${type}[])`,
+    values: (all) => all,
+    writeRecords: (list, run, records) => [
+      WRITE_RECORDS({
+        list,
+        run,
+        ids: records.map(({ id }) => id),
+        hashes: records.map(({ hash }) => hash),
+        seqs: records.map(({ seq }) => seq),
+        createdSeqs: records.map(({ createdSeq }) => createdSeq),
+        texts: records.map(({ text }) => text),
+      }),
+    ],
     // PostgreSQL keeps no NUL. Addresses and error messages may hold one; a record with one in its id is rejected.
     clean: (value) => (typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value),
     codeOf,
@@ -148,6 +173,7 @@ class QueuedDriver extends PostgresDriver {
   #free: number;
   readonly #waiting: (() => void)[] = [];
   readonly #begin: CompiledQuery;
+  readonly #begun = new WeakMap<DatabaseConnection, Promise<unknown>>();
 
   constructor(pool: pg.Pool, connections: number, begin: CompiledQuery) {
     super({ pool });
@@ -164,8 +190,16 @@ class QueuedDriver extends PostgresDriver {
     });
   }
 
+  /** Does not wait: if the beginning fails, the connection is lost or the transaction refuses all statements. */
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    await connection.executeQuery(this.#begin);
+    const begun = connection.executeQuery(this.#begin);
+    begun.catch(() => undefined);
+    this.#begun.set(connection, begun);
+  }
+
+  override async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    await this.#begun.get(connection);
+    await super.commitTransaction(connection);
   }
 
   override async releaseConnection(connection: Parameters<PostgresDriver['releaseConnection']>[0]) {

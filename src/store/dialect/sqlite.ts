@@ -10,7 +10,13 @@ import {
   SqliteDriver,
   sql,
 } from 'kysely';
-import type { Phrase, StoreDialect } from '../database.ts';
+import {
+  type Phrase,
+  RECORD_CHANGES,
+  type StoreDialect,
+  statement,
+  type WrittenRecord,
+} from '../database.ts';
 import type { Schema } from '../schema.ts';
 
 /** How long SQLite itself waits for another process, in milliseconds. The event loop stands still meanwhile. */
@@ -24,6 +30,19 @@ const MOST_IN_A_ROW_MS = 20;
 
 /** Statements that are kept prepared. */
 const MOST_PREPARED = 500;
+
+/** Rows of one statement: SQLite takes some thirty thousand values. */
+const ROWS_AT_ONCE = 500;
+
+/** 4 KB pages in the write-ahead log before they go into the file: several writes of a page become one. */
+const CHECKPOINT_PAGES = 8_000;
+
+const SEE_CREATED = statement(
+  { name: 'sqlite' },
+  `insert into seen (list, record, run) select list, id, :run from records
+    where list = :list and change_seq >= :first and created_seq = change_seq
+    on conflict (list, record) do update set run = excluded.run`,
+);
 
 /** Beginnings of two letters, after a mark of eight, have an index of their own: people type them most. */
 const PREFIX_LENGTH = '10';
@@ -81,6 +100,7 @@ export function openSqlite(url: string, handlersRun = false): StoreDialect {
   sqlite.pragma('secure_delete = ON');
   // Statements that write many rows would keep their journals in files.
   sqlite.pragma('temp_store = MEMORY');
+  sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
   sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
   // SQLite's own function knows ASCII alone.
   sqlite.function('lower', { deterministic: true }, (text) => (text as string | null)?.toLowerCase() ?? null);
@@ -115,6 +135,16 @@ export function openSqlite(url: string, handlersRun = false): StoreDialect {
           where search match ${query} and search.rowid > ${after} order by search.rowid limit ${limit}`;
         return (await found.execute(db)).rows.map(({ id }) => id);
       },
+    },
+    isAny: (column, parameter) => `${column} in (select value from json_each(${parameter}))`,
+    values: (all) => JSON.stringify(all),
+    writeRecords: (list, run, records) => {
+      const first = records[0]?.seq;
+      const queries: CompiledQuery[] = [];
+      for (let at = 0; at < records.length; at += ROWS_AT_ONCE) {
+        queries.push(upsertRecords(list, records.slice(at, at + ROWS_AT_ONCE)));
+      }
+      return first === undefined ? [] : [...queries, SEE_CREATED({ list, run, first })];
     },
     codeOf: (error) => (error instanceof Sqlite.SqliteError ? error.code : undefined),
     retryable: /^SQLITE_BUSY/,
@@ -173,6 +203,28 @@ export function openSqlite(url: string, handlersRun = false): StoreDialect {
         await sql`pragma user_version = ${sql.lit(version)}`.execute(tx);
       }),
   };
+}
+
+/** The text is kept for each number of rows: building it takes longer than running it. */
+const upserts = new Map<number, string>();
+
+function upsertRecords(list: number, records: readonly WrittenRecord[]): CompiledQuery {
+  const { length } = records;
+  let text = upserts.get(length);
+  if (text === undefined) {
+    text = `insert into records (list, external_id, hash, change_seq, created_seq, document)
+      values ${Array(length).fill('(?, ?, ?, ?, ?, ?)').join(', ')} ${RECORD_CHANGES}`;
+    upserts.set(length, text);
+  }
+  const values = records.flatMap(({ id, hash, seq, createdSeq, text }) => [
+    list,
+    id,
+    hash,
+    seq,
+    createdSeq,
+    text,
+  ]);
+  return CompiledQuery.raw(text, values);
 }
 
 function written({ words, isBeginning }: Phrase): string {
