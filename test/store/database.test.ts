@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { type Kysely, sql } from 'kysely';
 import { describe, expect, inject, test } from 'vitest';
-import type { Database } from '../../src/store/database.ts';
+import { type Database, statement, together } from '../../src/store/database.ts';
 import { openDatabase, openExistingDatabase } from '../../src/store/open-database.ts';
 import type { Schema } from '../../src/store/schema.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -22,7 +22,7 @@ async function waitsForDisk(db: Database, transaction: Kysely<Schema>): Promise<
 }
 
 describe.each(DATABASES)('on %s', async (kind) => {
-  const { db, url } = await openTestStore(kind);
+  const { db, url, waitForLocks } = await openTestStore(kind);
   const add = (transaction: Kysely<Schema>, name: string) =>
     transaction.insertInto('settings').values({ name, value: '1' }).execute();
   const names = async () =>
@@ -47,6 +47,38 @@ describe.each(DATABASES)('on %s', async (kind) => {
     await expect(db.durably(broken)).rejects.toThrow('It broke.');
     await db.transact((transaction) => add(transaction, 'works'));
     expect(await names()).toEqual(['works']);
+  });
+
+  test('statements together: each sees what was committed before it, and after an error none counts', async () => {
+    const text = 'select value from settings where name = :name and value <> :name';
+    const read = statement<{ value: string }>(db.dialect, text);
+    const lock = statement<{ value: string }>(
+      db.dialect,
+      `${text} ${kind === 'postgres' ? 'for update' : ''}`,
+    );
+    const insert = statement(db.dialect, 'insert into settings (name, value) values (:name, :value)');
+    for (const name of ['first', 'second']) await db.transact((tx) => add(tx, name));
+    const [locked, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const other = db.transact(async (tx) => {
+      await tx.updateTable('settings').set({ value: '2' }).where('name', 'in', ['first', 'second']).execute();
+      locked.resolve();
+      await go.promise;
+    });
+    await locked.promise;
+    const both = db.transact((tx) =>
+      together<[{ value: string }, { value: string }]>(tx, [
+        lock({ name: 'first' }),
+        read({ name: 'second' }),
+      ]),
+    );
+    if (kind === 'postgres') await waitForLocks(1);
+    go.resolve();
+    await other;
+    expect((await both).map(({ rows }) => rows[0]?.value)).toEqual(['2', '2']);
+
+    const broken = [insert({ name: 'third', value: '1' }), insert({ name: 'first', value: '1' })];
+    await expect(db.transact((tx) => together(tx, [...broken, read({ name: 'third' })]))).rejects.toThrow();
+    expect(await names()).not.toContain('third');
   });
 
   test('transactions in each other’s way are tried again', async () => {
