@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
+import { HANDLER_CONSUMER } from '../../src/changes/handler-consumer.ts';
+import { SEARCH_CONSUMER } from '../../src/store/records.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { installMany } from '../support/install-many.ts';
 import type { AskOrder, AskTimes } from './ask-often.ts';
@@ -11,6 +13,7 @@ import type { Bench } from './run.ts';
 import {
   askedDatabases,
   askedNumber,
+  awaitConsumers,
   childrenOf,
   cpuMsOf,
   type DatabaseKind,
@@ -122,8 +125,8 @@ async function steady(kind: DatabaseKind, size: number, count: number): Promise<
   await install(stage, size, SHORT);
   const without = await startWorkers(stage, count, () => undefined, { CHECK_INTERVAL_SECONDS: '0' });
   while ((await countRuns(stage)).finished < 2 * size) await sleep(LOOK_MS);
-  // What their ends have left is written first.
-  await sleep(10_000);
+  // Indexing and deliveries go on after the last run.
+  await awaitConsumers(stage.db, [HANDLER_CONSUMER, SEARCH_CONSUMER]);
   const transactions = async () => {
     const counted = sql<{ count: number }>`select xact_commit + xact_rollback as count from pg_stat_database
       where datname = current_database()`;

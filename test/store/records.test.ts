@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { CopyRemovedError } from '../../src/store/records.ts';
 import { collect, DATABASES, documentsOf, NOW, openTestStore, type TestClaim } from './test-store.ts';
@@ -140,4 +141,36 @@ describe.each(DATABASES)('on %s', async (kind) => {
       expect(await found(claim, typed), typed).toEqual([]);
     expect(await found(claim, 'one:* & two')).toEqual(['a']);
   });
+
+  if (kind === 'postgres') {
+    test('words of any frequency are found in a large list, in order and from anywhere', async () => {
+      const { db } = await openTestStore(kind);
+      const [large, list, other] = [150_000, 77, 78];
+      const words = sql`('''all'':1' || case when g % 30 = 0 then ' ''some'':2' else '' end
+        || case when g > ${sql.lit(large - 9)} then ' ''late'':3' else '' end)::tsvector`;
+      await sql`insert into search select g, ${words} from generate_series(1, ${sql.lit(large)}) g`.execute(
+        db,
+      );
+      const owner = sql`case when g % 3 = 0 then ${sql.lit(other)} else ${sql.lit(list)} end`;
+      await sql`insert into seen select ${owner}, g, 1 from generate_series(1, ${sql.lit(large)}) g`.execute(
+        db,
+      );
+      const all = Array.from({ length: large }, (_, n) => n + 1);
+      const matching = { all, some: all.filter((id) => id % 30 === 0), late: all.slice(-9), none: [] };
+      for (const [word, ids] of Object.entries(matching)) {
+        for (const [from, after, limit] of [
+          [list, 0, 7],
+          [list, 0, 30_000],
+          [other, 0, 3_000],
+          [list, 60_000, large],
+          [list, large, 5],
+        ] as const) {
+          const own = ids.filter((id) => (id % 3 === 0) === (from === other) && id > after);
+          const groups = [[{ words: [word], isBeginning: false }]];
+          const found = await db.dialect.search.find(db, from, groups, { after, limit });
+          expect(found, `${word} of ${from}: ${limit} after ${after}`).toEqual(own.slice(0, limit));
+        }
+      }
+    });
+  }
 });

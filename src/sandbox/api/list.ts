@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../contract/limits.ts';
 import type { Collection, PageStart, Slice } from '../data/collection.ts';
 import type { Document } from '../data/kinds.ts';
-import { Problem } from '../http/answer.ts';
-import type { ApiContext, RecordOf, Table } from './request.ts';
+import { jsonText, Problem } from '../http/answer.ts';
+import { type ApiContext, Ready, type RecordOf, type Table } from './request.ts';
 
 /** Always the same, so that a `next` URL works on after a restart; it keeps out mistakes, not attackers. */
 const KEY = 'sandbox page token';
@@ -61,18 +61,18 @@ function uriPart(text: string): string {
  * A page of a list (Endpoints, "Pagination"): `next` is a full URL that carries the original limit, or null at the end,
  * and `self` is the URL as requested. A page token is good for one company, list and limit.
  */
-function paged({ call, company }: ApiContext, read: (start: PageStart, baseUrl: string) => Slice): object {
+function paged({ call, company }: ApiContext, read: (start: PageStart, baseUrl: string) => Slice): Ready {
   const path = uriPart(call.path);
   const list = `${company.id} ${path}`;
   const { position, limit } = pageStart(call.query, list);
   const { results, next } = read({ position, limit }, call.baseUrl);
   const here = `${call.baseUrl}${path}`;
   const token = next === undefined ? undefined : writePageToken(list, { position: next, limit });
-  return {
+  const head = {
     _pagination: { next: token === undefined ? null : `${here}?limit=${limit}&page_token=${token}` },
     _links: { self: here + uriPart(call.search) },
-    _results: results,
   };
+  return new Ready(jsonText(200, `${JSON.stringify(head).slice(0, -1)},"_results":[${results.join()}]}`));
 }
 
 /** A page of all that the caller may reach. @param where a condition that the records have to meet */
@@ -92,7 +92,9 @@ export function listNamed(request: ApiContext, table: Table, ids: readonly strin
   return paged(request, ({ position, limit }) => {
     const end = position + limit;
     const found = ids.slice(position, end).map((id) => request.tables[table].find(id));
-    const results = found.flatMap((record) => (record === undefined ? [] : [request.show(table, record)]));
+    const results = found.flatMap((record) =>
+      record === undefined ? [] : [JSON.stringify(request.show(table, record))],
+    );
     return { results, next: end < ids.length ? end : undefined };
   });
 }

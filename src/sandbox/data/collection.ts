@@ -1,4 +1,5 @@
 import { Problem } from '../http/answer.ts';
+import { setBounded } from '../state/bounded-map.ts';
 import type { ListOrder } from '../types.ts';
 import { IdSeries, type Owner } from './ids.ts';
 import type { Document, Kind, View } from './kinds.ts';
@@ -50,11 +51,16 @@ export interface PageStart {
   limit: number;
 }
 
-/** One page of a list: the records as the API shows them, and where the next page starts (undefined after the last). */
+/** One page of a list: the records' JSON as the API shows them, and where the next page starts (undefined after the last). */
 export interface Slice {
-  results: object[];
+  results: string[];
   next: number | undefined;
 }
+
+/** JSON of generated records that did not change, of all collections: most of a page's time is to make it. */
+const TEXTS = new Map<string, string>();
+const TEXTS_MAX = 20_000;
+let collections = 0;
 
 function greatestCommonDivisor(left: number, right: number): number {
   return right === 0 ? left : greatestCommonDivisor(right, left % right);
@@ -93,6 +99,7 @@ export class Collection<D extends Document = Document> {
   readonly #chosen = new Map<string, number>();
   readonly #firstCut: number;
   readonly #isByActivity: boolean;
+  readonly #number = collections++;
   /** Indexes of literal records in a list by activity: the last change first, equal ones as they were given. */
   readonly #byChange: readonly number[] = [];
 
@@ -231,16 +238,29 @@ export class Collection<D extends Document = Document> {
   page(start: PageStart, baseUrl: string, view: View, where?: (document: D) => boolean): Slice {
     const { position, limit } = start;
     const most = where === undefined ? limit : LOOKED_AT_MAX;
-    const results: object[] = [];
+    const results: string[] = [];
     let place = this.#heldFrom(Math.max(position, this.#front));
     const end = where === undefined ? this.#cutAfter(place) : this.#end;
     for (let looked = 0; place < end && looked < most && results.length < limit; looked++) {
-      const document = this.#at(this.#indexAt(place) as number);
+      const text = this.#textOf(this.#indexAt(place) as number, baseUrl, view, where);
       place = this.#heldFrom(place + 1);
-      if (document === undefined || (view.isShared && document.is_private === true)) continue;
-      if (where?.(document) !== false) results.push(this.#kind.present(document, baseUrl, view));
+      if (text !== undefined) results.push(text);
     }
     return { results, next: place < this.#end ? place : undefined };
+  }
+
+  /** A record's JSON as the API shows it; undefined if it was deleted, is out of reach, or does not meet the condition. */
+  #textOf(index: number, baseUrl: string, view: View, where?: (document: D) => boolean): string | undefined {
+    const isAtStart = this.#generate !== undefined && !this.state.changed.has(index);
+    const key = isAtStart && where === undefined ? `${this.#number} ${index} ${baseUrl}` : undefined;
+    const known = key && TEXTS.get(key);
+    if (known !== undefined) return known;
+    const document = this.#at(index);
+    if (document === undefined || (view.isShared && document.is_private === true)) return undefined;
+    if (where?.(document) === false) return undefined;
+    const text = JSON.stringify(this.#kind.present(document, baseUrl, view));
+    if (key !== undefined && document.is_private !== true) setBounded(TEXTS, key, text, TEXTS_MAX);
+    return text;
   }
 
   #indexOf(id: string): number | undefined {

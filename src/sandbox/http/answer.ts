@@ -36,8 +36,12 @@ export function check<T>(schema: z.ZodType<T>, value: unknown, status: number): 
 }
 
 export function json(status: number, value: unknown, headers: Record<string, string> = {}): Answer {
-  const fields = { 'content-type': 'application/json; charset=utf-8', ...headers };
-  return { status, headers: fields, body: JSON.stringify(value) };
+  return jsonText(status, JSON.stringify(value), headers);
+}
+
+/** An answer of JSON that is written already. */
+export function jsonText(status: number, body: string, headers: Record<string, string> = {}): Answer {
+  return { status, headers: { 'content-type': 'application/json; charset=utf-8', ...headers }, body };
 }
 
 /** A message of bounded length: it may repeat a part of the request. */

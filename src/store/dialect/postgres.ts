@@ -42,6 +42,14 @@ const WRITE_RECORDS = statement(
     on conflict (list, record) do update set run = excluded.run`,
 );
 
+/**
+ * A search looks for its words in a span of ids: the server reads the rows of all that have a word, and a common one has
+ * many. The next span is as long as the words are rare, and a little longer; that of rare words has no end.
+ */
+const FIRST_SPAN = 40_000;
+const MORE = 1.2;
+const RARE = 0.01;
+
 /** Begins each transaction: a pooler such as PgBouncer gives it another session, with settings of who knows whom. */
 const begin = (statementsMs: string) =>
   CompiledQuery.raw(`begin; set local synchronous_commit = off; set local lock_timeout = ${LOCK_TIMEOUT_MS};
@@ -112,14 +120,28 @@ export function openPostgres(
       },
       async find(db, list, groups, { after, limit }) {
         const query = groups.map((group) => `(${group.map(written).join(' | ')})`).join(' & ');
-        // Materialized: the planner would otherwise walk over all records in the order of their ids.
-        const live = sql<{ id: number }>`
-          with found as materialized (
-              select record from search where words @@ ${query}::tsquery and record > ${after}),
-            beginning as materialized (select record from found order by record limit ${limit})
-          select seen.record as id from beginning join seen on seen.record = beginning.record
-          where seen.list = ${list} order by seen.record`;
-        return (await live.execute(db)).rows.map(({ id }) => id);
+        const bounds = await db
+          .selectFrom('seen')
+          .select(({ fn }) => [fn.min<number | null>('record').as('first'), fn.max('record').as('last')])
+          .where('list', '=', list)
+          .where('record', '>', after)
+          .executeTakeFirstOrThrow();
+        const first = bounds.first ?? Number.POSITIVE_INFINITY;
+        const ids: number[] = [];
+        for (let from = first, span = FIRST_SPAN; from <= bounds.last && ids.length < limit; ) {
+          const end = Math.min(from + span, bounds.last + 1);
+          // Materialized: the planner would otherwise walk over all records in the order of their ids.
+          const live = sql<{ id: number }>`
+            with found as materialized (
+              select record from search where words @@ ${query}::tsquery and record >= ${from} and record < ${end})
+            select record as id from found join seen using (record) where list = ${list}
+            order by record limit ${limit - ids.length}`;
+          for (const { id } of (await live.execute(db)).rows) ids.push(id);
+          const share = ids.length / (end - first);
+          span = share < RARE ? Number.POSITIVE_INFINITY : Math.ceil(((limit - ids.length) / share) * MORE);
+          from = end;
+        }
+        return ids;
       },
     },
     isAny: (column, parameter, type) => `${column} = any(${parameter}::${type}[])`,
