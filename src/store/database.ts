@@ -196,7 +196,7 @@ function withStoreErrors({ kysely, codeOf, meanings, clean }: StoreDialect): Dia
 }
 
 /**
- * Makes a statement that runs for each page: Kysely builds it once.
+ * Makes a statement that runs for each page. Kysely would build its text each time.
  *
  * @param text names its values, as in `:list`
  */

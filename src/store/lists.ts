@@ -1,5 +1,5 @@
 import { type ExpressionBuilder, type Kysely, type Selectable, sql, type Transaction } from 'kysely';
-import { type Database, type StoreDialect, statement } from './database.ts';
+import type { Database } from './database.ts';
 import type { ListTable, Schema } from './schema.ts';
 
 export type List = Selectable<ListTable>;
@@ -58,14 +58,13 @@ export async function ensureList(tx: Transaction<Schema>, key: ListKey): Promise
 
 /** Locks a list's row, so that one transaction at a time writes its records. Undefined for a removed list. */
 export async function lockList(db: Database, tx: Kysely<Schema>, list: number): Promise<List | undefined> {
-  const { rows } = await tx.executeQuery(lockOf(db.dialect)({ list }));
-  return rows[0]?.removed_at === null ? rows[0] : undefined;
-}
-
-/** The statement that locks a list's row. */
-export function lockOf(dialect: StoreDialect) {
-  const lock = dialect.name === 'postgres' ? 'for update' : '';
-  return statement<List>(dialect, `select * from lists where id = :list ${lock}`);
+  const row = await tx
+    .selectFrom('lists')
+    .selectAll()
+    .where('id', '=', list)
+    .$if(db.dialect.name === 'postgres', (query) => query.forUpdate())
+    .executeTakeFirst();
+  return row?.removed_at === null ? row : undefined;
 }
 
 /**

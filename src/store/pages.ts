@@ -7,7 +7,7 @@ import {
   together,
   type WrittenRecord,
 } from './database.ts';
-import { ifHeld, type List, type ListClaim, lockOf, nextSeq } from './lists.ts';
+import { ifHeld, type List, type ListClaim, nextSeq } from './lists.ts';
 import { type ReadPage, type RejectedItem, readItems } from './page-items.ts';
 import type { Run } from './runs.ts';
 import type { RecordTable, Schema } from './schema.ts';
@@ -257,7 +257,10 @@ export class PageStore extends Store {
 function prepare(dialect: StoreDialect) {
   const { isAny } = dialect;
   return {
-    lock: lockOf(dialect),
+    lock: statement<List>(
+      dialect,
+      `select * from lists where id = :list ${dialect.name === 'postgres' ? 'for update' : ''}`,
+    ),
     known: statement<KnownRecord>(
       dialect,
       `select id, external_id, hash, created_seq, deleted_at, erased_at, seen.run from records
