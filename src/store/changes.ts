@@ -135,9 +135,10 @@ export class ChangeStore extends Store {
         .where('fence', '=', fence)
         .returningAll()
         .executeTakeFirst();
+      if (held === undefined) return undefined;
       const letter = await lettersOf(tx, list, consumer).select('list').limit(1).executeTakeFirst();
       const hasLetters = letter !== undefined;
-      return held && { ...held, instanceId, companyId, company, resource, isSuspect, hasLetters };
+      return { ...held, instanceId, companyId, company, resource, isSuspect, hasLetters };
     });
   }
 

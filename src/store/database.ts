@@ -196,9 +196,10 @@ function withStoreErrors({ kysely, codeOf, meanings, clean }: StoreDialect): Dia
 }
 
 /**
- * Makes a statement that runs for each page. Kysely would build its text each time.
+ * Makes a statement that runs for each page or batch. Kysely would build its text each time.
  *
  * @param text names its values, as in `:list`
+ * @returns takes all of them, and throws an Error for one that is missing
  */
 export function statement<Row = unknown>(
   { name }: Pick<StoreDialect, 'name'>,
@@ -209,23 +210,30 @@ export function statement<Row = unknown>(
     names.push(value);
     return name === 'postgres' ? `$${names.length}` : '?';
   });
-  return (values) =>
-    CompiledQuery.raw(
-      written,
-      names.map((value) => values[value]),
-    ) as CompiledQuery<Row>;
+  return (values) => {
+    const missing = names.find((one) => values[one] === undefined);
+    if (missing !== undefined) throw new Error(`A statement has no value for ${missing}.`);
+    const parameters = names.map((one) => values[one]);
+    return CompiledQuery.raw(written, parameters) as CompiledQuery<Row>;
+  };
 }
 
 /**
- * Runs statements of a transaction in their order, each with a snapshot of its own. On PostgreSQL they take one round
- * trip, where Kysely would wait for each answer. After an error none of them counts.
+ * Runs statements of a transaction in their order, each with a snapshot of its own. After an error none of them counts.
+ * On PostgreSQL they take one round trip, where Kysely would wait for each answer.
  */
 export function together<Rows extends readonly unknown[]>(
+  { dialect }: Pick<Database, 'dialect'>,
   tx: Transaction<Schema>,
   queries: { [At in keyof Rows]: CompiledQuery<Rows[At]> },
 ): Promise<{ [At in keyof Rows]: QueryResult<Rows[At]> }> {
-  const run = (connection: DatabaseConnection) =>
-    Promise.all(queries.map((query) => connection.executeQuery(query)));
+  const run = async (connection: DatabaseConnection) => {
+    if (dialect.name === 'postgres') return Promise.all(queries.map((one) => connection.executeQuery(one)));
+    const results: QueryResult<unknown>[] = [];
+    // After some errors, as of a full disk, SQLite has no transaction any more: nothing may follow them.
+    for (const query of queries) results.push(await connection.executeQuery(query));
+    return results;
+  };
   return tx.getExecutor().provideConnection(run) as Promise<{ [At in keyof Rows]: QueryResult<Rows[At]> }>;
 }
 

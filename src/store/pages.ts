@@ -43,7 +43,7 @@ interface Written {
 /** Statements that a page needs besides those of its records, and what becomes of their results. */
 interface Finish<Result> {
   queries: CompiledQuery[];
-  /** @returns undefined if the run has another cursor by now: then nothing is written */
+  /** @returns undefined if the run has ended or has another cursor by now: then nothing is written */
   done(rows: readonly unknown[]): Result | undefined;
 }
 
@@ -158,7 +158,7 @@ export class PageStore extends Store {
     return written ?? false;
   }
 
-  /** Writes records under a claim, in two round trips and the commit. */
+  /** Writes records under a claim: between begin and commit, two round trips. */
   async #write<Result>(
     claim: ListClaim,
     read: ReadPage,
@@ -168,7 +168,7 @@ export class PageStore extends Store {
     const ids = [...read.items.keys(), ...read.rejected.flatMap((item) => item.ids ?? [])];
     try {
       return await this.db.transact(async (tx) => {
-        const [locked, known] = await together<[List, KnownRecord]>(tx, [
+        const [locked, known] = await together<[List, KnownRecord]>(this.db, tx, [
           this.#statements.lock({ list: claim.list }),
           this.#known(claim.list, ids),
         ]);
@@ -176,7 +176,7 @@ export class PageStore extends Store {
         if (list === undefined) return undefined;
         const { queries, written } = this.#recordsOf(claim, list, read, byId(known.rows));
         const last = finish(list, written);
-        const results = await together(tx, [...queries, ...last.queries]);
+        const results = await together(this.db, tx, [...queries, ...last.queries]);
         const result = last.done(results[queries.length]?.rows ?? []);
         if (result === undefined) throw new LostRunError();
         if (read.rejected.length > 0) await this.#keepRejected(tx, claim, read.rejected, now);

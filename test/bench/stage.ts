@@ -39,6 +39,7 @@ const PRELOAD = ['--import', join(ROOT, 'src/runtime/preload.js')];
 const WORKER_READY = 'the workers run';
 const ROTATION_IN_MS = 30 * 24 * 3_600_000;
 const LOOK_EVERY_MS = 25;
+const LONGEST_LAG_MS = 30 * 60_000;
 /** The largest add-on: loops without a budget do not meet a limit. */
 const ADDON_RPM = 100_000;
 
@@ -286,7 +287,7 @@ export async function awaitRuns(db: Database, instanceId?: string): Promise<void
   }
 }
 
-/** Waits until consumers have read all changes of all lists. */
+/** Waits until consumers have read all changes of all lists. @throws Error after half an hour */
 export async function awaitConsumers(db: Database, names: readonly string[]): Promise<void> {
   const cursor = (name: string) =>
     sql`coalesce((select cursor from consumers where list = lists.id and consumer = ${name}), 0)`;
@@ -295,7 +296,10 @@ export async function awaitConsumers(db: Database, names: readonly string[]): Pr
     .selectFrom('lists')
     .select('id')
     .where(sql<boolean>`(${sql.join(behind, sql` or `)})`);
-  while ((await lagging.executeTakeFirst()) !== undefined) await sleep(LOOK_EVERY_MS);
+  for (const startedAt = performance.now(); (await lagging.executeTakeFirst()) !== undefined; ) {
+    if (performance.now() - startedAt > LONGEST_LAG_MS) throw new Error(`${names.join(' or ')} lags behind.`);
+    await sleep(LOOK_EVERY_MS);
+  }
 }
 
 /** @returns makes an empty database and answers its URL */

@@ -66,7 +66,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     });
     await locked.promise;
     const both = db.transact((tx) =>
-      together<[{ value: string }, { value: string }]>(tx, [
+      together<[{ value: string }, { value: string }]>(db, tx, [
         lock({ name: 'first' }),
         read({ name: 'second' }),
       ]),
@@ -77,7 +77,10 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect((await both).map(({ rows }) => rows[0]?.value)).toEqual(['2', '2']);
 
     const broken = [insert({ name: 'third', value: '1' }), insert({ name: 'first', value: '1' })];
-    await expect(db.transact((tx) => together(tx, [...broken, read({ name: 'third' })]))).rejects.toThrow();
+    await expect(
+      db.transact((tx) => together(db, tx, [...broken, read({ name: 'third' })])),
+    ).rejects.toThrow();
+    expect(() => read({ title: 'third' })).toThrow('A statement has no value for name.');
     expect(await names()).not.toContain('third');
   });
 
@@ -139,6 +142,23 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await row.execute()).toEqual([{ value: 'second' }]);
     await other.destroy();
   });
+
+  if (kind === 'sqlite') {
+    test('after an error that ends the transaction, as of a full disk, no statement follows', async () => {
+      await sql`create trigger broken before insert on settings when new.name = 'broken'
+        begin select raise(rollback, 'It is full.'); end`.execute(db);
+      const insert = statement(db.dialect, "insert into settings (name, value) values (:name, '1')");
+      const work = db.transact((tx) =>
+        together(
+          db,
+          tx,
+          ['before', 'broken', 'after'].map((name) => insert({ name })),
+        ),
+      );
+      await expect(work).rejects.toThrow('It is full.');
+      for (const name of ['before', 'after']) expect(await names()).not.toContain(name);
+    });
+  }
 
   if (kind === 'postgres') {
     test('a broken connection fails its transaction alone', async () => {

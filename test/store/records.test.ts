@@ -147,7 +147,8 @@ describe.each(DATABASES)('on %s', async (kind) => {
       const { db } = await openTestStore(kind);
       const [large, list, other] = [150_000, 77, 78];
       const words = sql`('''all'':1' || case when g % 30 = 0 then ' ''some'':2' else '' end
-        || case when g > ${sql.lit(large - 9)} then ' ''late'':3' else '' end)::tsvector`;
+        || case when g > ${sql.lit(large - 9)} then ' ''late'':3' else '' end
+        || case when g <= 40000 then ' ''early'':4' else '' end)::tsvector`;
       await sql`insert into search select g, ${words} from generate_series(1, ${sql.lit(large)}) g`.execute(
         db,
       );
@@ -156,11 +157,18 @@ describe.each(DATABASES)('on %s', async (kind) => {
         db,
       );
       const all = Array.from({ length: large }, (_, n) => n + 1);
-      const matching = { all, some: all.filter((id) => id % 30 === 0), late: all.slice(-9), none: [] };
+      const matching = {
+        all,
+        early: all.slice(0, 40_000),
+        some: all.filter((id) => id % 30 === 0),
+        late: all.slice(-9),
+        none: [],
+      };
       for (const [word, ids] of Object.entries(matching)) {
         for (const [from, after, limit] of [
           [list, 0, 7],
           [list, 0, 30_000],
+          [list, 0, 26_670],
           [other, 0, 3_000],
           [list, 60_000, large],
           [list, large, 5],

@@ -1,5 +1,4 @@
 import { Problem } from '../http/answer.ts';
-import { setBounded } from '../state/bounded-map.ts';
 import type { ListOrder } from '../types.ts';
 import { IdSeries, type Owner } from './ids.ts';
 import type { Document, Kind, View } from './kinds.ts';
@@ -57,7 +56,7 @@ export interface Slice {
   next: number | undefined;
 }
 
-/** JSON of generated records that did not change, of all collections: most of a page's time is to make it. */
+/** JSON of contacts and conversations that did not change, of all collections: most of a page's time is to make it. */
 const TEXTS = new Map<string, string>();
 const TEXTS_MAX = 20_000;
 let collections = 0;
@@ -259,7 +258,9 @@ export class Collection<D extends Document = Document> {
     if (document === undefined || (view.isShared && document.is_private === true)) return undefined;
     if (where?.(document) === false) return undefined;
     const text = JSON.stringify(this.#kind.present(document, baseUrl, view));
-    if (key !== undefined && document.is_private !== true) setBounded(TEXTS, key, text, TEXTS_MAX);
+    if (key === undefined || document.is_private === true) return text;
+    if (TEXTS.size === TEXTS_MAX) TEXTS.clear();
+    TEXTS.set(key, text);
     return text;
   }
 

@@ -44,7 +44,7 @@ const WRITE_RECORDS = statement(
 
 /**
  * A search looks for its words in a span of ids: the server reads the rows of all that have a word, and a common one has
- * many. The next span is as long as the words are rare, and a little longer; that of rare words has no end.
+ * many. The next span has the rest of what is wanted, if the words are as frequent there. That of rare words has no end.
  */
 const FIRST_SPAN = 40_000;
 const MORE = 1.2;
@@ -138,7 +138,8 @@ export function openPostgres(
             order by record limit ${limit - ids.length}`;
           for (const { id } of (await live.execute(db)).rows) ids.push(id);
           const share = ids.length / (end - first);
-          span = share < RARE ? Number.POSITIVE_INFINITY : Math.ceil(((limit - ids.length) / share) * MORE);
+          const wanted = Math.ceil(((limit - ids.length) / share) * MORE);
+          span = share < RARE ? Number.POSITIVE_INFINITY : Math.max(2 * span, wanted);
           from = end;
         }
         return ids;
@@ -146,17 +147,17 @@ export function openPostgres(
     },
     isAny: (column, parameter, type) => `${column} = any(${parameter}::${type}[])`,
     values: (all) => all,
-    writeRecords: (list, run, records) => [
-      WRITE_RECORDS({
-        list,
-        run,
+    writeRecords: (list, run, records) => {
+      if (records.length === 0) return [];
+      const values = {
         ids: records.map(({ id }) => id),
         hashes: records.map(({ hash }) => hash),
         seqs: records.map(({ seq }) => seq),
         createdSeqs: records.map(({ createdSeq }) => createdSeq),
         texts: records.map(({ text }) => text),
-      }),
-    ],
+      };
+      return [WRITE_RECORDS({ list, run, ...values })];
+    },
     // PostgreSQL keeps no NUL. Addresses and error messages may hold one; a record with one in its id is rejected.
     clean: (value) => (typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value),
     codeOf,
@@ -195,7 +196,6 @@ class QueuedDriver extends PostgresDriver {
   #free: number;
   readonly #waiting: (() => void)[] = [];
   readonly #begin: CompiledQuery;
-  readonly #begun = new WeakMap<DatabaseConnection, Promise<unknown>>();
 
   constructor(pool: pg.Pool, connections: number, begin: CompiledQuery) {
     super({ pool });
@@ -212,16 +212,8 @@ class QueuedDriver extends PostgresDriver {
     });
   }
 
-  /** Does not wait: if the beginning fails, the connection is lost or the transaction refuses all statements. */
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    const begun = connection.executeQuery(this.#begin);
-    begun.catch(() => undefined);
-    this.#begun.set(connection, begun);
-  }
-
-  override async commitTransaction(connection: DatabaseConnection): Promise<void> {
-    await this.#begun.get(connection);
-    await super.commitTransaction(connection);
+    await connection.executeQuery(this.#begin);
   }
 
   override async releaseConnection(connection: Parameters<PostgresDriver['releaseConnection']>[0]) {
