@@ -18,14 +18,14 @@ function read(path: string): string {
 test.each([
   [
     'src and jobs',
-    19_010,
+    19_160,
     filesOf('{src,jobs}/**').filter((path) => !/^src\/(contract|sandbox)\//.test(path)),
   ],
   ['src/contract', 1_900, filesOf('src/contract/**')],
   ['src/sandbox', 7_900, filesOf('src/sandbox/**')],
   ['views', 1_700, filesOf('views/**')],
-  ['test', 26_290, filesOf('test/**').filter((path) => !path.startsWith('test/bench/'))],
-  ['test/bench', 2_060, filesOf('test/bench/**')],
+  ['test', 26_380, filesOf('test/**').filter((path) => !path.startsWith('test/bench/'))],
+  ['test/bench', 2_160, filesOf('test/bench/**')],
   ['README.md', 150, ['README.md']],
 ])('%s has at most %d lines', (_part, most, files) => {
   const lines = files.reduce((sum, path) => sum + read(path).split('\n').length - 1, 0);
