@@ -25,7 +25,7 @@ test.each([
   ['src/sandbox', 7_900, filesOf('src/sandbox/**')],
   ['views', 1_700, filesOf('views/**')],
   ['test', 26_380, filesOf('test/**').filter((path) => !path.startsWith('test/bench/'))],
-  ['test/bench', 2_160, filesOf('test/bench/**')],
+  ['test/bench', 2_170, filesOf('test/bench/**')],
   ['README.md', 150, ['README.md']],
 ])('%s has at most %d lines', (_part, most, files) => {
   const lines = files.reduce((sum, path) => sum + read(path).split('\n').length - 1, 0);
