@@ -10,7 +10,7 @@ import type { SliceContext, SliceOutcome, SliceWork, SyncParts } from './parts.t
 import { afterFullRun, isCheckDue, MOST_CHECK_PAGES } from './schedule.ts';
 
 /** A slice ends after so many pages or so long (milliseconds) if other jobs wait, and after `mostMs` in any case. */
-const SLICE = { pages: 25, ms: 5_000, mostMs: 60_000 } as const;
+const SLICE = { pages: 10, ms: 5_000, mostMs: 60_000 } as const;
 
 /** Fewer pages than any full run has: the job of a check goes first. */
 const CHECK_FIRST = -1;
