@@ -18,7 +18,7 @@ function read(path: string): string {
 test.each([
   [
     'src and jobs',
-    19_160,
+    19_170,
     filesOf('{src,jobs}/**').filter((path) => !/^src\/(contract|sandbox)\//.test(path)),
   ],
   ['src/contract', 1_900, filesOf('src/contract/**')],

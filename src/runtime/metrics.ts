@@ -13,6 +13,9 @@ const SCRAPE_LIMIT_MS = 1_000;
 
 /** Where counting takes longer, a scrape shows the figures before, unless they are too old. In milliseconds. */
 const COUNTING_MS = 150;
+
+/** Such a count is not taken again before so many times as long: many processes count the same database. */
+const REST = 20;
 const OLDEST_MS = 5 * 60_000;
 
 const PREFIX = 'partner_app_';
@@ -205,16 +208,19 @@ async function readAll({ store, jobs, isReady, workers, sweepLateMs }: FigureSou
 }
 
 /**
- * Reads figures once at a time. Where that takes long, the answer is what was read before, and the reading goes on for
- * the next call.
+ * Reads figures once at a time. Where that takes long, the answer is what was read before, the reading goes on for the
+ * next call, and a pause follows it.
  */
 function kept<Value>(read: () => Promise<Value>): () => Promise<Value> {
-  let last: { value: Value; at: number } | undefined;
+  let last: { value: Value; at: number; restUntil: number } | undefined;
   let reading: Promise<Value> | undefined;
   const readAgain = async () => {
+    const begunAt = performance.now();
     try {
       const value = await read();
-      last = { value, at: performance.now() };
+      const at = performance.now();
+      const tookMs = at - begunAt;
+      last = { value, at, restUntil: at + (tookMs > COUNTING_MS ? REST * tookMs : 0) };
       return value;
     } catch (error) {
       // Figures of before an outage would hide it.
@@ -224,7 +230,10 @@ function kept<Value>(read: () => Promise<Value>): () => Promise<Value> {
       reading = undefined;
     }
   };
-  return () => {
+  return async () => {
+    if (last !== undefined && performance.now() < Math.min(last.restUntil, last.at + OLDEST_MS)) {
+      return last.value;
+    }
     reading ??= readAgain();
     if (last === undefined || performance.now() - last.at > OLDEST_MS) return reading;
     return Promise.race([reading, sleep(COUNTING_MS, last.value, { ref: false })]);
