@@ -59,9 +59,12 @@ export interface PostgresServer {
 /**
  * Starts an empty PostgreSQL, with the programs that npm has installed.
  *
+ * @param more settings by name, in place of those of the tests
  * @throws Error with what it said when it does not start
  */
-export async function startPostgresServer(): Promise<PostgresServer> {
+export async function startPostgresServer(
+  more: Readonly<Record<string, string>> = {},
+): Promise<PostgresServer> {
   const dir = makeDir(tmpdir());
   const data = makeDir(hasMemory() ? IN_MEMORY : tmpdir());
   const watcher = spawn('sh', ['-c', WATCH, 'watch', dir, data], {
@@ -101,7 +104,7 @@ export async function startPostgresServer(): Promise<PostgresServer> {
   try {
     const bin = findPostgresBinaries(dir);
     const start = async () => {
-      const settings = Object.entries({ ...SETTINGS, port: String(port) });
+      const settings = Object.entries({ ...SETTINGS, ...more, port: String(port) });
       const args = settings.flatMap(([name, value]) => ['-c', `${name}=${value}`]);
       const child = launch(join(bin, 'postgres'), ['-D', data, ...args]);
       server = child;
