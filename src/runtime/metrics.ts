@@ -14,7 +14,7 @@ const SCRAPE_LIMIT_MS = 1_000;
 /** Where counting takes longer, a scrape shows the figures before, unless they are too old. In milliseconds. */
 const COUNTING_MS = 150;
 
-/** Such a count is not taken again before so many times as long: many processes count the same database. */
+/** The pause after such a count, in times of its length: many processes count the same database. */
 const REST = 20;
 const OLDEST_MS = 5 * 60_000;
 
