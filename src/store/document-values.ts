@@ -1,6 +1,9 @@
 /** JSON.parse may round a number of so many digits. */
 const LONG_NUMBER = /[\d.]{16}/;
 
+/** The member with addresses, which no search is about. */
+const LINKS = '_links';
+
 /**
  * The texts and numbers of a document in their order, without member names and `_links`. It does not recurse, as a
  * document may be nested deeply.
@@ -21,10 +24,11 @@ export function documentValues(document: string, most: number): string {
     if (typeof value === 'string') add(value);
     else if (typeof value === 'number') add(String(value));
     else if (typeof value === 'object' && value !== null) {
-      const members = Array.isArray(value)
-        ? value
-        : Object.entries(value).flatMap(([name, member]) => (name === '_links' ? [] : [member]));
-      for (let i = members.length - 1; i >= 0; i--) open.push(members[i]);
+      const names = Object.keys(value);
+      for (let i = names.length - 1; i >= 0; i--) {
+        const name = names[i] as keyof typeof value;
+        if (name !== LINKS) open.push(value[name]);
+      }
     }
   }
   return values.join('\n');

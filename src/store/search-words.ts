@@ -14,8 +14,9 @@ export const MOST_SOUGHT = 8;
 /** The most numbers of a search. */
 const MOST_NUMBERS = 2;
 
-const PLAIN = /^\p{ASCII}*$/u;
-const PLAIN_WORDS = /[a-z0-9]+/g;
+/** Letters and digits of ASCII, and whatever is not ASCII, in a row. */
+const PARTS = /[a-z0-9\x80-\uffff]+/g;
+const PLAIN = /^[a-z0-9]+$/;
 
 // Each sign of a script without spaces, and each picture, is a word.
 const SPACELESS = String.raw`[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Bopo}\p{sc=Yiii}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Lana}\p{sc=Tale}\p{sc=Talu}\p{sc=Tavt}\p{sc=Tibt}\p{sc=Java}\p{sc=Bali}]`;
@@ -38,11 +39,20 @@ const BACKWARDS = 'r';
 
 /** The words of a text, without case and accents. */
 function wordsOf(whole: string): string[] {
-  const text = whole.slice(0, MOST_TEXT);
-  if (PLAIN.test(text)) return text.toLowerCase().match(PLAIN_WORDS)?.slice(0, MOST_WORDS) ?? [];
+  const parts = whole.slice(0, MOST_TEXT).toLowerCase().match(PARTS) ?? [];
+  const words: string[] = [];
+  for (const part of parts) {
+    if (PLAIN.test(part)) words.push(part);
+    else words.push(...foldedWords(part));
+    if (words.length >= MOST_WORDS) return words.slice(0, MOST_WORDS);
+  }
+  return words;
+}
+
+/** The words of a part in which not all is ASCII. */
+function foldedWords(part: string): string[] {
   // A decomposed text may hold capitals again, and may be many times as long.
-  const folded = text
-    .toLowerCase()
+  const folded = part
     .normalize('NFKD')
     .slice(0, MOST_TEXT)
     .replace(/\p{M}+/gu, '')

@@ -112,7 +112,7 @@ export function openPostgres(
         await sql`insert into search (record, words)
           select record, words::tsvector from unnest(
             ${records.map(({ record }) => record)}::bigint[],
-            ${records.map(({ words }) => vector(words))}::text[]) as fresh (record, words)
+            ${textArray(records.map(({ words }) => vector(words)))}::text[]) as fresh (record, words)
           on conflict (record) do update set words = excluded.words`.execute(db);
       },
       async remove(db, records) {
@@ -150,11 +150,11 @@ export function openPostgres(
     writeRecords: (list, run, records) => {
       if (records.length === 0) return [];
       const values = {
-        ids: records.map(({ id }) => id),
-        hashes: records.map(({ hash }) => hash),
+        ids: textArray(records.map(({ id }) => id)),
+        hashes: textArray(records.map(({ hash }) => hash)),
         seqs: records.map(({ seq }) => seq),
         createdSeqs: records.map(({ createdSeq }) => createdSeq),
-        texts: records.map(({ text }) => text),
+        texts: textArray(records.map(({ text }) => text)),
       };
       return [WRITE_RECORDS({ list, run, ...values })];
     },
@@ -251,6 +251,24 @@ function codeOf(error: unknown): string | undefined {
   const isDrivers =
     error.constructor === Error && /^(Connection terminated|timeout exceeded|Client )/.test(error.message);
   return isDrivers ? 'ECONNRESET' : undefined;
+}
+
+/**
+ * The binary form of `text[]`, as `array_send` writes it. In the text form, pg escapes each quote of a document and the
+ * server reads them again.
+ */
+function textArray(texts: readonly string[]): Buffer {
+  // A UTF-16 unit takes three bytes at most.
+  const most = texts.reduce((sum, text) => sum + 4 + 3 * text.length, 20);
+  const array = Buffer.allocUnsafe(most);
+  let at = 0;
+  // One dimension without nulls, from 1.
+  for (const field of [1, 0, pg.types.builtins.TEXT, texts.length, 1]) at = array.writeInt32BE(field, at);
+  for (const text of texts) {
+    const length = array.write(text, at + 4);
+    at = array.writeInt32BE(length, at) + length;
+  }
+  return array.subarray(0, at);
 }
 
 /** A vector's text. Words hold letters and digits alone, and search-words.ts keeps them below the megabyte of a vector. */
