@@ -3,9 +3,9 @@ import { type App, createApp, type Fork } from './app.ts';
 import { EventSender } from './changes/app-events.ts';
 import { childFlags } from './changes/delivery-process.ts';
 import type { HandlerAnswer } from './check-handler.ts';
-import { type Config, loadConfig, readEnvironment } from './config/config.ts';
+import { type Config, loadConfig, readEnvFile, readEnvironment } from './config/config.ts';
 import { NO_SETTINGS, readSettings } from './config/fork-settings.ts';
-import { ConfigError, type ProcessKind } from './config/variables.ts';
+import { ConfigError, type ProcessKind, VARIABLES } from './config/variables.ts';
 import { commandArguments } from './contract/command-arguments.ts';
 import { loadEventHandler } from './fork.ts';
 import { createLogger, type Logger } from './runtime/logging.ts';
@@ -60,6 +60,14 @@ async function hasHandler(): Promise<boolean> {
   return answer.hasHandler;
 }
 
+/** Whether the app, Node or npm reads a variable. */
+function isKnown(name: string): boolean {
+  return (
+    Object.hasOwn(VARIABLES, name) ||
+    /^(?:NODE_|npm_|PG[A-Z]|POSTGRES_|COMPOSE_|OTEL_|TZ$)|proxy$/i.test(name)
+  );
+}
+
 /** Runs the workers until the shutdown. It stops them before it closes what was opened earlier. */
 export function runWorkers(app: App, shutdown: Shutdown): void {
   const workers = app.startWorkers();
@@ -74,7 +82,7 @@ export async function boot(
   if (!isCommand) commandArguments();
   try {
     const env = readEnvironment();
-    const { settings, problems } = load === undefined ? NO_SETTINGS : await readSettings(load, env);
+    const { settings, names, problems } = load === undefined ? NO_SETTINGS : await readSettings(load, env);
     const config = loadConfig(env, { kind, others: problems });
     const facts = processFacts();
     const logger: Logger = createLogger(config, {
@@ -84,6 +92,12 @@ export async function boot(
     const events = new EventSender(logger);
     if (config.ignored.length > 0 && kind !== 'database' && kind !== 'reencrypt') {
       logger.info(`set, but without effect on this command: ${config.ignored.join(', ')}`);
+    }
+    const unheard = Object.keys(readEnvFile()).filter((name) => !isKnown(name) && !names.includes(name));
+    if (unheard.length > 0 && load !== undefined) {
+      logger.warn(
+        `in .env, but neither a variable of the app nor in src/integration/settings.ts: ${unheard.join(', ')}`,
+      );
     }
     const shutdown = installShutdown({ logger, signalCode: isCommand ? INTERRUPTED_CODE : 0 });
     shutdown.add('events', () => events.close());
@@ -96,7 +110,11 @@ export async function boot(
       const redis = await openRedis({ redisUrl: config.redisUrl, dir: config.dataDir, logger });
       shutdown.add('redis', () => redis.release());
       const fork = { ...own, hasHandler: await hasHandler(), events: await loadEvents(own.events) };
-      const app = await createApp(config, redis.url, logger, fork, { facts });
+      const onLost = (reason: string) => {
+        logger.fatal(reason);
+        void shutdown.stop('the database is lost', 1);
+      };
+      const app = await createApp(config, redis.url, logger, fork, { facts, onLost });
       shutdown.add(
         'app',
         () => app.close(),

@@ -1,6 +1,7 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { parseEnv } from 'node:util';
 import { openGuards } from '../contract/guard-limit.ts';
 import { WINDOW_MS } from '../contract/limits.ts';
 import { SANDBOX_DEFAULTS } from '../contract/sandbox.ts';
@@ -28,19 +29,34 @@ export type Config = ReturnType<typeof loadConfig>;
  * Reads `.env` into the environment of this process, where set variables win over the file.
  * It trims all values: a secret from a file ends with a line end.
  *
- * @throws ConfigError if `.env` is not a readable file
+ * @throws ConfigError if `.env` is not a readable file of text in UTF-8
  */
 export function readEnvironment(): NodeJS.ProcessEnv {
-  try {
-    if (existsSync('.env')) process.loadEnvFile();
-  } catch {
-    // A container tool makes a directory of a mounted file that is missing.
-    const problem =
-      'is not a file that the app may read: make it one, with lines such as PORT=3000, or remove it';
-    throw new ConfigError([{ variable: '.env', problem }]);
-  }
+  for (const [name, value] of Object.entries(readEnvFile())) process.env[name] ??= value;
   for (const [name, value = ''] of Object.entries(process.env)) process.env[name] = value.trim();
   return process.env;
+}
+
+/** Reads `.env`, where there is one. @throws ConfigError as {@link readEnvironment} */
+export function readEnvFile(): NodeJS.Dict<string> {
+  if (!existsSync('.env')) return {};
+  const fail = (problem: string) => new ConfigError([{ variable: '.env', problem }]);
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync('.env');
+  } catch {
+    // A container tool makes a directory of a mounted file that is missing.
+    throw fail(
+      'is not a file that the app may read: make it one, with lines such as PORT=3000, or remove it',
+    );
+  }
+  try {
+    if (bytes.includes(0)) throw new Error('Half of the bytes of UTF-16 are zero.');
+    // Drops the byte order mark of some editors, which would be a part of the first name.
+    return parseEnv(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    throw fail('is in UTF-16, or in another encoding than UTF-8: save it in UTF-8');
+  }
 }
 
 /**
@@ -90,6 +106,8 @@ export function loadConfig(
       nextOrigins: given.SERVICE_NEXT_ORIGINS ?? [],
       clientId: given.CLIENT_ID ?? SANDBOX_DEFAULTS.clientId,
       clientSecret: given.CLIENT_SECRET ?? SANDBOX_DEFAULTS.clientSecret,
+      /** Binds codes to this app (RFC 7636): a stolen one is worthless. The specification does not know it. */
+      pkce: given.SERVICE_PKCE === 'yes',
       /** Limits of the guards that the specification leaves open, if they differ from the contract's. */
       guards: { ...sandbox.guards, ...guards },
       /** The addresses are the sandbox's, and the entry point must start it. */

@@ -8,11 +8,13 @@ const FILE = 'src/integration/settings.ts';
 /** The fork's settings. With a problem, they are empty. */
 export interface ForkSettings {
   settings: Settings;
+  /** Of its variables. */
+  names: string[];
   problems: ConfigProblem[];
 }
 
 /** Of a process without handler and events. */
-export const NO_SETTINGS: ForkSettings = { settings: {} as Settings, problems: [] };
+export const NO_SETTINGS: ForkSettings = { settings: {} as Settings, names: [], problems: [] };
 
 /**
  * Reads the fork's own variables. An empty value counts as unset. From then on, logs and messages blank its secrets.
@@ -45,7 +47,7 @@ export async function readSettings(
     // Defaults, and the parts of a list.
     hideSecrets(secrets, data);
     const problems = problemsOf(SETTINGS.shape, env, error?.issues ?? []);
-    return problems.length > 0 ? without(problems) : { settings: data as Settings, problems };
+    return problems.length > 0 ? without(problems) : { settings: data as Settings, names, problems };
   } catch (error) {
     // Its message may quote a part of a secret.
     const name = error instanceof Error ? error.name : typeof error;

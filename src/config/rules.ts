@@ -14,8 +14,14 @@ const MADE_SECRETS = [
 /** Words that stand in examples in the place of a secret. Seven letters at least, or random secrets would match. */
 const PLACEHOLDER =
   /(change|replace)[-_ .]?(me|it|this|with)|keyboard|your[-_ .]|your(secret|session|password)|example|placeholder|openssl|secret.*here|p[a@]ssw[o0]rd|^<.*>$/i;
-/** Secrets that people make up of words and counting. */
-const MADE_UP = /^(?:(?:admin|operator|secret|letmein|welcome|qwerty)[-_]?)+\d{0,4}$|^12345678|^abcdefg/i;
+/** Words that people make secrets of, for this app. */
+const WORDS =
+  /admin|operator|compan(?:y|ies)|partner|contacts?|conversations?|sandbox|service|messag(?:e|ing)|secret|letmein|welcome|qwerty|install|login|root/gi;
+const COUNTING = /^12345678|^abcdefg/i;
+/** A text, and nothing but the same again. */
+const REPEATED = /^(.+)\1+$/;
+/** Characters besides such words, at least. A random secret may contain one by chance. */
+const FEWEST_BESIDES = 10;
 
 const HTTPS_NAMES = ['SERVICE_API_URL', 'SERVICE_AUTH_URL', 'SERVICE_NEXT_ORIGINS', 'PUBLIC_URL'] as const;
 /** The service and its credentials come together, or the sandbox's defaults stand for all of them. */
@@ -105,13 +111,18 @@ function reportUnsafe(given: GivenValues, report: Report): void {
     const secret = given[name];
     if (secret === undefined) continue;
     const checks: [boolean, string][] = [
-      [PLACEHOLDER.test(secret) || MADE_UP.test(secret), 'is a placeholder'],
+      [PLACEHOLDER.test(secret) || isMadeUp(secret), 'is a placeholder'],
       [secret.length < length, `must have at least ${length} characters`],
-      [new Set(secret).size < different, 'is not random'],
+      [new Set(secret).size < different || REPEATED.test(secret), 'is not random'],
     ];
     const [, weakness] = checks.find(([isWeak]) => isWeak) ?? [];
     if (weakness !== undefined) report(name, `${weakness}: make one with ${command}`);
   }
+}
+
+function isMadeUp(secret: string): boolean {
+  const rest = secret.replace(WORDS, '');
+  return COUNTING.test(secret) || (rest !== secret && rest.length < FEWEST_BESIDES);
 }
 
 /** Whether a key is a text, repeats its half, or has few different bytes: no random key does. */

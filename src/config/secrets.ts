@@ -4,8 +4,6 @@ import { join } from 'node:path';
 import { writeOnce } from '../runtime/write-once.ts';
 import { ConfigError, readVariables, type TokenKey } from './variables.ts';
 
-const TOKEN_KEYS_FILE = 'token-keys';
-
 /** Random ids, so that a database from another machine finds no wrong key. */
 const newKey = (name: string) =>
   `${name}-${randomBytes(3).toString('hex')}:${randomBytes(32).toString('base64')}`;
@@ -20,7 +18,7 @@ export const keptSessionSecret = (dataDir: string): string =>
 
 /** The token keys of development, as {@link keptSessionSecret}. */
 export const keptTokenKeys = (dataDir: string): TokenKey[] =>
-  kept(dataDir, TOKEN_KEYS_FILE, 'TOKEN_KEYS', () => newKey('dev'));
+  kept(dataDir, 'token-keys', 'TOKEN_KEYS', () => newKey('dev'));
 
 function kept<Name extends 'SESSION_SECRET' | 'TOKEN_KEYS'>(
   dataDir: string,
@@ -43,25 +41,23 @@ function kept<Name extends 'SESSION_SECRET' | 'TOKEN_KEYS'>(
 }
 
 /**
- * Makes a key that encrypts tokens at rest, and puts it in front of the keys in use, which still decrypt.
+ * Makes a key that encrypts tokens at rest, and puts it in front of the keys of TOKEN_KEYS, which still decrypt.
+ * Development's own keys are not among them: production must not know keys that lie in a working directory.
  *
- * @param env holds TOKEN_KEYS; without it, development's keys in `dataDir` are in use, if there are any
  * @param now names the key, in milliseconds since 1970
  * @returns the value for TOKEN_KEYS, its first id, and the ids of the older keys
  * @throws ConfigError if the keys in use cannot be read
  */
 export function withNewTokenKey(
   env: NodeJS.ProcessEnv,
-  dataDir: string,
   now: number,
 ): { value: string; id: string; olderIds: string[] } {
-  const { given, problems } = readVariables(env, ['TOKEN_KEYS', 'NODE_ENV']);
+  const { given, problems } = readVariables(env, ['TOKEN_KEYS']);
   if (problems.length > 0) {
     // The usual example names this command: that would lead in a circle.
     throw new ConfigError(problems.map((one) => ({ ...one, example: '<the keys in use, or nothing>' })));
   }
-  const isKept = given.NODE_ENV !== 'production' && existsSync(join(dataDir, TOKEN_KEYS_FILE));
-  const older = given.TOKEN_KEYS ?? (isKept ? keptTokenKeys(dataDir) : []);
+  const { TOKEN_KEYS: older = [] } = given;
   const fresh = newKey(new Date(now).toISOString().slice(0, 10));
   const value = [fresh, ...older.map(({ id, key }) => `${id}:${key.toString('base64')}`)].join(',');
   return { value, id: fresh.replace(/:.*/, ''), olderIds: older.map(({ id }) => id) };

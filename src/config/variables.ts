@@ -124,6 +124,7 @@ const nodeEnv = z.enum(
 const logLevel = z.enum(LOG_LEVELS, must(`must be one of ${LOG_LEVELS.join(', ')}`));
 const listOrder = z.enum(['activity', 'created'], must('must be activity or created'));
 const exposeWords = z.literal(EXPOSE_WORDS, must(`must be ${EXPOSE_WORDS}, word for word`));
+const yesOrNo = z.enum(['yes', 'no'], must('must be yes or no'));
 const minutes = numberBetween(0.01, 30 * DAY_MINUTES, DECIMAL);
 const seconds = numberBetween(0.01, DAY_MINUTES * 60, DECIMAL);
 
@@ -152,6 +153,7 @@ export const VARIABLES = {
   SERVICE_NEXT_ORIGINS: variable(APP, originPatterns, 'https://*.api.example.com'),
   CLIENT_ID: variable(APP, clientId, 'the-client-id-of-your-oauth-application', SANDBOX_ONLY),
   CLIENT_SECRET: variable(APP, clientSecret, 'the-client-secret-of-your-oauth-application', SANDBOX_ONLY),
+  SERVICE_PKCE: variable(WEB, yesOrNo, 'yes'),
   PUBLIC_URL: variable(WEB, originUrl, 'https://app.example.com', OF_BROWSERS),
   PROXY_HOPS: variable(WEB, numberBetween(0, 10), '1'),
   PORT: variable(WEB, port, '3000'),

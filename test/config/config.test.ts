@@ -209,6 +209,39 @@ describe('a process', () => {
     expect(migrate.output()).not.toContain('    at ');
   });
 
+  it.each([
+    ['UTF-8 with a byte order mark', Buffer.from('\ufeffDATABASE_URL=file:other.db')],
+    ['UTF-16', Buffer.from('\ufeffDATABASE_URL=file:other.db', 'utf16le')],
+    ['Latin-1', Buffer.from('DATABASE_URL=file:other.db\nNAME=Zoë', 'latin1')],
+  ])('hears, or refuses, the first variable of a .env in %s', async (encoding, bytes) => {
+    const cwd = tempDir();
+    writeFileSync(join(cwd, '.env'), bytes);
+    const migrate = spawnEntry('src/cli.ts', {}, { cwd, args: ['migrate'] });
+    const { code } = await migrate.exited;
+    expect(existsSync(join(cwd, '.data'))).toBe(false);
+    const isHeard = encoding.startsWith('UTF-8');
+    expect(existsSync(join(cwd, 'other.db'))).toBe(isHeard);
+    expect(code).toBe(isHeard ? 0 : 1);
+    if (code === 1)
+      expect(migrate.output()).toContain(
+        '.env is in UTF-16, or in another encoding than UTF-8: save it in UTF-8',
+      );
+  });
+
+  it('names what .env sets and nothing reads', async () => {
+    const cwd = tempDir();
+    writeFileSync(join(cwd, '.env'), 'DATABSE_URL=file:app.db\nTZ=UTC\nPORT=0\n');
+    const web = spawnEntry(
+      'src/web.ts',
+      { REDIS_URL: 'redis://127.0.0.1:9', PUBLIC_URL: 'http://localhost' },
+      { cwd },
+    );
+    const [line] = await web.waitForOutput(/in \.env, but neither .*/);
+    expect(line).toMatch(/settings\.ts: DATABSE_URL"?/);
+    expect(line).not.toMatch(/TZ|PORT/);
+    await web.stop('SIGKILL');
+  });
+
   it('trims every value, and the environment wins over .env', async () => {
     const cwd = tempDir();
     writeFileSync(join(cwd, '.env'), 'DATABASE_URL=file:other.db\r\nLOG_LEVEL=" silent\n"\r\n');
@@ -261,6 +294,12 @@ describe('production', () => {
       'OPERATOR_PASSWORD',
       text,
       'is a placeholder',
+    ]),
+    ...['operator2026!', 'Partner-App-1234'].map((text) => ['OPERATOR_PASSWORD', text, 'is a placeholder']),
+    ...['companycompany', 'hunter2hunter2'].map((text) => [
+      'OPERATOR_PASSWORD',
+      text,
+      'make one with openssl',
     ]),
   ])('refuses %s=%s, which development accepts', (variable, value, problem) => {
     expect(problemsOf({ ...PRODUCTION, [variable ?? '']: value ?? '' })[variable ?? '']).toContain(problem);

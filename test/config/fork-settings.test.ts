@@ -26,6 +26,7 @@ describe('values', () => {
     const env = { URL_OF_CRM: 'https://crm.example', LISTS: 'a,b', NOTE: '', DRY: 'no', OTHER: 'x' };
     expect(await read(shape, env)).toEqual({
       settings: { URL_OF_CRM: 'https://crm.example', BATCH: 50, LISTS: ['a', 'b'], DRY: false },
+      names: Object.keys(shape),
       problems: [],
     });
   });

@@ -31,20 +31,23 @@ test('the error names a file that is damaged or cannot be written', () => {
   expect(() => loadConfig({}, { dataDir: join(dataDir, 'token-keys') })).toThrow(/ENOTDIR|EEXIST/);
 });
 
-test('a new key goes in front of the keys in use, given or kept', () => {
-  const dataDir = tempDir();
-  const first = withNewTokenKey({}, dataDir, NOW);
+test('a new key goes in front of the given keys, and takes none of development along', () => {
+  const first = withNewTokenKey({}, NOW);
   expect(first).toMatchObject({ id: expect.stringMatching(/^2026-03-01-[0-9a-f]{6}$/), olderIds: [] });
-  expect(readdirSync(dataDir)).toEqual([]);
-  const second = withNewTokenKey({ TOKEN_KEYS: first.value }, dataDir, NOW);
+  const second = withNewTokenKey({ TOKEN_KEYS: first.value }, NOW);
   expect(second).toMatchObject({ value: expect.stringContaining(`,${first.value}`), olderIds: [first.id] });
-  const [kept] = loadConfig({}, { dataDir }).tokenKeys;
-  expect(withNewTokenKey({}, dataDir, NOW).olderIds).toEqual([kept?.id]);
-  expect(withNewTokenKey({ NODE_ENV: 'production' }, dataDir, NOW).olderIds).toEqual([]);
+});
+
+test('npm run keys does not print the keys that development made', async () => {
+  const cwd = tempDir();
+  loadConfig({}, { dataDir: join(cwd, '.data') });
+  const command = spawnEntry('src/cli.ts', {}, { args: ['keys'], cwd });
+  const [, value = ''] = await command.waitForOutput(/^TOKEN_KEYS=(.*)$/m);
+  expect(value).not.toMatch(/dev-|,/);
 });
 
 test('a new key needs valid older ones, and the error leads in no circle', () => {
-  const make = () => withNewTokenKey({ TOKEN_KEYS: 'a:short' }, tempDir(), NOW);
+  const make = () => withNewTokenKey({ TOKEN_KEYS: 'a:short' }, NOW);
   expect(make).toThrow(/^ {2}TOKEN_KEYS entry 1 .*\n.*<the keys in use, or nothing>$/m);
   expect(make).not.toThrow(/npm run keys/);
 });
