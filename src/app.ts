@@ -73,6 +73,7 @@ export interface Fork {
  * @param options.facts the process, as its log names it
  * @param options.deliveries where a worker's deliveries run: in a child process, or `here`, for tests that hand over
  *   their handler as a function
+ * @param options.onLost the process must end: its database is not the one at DATABASE_URL any more
  * @throws Error when a resource is invalid, the database does not open or has another schema, or a token key is wrong
  */
 export async function createApp(
@@ -88,9 +89,13 @@ export async function createApp(
     resources,
     appInfo,
   }: Fork,
-  options: { facts?: ProcessFacts; deliveries?: 'child' | 'here' } = {},
+  options: {
+    facts?: ProcessFacts;
+    deliveries?: 'child' | 'here';
+    onLost?: (reason: string) => void;
+  } = {},
 ): Promise<App> {
-  const { facts = processFacts(), deliveries = 'child' } = options;
+  const { facts = processFacts(), deliveries = 'child', onLost = () => undefined } = options;
   checkResources(resources);
   let workers: Workers | undefined;
   const metrics = createMetrics(
@@ -109,7 +114,8 @@ export async function createApp(
   const queueRedis = createRedis(redisUrl, 'general', logger);
   const queues = createQueues(queueRedis, installation, logger);
   const isRedisWell = () => checkRedis(redis);
-  const watch = watchApp({ store: core.checkDatabase, redis: isRedisWell }, queues.workers, logger);
+  const checks = { store: core.checkDatabase, redis: isRedisWell };
+  const watch = watchApp(checks, queues.workers, logger, ({ message }) => onLost(message));
   const ignore = () => undefined;
   const { syncIntervalMs: intervalMs, checkIntervalMs } = config;
   const shared = { ...stores, resources, intervalMs, checkIntervalMs };

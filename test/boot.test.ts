@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openDatabase } from '../src/store/open-database.ts';
@@ -135,4 +135,12 @@ test('what happens in the delivery process is told and counted by its worker', a
   expect(messages).toContain('the delivery process ended, and starts again');
   const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   expect(metrics).toMatch(/partner_app_service_requests_total\{route="\/tags",outcome="200"\} [23]/);
+});
+
+test('a process whose database file is moved away ends, and says why', async () => {
+  const other = await createWorld({ isPostgres: false });
+  const worker = await other.startWorker();
+  renameSync(join(other.dir, 'app.db'), join(other.dir, 'moved.db'));
+  expect((await worker.exited).code).toBe(1);
+  expect(worker.output()).toMatch(/The database file \S+app\.db is (gone|another one) .* so it ends\./);
 });

@@ -81,6 +81,8 @@ export interface StoreDialect {
   values(all: readonly (string | number)[]): unknown;
   /** Statements that write records of a list, and that a run has seen those which were not live before. */
   writeRecords(list: number, run: number, records: readonly WrittenRecord[]): CompiledQuery[];
+  /** @throws StoreError for a database that the app must not work with, before it changes anything there */
+  refuseUnfit?(db: Kysely<Schema>): Promise<void>;
   /** Replaces what the database does not take in a parameter. */
   clean?(parameter: unknown): unknown;
   /** The database's code of an error. */
@@ -104,6 +106,11 @@ export interface StoreDialect {
 /** The database is in trouble: nobody can reach it, it is locked, or it takes no writes. */
 export class StoreError extends Error {
   override readonly name = 'StoreError';
+}
+
+/** The open database is not the one at its address any more: what this process writes, nobody will find. */
+export class LostDatabaseError extends Error {
+  override readonly name = 'LostDatabaseError';
 }
 
 /** The database, typed. Every write is in a transaction. */

@@ -7,6 +7,7 @@ import * as checks from './migrations/0002-checks.ts';
 import * as deliveryProcess from './migrations/0003-delivery-process.ts';
 import * as outbox from './migrations/0004-outbox.ts';
 import * as manyCompanies from './migrations/0005-many-companies.ts';
+import * as erasedStayAway from './migrations/0006-erased-stay-away.ts';
 import type { Schema } from './schema.ts';
 
 type Migrations = Record<string, Migration>;
@@ -22,6 +23,7 @@ async function loadSets(dialect: StoreDialect): Promise<{ table: string; migrati
     '0003-delivery-process': deliveryProcess,
     '0004-outbox': { up: (db: Kysely<unknown>) => outbox.up(db, dialect) },
     '0005-many-companies': { up: (db: Kysely<unknown>) => manyCompanies.up(db, dialect) },
+    '0006-erased-stay-away': { up: (db: Kysely<unknown>) => erasedStayAway.up(db, dialect) },
   };
   return [
     { table: 'kysely_migration', migrations: ours },
@@ -53,11 +55,13 @@ export async function migrate(db: Database): Promise<void> {
   await db.dialect.exclusively(db, async (connection) => {
     // Another process may have been first.
     await findMissing(db, connection);
+    const schema = await schemaOf(db);
     for (const { table, migrations } of await loadSets(db.dialect)) {
       if (Object.keys(migrations).length === 0) continue;
       const migrator = new Migrator({
         db: connection,
         provider: { getMigrations: async () => migrations },
+        ...(schema !== undefined && { migrationTableSchema: schema }),
         migrationTableName: table,
         migrationLockTableName: `${table}_lock`,
       });
@@ -69,6 +73,23 @@ export async function migrate(db: Database): Promise<void> {
       throw new Error(`The migration ${failed} failed: ${reason}`, { cause: error });
     }
   });
+}
+
+/**
+ * The schema with the app's tables, or where PostgreSQL makes them. Other applications of the database may use Kysely in
+ * other schemas.
+ */
+async function schemaOf(db: Database): Promise<string | undefined> {
+  if (db.dialect.name === 'sqlite') return undefined;
+  const { rows } = await sql<{ schema: string | null }>`select coalesce(
+    (select nspname from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+      where pg_class.oid = to_regclass('rejected_records')),
+    current_schema()) as schema`.execute(db);
+  const [{ schema } = { schema: null }] = rows;
+  if (schema !== null) return schema;
+  throw new SchemaError(
+    'The search_path of the database names no schema that exists: make one, or correct it.',
+  );
 }
 
 /** @throws SchemaError unless the database has this version's schema */
@@ -87,10 +108,12 @@ export async function checkSchema(db: Database): Promise<void> {
  */
 async function findMissing(db: Database, connection: Kysely<Schema> = db): Promise<string[]> {
   const missing: string[] = [];
+  const schema = await schemaOf(db);
   const tables = await connection.introspection.getTables({ withInternalKyselyTables: true });
+  const own = new Set(tables.filter((table) => table.schema === schema).map(({ name }) => name));
   for (const { table, migrations } of await loadSets(db.dialect)) {
     const known = Object.keys(migrations);
-    const done = tables.some(({ name }) => name === table)
+    const done = own.has(table)
       ? (await sql<{ name: string }>`select name from ${sql.table(table)}`.execute(connection)).rows
       : [];
     const names = new Set(done.map(({ name }) => name));

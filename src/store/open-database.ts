@@ -37,6 +37,7 @@ export async function openDatabase(
     : openPostgres(url, onError, { statementsMs, connections });
   const db = new Database(dialect);
   try {
+    await db.dialect.refuseUnfit?.(db);
     await (migrates ? migrate(db) : checkSchema(db));
     // Others may be starting, too.
     await db.check(START_PATIENCE_MS);

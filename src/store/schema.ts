@@ -12,6 +12,13 @@ export interface InstanceTable {
   error_kind: ErrorKind | null;
   error_detail: string | null;
   installed_at: number;
+  /** When the service was last asked for the name. */
+  named_at: Generated<number>;
+}
+
+/** An erased record of a company whose copy was deleted, or a list with such records: a keyed hash. */
+interface TombstoneTable {
+  hash: string;
 }
 
 /** The tokens of an instance, encrypted. Their lifetimes are in the service's time. */
@@ -98,6 +105,8 @@ export interface ListTable {
   paused_at: number | null;
   /** From the end of one full run to the start of the next; null: as configured. */
   interval_minutes: number | null;
+  /** 1 if records were erased before the company's present install. */
+  has_tombstones: Generated<number>;
   /** Since when the list is being removed: nothing shows it any more. */
   removed_at: number | null;
   /** Counts claims, pauses and disconnects: a commit of a page names the fence that it holds. */
@@ -329,4 +338,5 @@ export interface Schema {
   outboxes: OutboxesTable;
   outbox: OutboxTable;
   actions: ActionTable;
+  tombstones: TombstoneTable;
 }

@@ -1,4 +1,5 @@
 import type { Logger } from '../runtime/logging.ts';
+import { LostDatabaseError } from '../store/database.ts';
 
 const CHECK_EVERY_MS = 5_000;
 
@@ -29,11 +30,13 @@ export interface AppWatch {
  *
  * @param checks throw an error that says what is wrong and what to do
  * @param listWorkers the worker processes; undefined when nobody can tell
+ * @param onLost the database is lost to this process
  */
 export function watchApp(
   checks: Record<Dependency, () => Promise<void>>,
   listWorkers: () => Promise<readonly unknown[] | undefined>,
   logger: Logger,
+  onLost: (error: LostDatabaseError) => void,
 ): AppWatch {
   let isClosed = false;
   /** The reasons of the failing checks. */
@@ -55,6 +58,7 @@ export function watchApp(
         await checks[name]();
         if (reasons.delete(name)) logger.info(`${NAMES[name]} works again`);
       } catch (err) {
+        if (err instanceof LostDatabaseError) return onLost(err);
         const reason = err instanceof Error ? err.message : String(err);
         if (reasons.get(name) !== reason) logger.error({ err }, `${NAMES[name]} fails; the app keeps trying`);
         reasons.set(name, reason);

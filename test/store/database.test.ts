@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -8,8 +9,9 @@ import { describe, expect, inject, test } from 'vitest';
 import { type Database, statement, together } from '../../src/store/database.ts';
 import { openDatabase, openExistingDatabase } from '../../src/store/open-database.ts';
 import type { Schema } from '../../src/store/schema.ts';
+import { runStatement } from '../support/postgres-server.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import { DATABASES, openTestStore } from './test-store.ts';
+import { DATABASES, newDatabaseUrl, openTestStore } from './test-store.ts';
 
 /** Whether a transaction waits for the disk. */
 async function waitsForDisk(db: Database, transaction: Kysely<Schema>): Promise<boolean> {
@@ -212,6 +214,103 @@ test('the error names a lock of another process', async () => {
 });
 
 const onPostgres = test.runIf(DATABASES.includes('postgres'));
+
+onPostgres('a server that takes no writes is no healthy one, and its sessions end with that', async () => {
+  const { db, url } = await openTestStore('postgres');
+  const name = new URL(url).pathname.slice(1);
+  const setReadOnly = (value: string) =>
+    runStatement(url, `alter database ${name} set default_transaction_read_only = ${value}`);
+  const disconnect = () =>
+    runStatement(
+      inject('postgresUrl'),
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`,
+    );
+  await db.check();
+  await setReadOnly('on');
+  await disconnect();
+  await expect.poll(() => db.check().catch(({ message }) => message)).toContain('it takes no writes');
+  await runStatement(inject('postgresUrl'), `alter database ${name} set default_transaction_read_only = off`);
+  await expect.poll(() => db.check()).toBeUndefined();
+});
+
+onPostgres('a statement that the server ends, and too many clients, are told as what they are', async () => {
+  const { url } = await openTestStore('postgres');
+  const role = `few_${new URL(url).pathname.slice(6)}`;
+  const ask = (statement: string) => runStatement(inject('postgresUrl'), statement);
+  await ask(`create role ${role} login superuser connection limit 1`);
+  await ask(`alter role ${role} set statement_timeout = 300`);
+  const limited = new URL(url);
+  limited.username = role;
+  const db = await openDatabase(limited.href, { connections: 1 });
+  await expect(sql`select pg_sleep(9)`.execute(db)).rejects.toThrow('statement_timeout of the server');
+  await db.destroy();
+  await ask(`alter role ${role} nosuperuser connection limit 0`);
+  await expect(openDatabase(limited.href)).rejects.toThrow('it has no connections left');
+  await ask(`drop role ${role}`);
+});
+
+onPostgres.each(['LATIN1', 'SQL_ASCII'])(
+  'a database in %s is refused by name, and left alone',
+  async (encoding) => {
+    const name = `test_${encoding.toLowerCase()}_${process.pid}`;
+    const ask = (statement: string) => runStatement(inject('postgresUrl'), statement);
+    await ask(`create database ${name} encoding '${encoding}' locale 'C' template template0`);
+    const url = new URL(inject('postgresUrl'));
+    url.pathname = `/${name}`;
+    await expect(openDatabase(url.href)).rejects.toThrow(
+      `The database is in ${encoding}, and the app needs UTF8.`,
+    );
+    await runStatement(url.href, 'create table kysely_migration ()');
+    await ask(`drop database ${name}`);
+  },
+);
+
+onPostgres('another application’s Kysely tables in another schema are none of ours', async () => {
+  const url = await newDatabaseUrl('postgres');
+  for (const statement of [
+    'create schema other',
+    'create table other.kysely_migration (name varchar(255) primary key, timestamp varchar(255) not null)',
+    "insert into other.kysely_migration values ('2020-theirs', '2020')",
+    'create table other.kysely_migration_lock (id varchar(255) primary key, is_locked integer not null)',
+  ]) {
+    await runStatement(url, statement);
+  }
+  const db = await openDatabase(url);
+  const { rows } = await sql<{ count: number }>`select count(*) as count from other.kysely_migration`.execute(
+    db,
+  );
+  expect(rows).toEqual([{ count: 1 }]);
+  await db.destroy();
+  await (await openDatabase(url, { migrates: false })).destroy();
+});
+
+test.each([
+  ['is gone', () => undefined],
+  ['is another one', (path: string) => writeFileSync(path, '')],
+])('a database file that %s is lost', async (what, replace) => {
+  const path = join(tempDir(), 'app.db');
+  const db = await openDatabase(`file:${path}`);
+  await db.check();
+  renameSync(path, `${path}-moved`);
+  replace(path);
+  await expect(db.check()).rejects.toMatchObject({
+    name: 'LostDatabaseError',
+    message: `The database file ${path} ${what} since this process opened it. What it writes would be lost, so it ends.`,
+  });
+  await db.destroy();
+});
+
+test('the error of a path that cannot be written names DATABASE_URL and what to do', async () => {
+  const dir = tempDir();
+  mkdirSync(join(dir, 'app.db'));
+  await expect(openDatabase(`file:${dir}/app.db`)).rejects.toThrow(
+    `The database of DATABASE_URL, ${dir}/app.db, cannot be opened: it is a directory: name a file in it.`,
+  );
+  writeFileSync(join(dir, 'file'), '');
+  await expect(openDatabase(`file:${dir}/file/app.db`)).rejects.toThrow(
+    `The database of DATABASE_URL, ${dir}/file/app.db, cannot be opened: the app must be able to write the file and its directory`,
+  );
+});
 
 onPostgres('the error says whether the server is away, silent, or without the database', async () => {
   const nobody = new URL(inject('postgresUrl'));

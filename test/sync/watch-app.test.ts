@@ -1,10 +1,14 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { LostDatabaseError } from '../../src/store/database.ts';
 import { watchApp } from '../../src/sync/watch-app.ts';
 import { testLogger } from '../support/test-logger.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout'] }));
 afterEach(() => void vi.useRealTimers());
 const nothing = async () => undefined;
+const fail = () => {
+  throw new Error('The database is not lost.');
+};
 
 test.each([
   ['store', 'the database'],
@@ -15,7 +19,7 @@ test.each([
   const check = (checked: string) => async () => {
     if (checked === part && isDown) throw new Error('away');
   };
-  const watch = watchApp({ store: check('store'), redis: check('redis') }, nothing, logger);
+  const watch = watchApp({ store: check('store'), redis: check('redis') }, nothing, logger, fail);
   const seen: unknown[] = [];
   for (isDown of [false, true, false]) {
     await vi.advanceTimersByTimeAsync(20_000);
@@ -35,7 +39,7 @@ test('workers are missing when two counts in a row find none', async () => {
     const count = counts.shift();
     return count === undefined ? undefined : Array(count);
   };
-  const watch = watchApp({ store: nothing, redis: nothing }, list, testLogger().logger);
+  const watch = watchApp({ store: nothing, redis: nothing }, list, testLogger().logger, fail);
   const seen: unknown[] = [];
   for (let left = counts.length; left > 0; left--) {
     await vi.advanceTimersByTimeAsync(3_000);
@@ -51,4 +55,16 @@ test('workers are missing when two counts in a row find none', async () => {
     [2, false],
   ]);
   watch.close();
+});
+
+test('the process hears that its database is lost', async () => {
+  const lost: string[] = [];
+  const store = async () => {
+    throw new LostDatabaseError('The file is gone.');
+  };
+  const onLost = ({ message }: Error) => lost.push(message);
+  const watch = watchApp({ store, redis: nothing }, nothing, testLogger().logger, onLost);
+  await vi.advanceTimersByTimeAsync(5_000);
+  watch.close();
+  expect(lost).toEqual(['The file is gone.']);
 });

@@ -15,17 +15,27 @@ const CHECK_TIMEOUT_MS = 1_500;
 const LOCK_TIMEOUT_MS = 10_000;
 const CHECK_LOCK_TIMEOUT_MS = 1_000;
 
+/** A failover leaves sessions of the old primary behind, and a pooler new settings: connections live so long, in seconds. */
+const CONNECTION_LIFE_S = 30 * 60;
+
 /** Types that are read as numbers: `bigint`, which stays below 2^53 here, and sums. */
 const NUMBERS: ReadonlySet<number> = new Set([pg.types.builtins.INT8, pg.types.builtins.NUMERIC]);
 
+const CANCELLED = 'a statement was cancelled, or took longer than the statement_timeout of the server';
+const SLOW_HANDLER = "a statement took longer than the handler's time";
+
 const NO_TURN = 'NO_TURN';
+
+/** read_only_sql_transaction */
+const READ_ONLY = '25006';
 
 /** What the classes of errors mean. */
 const MEANINGS: readonly [RegExp, string][] = [
   [/^NO_TURN/, 'other work of this process keeps its connections'],
   [/^08|^57P|^ECONN|^EPIPE|^ETIMEDOUT|^ENOTFOUND|^EAI_AGAIN|^EHOST/, 'it cannot be reached'],
   [/^53100/, 'its disk is full'],
-  [/^53/, 'it has no connections or memory left'],
+  [/^53300/, 'it has no connections left: raise its max_connections, or run fewer processes'],
+  [/^53/, 'it has no memory left'],
   [/^25006|^55000/, 'it takes no writes'],
   [/^28|^3D000|^42501/, 'it refuses the user, the password or the name in DATABASE_URL'],
   [/^55P03/, 'another session keeps it locked'],
@@ -77,6 +87,7 @@ export function openPostgres(
     connectionString: url,
     max: connections,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    maxLifetimeSeconds: CONNECTION_LIFE_S,
     // Statements of a transaction need not wait for each other's answers.
     pipeline: true,
     keepAlive: true,
@@ -92,8 +103,17 @@ export function openPostgres(
     },
   });
   pool.on('error', onError);
-  // A connection that breaks fails its next query. Without a listener the error would end the process.
-  pool.on('connect', (client) => client.on('error', () => undefined));
+  const openedAt = new WeakMap<object, number>();
+  let readOnlyAt = 0;
+  pool.on('connect', (client) => {
+    // A connection that breaks fails its next query. Without a listener the error would end the process.
+    client.on('error', () => undefined);
+    openedAt.set(client, performance.now());
+  });
+  // A session of a server that was read-only stays so, although the next one is not.
+  pool.on('release', (_error, client) => {
+    if ((openedAt.get(client) ?? 0) < readOnlyAt) void (client as pg.Client).end();
+  });
   return {
     name: 'postgres',
     kysely: Object.assign(new PostgresDialect({ pool }), {
@@ -160,16 +180,29 @@ export function openPostgres(
     },
     // PostgreSQL keeps no NUL. Addresses and error messages may hold one; a record with one in its id is rejected.
     clean: (value) => (typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value),
-    codeOf,
+    codeOf(error) {
+      const code = codeOf(error);
+      if (code === READ_ONLY) readOnlyAt = performance.now();
+      return code;
+    },
     // Serialization failure and deadlock: https://www.postgresql.org/docs/current/errcodes-appendix.html
     retryable: /^(40001|40P01)$/,
-    meanings: MEANINGS,
+    meanings: [[/^57014/, statementsMs === undefined ? CANCELLED : SLOW_HANDLER], ...MEANINGS],
     transaction: (db, isDurable, work) =>
       db.transaction().execute(async (tx) => {
         if (isDurable) await sql`set local synchronous_commit = on`.execute(tx);
         return work(tx);
       }),
     limitStatements: (tx, ms) => sql`set local statement_timeout = ${sql.lit(ms)}`.execute(tx),
+    async refuseUnfit(db) {
+      const { rows } = await sql<{ encoding: string }>`
+        select current_setting('server_encoding') as encoding`.execute(db);
+      const [encoding] = rows.map((row) => row.encoding);
+      if (encoding === 'UTF8') return;
+      throw new StoreError(
+        `The database is in ${encoding}, and the app needs UTF8. Make another one for DATABASE_URL: createdb --encoding=UTF8 --template=template0 NAME. To take a copy along, use pg_dump --encoding=UTF8. Nothing was done.`,
+      );
+    },
     // Kysely's migrator takes a lock of its own here.
     exclusively: (db, work) => work(db),
     async check(db) {
@@ -178,10 +211,10 @@ export function openPostgres(
         const why = `it cannot be reached, or is locked (no answer within ${CHECK_TIMEOUT_MS} ms)`;
         late.reject(new StoreError(`The database cannot be used: ${why}.`));
       }, CHECK_TIMEOUT_MS);
-      // A standby refuses this lock, as it refuses writes.
       const writes = db.transaction().execute(async (tx) => {
         await sql`set local lock_timeout = ${sql.lit(CHECK_LOCK_TIMEOUT_MS)}`.execute(tx);
-        await sql`lock table runs in row exclusive mode`.execute(tx);
+        // It writes nothing, but a server that takes no writes refuses it.
+        await sql`update runs set list = list where false`.execute(tx);
       });
       await Promise.race([writes, late.promise]).finally(() => clearTimeout(timer));
     },

@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setImmediate as othersTurn, setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
@@ -11,9 +11,11 @@ import {
   sql,
 } from 'kysely';
 import {
+  LostDatabaseError,
   type Phrase,
   RECORD_CHANGES,
   type StoreDialect,
+  StoreError,
   statement,
   type WrittenRecord,
 } from '../database.ts';
@@ -89,8 +91,8 @@ export function pathOf(url: string): string {
  */
 export function openSqlite(url: string, handlersRun = false): StoreDialect {
   const path = pathOf(url);
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  closeSync(openSync(path, 'a', 0o600));
+  makeFile(path);
+  const { ino } = statSync(path);
   const sqlite = new Sqlite(path, { timeout: BUSY_TIMEOUT_MS });
   // Another process may be opening the file after a crash.
   sqlite.pragma('busy_timeout = 5000');
@@ -181,6 +183,9 @@ export function openSqlite(url: string, handlersRun = false): StoreDialect {
         if (rows[0]?.busy === 0) return;
         await sleep(EMPTYING.pauseMs);
       }
+      throw new StoreError(
+        'A process reads the database without a pause: what was erased stays in the log beside its file until the app tries again.',
+      );
     },
     exclusively: (db, work) =>
       db.connection().execute(async (connection) => {
@@ -196,13 +201,36 @@ export function openSqlite(url: string, handlersRun = false): StoreDialect {
           throw error;
         }
       }),
-    check: (db) =>
-      db.transaction().execute(async (tx) => {
+    async check(db) {
+      const file = statSync(path, { throwIfNoEntry: false });
+      if (file?.ino !== ino) {
+        const what = file === undefined ? 'is gone' : 'is another one';
+        throw new LostDatabaseError(
+          `The database file ${path} ${what} since this process opened it. What it writes would be lost, so it ends.`,
+        );
+      }
+      await db.transaction().execute(async (tx) => {
         // Writes a number of the file anew.
         const version = sqlite.pragma('user_version', { simple: true });
         await sql`pragma user_version = ${sql.lit(version)}`.execute(tx);
-      }),
+      });
+    },
   };
+}
+
+/** Makes the file and its directory, if they are missing. @throws StoreError that says what to do */
+function makeFile(path: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    closeSync(openSync(path, 'a', 0o600));
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    const remedy =
+      code === 'EISDIR'
+        ? 'it is a directory: name a file in it'
+        : `the app must be able to write the file and its directory (${message})`;
+    throw new StoreError(`The database of DATABASE_URL, ${path}, cannot be opened: ${remedy}.`, { cause });
+  }
 }
 
 /** The text is kept for each number of rows: building it takes longer than running it. */
