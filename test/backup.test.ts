@@ -1,4 +1,12 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
@@ -54,6 +62,16 @@ describe('backup', () => {
     await expect(backUp(url, file)).rejects.toThrow('exists. Name a new file. Nothing was done.');
     expect(readFileSync(file, 'utf8')).toBe('dear');
   });
+
+  it('takes no name that a log or a broken link has: SQLite would write into the backup', async () => {
+    const { url, file } = fresh();
+    await within(url, write('a', 'b'));
+    writeFileSync(`${file}-wal`, 'of another database');
+    await expect(backUp(url, file)).rejects.toThrow(`${file}-wal exists. Name a new file.`);
+    const link = `${file}.link`;
+    symlinkSync('/nowhere/backup', link);
+    await expect(backUp(url, link)).rejects.toThrow(`${link} exists. Name a new file.`);
+  });
 });
 
 describe('restore', () => {
@@ -99,6 +117,30 @@ describe('restore', () => {
     const elsewhere = fresh();
     expect(await restore(elsewhere.url, file, NOW)).toBeUndefined();
     expect(await within(elsewhere.url, settings)).toEqual([['company', 'then']]);
+  });
+
+  it.each([true, false])('follows a link to a file that is there: %s', async (isThere) => {
+    const { url, file } = fresh();
+    await within(url, write('company', 'then'));
+    await backUp(url, file);
+    const disk = fresh();
+    const link = fresh();
+    symlinkSync(disk.path, link.path);
+    if (isThere) await within(link.url, write('later', 'lost'));
+    const previous = await restore(link.url, file, NOW);
+    expect(lstatSync(link.path).isSymbolicLink()).toBe(true);
+    expect(await within(disk.url, settings)).toEqual([['company', 'then']]);
+    expect(previous?.startsWith(`${disk.path}-before-`)).toBe(isThere ? true : undefined);
+  });
+
+  it('takes along the log beside a copied database', async () => {
+    const { url, path, file } = fresh();
+    await within(url, async (db) => {
+      await write('newest', 'in the write-ahead log')(db);
+      for (const suffix of ['', '-wal']) copyFileSync(path + suffix, file + suffix);
+    });
+    await restore(url, file, NOW);
+    expect(await within(url, settings)).toContainEqual(['newest', 'in the write-ahead log']);
   });
 
   it('does nothing while a process has the database open', async () => {

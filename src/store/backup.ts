@@ -1,5 +1,16 @@
-import { closeSync, copyFileSync, existsSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs';
-import { dirname } from 'node:path';
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { pathOf } from './dialect/sqlite.ts';
 import { SchemaError } from './migrate.ts';
@@ -18,8 +29,9 @@ export const AFTER_RESTORE = [
     where state in ('pending', 'sending') and is_repeatable = 0`,
 ].map((statement) => statement.replace(/\n */, ' '));
 
-/** What SQLite keeps beside a database. */
-const COMPANIONS = ['-wal', '-shm'];
+/** What SQLite keeps beside a database: the log holds its last changes. */
+const LOG = '-wal';
+const COMPANIONS = [LOG, '-shm'];
 
 /**
  * Writes the SQLite database of a URL into a file, while the app runs.
@@ -29,7 +41,9 @@ const COMPANIONS = ['-wal', '-shm'];
  */
 export async function backUp(url: string, file: string): Promise<void> {
   const path = existingFile(url);
-  if (existsSync(file)) throw new Error(`${file} exists. Name a new file. Nothing was done.`);
+  // SQLite would write an old log into the backup.
+  const taken = ['', ...COMPANIONS].map((suffix) => file + suffix).find(isThere);
+  if (taken !== undefined) throw new Error(`${taken} exists. Name a new file. Nothing was done.`);
   const part = `${file}-part`;
   rmSync(part, { force: true });
   closeSync(openSync(part, 'wx', 0o600));
@@ -53,7 +67,7 @@ export async function backUp(url: string, file: string): Promise<void> {
  * @throws Error when a process has the database open, or the file is no backup that this version can read
  */
 export async function restore(url: string, file: string, now: number): Promise<string | undefined> {
-  const path = pathOf(url);
+  const path = targetOf(pathOf(url));
   if (!existsSync(file)) throw new Error(`There is no file ${file}. Nothing was done.`);
   refuseIfOpen(path);
   const fresh = `${path}-restoring`;
@@ -63,8 +77,10 @@ export async function restore(url: string, file: string, now: number): Promise<s
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   removeFresh();
   try {
-    closeSync(openSync(fresh, 'wx', 0o600));
-    copyFileSync(file, fresh);
+    for (const suffix of ['', LOG].filter((one) => existsSync(file + one))) {
+      closeSync(openSync(fresh + suffix, 'wx', 0o600));
+      copyFileSync(file + suffix, fresh + suffix);
+    }
     await prepare(fresh, file);
     // A second time: the check of a large backup takes a while.
     refuseIfOpen(path);
@@ -77,6 +93,17 @@ export async function restore(url: string, file: string, now: number): Promise<s
   } finally {
     removeFresh();
   }
+}
+
+/** Whether there is a file, or a link to none. */
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+/** The file that a link leads to, as to another disk: it is the one to replace. */
+function targetOf(path: string): string {
+  if (existsSync(path)) return realpathSync(path);
+  return isThere(path) ? resolve(dirname(path), readlinkSync(path)) : path;
 }
 
 /** A missing database needs no lock. Nobody works with a damaged one. */
