@@ -236,6 +236,7 @@ function startSweep(parts: WorkerParts, signal: AbortSignal) {
     'remove expired sessions': () => stores.browsers.removeExpired(Date.now()),
     'remove copies': () => stores.removals.finish(undefined, signal),
     'erase deleted records': hourly(() => eraseDeleted(parts, signal)),
+    'purge the files': hourly(() => stores.erasure.purge()),
     'forget old writes': hourly(() => stores.outbox.forget(Date.now() - KEEP_WRITES_MS, signal)),
     'remove old actions': hourly(() => stores.actions.removeOld(Date.now())),
   };
@@ -285,9 +286,7 @@ async function eraseDeleted(
   signal: AbortSignal,
 ): Promise<void> {
   const erased = await stores.erasure.eraseDeleted(Date.now() - keepDeletedMs, signal);
-  if (erased === 0) return;
-  logger.info({ erased }, 'the documents of old deleted records are erased');
-  await stores.erasure.purge();
+  if (erased > 0) logger.info({ erased }, 'the documents of old deleted records are erased');
 }
 
 /** Lets work pass once an hour. Work that failed may run again with the next call. */

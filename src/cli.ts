@@ -5,7 +5,7 @@ import { TokenCipher } from './auth/token-cipher.ts';
 import { type Boot, boot } from './boot.ts';
 import { HANDLER_CONSUMER } from './changes/handler-consumer.ts';
 import { hashKey } from './changes/outbox.ts';
-import { type Config, DEFAULT_DATA_DIR, readEnvironment } from './config/config.ts';
+import { type Config, readEnvironment } from './config/config.ts';
 import { withNewTokenKey } from './config/secrets.ts';
 import { ConfigError, type ProcessKind } from './config/variables.ts';
 import { RESOURCES } from './integration/resources.ts';
@@ -84,7 +84,7 @@ async function migrate({ config }: Boot): Promise<void> {
 
 async function makeKey(): Promise<void> {
   try {
-    const { value, id, olderIds } = withNewTokenKey(readEnvironment(), DEFAULT_DATA_DIR, Date.now());
+    const { value, id, olderIds } = withNewTokenKey(readEnvironment(), Date.now());
     // The standard output has only the value, so that you can pipe it into a store of secrets.
     print(`TOKEN_KEYS=${value}`);
     const older = olderIds.map((olderId) => `"${olderId}"`).join(', ');
@@ -114,7 +114,7 @@ async function reencrypt({ db, config, database, signal }: Context): Promise<voi
 }
 
 async function disconnect(context: Context, id: string, deleteData: boolean): Promise<void> {
-  const { tokens, removals, actions } = openStores(context.db);
+  const { tokens, removals, erasure, actions } = openStores(context.db);
   const events = await context.loadEvents(() => import('./integration/events.ts'));
   const instance = await findInstance(context, id);
   print(`Disconnecting ${nameOf(instance)} (${id}) of ${context.database}.`);
@@ -125,6 +125,7 @@ async function disconnect(context: Context, id: string, deleteData: boolean): Pr
   if (writesDiscarded > 0) print(discardedText(writesDiscarded, 'to the service'));
   if (deleteData) {
     await removals.finish(id, context.signal);
+    await erasure.purge();
     print(
       context.signal.aborted
         ? 'Some copied data is left. The workers delete it, or you run this again.'

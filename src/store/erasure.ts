@@ -1,5 +1,6 @@
-import { type Kysely, sql } from 'kysely';
-import { Store } from './database.ts';
+import { randomUUID } from 'node:crypto';
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { type Database, Store } from './database.ts';
 import { lockList, nextSeq } from './lists.ts';
 import { discardWrites, objectOf } from './outbox.ts';
 import { recordId } from './page-items.ts';
@@ -8,7 +9,21 @@ import type { Schema } from './schema.ts';
 /** Documents that one transaction erases. */
 const PORTION = 500;
 
+/** The setting that says that data is deleted which the files still hold. Its value changes with each deletion. */
+const PURGE_DUE = 'purge_due';
+
 const NO_DOCUMENT = { document: null, hash: null } as const;
+
+/** Notes that the files hold deleted data: {@link ErasureStore.purge} takes it out. */
+export async function notePurge({ dialect }: Database, tx: Transaction<Schema>): Promise<void> {
+  if (dialect.purge === undefined) return;
+  const value = randomUUID();
+  await tx
+    .insertInto('settings')
+    .values({ name: PURGE_DUE, value })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+    .execute();
+}
 
 /** Erasing the documents of records. */
 export class ErasureStore extends Store {
@@ -49,6 +64,7 @@ export class ErasureStore extends Store {
         .execute();
       const counts = { change_seq: seq, stored: row.stored - Number(live) };
       await tx.updateTable('lists').set(counts).where('id', '=', list).execute();
+      await notePurge(this.db, tx);
       if (route === undefined) return 0;
       const object = objectOf(`${route}/${encodeURIComponent(recordId(id))}`);
       return discardWrites(this.db, tx, row.instance_id, { object });
@@ -69,9 +85,19 @@ export class ErasureStore extends Store {
     return erased;
   }
 
-  /** Takes erased data out of the database's files, where the database itself does not. */
+  /** Takes erased data out of the database's files, where the database itself does not, if anything was erased. */
   async purge(): Promise<void> {
+    const find = this.db.selectFrom('settings').selectAll().where('name', '=', PURGE_DUE);
+    const due = await find.executeTakeFirst();
+    if (due === undefined) return;
     await this.db.dialect.purge?.(this.db);
+    // What was erased meanwhile is for the next time.
+    await this.db.transact((tx) =>
+      tx
+        .deleteFrom('settings')
+        .where((eb) => eb.and({ ...due }))
+        .execute(),
+    );
   }
 
   #erasePortion(until: number): Promise<number> {
@@ -95,6 +121,7 @@ export class ErasureStore extends Store {
       for (const [list, records] of Map.groupBy(erased, (row) => row.list)) {
         await this.#forget(tx, list, records);
       }
+      if (erased.length > 0) await notePurge(this.db, tx);
       return erased.length;
     });
   }

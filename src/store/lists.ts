@@ -1,6 +1,7 @@
 import { type ExpressionBuilder, type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import type { Database } from './database.ts';
 import type { ListTable, Schema } from './schema.ts';
+import { hasTombstones } from './tombstones.ts';
 
 export type List = Selectable<ListTable>;
 
@@ -48,9 +49,10 @@ export function findList(db: Kysely<Schema>, { instanceId, resource }: ListKey) 
 export async function ensureList(tx: Transaction<Schema>, key: ListKey): Promise<number> {
   const known = await findList(tx, key);
   if (known !== undefined) return known.id;
+  const has_tombstones = (await hasTombstones(tx, key)) ? 1 : 0;
   await tx
     .insertInto('lists')
-    .values({ instance_id: key.instanceId, resource: key.resource })
+    .values({ instance_id: key.instanceId, resource: key.resource, has_tombstones })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
   return (await findList(tx, key))?.id ?? 0;

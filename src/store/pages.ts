@@ -11,6 +11,7 @@ import { ifHeld, type List, type ListClaim, nextSeq } from './lists.ts';
 import { type ReadPage, type RejectedItem, readItems } from './page-items.ts';
 import type { Run } from './runs.ts';
 import type { RecordTable, Schema } from './schema.ts';
+import { findTombstones } from './tombstones.ts';
 
 /** Rejected records of a list that are kept. */
 const MOST_REJECTED = 100;
@@ -100,9 +101,15 @@ export class PageStore extends Store {
   async hasNews({ list, run }: ListClaim, { items }: ReadPage): Promise<boolean> {
     const { rows } = await this.db.executeQuery(this.#known(list, [...items.keys()]));
     const known = byId(rows);
+    const unknown = [...items.keys()].filter((id) => !known.has(id));
+    const found = this.db.selectFrom('lists').selectAll().where('id', '=', list);
+    const gone =
+      unknown.length === 0
+        ? new Set()
+        : await findTombstones(this.db, await found.executeTakeFirst(), unknown);
     return [...items.values()].some(({ id, hash }) => {
       const row = known.get(id);
-      if (row !== undefined && row.erased_at !== null) return false;
+      if (row !== undefined ? row.erased_at !== null : gone.has(id)) return false;
       return row?.hash !== hash || row.deleted_at !== null || row.run === null || row.run < run;
     });
   }
@@ -158,7 +165,7 @@ export class PageStore extends Store {
     return written ?? false;
   }
 
-  /** Writes records under a claim: between begin and commit, two round trips. */
+  /** Writes records under a claim: between begin and commit, two round trips, or more in a list with tombstones. */
   async #write<Result>(
     claim: ListClaim,
     read: ReadPage,
@@ -174,7 +181,10 @@ export class PageStore extends Store {
         ]);
         const list = ifHeld(locked.rows[0], claim);
         if (list === undefined) return undefined;
-        const { queries, written } = this.#recordsOf(claim, list, read, byId(known.rows));
+        const rows = byId(known.rows);
+        const unknown = [...read.items.keys()].filter((id) => !rows.has(id));
+        const gone = await findTombstones(tx, list, unknown);
+        const { queries, written } = this.#recordsOf(claim, list, read, rows, gone);
         const last = finish(list, written);
         const results = await together(this.db, tx, [...queries, ...last.queries]);
         const result = last.done(results[queries.length]?.rows ?? []);
@@ -194,6 +204,7 @@ export class PageStore extends Store {
     list: List,
     { items, rejected }: ReadPage,
     known: ReadonlyMap<string, KnownRecord>,
+    gone: ReadonlySet<string>,
   ): { queries: CompiledQuery[]; written: Written } {
     let seq = nextSeq(list.change_seq);
     const fresh: WrittenRecord[] = [];
@@ -205,7 +216,7 @@ export class PageStore extends Store {
     for (const { id, hash, text } of items.values()) {
       const row = known.get(id);
       // Erased for good, though the service still sends it.
-      if (row !== undefined && row.erased_at !== null) continue;
+      if (row !== undefined ? row.erased_at !== null : gone.has(id)) continue;
       const isLive = row !== undefined && row.deleted_at === null;
       if (isLive) see(row);
       if (isLive && row.hash === hash) continue;

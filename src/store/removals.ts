@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
 import { Store } from './database.ts';
+import { notePurge } from './erasure.ts';
 import type { Schema } from './schema.ts';
 
 /** Records that one transaction removes. */
@@ -16,7 +17,7 @@ export async function beginRemoval(db: Kysely<Schema>, instanceId: string, now: 
 
 /** Removing copies, in portions, so that runs write their pages in between. */
 export class RemovalStore extends Store {
-  /** Finishes the removals that were begun, of one instance or of all. */
+  /** Finishes the removals that were begun, of one instance or of all. A purge is due then. */
   async finish(instanceId?: string, signal?: AbortSignal): Promise<void> {
     const lists = await this.db
       .selectFrom('lists')
@@ -25,7 +26,6 @@ export class RemovalStore extends Store {
       .$if(instanceId !== undefined, (query) => query.where('instance_id', '=', instanceId ?? ''))
       .execute();
     for (const { id } of lists) while (!signal?.aborted && (await this.#removePortion(id)));
-    if (lists.length > 0 && !signal?.aborted) await this.db.dialect.purge?.(this.db);
   }
 
   /** @returns false when nothing is left of the list */
@@ -46,6 +46,7 @@ export class RemovalStore extends Store {
       }
       for (const table of TABLES_OF_A_LIST) await tx.deleteFrom(table).where('list', '=', list).execute();
       await tx.deleteFrom('lists').where('id', '=', list).execute();
+      await notePurge(this.db, tx);
       return false;
     });
   }

@@ -7,6 +7,7 @@ import { beginRemoval } from './removals.ts';
 import type { RunError } from './runs.ts';
 import type { Schema, TokenTable } from './schema.ts';
 import type { InstanceState } from './states.ts';
+import { keepTombstones } from './tombstones.ts';
 
 /** A rotation that left the refresh token as it was is tried again after this, in milliseconds. */
 const ROTATION_RETRY_MS = 60 * 60_000;
@@ -228,7 +229,10 @@ export class TokenStore extends Store {
       await endAccess(tx, instanceId, browserId);
       const now = Date.now();
       await stopLists(this.db, tx, { instanceId, endedAt: now });
-      if (deleteData) await beginRemoval(tx, instanceId, now);
+      if (deleteData) {
+        await keepTombstones(tx, instanceId);
+        await beginRemoval(tx, instanceId, now);
+      }
       // After the consumers, which a handler that adds writes has locked.
       return discardWrites(this.db, tx, instanceId, { deletesData: deleteData });
     });

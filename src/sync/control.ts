@@ -1,6 +1,7 @@
 import { HANDLER_CONSUMER } from '../changes/handler-consumer.ts';
 import { hashKey } from '../changes/outbox.ts';
 import type { Lagging } from '../store/changes.ts';
+import type { Instance } from '../store/instances.ts';
 import type { ListJob, ListStatus } from '../store/runs.ts';
 import type { Stores } from '../store/stores.ts';
 import type { DisconnectOptions } from '../store/tokens.ts';
@@ -9,6 +10,9 @@ import { listIntervalMs } from './schedule.ts';
 import type { StatusReader } from './status.ts';
 import type { InstanceStatus, ListProblems, RunJson, WriteJson } from './status-types.ts';
 import type { AppWatch } from './watch-app.ts';
+
+/** How long a page waits for the removal of a copy, in milliseconds. */
+const REMOVAL_MS = 1_000;
 
 interface ControlParts
   extends Pick<
@@ -48,6 +52,11 @@ export class SyncControl {
     const failing = this.#parts.watch?.failing;
     if (status === undefined || failing === undefined) return status;
     return { ...status, error_kind: failing, error: null };
+  }
+
+  /** The instance alone, for pages that need no status. */
+  find(instanceId: string): Promise<Pick<Instance, 'id' | 'company_id' | 'name' | 'status'> | undefined> {
+    return this.#parts.instances.find(instanceId);
   }
 
   /** Rejected records and dead letters, by the resource's name. */
@@ -126,8 +135,6 @@ export class SyncControl {
     if (list === undefined) return false;
     if ((await erasure.erase(list.id, record, this.#now(), route)) === undefined) return false;
     await this.#deliver(lists);
-    // If this purge fails, the next one removes the rest of the record from the files.
-    await erasure.purge().catch(() => undefined);
     return true;
   }
 
@@ -180,8 +187,8 @@ export class SyncControl {
     // From here on nobody requests or writes a page of this instance.
     const writesDiscarded = await tokens.disconnect(instanceId, options);
     if (writesDiscarded === undefined) return false;
-    // If this process ends, the workers finish the removal.
-    if (options.deleteData) await removals.finish(instanceId);
+    // The workers finish what takes longer.
+    if (options.deleteData) await removals.finish(instanceId, AbortSignal.timeout(REMOVAL_MS));
     onDisconnect?.(instanceId, { dataDeleted: options.deleteData === true, writesDiscarded });
     return true;
   }

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { readItems } from '../../src/store/page-items.ts';
 import { SEARCH_CONSUMER } from '../../src/store/records.ts';
 import { collect, DATABASES, documentsOf, NOW, openTestStore, type TestClaim } from './test-store.ts';
 
@@ -47,6 +48,31 @@ describe.each(DATABASES)('on %s', async (kind) => {
     ]);
     expect(await collect(records.stream(claim.instanceId, 'contacts'))).toMatchObject([{ id: 'b' }]);
     expect(await store.list(claim)).toMatchObject({ stored: 1, change_seq: row.change_seq });
+  });
+
+  test('an erased record stays away from later installs of its company, and leaves a hash alone', async () => {
+    const claim = await store.copy(documentsOf(3, 'person-'));
+    const other = await store.copy(documentsOf(3, 'person-'));
+    for (const id of ['person-0', 'person-2']) await erasure.erase(claim.list, id, NOW);
+    const install = async () => {
+      await store.tokens.disconnect(claim.instanceId, { deleteData: true });
+      await store.removals.finish();
+      await store.addInstance(claim.instanceId);
+      return store.claimRun({ instanceId: claim.instanceId, resource: 'contacts' });
+    };
+    for (let times = 0; times < 2; times++) {
+      const again = await install();
+      expect(await store.write(again, documentsOf(3, 'person-'))).toMatchObject({ created: 1, records: 3 });
+      const { items } = readItems(documentsOf(3, 'person-'));
+      expect(await store.pages.hasNews(again, { items, rejected: [] })).toBe(false);
+      await store.finish(again);
+      expect(await browse(again)).toEqual(['person-1']);
+      expect(await store.list(again)).toMatchObject({ stored: 1 });
+    }
+    expect(await browse(other)).toHaveLength(3);
+    const hashes = await db.selectFrom('tombstones').selectAll().execute();
+    expect(hashes).toHaveLength(3);
+    for (const { hash } of hashes) expect(hash).toMatch(/^[\w-]{43}$/);
   });
 
   test('actions no longer name an erased record', async () => {
@@ -153,5 +179,9 @@ test('neither SQLite’s file nor its log holds a word of an erased record', asy
   expect(found()).toEqual([false, false, true]);
   await store.tokens.disconnect(claim.instanceId, { deleteData: true });
   await store.removals.finish();
+  await store.erasure.purge();
   expect(found()).toEqual([false, false, false]);
+  // Nothing was erased since: it would rewrite the index for nothing.
+  const settings = store.db.selectFrom('settings').select('name').where('name', '=', 'purge_due');
+  expect(await settings.execute()).toEqual([]);
 });

@@ -195,20 +195,20 @@ describe.each(DATABASES)('on %s', async (kind) => {
   ])('a %s waits for the commit of a page, and nothing is written after it', async (_what, end) => {
     const claim = await store.copy(['{"id":"a"}']);
     const next = await store.claimRun(claim);
-    const order: string[] = [];
-    let writing: Promise<unknown> | undefined;
+    let writing: ReturnType<typeof store.write> | undefined;
     let ending: Promise<unknown> | undefined;
     await db.transact(async (transaction) => {
       // Another transaction keeps the record for a moment, so that the page stands behind what it has checked.
       await sql`update records set deleted_at = null where list = ${claim.list}`.execute(transaction);
-      writing = store.write(next, ['{"id":"a","n":2}'], { next: PAGE_2 }).then(() => order.push('written'));
+      writing = store.write(next, ['{"id":"a","n":2}'], { next: PAGE_2 });
       await store.waitForLocks(1);
-      ending = end(claim.instanceId).then(() => order.push('over'));
+      ending = end(claim.instanceId);
       await store.waitForLocks(2);
     });
-    await Promise.all([writing, ending]);
+    const [written] = await Promise.all([writing, ending]);
     const { run, fence } = await store.list(claim);
-    if (kind === 'postgres') expect(order).toEqual(['written', 'over']);
+    // Behind the end of the list, the page would not be written.
+    if (kind === 'postgres') expect(written).toMatchObject({ changed: 1 });
     expect(run?.state).not.toBe('running');
     expect(fence).toBe(next.fence + 1);
   });
