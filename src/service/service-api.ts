@@ -108,6 +108,16 @@ export class ServiceApi {
     }
   }
 
+  /** Asks for the company of a token again, under a permit. @throws ServiceError */
+  async identityUnder(
+    permit: Permit,
+    accessToken: string,
+    signal?: AbortSignal,
+  ): Promise<Identity | undefined> {
+    const request = { method: 'GET', url: new URL(this.apiUrl + IDENTITY_PATH) } as const;
+    return readIdentity((await this.send(request, permit, accessToken, signal)).body);
+  }
+
   /**
    * Asks for the company of a token. This request has no permit, because the company is not known yet.
    *

@@ -52,6 +52,18 @@ export class InstanceStore extends Store {
     return countStates(this.db);
   }
 
+  /** Notes that the service is asked for the name. @returns false if somebody else has asked since a moment */
+  beginNaming(id: string, since: number, now: number): Promise<boolean> {
+    return this.db.transact(async (tx) => {
+      const asked = tx.updateTable('instances').set({ named_at: now }).where('id', '=', id);
+      return (await asked.where('named_at', '<', since).executeTakeFirst()).numUpdatedRows > 0n;
+    });
+  }
+
+  async rename(id: string, name: string): Promise<void> {
+    await this.db.transact((tx) => tx.updateTable('instances').set({ name }).where('id', '=', id).execute());
+  }
+
   /**
    * Moves an instance to another state. Unless that is `active`, workers that hold its runs cannot commit any more.
    *

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { HeldToken } from '../auth/tokens.ts';
+import { IDENTITY_PATH } from '../contract/routes.ts';
 import type { Admission, Permit } from '../service/budget.ts';
 import { rejectedAgain, ServiceError } from '../service/errors.ts';
 import type { PageChain } from '../service/next-url.ts';
 import type { ListPage } from '../service/page.ts';
+import type { Identity } from '../service/service-api.ts';
 import { type ReadPage, readItems, recordId } from '../store/page-items.ts';
 import type { SliceWork, SyncParts } from './parts.ts';
 
@@ -119,6 +121,12 @@ export class ListRequests {
       if (!(error instanceof ServiceError) || error.kind !== 'refused') throw error;
       return [403, 404, 410].includes(error.status ?? 0) ? 'gone' : undefined;
     }
+  }
+
+  /** Asks the service for the company. @throws ServiceError */
+  async identity(): Promise<Identity | undefined | NoAnswer> {
+    const { api } = this.#parts;
+    return this.#send(IDENTITY_PATH, (permit, token) => api.identityUnder(permit, token, this.#signal), {});
   }
 
   async release(admission: Admission | undefined): Promise<void> {

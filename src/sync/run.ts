@@ -15,6 +15,9 @@ const SLICE = { pages: 10, ms: 5_000, mostMs: 60_000 } as const;
 /** Fewer pages than any full run has: the job of a check goes first. */
 const CHECK_FIRST = -1;
 
+/** A company's name is asked for again after this time, in milliseconds: a day. */
+const NAME_AGE_MS = 24 * 60 * 60_000;
+
 /** The job of a lost run comes back after this pause, in milliseconds. */
 const LOST_PAUSE_MS = 500;
 
@@ -135,6 +138,7 @@ async function continueRun(
     changes.note();
     if (settled === 'lost') return lost(parts, run.pages);
     if (settled === 'over') return await wait(null, 'turn');
+    await renameCompany(parts, work, reader.requests, now());
     const limit = (await parts.limitOf(instance.company_id ?? instance.id)) ?? PARTNER_LIMIT;
     const end = { ...settled, isRepeated: isRepeated(run, settled), ...reader.requests.takeCounts() };
     // Somebody may have set its interval since it was claimed.
@@ -158,6 +162,23 @@ async function continueRun(
     changes.end();
     await reader.close();
   }
+}
+
+/** Asks what the company is called by now, once a day. Where that fails, the name stays until the next day. */
+async function renameCompany(
+  { instances }: SyncParts,
+  { instance }: SliceWork,
+  requests: ListRequests,
+  now: number,
+): Promise<void> {
+  const { id, company_id, named_at } = instance;
+  const since = now - NAME_AGE_MS;
+  if (company_id === null || named_at >= since) return;
+  // Other lists of the company may end their runs now, too.
+  if (!(await instances.beginNaming(id, since, now))) return;
+  const found = await requests.identity().catch(() => undefined);
+  if (found === undefined || !('id' in found) || found.id !== company_id || found.name === undefined) return;
+  await instances.rename(id, found.name);
 }
 
 /** @returns whether the slice is over after so many requests */
