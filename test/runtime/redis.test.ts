@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
 import { checkRedis, createRedis, refuseUnfitRedis } from '../../src/runtime/redis.ts';
@@ -9,6 +11,24 @@ import { isRealRedis, redisUrlAt, startTestRedis } from '../support/test-redis.t
 import { waitFor } from '../support/wait-for.ts';
 
 const { url } = await startTestRedis();
+
+/** Signed by itself, for localhost, until 2126. */
+const TEST_CERTIFICATE = `-----BEGIN CERTIFICATE-----
+MIIBgDCCASWgAwIBAgIUJwgvsC1Dv5et+cH+F3m/fnxbjD8wCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTIwMTAwNTIxN1oYDzIxMjYxMTA3
+MDA1MjE3WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAATILXe7g8VMiQtulBjmM0XVeO13lf4Efyk6kSszHQFTjUItnYAkiAVB
+I70KCcWV4iI30081e9SQh3FuJhvrb1HFo1MwUTAdBgNVHQ4EFgQU4YZJAjaceef0
+Zl/9Eh6OE+V1KXowHwYDVR0jBBgwFoAU4YZJAjaceef0Zl/9Eh6OE+V1KXowDwYD
+VR0TAQH/BAUwAwEB/zAKBggqhkjOPQQDAgNJADBGAiEAyE4zU7v1om+hcgACt0Mb
+ohdaOe1hzrmAWCh+gHb8E7sCIQDIM3YCgvxZtF7ttq4KDYbsptuZsHm++OiWPKfO
+0DhW8A==
+-----END CERTIFICATE-----`;
+const TEST_KEY = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgEwzQ8z06KbGbeqWb
+a2702XjMZLtbrxOeaHmHggVCWQ+hRANCAATILXe7g8VMiQtulBjmM0XVeO13lf4E
+fyk6kSszHQFTjUItnYAkiAVBI70KCcWV4iI30081e9SQh3FuJhvrb1HF
+-----END PRIVATE KEY-----`;
 
 /** A way to Redis that can be cut, and looks at what goes through. */
 async function openGate(port = 0, onCommand: (chunk: Buffer, inward: Socket) => boolean = () => false) {
@@ -84,15 +104,46 @@ it('leaves a server that takes no writes since a failover', async () => {
   await gate.cut();
 });
 
-it.skipIf(!isRealRedis)('says what Redis refuses, until it takes it', async () => {
-  const admin = new Redis(url);
-  await admin.acl('SETUSER', 'few', 'on', '>few', '~*', '&*', '+@all', '-set');
-  const few = Object.assign(new URL(url), { username: 'few', password: 'few' });
-  const redis = createRedis(few.href, 'general', testLogger().logger);
-  await expect(checkRedis(redis)).rejects.toThrow(/^Redis does not take what the app writes: NOPERM/);
-  await admin.acl('SETUSER', 'few', '+set', '-info');
-  await expect(checkRedis(redis)).resolves.toBeUndefined();
-  for (const connection of [redis, admin]) connection.disconnect();
+it.skipIf(!isRealRedis)(
+  'names the rights that are missing, at the start and later, until they are there',
+  async () => {
+    const admin = new Redis(url);
+    const setUser = (...rules: string[]) =>
+      admin.acl('SETUSER', 'few', 'on', '>few', '~*', '&*', '+@all', ...rules);
+    const few = Object.assign(new URL(url), { username: 'few', password: 'few' });
+    await setUser();
+    const redis = createRedis(few.href, 'general', testLogger().logger);
+    await expect(checkRedis(redis)).resolves.toBeUndefined();
+    const cases: [string[], string][] = [
+      [['-@dangerous'], '+info'],
+      [['-set', '-@stream', '-zadd'], '+set +zadd +xadd +xlen +xtrim'],
+      [['-@scripting'], '+eval +evalsha'],
+      [['-@blocking', '-client|setname'], '+bzpopmin +client|setname'],
+      [['resetkeys', '~few:*'], '~*'],
+    ];
+    for (const [rules, rights] of cases) {
+      await setUser(...rules);
+      const message = `Redis does not allow the user "few" of REDIS_URL what the app needs: ACL SETUSER few ${rights}`;
+      await expect(checkRedis(redis)).rejects.toThrow(message);
+      await expect(refuseUnfitRedis(few.href)).rejects.toThrow(message);
+      await admin.acl('SETUSER', 'few', ...rights.split(' '));
+      await expect(checkRedis(redis)).resolves.toBeUndefined();
+    }
+
+    for (const connection of [redis, admin]) connection.disconnect();
+  },
+);
+
+it('names the certificate that is not trusted', async () => {
+  const server = createTlsServer({ key: TEST_KEY, cert: TEST_CERTIFICATE }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const redis = createRedis(`rediss://127.0.0.1:${port}`, 'general', testLogger().logger);
+  await expect(checkRedis(redis)).rejects.toThrow(
+    /^Redis cannot be reached, as its certificate is not trusted \(self-signed certificate.*\): name its authority in NODE_EXTRA_CA_CERTS\.$/,
+  );
+  redis.disconnect();
+  server.close();
 });
 
 it('says that a Redis that answers nothing cannot be reached', async () => {
