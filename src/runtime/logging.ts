@@ -19,6 +19,12 @@ const LONGEST_BACKLOG = 4 * 1024 * 1024;
 /** Errors of JavaScript itself. */
 const BUG = /^(?:Aggregate|Eval|Range|Reference|Syntax|Type|URI)?Error$/;
 
+/** Fields with ids of the app and of records, which may look like tokens. */
+const IDS: readonly string[] = ['requestId', 'record', 'key', 'job'];
+
+/** They could move the cursor of a terminal, or forge a line there. */
+const CONTROLS = /\p{Cc}/gu;
+
 /** A person at a terminal knows the process, and reads the rest in the message. */
 const LEFT_OUT_FOR_PEOPLE = 'process,processId,version,method,route,status,ms';
 
@@ -36,7 +42,7 @@ export interface LoggerOptions {
 
 /**
  * Creates the logger of a process; requests and jobs make child loggers. It blanks fields with the name of a secret,
- * redacts texts and errors, and logs only the listed fields of an error. The fork's secrets are blanked everywhere.
+ * redacts all texts, and logs only the listed fields of an error. The fork's secrets are blanked everywhere.
  *
  * @param config.logLevel a level of pino, or `silent`
  */
@@ -46,7 +52,9 @@ export function createLogger(
 ): Logger {
   const isForPeople = pretty ?? (!config.production && destination === undefined && process.stdout.isTTY);
   const output = destination ?? standardOutput();
-  return pino(
+  const shown = (text: string) =>
+    isForPeople ? redact(text).replace(CONTROLS, escapeControl) : redact(text);
+  const logger = pino(
     {
       level: config.logLevel,
       base: facts ?? null,
@@ -54,14 +62,14 @@ export function createLogger(
       // pino's own `redact` throws at a URL or a Buffer if it must look into fields of any name.
       formatters: { level: (label) => ({ level: label }), log: plainFields },
       // For child loggers: pino's own serializer logs every field of an error.
-      serializers: { err: (error: unknown) => plainValue('err', error) },
+      serializers: { err: (error: unknown) => plainFields({ err: error }).err },
       hooks: {
         logMethod([first, ...rest]: unknown[], log, level) {
-          const error = first instanceof Error ? first : (first as { err?: unknown } | undefined)?.err;
+          const error = errorOf(first);
           // As pino does with a line without a message.
           if (error instanceof Error && rest.length === 0) rest.push(String(error.message));
           const [fields, ...texts] = [first, ...rest].map((one, at) => {
-            if (typeof one === 'string') return redact(one);
+            if (typeof one === 'string') return shown(one);
             return at > 0 && typeof one === 'object' && one !== null ? plainFields({ one }).one : one;
           });
           if (level >= ERROR_LEVEL && error instanceof Error) onError?.(error, { message: String(texts[0]) });
@@ -72,20 +80,43 @@ export function createLogger(
     },
     isForPeople ? (prettyStream(output) ?? output) : output,
   );
+  // pino's formatter of bindings does not see those of child loggers, which inherit this function.
+  const { child } = logger;
+  logger.child = function (this: Logger, bindings: object, options) {
+    return child.call(this, plainFields(bindings), options);
+  } as Logger['child'];
+  return logger;
+}
+
+/** The error of a line, if there is one. A getter may throw. */
+function errorOf(first: unknown): unknown {
+  if (first instanceof Error) return first;
+  try {
+    return (first as { err?: unknown } | undefined)?.err;
+  } catch {
+    return undefined;
+  }
+}
+
+function escapeControl(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 /** Leaves out secrets and everything that is not plain data, such as a request. It never throws. */
 function plainFields(fields: object): Record<string, unknown> {
   try {
-    return JSON.parse(JSON.stringify(fields, plainValue));
+    const plain = JSON.parse(JSON.stringify(fields, plainValue));
+    return typeof plain === 'object' && plain !== null ? plain : { fields: plain };
   } catch {
     return { fields: '[cannot be written]' };
   }
 }
 
-function plainValue(name: string, value: unknown): unknown {
+/** For JSON.stringify, which has called `toJSON` by then. */
+function plainValue(this: unknown, name: string, value: unknown): unknown {
   if (hasSecretName(name)) return REDACTED;
-  if (name === 'err' && typeof value === 'string') return redact(value);
+  if (ArrayBuffer.isView((this as Record<string, unknown>)[name])) return '[Buffer]';
+  if (typeof value === 'string') return redact(value, IDS.includes(name));
   if (typeof value === 'bigint') return String(value);
   if (value instanceof Error) return serializeError(value);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
@@ -108,9 +139,9 @@ function serializeError(error: Error, causes = 0, isHandlers = false): Record<st
   const inner = cause ?? (Array.isArray(errors) ? errors[0] : undefined);
   const hasCause = inner instanceof Error && causes < MOST_CAUSES;
   return {
-    type: String(name),
+    type: redact(String(name)),
     message: hidden.length > LONGEST_MESSAGE ? `${hidden.slice(0, LONGEST_MESSAGE)}…` : hidden,
-    ...(hasCode && { code }),
+    ...(hasCode && { code: typeof code === 'string' ? redact(code) : code }),
     ...(typeof status === 'number' && { status }),
     ...(hasStack && { stack: redact(stack.slice(frames + 1, frames + LONGEST_FRAMES)) }),
     ...(hasCause && { cause: serializeError(inner, causes + 1, isHandlers || name === 'ConsumerError') }),

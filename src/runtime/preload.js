@@ -22,6 +22,9 @@ if (process.env.DEBUG) {
   );
 }
 
+// A report of a crash, if somebody asks Node for it, must not show the keys.
+if (process.report) process.report.excludeEnv = true;
+
 // Scripts that rotate logs send this signal. Node would open its debugger, which shows the keys to all users.
 process.on('SIGUSR1', () => {});
 

@@ -14,8 +14,9 @@ const MIXED = /\d[a-z]|[a-z]\d/i;
 const LONGEST_TEXT = 100_000;
 /** The app's own instance ids are no secrets. */
 const INSTANCE_ID = /^ins_[\da-f]{32}$/;
-/** The names of secrets, such as `access_token`, `clientSecret`, `set-cookie`. */
-const SECRET_NAME = /(?:authorization|cookie|password|secret|token)$/i;
+/** The names of secrets, such as `access_token`, `clientSecret`, `set-cookie`, `apiKeys`. */
+const SECRET_NAME =
+  /(?:authorization|cookie|credential|passphrase|password|passwd|secret|token|jwt|(?:api|access|private|secret)[-_]?key|session[-_]?id|(?:^|[-_.])sid)s?$/i;
 /** In UTF-16 units. Shorter values, such as `true`, are parts of other texts, too. */
 const SHORTEST_SECRET = 6;
 
@@ -51,12 +52,15 @@ export function blankSecrets(text: string): string {
  * Blanks credentials in a text from the service, a library or the handler: `Bearer …` and `Basic …`, passwords in URLs,
  * OAuth's parameters, runs of 20 or more token characters that mix letters and digits, and the fork's secrets.
  * Redact before you cut: half a token looks like a word.
+ *
+ * @param isId keeps the runs: an id may look like a token
  */
-export function redact(text: string): string {
-  return blankSecrets(text)
+export function redact(text: string, isId = false): string {
+  const rest = blankSecrets(text)
     .slice(0, LONGEST_TEXT)
     .replace(CREDENTIALS, `$1 ${REDACTED}`)
     .replace(USER_INFO, `://${REDACTED}@`)
-    .replace(PARAMETERS, `$1$2${REDACTED}`)
-    .replace(LONG_RUN, (run) => (MIXED.test(run) && !INSTANCE_ID.test(run) ? REDACTED : run));
+    .replace(PARAMETERS, `$1$2${REDACTED}`);
+  if (isId) return rest;
+  return rest.replace(LONG_RUN, (run) => (MIXED.test(run) && !INSTANCE_ID.test(run) ? REDACTED : run));
 }

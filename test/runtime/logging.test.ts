@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -11,6 +12,7 @@ const SECRET = 'hush.A1b2C3d4E5f6';
 test.each([
   ...['authorization', 'Authorization', 'cookie', 'set-cookie', 'password', 'secret', 'token'],
   ...['access_token', 'accessToken', 'refresh_token', 'client_secret', 'clientSecret'],
+  ...['tokens', 'jwt', 'apiKey', 'api_keys', 'sid', 'connect.sid', 'sessionId', 'credentials', 'private_key'],
 ])('the log blanks a field %s at any depth', (name) => {
   const { logger, lines } = testLogger();
   const given = { [name]: SECRET, requests: [{ headers: { [name]: [SECRET] } }] };
@@ -28,6 +30,13 @@ test.each<[unknown, unknown]>([
   [new Date(0), '1970-01-01T00:00:00.000Z'],
   [new Response(SECRET, { headers: { 'x-api': SECRET } }), '[Response]'],
   [new Map([['a', SECRET]]), '[Map]'],
+  [Buffer.from(SECRET), '[Buffer]'],
+  [{ bytes: new Uint8Array(3) }, { bytes: '[Buffer]' }],
+  [new URL(`https://x.example/cb?code=${SECRET}`), 'https://x.example/cb?code=[redacted]'],
+  [
+    { toJSON: () => ({ body: `Bearer ${SECRET}`, jwt: SECRET }) },
+    { body: 'Bearer [redacted]', jwt: '[redacted]' },
+  ],
   [Object.create(null), {}],
   [5n, '5'],
   [loop, undefined],
@@ -53,8 +62,34 @@ test('the log blanks a secret in every text, list and error', () => {
   logger.error({ err: new TypeError(`CRM says\n    at Bearer ${SECRET}`) }, 'failed');
   logger.error('failed: %s %j', error, { access_token: SECRET });
   logger.child({ err: error }).info('child');
-  expect(lines).toHaveLength(9);
+  logger.child({ access_token: SECRET, of: { url: `https://x.example/cb?code=${SECRET}` } }).info('child');
+  logger.info({ url: `https://x.example/cb?code=${SECRET}`, list: [message] }, 'line');
+  logger.error({ err: Object.assign(new Error('x'), { name: message, code: message }) }, 'line');
+  expect(lines).toHaveLength(12);
   expect(text()).not.toContain('hush');
+});
+
+test('ids stay, although they look like tokens', () => {
+  const { logger, lines } = testLogger();
+  const ids = {
+    requestId: randomUUID(),
+    record: 'cnv_0123456789abcdef0123456789',
+    key: 'refund:cnv_1234567890abc',
+  };
+  logger.info({ ...ids, other: randomUUID() }, 'line');
+  expect(lines).toMatchObject([{ ...ids, other: '[redacted]' }]);
+});
+
+test('a getter that throws leaves the line', () => {
+  const { logger, lines } = testLogger();
+  const broken = Object.defineProperty({}, 'err', { enumerable: true, get: () => expect.unreachable() });
+  logger.info(broken, 'one');
+  logger.error(
+    { err: Object.defineProperty(new Error('x'), 'code', { get: () => expect.unreachable() }) },
+    'two',
+  );
+  logger.child(broken).info('three');
+  expect(lines.map(({ msg }) => msg)).toEqual(['one', 'two', 'three']);
 });
 
 /** An error as its library throws it. */
@@ -138,6 +173,11 @@ test('a person reads one line, without the secrets either', async () => {
   logger.info({ requestId: 'r', access_token: SECRET }, 'hello');
   await expect.poll(() => written.join('')).toMatch(/^.*INFO.*hello.*\[redacted\].*\n$/);
   expect(written.join('')).not.toMatch(/processId|hush/);
+  written.length = 0;
+  logger.info('red \u001b[31m, up \u001b[1A, forged\n[12:00:00] INFO: line \u009b2J');
+  await expect
+    .poll(() => written.join(''))
+    .toContain(String.raw`red \u001b[31m, up \u001b[1A, forged\u000a[12:00:00] INFO: line \u009b2J`);
 });
 
 /** Runs a script that logs to a pipe. */

@@ -46,6 +46,14 @@ test.each([
   expect(told).toMatch(advice);
 });
 
+test('a report of a crash leaves out the environment, which holds keys', async () => {
+  const [report] = await run('console.log(JSON.stringify(process.report.getReport()))', {
+    CLIENT_SECRET: 'hush',
+  });
+  expect(JSON.parse(report).header.processId).toBeGreaterThan(0);
+  expect(report).not.toContain('hush');
+});
+
 /** Runs a process below a shell, as npm does; it writes its id, and lives until it gets a SIGTERM. */
 async function startBelowShell(env: Record<string, string>) {
   const script =
