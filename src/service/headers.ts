@@ -59,10 +59,13 @@ export interface RateHeaders {
   burstRemaining: number | undefined;
 }
 
+/** Below this, in seconds, a reset is the time that is left, and no moment: 1970 had ended by then. */
+const LEAST_EPOCH = 1e7;
+
 /**
- * Reads the limit's headers.
+ * Reads the limit's headers. `reset` is a moment in seconds since 1970; some services send the seconds that are left.
  *
- * @param serviceNow our reading of the service's time, for an answer without `Date`
+ * @param serviceNow our reading of the service's time, for answers without `Date` and for seconds that are left
  * @returns undefined if they are missing or make no sense
  */
 export function readRateHeaders(headers: Headers, serviceNow: number): RateHeaders | undefined {
@@ -75,8 +78,13 @@ export function readRateHeaders(headers: Headers, serviceNow: number): RateHeade
     limit,
     // Services that count refused requests, or lower the limit, go below zero.
     remaining: Math.max(0, Math.floor(remaining)),
-    resetMs: Math.round(reset * 1_000),
-    endsInMs: windowEndsInMs(reset, parseHttpDate(headers.date) || serviceNow),
+    ...(reset < LEAST_EPOCH
+      ? // The whole seconds of `Date` would make two windows of one.
+        { resetMs: Math.round(serviceNow + reset * 1_000), endsInMs: windowEndsInMs(reset, 0) }
+      : {
+          resetMs: Math.round(reset * 1_000),
+          endsInMs: windowEndsInMs(reset, parseHttpDate(headers.date) || serviceNow),
+        }),
     burstRemaining: burst < 0 ? undefined : burst,
   };
 }
@@ -92,8 +100,8 @@ export function readLimit(headers: Headers): number | undefined {
  * be cut to whole seconds: a cut `Date` makes the wait longer, and a cut reset gets a second more. If the window ended
  * before its answer, the service's clocks disagree, and the wait is a whole window.
  *
- * @param reset in seconds since 1970
- * @param dateMs the answer's `Date`, in milliseconds since 1970
+ * @param reset in seconds since 1970, or of the time that is left
+ * @param dateMs the answer's `Date`, in milliseconds since 1970, or 0
  */
 function windowEndsInMs(reset: number, dateMs: number): number {
   const margin = Number.isInteger(reset) ? 1_000 : 0;
@@ -149,14 +157,13 @@ function longestOf(waits: readonly number[], longestMs = LONGEST_RETRY_AFTER_MS)
 
 const SECONDS_UNIT = /(?<=\d) ?s(?:ec(?:ond)?s?)?$/i;
 
-/** A number from here on is a moment: the year 2001 in seconds, and in milliseconds. */
-const EPOCH_SECONDS = 1e9;
-const EPOCH_MS = 1e12;
+/** A number is a moment, in seconds or milliseconds since 1970, if that is so near. */
+const NEAR_MS = LONGEST_GUARD_WAIT_MS;
 
 /** In milliseconds; NaN if it makes no sense. */
 function readWait(text: string, now: number): number {
   const number = text === '' ? Number.NaN : Number(text.replace(SECONDS_UNIT, ''));
   if (Number.isNaN(number)) return parseHttpDate(text) - now;
-  if (number >= EPOCH_MS) return number - now;
-  return number * 1_000 - (number >= EPOCH_SECONDS ? now : 0);
+  const moment = [number * 1_000, number].find((ms) => Math.abs(ms - now) <= NEAR_MS);
+  return moment === undefined ? number * 1_000 : moment - now;
 }

@@ -41,6 +41,9 @@ const KEEP_ALIVE_MS = 30_000;
 const MEGABYTE = 1024 * 1024;
 const LARGEST_BODY_BYTES = 32 * MEGABYTE;
 
+/** The largest headers of an answer, in bytes: proxies add theirs. */
+const LARGEST_HEADERS_BYTES = 64 * 1024;
+
 /** The body of a refusal may take this long: the company's other requests wait for its `retry-after`. */
 const REFUSAL_BODY_MS = 1_000;
 
@@ -131,6 +134,7 @@ function createAgent({
     allowH2: false,
     keepAliveTimeout: keepAliveMs,
     maxResponseSize: LARGEST_BODY_BYTES,
+    maxHeaderSize: LARGEST_HEADERS_BYTES,
     // The request's own timer covers both.
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -143,7 +147,12 @@ function createAgent({
     proxyTls: connect,
     // The tunnel through a proxy is part of the connection.
     clientFactory: (proxy, more) =>
-      new Pool(proxy, { ...more, headersTimeout: CONNECT_TIMEOUT_MS, maxResponseSize: LARGEST_BODY_BYTES }),
+      new Pool(proxy, {
+        ...more,
+        headersTimeout: CONNECT_TIMEOUT_MS,
+        maxResponseSize: LARGEST_BODY_BYTES,
+        maxHeaderSize: LARGEST_HEADERS_BYTES,
+      }),
   });
 }
 
@@ -151,6 +160,30 @@ type Unpack = (packed: Uint8Array, options: { maxOutputLength: number }) => Prom
 
 const inflateZlib: Unpack = promisify(inflate);
 const inflateBare: Unpack = promisify(inflateRaw);
+
+/** Node unpacks the first frame alone, and a body may have several (RFC 8878, section 3.1). */
+const unpackZstd: Unpack = async (packed, { maxOutputLength }) => {
+  const frames: Buffer[] = [];
+  let room = maxOutputLength;
+  for (let at = 0; at < packed.length; ) {
+    const { promise, resolve, reject } = Promise.withResolvers<InfoOfUnpacking>();
+    const options = { maxOutputLength: Math.max(1, room), info: true };
+    zstdDecompress(packed.subarray(at), options, (error, result) =>
+      error === null ? resolve(result as unknown as InfoOfUnpacking) : reject(error),
+    );
+    const { buffer, engine } = await promise;
+    frames.push(buffer);
+    room -= buffer.length;
+    at += engine.bytesWritten;
+  }
+  return Buffer.concat(frames);
+};
+
+/** What Node's functions of zlib answer with `info`: also how many bytes they have read. */
+interface InfoOfUnpacking {
+  buffer: Buffer;
+  engine: { bytesWritten: number };
+}
 
 /** Some services pack answers although the app asks them not to. */
 const UNPACK = new Map<string, Unpack>([
@@ -162,7 +195,7 @@ const UNPACK = new Map<string, Unpack>([
     (packed, options) => ((packed[0] ?? 0) % 16 === 8 ? inflateZlib : inflateBare)(packed, options),
   ],
   ['br', promisify(brotliDecompress)],
-  ['zstd', promisify(zstdDecompress)],
+  ['zstd', unpackZstd],
 ]);
 
 const UTF8 = new TextDecoder();

@@ -108,6 +108,27 @@ test.each([
   expect(read({ 'x-ratelimit-reset': String(reset) })?.endsInMs).toBe(expected);
 });
 
+test.each([
+  ['whole seconds', '12', 12_000, 13_000],
+  ['a fraction, which is exact', '12.3', 12_300, 12_300],
+  ['nothing', '0', 0, 1_000],
+  ['more than a window', '9999999', 9_999_999_000, 61_000],
+])('a reset may be the seconds that are left: %s', (_what, reset, resetAfterMs, endsInMs) => {
+  const rate = readRateHeaders({ ...COMPLETE, 'x-ratelimit-reset': reset }, AT + 700);
+  expect(rate).toMatchObject({ resetMs: AT + 700 + resetAfterMs, endsInMs });
+});
+
+test('seconds that are left name one window, wherever they were cut', () => {
+  const end = AT + 60_000;
+  const resets = [0, 400, 1_399, 30_001, 58_900].flatMap((at) =>
+    [Math.floor, Math.ceil].map((cut) => {
+      const left = String(cut((end - AT - at) / 1_000));
+      return readRateHeaders({ ...COMPLETE, 'x-ratelimit-reset': left }, AT + at)?.resetMs ?? 0;
+    }),
+  );
+  for (const reset of resets) expect(Math.abs(reset - end)).toBeLessThanOrEqual(1_000);
+});
+
 test('the wait is never too short, wherever Date and reset were cut', () => {
   for (let cut = 0; cut < 1_000; cut += 37) {
     for (const left of [1, 400, 999, 1_000, 12_345]) {
@@ -194,6 +215,8 @@ test.each([
   ['epoch seconds', String(AT_S + 8.25), 8_250],
   ['epoch milliseconds', String(AT + 8_000), 8_000],
   ['epoch seconds that have passed', String(AT_S - 8), 50],
+  ['a number of long ago, which is a delay', '1000000000', LONGEST_MS],
+  ['a number of another century, which is a delay', '4102444800', LONGEST_MS],
 ])('retry-after: %s', (_what, header, expected) => {
   expect(retryAfter(header)).toBe(expected);
 });

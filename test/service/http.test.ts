@@ -78,6 +78,22 @@ test.each<[string, (text: string) => Buffer]>([
   expect((await get()).body).toBe('{"name":"Zoë"}');
 });
 
+test('an answer in several frames or members is read to its end', async () => {
+  for (const [coding, pack] of [
+    ['zstd', zlib.zstdCompressSync],
+    ['gzip', zlib.gzipSync],
+  ] as const) {
+    const body = Buffer.concat(['{"name":', '"Zoë"', '}'].map((part) => pack(part)));
+    handle = (_request, response) => response.writeHead(200, { 'content-encoding': coding }).end(body);
+    expect((await get()).body).toBe('{"name":"Zoë"}');
+  }
+});
+
+test('an answer may have 20 KB of headers, as behind a proxy', async () => {
+  handle = (_request, response) => response.setHeader('x-trace', 'x'.repeat(20 * 1024)).end('{}');
+  expect((await get()).body).toBe('{}');
+});
+
 const packed = (coding: string, bytes: Buffer | string) => (_request: unknown, response: ServerResponse) =>
   response.writeHead(200, { 'content-encoding': coding }).end(bytes);
 const bomb = Buffer.alloc(100 * MEGABYTE, ' ');
@@ -86,6 +102,16 @@ test.each<[string, Handle, RegExp]>([
   ['pours', (_request, response) => response.end(bomb), /larger than 32 megabytes/],
   ['is a gzip bomb', packed('gzip', zlib.gzipSync(bomb, { level: 1 })), /larger than 32 megabytes/],
   ['is a zstd bomb', packed('zstd', zlib.zstdCompressSync(bomb)), /larger than 32 megabytes/],
+  [
+    'is a zstd bomb in frames',
+    packed('zstd', Buffer.concat(Array(5).fill(zlib.zstdCompressSync(bomb.subarray(0, 8 * MEGABYTE))))),
+    /larger than 32 megabytes/,
+  ],
+  [
+    'has more than its frames',
+    packed('zstd', Buffer.concat([zlib.zstdCompressSync('{}'), bomb.subarray(0, 9)])),
+    /is damaged \(zstd\)/,
+  ],
   ['is cut short when packed', packed('gzip', zlib.gzipSync('{}').subarray(0, -9)), /is damaged \(gzip\)/],
   ['is packed in an unknown way', packed('compress', '{}'), /cannot unpack it \(compress\)/],
 ])('an answer that %s is a bad one', async (_what, answer, message) => {
