@@ -1,5 +1,5 @@
 import { redact } from '../runtime/redaction.ts';
-import { TokenRequestError } from './oauth-client.ts';
+import { type TokenRefusal, TokenRequestError } from './oauth-client.ts';
 
 /** Why an install ended without an instance. Each kind has its own page. */
 export type InstallErrorKind =
@@ -109,7 +109,7 @@ export function exchangeError(error: unknown): InstallError {
   if (isRefusal && !APP_ERRORS.includes(code ?? '') && asksForAdministrator(description)) {
     return administratorNeeded(error);
   }
-  const [kind, message] = exchangeFailure(isRefusal, status, code);
+  const [kind, message] = exchangeFailure(isRefusal, error.refusal);
   return new InstallError(kind, `${message}${status === 429 ? waitMessage(retryAfterMs) : ''}`, {
     cause: error,
   });
@@ -117,10 +117,13 @@ export function exchangeError(error: unknown): InstallError {
 
 function exchangeFailure(
   isRefusal: boolean,
-  status: number | undefined,
-  code: string | undefined,
+  { status, code, description = '' }: TokenRefusal,
 ): [InstallErrorKind, string] {
   if (status === undefined) return ['unreachable', "The service's token route could not be reached."];
+  // RFC 6749's own words name all reasons at once.
+  if (code === 'invalid_grant' && /redirect/i.test(description) && !/expired|revoked/i.test(description)) {
+    return ['credentials', "The service did not accept the app's address, which PUBLIC_URL gives."];
+  }
   if (code === 'invalid_grant') {
     return ['code', 'The service did not accept its own code: it has expired, or was used before.'];
   }

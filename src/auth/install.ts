@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { WINDOW_MS } from '../contract/limits.ts';
 import { backoffMs } from '../service/backoff.ts';
 import { ServiceError, toServiceError } from '../service/errors.ts';
 import type { Identity, ServiceApi } from '../service/service-api.ts';
@@ -24,9 +25,15 @@ const SECRET_BYTES = 32;
 const IDENTITY_TRIES = 3;
 const LONGEST_PAUSE_MS = 5_000;
 
-/** How long a second callback waits for the result of the first, and how often it looks, in milliseconds. */
-const LONGEST_INSTALL_MS = 100_000;
+/** How long an install waits in all while the limit is used up: a window, and then some. In milliseconds. */
+const LONGEST_LIMIT_WAIT_MS = WINDOW_MS + 5_000;
+
+/** How long an install takes at most, and how often a second callback looks for its result, in milliseconds. */
+const LONGEST_INSTALL_MS = 170_000;
 const RESULT_POLL_MS = 100;
+
+/** A later callback waits so long for the result. Then a page says that it takes longer. */
+const LONGEST_SILENCE_MS = 20_000;
 
 interface InstallsParts {
   oauth: OAuthClient;
@@ -56,11 +63,16 @@ interface Callback {
  *     begin ── row, nonce cookie ── consent ── callback ── claim the row ──┬─ code ── company ── complete ── dashboard
  *                                                                          └─ error, stored in the row
  *     second callback or reload ── polls the row until it holds an instance or an error
+ *
+ * While other requests of the company use up its limit, the install waits for the next window. The callback then ends
+ * early, and the browser comes again.
  */
 export class Installs {
   readonly #parts: InstallsParts;
   readonly #now: () => number;
   readonly #running = new Set<Promise<unknown>>();
+  /** Installs that wait for the limit, by the hashes of their states. */
+  readonly #waiting = new Map<string, () => void>();
 
   constructor(parts: InstallsParts) {
     this.#parts = parts;
@@ -84,10 +96,13 @@ export class Installs {
   /**
    * Finishes an install, or waits until an earlier request with the same code has finished it. Starts the session `newSid`.
    *
-   * @returns the instance, whether this call installed it, and the path that the browser wanted to see
+   * @returns the instance, whether this call installed it, and the path that the browser wanted to see; undefined while it
+   *   waits for the company's limit: the browser must call again
    * @throws InstallError
    */
-  async finish(callback: Callback): Promise<{ instanceId: string; isNew: boolean; returnTo: string | null }> {
+  async finish(
+    callback: Callback,
+  ): Promise<{ instanceId: string; isNew: boolean; returnTo: string | null } | undefined> {
     const { query, nonces, carriedSid, newSid } = callback;
     const proof: BrowserProof = {
       nonceHashes: nonces.map(hashSecret),
@@ -102,7 +117,8 @@ export class Installs {
       throw new InstallError('state', message);
     }
     try {
-      return { ...(await this.#finishRow(row, query, state, proof)), returnTo: row.return_to };
+      const finished = await this.#finishRow(row, query, state, proof);
+      return finished && { ...finished, returnTo: row.return_to };
     } catch (failure) {
       if (failure instanceof InstallError) failure.returnTo = row.return_to;
       throw failure;
@@ -114,7 +130,7 @@ export class Installs {
     query: URLSearchParams,
     state: string,
     proof: BrowserProof,
-  ): Promise<{ instanceId: string; isNew: boolean }> {
+  ): Promise<{ instanceId: string; isNew: boolean } | undefined> {
     const { store } = this.#parts;
     const error = query.get('error');
     if (error !== null) {
@@ -125,12 +141,19 @@ export class Installs {
     if (!code) throw new InstallError('malformed', 'The service sent neither a code nor an error.');
     const codeHash = hashSecret(code);
     if (await store.claim(row.state_hash, codeHash, this.#now())) {
-      const work = this.#run(row, code, state, proof);
+      const { promise: waits, resolve } = Promise.withResolvers<undefined>();
+      this.#waiting.set(row.state_hash, () => resolve(undefined));
+      const work = this.#run(row, code, state, proof).finally(() => {
+        this.#running.delete(work);
+        this.#waiting.delete(row.state_hash);
+      });
       this.#running.add(work);
-      const instanceId = await work.finally(() => this.#running.delete(work));
-      return { instanceId, isNew: true };
+      const instanceId = await Promise.race([work, waits]);
+      // The next callback also tells of a failure.
+      return instanceId === undefined ? undefined : { instanceId, isNew: true };
     }
-    return { instanceId: await this.#awaitResult(row.state_hash, codeHash, proof), isNew: false };
+    const instanceId = await this.#awaitResult(row.state_hash, codeHash, proof);
+    return instanceId === undefined ? undefined : { instanceId, isNew: false };
   }
 
   /** Waits for the installs that are under way. */
@@ -158,7 +181,11 @@ export class Installs {
     const grant = await oauth.exchange(code, state).catch((error: unknown) => {
       throw exchangeError(error);
     });
-    const company = await this.#companyOf(grant);
+    let hasAnswered = false;
+    const company = await this.#companyOf(grant, () => {
+      hasAnswered = true;
+      this.#waiting.get(row.state_hash)?.();
+    });
     const id = instanceIdOf(company?.id);
     const day = new Date(this.#now()).toISOString().slice(0, 10);
     const instance = {
@@ -173,8 +200,10 @@ export class Installs {
       refresh_due_at: rotationDueAt(grant.grantedAt, id),
       refreshed_at: grant.grantedAt,
     };
+    // The browser has the page that says to wait. Its next callback starts the session.
+    const enters = hasAnswered ? { ...proof, newSid: undefined } : proof;
     const isSeen = await writeForSeconds(() =>
-      store.complete(row.state_hash, instance, tokens, proof, this.#now(), this.#parts.resources),
+      store.complete(row.state_hash, instance, tokens, enters, this.#now(), this.#parts.resources),
     );
     if (isSeen) return id;
     await this.#parts.onInstalled(id);
@@ -184,24 +213,32 @@ export class Installs {
   /**
    * Asks which company a new token belongs to. Retries errors that may pass.
    *
+   * @param onLongWait called while the company's limit is used up
    * @returns undefined when the service has no identity route
    */
-  async #companyOf({ accessToken }: Grant): Promise<Identity | undefined> {
+  async #companyOf({ accessToken }: Grant, onLongWait: () => void): Promise<Identity | undefined> {
+    const limitEndsAt = performance.now() + LONGEST_LIMIT_WAIT_MS;
     for (let attempt = 1; ; attempt++) {
       const answer = await this.#parts.api.identity(accessToken).catch(toServiceError);
       if (!(answer instanceof ServiceError)) return answer;
       const pauseMs = Math.max(answer.retryAfterMs ?? 0, backoffMs(attempt, Math.random()));
-      if (answer.remedy !== 'wait' || attempt === IDENTITY_TRIES || pauseMs > LONGEST_PAUSE_MS) {
-        const kind = answer.unsent ? 'unreachable' : answer.status === 429 ? 'busy' : 'trouble';
+      const isLimited = answer.status === 429;
+      const isTooLong = isLimited
+        ? performance.now() + pauseMs > limitEndsAt
+        : attempt >= IDENTITY_TRIES || pauseMs > LONGEST_PAUSE_MS;
+      if (answer.remedy !== 'wait' || isTooLong) {
+        const kind = answer.unsent ? 'unreachable' : isLimited ? 'busy' : 'trouble';
         const message = `The service did not say which company this is. ${answer.message}${waitMessage(answer.retryAfterMs)}`;
         throw new InstallError(kind, message, { cause: answer });
       }
+      if (pauseMs > LONGEST_PAUSE_MS) onLongWait();
       await sleep(pauseMs);
     }
   }
 
-  async #awaitResult(stateHash: string, codeHash: string, proof: BrowserProof): Promise<string> {
+  async #awaitResult(stateHash: string, codeHash: string, proof: BrowserProof): Promise<string | undefined> {
     const { store } = this.#parts;
+    const endsAt = performance.now() + LONGEST_SILENCE_MS;
     for (;;) {
       const row = await store.find(stateHash);
       if (row === undefined || row.code_hash !== codeHash) {
@@ -217,6 +254,7 @@ export class Installs {
       if (this.#now() > (row.claimed_at ?? 0) + LONGEST_INSTALL_MS) {
         throw new InstallError('trouble', 'The app stopped in the middle of this installation.');
       }
+      if (performance.now() > endsAt) return undefined;
       await sleep(RESULT_POLL_MS);
     }
   }

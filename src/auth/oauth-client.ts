@@ -1,7 +1,9 @@
+import { createHash, createHmac } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import * as oauth from 'openid-client';
 import { RateLimiterMemory, RateLimiterQueue, RateLimiterRedis } from 'rate-limiter-flexible';
 import { OAUTH_ROUTE } from '../contract/routes.ts';
+import { redact } from '../runtime/redaction.ts';
 import { messageOf, readObject } from '../service/errors.ts';
 import { retryAfterMs, type ServiceClock, statedWaitMs } from '../service/headers.ts';
 import { type HttpAnswer, HttpClient } from '../service/http.ts';
@@ -15,6 +17,9 @@ const TIME_TIMEOUT_MS = 3_000;
 
 /** How long an idle connection stays open, in milliseconds. */
 const KEEP_ALIVE_MS = 4_000;
+
+/** How much of the service's words an error repeats, in UTF-16 units. */
+const LONGEST_WORDS = 200;
 
 /** The largest token response, in characters. */
 const LONGEST_ANSWER = 256 * 1024;
@@ -49,10 +54,16 @@ export class TokenRequestError extends Error {
   readonly refusal: TokenRefusal;
 
   constructor(refusal: TokenRefusal, cause: unknown) {
-    super(`The token request failed (${refusal.status ?? 'no answer'}).`, { cause });
+    super(`The token request failed (${refusal.status ?? 'no answer'}${wordsOf(refusal)}).`, { cause });
     this.name = 'TokenRequestError';
     this.refusal = refusal;
   }
+}
+
+/** The service's own words, for the log and the engineer on call: `: invalid_grant, The code has expired`. */
+export function wordsOf({ code, description }: TokenRefusal): string {
+  const words = [code, description].filter((text) => text !== undefined && text !== '').join(', ');
+  return words === '' ? '' : `: ${redact(words).replace(/\s+/g, ' ').slice(0, LONGEST_WORDS)}`;
 }
 
 interface OAuthClientOptions {
@@ -60,6 +71,8 @@ interface OAuthClientOptions {
   authUrl: string;
   clientId: string;
   clientSecret: string;
+  /** Whether to send PKCE (RFC 7636). */
+  pkce?: boolean;
   /** The callback's address; the same in both requests (Endpoints, "Token request"). */
   redirectUri: string;
   clock: ServiceClock;
@@ -86,7 +99,16 @@ export class OAuthClient {
       response_type: 'code',
       redirect_uri: this.#options.redirectUri,
       state,
+      ...(this.#options.pkce && {
+        code_challenge: createHash('sha256').update(this.#verifier(state)).digest('base64url'),
+        code_challenge_method: 'S256',
+      }),
     });
+  }
+
+  /** PKCE's verifier of an install. Only the app can make it of the state, which travels with the code. */
+  #verifier(state: string): string {
+    return createHmac('sha256', this.#options.clientSecret).update(`pkce ${state}`).digest('base64url');
   }
 
   /**
@@ -99,7 +121,10 @@ export class OAuthClient {
     callback.search = new URLSearchParams({ code, state }).toString();
     await this.pace();
     const { refreshToken, ...grant } = await this.#grant((configuration) =>
-      oauth.authorizationCodeGrant(configuration, callback, { expectedState: state }),
+      oauth.authorizationCodeGrant(configuration, callback, {
+        expectedState: state,
+        ...(this.#options.pkce && { pkceCodeVerifier: this.#verifier(state) }),
+      }),
     );
     if (refreshToken === undefined) throw noGrant('The token response holds no refresh token.');
     return { ...grant, refreshToken };

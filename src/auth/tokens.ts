@@ -6,7 +6,13 @@ import { kindOfStatus, rejectedAgain, ServiceError } from '../service/errors.ts'
 import type { ServiceClock } from '../service/headers.ts';
 import type { ReadTokens, RefreshableTokens, TokenRow, TokenStore } from '../store/tokens.ts';
 import { needsRefresh, refreshExpiry, rotationDueAt } from './expiry.ts';
-import { type Grant, type OAuthClient, TOKEN_TIMEOUT_MS, TokenRequestError } from './oauth-client.ts';
+import {
+  type Grant,
+  type OAuthClient,
+  TOKEN_TIMEOUT_MS,
+  TokenRequestError,
+  wordsOf,
+} from './oauth-client.ts';
 import { DamagedTokenError, type TokenCipher } from './token-cipher.ts';
 
 /** How long a failed write is retried, and the pause between two tries, in milliseconds. */
@@ -286,7 +292,8 @@ function refreshFailure(error: Error, row: TokenRow, now: number): ServiceError 
   const { status, code, retryAfterMs } = error.refusal;
   const facts = { cause: error, status, retryAfterMs };
   if (code === 'invalid_grant') {
-    return new ServiceError('reauthorize', 'The service no longer accepts the refresh token.', facts);
+    const words = wordsOf(error.refusal);
+    return new ServiceError('reauthorize', `The service no longer accepts the refresh token${words}.`, facts);
   }
   if (code === 'invalid_client' || code === 'unauthorized_client') {
     return new ServiceError('credentials', CREDENTIALS_REFUSED, facts);

@@ -19,8 +19,8 @@ export interface BrowserProof {
   nonceHashes: readonly string[];
   /** The session of the request. It ends with the answer. */
   carriedSid: string | undefined;
-  /** The session that the answer starts. */
-  newSid: string;
+  /** The session that the answer starts. Undefined if there is no answer yet: then the sessions stay as they are. */
+  newSid: string | undefined;
 }
 
 /** Installs, from the button to an instance. All moments are milliseconds since 1970. */
@@ -95,7 +95,7 @@ export class InstallStore extends Store {
       const known = await instances.where('id', '=', instance_id).executeTakeFirst();
       // The browser that disconnected a company sees the old copy, but not what another browser installs later.
       if (known?.status === 'disconnected') await endAccess(tx, instance_id);
-      const active = { name, status: 'active', error_kind: null, error_detail: null } as const;
+      const active = { name, named_at: now, status: 'active', error_kind: null, error_detail: null } as const;
       await tx
         .insertInto('instances')
         .values({ ...instance, ...active, installed_at: now })
@@ -151,6 +151,7 @@ export class InstallStore extends Store {
       .execute();
     const [kept = '', ...others] = new Set([...carried, ...begun].map(({ browser_id }) => browser_id));
     if (others.length > 0) await mergeBrowsers(tx, kept, others);
+    if (newSid === undefined) return kept;
     await tx.deleteFrom('sessions').where('sid_hash', '=', carriedSid).execute();
     const session = { sid_hash: newSid, browser_id: kept, expires_at: now + SESSION_LIFETIME_MS };
     await tx.insertInto('sessions').values(session).execute();

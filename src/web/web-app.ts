@@ -63,7 +63,7 @@ export function createWebApp(deps: WebDependencies): Express {
   app.use(cookies.sessions);
   if (gate) app.use(programAccess(deps, gate));
   app.use(landingRoutes(deps, cookies, pages));
-  app.use(installRoutes(deps, cookies));
+  app.use(installRoutes(deps, cookies, renderPage));
   app.use(exportRoutes(deps));
   app.use(instanceRoutes(deps, pages));
   app.use(recordRoutes(deps, renderPage));

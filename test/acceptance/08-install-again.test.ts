@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { waitFor } from '../support/wait-for.ts';
-import { createWorld } from './support/world.ts';
+import { query } from './support/database.ts';
+import { syncAgain } from './support/lists.ts';
+import { createWorld, instanceOf } from './support/world.ts';
 
 describe('8. Installing a company again updates its instance and wakes it up; where `/me` answers 404 or 403, each install is an instance of its own.', async () => {
   const world = await createWorld();
@@ -73,6 +75,22 @@ describe('8. Installing a company again updates its instance and wakes it up; wh
     }
   });
 
+  it('asks for the name of a company once a day', async () => {
+    const { company, browser, id } = await world.synced({ name: 'Old name' });
+    const mark = await world.control.mark();
+    await syncAgain(world, browser, id);
+    expect((await world.control.requests(mark)).filter(({ path }) => path === '/me')).toEqual([]);
+    await query(world.databaseUrl, 'update instances set named_at = 0');
+    await world.control.fault({
+      match: { path: '/me', company_id: company.id },
+      fault: { status: 200, body: { _links: { self: '' }, id: company.id, name: 'New name' } },
+    });
+    await syncAgain(world, browser, id);
+    expect((await world.status(browser, id)).name).toBe('New name');
+    const asked = (await world.control.requests(mark)).filter(({ path }) => path === '/me');
+    expect(asked.map(({ company_id }) => company_id)).toEqual([company.id]);
+  });
+
   it('tells of an identity that is trouble, and keeps the instance', async () => {
     const company = await world.control.addCompany({ name: 'Trouble' });
     const [browser, other] = [world.browser(), world.browser()];
@@ -87,4 +105,29 @@ describe('8. Installing a company again updates its instance and wakes it up; wh
     expect((await other.get('/')).body).not.toContain('/instances/');
     await waitFor(async () => (await world.status(browser, id)).status === 'active', 'active');
   });
+});
+
+it('five administrators get in while other requests use up the limit, on a page that says that they wait', async () => {
+  const world = await createWorld();
+  await world.start();
+  const { company, id } = await world.synced({ name: 'Busy' });
+  const others = Array.from({ length: 5 }, () => world.browser());
+  const callbacks = await Promise.all(others.map((one) => world.authorize(one, company)));
+  // Longer than an install waits without a word.
+  const fault = { status: 429, headers: { 'retry-after': '6' } };
+  await world.control.fault({ match: { path: '/me', company_id: company.id }, fault, times: 3 });
+  const pages = await Promise.all(
+    others.map(async (one, at) => {
+      const waits: string[] = [];
+      for (let page = await one.get(callbacks[at] ?? ''); ; page = await one.get(page.url)) {
+        if (page.status === 200) return { id: instanceOf(page), waits };
+        expect([page.status, page.headers.get('refresh')]).toEqual([202, '1']);
+        waits.push(page.text());
+      }
+    }),
+  );
+  expect(pages.map((page) => page.id)).toEqual(Array(5).fill(id));
+  const waits = pages.flatMap((page) => page.waits);
+  expect(waits).toHaveLength(3);
+  expect(waits[0]).toContain('Signing you in…');
 });

@@ -37,6 +37,15 @@ describe('at the token route', () => {
       { status: 400, code: 'invalid_grant', description: 'Only administrators may authorize.' },
       'not_administrator',
     ],
+    [{ status: 400, code: 'invalid_grant', description: 'redirect_uri mismatch' }, 'credentials'],
+    [
+      {
+        status: 400,
+        code: 'invalid_grant',
+        description: 'It is expired, or does not match the redirection URI',
+      },
+      'code',
+    ],
     [{ status: 401, code: 'invalid_client' }, 'credentials'],
     [{ status: 401 }, 'credentials'],
     [
@@ -59,5 +68,14 @@ describe('at the token route', () => {
     };
     const error = exchangeError(new TokenRequestError(refusal, new Error('cause')));
     expect(error).toMatchObject({ kind, message: expect.stringMatching(/^The service.+\.$/) });
+  });
+
+  it('keeps the service’s own words for the log, without secrets', () => {
+    const description = 'redirect_uri mismatch for Bearer abcdefgh12345678ijkl';
+    const refusal = { status: 400, code: 'invalid_grant', description };
+    const { cause } = exchangeError(new TokenRequestError(refusal, new Error('cause')));
+    expect((cause as Error).message).toBe(
+      'The token request failed (400: invalid_grant, redirect_uri mismatch for Bearer [redacted]).',
+    );
   });
 });

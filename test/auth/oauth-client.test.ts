@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { OAuthClient, type TokenRefusal, TokenRequestError } from '../../src/auth/oauth-client.ts';
@@ -57,6 +58,26 @@ it('exchanges a code with Basic authentication to the letter', async () => {
     grant_type: 'authorization_code',
     code: 'code-1',
     redirect_uri: 'https://app.example/oauth/callback',
+  });
+});
+
+it('binds a code to its state by PKCE, if the service knows it', async () => {
+  const withPkce = new OAuthClient({
+    ...{ authUrl: server.url, clientId: 'app', clientSecret: SECRET, clock, pkce: true },
+    redirectUri: 'https://app.example/oauth/callback',
+  });
+  server.answerJson(200, GRANT);
+  const verifierOf = async (state: string) => {
+    await withPkce.exchange('code-1', state);
+    return new URLSearchParams(server.requests.at(-1)?.body).get('code_verifier') ?? '';
+  };
+  const verifier = await verifierOf('state-1');
+  expect(verifier).toMatch(/^[\w-]{43}$/);
+  expect(await verifierOf('state-2')).not.toBe(verifier);
+  const { searchParams } = withPkce.authorizeUrl('state-1');
+  expect(Object.fromEntries(searchParams)).toMatchObject({
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
   });
 });
 

@@ -4,6 +4,7 @@ import { CALLBACK_PATH } from '../../contract/routes.ts';
 import { refuseEmbedded } from '../cross-site.ts';
 import { instanceAddress } from '../own-instance.ts';
 import { clientAddress, RateLimit, WEB_LIMITS } from '../rate-limit.ts';
+import type { RenderPage } from '../render.ts';
 import { noReferrer, noStore } from '../security.ts';
 import type { BrowserCookies } from '../sessions.ts';
 import type { WebDependencies } from '../web-dependencies.ts';
@@ -63,7 +64,11 @@ const getOnly: RequestHandler = (req, res, next) => {
 };
 
 /** Both ends of the authorization code flow (Authentication, 4). */
-export function installRoutes(deps: WebDependencies, cookies: BrowserCookies): Router {
+export function installRoutes(
+  deps: WebDependencies,
+  cookies: BrowserCookies,
+  renderPage: RenderPage,
+): Router {
   const router = Router();
   const max = deps.limits?.installs ?? WEB_LIMITS.installs;
   const limit = new RateLimit(deps.redis, 'install', max);
@@ -89,12 +94,20 @@ export function installRoutes(deps: WebDependencies, cookies: BrowserCookies): R
     req.setTimeout(LONGEST_REQUEST_MS);
     const query = readQuery(req.originalUrl);
     const { carriedSid, newSid, start } = cookies.newSession(req);
-    const { instanceId, isNew, returnTo } = await deps.installs.finish({
+    const finished = await deps.installs.finish({
       query,
       nonces: cookies.nonces(req),
       carriedSid,
       newSid,
     });
+    if (finished === undefined) {
+      await limit.giveBack(clientAddress(req), 2);
+      // The same address again: the next answer says how it ended.
+      res.setHeader('Refresh', '1');
+      renderPage(res, 202, 'signing-in', {});
+      return;
+    }
+    const { instanceId, isNew, returnTo } = finished;
     start();
     // An install that succeeds does not count: neither this request nor, the first time, the one before it.
     await limit.giveBack(clientAddress(req), isNew ? 2 : 1);
