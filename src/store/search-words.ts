@@ -25,6 +25,8 @@ const WORDS = new RegExp(String.raw`${SPACELESS}|\p{So}|(?:(?!${SPACELESS})[\p{L
 /** Letters that Unicode does not decompose, such as ł, ø and ß. */
 const LATIN = /[\p{sc=Latin}--\p{ASCII}]+/gv;
 
+const FINAL_SIGMA = /[σς]$/;
+
 /** At least seven digits in any groups: a telephone number, an order's number, a date. */
 const NUMBER = /\+?\d(?:[ \u00a0()./-]{0,3}\d){6,19}/g;
 
@@ -105,10 +107,18 @@ export function searchQuery(typed: string, mark: string): SearchQuery {
   const groups = [...sought.map((phrase) => [phrase]), ...numbers.map(waysToWrite)];
   return {
     groups: groups.map((group) =>
-      group.map(({ words, ...rest }) => ({ ...rest, words: marked(words, mark) })),
+      group.flatMap(bothSigmas).map(({ words, ...rest }) => ({ ...rest, words: marked(words, mark) })),
     ),
     isShortened,
   };
+}
+
+/** A sigma ends a word in another form, and a typed beginning does not end the word. */
+function bothSigmas(phrase: Phrase): Phrase[] {
+  const last = phrase.words.at(-1) ?? '';
+  if (!FINAL_SIGMA.test(last)) return [phrase];
+  const rest = phrase.words.slice(0, -1);
+  return ['σ', 'ς'].map((form) => ({ ...phrase, words: [...rest, last.replace(FINAL_SIGMA, form)] }));
 }
 
 /** A number as typed, its digits alone, and its last digits. */
