@@ -44,7 +44,9 @@ export class BrowserStore extends Store {
   }
 
   async sees(browserId: string, instanceId: string): Promise<boolean> {
-    return (await this.instancesOf(browserId)).includes(instanceId);
+    const key = { browser_id: browserId, instance_id: instanceId };
+    const access = this.db.selectFrom('access').select('granted_at');
+    return (await access.where((eb) => eb.and(key)).executeTakeFirst()) !== undefined;
   }
 
   /** Logs a browser out: deletes it with its sessions, access and installs. */

@@ -18,7 +18,7 @@ export function documentValues(document: string, most: number): string {
     values.push(text.slice(0, room));
     room -= text.length + 1;
   };
-  const open: unknown[] = [parse(document)];
+  const open: unknown[] = [parseExactly(document)];
   while (open.length > 0 && room > 0) {
     const value = open.pop();
     if (typeof value === 'string') add(value);
@@ -34,8 +34,8 @@ export function documentValues(document: string, most: number): string {
   return values.join('\n');
 }
 
-/** Reads numbers that may lose digits as texts. */
-function parse(document: string): unknown {
+/** Parses JSON; numbers that may lose digits become texts. @throws SyntaxError */
+export function parseExactly(document: string): unknown {
   if (!LONG_NUMBER.test(document)) return JSON.parse(document);
   try {
     return JSON.parse(document, (_name, value, context?: { source?: string }) =>

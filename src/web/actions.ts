@@ -179,7 +179,7 @@ export const ACTIONS = {
     text: 'The app deletes its keys to the company and stops. To end the permission itself, an administrator removes the app at the service.',
     done: ({ status, has_copy, deleting_copy }) =>
       status === 'disconnected' &&
-      `The app deleted its keys and stopped.${has_copy && !deleting_copy ? '' : ' The copied data is deleted.'} To end the permission itself, remove the app at the service.`,
+      `The app deleted its keys and stopped.${deleting_copy ? ' The copied data is being deleted.' : has_copy ? '' : ' The copied data is deleted.'} To end the permission itself, remove the app at the service.`,
     for: ['instance', 'operator'],
     // After a disconnect that kept the copy, a second one may delete it.
     isPossible: ({ status, has_copy }) => status !== 'disconnected' || has_copy,
@@ -247,12 +247,14 @@ function isOffered(name: ActionName, resource: string | undefined, whose: string
  * logged, then the browser goes back to the page.
  *
  * @param find the browser and the instance of a request; throws WebError 404
+ * @param mayAct throws it as well, and is quick
  */
 export function actionRoutes(
   router: Router,
   base: '' | '/ops',
   { control, browsers, actions, resources }: Deps,
   find: (req: Request) => Promise<{ status: InstanceStatus; browserId: string | undefined }>,
+  mayAct: (req: Request) => Promise<unknown>,
 ): void {
   const by = base === '' ? 'administrator' : 'operator';
   const askedAction = ({ params: { action, resource } }: Request): ActionName => {
@@ -264,7 +266,7 @@ export function actionRoutes(
   };
   /** Runs before the form is read. */
   const check: RequestHandler = async (req, _res, next) => {
-    await find(req);
+    await mayAct(req);
     askedAction(req);
     next();
   };

@@ -13,8 +13,10 @@ const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 export function refuseCrossSite(publicUrl: string): RequestHandler {
   return (req, _res, next) => {
     const site = req.get('sec-fetch-site');
-    const isOwn =
-      site === undefined ? req.get('origin') === publicUrl : site === 'same-origin' || site === 'none';
+    const origin = req.get('origin');
+    // A person's own request, as of an extension, names no other site.
+    const isPersons = site === 'none' && (origin === undefined || origin === publicUrl);
+    const isOwn = site === undefined ? origin === publicUrl : site === 'same-origin' || isPersons;
     if (SAFE_METHODS.has(req.method) || isOwn) return next();
     const message = 'Another site sent this in your name, so nothing was done.';
     throw new WebError(403, 'From another site', message, { advice: 'Do it from the app’s own pages.' });

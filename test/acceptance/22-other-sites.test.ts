@@ -60,6 +60,7 @@ describe('22. Cross-site requests change nothing (403); framing is blocked; `<sc
     { 'sec-fetch-site': 'same-site' },
     { 'sec-fetch-site': 'cross-site', origin: world.publicUrl },
     { 'sec-fetch-site': 'cross-site', origin: 'null' },
+    { 'sec-fetch-site': 'none', origin: 'https://evil.example' },
     { origin: 'https://evil.example' },
     { origin: `${world.publicUrl}.evil.example` },
     { origin: world.publicUrl.replace('http:', 'https:') },
@@ -76,6 +77,7 @@ describe('22. Cross-site requests change nothing (403); framing is blocked; `<sc
     { 'sec-fetch-site': 'same-origin' },
     { 'sec-fetch-site': 'same-origin', origin: world.publicUrl },
     { 'sec-fetch-site': 'none' },
+    { 'sec-fetch-site': 'none', origin: world.publicUrl },
     { origin: world.publicUrl },
   ] as Record<string, string>[])('takes a form of its own with %j', async (headers) => {
     expect(await send(owner, `/instances/${id}/pause`, headers)).toBe(303);

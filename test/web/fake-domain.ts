@@ -83,6 +83,7 @@ export class FakeDomain {
     },
     erase: async (...of) => (this.known === undefined || this.known.has(of[2])) && this.#act('erase', of),
     status: async (id) => this.instances.get(id),
+    find: async (id) => this.instances.get(id),
     problems: async (id) => {
       const resources = Object.entries(this.instances.get(id)?.resources ?? {});
       return Object.fromEntries(resources.map(([name, { problems }]) => [name, problems]));

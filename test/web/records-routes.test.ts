@@ -241,6 +241,36 @@ describe('the download', () => {
     expect((await browser.get('/instances/ins_1/contacts.csv?q=Ada')).body.split('\r\n')).toHaveLength(3);
   });
 
+  it('reads no status, which takes many queries, for a list or a download', async () => {
+    fill(1);
+    web.domain.control.status = () => expect.unreachable();
+    for (const path of ['', '.ndjson', '.csv', '?q=Person']) {
+      expect((await browser.get(`/instances/ins_1/contacts${path}`)).status).toBe(200);
+    }
+  });
+
+  it('writes ids and large numbers as the service did', async () => {
+    const id = '#9007199254740993';
+    web.domain.records.set('ins_1/contacts', [
+      record(id, '{"id":9007199254740993,"name":12345678901234567890}'),
+      record('#7', '{"id":7,"name":1.5}'),
+      record('##a', '{"id":"#a"}'),
+    ]);
+    const { body } = await browser.get('/instances/ins_1/contacts.csv');
+    const cells = body.split('\r\n').map((line) => line.split(',').slice(0, 2));
+    expect(cells.slice(1, 4)).toEqual([
+      ['"9007199254740993"', '"12345678901234567890"'],
+      ['"7"', '"1.5"'],
+      ['"#a"', ''],
+    ]);
+    const list = await browser.get('/instances/ins_1/contacts');
+    const page = await browser.get(`/instances/ins_1/contacts?record=${encodeURIComponent(id)}`);
+    for (const { body } of [list, page]) expect(body).toMatch(/<code>9007199254740993<\/code>/);
+    expect(titles(list.body)).toEqual(['12345678901234567890', '1.5', '#a']);
+    // Buttons name the record as the copy does.
+    expect(page.form('/instances/ins_1/contacts/erase').fields.get('id')).toBe(id);
+  });
+
   it.each(['GET', 'HEAD'])('is refused over HTTP/1.0: %s', async (method) => {
     web.domain.stream = async function* () {
       yield streamed('x'.repeat(100_000));

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { stringify } from 'csv-stringify/sync';
 import { type Request, type Response, Router } from 'express';
-import { oneLine } from '../../store/page-items.ts';
+import { oneLine, recordId } from '../../store/page-items.ts';
 import { CopyRemovedError } from '../../store/records.ts';
 import { type OwnList, ownList } from '../own-instance.ts';
 import { readListQuery } from '../view/paging.ts';
@@ -43,7 +43,7 @@ async function* rows(records: Records, { columns = [] }: WebResource): AsyncGene
   yield `\ufeff${row(['Id', ...columns.map(({ title }) => title)])}`;
   for await (const { id, document } of records) {
     const parsed = parseDocument(document);
-    yield row([id, ...columns.map(({ path }) => plainValue(parsed, path))]);
+    yield row([String(recordId(id)), ...columns.map(({ path }) => plainValue(parsed, path))]);
   }
 }
 
@@ -109,8 +109,8 @@ function wholeNumber(req: Request, name: string, otherwise: number): number {
 export function exportRoutes({ records, changes, ...deps }: WebDependencies): Router {
   const router = Router();
   let underWay = 0;
-  const recordsOf = ({ status, resource }: OwnList, req: Request) =>
-    records.stream(status.id, resource.name, { search: readListQuery(req.query).search });
+  const recordsOf = ({ company, resource }: OwnList, req: Request) =>
+    records.stream(company.id, resource.name, { search: readListQuery(req.query).search });
   const ndjson = { type: 'application/x-ndjson', suffix: '.ndjson', end: '\n' };
   const csv = { type: 'text/csv; charset=utf-8', suffix: '.csv', end: '\r\n' };
   const formats: Record<string, Format> = {
@@ -119,9 +119,9 @@ export function exportRoutes({ records, changes, ...deps }: WebDependencies): Ro
     'changes/:resource.ndjson': {
       ...ndjson,
       suffix: '-changes.ndjson',
-      lines: ({ status, resource }, req) => {
+      lines: ({ company, resource }, req) => {
         const limit = wholeNumber(req, 'limit', Number.POSITIVE_INFINITY);
-        return changes.feed(status.id, resource.name, { after: wholeNumber(req, 'after', 0), limit });
+        return changes.feed(company.id, resource.name, { after: wholeNumber(req, 'after', 0), limit });
       },
     },
   };
@@ -137,7 +137,7 @@ export function exportRoutes({ records, changes, ...deps }: WebDependencies): Ro
     const headers = {
       'Content-Type': type,
       'Cache-Control': 'no-store',
-      'Content-Disposition': `attachment; filename="${fileName(list.status.name, list.resource.name + suffix)}"`,
+      'Content-Disposition': `attachment; filename="${fileName(list.company.name, list.resource.name + suffix)}"`,
     };
     if (req.method === 'HEAD') {
       res.set(headers).end();

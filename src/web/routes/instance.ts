@@ -3,7 +3,7 @@ import { type Request, Router } from 'express';
 import type { InstanceStatus, RunJson } from '../../sync/status-types.ts';
 import { actionRoutes, doneMessage, possibleActions } from '../actions.ts';
 import { startAddress } from '../install-error-pages.ts';
-import { instanceAddress, ownInstance, pathValue } from '../own-instance.ts';
+import { instanceAddress, ownCompany, ownInstance, pathValue } from '../own-instance.ts';
 import type { Pages } from '../render.ts';
 import { noStore } from '../security.ts';
 import { budgetView, tokenView } from '../view/facts-view.ts';
@@ -98,7 +98,13 @@ export function instanceRoutes(deps: WebDependencies, { renderPage, site, now }:
     renderPage(res, 200, 'problems', { status, address, sections, outbox });
   });
 
-  actionRoutes(router, '', deps, (req) => ownInstance(req, deps));
+  actionRoutes(
+    router,
+    '',
+    deps,
+    (req) => ownInstance(req, deps),
+    (req) => ownCompany(req, deps),
+  );
 
   /** The message for a browser that wanted another company than the one that was authorized. */
   async function otherCompany(req: Request, name: string) {

@@ -119,7 +119,10 @@ export function operationsRoutes(deps: WebDependencies, gate: RequestHandler, pa
     });
   });
 
-  actionRoutes(router, '/ops', deps, async (req) => ({ status: await find(req), browserId: undefined }));
+  const findFor = async (req: Request) => ({ status: await find(req), browserId: undefined });
+  actionRoutes(router, '/ops', deps, findFor, async (req) => {
+    if ((await control.find(pathValue(req, 'id'))) === undefined) throw notFound();
+  });
   return router;
 
   async function find(req: Request) {

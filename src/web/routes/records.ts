@@ -31,9 +31,9 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
     await showRecord(await ownList(req, deps), pathValue(req, 'recordId'), req, res);
   });
 
-  async function showList({ status, resource, base }: OwnList, req: Request, res: Response) {
+  async function showList({ company, resource, base }: OwnList, req: Request, res: Response) {
     const { search, page } = readListQuery(req.query);
-    const found = await deps.records.browse(status.id, resource.name, {
+    const found = await deps.records.browse(company.id, resource.name, {
       ...(search ? { search } : {}),
       offset: (page - 1) * RECORDS_PER_PAGE,
       limit: RECORDS_PER_PAGE,
@@ -44,7 +44,7 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
       return;
     }
     renderPage(res, 200, 'records', {
-      status,
+      company,
       resource,
       base,
       search,
@@ -62,11 +62,11 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
     });
   }
 
-  async function showRecord({ status, resource, base }: OwnList, id: string, req: Request, res: Response) {
-    const record = await deps.records.find(status.id, resource.name, id);
+  async function showRecord({ company, resource, base }: OwnList, id: string, req: Request, res: Response) {
+    const record = await deps.records.find(company.id, resource.name, id);
     const links = [{ address: base, text: 'Back to the list' }];
     if (!record) {
-      throw new WebError(404, 'No such record', `The copy of ${status.name} has no record with this id.`, {
+      throw new WebError(404, 'No such record', `The copy of ${company.name} has no record with this id.`, {
         advice: 'It is erased, or not copied yet. Search the list for it.',
         links,
       });
@@ -82,13 +82,14 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
       return;
     }
     const address = recordAddress(base, record.id);
+    const status = await deps.control.status(company.id);
     renderPage(res, 200, 'record', {
-      status,
+      company,
       resource,
       base,
       ...recordView(record, resource),
       rawAddress: `${address}${address.includes('?') ? '&' : '?'}raw`,
-      actions: possibleActions(status, resource.name),
+      actions: status === undefined ? [] : possibleActions(status, resource.name),
     });
   }
 

@@ -1,3 +1,5 @@
+import { parseExactly } from '../../store/document-values.ts';
+import { recordId } from '../../store/page-items.ts';
 import type { StoredRecord } from '../../store/records.ts';
 import type { WebResource } from '../web-dependencies.ts';
 import { formatInstant, formatNumber } from './format.ts';
@@ -64,7 +66,7 @@ function shorten(text: string): string {
 
 export function parseDocument(document: string): unknown {
   try {
-    return JSON.parse(document);
+    return parseExactly(document);
   } catch {
     // Cut, or nested too deep.
     return undefined;
@@ -81,11 +83,14 @@ export function recordView(record: StoredRecord, { columns = [] }: WebResource) 
   });
   const [first, ...others] = cells;
   const usual = USUAL_TITLES.map((name) => plainValue(document, name)).find((text) => text.trim() !== '');
+  const shownId = String(recordId(record.id));
   const updatedAt = new Date(record.updatedAt).toISOString();
   const deletedAt = record.deletedAt === null ? null : new Date(record.deletedAt).toISOString();
   return {
     id: record.id,
-    title: first?.text.trim() || shorten(usual ?? record.id),
+    /** As the service wrote it. */
+    shownId,
+    title: first?.text.trim() || shorten(usual ?? shownId),
     cells: others,
     updatedAt,
     updatedText: formatInstant(updatedAt),
