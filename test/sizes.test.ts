@@ -18,13 +18,13 @@ function read(path: string): string {
 test.each([
   [
     'src and jobs',
-    19_170,
+    19_870,
     filesOf('{src,jobs}/**').filter((path) => !/^src\/(contract|sandbox)\//.test(path)),
   ],
   ['src/contract', 1_900, filesOf('src/contract/**')],
   ['src/sandbox', 7_900, filesOf('src/sandbox/**')],
   ['views', 1_700, filesOf('views/**')],
-  ['test', 26_380, filesOf('test/**').filter((path) => !path.startsWith('test/bench/'))],
+  ['test', 26_900, filesOf('test/**').filter((path) => !path.startsWith('test/bench/'))],
   ['test/bench', 2_170, filesOf('test/bench/**')],
   ['README.md', 150, ['README.md']],
 ])('%s has at most %d lines', (_part, most, files) => {
@@ -33,8 +33,8 @@ test.each([
   expect(lines).toBeLessThanOrEqual(most);
 });
 
-test('the hand-written documentation has at most 76 KB', () => {
+test('the hand-written documentation has at most 77 KB', () => {
   const pages = filesOf('docs/*.md').filter((path) => !NOT_HAND_WRITTEN.includes(path));
   const bytes = pages.reduce((sum, path) => sum + Buffer.byteLength(read(path)), 0);
-  expect(bytes).toBeLessThanOrEqual(76 * 1024);
+  expect(bytes).toBeLessThanOrEqual(77 * 1024);
 });
