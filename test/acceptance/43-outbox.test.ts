@@ -54,14 +54,15 @@ describe('43. What a handler puts into the outbox is sent to the service at leas
   it('2,000 writes, fifteen killed workers, lost answers and failing routes', {
     timeout: 600_000,
   }, async () => {
-    const without = new Set(
-      await Promise.all([
-        fault('POST', '/messages', { status: 500 }, 8),
-        fault('POST', '/messages', { drop: 'before' }, 8),
-        fault('POST', '/tags', { status: 503 }, 8),
-        fault('PUT', '/assignee', { drop: 'before' }, 8),
-      ]),
-    );
+    const uncounted = [
+      await fault('POST', '/messages', { drop: 'before' }, 8),
+      await fault('PUT', '/assignee', { drop: 'before' }, 8),
+    ];
+    const without = new Set([
+      ...uncounted,
+      await fault('POST', '/messages', { status: 500 }, 8),
+      await fault('POST', '/tags', { status: 503 }, 8),
+    ]);
     await fault('POST', '/messages', { drop: 'after' }, 8);
     await fault('POST', '/tags', { drop: 'after' }, 8);
     await fault('PATCH', '', { drop: 'after' }, 8);
@@ -123,7 +124,9 @@ describe('43. What a handler puts into the outbox is sent to the service at leas
     );
 
     const requests = await world.counted(company);
-    expectLimitHeld(requests, WINDOW_MS);
+    // What never reached the service neither counts in a window nor begins one.
+    const reached = requests.filter(({ fault }) => fault === null || !uncounted.includes(fault));
+    expectLimitHeld(reached, WINDOW_MS);
     expect(requests.filter(({ status }) => status === 429)).toEqual([]);
     const effects = await effectsOf(await journal(), without);
     const byObject = Map.groupBy(effects, ([object]) => object);
