@@ -142,6 +142,21 @@ describe('The control panel', () => {
     await shown(`${company.counts.contacts} contacts, ${conversations} conversations`);
   });
 
+  test('A company is added by a form', async () => {
+    const { service, page, press, said, shown } = await start();
+    const form = page.getByRole('form', { name: 'Add a company' });
+    await form.getByLabel('Name').fill('Möwe & Co');
+    await form.getByLabel('Plan').selectOption('enterprise');
+    await form.getByLabel('Contacts').fill('7');
+    await form.getByLabel('Conversations').fill('3');
+    await press('Add');
+    await said('is added.');
+    await shown('7 contacts, 3 conversations');
+    const state = await fetch(`${service.sandbox.origin}/_sandbox/state`);
+    const { companies } = (await state.json()) as { companies: { name: string; plan: string }[] };
+    expect(companies).toContainEqual(expect.objectContaining({ name: 'Möwe & Co', plan: 'enterprise' }));
+  });
+
   test('Gauges of limits and guards move with requests and time', async () => {
     const { service, company, page, token, press, stands } = await start();
     await stands('Own limit', '50 of 50');

@@ -1,4 +1,5 @@
 import { ROUTES } from '../../contract/api/api.ts';
+import { PLAN_LIMITS } from '../../contract/limits.ts';
 import { OAUTH_ROUTE } from '../../contract/routes.ts';
 import { showCompany, showToken } from '../control/state.ts';
 import { type Answer, json } from '../http/answer.ts';
@@ -101,6 +102,7 @@ function controlPanel({ world, addresses, snapshots }: Host): Answer {
     callLimits: world.calls.limits(now),
     guards: world.guards.list(now, SHOWN.guards),
     routeGroups: ROUTE_GROUPS,
+    plans: Object.keys(PLAN_LIMITS),
     faults: faults.list().reverse(),
     snapshots: snapshots.list().reverse(),
     requests: journal.after(journal.count - SHOWN.requests).reverse(),
