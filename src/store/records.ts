@@ -52,6 +52,12 @@ interface RecordPage {
   isShortened: boolean;
 }
 
+/** How true the copy of a list is. Null: not yet. */
+export interface Freshness {
+  fullAt: number | null;
+  checkedAt: number | null;
+}
+
 /** An item of a list that the copy cannot keep. */
 interface RejectedRecord {
   reason: string;
@@ -101,6 +107,12 @@ export class RecordStore extends Store {
       pending: await changes.countPending(list, indexed?.cursor ?? 0),
       isShortened: searchQuery(search, '').isShortened,
     };
+  }
+
+  /** When a list was last read to its end, and when its first pages were, in milliseconds since 1970. */
+  async freshness(instanceId: string, resource: string): Promise<Freshness> {
+    const list = await findList(this.db, { instanceId, resource });
+    return { fullAt: list?.full_at ?? null, checkedAt: list?.checked_at ?? null };
   }
 
   /** A record, also a deleted one. Undefined when there is none, or it was erased for good. */

@@ -293,6 +293,8 @@ export function tokenStatus(token: TokenRow | undefined) {
     refresh_due_at: iso(token?.refresh_due_at),
     rotations: token?.rotations ?? 0,
     refreshes: token?.refreshes ?? 0,
+    /** Failed refreshes in a row. */
+    failures: token?.refresh_failures ?? 0,
   };
 }
 

@@ -66,7 +66,7 @@ export function createWebApp(deps: WebDependencies): Express {
   app.use(installRoutes(deps, cookies, renderPage));
   app.use(exportRoutes(deps));
   app.use(instanceRoutes(deps, pages));
-  app.use(recordRoutes(deps, renderPage));
+  app.use(recordRoutes(deps, pages));
   app.use(unknownAddress);
   app.use(errorPages(renderPage, installUrl));
   return app;

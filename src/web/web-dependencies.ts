@@ -65,7 +65,7 @@ export interface WebDependencies {
   browsers: BrowserStore;
   installs: Installs;
   control: InstanceControl;
-  records: Pick<RecordStore, 'browse' | 'find' | 'stream'>;
+  records: Pick<RecordStore, 'browse' | 'find' | 'stream' | 'freshness'>;
   actions: Pick<ActionStore, 'add' | 'list'>;
   changes: ChangeFeed;
   resources: readonly WebResource[];

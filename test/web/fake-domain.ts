@@ -108,6 +108,11 @@ export class FakeDomain {
     },
     find: async (id, resource, recordId) => this.#of(id, resource).find((record) => record.id === recordId),
     stream: (id, resource, { search = '' } = {}) => this.stream(id, resource, search),
+    freshness: async (id, resource) => {
+      const { full_at, checked_at } = this.instances.get(id)?.resources[resource] ?? {};
+      const ms = (at: string | null | undefined) => (at ? Date.parse(at) : null);
+      return { fullAt: ms(full_at), checkedAt: ms(checked_at) };
+    },
   };
 
   /** What was noted of actions, newest first. */

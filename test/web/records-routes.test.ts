@@ -90,7 +90,11 @@ describe('browsing', () => {
 
   it('promises no records of a company that is disconnected', async () => {
     const empty = async () => (await browser.get('/instances/ins_1/contacts')).body;
+    expect(await empty()).toContain('The service has no contacts that the app may see.');
+    const contacts = listStatus({ full_at: null, checked_at: null });
+    web.domain.instances.set('ins_1', instanceStatus({ resources: { contacts } }));
     expect(await empty()).toContain('Nothing has been copied yet');
+    expect(await empty()).not.toContain('Not complete yet');
     web.domain.instances.set('ins_1', instanceStatus({ status: 'disconnected' }));
     expect(await empty()).toContain('This company’s records are deleted');
   });
@@ -239,6 +243,21 @@ describe('the download', () => {
       ].join('\r\n'),
     );
     expect((await browser.get('/instances/ins_1/contacts.csv?q=Ada')).body.split('\r\n')).toHaveLength(3);
+  });
+
+  it('says how complete the copy is, and a download of a part does so in its name', async () => {
+    fill(1);
+    const textOf = async (path: string) => (await browser.get(`/instances/ins_1/contacts${path}`)).text();
+    const nameOf = async () =>
+      (await browser.get('/instances/ins_1/contacts.csv')).headers.get('content-disposition');
+    for (const path of ['', '/crd_0']) {
+      expect(await textOf(path)).toMatch(/Complete as of 10 Jun 2025, 11:55 UTC . checked/);
+    }
+    expect(await nameOf()).toContain('-contacts.csv');
+    const contacts = listStatus({ full_at: null, checked_at: null });
+    web.domain.instances.set('ins_1', instanceStatus({ resources: { contacts } }));
+    for (const path of ['', '/crd_0']) expect(await textOf(path)).toContain('Not complete yet');
+    expect(await nameOf()).toContain('-contacts-incomplete.csv');
   });
 
   it('reads no status, which takes many queries, for a list or a download', async () => {

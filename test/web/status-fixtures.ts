@@ -66,6 +66,7 @@ export function instanceStatus(changes: Partial<InstanceStatus> = {}): InstanceS
       refresh_due_at: at(152.3 * DAY_MS),
       rotations: 0,
       refreshes: 12,
+      failures: 0,
     },
     budget: { limit: 120, remaining: 87, reset_at: at(31_000), burst_remaining: 60, blocked_until: null },
     outbox: { pending: 0, sending: 0, refused: 0, unknown: 0, discarded: 0, writes: [] },

@@ -133,11 +133,15 @@ export function exportRoutes({ records, changes, ...deps }: WebDependencies): Ro
   async function send(req: Request, res: Response, { type, suffix, end, lines }: Format): Promise<void> {
     const list = await ownList(req, deps);
     checkVersion(req);
+    const { company, resource } = list;
+    const { fullAt } = await records.freshness(company.id, resource.name);
+    // Else a person would take a part for the whole.
+    const name = fullAt === null ? `${resource.name}-incomplete` : resource.name;
     const found = chunks(lines(list, req), end);
     const headers = {
       'Content-Type': type,
       'Cache-Control': 'no-store',
-      'Content-Disposition': `attachment; filename="${fileName(list.company.name, list.resource.name + suffix)}"`,
+      'Content-Disposition': `attachment; filename="${fileName(company.name, name + suffix)}"`,
     };
     if (req.method === 'HEAD') {
       res.set(headers).end();

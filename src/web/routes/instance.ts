@@ -38,7 +38,7 @@ export function instanceRoutes(deps: WebDependencies, { renderPage, site, now }:
     const address = instanceAddress(status.id);
     const problems = Object.entries(status.resources).map(([name, list]) => [name, list.problems] as const);
     const found = await control.runs(status.id);
-    const history = resources.map(({ name, title }) => ({ title, runs: ofKind(found[name], 'full') }));
+    const history = resources.map((of) => ({ of, runs: ofKind(found[of.name], 'full') }));
     renderPage(res, 200, 'instance', {
       status,
       address,
@@ -55,12 +55,12 @@ export function instanceRoutes(deps: WebDependencies, { renderPage, site, now }:
       token: tokenView(status),
       outbox: outboxView(status, status.outbox.writes, now()),
       problems: problemSections(resources, status.resources, Object.fromEntries(problems), address),
-      history: history.map(({ title, runs }) => ({ title, bars: runBars(runs) })),
+      history: history.map(({ of, runs }) => ({ title: of.title, bars: runBars(runs) })),
       runs: history
-        .flatMap(({ title, runs }) => runs.map((run) => ({ run, title })))
+        .flatMap(({ of, runs }) => runs.map((run) => ({ run, of })))
         .sort((a, b) => b.run.id - a.run.id)
         .slice(0, RUNS_ON_DASHBOARD)
-        .map(({ run, title }) => runRow(run, title, site)),
+        .map(({ run, of }) => runRow(run, of, site, status)),
       flash: (await otherCompany(req, status.name)) ?? doneMessage(req, status),
     });
   });
@@ -81,9 +81,11 @@ export function instanceRoutes(deps: WebDependencies, { renderPage, site, now }:
       res.json(runs);
       return;
     }
-    const lists = resources.map(({ name, title }) => {
+    const lists = resources.map((of) => {
+      const { name, title } = of;
       const own = ofKind(runs[name], 'full');
-      const rows = (kind: RunJson['kind']) => ofKind(runs[name], kind).map((run) => runRow(run, title, site));
+      const rows = (kind: RunJson['kind']) =>
+        ofKind(runs[name], kind).map((run) => runRow(run, of, site, status));
       return { name, title, bars: runBars(own), runs: rows('full'), checks: rows('check') };
     });
     renderPage(res, 200, 'runs', { status, address: instanceAddress(status.id), lists });

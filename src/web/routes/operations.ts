@@ -104,12 +104,13 @@ export function operationsRoutes(deps: WebDependencies, gate: RequestHandler, pa
     renderPage(res, 200, 'operations-instance', {
       status,
       forms: formsOf(),
-      lists: site.resources.flatMap(({ name, title }) => {
+      lists: site.resources.flatMap((of) => {
+        const { name, title } = of;
         const list = status.resources[name];
         if (list === undefined) return [];
         const shown = operatorsList(list, status, now());
         const rows = (runs[name] ?? []).map((run) => ({
-          ...runRow(run, title, site),
+          ...runRow(run, of, site, status),
           wrong: run.error ?? '',
         }));
         return [{ title, list: shown, problems: list.problems, rows, forms: formsOf(name) }];

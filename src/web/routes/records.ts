@@ -2,9 +2,10 @@ import { type Request, type Response, Router } from 'express';
 import { MOST_SOUGHT } from '../../store/search-words.ts';
 import { possibleActions } from '../actions.ts';
 import { type OwnList, ownList, pathValue } from '../own-instance.ts';
-import type { RenderPage } from '../render.ts';
+import type { Pages } from '../render.ts';
 import { noStore } from '../security.ts';
 import { formatNumber } from '../view/format.ts';
+import { freshnessView } from '../view/list-view.ts';
 import {
   lastPage,
   listAddress,
@@ -18,7 +19,7 @@ import type { WebDependencies } from '../web-dependencies.ts';
 import { WebError } from '../web-error.ts';
 
 /** Browsing and searching the copy, and one record of it. */
-export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Router {
+export function recordRoutes(deps: WebDependencies, { renderPage, now }: Pages): Router {
   const router = Router();
 
   router.get('/instances/:id/:resource', noStore, async (req, res) => {
@@ -38,6 +39,7 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
       offset: (page - 1) * RECORDS_PER_PAGE,
       limit: RECORDS_PER_PAGE,
     });
+    const freshness = await deps.records.freshness(company.id, resource.name);
     const last = lastPage(found.total, RECORDS_PER_PAGE);
     if (page > last) {
       res.redirect(302, listAddress(base, { search, page: last }));
@@ -49,6 +51,7 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
       base,
       search,
       query: search === '' ? '' : `?${new URLSearchParams({ q: search })}`,
+      freshness: freshnessView(freshness, found.total > 0, now()),
       columns: (resource.columns ?? []).slice(1),
       rows: found.records.map((record) => ({
         ...recordView(record, resource),
@@ -83,11 +86,13 @@ export function recordRoutes(deps: WebDependencies, renderPage: RenderPage): Rou
     }
     const address = recordAddress(base, record.id);
     const status = await deps.control.status(company.id);
+    const freshness = await deps.records.freshness(company.id, resource.name);
     renderPage(res, 200, 'record', {
       company,
       resource,
       base,
       ...recordView(record, resource),
+      freshness: freshnessView(freshness, true, now()),
       rawAddress: `${address}${address.includes('?') ? '&' : '?'}raw`,
       actions: status === undefined ? [] : possibleActions(status, resource.name),
     });

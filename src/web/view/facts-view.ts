@@ -60,5 +60,9 @@ export function tokenView({ token, now: serviceNow }: InstanceStatus) {
         : sentence('renewed with the next request'),
     refreshes: formatCount(token.refreshes, 'time'),
     rotations: formatCount(token.rotations, 'time'),
+    failure:
+      token.failures === 0
+        ? ''
+        : `The last ${formatCount(token.failures, 'try', 'tries')} to renew it failed. The app keeps trying; until it succeeds, the copy may stand still.`,
   };
 }

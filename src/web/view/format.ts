@@ -20,8 +20,8 @@ export function formatNumber(value: number): string {
 }
 
 /** A number with its noun: `1 page`, `2 pages`. */
-export function formatCount(value: number, noun: string): string {
-  return `${formatNumber(value)} ${noun}${value === 1 ? '' : 's'}`;
+export function formatCount(value: number, noun: string, plural = `${noun}s`): string {
+  return `${formatNumber(value)} ${value === 1 ? noun : plural}`;
 }
 
 /** Milliseconds since 1970 of an ISO 8601 date; undefined for anything else. */

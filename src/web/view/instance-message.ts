@@ -1,7 +1,7 @@
 import type { InstanceStatus, ListStatusJson } from '../../sync/status-types.ts';
 import type { Site } from '../web-dependencies.ts';
 import { errorMessage, isPassing } from './error-messages.ts';
-import { formatCount, instantOf, listOf, type Sentence, sentence } from './format.ts';
+import { formatCount, formatInstant, instantOf, listOf, type Sentence, sentence } from './format.ts';
 
 /** Colours the state. The words say the same. */
 export type Tone = 'good' | 'busy' | 'wait' | 'warn' | 'bad' | 'off';
@@ -96,9 +96,23 @@ function hasWork(status: InstanceStatus, lists: readonly NamedList[], now: numbe
   return (due !== undefined && due <= now) || lists.some((list) => isUnderWay(list) || isLate(list));
 }
 
+/** A copy is as up to date as its oldest list: those that are paused count, too. */
+function pausedMessage(paused: readonly NamedList[]): InstanceMessage {
+  const next = 'Resume below to go on. The other lists are up to date.';
+  const partial = paused.filter(({ full_at }) => full_at === null);
+  if (partial.length > 0) {
+    const headline = `The first copy of ${titlesOf(partial)} is paused before its end.`;
+    return say('warn', 'Incomplete', headline, next);
+  }
+  const [oldest] = paused.map(({ full_at }) => full_at ?? '').sort();
+  const headline = `The copy of ${titlesOf(paused)} is paused. It is complete as of ${formatInstant(oldest)}.`;
+  return say('off', 'Partly paused', headline, next);
+}
+
 function finishedMessage(
   { next_sync_at: next, outbox }: InstanceStatus,
   lists: readonly NamedList[],
+  paused: readonly NamedList[],
   now: number,
 ): InstanceMessage {
   const held = lists.filter((list) => list.held_deletions > 0);
@@ -107,6 +121,7 @@ function finishedMessage(
     const advice = 'Confirm the deletions below if they are right. The next sync starts {in}.';
     return say('warn', 'Deletions held', headline, sentence(advice, next, now));
   }
+  if (paused.length > 0) return pausedMessage(paused);
   const undecided = outbox.refused + outbox.unknown;
   if (undecided > 0) {
     const what = `${formatCount(undecided, 'write')} to the service ${undecided === 1 ? 'waits' : 'wait'}`;
@@ -164,7 +179,8 @@ function activeMessage(
   if (lists.some((list) => list.finished_at === null) || lists.length === 0) {
     return say('wait', 'Starting', 'The first sync starts in a moment.', 'There is nothing to do.');
   }
-  return finishedMessage(status, lists, now);
+  const paused = all.filter((list) => list.paused);
+  return finishedMessage(status, lists, paused, now);
 }
 
 /** Without a company id, every install is an instance of its own. */

@@ -1,3 +1,4 @@
+import type { Freshness } from '../../store/records.ts';
 import type { InstanceStatus, ListStatusJson } from '../../sync/status-types.ts';
 import type { Site, WebResource } from '../web-dependencies.ts';
 import { errorMessage } from './error-messages.ts';
@@ -113,6 +114,16 @@ const SPANS = [
   [1, 'minute'],
 ] as const;
 
+/** How true a list's copy is, for pages of its records. @param hasRecords whether it holds any */
+export function freshnessView({ fullAt, checkedAt }: Freshness, hasRecords: boolean, now: number) {
+  const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
+  return {
+    fullAt: iso(fullAt),
+    checked: checkedAt === null ? null : sentence('checked {ago}', iso(checkedAt), now),
+    isPartial: fullAt === null && hasRecords,
+  };
+}
+
 /** How changes arrive where checks do not bring them. */
 function rhythmText({ checks, interval_minutes: minutes }: ListStatusJson): string {
   if (checks !== 'rare' && checks !== 'off') return '';
@@ -154,8 +165,9 @@ export function listView(
       ...missingText(list),
       ...(list.rejected > 0 ? [`${formatCount(list.rejected, 'record')} cannot be copied`] : []),
     ].join(' · '),
-    checked: isStopped || list.checked_at === null ? null : sentence('Checked {ago}', list.checked_at, now),
-    fullAt: status.status === 'disconnected' ? null : list.full_at,
+    checked: list.checked_at === null ? null : sentence('checked {ago}', list.checked_at, now),
+    fullAt: list.full_at,
+    isPartial: list.full_at === null && list.stored > 0,
     rhythm: isStopped || list.paused ? '' : rhythmText(list),
     stoppedAt: status.status !== 'disconnected' && list.state === 'failed' ? list.finished_at : null,
     handler: handlerText(list),

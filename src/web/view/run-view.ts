@@ -1,5 +1,5 @@
-import type { RunJson } from '../../sync/status-types.ts';
-import type { Site } from '../web-dependencies.ts';
+import type { InstanceStatus, ListStatusJson, RunJson } from '../../sync/status-types.ts';
+import type { Site, WebResource } from '../web-dependencies.ts';
 import { errorMessage } from './error-messages.ts';
 import { formatDuration, formatInstant, formatNumber, instantOf } from './format.ts';
 
@@ -20,8 +20,20 @@ const STATES: Record<RunJson['state'], string> = {
   ended: 'Broken off',
 };
 
-/** A row of the table of runs. */
-export function runRow(run: RunJson, listTitle: string, site: Site) {
+/** What became of a run, or what it is at. An open one stands where its instance or its list does. */
+function outcomeOf(
+  { state, finished_at, error_kind }: RunJson,
+  whose: InstanceStatus,
+  list?: ListStatusJson,
+) {
+  if (finished_at !== null) return STATES[state];
+  if (whose.status === 'paused' || list?.paused) return 'Paused';
+  if (whose.status === 'needs_reauthorization') return 'Needs authorization';
+  return error_kind === null ? STATES[state] : 'Retrying';
+}
+
+/** A row of the table of runs. @param whose the status of its instance, with the list's by name */
+export function runRow(run: RunJson, { name, title }: WebResource, site: Site, whose: InstanceStatus) {
   const [start, end] = [instantOf(run.started_at) ?? 0, instantOf(run.finished_at)];
   const wrong = [
     ...(run.error_kind === null ? [] : [errorMessage(run.error_kind, site.support)]),
@@ -29,8 +41,8 @@ export function runRow(run: RunJson, listTitle: string, site: Site) {
     ...(run.held > 0 ? [`${formatNumber(run.held)} deletions held.`] : []),
   ];
   return {
-    list: listTitle,
-    state: STATES[run.state],
+    list: title,
+    state: outcomeOf(run, whose, whose.resources[name]),
     startedAt: run.started_at,
     finishedAt: run.finished_at,
     took: end === undefined ? '' : formatDuration(end - start),

@@ -37,6 +37,7 @@ describe('tokens', () => {
       refresh_due_at: at(349 * DAY_MS),
       rotations: 1,
       refreshes: 2,
+      failures: 0,
     };
     expect(tokenView(instanceStatus({ now: at(300 * DAY_MS), token }))).toMatchObject({
       isDrawable: true,
@@ -47,6 +48,14 @@ describe('tokens', () => {
     });
   });
 
+  it('say that they cannot be renewed', () => {
+    const failureOf = (failures: number) =>
+      tokenView(instanceStatus({ token: { ...instanceStatus().token, failures } })).failure;
+    expect(failureOf(0)).toBe('');
+    expect(failureOf(1)).toContain('The last 1 try to renew it failed.');
+    expect(failureOf(3)).toContain('The last 3 tries to renew it failed.');
+  });
+
   it('draw nothing when there are none', () => {
     const none = {
       access_expires_at: null,
@@ -54,7 +63,7 @@ describe('tokens', () => {
       refresh_expires_at: null,
       refresh_due_at: null,
     };
-    const view = tokenView(instanceStatus({ token: { ...none, rotations: 0, refreshes: 0 } }));
+    const view = tokenView(instanceStatus({ token: { ...none, rotations: 0, refreshes: 0, failures: 0 } }));
     expect(view).toMatchObject({ isDrawable: false, now: '0%' });
   });
 });

@@ -87,9 +87,19 @@ describe('instanceMessage', () => {
     expect(said.next).toMatch(/nothing new is copied\. Nothing is lost.*write to help@test\.example/);
   });
 
-  it('leaves out the lists that are paused by themselves', () => {
+  it('calls no company up to date that has a paused list', () => {
     const paused = listStatus({ paused: true, state: 'failed' });
-    expect(withContacts({ paused: true, state: 'failed' }).label).toBe('Up to date');
+    expect(withContacts({ paused: true, full_at: null, finished_at: null, stored: 35_534 })).toMatchObject({
+      tone: 'warn',
+      label: 'Incomplete',
+      headline: 'The first copy of contacts is paused before its end.',
+    });
+    expect(withContacts({ paused: true, state: 'failed' })).toMatchObject({
+      tone: 'off',
+      label: 'Partly paused',
+      headline: 'The copy of contacts is paused. It is complete as of 10 Jun 2025, 11:55 UTC.',
+      next: 'Resume below to go on. The other lists are up to date.',
+    });
     expect(messageOf({ resources: { contacts: paused } }).headline).toBe('Every list is paused.');
   });
 

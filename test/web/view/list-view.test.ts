@@ -103,8 +103,16 @@ describe('the state of a list', () => {
 
   it('says when it was checked, and when the whole list was read', () => {
     const { checked, fullAt } = view({});
-    expect([checked?.before, checked?.moment?.text, fullAt]).toEqual(['Checked ', '20 s ago', at(-300_000)]);
-    expect(view({ checked_at: null, full_at: null })).toMatchObject({ checked: null, fullAt: null });
+    expect([checked?.before, checked?.moment?.text, fullAt]).toEqual(['checked ', '20 s ago', at(-300_000)]);
+    const none = { checked_at: null, full_at: null };
+    expect(view(none)).toMatchObject({ checked: null, fullAt: null, isPartial: true });
+    expect(view({ ...none, stored: 0 }).isPartial).toBe(false);
+    for (const status of ['paused', 'needs_reauthorization', 'disconnected'] as const) {
+      expect(view({ state: 'running' }, { status })).toMatchObject({
+        fullAt: at(-300_000),
+        isPartial: false,
+      });
+    }
   });
 
   it('offers a new authorization where the service refuses, and only there', () => {
