@@ -121,19 +121,21 @@ function finishedMessage(
     const advice = 'Confirm the deletions below if they are right. The next sync starts {in}.';
     return say('warn', 'Deletions held', headline, sentence(advice, next, now));
   }
-  if (paused.length > 0) return pausedMessage(paused);
+  const isWhole = paused.length === 0;
   const undecided = outbox.refused + outbox.unknown;
   if (undecided > 0) {
     const what = `${formatCount(undecided, 'write')} to the service ${undecided === 1 ? 'waits' : 'wait'}`;
     const advice = sentence('See the reasons below. The next sync starts {in}.', next, now);
-    return say('warn', 'Needs attention', `The copy is up to date, but ${what} for your decision.`, advice);
+    const headline = `${isWhole ? 'The copy is up to date, but ' : ''}${what} for your decision.`;
+    return say('warn', 'Needs attention', headline, advice);
   }
   const failing = lists.filter(isHandlerFailing);
   if (failing.length > 0) {
-    const headline = `The copy is up to date, but some changes of ${titlesOf(failing)} were not delivered.`;
+    const headline = `${isWhole ? 'The copy is up to date, but some' : 'Some'} changes of ${titlesOf(failing)} were not delivered.`;
     const advice = sentence('See the reasons below. The next sync starts {in}.', next, now);
     return say('warn', 'Needs attention', headline, advice);
   }
+  if (!isWhole) return pausedMessage(paused);
   const hasRejected = lists.some((list) => list.problems.rejected > 0);
   const rejected = hasRejected ? 'Some records cannot be copied: correct them at the service. ' : '';
   // The list that was checked longest ago.

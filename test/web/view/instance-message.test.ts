@@ -101,6 +101,13 @@ describe('instanceMessage', () => {
       next: 'Resume below to go on. The other lists are up to date.',
     });
     expect(messageOf({ resources: { contacts: paused } }).headline).toBe('Every list is paused.');
+    const failing = listStatus({ handler: { ...HANDLER, dead_letters: 1 } });
+    const outbox = { ...instanceStatus().outbox, unknown: 2 };
+    const both = { contacts: listStatus({ paused: true }), conversations: failing };
+    expect(messageOf({ resources: both }).headline).toBe('Some changes of conversations were not delivered.');
+    expect(messageOf({ resources: both, outbox }).headline).toBe(
+      '2 writes to the service wait for your decision.',
+    );
   });
 
   it('says what to do about records that cannot be kept', () => {
