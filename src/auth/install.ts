@@ -97,7 +97,7 @@ export class Installs {
    * Finishes an install, or waits until an earlier request with the same code has finished it. Starts the session `newSid`.
    *
    * @returns the instance, whether this call installed it, and the path that the browser wanted to see; undefined while it
-   *   waits for the company's limit: the browser must call again
+   *   takes long, as in a wait for the company's limit: the browser must call again
    * @throws InstallError
    */
   async finish(

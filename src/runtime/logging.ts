@@ -20,7 +20,7 @@ const LONGEST_BACKLOG = 4 * 1024 * 1024;
 const BUG = /^(?:Aggregate|Eval|Range|Reference|Syntax|Type|URI)?Error$/;
 
 /** Fields with ids of the app and of records, which may look like tokens. */
-const IDS: readonly string[] = ['requestId', 'record', 'key', 'job'];
+const IDS: readonly string[] = ['requestId', 'record', 'writeKey', 'job'];
 
 /** They could move the cursor of a terminal, or forge a line there. */
 const CONTROLS = /\p{Cc}/gu;

@@ -5,7 +5,7 @@ import type { WebDependencies, WebResource } from './web-dependencies.ts';
 import { notFound } from './web-error.ts';
 
 /** What pages of records show of an instance. */
-export type Company = Pick<Instance, 'id' | 'company_id' | 'name' | 'status'>;
+type Company = Pick<Instance, 'id' | 'company_id' | 'name' | 'status'>;
 
 type Access = Pick<WebDependencies, 'browsers' | 'control' | 'resources'>;
 

@@ -74,10 +74,10 @@ test('ids stay, although they look like tokens', () => {
   const ids = {
     requestId: randomUUID(),
     record: 'cnv_0123456789abcdef0123456789',
-    key: 'refund:cnv_1234567890abc',
+    writeKey: 'refund:cnv_0123456789abcdef0123456789',
   };
-  logger.info({ ...ids, other: randomUUID() }, 'line');
-  expect(lines).toMatchObject([{ ...ids, other: '[redacted]' }]);
+  logger.info({ ...ids, other: randomUUID(), key: randomUUID() }, 'line');
+  expect(lines).toMatchObject([{ ...ids, other: '[redacted]', key: '[redacted]' }]);
 });
 
 test('a getter that throws leaves the line', () => {
