@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
 import { ConfigError, type ProcessKind, VARIABLES, type VariableName } from '../../src/config/variables.ts';
-import { spawnEntry } from '../support/spawn-entry.ts';
+import { spawnEntry, spawnProcess } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const base64 = (bytes: number) => randomBytes(bytes).toString('base64');
@@ -227,6 +227,24 @@ describe('a process', () => {
         '.env is in UTF-16, or in another encoding than UTF-8: save it in UTF-8',
       );
   });
+
+  it.each([
+    ['utf8', 'SANDBOX_WINDOW_MS must be a whole number'],
+    ['utf16le', '.env is in UTF-16'],
+  ] as const)(
+    'npm run sandbox hears, or refuses, a .env with a byte order mark in %s',
+    async (encoding, says) => {
+      const cwd = tempDir();
+      writeFileSync(join(cwd, '.env'), Buffer.from('\ufeffSANDBOX_WINDOW_MS=none', encoding));
+      const root = join(import.meta.dirname, '../..');
+      const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+      const args = scripts.sandbox.replace('exec node ', '').replaceAll('./', `${root}/`).split(' ');
+      args[args.length - 1] = join(root, args.at(-1));
+      const sandbox = spawnProcess(process.execPath, args, { cwd, env: { PATH: process.env.PATH ?? '' } });
+      expect((await sandbox.exited).code).toBe(1);
+      expect(sandbox.output()).toContain(says);
+    },
+  );
 
   it('names what .env sets and nothing reads', async () => {
     const cwd = tempDir();
