@@ -9,7 +9,9 @@ const RELEASE_MS = 4_000;
 /** Requests of a window that calls of the handler leave to the sync: a tenth. */
 const SHARE = 12;
 /** Of the list that is copied meanwhile: three windows, even if the handler begins after the first one. */
-const PAGES = 220;
+const PAGES = 180;
+/** Twice the windows that the list takes if its share is all that it gets, in milliseconds. */
+const SYNC_MS = 2 * (PAGES / SHARE) * WINDOW_MS;
 
 describe('38. Calls of the handler to the service share the limit, and leave a share of it to the sync.', async () => {
   const world = await createWorld({ sandbox: { windowMs: WINDOW_MS, latencyMs: 20 } });
@@ -24,7 +26,7 @@ describe('38. Calls of the handler to the service share the limit, and leave a s
       contacts: 1,
       conversations: PAGES * 100,
     });
-    const { resources } = await world.waitForSync(browser, id);
+    const { resources } = await world.waitForSync(browser, id, SYNC_MS);
     expect(resources.conversations.records).toBe(PAGES * 100);
 
     const requests = await world.counted(company);
