@@ -7,7 +7,7 @@ import type { Schema } from './schema.ts';
 const PORTION = 500;
 
 /** Tables whose rows belong to a list, besides its records. */
-const TABLES_OF_A_LIST = ['rejected_records', 'consumers', 'dead_letters', 'runs'] as const;
+const TABLES_OF_A_LIST = ['rejected_records', 'consumers', 'dead_letters', 'runs', 'days'] as const;
 
 /** Begins to remove the copy of an instance: nothing shows its lists any more, and a new install makes others. */
 export async function beginRemoval(db: Kysely<Schema>, instanceId: string, now: number): Promise<void> {

@@ -21,7 +21,7 @@ import {
   scheduleLists,
   stopLists,
 } from './lists.ts';
-import type { ListTable, RunTable, Schema } from './schema.ts';
+import type { DayTable, ListTable, RunTable, Schema } from './schema.ts';
 import type { ErrorKind } from './states.ts';
 
 export type { List, ListClaim, ListKey };
@@ -29,6 +29,14 @@ export type Run = Selectable<RunTable>;
 
 /** Full runs of a list that are kept, and checks that found something. */
 const HISTORY = 50;
+
+/** Days of which sums are kept. */
+export const DAYS = 30;
+const DAY_MS = 24 * 60 * 60_000;
+
+/** The sums of a day without a run. */
+export const NOTHING = { runs: 0, failed: 0, created: 0, changed: 0, deleted: 0, first_copy: 0 } as const;
+const SUMS = Object.keys(NOTHING) as (keyof typeof NOTHING)[];
 
 /** A list that got a job is due again after this time, in milliseconds: Redis may have lost it. */
 const LOST_JOB_MS = 30_000;
@@ -126,6 +134,24 @@ export class RunStore extends Store {
       .selectAll()
       .where((eb) => eb.and({ list, kind }));
     return runs.orderBy('id', 'desc').limit(limit).execute();
+  }
+
+  /** What went on in a list on each of the last {@link DAYS} days with a run or a change, by days since 1970 in UTC. */
+  async days(list: number, now: number): Promise<Map<number, DayTable>> {
+    const first = dayOf(now) - DAYS + 1;
+    const { older, runs } = await this.db.transact(async (tx) => {
+      const ended = tx.selectFrom('runs').selectAll().where('list', '=', list);
+      return {
+        older: await tx
+          .selectFrom('days')
+          .selectAll()
+          .where('list', '=', list)
+          .where('day', '>=', first)
+          .execute(),
+        runs: await ended.where('finished_at', '>=', first * DAY_MS).execute(),
+      };
+    });
+    return sumsOf(runs, new Map(older.map((day) => [day.day, day])));
   }
 
   find(run: number): Promise<Run | undefined> {
@@ -403,7 +429,7 @@ export class RunStore extends Store {
         await tx.updateTable('runs').set({ is_unsure: 1 }).where('id', '=', claim.run).execute();
       }
       if (found !== undefined) {
-        await removeOldRuns(tx, [list.id], 'check');
+        await removeOldRuns(tx, [list.id], 'check', found.finished_at ?? 0);
         const run = { ...found, list: list.id, kind: 'check', state: 'finished' } as const;
         await tx.insertInto('runs').values(run).execute();
       }
@@ -608,7 +634,7 @@ async function startRuns(
   isRepeat = false,
 ): Promise<Run[]> {
   if (lists.length === 0) return [];
-  await tx
+  const begun = await tx
     .updateTable('lists')
     .set((old) => ({
       full_due_at: now,
@@ -618,12 +644,18 @@ async function startRuns(
       behind_since: sql<number>`coalesce(behind_since, ${now})`,
     }))
     .where('id', 'in', [...lists])
+    .returning(['id', 'full_run'])
     .execute();
-  await removeOldRuns(tx, lists, 'full');
+  await removeOldRuns(tx, lists, 'full', now);
   const facts = { waiting_for: 'turn', started_at: now, is_repeat: isRepeat ? 1 : 0 } as const;
   return tx
     .insertInto('runs')
-    .values(lists.map((list) => ({ list, state: 'waiting' as const, ...facts })))
+    .values(
+      begun.map(({ id: list, full_run }) => {
+        const is_first = full_run === null ? (1 as const) : (0 as const);
+        return { list, state: 'waiting' as const, is_first, ...facts };
+      }),
+    )
     .returningAll()
     .execute();
 }
@@ -633,11 +665,12 @@ async function endHolds(tx: Transaction<Schema>, list: number): Promise<void> {
   await tx.updateTable('runs').set({ held: 0 }).where('list', '=', list).where('held', '>', 0).execute();
 }
 
-/** Makes space for a run in the history of each list. */
+/** Makes space for a run in the history of each list. Of older runs, the sums of their days stay. */
 async function removeOldRuns(
   tx: Transaction<Schema>,
   lists: readonly number[],
   kind: Run['kind'],
+  now: number,
 ): Promise<void> {
   const numbered = tx
     .selectFrom('runs')
@@ -646,5 +679,44 @@ async function removeOldRuns(
     .where('list', 'in', [...lists])
     .where('kind', '=', kind);
   const old = tx.selectFrom(numbered.as('numbered')).select('id').where('place', '>=', HISTORY);
-  await tx.deleteFrom('runs').where('id', 'in', old).execute();
+  const removed = await tx.deleteFrom('runs').where('id', 'in', old).returningAll().execute();
+  if (removed.length === 0) return;
+  const days = lists.flatMap((list) => [...sumsOf(removed.filter((run) => run.list === list)).values()]);
+  await tx
+    .insertInto('days')
+    .values(days)
+    .onConflict((conflict) =>
+      conflict.columns(['list', 'day']).doUpdateSet((old) => {
+        const sum = (name: keyof typeof NOTHING) => old(`days.${name}`, '+', old.ref(`excluded.${name}`));
+        return Object.fromEntries(SUMS.map((name) => [name, sum(name)]));
+      }),
+    )
+    .execute();
+  await tx
+    .deleteFrom('days')
+    .where('list', 'in', [...lists])
+    .where('day', '<=', dayOf(now) - DAYS)
+    .execute();
+}
+
+function dayOf(ms: number): number {
+  return Math.floor(ms / DAY_MS);
+}
+
+/** Adds what ended runs of one list did to the sums of their days. */
+function sumsOf(runs: readonly Run[], days = new Map<number, DayTable>()): Map<number, DayTable> {
+  for (const { list, kind, state, finished_at, is_first, created, changed, deleted } of runs) {
+    const day = dayOf(finished_at ?? 0);
+    const sums = days.get(day) ?? { list, day, ...NOTHING };
+    days.set(day, {
+      ...sums,
+      runs: sums.runs + Number(kind === 'full' && state === 'finished'),
+      failed: sums.failed + Number(state === 'failed'),
+      created: sums.created + (is_first ? 0 : created),
+      changed: sums.changed + changed,
+      deleted: sums.deleted + deleted,
+      first_copy: sums.first_copy + (is_first ? created : 0),
+    });
+  }
+  return days;
 }

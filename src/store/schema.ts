@@ -63,6 +63,8 @@ interface AccessTable {
   browser_id: string;
   instance_id: string;
   granted_at: number;
+  /** 1 once another browser has logged this one out of the instance. */
+  is_ended: Generated<0 | 1>;
 }
 
 /** An install: a browser begins it, a callback claims it, and it ends with an instance or an error. */
@@ -172,6 +174,8 @@ export interface RunTable {
   held: Generated<number>;
   /** 1 if a check in the run ran out or failed: then the run deletes nothing. */
   is_unsure: Generated<0 | 1>;
+  /** 1 if no run had read the whole list before. */
+  is_first: Generated<0 | 1>;
   /** 1 if the run before had missing records, and this one began at once. */
   is_repeat: Generated<0 | 1>;
   /** Failures in a row. */
@@ -184,6 +188,21 @@ export interface RunTable {
   error_detail: string | null;
   started_at: number;
   finished_at: number | null;
+}
+
+/** What went on in a list on one day, of runs that the history does not hold any more. */
+export interface DayTable {
+  list: number;
+  /** Days since 1970, in UTC. */
+  day: number;
+  /** Full runs that finished, and those that failed. */
+  runs: number;
+  failed: number;
+  /** Records, without those of the first copy, which are counted by themselves. */
+  created: number;
+  changed: number;
+  deleted: number;
+  first_copy: number;
 }
 
 /** One record of a list. */
@@ -330,6 +349,7 @@ export interface Schema {
   settings: SettingTable;
   lists: ListTable;
   runs: RunTable;
+  days: DayTable;
   records: RecordTable;
   seen: SeenTable;
   rejected_records: RejectedRecordTable;

@@ -8,7 +8,7 @@ import type { DisconnectOptions } from '../store/tokens.ts';
 import { checkInterval, type Resource } from './resource.ts';
 import { listIntervalMs } from './schedule.ts';
 import type { StatusReader } from './status.ts';
-import type { InstanceStatus, ListProblems, RunJson, WriteJson } from './status-types.ts';
+import type { DayJson, InstanceStatus, ListProblems, RunJson, WriteJson } from './status-types.ts';
 import type { AppWatch } from './watch-app.ts';
 
 /** How long a page waits for the removal of a copy, in milliseconds. */
@@ -72,6 +72,11 @@ export class SyncControl {
   /** The last full runs by the resource's name, the newest first, and then the checks that found something. */
   runs(instanceId: string): Promise<Record<string, RunJson[]>> {
     return this.#parts.status.readRuns(instanceId);
+  }
+
+  /** What went on on each of the last 30 days, by the resource's name, the oldest first. */
+  days(instanceId: string): Promise<Record<string, DayJson[]>> {
+    return this.#parts.status.readDays(instanceId, this.#now());
   }
 
   /** Starts full runs, ends the wait for a retry, and replaces a stuck run by a new one. A check gives way. */

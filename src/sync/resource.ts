@@ -51,7 +51,7 @@ export type DocumentAt<Route extends string> = [OperationAt<Route>] extends [nev
   : ItemOf<OperationAt<Route>>;
 
 /** Pages of an instance that a resource's name would hide. */
-const PAGES = ['changes', 'problems', 'runs', 'status'];
+const PAGES = ['changes', 'problems', 'runs', 'settings', 'status'];
 
 const text = z.string('is missing').refine((value) => value.trim() !== '', 'is empty');
 

@@ -6,7 +6,7 @@ import type { SyncParts } from './parts.ts';
 import type { Resource } from './resource.ts';
 
 export const MINUTE_MS = 60_000;
-const DAY_MS = 24 * 60 * MINUTE_MS;
+export const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /** The longest pause after a failed run, in milliseconds. */
 const FAILED_PAUSE_MS = 10 * MINUTE_MS;

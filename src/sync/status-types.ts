@@ -1,5 +1,6 @@
 import type { WriteCounts } from '../store/outbox.ts';
 import type { Run } from '../store/runs.ts';
+import type { DayTable } from '../store/schema.ts';
 import type { ErrorKind, InstanceState, ListState } from '../store/states.ts';
 import type { budgetStatus, runJson, tokenStatus } from './status.ts';
 
@@ -78,6 +79,12 @@ export interface WriteJson {
 
 /** One full run of a list, or one check that changed something. Dates are ISO 8601 in UTC. */
 export type RunJson = ReturnType<typeof runJson>;
+
+/** What went on in a list on a day. The first copy is counted by itself. */
+export interface DayJson extends Omit<DayTable, 'list' | 'day'> {
+  /** In UTC: `2025-06-10`. */
+  day: string;
+}
 
 /** A list on the operator's page: its problems are counted. */
 export interface ListOverview extends Omit<ListStatusJson, 'problems'> {

@@ -7,13 +7,14 @@ import type { Progress } from '../store/changes.ts';
 import type { StateCounts } from '../store/figures.ts';
 import type { Instance, InstanceQuery } from '../store/instances.ts';
 import type { Write } from '../store/outbox.ts';
-import type { ListStatus, Run } from '../store/runs.ts';
+import { DAYS, type ListStatus, NOTHING, type Run } from '../store/runs.ts';
 import { listState } from '../store/states.ts';
 import type { Stores } from '../store/stores.ts';
 import type { TokenRow } from '../store/tokens.ts';
 import type { Resource } from './resource.ts';
-import { listIntervalMs, MINUTE_MS } from './schedule.ts';
+import { DAY_MS, listIntervalMs, MINUTE_MS } from './schedule.ts';
 import {
+  type DayJson,
   type HandlerStatus,
   INSTANCES_PER_PAGE,
   type InstanceOverview,
@@ -125,6 +126,20 @@ export class StatusReader {
       if (list === undefined) return [];
       const all = [...(await runs.history(list.id, 'full')), ...(await runs.history(list.id, 'check'))];
       return all.map(runJson);
+    });
+  }
+
+  /** What went on on the last days, also on those without a run, by the resource's name, the oldest first. */
+  async readDays(instanceId: string, now: number): Promise<Record<string, DayJson[]>> {
+    const { runs } = this.#parts;
+    return this.#byResource(await runs.lists(instanceId), async (list) => {
+      const days = list === undefined ? new Map<number, never>() : await runs.days(list.id, now);
+      return Array.from({ length: DAYS }, (_, at) => {
+        const day = Math.floor(now / DAY_MS) - DAYS + 1 + at;
+        const { runs, failed, created, changed, deleted, first_copy } = days.get(day) ?? NOTHING;
+        const date = iso(day * DAY_MS).slice(0, 10);
+        return { day: date, runs, failed, created, changed, deleted, first_copy };
+      });
     });
   }
 

@@ -176,6 +176,38 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await store.list(claim)).toMatchObject(released);
   });
 
+  test('the sums of a month outlive the runs that the history drops', async () => {
+    const DAY_MS = 24 * 60 * 60_000;
+    const claim = await store.claimRun();
+    const { list } = claim;
+    await store.write(claim, documentsOf(3));
+    await store.finish(claim, { now: NOW });
+    const failed = await store.claimRun(claim);
+    await runs.fail(failed, REFUSED, NOW + 1, NOW);
+    const sums = async (now: number) => {
+      const days = [...(await runs.days(list, now)).values()];
+      return days.map(({ list: _, day, ...sum }) => ({ ...sum, ago: Math.floor(now / DAY_MS) - day }));
+    };
+    const none = { failed: 0, created: 0, changed: 0, deleted: 0, first_copy: 0 };
+    const first = { ...none, ago: 0, runs: 1, failed: 1, first_copy: 3 };
+    expect(await sums(NOW)).toEqual([first]);
+
+    for (let run = 0; run < 60; run++) {
+      const next = await store.claimRun(claim);
+      await store.write(next, [`{"id":"0","run":${run}}`, `{"id":"new ${run}"}`]);
+      await store.finish(next, { now: NOW + DAY_MS });
+    }
+    expect(await runs.history(list, 'full', 99)).toHaveLength(50);
+    const busy = { ...none, ago: 0, runs: 60, created: 60, changed: 60 };
+    expect(await sums(NOW + DAY_MS)).toEqual([{ ...first, ago: 1 }, busy]);
+    expect(await sums(NOW + 30 * DAY_MS)).toEqual([{ ...busy, ago: 29 }]);
+
+    // What nobody sees any more goes with the next run that the history drops.
+    await runs.start(claim.instanceId, ['contacts'], NOW + 30 * DAY_MS);
+    const kept = await db.selectFrom('days').select('day').where('list', '=', list).execute();
+    expect(kept).toEqual([{ day: Math.floor(NOW / DAY_MS) + 1 }]);
+  });
+
   test('a paused list writes and delivers nothing, and resumes where it stopped', async () => {
     const claim = await store.claimRun();
     await store.write(claim, documentsOf(1), { next: PAGE_2 });
