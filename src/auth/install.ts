@@ -162,11 +162,9 @@ export class Installs {
   }
 
   async #run(row: InstallRow, code: string, state: string, proof: BrowserProof): Promise<string> {
-    const { store, onInstalled } = this.#parts;
+    const { store } = this.#parts;
     try {
-      const instanceId = await this.#install(row, code, state, proof);
-      await onInstalled(instanceId);
-      return instanceId;
+      return await this.#install(row, code, state, proof);
     } catch (thrown) {
       const message = 'The app could not store the tokens that the service granted.';
       const isKnown = thrown instanceof InstallError;
@@ -202,11 +200,12 @@ export class Installs {
     };
     // The browser has the page that says to wait. Its next callback starts the session.
     const enters = hasAnswered ? { ...proof, newSid: undefined } : proof;
-    const isSeen = await writeForSeconds(() =>
+    const { isSeen, isSignIn } = await writeForSeconds(() =>
       store.complete(row.state_hash, instance, tokens, enters, this.#now(), this.#parts.resources),
     );
+    // A company that is well needs no sync because another device signs in.
+    if (!isSignIn) await this.#parts.onInstalled(id);
     if (isSeen) return id;
-    await this.#parts.onInstalled(id);
     throw new InstallError('logged_out', 'This browser logged out during the installation.');
   }
 

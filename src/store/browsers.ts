@@ -36,17 +36,30 @@ export class BrowserStore extends Store {
     );
   }
 
-  /** The ids of the instances that a browser sees, the newest first. */
-  async instancesOf(browserId: string): Promise<string[]> {
-    const access = this.db.selectFrom('access').select('instance_id').where('browser_id', '=', browserId);
-    const rows = await access.orderBy('granted_at', 'desc').execute();
-    return rows.map(({ instance_id }) => instance_id);
+  /** The instances that a browser sees, the newest first. */
+  instancesOf(browserId: string): Promise<{ id: string; name: string }[]> {
+    return this.db
+      .selectFrom('access')
+      .innerJoin('instances', 'instances.id', 'access.instance_id')
+      .select(['instances.id', 'instances.name'])
+      .where('browser_id', '=', browserId)
+      .where('is_ended', '=', 0)
+      .orderBy('granted_at', 'desc')
+      .execute();
   }
 
   async sees(browserId: string, instanceId: string): Promise<boolean> {
-    const key = { browser_id: browserId, instance_id: instanceId };
-    const access = this.db.selectFrom('access').select('granted_at');
-    return (await access.where((eb) => eb.and(key)).executeTakeFirst()) !== undefined;
+    return (await this.#access(browserId, instanceId))?.is_ended === 0;
+  }
+
+  /** Whether a browser saw an instance until another one ended its access. */
+  async isSignedOut(browserId: string, instanceId: string): Promise<boolean> {
+    return (await this.#access(browserId, instanceId))?.is_ended === 1;
+  }
+
+  #access(browser_id: string, instance_id: string): Promise<{ is_ended: 0 | 1 } | undefined> {
+    const access = this.db.selectFrom('access').select('is_ended');
+    return access.where((eb) => eb.and({ browser_id, instance_id })).executeTakeFirst();
   }
 
   /** Logs a browser out: deletes it with its sessions, access and installs. */
@@ -87,7 +100,7 @@ export class BrowserStore extends Store {
 
 /** Ends the access of all browsers to an instance, or of all but one. */
 export async function endAccess(db: Kysely<Schema>, instanceId: string, exceptBrowserId = ''): Promise<void> {
-  const access = db.deleteFrom('access').where('instance_id', '=', instanceId);
+  const access = db.updateTable('access').set({ is_ended: 1 }).where('instance_id', '=', instanceId);
   await access.where('browser_id', '<>', exceptBrowserId).execute();
 }
 
@@ -114,9 +127,10 @@ export async function mergeBrowsers(
       from
         .selectFrom('access')
         .select((eb) => [eb.val(kept).as('browser_id'), 'instance_id', 'granted_at'])
-        .where('browser_id', 'in', others),
+        .where('browser_id', 'in', others)
+        .where('is_ended', '=', 0),
     )
-    .onConflict((conflict) => conflict.doNothing())
+    .onConflict((conflict) => conflict.columns(['browser_id', 'instance_id']).doUpdateSet({ is_ended: 0 }))
     .execute();
   await tx.deleteFrom('browsers').where('id', 'in', others).execute();
 }

@@ -79,7 +79,7 @@ export class InstallStore extends Store {
    * stores the tokens even if the browser has logged out meanwhile, as the service may have ended an earlier grant.
    *
    * @param resources the names of the lists
-   * @returns whether the browser sees the instance: false when it has logged out
+   * @returns `isSeen`: false when the browser has logged out; `isSignIn`: whether the instance was well already
    */
   complete(
     stateHash: string,
@@ -88,11 +88,14 @@ export class InstallStore extends Store {
     proof: BrowserProof,
     now: number,
     resources: readonly string[],
-  ): Promise<boolean> {
+  ): Promise<{ isSeen: boolean; isSignIn: boolean }> {
     return this.db.durably(async (tx) => {
       const { id: instance_id, name } = instance;
       const instances = tx.selectFrom('instances').select('status');
       const known = await instances.where('id', '=', instance_id).executeTakeFirst();
+      const lists = tx.selectFrom('lists').select('id').where('instance_id', '=', instance_id);
+      const failing = await lists.where('failing_since', 'is not', null).limit(1).execute();
+      const isSignIn = known?.status === 'active' && failing.length === 0;
       // The browser that disconnected a company sees the old copy, but not what another browser installs later.
       if (known?.status === 'disconnected') await endAccess(tx, instance_id);
       const active = { name, named_at: now, status: 'active', error_kind: null, error_detail: null } as const;
@@ -105,15 +108,15 @@ export class InstallStore extends Store {
       for (const resource of resources) await ensureList(tx, { instanceId: instance_id, resource });
       await scheduleLists(tx, { instanceId: instance_id });
       const browser_id = await this.#enter(tx, stateHash, proof, now);
-      if (browser_id === undefined) return false;
-      const granted = { granted_at: now };
+      if (browser_id === undefined) return { isSeen: false, isSignIn };
+      const granted = { granted_at: now, is_ended: 0 } as const;
       await tx
         .insertInto('access')
         .values({ ...granted, browser_id, instance_id })
         .onConflict((conflict) => conflict.columns(['browser_id', 'instance_id']).doUpdateSet(granted))
         .execute();
       await tx.updateTable('installs').set({ instance_id }).where('state_hash', '=', stateHash).execute();
-      return true;
+      return { isSeen: true, isSignIn };
     });
   }
 

@@ -14,7 +14,6 @@ describe('8. Installing a company again updates its instance and wakes it up; wh
   }
 
   it.each([
-    ['active', async () => {}],
     ['paused', async (...[browser, id]) => void (await world.press(browser, id, 'pause'))],
     [
       'needs_reauthorization',
@@ -47,6 +46,27 @@ describe('8. Installing a company again updates its instance and wakes it up; wh
       company.id,
       200,
     ]);
+  });
+
+  it('starts no sync of an active one: another device signs in', async () => {
+    const { company, browser, id } = await world.synced({ name: 'Two devices' });
+    const before = (await world.status(browser, id)).resources;
+    const mark = await world.control.mark();
+    expect(await world.install(world.browser(), company)).toBe(id);
+    const after = (await world.status(browser, id)).resources;
+    expect(after.contacts.started_at).toBe(before.contacts.started_at);
+    const requests = (await world.control.requests(mark)).filter(
+      ({ company_id }) => company_id === company.id,
+    );
+    expect(requests.filter(({ path }) => path === '/contacts')).toEqual([]);
+
+    // It retries what fails, as an administrator who authorizes again wants.
+    const match = { path: '/contacts', company_id: company.id };
+    await world.control.fault({ match, fault: { status: 403 }, times: 1 });
+    await world.press(browser, id, 'sync');
+    await world.waitForStatus(browser, id, ({ resources }) => resources.contacts.state === 'failed');
+    await world.install(world.browser(), company);
+    await world.waitForSync(browser, id);
   });
 
   it('takes over the new name of a company', async () => {

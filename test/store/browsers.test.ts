@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { INSTALL_KEPT_MS, SESSION_LIFETIME_MS } from '../../src/store/browsers.ts';
+import { INSTALL_KEPT_MS, mergeBrowsers, SESSION_LIFETIME_MS } from '../../src/store/browsers.ts';
 import { installInstance } from '../support/install-instance.ts';
 import { DATABASES, NOW, openTestStore } from './test-store.ts';
 
@@ -17,6 +17,28 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect([await count('browsers'), await count('installs'), await count('access')]).toEqual([1, 0, 1]);
     await browsers.removeExpired(NOW + SESSION_LIFETIME_MS);
     expect([await count('browsers'), await count('sessions'), await count('access')]).toEqual([0, 0, 0]);
+  });
+
+  it('knows a browser that another one has signed out, until it signs in again', async () => {
+    const own = await openTestStore(kind);
+    const id = await own.addInstance();
+    const [first = ''] = await own.whoSees(id);
+    await own.addInstance(id);
+    const [second = ''] = [...(await own.whoSees(id))].filter((one) => one !== first);
+    await own.browsers.logOutOthers(second, id);
+    const seen = async (browser: string) => [
+      await own.browsers.sees(browser, id),
+      await own.browsers.isSignedOut(browser, id),
+      (await own.browsers.instancesOf(browser)).length,
+    ];
+    expect([await seen(first), await seen(second), await seen('nobody')]).toEqual([
+      [false, true, 0],
+      [true, false, 1],
+      [false, false, 0],
+    ]);
+    // Two tabs that turn out to be one browser: what one of them still sees, it sees.
+    await own.db.transact((tx) => mergeBrowsers(tx, first, [second]));
+    expect(await seen(first)).toEqual([true, false, 1]);
   });
 
   it('prolongs a session, and finds no expired one', async () => {
@@ -41,7 +63,10 @@ describe.each(DATABASES)('on %s', async (kind) => {
     const tokens = { access_token: 'a', refresh_token: 'r', ...moments };
     const proof = { nonceHashes: ['n'], carriedSid: undefined, newSid: 'sid' };
     const instance = { id: 'ins_3', company_id: 'cmp_3', name: 'Late' };
-    expect(await installs.complete('s', instance, tokens, proof, NOW, [])).toBe(false);
+    expect(await installs.complete('s', instance, tokens, proof, NOW, [])).toEqual({
+      isSeen: false,
+      isSignIn: false,
+    });
     expect(await whoSees('ins_3')).toEqual(new Set());
     expect(await browsers.findSession('sid', NOW)).toBeUndefined();
     const stored = await db

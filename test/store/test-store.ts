@@ -157,7 +157,7 @@ export async function openTestStore(kind: DatabaseKind): Promise<TestStore> {
     },
     async whoSees(instanceId) {
       const access = db.selectFrom('access').select('browser_id').where('instance_id', '=', instanceId);
-      return new Set((await access.execute()).map(({ browser_id }) => browser_id));
+      return new Set((await access.where('is_ended', '=', 0).execute()).map(({ browser_id }) => browser_id));
     },
     async hold({ instanceId, resource }, consumer = 'handler') {
       const options = { whileActive: true, alone: true, now: Date.now() };
