@@ -82,7 +82,7 @@ test('handler and events get the settings, and nothing shows their secrets', asy
   await waitFor(() => deadLetter() !== undefined, 'the dead letter');
   const error = 'https://crm.example refuses [redacted], 51.';
   expect(deadLetter()).toMatchObject({ error, CRM_BATCH: 50, CRM_LOGIN: CRM.CRM_LOGIN });
-  const page = await browser.get(`/instances/${id}`);
+  const page = await browser.get(`/instances/${id}/settings`);
   expect(page.body).toContain(error);
   const log = worker.output();
   expect(log).toContain(

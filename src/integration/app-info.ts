@@ -1,6 +1,7 @@
 /**
  * YOURS: what every page shows. `colour` is #rrggbb; pages keep its hue and choose a lightness that can be read.
- * Your logo is views/assets/icon.svg. package.json repeats name and description.
+ * `logo: '/assets/logo.svg'` shows views/assets/logo.svg in place of views/assets/icon.svg and the name.
+ * package.json repeats name and description.
  */
 export const APP_INFO = {
   name: 'Partner app',

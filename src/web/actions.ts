@@ -30,6 +30,17 @@ interface Actor extends Pick<Deps, 'control' | 'browsers'> {
   links: { address: string; text: string }[];
 }
 
+/** A mistake in a form, told at the field. Nothing was done. */
+export class FieldError extends WebError {
+  readonly field: string;
+
+  /** @param field its name */
+  constructor(field: string, title: string, message: string, links: Actor['links']) {
+    super(400, title, `${message} Nothing was done.`, { links });
+    this.field = field;
+  }
+}
+
 /** What a button does. */
 interface Action {
   /** The operator's button, and what it means. */
@@ -139,7 +150,7 @@ export const ACTIONS = {
       const minutes = text === '' ? null : /^\d+$/.test(text) ? Number(text) : Number.NaN;
       return control.setInterval(id, resource, minutes).catch((error: unknown) => {
         if (!(error instanceof RangeError)) throw error;
-        throw new WebError(400, 'Not an interval', `${error.message} Nothing was done.`, { links });
+        throw new FieldError('minutes', 'Not an interval', error.message, links);
       });
     },
   },
@@ -188,13 +199,12 @@ export const ACTIONS = {
       if (status.status === 'disconnected' && !deleteData) return false;
       const typed = plainName(field('company_name'));
       if (!deleteData && typed !== '') {
-        const message =
-          'You typed the name but did not tick “Also delete the copied data”. Nothing was done.';
-        throw new WebError(400, 'Delete the data, or not?', message, { links });
+        const message = 'You typed the name but did not tick “Also delete the copied data”.';
+        throw new FieldError('company_name', 'Delete the data, or not?', message, links);
       }
       if (deleteData && typed !== plainName(status.name)) {
-        const message = `To delete the data, type the company’s name: ${status.name}. Nothing was done.`;
-        throw new WebError(400, 'The name does not match', message, { links });
+        const message = `To delete the data, type the company’s name: ${status.name}.`;
+        throw new FieldError('company_name', 'The name does not match', message, links);
       }
       return control.disconnect(id, { deleteData, ...(browserId === undefined ? {} : { browserId }) });
     },
@@ -242,12 +252,18 @@ function isOffered(name: ActionName, resource: string | undefined, whose: string
   );
 }
 
+/** The page below the instance's that a form stands on; empty for the first one, and for nonsense. */
+function pathOf(page: string): string {
+  return /^[\w-]+(?:\/(?!\.{1,2}$)[\w.~-]+)?$/.test(page) ? `/${page}` : '';
+}
+
 /**
  * The routes of all buttons, for administrators (`base` is empty) or operators. Each action is stored in `actions` and
  * logged, then the browser goes back to the page.
  *
  * @param find the browser and the instance of a request; throws WebError 404
  * @param mayAct throws it as well, and is quick
+ * @param onMistake answers a form with a mistake in a field; without it, there is a page with the error
  */
 export function actionRoutes(
   router: Router,
@@ -255,6 +271,7 @@ export function actionRoutes(
   { control, browsers, actions, resources }: Deps,
   find: (req: Request) => Promise<{ status: InstanceStatus; browserId: string | undefined }>,
   mayAct: (req: Request) => Promise<unknown>,
+  onMistake?: (req: Request, error: FieldError) => Promise<void>,
 ): void {
   const by = base === '' ? 'administrator' : 'operator';
   const askedAction = ({ params: { action, resource } }: Request): ActionName => {
@@ -282,7 +299,13 @@ export function actionRoutes(
       const action: Action = ACTIONS[name];
       const record = given('id');
       const actor = { control, browsers, status, id, resource, browserId, field, record, links };
-      const isDone = action.isPossible(status, resource) && (await action.run(actor));
+      const act = async () => action.isPossible(status, resource) && action.run(actor);
+      const isDone = await act().catch(async (error: unknown) => {
+        if (onMistake === undefined || !(error instanceof FieldError)) throw error;
+        await onMistake(req, error);
+        return undefined;
+      });
+      if (isDone === undefined) return;
       const facts = { instanceId: id, resource: resource ?? null, by } as const;
       const deletesData = name === 'disconnect' && field('delete_data') === 'yes';
       if (isDone) {
@@ -292,7 +315,7 @@ export function actionRoutes(
       }
       res.locals.log.info({ ...facts, action: name, isDone, deletesData }, 'action');
       const done = { done: isDone ? name : 'nothing', ...(resource === undefined ? {} : { list: resource }) };
-      const page = isDone && name === 'forget' ? '/' : base + instanceAddress(id);
+      const page = isDone && name === 'forget' ? '/' : base + instanceAddress(id) + pathOf(field('page'));
       res.redirect(303, `${page}?${new URLSearchParams(done)}`);
     });
   }

@@ -2,7 +2,7 @@ import type { Request } from 'express';
 import type { Instance } from '../store/instances.ts';
 import type { InstanceStatus } from '../sync/status-types.ts';
 import type { WebDependencies, WebResource } from './web-dependencies.ts';
-import { notFound } from './web-error.ts';
+import { notFound, signedOut } from './web-error.ts';
 
 /** What pages of records show of an instance. */
 type Company = Pick<Instance, 'id' | 'company_id' | 'name' | 'status'>;
@@ -46,8 +46,38 @@ export async function ownCompany(req: Request, { browsers, control }: Access): P
   const isSeen =
     req.res?.locals.isOperator === true || (await browsers.sees(req.session.browserId ?? '', id));
   const company = isSeen ? await control.find(id) : undefined;
-  if (company === undefined) throw notFound();
-  return company;
+  if (company !== undefined) return company;
+  throw (await browsers.isSignedOut(req.session.browserId ?? '', id)) ? signedOut() : notFound();
+}
+
+/**
+ * What stands around every page of an instance: its tabs, and the other companies of this browser.
+ *
+ * @param here the path of the tab below the instance's; empty for the first one
+ */
+export async function tabsOf(
+  req: Request,
+  { browsers, resources }: Access,
+  { id, name }: Pick<Company, 'id' | 'name'>,
+  here: string,
+) {
+  const addressOf = (of: string, path: string) => `${instanceAddress(of)}${path && `/${path}`}`;
+  const pages = [
+    { name: '', title: 'Overview' },
+    ...resources,
+    { name: 'runs', title: 'History' },
+    { name: 'settings', title: 'Settings' },
+  ];
+  const seen = await browsers.instancesOf(req.session.browserId ?? '');
+  return {
+    companyName: name,
+    tabs: pages.map((page) => {
+      return { title: page.title, address: addressOf(id, page.name), isHere: page.name === here };
+    }),
+    others: seen
+      .filter((other) => other.id !== id)
+      .map((other) => ({ name: other.name, address: addressOf(other.id, here) })),
+  };
 }
 
 /** The instance and the list in the path, and the list's address. */

@@ -31,7 +31,7 @@ export function createWebApp(deps: WebDependencies): Express {
   const installUrl = `${deps.publicUrl}/install`;
   const { appInfo, isSandbox, sandboxUrl = null } = deps;
   const renderPage = pageRenderer({ ...appInfo, installUrl, isSandbox, sandboxUrl }, deps.production, now);
-  const site: Site = { resources: deps.resources, support: appInfo.support };
+  const site: Site = { resources: deps.resources, name: appInfo.name, support: appInfo.support };
   const pages = { renderPage, site, now };
   const cookies = new BrowserCookies(deps.browsers, deps.sessionSecret, https);
 

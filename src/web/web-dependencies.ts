@@ -22,12 +22,12 @@ export interface AppInfo {
   description: string;
   colour: string;
   support: string;
+  /** The address of a picture that stands in place of icon and name. */
+  logo?: string;
 }
 
-export interface Site {
+export interface Site extends Pick<AppInfo, 'name' | 'support'> {
   resources: readonly WebResource[];
-  /** Where administrators find help. */
-  support: string;
 }
 
 /** The app as a whole, for the operator. */

@@ -28,3 +28,10 @@ export class WebError extends Error {
 export function notFound(): WebError {
   return new WebError(404, 'Not found', 'This browser sees nothing at this address.');
 }
+
+/** For a browser whose access another one has ended: with a colleague's log-out, or a disconnect. */
+export function signedOut(): WebError {
+  const message =
+    'Somebody logged this browser out of the company, or disconnected it. The copy does not depend on who is signed in.';
+  return new WebError(404, 'You were signed out', message);
+}

@@ -70,9 +70,10 @@ describe('23. The session id is new after an install; a log-out ends it on the s
       const id = await world.install(browser, company);
       const unconcerned = await world.install(other, await world.control.addCompany({ name: 'Unconcerned' }));
       await world.install(other, company);
-      const dashboard = await browser.get(`/instances/${id}`);
-      await browser.submit(dashboard.form(/^\/instances\/\w+\/log-?out/));
-      expect((await other.get(`/instances/${id}`)).status).toBe(404);
+      await world.press(browser, id, 'logout-others');
+      const signedOut = await other.get(`/instances/${id}`);
+      expect(signedOut.status).toBe(404);
+      expect(signedOut.text()).toContain('You were signed out');
       expect((await other.get('/')).body).not.toContain(`/instances/${id}`);
       expect((await other.get(`/instances/${unconcerned}`)).status).toBe(200);
       expect((await browser.get(`/instances/${id}`)).status).toBe(200);

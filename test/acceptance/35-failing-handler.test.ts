@@ -132,9 +132,9 @@ describe('35. A handler that throws, hangs, loops without end, fills its memory,
     );
     const others = new Set(report.changes(id, 'contacts').map((change) => change.id));
     expect(others.size).toBe(CONTACTS);
-    const dashboard = (await browser.get(`/instances/${id}`)).text();
-    expect(dashboard).toContain(record);
-    expect(dashboard).toMatch(reason(record));
+    const settings = (await browser.get(`/instances/${id}/settings`)).text();
+    expect(settings).toContain(record);
+    expect(settings).toMatch(reason(record));
 
     setFails(kind, record, false);
     report.forget(id);

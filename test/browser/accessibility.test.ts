@@ -37,6 +37,7 @@ const PAGES = [
   ...['/', '/nowhere', '/oauth/callback?state=x&code=y', '/instances/ins_9'],
   ...Object.keys(SHOWN).map((id) => `/instances/${id}?done=sync`),
   ...['/instances/ins_1/runs', '/instances/ins_1/problems', '/instances/ins_1/contacts'],
+  ...['/instances/ins_1/settings', '/instances/ins_2/settings', '/instances/ins_3/settings'],
   ...[`/instances/ins_1/contacts?q=${'w'.repeat(199)}`, '/instances/ins_1/contacts/crd_1'],
   ...['/ops', '/ops/instances/ins_1'],
 ];
@@ -54,6 +55,11 @@ beforeAll(async () => {
   });
   web = await startWeb({ isSandbox: true, operations: { password: PASSWORD, overview } });
   for (const [id, status] of Object.entries(SHOWN)) web.domain.instances.set(id, status);
+  const none = { runs: 24, failed: 1, created: 0, changed: 0, deleted: 0, first_copy: 0 };
+  const days = Array.from({ length: 30 }, (_, ago) => {
+    return { day: at(-ago * 86_400_000).slice(0, 10), ...none, created: ago * 7, deleted: ago };
+  });
+  web.domain.dayRows = { contacts: days.reverse() };
   web.domain.runs = { contacts: [runJson({ id: 2, state: 'failed', error_kind: 'timeout' }), runJson()] };
   const document = JSON.stringify({
     id: 'crd_1',
@@ -95,6 +101,7 @@ async function violations(page: Page): Promise<string[]> {
 describe.each([
   ['on a desktop', { viewport: { width: 1_280, height: 900 } }],
   ['on a phone', { viewport: { width: 360, height: 740 }, isMobile: true }],
+  ['in forced colours', { viewport: { width: 1_280, height: 900 }, forcedColors: 'active' }],
   ['in the dark', { viewport: { width: 1_280, height: 900 }, colorScheme: 'dark' }],
 ])('%s', (_where, options) => {
   let page: Page;

@@ -18,7 +18,7 @@ mkdirSync(DIR, { recursive: true });
 
 const desktop = await open(browser, { width: 1_200, height: 900 }, 'light');
 const dashboard = await install(desktop);
-await desktop.getByText('Waiting for the limit').first().waitFor();
+await desktop.getByText('Next requests').waitFor();
 await desktop.screenshot({ path: join(DIR, 'dashboard.png') });
 
 const phone = await open(browser, { width: 390, height: 844 }, 'dark');
@@ -47,6 +47,6 @@ async function install(page: Page): Promise<string> {
   await page.getByRole('group', { name: COMPANY }).getByRole('radio').first().check();
   await page.getByRole('button', { name: 'Approve' }).click();
   await page.waitForURL('**/instances/*');
-  await page.getByRole('heading', { name: COMPANY }).waitFor();
+  await page.getByText(COMPANY).first().waitFor();
   return page.url();
 }

@@ -8,7 +8,7 @@ import { InstallStore } from '../../src/store/installs.ts';
 import type { StoredRecord } from '../../src/store/records.ts';
 import type { InstanceControl } from '../../src/sync/control.ts';
 import { checkInterval } from '../../src/sync/resource.ts';
-import type { InstanceStatus, RunJson } from '../../src/sync/status-types.ts';
+import type { DayJson, InstanceStatus, RunJson } from '../../src/sync/status-types.ts';
 import type { ChangeFeed, WebDependencies } from '../../src/web/web-dependencies.ts';
 import { instanceStatus, NOW } from './status-fixtures.ts';
 
@@ -62,7 +62,8 @@ export class FakeDomain {
         const moments = { access_expires_at: 0, refresh_issued_at: 0, refresh_due_at: 0, refreshed_at: 0 };
         const tokens = { access_token: 'encrypted', refresh_token: 'encrypted', ...moments };
         const instance = { id, company_id: id, name: id };
-        if (!(await store.complete(stateHash, instance, tokens, proof, Date.now(), []))) {
+        const done = await store.complete(stateHash, instance, tokens, proof, Date.now(), []);
+        if (!done.isSeen) {
           throw new InstallError('state', 'This browser did not start the install.');
         }
         if (!this.instances.has(id)) this.instances.set(id, instanceStatus({ id }));
@@ -73,10 +74,12 @@ export class FakeDomain {
 
   /** Ids of records that can be erased; all, unless they are named. */
   known: Set<string> | undefined;
-  /** The runs of every instance. */
+  /** The days and the runs of every instance. */
+  dayRows: Record<string, DayJson[]> = {};
   runs: Record<string, RunJson[]> = {};
   readonly control: InstanceControl = {
     runs: async () => this.runs,
+    days: async () => this.dayRows,
     setInterval: async (id, resource, minutes) => {
       if (minutes !== null) checkInterval(minutes);
       return this.#act('interval', [id, resource, String(minutes)]);

@@ -20,15 +20,20 @@ function actions(body: string): string[] {
   return [...body.matchAll(/action="\/instances\/ins_1\/([\w-]+)"/g)].map(([, action = '']) => action);
 }
 
-describe('the dashboard', () => {
-  it('shows the state, the progress, the budget and the tokens', async () => {
+/** A page of the instance in this state. */
+async function showPage(path: string, changes: Parameters<typeof instanceStatus>[0] = {}) {
+  await show(changes);
+  return browser.get(`/instances/ins_1/${path}`);
+}
+
+describe('the overview', () => {
+  it('shows the state, how true it is, and the lists', async () => {
     const { body, headers } = await show({});
     for (const text of [
       'Up to date',
       '4,012',
-      '87 of 120 requests left in this window',
-      '<time datetime="2025-11-10T12:00:00.000Z">10 Nov 2025, 12:00 UTC</time>',
-      'starts by itself <time datetime="2025-06-10T12:55:00.000Z" data-relative="ahead">in 55 min<',
+      'Complete as of</dt><dd><time datetime="2025-06-10T11:55:00.000Z">10 Jun 2025, 11:55 UTC</time>',
+      '<time datetime="2025-06-10T12:55:00.000Z" data-relative="ahead">in 55 min<',
     ]) {
       expect(body).toContain(text);
     }
@@ -40,13 +45,56 @@ describe('the dashboard', () => {
   });
 
   it.each([
-    [{ status: 'active' }, ['sync', 'pause', 'logout-others', 'disconnect']],
-    [{ status: 'paused' }, ['resume', 'logout-others', 'disconnect']],
-    [{ status: 'needs_reauthorization' }, ['logout-others', 'disconnect']],
-    [{ status: 'disconnected' }, ['logout-others', 'disconnect']],
-    [{ status: 'disconnected', has_copy: false }, ['forget']],
-  ] as const)('offers what makes sense: %j', async (changes, offered) => {
+    [{ status: 'active' }, ['sync', 'pause'], ['logout-others', 'disconnect']],
+    [{ status: 'paused' }, ['resume'], ['logout-others', 'disconnect']],
+    [{ status: 'needs_reauthorization' }, [], ['logout-others', 'disconnect']],
+    [{ status: 'disconnected' }, [], ['logout-others', 'disconnect']],
+    [{ status: 'disconnected', has_copy: false }, ['forget'], []],
+  ] as const)('and the settings offer what makes sense: %j', async (changes, offered, inSettings) => {
     expect(actions((await show(changes)).body)).toEqual(offered);
+    expect(actions((await showPage('settings', changes)).body)).toEqual(inSettings);
+  });
+
+  it('says nothing that only a developer understands, and where that stands', async () => {
+    const handler = { pending: 10, dead_letters: 2, last_error: 'ECONNREFUSED', next_try_at: at(9_000) };
+    const dead = [{ id: 'crd_1', error: 'No leads.', at: at(0) }];
+    const problems = { ...listStatus().problems, dead_letters: dead };
+    const write = { state: 'unknown', key: 'k', operation: 'replyToConversation', object: '/contacts/crd_1' };
+    const outbox = { pending: 0, sending: 0, refused: 0, unknown: 1, discarded: 0, writes: [write] } as never;
+    const document = JSON.stringify({ id: 'crd_1', name: 'Ada Lovelace' });
+    web.domain.records.set('ins_1/contacts', [
+      { id: 'crd_1', document, isCut: false, updatedAt: 0, deletedAt: null },
+    ]);
+    const changes = { resources: { contacts: listStatus({ handler, problems }) }, outbox };
+    const overview = (await show(changes)).text();
+    expect(overview).toContain('12 changes could not be handed to Test app.');
+    for (const path of ['', '/runs', '/contacts']) {
+      const text = (await browser.get(`/instances/ins_1${path}`)).text();
+      expect(text, path).not.toMatch(/handler|dead letter|outbox|replay|429|token|leads|ECONN/i);
+    }
+    const settings = (await showPage('settings', changes)).text();
+    for (const text of [
+      'Contacts: 10 changes pending. The handler failed. The app tries again in 9 s . ECONNREFUSED',
+      'Ada Lovelace crd_1 No leads.',
+      'Ada Lovelace /contacts/crd_1',
+      '87 of 120 left in this window',
+      'Refresh token ends 10 Nov 2025, 12:00 UTC',
+    ]) {
+      expect(settings).toContain(text);
+    }
+  });
+
+  it('says that the authorization cannot be renewed', async () => {
+    const token = { ...instanceStatus().token, failures: 3 };
+    expect((await show({ token })).text()).toContain('The last 3 tries to renew the authorization failed.');
+  });
+
+  it('leads to the other companies of the browser, on the page that is open', async () => {
+    expect((await showPage('settings')).body).not.toContain('Switch company');
+    await install(browser, 'ins_2');
+    const { body } = await browser.get('/instances/ins_1/settings');
+    expect(body).toContain('<li><a href="/instances/ins_2/settings" dir="auto">ins_2</a></li>');
+    expect(body).toContain('<a href="/instances/ins_1/settings" aria-current="page">Settings</a>');
   });
 
   it('hides the sync while everything is under way', async () => {
@@ -75,7 +123,8 @@ describe('the dashboard', () => {
       dead_letters: [{ id: '#7', error: 'db: <leads> is unknown', at: at(0) }],
     };
     const dashboard = await show({ name: '<i>Ω</i>', resources: { contacts: listStatus({ problems }) } });
-    expect(dashboard.body).toContain('db: &lt;leads&gt; is unknown');
+    expect(dashboard.body).toContain('It has &lt;b&gt;no&lt;/b&gt; id.');
+    expect((await browser.get('/instances/ins_1/settings')).body).toContain('db: &lt;leads&gt; is unknown');
     const { body } = await browser.get('/instances/ins_1/problems');
     for (const text of ['It has &lt;b&gt;no&lt;/b&gt; id.', '&lt;img&gt;', '&lt;i&gt;Ω', 'And 6 more.']) {
       expect(body).toContain(text);
@@ -101,8 +150,8 @@ describe('writes to the service', () => {
   const retried = { ...write, key: 'later', state: 'pending', next_try_at: at(20_000) } as const;
   const none = { pending: 0, sending: 0, refused: 0, unknown: 0, discarded: 0, writes: [] };
 
-  it('stand on the dashboard while they wait, with what a person can do', async () => {
-    expect((await show({})).body).not.toContain('Waiting to be written');
+  it('stand in the settings while they wait, with what a person can do', async () => {
+    expect((await showPage('settings')).body).not.toContain('waiting to be written');
     const outbox = {
       ...none,
       pending: 3,
@@ -111,10 +160,12 @@ describe('writes to the service', () => {
       unknown: 2,
       writes: [write, refused, retried],
     };
-    const page = await show({ outbox });
+    expect((await show({ outbox })).text()).toContain(
+      'The copy is up to date, but 3 changes for the service wait for your decision.',
+    );
+    const page = await showPage('settings', { outbox });
     const text = page.text();
     for (const part of [
-      'The copy is up to date, but 3 writes to the service wait for your decision.',
       '3 writes wait. 1 is being sent.',
       'Unknown Sends a message in a conversation: /conversations/cnv_1',
       'it may have arrived',
@@ -126,7 +177,7 @@ describe('writes to the service', () => {
     }
     expect(page.body).not.toMatch(/<b>|<cnv_1>|undefined/);
     const buttons = [
-      ...page.body.matchAll(/(send-again|end-write)".*?value="([^"]+)".*?>([\w ]+)<\/button>/g),
+      ...page.body.matchAll(/(send-again|end-write)".*?name="id" value="([^"]+)".*?>([\w ]+)<\/button>/g),
     ];
     expect(buttons.map(([, ...what]) => what)).toEqual([
       ['send-again', 'reply:&lt;cnv_1&gt;', 'Send again'],
@@ -156,7 +207,7 @@ describe('writes to the service', () => {
 
   it('of a company that was disconnected can only be said to have arrived', async () => {
     const left = { ...none, unknown: 1, discarded: 4, writes: [{ ...write, has_content: false }] };
-    const { body } = await show({ status: 'disconnected', outbox: left });
+    const { body } = await showPage('settings', { status: 'disconnected', outbox: left });
     expect(body).toContain('The disconnect discarded 4 writes.');
     expect(body).toContain('It arrived');
     expect(body).not.toContain('Send again');
@@ -186,24 +237,17 @@ describe('the history', () => {
   const error = { error_kind: 'server_error', error: '503 of /inside' } as const;
   const failed = runJson({ id: 2, state: 'failed', refused: 4, ...error });
 
-  it('stands on the dashboard, newest first, without what is inside', async () => {
-    web.domain.runs = { contacts: [runJson()], conversations: [failed] };
-    const { body } = await show({});
-    const table = body.slice(body.lastIndexOf('Last syncs'));
-    expect(table.indexOf('Conversations')).toBeLessThan(table.indexOf('Contacts'));
-    expect(table).toContain('The service has an error of its own.');
-    expect(body).not.toContain('/inside');
-  });
-
-  it('is a page with a picture, or JSON when that is asked for', async () => {
+  it('has charts and rows without what is inside, or is JSON when that is asked for', async () => {
+    expect((await browser.get('/instances/ins_1/runs')).text()).toContain('No sync yet.');
     web.domain.runs = { contacts: [failed, runJson()] };
-    const { body } = await browser.get('/instances/ins_1/runs');
-    expect(body).toContain('<title>10 Jun 2025, 11:54 UTC: 12 created, 3 changed, 1 deleted</title>');
-    const counts = { Records: 180, New: 12, Changed: 3, Deleted: 1, '429s': 4 };
-    for (const [label, count] of Object.entries(counts)) {
-      expect(body).toContain(`<td data-label="${label}">${count}</td>`);
+    const day = { day: '2025-06-10', runs: 1, failed: 0, created: 12, changed: 0, deleted: 1, first_copy: 0 };
+    web.domain.dayRows = { contacts: [day] };
+    const page = await browser.get('/instances/ins_1/runs');
+    expect(page.body).toContain('aria-label="10 Jun: 12 new, 1 deleted · 1 sync"');
+    for (const text of ['Contacts: 12 new, 3 changed, 1 deleted', 'The service has an error of its own.']) {
+      expect(page.text()).toContain(text);
     }
-    expect(body).toContain('No sync yet.');
+    expect(page.body).not.toContain('/inside');
     const json = await browser.get('/instances/ins_1/runs', { headers: { accept: 'application/json' } });
     expect(json.json()).toEqual({ contacts: [failed, runJson()] });
   });
@@ -228,11 +272,18 @@ describe('the buttons', () => {
     ['contacts/replay', {}, 'replay ins_1 contacts'],
     ['contacts/confirm-deletions', {}, 'confirm ins_1 contacts'],
   ] as const)('%s, lead back, and are noted', async (path, changes, call) => {
-    const page = await show({ resources: { ...paused, contacts }, ...changes });
+    const overview = await show({ resources: { ...paused, contacts }, ...changes });
+    const isThere = overview.body.includes(`action="/instances/ins_1/${path}"`);
+    const page = isThere ? overview : await browser.get('/instances/ins_1/settings');
     const answer = await browser.submit(page.form(`/instances/ins_1/${path}`), {}, { follow: false });
     const [action, list] = path.split('/').reverse();
     const done = list === undefined ? `done=${action}` : `done=${action}&list=${list}`;
-    expect([answer.status, answer.location?.href]).toEqual([303, `${web.url}/instances/ins_1?${done}`]);
+    // A disconnected company has other things to show than its settings.
+    const place = isThere || action === 'disconnect' ? '' : '/settings';
+    expect([answer.status, answer.location?.href]).toEqual([
+      303,
+      `${web.url}/instances/ins_1${place}?${done}`,
+    ]);
     expect(web.domain.calls.slice(1)).toEqual([call]);
     const noted = { action, instanceId: 'ins_1', resource: list ?? null, by: 'administrator' };
     expect(web.domain.noted).toEqual([expect.objectContaining(noted)]);
@@ -252,12 +303,13 @@ describe('the buttons', () => {
   });
 
   it('of a list stand only where they can do something', async () => {
-    const { body } = await show({ resources: paused });
+    const { body } = await showPage('settings', { resources: paused });
     expect(body).not.toMatch(/action="[^"]*(contacts\/sync|conversations\/retry)"/);
+    expect(body).toContain('action="/instances/ins_1/contacts/resume"');
   });
 
   it.each(['15', ''])('set the interval of a list: “%s”', async (minutes) => {
-    const form = (await show({})).form('/instances/ins_1/contacts/interval');
+    const form = (await showPage('settings')).form('/instances/ins_1/contacts/interval');
     expect(form.fields.get('minutes')).toBe('60');
     await browser.submit(form, { minutes });
     expect(web.domain.calls).toContain(`interval ins_1 contacts ${minutes || 'null'}`);
@@ -267,7 +319,13 @@ describe('the buttons', () => {
     await show({});
     const answer = await browser.post('/instances/ins_1/contacts/interval', { minutes });
     expect(answer.status).toBe(400);
-    expect(answer.body).toContain('from 1 to 44,640');
+    expect(answer.body).toMatch(
+      new RegExp(`id="interval-contacts"[^>]*value="${minutes}"[^>]*aria-invalid="true"`),
+    );
+    expect(answer.body).toMatch(
+      /id="interval-help-contacts" class="failure">An interval is .* from 1 to 44,640/,
+    );
+    expect(answer.body.match(/aria-invalid/g)).toHaveLength(1);
   });
 
   it.each([
@@ -277,7 +335,8 @@ describe('the buttons', () => {
     ['disconnect', { status: 'disconnected' }],
     ['pause', { status: 'disconnected' }],
   ] as const)('do nothing where they make no sense: %s, %j', async (action, changes) => {
-    expect((await show(changes)).body).not.toMatch(/Replay|Try again|action="[^"]*\/retry"/);
+    const pages = [await show(changes), await browser.get('/instances/ins_1/settings')];
+    for (const { body } of pages) expect(body).not.toMatch(/Replay|Try again|action="[^"]*\/retry"/);
     expect((await browser.post(`/instances/ins_1/${action}`)).body).toContain('Nothing was done');
     expect(web.domain.calls).toEqual(['exchange ins_1']);
     expect(web.domain.noted).toEqual([]);
@@ -306,12 +365,15 @@ describe('the buttons', () => {
   it.each([
     [{ delete_data: 'yes' }, WRONG_NAME],
     [{ delete_data: 'yes', company_name: 'Riverside' }, WRONG_NAME],
-    [{ company_name: 'Riverside Dental' }, 'href="/instances/ins_1">Back'],
+    [{ company_name: 'Riverside Dental' }, 'did not tick “Also delete the copied data”. Nothing was done.'],
   ])('delete no data without the tick and the company’s name: %j', async (fields, words) => {
     await show({});
     const answer = await browser.post('/instances/ins_1/disconnect', fields);
     expect(answer.status).toBe(400);
     expect(answer.body).toContain(words);
+    // What was typed stays.
+    const { fields: kept } = answer.form('/instances/ins_1/disconnect');
+    expect(Object.fromEntries(kept)).toMatchObject(fields);
     expect(web.domain.calls).toEqual(['exchange ins_1']);
   });
 
@@ -325,7 +387,7 @@ describe('the buttons', () => {
   });
 
   it('delete the copy of a company that is disconnected, which then can leave the list', async () => {
-    const page = await show({ status: 'disconnected' });
+    const page = await showPage('settings', { status: 'disconnected' });
     await browser.submit(page.form('/instances/ins_1/disconnect'), { company_name: 'Riverside Dental' });
     expect(web.domain.calls).toContain('disconnect and delete ins_1');
     const emptied = await show({ status: 'disconnected', has_copy: false });
@@ -339,6 +401,23 @@ describe('the buttons', () => {
   const others = ['forget', 'disconnect', 'constructor'].map((action) => `contacts/${action}`);
   it.each([...others, 'tags/sync', 'erase', 'interval', 'constructor'])('are no others: %s', async (path) => {
     expect((await browser.post(`/instances/ins_1/${path}`)).status).toBe(404);
+  });
+});
+
+describe('a browser that another one has logged out', () => {
+  it('reads so, until it signs in again', async () => {
+    const other = web.browser();
+    await install(other);
+    await browser.post('/instances/ins_1/logout-others');
+    for (const path of ['', '/contacts', '/settings']) {
+      const page = await other.get(`/instances/ins_1${path}`);
+      expect([page.status, page.text().includes('You were signed out')], path).toEqual([404, true]);
+      expect(page.body).toContain('Sign in with the service');
+    }
+    expect((await other.get('/')).body).not.toContain('/instances/ins_1');
+    // Nobody else reads that there is such a company.
+    expect((await web.browser().get('/instances/ins_1')).text()).not.toContain('You were signed out');
+    expect((await install(other)).status).toBe(200);
   });
 });
 

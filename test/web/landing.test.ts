@@ -34,14 +34,32 @@ describe('the front page', () => {
     web.domain.instances.set('ins_known', instanceStatus({ id: 'ins_known' }));
     web.domain.instances.set('ins_unknown', instanceStatus({ id: 'ins_unknown', company_id: null }));
     const browser = web.browser();
-    expect((await install(browser, 'ins_known')).body).toContain('has to sign in again.');
+    await install(browser, 'ins_known');
+    const settingsOf = async (id: string) => (await browser.get(`/instances/${id}/settings`)).body;
+    expect(await settingsOf('ins_known')).toContain('has to sign in again.');
     const known = (await browser.get('/')).body;
     expect(known).toContain('To see a company here again, sign in again.');
     expect(known).not.toContain('You cannot return');
-    expect((await install(browser, 'ins_unknown')).body).toContain('None can return to it');
+    await install(browser, 'ins_unknown');
+    expect(await settingsOf('ins_unknown')).toContain('None can return to it');
     const { body } = await browser.get('/');
     expect(body).toContain('You cannot return to “Riverside Dental” after that');
     expect(body).not.toContain('To see a company here again');
+  });
+
+  it('shows the logo of the fork in place of icon and name, if there is one', async () => {
+    expect((await web.browser().get('/')).body).toContain('alt="" width="28" height="28">Test app</a>');
+    const appInfo = {
+      name: 'Acme',
+      description: 'd',
+      colour: '#000000',
+      support: 's',
+      logo: '/assets/acme.svg',
+    };
+    const own = await startWeb({ redis: web.redis, appInfo });
+    expect((await own.browser().get('/')).body).toContain(
+      '<img src="/assets/acme.svg" alt="Acme" height="32"></a>',
+    );
   });
 
   it('says that the service is the sandbox, with a link', async () => {

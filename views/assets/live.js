@@ -1,9 +1,9 @@
 /*
  * Keeps an open page up to date. It shows moments in the reader's time zone and counts them. While a dashboard is visible,
- * it asks for the status every two seconds, and replaces what changed.
+ * it asks for the status every two seconds, and replaces what changed. Forms are sent from where the reader is: their
+ * answer changes the page, and the focus stays.
  */
 
-import { isSending } from './forms.js';
 import { Idiomorph } from './idiomorph.esm.js';
 
 const LOOK_EVERY_MS = 2_000;
@@ -56,55 +56,107 @@ function isEdited(element) {
   return element.value !== element.defaultValue || element.checked !== element.defaultChecked;
 }
 
-/** Follows one instance: `dashboard.dataset.live` is its address. */
-function follow(dashboard) {
-  const mark = document.querySelector('[data-live-mark]');
-  const address = dashboard.dataset.live;
-  let { tag } = dashboard.dataset;
-  let timer;
-
-  function say(state, text) {
-    mark.dataset.liveState = state;
-    if (mark.textContent !== text) mark.textContent = text;
-  }
-
-  async function look() {
-    const status = await ask(`${address}/status`, { 'If-None-Match': tag });
-    // The answer to a form brings a newer page, and loading this one would drop it.
-    if (status.status === 404) return isSending() || location.reload();
-    if (status.status === 304) return say('live', 'Live');
-    if (!status.ok) return say('lost', `Not live: ${(await status.json())._error.message}`);
-    const page = await ask(address, {});
-    if (!page.ok) return undefined;
-    const next = new DOMParser().parseFromString(await page.text(), 'text/html');
-    showTimes(next);
-    Idiomorph.morph(dashboard, next.getElementById('dashboard'), {
-      callbacks: {
-        // What the reader has opened stays open, and what has been typed or ticked stays.
-        beforeAttributeUpdated: (name, element) => !(name === 'open' && element.tagName === 'DETAILS'),
-        beforeNodeMorphed: (element) => !isEdited(element),
-      },
-    });
-    // What a message said was true of the status before, unless it leads somewhere.
-    document.querySelector('.flash:not(:has(a))')?.remove();
-    tag = status.headers.get('etag');
-    return say('live', 'Live');
-  }
-
-  async function lookAgain() {
-    clearTimeout(timer);
-    if (document.visibilityState !== 'visible' || isSending()) return;
-    await look().catch(() => say('lost', 'Not live: the app cannot be reached'));
-    clearTimeout(timer);
-    timer = setTimeout(lookAgain, LOOK_EVERY_MS);
-  }
-
-  document.addEventListener('visibilitychange', lookAgain);
-  addEventListener('pageshow', (event) => event.persisted && lookAgain());
-  void lookAgain();
+/** Replaces what differs. What the reader has opened, typed or ticked stays, but in a form that was sent. */
+function replace(current, next, sent) {
+  showTimes(next);
+  const focused = document.activeElement;
+  const around = [];
+  for (let at = focused; at; at = at.parentElement) if (at.id) around.push(at.id);
+  Idiomorph.morph(current, next, {
+    callbacks: {
+      beforeAttributeUpdated: (name, element) =>
+        !(name === 'open' && element.tagName === 'DETAILS') &&
+        !(name === 'tabindex' && element === document.activeElement),
+      beforeNodeMorphed: (element) => sent?.contains(element) || !isEdited(element),
+    },
+  });
+  if (focused === document.body || (focused.isConnected && focused.checkVisibility())) return;
+  const near = around.map((id) => document.getElementById(id)).find((element) => element?.checkVisibility());
+  if (near && near.tabIndex < 0) near.setAttribute('tabindex', '-1');
+  near?.focus({ preventScroll: true });
 }
 
+function parse(html) {
+  return new DOMParser().parseFromString(html, 'text/html');
+}
+
+/** When the page was last known to be true. */
+let shownAt = Date.parse(document.body.dataset.loaded);
+
+function say(state, text) {
+  const mark = document.querySelector('[data-live-mark]');
+  if (mark) mark.dataset.liveState = state;
+  if (mark && state === 'live') mark.textContent = 'Live';
+  const banner = document.getElementById('banner');
+  const told = text && `Not live: ${text}. This page shows what was so at ${moments.format(shownAt)}.`;
+  if (banner.textContent !== told) banner.textContent = told;
+}
+
+function isLive() {
+  shownAt = Date.now() + aheadMs;
+  say('live', '');
+}
+
+function isLost(text = navigator.onLine ? 'the app cannot be reached' : 'you are offline') {
+  say('lost', text);
+}
+
+/** Whether a form is on its way: its answer brings a newer page. */
+let sending = false;
+
+async function look(dashboard) {
+  const status = await ask(dashboard.dataset.live, { 'If-None-Match': dashboard.dataset.tag });
+  if (sending) return;
+  if (status.status === 404) return location.reload();
+  if (status.status === 304) return isLive();
+  if (!status.ok) return isLost((await status.json())._error.message.replace(/\.$/, ''));
+  const page = await ask(location.pathname, {});
+  if (!page.ok) return;
+  const next = parse(await page.text()).getElementById('dashboard');
+  if (sending || !next) return;
+  replace(dashboard, next);
+  // What a message said was true of the status before, unless it leads somewhere.
+  document.querySelector('.flash:not(:has(a))')?.remove();
+  isLive();
+}
+
+let timer;
+async function lookAgain() {
+  clearTimeout(timer);
+  const dashboard = document.getElementById('dashboard');
+  const isMistaken = document.querySelector('[aria-invalid]');
+  if (!dashboard || document.visibilityState !== 'visible') return;
+  if (!sending && !isMistaken) await look(dashboard).catch(() => isLost());
+  clearTimeout(timer);
+  timer = setTimeout(lookAgain, LOOK_EVERY_MS);
+}
+
+/** Sends one form at a time: a second click does nothing. */
+addEventListener('submit', async (event) => {
+  const form = event.target;
+  if (form.method !== 'post') return;
+  event.preventDefault();
+  if (sending) return;
+  sending = true;
+  try {
+    const body = new URLSearchParams(new FormData(form));
+    const answer = await fetch(form.action, { method: 'POST', body });
+    const isHere = new URL(answer.url).pathname === location.pathname;
+    if (answer.redirected && !isHere) return location.assign(answer.url);
+    const next = parse(await answer.text());
+    replace(document.querySelector('main'), next.querySelector('main'), form);
+    document.querySelector('[aria-invalid]')?.focus();
+  } catch {
+    isLost('the app did not answer. Look whether it was done, then try again');
+  } finally {
+    sending = false;
+  }
+});
+
+document.addEventListener('visibilitychange', lookAgain);
+addEventListener('pageshow', (event) => event.persisted && lookAgain());
+addEventListener('offline', () => isLost());
+addEventListener('online', () => document.getElementById('dashboard') || say('', ''));
 showTimes(document);
 setInterval(() => showTimes(document), 1_000);
-const dashboard = document.getElementById('dashboard');
-if (dashboard) follow(dashboard);
+void lookAgain();

@@ -1,21 +1,24 @@
 import { createHash } from 'node:crypto';
-import { type Request, Router } from 'express';
-import type { InstanceStatus, RunJson } from '../../sync/status-types.ts';
-import { actionRoutes, doneMessage, possibleActions } from '../actions.ts';
+import { type Request, type Response, Router } from 'express';
+import type { InstanceStatus } from '../../sync/status-types.ts';
+import { actionRoutes, doneMessage, type FieldError, possibleActions } from '../actions.ts';
 import { startAddress } from '../install-error-pages.ts';
-import { instanceAddress, ownCompany, ownInstance, pathValue } from '../own-instance.ts';
+import { instanceAddress, ownCompany, ownInstance, pathValue, tabsOf } from '../own-instance.ts';
 import type { Pages } from '../render.ts';
 import { noStore } from '../security.ts';
-import { budgetView, tokenView } from '../view/facts-view.ts';
+import { chartView, pausedDays } from '../view/chart-view.ts';
+import { budgetFacts, tokenFacts, tokenFailure } from '../view/facts-view.ts';
+import { handlerView } from '../view/handler-view.ts';
 import { instanceMessage } from '../view/instance-message.ts';
-import { listView } from '../view/list-view.ts';
+import { companyFreshness, listView } from '../view/list-view.ts';
 import { outboxView } from '../view/outbox-view.ts';
 import { problemSections } from '../view/problem-view.ts';
-import { runBars, runRow } from '../view/run-view.ts';
+import { type NameOf, recordOf, recordView } from '../view/record-view.ts';
+import { historyRows } from '../view/run-view.ts';
 import type { WebDependencies } from '../web-dependencies.ts';
 
-/** Runs that the dashboard shows. */
-const RUNS_ON_DASHBOARD = 6;
+/** Actions among which the chart looks for pauses. */
+const ACTIONS_READ = 500;
 
 /** The entity tag of a status (RFC 9110, section 8.8.3), without the service's clock. */
 function tagOf(status: InstanceStatus): string {
@@ -23,45 +26,83 @@ function tagOf(status: InstanceStatus): string {
   return `"${createHash('sha256').update(facts).digest('base64url')}"`;
 }
 
-function ofKind(runs: readonly RunJson[] | undefined, kind: RunJson['kind']): RunJson[] {
-  return (runs ?? []).filter((run) => run.kind === kind);
-}
-
 /** The pages of one instance, the same facts as JSON, and its buttons. */
 export function instanceRoutes(deps: WebDependencies, { renderPage, site, now }: Pages): Router {
   const router = Router();
   const { resources } = site;
-  const { control } = deps;
+  const { control, records } = deps;
+
+  /** What the pages of an instance share. */
+  async function frameOf(req: Request, status: InstanceStatus, here: string) {
+    const address = instanceAddress(status.id);
+    const flash = doneMessage(req, status);
+    return { ...(await tabsOf(req, deps, status, here)), status, address, tag: tagOf(status), flash };
+  }
+
+  function listsOf(status: InstanceStatus) {
+    return resources.flatMap((resource) => {
+      const list = status.resources[resource.name];
+      if (list === undefined) return [];
+      const actions = possibleActions(status, resource.name);
+      const shown = listView(resource, list, status, site, now());
+      return [{ ...shown, actions, handler: handlerView(resource, list, now()) }];
+    });
+  }
+
+  function problemsOf(status: InstanceStatus) {
+    return Object.fromEntries(
+      Object.entries(status.resources).map(([name, list]) => [name, list.problems] as const),
+    );
+  }
+
+  /** Finds the titles of records, which stand beside their ids. */
+  async function namesOf(
+    status: InstanceStatus,
+    wanted: readonly (readonly [string, string])[],
+  ): Promise<NameOf> {
+    const names = new Map<string, string>();
+    const find = async ([name, id]: readonly [string, string]) => {
+      const resource = resources.find((one) => one.name === name);
+      if (resource === undefined) return;
+      const record = await records.find(status.id, name, id);
+      if (record?.document) names.set(`${name}/${id}`, recordView(record, resource).title);
+    };
+    await Promise.all(wanted.map(find));
+    return (resource, id) => names.get(`${resource}/${id}`);
+  }
+
+  /** Dead letters, rejected records and writes, with the names of their records. */
+  async function troubleOf(
+    status: InstanceStatus,
+    problems: ReturnType<typeof problemsOf>,
+    writes: InstanceStatus['outbox']['writes'],
+  ) {
+    const nameOf = await namesOf(status, [
+      ...Object.entries(problems).flatMap(([resource, { dead_letters }]) =>
+        dead_letters.map(({ id }) => [resource, id] as const),
+      ),
+      ...writes.flatMap(({ object }) => recordOf(object)),
+    ]);
+    const address = instanceAddress(status.id);
+    return {
+      sections: problemSections(resources, status.resources, problems, address, nameOf),
+      outbox: outboxView(status, writes, nameOf, now()),
+    };
+  }
 
   router.get('/instances/:id', noStore, async (req, res) => {
     const { status } = await ownInstance(req, deps);
-    const address = instanceAddress(status.id);
-    const problems = Object.entries(status.resources).map(([name, list]) => [name, list.problems] as const);
-    const found = await control.runs(status.id);
-    const history = resources.map((of) => ({ of, runs: ofKind(found[of.name], 'full') }));
+    const frame = await frameOf(req, status, '');
+    const found = problemSections(resources, status.resources, problemsOf(status), frame.address);
     renderPage(res, 200, 'instance', {
-      status,
-      address,
-      tag: tagOf(status),
+      ...frame,
       message: instanceMessage(status, site, now()),
-      lists: resources.flatMap((resource) => {
-        const list = status.resources[resource.name];
-        if (list === undefined) return [];
-        const actions = possibleActions(status, resource.name);
-        return [{ ...listView(resource, list, status, site, now()), actions }];
-      }),
+      freshness: companyFreshness(status, now()),
+      lists: listsOf(status),
       actions: possibleActions(status),
-      budget: budgetView(status.budget, now()),
-      token: tokenView(status),
-      outbox: outboxView(status, status.outbox.writes, now()),
-      problems: problemSections(resources, status.resources, Object.fromEntries(problems), address),
-      history: history.map(({ of, runs }) => ({ title: of.title, bars: runBars(runs) })),
-      runs: history
-        .flatMap(({ of, runs }) => runs.map((run) => ({ run, of })))
-        .sort((a, b) => b.run.id - a.run.id)
-        .slice(0, RUNS_ON_DASHBOARD)
-        .map(({ run, of }) => runRow(run, of, site, status)),
-      flash: (await otherCompany(req, status.name)) ?? doneMessage(req, status),
+      failure: tokenFailure(status),
+      sections: found.filter(({ kind }) => kind === 'rejected'),
+      flash: (await otherCompany(req, status.name)) ?? frame.flash,
     });
   });
 
@@ -81,23 +122,51 @@ export function instanceRoutes(deps: WebDependencies, { renderPage, site, now }:
       res.json(runs);
       return;
     }
-    const lists = resources.map((of) => {
-      const { name, title } = of;
-      const own = ofKind(runs[name], 'full');
-      const rows = (kind: RunJson['kind']) =>
-        ofKind(runs[name], kind).map((run) => runRow(run, of, site, status));
-      return { name, title, bars: runBars(own), runs: rows('full'), checks: rows('check') };
+    const days = await control.days(status.id);
+    const actions = await deps.actions.list({ instanceId: status.id, limit: ACTIONS_READ });
+    renderPage(res, 200, 'runs', {
+      ...(await frameOf(req, status, 'runs')),
+      charts: resources.flatMap(({ name, title }) => {
+        const isPaused = {
+          company: status.status === 'paused',
+          list: status.resources[name]?.paused ?? false,
+        };
+        const chart = chartView(days[name], pausedDays(actions, name, isPaused, now()));
+        return chart === undefined ? [] : [{ name, title, ...chart }];
+      }),
+      rows: historyRows(runs, site, status, now()),
     });
-    renderPage(res, 200, 'runs', { status, address: instanceAddress(status.id), lists });
   });
 
   router.get('/instances/:id/problems', noStore, async (req, res) => {
     const { status } = await ownInstance(req, deps);
-    const found = await control.problems(status.id);
-    const address = instanceAddress(status.id);
-    const sections = problemSections(resources, status.resources, found, address);
-    const outbox = outboxView(status, await control.writes(status.id), now());
-    renderPage(res, 200, 'problems', { status, address, sections, outbox });
+    const [problems, writes] = await Promise.all([control.problems(status.id), control.writes(status.id)]);
+    renderPage(res, 200, 'problems', {
+      ...(await frameOf(req, status, 'problems')),
+      ...(await troubleOf(status, problems, writes)),
+    });
+  });
+
+  /** @param mistake in a form of the page: what is wrong, and what was typed */
+  async function showSettings(req: Request, res: Response, status: InstanceStatus, mistake?: object) {
+    const runs = Object.values(await control.runs(status.id)).flat();
+    const { sections, outbox } = await troubleOf(status, problemsOf(status), status.outbox.writes);
+    renderPage(res, mistake === undefined ? 200 : 400, 'settings', {
+      ...(await frameOf(req, status, 'settings')),
+      mistake,
+      lists: listsOf(status),
+      actions: possibleActions(status),
+      outbox,
+      sections: sections.filter(({ kind }) => kind === 'dead'),
+      failure: tokenFailure(status),
+      budget: budgetFacts(status.budget, runs, now()),
+      token: tokenFacts(status),
+    });
+  }
+
+  router.get('/instances/:id/settings', noStore, async (req, res) => {
+    const { status } = await ownInstance(req, deps);
+    await showSettings(req, res, status);
   });
 
   actionRoutes(
@@ -106,6 +175,11 @@ export function instanceRoutes(deps: WebDependencies, { renderPage, site, now }:
     deps,
     (req) => ownInstance(req, deps),
     (req) => ownCompany(req, deps),
+    async (req, { field, message }: FieldError) => {
+      const { status } = await ownInstance(req, deps);
+      const [list, typed] = [pathValue(req, 'resource'), req.body as Record<string, string>];
+      if (req.res) await showSettings(req, req.res, status, { list, field, message, typed });
+    },
   );
 
   /** The message for a browser that wanted another company than the one that was authorized. */

@@ -18,8 +18,8 @@ export function landingRoutes(deps: WebDependencies, cookies: BrowserCookies, pa
 
   router.get('/', noStore, async (req, res) => {
     const { browserId } = req.session;
-    const ids = browserId === undefined ? [] : await browsers.instancesOf(browserId);
-    const statuses = await Promise.all(ids.map((id) => control.status(id)));
+    const seen = browserId === undefined ? [] : await browsers.instancesOf(browserId);
+    const statuses = await Promise.all(seen.map(({ id }) => control.status(id)));
     const instances = statuses
       .filter((status) => status !== undefined)
       .map((status) => ({ ...status, message: instanceMessage(status, site, now()) }));

@@ -110,8 +110,7 @@ export function operationsRoutes(deps: WebDependencies, gate: RequestHandler, pa
         if (list === undefined) return [];
         const shown = operatorsList(list, status, now());
         const rows = (runs[name] ?? []).map((run) => ({
-          ...runRow(run, of, site, status),
-          wrong: run.error ?? '',
+          ...runRow(run, of, status),
         }));
         return [{ title, list: shown, problems: list.problems, rows, forms: formsOf(name) }];
       }),

@@ -1,7 +1,7 @@
 import { type Request, type Response, Router } from 'express';
 import { MOST_SOUGHT } from '../../store/search-words.ts';
-import { possibleActions } from '../actions.ts';
-import { type OwnList, ownList, pathValue } from '../own-instance.ts';
+import { doneMessage, possibleActions } from '../actions.ts';
+import { type OwnList, ownInstance, ownList, pathValue, tabsOf } from '../own-instance.ts';
 import type { Pages } from '../render.ts';
 import { noStore } from '../security.ts';
 import { formatNumber } from '../view/format.ts';
@@ -46,6 +46,8 @@ export function recordRoutes(deps: WebDependencies, { renderPage, now }: Pages):
       return;
     }
     renderPage(res, 200, 'records', {
+      ...(await tabsOf(req, deps, company, resource.name)),
+      flash: req.query.done && doneMessage(req, (await ownInstance(req, deps)).status),
       company,
       resource,
       base,
@@ -88,11 +90,14 @@ export function recordRoutes(deps: WebDependencies, { renderPage, now }: Pages):
     const status = await deps.control.status(company.id);
     const freshness = await deps.records.freshness(company.id, resource.name);
     renderPage(res, 200, 'record', {
+      ...(await tabsOf(req, deps, company, resource.name)),
+      flash: status && doneMessage(req, status),
       company,
       resource,
       base,
       ...recordView(record, resource),
       freshness: freshnessView(freshness, true, now()),
+      page: address.includes('?') ? resource.name : `${resource.name}/${id}`,
       rawAddress: `${address}${address.includes('?') ? '&' : '?'}raw`,
       actions: status === undefined ? [] : possibleActions(status, resource.name),
     });

@@ -15,7 +15,7 @@ const MESSAGES: Record<ErrorKind, string> = {
   credentials: 'The service no longer knows this app. Write to {support}: they have to repair it.',
   key_missing: 'The app cannot decrypt its authorization. Write to {support}: they have to repair it.',
   handler: `The app could not process a change. ${HELP}`,
-  handler_ended: `A change stopped the app’s handler. ${HELP}`,
+  handler_ended: `A change stopped the app. ${HELP}`,
   store: `The app cannot use its database, so nothing new is copied. Nothing is lost, and the app goes on by itself. ${HELP}`,
   redis: `The app cannot use its queue, so nothing new is copied. Nothing is lost, and the app goes on by itself. ${HELP}`,
   internal: `The app made a mistake. ${HELP}`,

@@ -1,68 +1,67 @@
-import type { InstanceStatus } from '../../sync/status-types.ts';
-import { formatCount, formatNumber, instantOf, sentence } from './format.ts';
+import type { InstanceStatus, RunJson } from '../../sync/status-types.ts';
+import { formatCount, formatNumber, instantOf, type Sentence, sentence } from './format.ts';
 import { isBlocked } from './instance-message.ts';
 
-/** Below this share of the limit the gauge warns. */
-const LOW_SHARE = 0.2;
+/** A fact with its name: words, or a moment (ISO 8601). */
+export interface Fact {
+  label: string;
+  text?: Sentence;
+  at?: string | null;
+}
 
 /**
- * The gauge of the request budget (Response headers on every API response). The arc's path length is 100.
+ * The request budget (Response headers on every API response).
  *
+ * @param runs the last ones of all lists
  * @param now milliseconds since 1970, local clock
  */
-export function budgetView(budget: InstanceStatus['budget'], now: number) {
+export function budgetFacts(budget: InstanceStatus['budget'], runs: readonly RunJson[], now: number): Fact[] {
   const { limit, burst_remaining: burst } = budget;
   const blocked = isBlocked(budget, now);
   // After the window's end all requests are there again.
   const isOver = (instantOf(budget.reset_at) ?? now + 1) <= now;
   const remaining = isOver ? limit : (budget.remaining ?? (blocked ? null : limit));
-  const share = remaining === null || !limit ? 0 : Math.min(1, Math.max(0, remaining / limit));
-  const isKnown = remaining !== null && limit !== null;
-  return {
-    remaining: isKnown ? formatNumber(remaining) : '–',
-    limit: isKnown ? `of ${formatNumber(limit)} left` : 'not known yet',
-    spoken: isKnown
-      ? `${formatNumber(remaining)} of ${formatNumber(limit)} requests left in this window`
-      : 'Not known yet',
-    arc: { length: (share * 100).toFixed(1), tone: share < LOW_SHARE ? 'wait' : 'good', isShown: share > 0 },
-    window: blocked
-      ? 'The service asked for a break.'
-      : limit === null
-        ? 'Known after the first answer of the service.'
-        : '',
-    burst: burst === null ? '' : `${formatNumber(burst)} extra requests in reserve`,
-  };
+  const left =
+    limit === null || remaining === null
+      ? blocked
+        ? 'The service asked for a break.'
+        : 'Known after the first answer of the service.'
+      : `${formatNumber(remaining)} of ${formatNumber(limit)} left in this window`;
+  const refused = runs.reduce((sum, run) => sum + run.refused, 0);
+  return [
+    { label: 'Requests', text: sentence(left) },
+    ...(burst === null
+      ? []
+      : [{ label: 'Burst', text: sentence(`${formatNumber(burst)} extra requests in reserve`) }]),
+    {
+      label: 'Refused with 429',
+      text: sentence(`${formatCount(refused, 'request')} of the syncs in the history`),
+    },
+  ];
 }
 
-/** The timeline of the authorization (Token lifecycle), on the service's clock. */
-export function tokenView({ token, now: serviceNow }: InstanceStatus) {
+/** The authorization (Token lifecycle), on the service's clock. */
+export function tokenFacts({ token, now: serviceNow }: InstanceStatus): Fact[] {
   const now = instantOf(serviceNow) ?? 0;
-  const [start, end] = [instantOf(token.refresh_issued_at), instantOf(token.refresh_expires_at)];
-  const due = instantOf(token.refresh_due_at);
-  const percent = (moment: number) => {
-    if (start === undefined || end === undefined || end <= start) return '0%';
-    return `${(Math.min(1, Math.max(0, (moment - start) / (end - start))) * 100).toFixed(1)}%`;
-  };
   const access = instantOf(token.access_expires_at);
-  return {
-    isDrawable: start !== undefined && end !== undefined && end > start,
-    now: percent(now),
-    due: percent(due ?? end ?? 0),
-    moments: [
-      { label: 'Issued', at: token.refresh_issued_at },
-      { label: 'Now', at: new Date(Math.floor(now / 60_000) * 60_000).toISOString() },
-      { label: 'Renewal due', at: token.refresh_due_at },
-      { label: 'Expires', at: token.refresh_expires_at },
-    ],
-    access:
-      access !== undefined && access > now
+  const isValid = access !== undefined && access > now;
+  return [
+    {
+      label: 'Access token',
+      text: isValid
         ? sentence('ends {in}', token.access_expires_at, now)
         : sentence('renewed with the next request'),
-    refreshes: formatCount(token.refreshes, 'time'),
-    rotations: formatCount(token.rotations, 'time'),
-    failure:
-      token.failures === 0
-        ? ''
-        : `The last ${formatCount(token.failures, 'try', 'tries')} to renew it failed. The app keeps trying; until it succeeds, the copy may stand still.`,
-  };
+    },
+    { label: 'Access token renewed', text: sentence(formatCount(token.refreshes, 'time')) },
+    { label: 'Refresh token issued', at: token.refresh_issued_at },
+    { label: 'Refresh token replaced', text: sentence(formatCount(token.rotations, 'time')) },
+    { label: 'Replaced next', at: token.refresh_due_at },
+    { label: 'Refresh token ends', at: token.refresh_expires_at },
+  ];
+}
+
+/** That the authorization cannot be renewed at the moment; empty if it can. */
+export function tokenFailure({ token, status }: InstanceStatus): string {
+  if (token.failures === 0 || (status !== 'active' && status !== 'paused')) return '';
+  return `The last ${formatCount(token.failures, 'try', 'tries')} to renew the authorization failed. The app keeps trying; until it succeeds, the copy may stand still.`;
 }

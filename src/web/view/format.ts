@@ -9,6 +9,9 @@ const INSTANT = new Intl.DateTimeFormat('en-GB', {
   timeZone: 'UTC',
 });
 
+const SHORT = new Intl.NumberFormat('en-GB', { notation: 'compact' });
+const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -17,6 +20,16 @@ const DAY_MS = 24 * HOUR_MS;
 /** A whole number with separators: `1,000,000`. */
 export function formatNumber(value: number): string {
   return NUMBER.format(value);
+}
+
+/** A number for little space: `1K`, `2.5M`. */
+export function formatShort(value: number): string {
+  return SHORT.format(value);
+}
+
+/** A date without its year: `10 Jun`. */
+export function formatDay(iso: string): string {
+  return DAY.format(Date.parse(iso));
 }
 
 /** A number with its noun: `1 page`, `2 pages`. */

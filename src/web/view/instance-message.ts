@@ -2,6 +2,7 @@ import type { InstanceStatus, ListStatusJson } from '../../sync/status-types.ts'
 import type { Site } from '../web-dependencies.ts';
 import { errorMessage, isPassing } from './error-messages.ts';
 import { formatCount, formatInstant, instantOf, listOf, type Sentence, sentence } from './format.ts';
+import { paceText } from './pace.ts';
 
 /** Colours the state. The words say the same. */
 export type Tone = 'good' | 'busy' | 'wait' | 'warn' | 'bad' | 'off';
@@ -12,11 +13,18 @@ export interface InstanceMessage {
   label: string;
   headline: Sentence;
   next: Sentence;
+  /** What is as it should be, in small print. */
+  small: Sentence | null;
+  /** Where the reasons are: a path below the instance's. */
+  more: { path: string; text: string } | null;
 }
 
 interface NamedList extends ListStatusJson {
   title: string;
 }
+
+const SETTINGS = { path: 'settings#developer', text: 'For the developer' };
+const PROBLEMS = { path: 'problems', text: 'See which, and why' };
 
 /** An outage of the service that is younger shows as "Retrying". */
 const SHORT_OUTAGE_MS = 2 * 60_000;
@@ -64,23 +72,34 @@ function say(
   label: string,
   headline: string | Sentence,
   next: string | Sentence,
+  rest: Partial<Pick<InstanceMessage, 'small' | 'more'>> = {},
 ): InstanceMessage {
   const toSentence = (text: string | Sentence) => (typeof text === 'string' ? sentence(text) : text);
-  return { tone, label, headline: toSentence(headline), next: toSentence(next) };
+  const { small = null, more = null } = rest;
+  return { tone, label, headline: toSentence(headline), next: toSentence(next), small, more };
 }
 
-function waitingMessage(status: InstanceStatus, waiting: readonly NamedList[], now: number): InstanceMessage {
+/** Whether a run goes on as it should: the wait for the limit is a part of that. */
+export function isCopying({ state, waiting_for, error_kind }: ListStatusJson): boolean {
+  return error_kind === null && (state === 'running' || (state === 'waiting' && waiting_for === 'limit'));
+}
+
+function copyingMessage(status: InstanceStatus, copying: readonly NamedList[], now: number): InstanceMessage {
+  const [until] = copying.flatMap(({ waiting_until }) => waiting_until ?? []).sort();
+  const asked = isBlocked(status.budget, now)
+    ? 'The service asked for a break: next requests {in}'
+    : 'Next requests {in}';
+  const pace = paceText(status.budget, copying, now);
+  const next = `${pace} You can leave this page: the copy goes on without it.`.trim();
+  const small = until === undefined ? null : sentence(asked, until, now);
+  return say('busy', 'Syncing', `Copying ${titlesOf(copying)}.`, next, { small });
+}
+
+function waitingMessage(waiting: readonly NamedList[], now: number): InstanceMessage {
   const retried = waiting.filter((list) => isRetried(list, now));
   if (retried.length > 0) {
     const headline = `The last request for ${titlesOf(retried)} failed.`;
     return say('wait', 'Retrying', headline, 'The app tries again by itself.');
-  }
-  if (waiting.some(({ waiting_for }) => waiting_for === 'limit')) {
-    const isAsked = isBlocked(status.budget, now);
-    const label = isAsked ? 'Waiting for the service' : 'Waiting for the limit';
-    const headline = isAsked ? 'The service asked for a break.' : 'This minute’s requests are used up.';
-    const [until] = waiting.flatMap(({ waiting_until }) => waiting_until ?? []).sort();
-    return say('wait', label, headline, sentence('The sync goes on by itself {in}.', until, now));
   }
   return say('wait', 'Waiting', 'The sync waits until a worker is free.', 'It goes on by itself.');
 }
@@ -109,10 +128,23 @@ function pausedMessage(paused: readonly NamedList[]): InstanceMessage {
   return say('off', 'Partly paused', headline, next);
 }
 
+/** Changes of a list that its handler could not take, or cannot take at the moment. */
+export function undelivered(list: ListStatusJson): number {
+  if (list.handler === null || !isHandlerFailing(list)) return 0;
+  const { dead_letters, pending, last_error } = list.handler;
+  return dead_letters + (last_error === null ? 0 : pending);
+}
+
+/** In words of an administrator, who does not know of handlers. */
+export function undeliveredText(count: number, app: string): string {
+  return count === 0 ? '' : `${formatCount(count, 'change')} could not be handed to ${app}.`;
+}
+
 function finishedMessage(
   { next_sync_at: next, outbox }: InstanceStatus,
   lists: readonly NamedList[],
   paused: readonly NamedList[],
+  { name, support }: Site,
   now: number,
 ): InstanceMessage {
   const held = lists.filter((list) => list.held_deletions > 0);
@@ -124,33 +156,36 @@ function finishedMessage(
   const isWhole = paused.length === 0;
   const undecided = outbox.refused + outbox.unknown;
   if (undecided > 0) {
-    const what = `${formatCount(undecided, 'write')} to the service ${undecided === 1 ? 'waits' : 'wait'}`;
-    const advice = sentence('See the reasons below. The next sync starts {in}.', next, now);
+    const what = `${formatCount(undecided, 'change')} for the service ${undecided === 1 ? 'waits' : 'wait'}`;
     const headline = `${isWhole ? 'The copy is up to date, but ' : ''}${what} for your decision.`;
-    return say('warn', 'Needs attention', headline, advice);
+    return say('warn', 'Needs attention', headline, `${name} wants to write to the service.`, {
+      more: SETTINGS,
+    });
   }
   const failing = lists.filter(isHandlerFailing);
   if (failing.length > 0) {
-    const headline = `${isWhole ? 'The copy is up to date, but some' : 'Some'} changes of ${titlesOf(failing)} were not delivered.`;
-    const advice = sentence('See the reasons below. The next sync starts {in}.', next, now);
-    return say('warn', 'Needs attention', headline, advice);
+    const count = failing.reduce((sum, list) => sum + undelivered(list), 0);
+    const headline = `${isWhole ? 'The copy is up to date, but ' : ''}${undeliveredText(count, name)}`;
+    const advice = `They are tried again by themselves. If this continues, write to ${support}.`;
+    return say('warn', 'Needs attention', headline, advice, { more: SETTINGS });
   }
   if (!isWhole) return pausedMessage(paused);
-  const hasRejected = lists.some((list) => list.problems.rejected > 0);
-  const rejected = hasRejected ? 'Some records cannot be copied: correct them at the service. ' : '';
-  // The list that was checked longest ago.
-  const [checked] = lists.map((list) => list.checked_at ?? list.finished_at ?? '').sort();
-  const compared = sentence('The app compared the copy with the service {ago}.', checked, now);
-  const coming = sentence(`${rejected}The next sync of a whole list starts by itself {in}.`, next, now);
-  return say('good', 'Up to date', compared, coming);
+  const rejected = lists.reduce((sum, list) => sum + list.problems.rejected, 0);
+  const headline = 'Everything is copied, and kept up to date.';
+  if (rejected === 0) return say('good', 'Up to date', headline, 'There is nothing to do.');
+  const correct = `${formatCount(rejected, 'record')} cannot be copied: correct them at the service.`;
+  return say('good', 'Up to date', 'All other records are copied, and kept up to date.', correct, {
+    more: PROBLEMS,
+  });
 }
 
 function activeMessage(
   status: InstanceStatus,
   all: readonly NamedList[],
-  { support }: Site,
+  site: Site,
   now: number,
 ): InstanceMessage {
+  const { support } = site;
   const { error_kind } = status;
   if (error_kind !== null) {
     return say('bad', 'Out of order', 'The sync has stopped.', errorMessage(error_kind, support));
@@ -164,15 +199,12 @@ function activeMessage(
     const next = 'The copy stays as it is. Resume a list below to go on.';
     return say('off', 'Paused', 'Every list is paused.', next);
   }
-  const copying = lists.filter((list) => list.state === 'running' && list.error_kind === null);
-  if (copying.length > 0) {
-    const next = 'You can leave this page; the sync goes on without it.';
-    return say('busy', 'Syncing', `Copying ${titlesOf(copying)}.`, next);
-  }
+  const copying = lists.filter(isCopying);
+  if (copying.length > 0) return copyingMessage(status, copying, now);
   const isWaiting = (list: NamedList) =>
     isRetried(list, now) || (['running', 'waiting'].includes(list.state) && !hasStopped(list, now));
   const waiting = lists.filter(isWaiting);
-  if (waiting.length > 0) return waitingMessage(status, waiting, now);
+  if (waiting.length > 0) return waitingMessage(waiting, now);
   const failed = lists.filter((list) => hasStopped(list, now));
   if (failed.length > 0) {
     const headline = `The sync of ${titlesOf(failed)} has stopped.`;
@@ -182,7 +214,7 @@ function activeMessage(
     return say('wait', 'Starting', 'The first sync starts in a moment.', 'There is nothing to do.');
   }
   const paused = all.filter((list) => list.paused);
-  return finishedMessage(status, lists, paused, now);
+  return finishedMessage(status, lists, paused, site, now);
 }
 
 /** Without a company id, every install is an instance of its own. */

@@ -3,7 +3,14 @@ import type { InstanceStatus, ListStatusJson } from '../../sync/status-types.ts'
 import type { Site, WebResource } from '../web-dependencies.ts';
 import { errorMessage } from './error-messages.ts';
 import { formatCount, formatDuration, formatNumber, instantOf, type Sentence, sentence } from './format.ts';
-import { hasStopped, isHandlerFailing, isRetried, type Tone } from './instance-message.ts';
+import {
+  hasStopped,
+  isCopying,
+  isRetried,
+  type Tone,
+  undelivered,
+  undeliveredText,
+} from './instance-message.ts';
 
 interface ListMessage {
   label: string;
@@ -12,7 +19,7 @@ interface ListMessage {
 
 /** The instance's message has the countdown for the limit. */
 const WAITS_FOR = {
-  limit: 'The list waits for the service’s limit.',
+  limit: '',
   retry: 'The app tries again {in}.',
   turn: 'The list waits until a worker is free.',
 } as const;
@@ -20,6 +27,7 @@ const WAITS_FOR = {
 function runMessage(list: ListStatusJson, now: number): ListMessage {
   if (isRetried(list, now)) return { label: 'Retrying', tone: 'wait' };
   if (hasStopped(list, now)) return { label: 'Stopped', tone: 'bad' };
+  if (isCopying(list)) return { label: 'Copying', tone: 'busy' };
   switch (list.state) {
     case 'running':
       return { label: 'Copying', tone: 'busy' };
@@ -52,47 +60,33 @@ function waitSentence(list: ListStatusJson, { status }: InstanceStatus, now: num
   const { state, waiting_for, waiting_until, next_sync_at } = list;
   if (status !== 'active' || list.paused) return null;
   if (state === 'failed') return sentence(WAITS_FOR.retry, waiting_until ?? next_sync_at, now);
-  return state === 'waiting' ? sentence(WAITS_FOR[waiting_for ?? 'turn'], waiting_until, now) : null;
-}
-
-/** How long the last run took, or how fast the open one is, waits included. */
-function paceText(list: ListStatusJson, now: number): string {
-  const start = instantOf(list.started_at);
-  const end = instantOf(list.finished_at);
-  if (start === undefined) return '';
-  if (list.state === 'idle') return end === undefined ? '' : `took ${formatDuration(end - start)}`;
-  const perSecond = Math.round(list.records / Math.max(1, (now - start) / 1_000));
-  return list.state === 'failed' || perSecond === 0 ? '' : `about ${formatNumber(perSecond)} a second`;
+  const text = state === 'waiting' ? WAITS_FOR[waiting_for ?? 'turn'] : '';
+  return text === '' ? null : sentence(text, waiting_until, now);
 }
 
 /**
  * The progress bar: value and maximum. The value is null on a first run, as nobody knows how many records will come.
  */
-function bar({
-  state,
-  finished_at,
-  stored,
-  records,
-}: ListStatusJson): { value: number | null; max: number } | null {
-  if (state === 'idle') return finished_at === null ? null : { value: 1, max: 1 };
+function bar(list: ListStatusJson): { value: number | null; max: number } | null {
+  const { state, stored, records } = list;
+  if (state === 'idle') return null;
   if (stored > records) return { value: records, max: stored };
-  return state === 'running' ? { value: null, max: 1 } : null;
+  return isCopying(list) ? { value: null, max: 1 } : null;
 }
 
-function progressText(list: ListStatusJson): string {
-  const pages = formatCount(list.pages, 'page');
-  if (list.state === 'idle' || list.stored <= list.records) {
-    return `${formatCount(list.records, 'record')} copied, on ${pages}`;
+/** What the open run has read, waits included; of one that has ended, how long it took. */
+function progressSentence(list: ListStatusJson, now: number): Sentence | null {
+  const [start, end] = [instantOf(list.started_at), instantOf(list.finished_at)];
+  if (start === undefined) return null;
+  if (list.state === 'idle') {
+    if (end === undefined) return null;
+    return sentence(
+      `The last sync read ${formatCount(list.records, 'record')} in ${formatDuration(end - start)}.`,
+    );
   }
-  return `${formatNumber(list.records)} of about ${formatCount(list.stored, 'record')}, on ${pages}`;
-}
-
-function handlerText({ handler }: ListStatusJson): string {
-  if (handler === null) return '';
-  if (handler.pending > 0) return `${formatCount(handler.pending, 'change')} pending.`;
-  return handler.dead_letters > 0
-    ? `${formatCount(handler.dead_letters, 'dead letter')}; every other change is delivered.`
-    : 'Every change is delivered.';
+  const isKnown = list.stored > list.records;
+  const of = isKnown ? ` of about ${formatCount(list.stored, 'record')} read` : ' records so far';
+  return sentence(`${formatNumber(list.records)}${of}, begun {ago}`, list.started_at, now);
 }
 
 function heldText(list: ListStatusJson, title: string): string {
@@ -120,7 +114,22 @@ export function freshnessView({ fullAt, checkedAt }: Freshness, hasRecords: bool
   return {
     fullAt: iso(fullAt),
     checked: checkedAt === null ? null : sentence('checked {ago}', iso(checkedAt), now),
+    compared: checkedAt === null ? null : sentence('{ago}', iso(checkedAt), now),
     isPartial: fullAt === null && hasRecords,
+  };
+}
+
+/** How true the copy of a company is: as its oldest list. */
+export function companyFreshness({ resources, has_copy, next_sync_at }: InstanceStatus, now: number) {
+  const lists = Object.values(resources);
+  const oldest = (of: (list: ListStatusJson) => string | null) => {
+    const moments = lists.map((list) => instantOf(of(list)) ?? null);
+    return moments.includes(null) || moments.length === 0 ? null : Math.min(...moments.map(Number));
+  };
+  const of = { fullAt: oldest(({ full_at }) => full_at), checkedAt: oldest(({ checked_at }) => checked_at) };
+  return {
+    ...freshnessView(of, has_copy, now),
+    next: next_sync_at === null ? null : sentence('{in}', next_sync_at, now),
   };
 }
 
@@ -144,9 +153,6 @@ export function listView(
   site: Site,
   now: number,
 ) {
-  const { handler } = list;
-  const { last_error, pending = 0, next_try_at: next } = handler ?? {};
-  const reason = pending > 0 ? (last_error ?? null) : null;
   const isStopped = status.status !== 'active' && status.status !== 'paused';
   const canStart = ['idle', 'failed'].includes(list.state) || list.waiting_for === 'retry';
   return {
@@ -154,9 +160,8 @@ export function listView(
     title,
     ...listMessage(list, status, now),
     stored: formatNumber(list.stored),
-    pace: isStopped || list.paused ? '' : paceText(list, now),
     bar: isStopped ? null : bar(list),
-    progress: list.started_at === null ? '' : progressText(list),
+    progress: isStopped ? null : progressSentence(list, now),
     wait: waitSentence(list, status, now),
     error: list.error_kind === null || isStopped ? '' : errorMessage(list.error_kind, site.support),
     held: heldText(list, title),
@@ -170,10 +175,7 @@ export function listView(
     isPartial: list.full_at === null && list.stored > 0,
     rhythm: isStopped || list.paused ? '' : rhythmText(list),
     stoppedAt: status.status !== 'disconnected' && list.state === 'failed' ? list.finished_at : null,
-    handler: handlerText(list),
-    handlerError: reason ? sentence('The handler failed. The app tries again {in}.', next, now) : null,
-    handlerReason: reason,
-    isHandlerFailing: isHandlerFailing(list),
+    undelivered: undeliveredText(undelivered(list), site.name),
     paused: list.paused,
     canSync: canStart && !list.paused,
     interval: list.interval_minutes,

@@ -2,6 +2,7 @@ import { ROUTES } from '../../contract/api/api.ts';
 import type { InstanceStatus, WriteJson } from '../../sync/status-types.ts';
 import { formatCount, formatNumber, sentence } from './format.ts';
 import type { Tone } from './instance-message.ts';
+import { type NameOf, recordOf } from './record-view.ts';
 
 interface Kind {
   label: string;
@@ -35,9 +36,15 @@ const KINDS: Record<WriteJson['state'], Kind> = {
  * What is to be written at the service, and what became of it; undefined if there is nothing to show.
  *
  * @param writes those that wait for a person or are retried
+ * @param nameOf finds the titles of their records
  * @param now milliseconds since 1970
  */
-export function outboxView({ status, outbox }: InstanceStatus, writes: readonly WriteJson[], now: number) {
+export function outboxView(
+  { status, outbox }: InstanceStatus,
+  writes: readonly WriteJson[],
+  nameOf: NameOf,
+  now: number,
+) {
   const { pending, sending, refused, unknown, discarded } = outbox;
   const ended = status === 'disconnected' ? discarded : 0;
   if (pending + sending + refused + unknown + ended === 0) return undefined;
@@ -55,6 +62,10 @@ export function outboxView({ status, outbox }: InstanceStatus, writes: readonly 
       return {
         title: ROUTES.find(([name]) => name === operation)?.[1].summary ?? operation,
         object,
+        name:
+          recordOf(object)
+            .map(([resource, id]) => nameOf(resource, id))
+            .at(0) ?? '',
         key,
         label: kind.label,
         tone: kind.tone,

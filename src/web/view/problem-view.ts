@@ -2,6 +2,7 @@ import type { ListProblems, ListStatusJson } from '../../sync/status-types.ts';
 import type { WebResource } from '../web-dependencies.ts';
 import { formatNumber } from './format.ts';
 import { recordAddress } from './paging.ts';
+import type { NameOf } from './record-view.ts';
 
 interface Line {
   what: string;
@@ -26,8 +27,8 @@ const KINDS: readonly {
   },
   {
     kind: 'rejected',
-    title: 'Rejected records',
-    text: 'The app cannot copy these records. All others are in the copy. Correct them at the service: the next sync copies them.',
+    title: 'Records that cannot be copied',
+    text: 'All others are in the copy. Correct these at the service: the next sync copies them.',
     linesOf: ({ rejected_records }) =>
       rejected_records.map(({ reason, excerpt, length }) => {
         const rest = length > excerpt.length ? ` … (${formatNumber(length)} characters)` : '';
@@ -37,12 +38,13 @@ const KINDS: readonly {
   },
 ];
 
-/** The problems of an instance, by kind and list. */
+/** The problems of an instance, by kind and list. @param nameOf finds the titles of records */
 export function problemSections(
   resources: readonly WebResource[],
   statuses: Readonly<Record<string, ListStatusJson>>,
   found: Readonly<Record<string, ListProblems>>,
   instanceAddress: string,
+  nameOf: NameOf = () => undefined,
 ) {
   return KINDS.map(({ kind, title, text, linesOf, count }) => ({
     kind,
@@ -60,6 +62,7 @@ export function problemSections(
           lines: lines.map((line) => ({
             ...line,
             address: line.id === undefined ? null : recordAddress(base, line.id),
+            name: line.id === undefined ? '' : nameOf(resource.name, line.id),
           })),
           more: more > 0 ? `And ${formatNumber(more)} more.` : '',
         },

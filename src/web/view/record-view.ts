@@ -13,6 +13,9 @@ const USUAL_TITLES = ['name', 'subject', 'title'];
 const EPOCH = /^\d{10}(?:\.\d+)?$/;
 const ISO_DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d/;
 
+/** Finds the title of a record by its resource's name and its id. */
+export type NameOf = (resource: string, id: string) => string | undefined;
+
 export interface Cell {
   title: string;
   text: string;
@@ -71,6 +74,12 @@ export function parseDocument(document: string): unknown {
     // Cut, or nested too deep.
     return undefined;
   }
+}
+
+/** The resource's name and the id of a record in the path of a write: `/contacts/crd_1`. */
+export function recordOf(object: string): [string, string][] {
+  const [, resource, id] = /^\/([^/]+)\/([^/]+)$/.exec(object) ?? [];
+  return resource === undefined || id === undefined ? [] : [[resource, id]];
 }
 
 /** A record for people: its title, and the other columns of `resources.ts`. */

@@ -1,23 +1,21 @@
 import type { InstanceStatus, ListStatusJson, RunJson } from '../../sync/status-types.ts';
 import type { Site, WebResource } from '../web-dependencies.ts';
+import { changesText } from './chart-view.ts';
 import { errorMessage } from './error-messages.ts';
-import { formatDuration, formatInstant, formatNumber, instantOf } from './format.ts';
+import { formatCount, formatDuration, formatNumber, instantOf, sentence } from './format.ts';
+import type { Tone } from './instance-message.ts';
 
-/** Runs in the chart. */
-const DRAWN = 20;
+/** Runs of different lists that begin within this time are one sync, in milliseconds. */
+const TOGETHER_MS = 60_000;
 
-/** In units of the SVG. */
-const BAR = { width: 14, gap: 6, height: 90 } as const;
+const KINDS: Record<RunJson['kind'], string> = { full: 'Sync', check: 'Check' };
 
-const CHANGES = ['created', 'changed', 'deleted'] as const;
-const TONES = { created: 'good', changed: 'busy', deleted: 'bad' } as const;
-
-const STATES: Record<RunJson['state'], string> = {
-  waiting: 'Waiting',
-  running: 'Copying',
-  failed: 'Failed',
-  finished: 'Finished',
-  ended: 'Broken off',
+const STATES: Record<RunJson['state'], { text: string; tone: Tone }> = {
+  waiting: { text: 'Waiting', tone: 'wait' },
+  running: { text: 'Copying', tone: 'busy' },
+  failed: { text: 'Failed', tone: 'bad' },
+  finished: { text: 'Finished', tone: 'good' },
+  ended: { text: 'Broken off', tone: 'off' },
 };
 
 /** What became of a run, or what it is at. An open one stands where its instance or its list does. */
@@ -25,24 +23,20 @@ function outcomeOf(
   { state, finished_at, error_kind }: RunJson,
   whose: InstanceStatus,
   list?: ListStatusJson,
-) {
+): { text: string; tone: Tone } {
   if (finished_at !== null) return STATES[state];
-  if (whose.status === 'paused' || list?.paused) return 'Paused';
-  if (whose.status === 'needs_reauthorization') return 'Needs authorization';
-  return error_kind === null ? STATES[state] : 'Retrying';
+  if (whose.status === 'paused' || list?.paused) return { text: 'Paused', tone: 'off' };
+  if (whose.status === 'needs_reauthorization') return { text: 'Needs authorization', tone: 'warn' };
+  if (error_kind !== null) return { text: 'Retrying', tone: 'wait' };
+  // The wait for the limit is a part of copying.
+  return list?.waiting_for === 'limit' ? STATES.running : STATES[state];
 }
 
-/** A row of the table of runs. @param whose the status of its instance, with the list's by name */
-export function runRow(run: RunJson, { name, title }: WebResource, site: Site, whose: InstanceStatus) {
+/** A row of the operator's table of runs. @param whose the status of its instance, with the list's by name */
+export function runRow(run: RunJson, { name }: WebResource, whose: InstanceStatus) {
   const [start, end] = [instantOf(run.started_at) ?? 0, instantOf(run.finished_at)];
-  const wrong = [
-    ...(run.error_kind === null ? [] : [errorMessage(run.error_kind, site.support)]),
-    ...(run.rejected > 0 ? [`${formatNumber(run.rejected)} records cannot be copied.`] : []),
-    ...(run.held > 0 ? [`${formatNumber(run.held)} deletions held.`] : []),
-  ];
   return {
-    list: title,
-    state: outcomeOf(run, whose, whose.resources[name]),
+    state: outcomeOf(run, whose, whose.resources[name]).text,
     startedAt: run.started_at,
     finishedAt: run.finished_at,
     took: end === undefined ? '' : formatDuration(end - start),
@@ -53,29 +47,59 @@ export function runRow(run: RunJson, { name, title }: WebResource, site: Site, w
       { label: 'Deleted', text: formatNumber(run.deleted) },
       { label: '429s', text: formatNumber(run.refused) },
     ],
-    wrong: wrong.join(' '),
+    wrong: run.error ?? '',
   };
 }
 
+function wrongText({ error_kind, rejected, held }: RunJson, { support }: Site): string {
+  const wrong = [
+    ...(error_kind === null ? [] : [errorMessage(error_kind, support)]),
+    ...(rejected > 0 ? [`${formatCount(rejected, 'record')} cannot be copied.`] : []),
+    ...(held > 0 ? [`${formatCount(held, 'deletion')} held.`] : []),
+  ];
+  return wrong.join(' ');
+}
+
 /**
- * The bars of the last runs, the oldest first: new, changed and deleted records. Heights are square roots, so that small
- * runs show beside the first one.
+ * The history: one row a sync with its lists, or a check that found something, the newest first.
+ *
+ * @param runs by the resource's name
+ * @param now milliseconds since 1970, local clock
  */
-export function runBars(runs: readonly RunJson[]) {
-  const drawn = runs.slice(0, DRAWN).reverse();
-  const sumOf = (run: RunJson) => CHANGES.reduce((sum, kind) => sum + run[kind], 0);
-  const most = Math.max(1, ...drawn.map(sumOf));
-  const bars = drawn.map((run, at) => {
-    const sum = sumOf(run);
-    const height = BAR.height * Math.sqrt(sum / most);
-    let y: number = BAR.height;
-    const parts = CHANGES.filter((kind) => run[kind] > 0).map((kind) => {
-      const part = (height * run[kind]) / sum;
-      y -= part;
-      return { tone: TONES[kind], y: y.toFixed(1), height: part.toFixed(1) };
-    });
-    const title = `${formatInstant(run.started_at)}: ${CHANGES.map((kind) => `${formatNumber(run[kind])} ${kind}`).join(', ')}`;
-    return { x: (DRAWN - drawn.length + at) * (BAR.width + BAR.gap), parts, title };
+export function historyRows(
+  runs: Readonly<Record<string, readonly RunJson[]>>,
+  site: Site,
+  whose: InstanceStatus,
+  now: number,
+) {
+  const all = site.resources.flatMap((of) => (runs[of.name] ?? []).map((run) => ({ run, of })));
+  const startOf = ({ run }: (typeof all)[number]) => instantOf(run.started_at) ?? 0;
+  const groups: (typeof all)[] = [];
+  for (const one of all.toSorted((a, b) => startOf(b) - startOf(a))) {
+    const group = groups.findLast(([first]) => first?.run.kind === one.run.kind);
+    const isNear = group?.[0] !== undefined && startOf(group[0]) - startOf(one) <= TOGETHER_MS;
+    if (isNear && !group.some(({ of }) => of === one.of)) group.push(one);
+    else groups.push([one]);
+  }
+  return groups.map((group) => {
+    const start = Math.min(...group.map(startOf));
+    const ends = group.map(({ run }) => instantOf(run.finished_at));
+    const took = ends.every((end) => end !== undefined) ? Math.max(...ends) - start : undefined;
+    const inOrder = site.resources.flatMap((of) => group.filter((one) => one.of === of));
+    const lists = inOrder.map(({ run, of }) => ({
+      title: of.title,
+      brought: run.finished_at === null ? `${formatCount(run.records, 'record')} so far` : changesText(run),
+      outcome: outcomeOf(run, whose, whose.resources[of.name]),
+      wrong: wrongText(run, site),
+    }));
+    const isSame = new Set(lists.map(({ outcome }) => outcome.text)).size === 1;
+    return {
+      kind: KINDS[group[0]?.run.kind ?? 'full'],
+      when: sentence('{ago}', new Date(start).toISOString(), now),
+      took: took === undefined ? '' : formatDuration(took),
+      /** Of all lists, if it is the same. */
+      outcome: isSame ? lists[0]?.outcome : undefined,
+      lists,
+    };
   });
-  return { bars, width: DRAWN * (BAR.width + BAR.gap), height: BAR.height, barWidth: BAR.width };
 }

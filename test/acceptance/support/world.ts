@@ -225,10 +225,13 @@ export class World {
     }
   }
 
-  /** Presses a button of the dashboard, such as `sync`, `pause` or `disconnect`. */
+  /** Presses a button of the overview or else of the settings, such as `sync`, `pause` or `disconnect`. */
   async press(browser: HttpBrowser, id: string, action: string, fields = {}): Promise<Page> {
-    const dashboard = await browser.get(`/instances/${id}`);
-    return browser.submit(dashboard.form(`/instances/${id}/${action}`), fields);
+    const path = `/instances/${id}`;
+    const overview = await browser.get(path);
+    const isThere = overview.body.includes(`action="${path}/${action}"`);
+    const page = isThere ? overview : await browser.get(`${path}/settings`);
+    return browser.submit(page.form(`${path}/${action}`), fields);
   }
 
   /** The documents of a list as its download has them, one line each. */

@@ -1,69 +1,64 @@
 import { describe, expect, it } from 'vitest';
 import type { InstanceStatus } from '../../../src/sync/status-types.ts';
-import { budgetView, tokenView } from '../../../src/web/view/facts-view.ts';
-import { at, instanceStatus, NOW } from '../status-fixtures.ts';
+import { budgetFacts, type Fact, tokenFacts, tokenFailure } from '../../../src/web/view/facts-view.ts';
+import { at, instanceStatus, NOW, runJson } from '../status-fixtures.ts';
 
 const DAY_MS = 86_400_000;
 
-describe('budget', () => {
-  const shown = (changes: Partial<InstanceStatus['budget']>) =>
-    budgetView({ ...instanceStatus().budget, ...changes }, NOW);
+function said(facts: Fact[], label: string): string | null | undefined {
+  const { text, at: moment } = facts.find((fact) => fact.label === label) ?? {};
+  return text ? text.before + (text.moment?.text ?? '') : moment;
+}
 
-  it('draws what is left, in words as well', () => {
-    expect(shown({ remaining: 30 })).toMatchObject({
-      arc: { length: '25.0', tone: 'good', isShown: true },
-      spoken: '30 of 120 requests left in this window',
-      window: '',
-    });
-    expect(shown({ remaining: 20 }).arc.tone).toBe('wait');
-  });
+describe('the budget', () => {
+  const shown = (changes: Partial<InstanceStatus['budget']>) =>
+    budgetFacts(
+      { ...instanceStatus().budget, ...changes },
+      [runJson({ refused: 2 }), runJson({ refused: 1 })],
+      NOW,
+    );
 
   it.each([
-    [{ remaining: 0, reset_at: at(-1) }, '120', ''],
-    [{ remaining: null, reset_at: null }, '120', ''],
-    [{ limit: null, remaining: null, reset_at: null }, '–', 'Known after the first answer of the service.'],
-    [{ remaining: null, reset_at: null, blocked_until: at(12_000) }, '–', 'The service asked for a break.'],
-  ])('says what is left: %j', (changes, remaining, window) => {
-    expect(shown(changes)).toMatchObject({ remaining, window });
+    [{ remaining: 30 }, '30 of 120 left in this window'],
+    [{ remaining: 0, reset_at: at(-1) }, '120 of 120 left in this window'],
+    [{ remaining: null, reset_at: null }, '120 of 120 left in this window'],
+    [{ limit: null, remaining: null, reset_at: null }, 'Known after the first answer of the service.'],
+    [{ remaining: null, reset_at: null, blocked_until: at(12_000) }, 'The service asked for a break.'],
+  ])('says what is left: %j', (changes, text) => {
+    expect(said(shown(changes), 'Requests')).toBe(text);
+  });
+
+  it('counts what was refused, and names the burst if it is known', () => {
+    expect(said(shown({}), 'Refused with 429')).toBe('3 requests of the syncs in the history');
+    expect(said(shown({}), 'Burst')).toBe('60 extra requests in reserve');
+    expect(said(shown({ burst_remaining: null }), 'Burst')).toBeUndefined();
   });
 });
 
-describe('tokens', () => {
+describe('the tokens', () => {
+  const NO_TOKEN = {
+    access_expires_at: null,
+    refresh_issued_at: null,
+    refresh_expires_at: null,
+    refresh_due_at: null,
+  };
+
   it('go by the clock of the service', () => {
-    const token = {
-      access_expires_at: at(300 * DAY_MS + 60_000),
-      refresh_issued_at: at(250 * DAY_MS),
-      refresh_expires_at: at(350 * DAY_MS),
-      refresh_due_at: at(349 * DAY_MS),
-      rotations: 1,
-      refreshes: 2,
-      failures: 0,
-    };
-    expect(tokenView(instanceStatus({ now: at(300 * DAY_MS), token }))).toMatchObject({
-      isDrawable: true,
-      now: '50.0%',
-      due: '99.0%',
-      access: { before: 'ends ', moment: { text: 'in 1 min' } },
-      rotations: '1 time',
-    });
+    const token = { ...instanceStatus().token, access_expires_at: at(300 * DAY_MS + 60_000), rotations: 1 };
+    const facts = tokenFacts(instanceStatus({ now: at(300 * DAY_MS), token }));
+    expect(said(facts, 'Access token')).toBe('ends in 1 min');
+    expect(said(facts, 'Refresh token replaced')).toBe('1 time');
+    expect(said(facts, 'Refresh token ends')).toBe(at(153 * DAY_MS));
+    const none = tokenFacts(instanceStatus({ token: { ...token, ...NO_TOKEN } }));
+    expect(said(none, 'Access token')).toBe('renewed with the next request');
   });
 
-  it('say that they cannot be renewed', () => {
-    const failureOf = (failures: number) =>
-      tokenView(instanceStatus({ token: { ...instanceStatus().token, failures } })).failure;
+  it('say that they cannot be renewed, of an instance that needs them', () => {
+    const failureOf = (failures: number, status: InstanceStatus['status'] = 'active') =>
+      tokenFailure(instanceStatus({ status, token: { ...instanceStatus().token, failures } }));
     expect(failureOf(0)).toBe('');
-    expect(failureOf(1)).toContain('The last 1 try to renew it failed.');
-    expect(failureOf(3)).toContain('The last 3 tries to renew it failed.');
-  });
-
-  it('draw nothing when there are none', () => {
-    const none = {
-      access_expires_at: null,
-      refresh_issued_at: null,
-      refresh_expires_at: null,
-      refresh_due_at: null,
-    };
-    const view = tokenView(instanceStatus({ token: { ...none, rotations: 0, refreshes: 0, failures: 0 } }));
-    expect(view).toMatchObject({ isDrawable: false, now: '0%' });
+    expect(failureOf(1)).toContain('The last 1 try to renew the authorization failed.');
+    expect(failureOf(3, 'paused')).toContain('The last 3 tries to renew the authorization failed.');
+    expect(failureOf(3, 'disconnected')).toBe('');
   });
 });

@@ -5,15 +5,15 @@ import { instanceMessage } from '../../../src/web/view/instance-message.ts';
 import { at, HANDLER, instanceStatus, listStatus, NOW } from '../status-fixtures.ts';
 
 const resources = ['Contacts', 'Conversations'].map((title) => ({ name: title.toLowerCase(), title }));
-const SITE = { support: 'help@test.example', resources };
+const SITE = { name: 'Acme Sync', support: 'help@test.example', resources };
 
 function textOf({ before, moment, after }: Sentence): string {
   return before + (moment?.text ?? '') + after;
 }
 
 function messageOf(changes: Partial<InstanceStatus>) {
-  const { headline, next, ...message } = instanceMessage(instanceStatus(changes), SITE, NOW);
-  return { ...message, headline: textOf(headline), next: textOf(next) };
+  const { headline, next, small, ...message } = instanceMessage(instanceStatus(changes), SITE, NOW);
+  return { ...message, headline: textOf(headline), next: textOf(next), small: small && textOf(small) };
 }
 
 function withContacts(changes: Partial<ListStatusJson>) {
@@ -21,29 +21,40 @@ function withContacts(changes: Partial<ListStatusJson>) {
 }
 
 describe('instanceMessage', () => {
-  it('says when an instance is up to date, and when the next sync comes', () => {
+  it('says when an instance is up to date', () => {
     expect(messageOf({})).toEqual({
       tone: 'good',
       label: 'Up to date',
-      headline: 'The app compared the copy with the service 20 s ago.',
-      next: 'The next sync of a whole list starts by itself in 55 min.',
+      headline: 'Everything is copied, and kept up to date.',
+      next: 'There is nothing to do.',
+      small: null,
+      more: null,
     });
   });
 
+  it('takes the wait for the limit as a part of copying, in small print', () => {
+    const waiting = { state: 'waiting', waiting_for: 'limit', waiting_until: at(23_000) } as const;
+    const budget = { ...instanceStatus().budget, blocked_until: at(23_000) };
+    const resources = { contacts: listStatus(waiting), conversations: listStatus({ state: 'running' }) };
+    expect(messageOf({ resources })).toMatchObject({
+      tone: 'busy',
+      label: 'Syncing',
+      headline: 'Copying contacts and conversations.',
+      small: 'Next requests in 23 s',
+    });
+    expect(messageOf({ resources, budget }).small).toBe(
+      'The service asked for a break: next requests in 23 s',
+    );
+    expect(withContacts({ state: 'running' }).small).toBeNull();
+  });
+
   it.each([
-    ['limit', 'Waiting for the limit', 'in 23 s'],
     ['retry', 'Retrying', 'tries again by itself'],
     ['turn', 'Waiting', 'by itself'],
   ] as const)('says what a sync waits for: %s', (waiting_for, label, when) => {
     const said = withContacts({ state: 'waiting', waiting_for, waiting_until: at(23_000) });
     expect(said.label).toBe(label);
     expect(said.next).toContain(when);
-  });
-
-  it('says that the service asked for a break', () => {
-    const contacts = listStatus({ state: 'waiting', waiting_for: 'limit', waiting_until: at(23_000) });
-    const budget = { ...instanceStatus().budget, blocked_until: at(23_000) };
-    expect(messageOf({ resources: { contacts }, budget }).headline).toBe('The service asked for a break.');
   });
 
   it.each([
@@ -104,16 +115,18 @@ describe('instanceMessage', () => {
     const failing = listStatus({ handler: { ...HANDLER, dead_letters: 1 } });
     const outbox = { ...instanceStatus().outbox, unknown: 2 };
     const both = { contacts: listStatus({ paused: true }), conversations: failing };
-    expect(messageOf({ resources: both }).headline).toBe('Some changes of conversations were not delivered.');
+    expect(messageOf({ resources: both }).headline).toBe('1 change could not be handed to Acme Sync.');
     expect(messageOf({ resources: both, outbox }).headline).toBe(
-      '2 writes to the service wait for your decision.',
+      '2 changes for the service wait for your decision.',
     );
   });
 
   it('says what to do about records that cannot be kept', () => {
     const problems = { ...listStatus().problems, rejected: 5 };
-    const words = 'correct them at the service. The next sync of a whole list starts by itself';
-    expect(withContacts({ problems }).next).toContain(words);
+    expect(withContacts({ problems })).toMatchObject({
+      next: '5 records cannot be copied: correct them at the service.',
+      more: { path: 'problems' },
+    });
   });
 
   it('says that deletions are held, before anything else about a sync that has finished', () => {
@@ -125,14 +138,19 @@ describe('instanceMessage', () => {
   });
 
   it.each([
-    [{ dead_letters: 1 }, 'warn'],
-    [{ pending: 3, last_error: 'No leads.' }, 'warn'],
-    [{ pending: 3 }, 'good'],
-    [{ last_error: 'No leads.' }, 'good'],
-  ])('says whether every change was processed: %j', (changes, tone) => {
+    [{ dead_letters: 1 }, 1],
+    [{ pending: 3, last_error: 'No leads.' }, 3],
+    [{ pending: 3, dead_letters: 2, last_error: 'No leads.' }, 5],
+    [{ pending: 3 }, 0],
+    [{ last_error: 'No leads.' }, 0],
+  ])('says how many changes the handler cannot take, without a word of it: %j', (changes, count) => {
     const said = withContacts({ handler: { ...HANDLER, ...changes } });
-    expect(said.tone).toBe(tone);
-    expect(said.headline.includes('some changes of contacts were not delivered')).toBe(tone === 'warn');
+    expect([said.tone, said.more?.path]).toEqual(
+      count > 0 ? ['warn', 'settings#developer'] : ['good', undefined],
+    );
+    if (count > 0)
+      expect(said.headline).toMatch(new RegExp(`but ${count} changes? could not be handed to Acme Sync\\.$`));
+    expect(JSON.stringify(said)).not.toMatch(/handler|dead letter|outbox/i);
   });
 
   const DELETING = 'Its copied records are being deleted. Install again to copy them anew.';

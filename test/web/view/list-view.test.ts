@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import type { InstanceStatus, ListStatusJson } from '../../../src/sync/status-types.ts';
-import { listView } from '../../../src/web/view/list-view.ts';
+import { companyFreshness, listView } from '../../../src/web/view/list-view.ts';
 import { at, HANDLER, instanceStatus, listStatus, NOW } from '../status-fixtures.ts';
 
-const SITE = { resources: [], support: 'help@test.example' };
+const SITE = { name: 'Acme Sync', resources: [], support: 'help@test.example' };
 const RESOURCE = { name: 'contacts', title: 'Contacts' };
 const UNSTARTED = { pages: 0, records: 0, started_at: null, finished_at: null } as const;
 
 function view(list: Partial<ListStatusJson>, instance: Partial<InstanceStatus> = {}) {
   const shown = listView(RESOURCE, listStatus(list), instanceStatus(instance), SITE, NOW);
   const text = (of: (typeof shown)['wait']) => of && of.before + (of.moment?.text ?? '') + of.after;
-  return { ...shown, wait: text(shown.wait), handlerError: text(shown.handlerError) };
+  return { ...shown, wait: text(shown.wait), progress: text(shown.progress) };
 }
 
 describe('the progress of a list', () => {
@@ -18,15 +18,16 @@ describe('the progress of a list', () => {
     [{ state: 'running', records: 100, stored: 4_000 }, [100, 4_000]],
     [{ state: 'running', records: 100, stored: 100 }, [null, 1]],
     [{ state: 'waiting', records: 100, stored: 100 }, null],
+    [{ state: 'waiting', waiting_for: 'limit', records: 100, stored: 100 }, [null, 1]],
     [{ state: 'waiting', records: 100, stored: 4_000 }, [100, 4_000]],
-    [{}, [1, 1]],
+    [{}, null],
     [UNSTARTED, null],
   ] as const)('is a share of what an earlier run left, else movement: %j', (list, valueAndMax) => {
     const { bar } = view(list);
     expect(bar && [bar.value, bar.max]).toEqual(valueAndMax);
   });
 
-  it('is told in records and pace, waits included', () => {
+  it('is told in records and time, waits included', () => {
     const first = {
       state: 'running',
       records: 1_200,
@@ -34,13 +35,12 @@ describe('the progress of a list', () => {
       stored: 1_200,
       started_at: at(-30_000),
     } as const;
-    expect(view(first)).toMatchObject({
-      progress: '1,200 records copied, on 12 pages',
-      pace: 'about 40 a second',
-    });
-    expect(view({ ...first, stored: 4_012 }).progress).toBe('1,200 of about 4,012 records, on 12 pages');
-    expect(view({ ...first, records: 3 }).pace).toBe('');
-    expect(view({}).pace).toBe('took 1 min');
+    expect(view(first).progress).toBe('1,200 records so far, begun 30 s ago');
+    expect(view({ ...first, stored: 4_012 }).progress).toBe(
+      '1,200 of about 4,012 records read, begun 30 s ago',
+    );
+    expect(view({}).progress).toBe('The last sync read 4,012 records in 1 min.');
+    expect(view(first, { status: 'disconnected' }).progress).toBeNull();
   });
 });
 
@@ -48,6 +48,7 @@ describe('the state of a list', () => {
   it.each([
     [{}, 'active', 'Complete'],
     [{ state: 'running' }, 'active', 'Copying'],
+    [{ state: 'waiting', waiting_for: 'limit' }, 'active', 'Copying'],
     [{ state: 'failed', error_kind: 'refused' }, 'active', 'Stopped'],
     [{ state: 'failed', error_kind: 'timeout', failing_since: at(-1_000) }, 'active', 'Retrying'],
     [{ held_deletions: 60 }, 'active', 'Deletions held'],
@@ -63,7 +64,7 @@ describe('the state of a list', () => {
   });
 
   it.each([
-    [{ waiting_for: 'limit' }, 'The list waits for the service’s limit.'],
+    [{ waiting_for: 'limit' }, null],
     [{ waiting_for: 'retry' }, 'The app tries again in 9 s.'],
     [{ waiting_for: 'turn' }, 'The list waits until a worker is free.'],
   ] as const)('says what it waits for: %j', (list, wait) => {
@@ -115,32 +116,32 @@ describe('the state of a list', () => {
     }
   });
 
+  it('says how many changes were not handed on, in words of an administrator', () => {
+    const handler = { ...HANDLER, dead_letters: 2, pending: 10, last_error: 'ECONNREFUSED' };
+    expect(view({ handler }).undelivered).toBe('12 changes could not be handed to Acme Sync.');
+    expect(view({ handler: { ...HANDLER, pending: 10 } }).undelivered).toBe('');
+  });
+
+  it('of a company is that of its oldest list', () => {
+    const older = listStatus({ full_at: at(-900_000), checked_at: at(-90_000) });
+    const both = { contacts: listStatus(), conversations: older };
+    const shown = companyFreshness(instanceStatus({ resources: both }), NOW);
+    expect([shown.fullAt, shown.compared?.moment?.text, shown.next?.moment?.text]).toEqual([
+      at(-900_000),
+      '1 min 30 s ago',
+      'in 55 min',
+    ]);
+    const open = { ...both, conversations: listStatus({ full_at: null }) };
+    expect(companyFreshness(instanceStatus({ resources: open }), NOW)).toMatchObject({
+      fullAt: null,
+      isPartial: true,
+    });
+  });
+
   it('offers a new authorization where the service refuses, and only there', () => {
     expect(view({ state: 'failed', error_kind: 'refused' }).mayNeedAuthorization).toBe(true);
     expect(view({ state: 'failed', error_kind: 'credentials' }).mayNeedAuthorization).toBe(false);
     const waiting = { state: 'waiting', waiting_for: 'turn', error_kind: 'refused' } as const;
     expect(view(waiting).mayNeedAuthorization).toBe(false);
-  });
-});
-
-describe('the handler', () => {
-  it.each([
-    [null, '', null],
-    [HANDLER, 'Every change is delivered.', null],
-    [{ ...HANDLER, pending: 1_200 }, '1,200 changes pending.', null],
-    [
-      { ...HANDLER, pending: 1, last_error: 'ECONNREFUSED', next_try_at: at(5_000) },
-      '1 change pending.',
-      'The handler failed. The app tries again in 5 s.',
-    ],
-    // The reason stands with the dead letter.
-    [
-      { ...HANDLER, dead_letters: 1, last_error: 'No.' },
-      '1 dead letter; every other change is delivered.',
-      null,
-    ],
-  ])('%j', (handler, text, error) => {
-    const shown = view({ handler });
-    expect([shown.handler, shown.handlerError]).toEqual([text, error]);
   });
 });
