@@ -126,9 +126,14 @@ export async function mergeBrowsers(
     .expression((from) =>
       from
         .selectFrom('access')
-        .select((eb) => [eb.val(kept).as('browser_id'), 'instance_id', 'granted_at'])
+        .select((eb) => [
+          eb.val(kept).as('browser_id'),
+          'instance_id',
+          eb.fn.max('granted_at').as('granted_at'),
+        ])
         .where('browser_id', 'in', others)
-        .where('is_ended', '=', 0),
+        .where('is_ended', '=', 0)
+        .groupBy('instance_id'),
     )
     .onConflict((conflict) => conflict.columns(['browser_id', 'instance_id']).doUpdateSet({ is_ended: 0 }))
     .execute();

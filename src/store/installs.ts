@@ -94,20 +94,40 @@ export class InstallStore extends Store {
       const instances = tx.selectFrom('instances').select('status');
       const known = await instances.where('id', '=', instance_id).executeTakeFirst();
       const lists = tx.selectFrom('lists').select('id').where('instance_id', '=', instance_id);
-      const failing = await lists.where('failing_since', 'is not', null).limit(1).execute();
+      const working = lists.where('paused_at', 'is', null).where('removed_at', 'is', null);
+      const failing = await working
+        .where('failing_since', 'is not', null)
+        .where('resource', 'in', ['', ...resources])
+        .limit(1)
+        .execute();
       const isSignIn = known?.status === 'active' && failing.length === 0;
       // The browser that disconnected a company sees the old copy, but not what another browser installs later.
       if (known?.status === 'disconnected') await endAccess(tx, instance_id);
       const active = { name, named_at: now, status: 'active', error_kind: null, error_detail: null } as const;
       await tx
         .insertInto('instances')
-        .values({ ...instance, ...active, installed_at: now })
-        .onConflict((conflict) => conflict.column('id').doUpdateSet(active))
+        .values({ ...instance, ...active, installed_at: now, status_since: now })
+        .onConflict((conflict) =>
+          conflict
+            .column('id')
+            .doUpdateSet({ ...active, ...(known?.status !== 'active' && { status_since: now }) }),
+        )
         .execute();
       await storeTokens(tx, instance_id, tokens);
       for (const resource of resources) await ensureList(tx, { instanceId: instance_id, resource });
       await scheduleLists(tx, { instanceId: instance_id });
       const browser_id = await this.#enter(tx, stateHash, proof, now);
+      if (!isSignIn) {
+        const install = {
+          instance_id,
+          resource: null,
+          record: null,
+          action: 'install',
+          by: 'administrator',
+          at: now,
+        };
+        await tx.insertInto('actions').values(install).execute();
+      }
       if (browser_id === undefined) return { isSeen: false, isSignIn };
       const granted = { granted_at: now, is_ended: 0 } as const;
       await tx

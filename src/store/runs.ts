@@ -136,22 +136,22 @@ export class RunStore extends Store {
     return runs.orderBy('id', 'desc').limit(limit).execute();
   }
 
-  /** What went on in a list on each of the last {@link DAYS} days with a run or a change, by days since 1970 in UTC. */
+  /** The sums of the last {@link DAYS} days of a list, by days since 1970 in UTC. The open run counts as of today. */
   async days(list: number, now: number): Promise<Map<number, DayTable>> {
     const first = dayOf(now) - DAYS + 1;
-    const { older, runs } = await this.db.transact(async (tx) => {
-      const ended = tx.selectFrom('runs').selectAll().where('list', '=', list);
-      return {
-        older: await tx
-          .selectFrom('days')
-          .selectAll()
-          .where('list', '=', list)
-          .where('day', '>=', first)
-          .execute(),
-        runs: await ended.where('finished_at', '>=', first * DAY_MS).execute(),
-      };
-    });
-    return sumsOf(runs, new Map(older.map((day) => [day.day, day])));
+    // One statement: between two, a run could leave the history.
+    const { rows } = await sql<DayTable>`
+      select list, day, ${sql.join(SUMS.map(sql.ref))} from days where list = ${list} and day >= ${first}
+      union all ${sumsOfRuns(now)} where list = ${list} and coalesce(finished_at, ${sql.lit(now)}) >= ${first * DAY_MS}
+      group by list, ${dayOfRun(now)}`.execute(this.db);
+    const days = new Map<number, DayTable>();
+    for (const row of rows) {
+      const day = Number(row.day);
+      const known = days.get(day) ?? { list, day, ...NOTHING };
+      const added = Object.fromEntries(SUMS.map((name) => [name, known[name] + Number(row[name])]));
+      days.set(day, { list, day, ...NOTHING, ...added, failed: Math.max(known.failed, Number(row.failed)) });
+    }
+    return days;
   }
 
   find(run: number): Promise<Run | undefined> {
@@ -562,6 +562,8 @@ export class RunStore extends Store {
       if (list === undefined) return undefined;
       const updated = await updateRun(tx, claim.run, values, counts).executeTakeFirst();
       if (updated === undefined) return undefined;
+      if (values.state === 'failed' && failedAt !== undefined)
+        await noteFailure(tx, { id: list.id }, failedAt);
       const failing = failedAt !== undefined && list.failing_since === null && { failing_since: failedAt };
       const changed = { ...ofList(list), ...failing };
       await tx.updateTable('lists').set(changed).where('id', '=', list.id).execute();
@@ -679,19 +681,17 @@ async function removeOldRuns(
     .where('list', 'in', [...lists])
     .where('kind', '=', kind);
   const old = tx.selectFrom(numbered.as('numbered')).select('id').where('place', '>=', HISTORY);
-  const removed = await tx.deleteFrom('runs').where('id', 'in', old).returningAll().execute();
-  if (removed.length === 0) return;
-  const days = lists.flatMap((list) => [...sumsOf(removed.filter((run) => run.list === list)).values()]);
-  await tx
-    .insertInto('days')
-    .values(days)
-    .onConflict((conflict) =>
-      conflict.columns(['list', 'day']).doUpdateSet((old) => {
-        const sum = (name: keyof typeof NOTHING) => old(`days.${name}`, '+', old.ref(`excluded.${name}`));
-        return Object.fromEntries(SUMS.map((name) => [name, sum(name)]));
-      }),
-    )
-    .execute();
+  const ids = (await old.execute()).map(({ id }) => id);
+  if (ids.length === 0) return;
+  const added = SUMS.map((name) => {
+    const [old, more] = [sql.ref(`days.${name}`), sql.ref(`excluded.${name}`)];
+    const isFlag = name === 'failed';
+    return sql`${sql.ref(name)} = ${isFlag ? sql`case when ${old} > ${more} then ${old} else ${more} end` : sql`${old} + ${more}`}`;
+  });
+  await sql`insert into days (list, day, ${sql.join(SUMS.map(sql.ref))})
+    ${sumsOfRuns(now)} where id in (${sql.join(ids)}) group by list, ${dayOfRun(now)}
+    on conflict (list, day) do update set ${sql.join(added)}`.execute(tx);
+  await tx.deleteFrom('runs').where('id', 'in', ids).execute();
   await tx
     .deleteFrom('days')
     .where('list', 'in', [...lists])
@@ -703,20 +703,29 @@ function dayOf(ms: number): number {
   return Math.floor(ms / DAY_MS);
 }
 
-/** Adds what ended runs of one list did to the sums of their days. */
-function sumsOf(runs: readonly Run[], days = new Map<number, DayTable>()): Map<number, DayTable> {
-  for (const { list, kind, state, finished_at, is_first, created, changed, deleted } of runs) {
-    const day = dayOf(finished_at ?? 0);
-    const sums = days.get(day) ?? { list, day, ...NOTHING };
-    days.set(day, {
-      ...sums,
-      runs: sums.runs + Number(kind === 'full' && state === 'finished'),
-      failed: sums.failed + Number(state === 'failed'),
-      created: sums.created + (is_first ? 0 : created),
-      changed: sums.changed + changed,
-      deleted: sums.deleted + deleted,
-      first_copy: sums.first_copy + (is_first ? created : 0),
-    });
-  }
-  return days;
+function dayOfRun(now: number) {
+  return sql`coalesce(finished_at, ${sql.lit(now)}) / ${sql.lit(DAY_MS)}`;
+}
+
+/** Selects the sums of runs, in the order of the columns of `days`. The caller says of which, and groups them. */
+function sumsOfRuns(now: number) {
+  return sql`select list, ${dayOfRun(now)} as day,
+    sum(case when kind = 'full' and state = 'finished' then 1 else 0 end) as runs,
+    max(case when state = 'failed' then 1 else 0 end) as failed,
+    sum(case when is_first = 1 then 0 else created end) as created,
+    sum(changed) as changed, sum(deleted) as deleted,
+    sum(case when is_first = 1 then created else 0 end) as first_copy
+    from runs`;
+}
+
+/** Notes that lists fail, of one id or of an instance: what is open may recover, and then says nothing of it. */
+export async function noteFailure(
+  tx: Kysely<Schema>,
+  of: { id: number } | { instance_id: string },
+  now: number,
+): Promise<void> {
+  const which = 'id' in of ? sql`id = ${of.id}` : sql`instance_id = ${of.instance_id} and removed_at is null`;
+  await sql`insert into days (list, day, ${sql.join(SUMS.map(sql.ref))})
+    select id, ${sql.lit(dayOf(now))}, 0, 1, 0, 0, 0, 0 from lists where ${which}
+    on conflict (list, day) do update set failed = 1`.execute(tx);
 }

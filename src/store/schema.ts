@@ -12,6 +12,8 @@ export interface InstanceTable {
   error_kind: ErrorKind | null;
   error_detail: string | null;
   installed_at: number;
+  /** Since when it is in its state; 0 if an older version set it. */
+  status_since: Generated<number>;
   /** When the service was last asked for the name. */
   named_at: Generated<number>;
 }
@@ -190,13 +192,14 @@ export interface RunTable {
   finished_at: number | null;
 }
 
-/** What went on in a list on one day, of runs that the history does not hold any more. */
+/** The sums of a list on one day, of runs that the history does not hold any more. */
 export interface DayTable {
   list: number;
   /** Days since 1970, in UTC. */
   day: number;
-  /** Full runs that finished, and those that failed. */
+  /** Full runs that finished. */
   runs: number;
+  /** 1 if a run failed, for good or for a while. */
   failed: number;
   /** Records, without those of the first copy, which are counted by themselves. */
   created: number;
@@ -334,7 +337,8 @@ export interface ActionTable {
   /** Null for several records, and after an erasure: an id is personal data, too. */
   record: string | null;
   action: string;
-  by: 'administrator' | 'operator' | 'command';
+  /** `administrator`, `command`, or `operator` with the name of the login. */
+  by: string;
   at: number;
 }
 

@@ -4,7 +4,7 @@ import { Store } from './database.ts';
 import { scheduleLists, stopLists } from './lists.ts';
 import { discardWrites } from './outbox.ts';
 import { beginRemoval } from './removals.ts';
-import type { RunError } from './runs.ts';
+import { noteFailure, type RunError } from './runs.ts';
 import type { Schema, TokenTable } from './schema.ts';
 import type { InstanceState } from './states.ts';
 import { keepTombstones } from './tombstones.ts';
@@ -124,7 +124,7 @@ export class TokenStore extends Store {
       if (numUpdatedRows === 0n) return false;
       const { numUpdatedRows: woken } = await tx
         .updateTable('instances')
-        .set({ status: 'active', error_kind: null, error_detail: null })
+        .set({ status: 'active', error_kind: null, error_detail: null, status_since: Date.now() })
         .where((eb) => eb.and({ id: read.instance_id, status: 'needs_reauthorization' }))
         .executeTakeFirst();
       if (woken > 0n) await scheduleLists(tx, { instanceId: read.instance_id });
@@ -155,7 +155,12 @@ export class TokenStore extends Store {
     return this.db.durably(async (tx) => {
       const { numUpdatedRows } = await tx
         .updateTable('instances')
-        .set({ status: 'needs_reauthorization', error_kind: error.kind, error_detail: error.detail })
+        .set({
+          status: 'needs_reauthorization',
+          error_kind: error.kind,
+          error_detail: error.detail,
+          status_since: Date.now(),
+        })
         .where('status', 'in', ['active', 'paused'])
         .where('id', '=', (from) =>
           from
@@ -165,6 +170,7 @@ export class TokenStore extends Store {
         )
         .executeTakeFirst();
       if (numUpdatedRows === 0n) return false;
+      await noteFailure(tx, { instance_id }, Date.now());
       // A worker that meets this error would make its list due again.
       await stopLists(this.db, tx, { instanceId: instance_id });
       return true;
@@ -216,7 +222,7 @@ export class TokenStore extends Store {
     return this.db.durably(async (tx) => {
       const { numUpdatedRows } = await tx
         .updateTable('instances')
-        .set({ status: 'disconnected', error_kind: null, error_detail: null })
+        .set({ status: 'disconnected', error_kind: null, error_detail: null, status_since: Date.now() })
         .where('id', '=', instanceId)
         .executeTakeFirst();
       if (numUpdatedRows === 0n) return undefined;

@@ -74,7 +74,7 @@ export class SyncControl {
     return this.#parts.status.readRuns(instanceId);
   }
 
-  /** What went on on each of the last 30 days, by the resource's name, the oldest first. */
+  /** The sums of each of the last 30 days, by the resource's name, the oldest first. */
   days(instanceId: string): Promise<Record<string, DayJson[]>> {
     return this.#parts.status.readDays(instanceId, this.#now());
   }

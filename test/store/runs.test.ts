@@ -191,6 +191,14 @@ describe.each(DATABASES)('on %s', async (kind) => {
     const none = { failed: 0, created: 0, changed: 0, deleted: 0, first_copy: 0 };
     const first = { ...none, ago: 0, runs: 1, failed: 1, first_copy: 3 };
     expect(await sums(NOW)).toEqual([first]);
+    // An outage that passes leaves a mark, too, and the open run counts.
+    const troubled = await store.claimRun(claim);
+    const error = { kind: 'timeout', detail: 'No answer.', at: NOW + DAY_MS } as const;
+    await runs.wait(troubled, { for: 'retry', until: null, error, requests: 1, refused: 0, hasFailed: true });
+    expect(await sums(NOW + DAY_MS)).toEqual([
+      { ...first, ago: 1 },
+      { ...none, ago: 0, runs: 0, failed: 1 },
+    ]);
 
     for (let run = 0; run < 60; run++) {
       const next = await store.claimRun(claim);
@@ -198,7 +206,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
       await store.finish(next, { now: NOW + DAY_MS });
     }
     expect(await runs.history(list, 'full', 99)).toHaveLength(50);
-    const busy = { ...none, ago: 0, runs: 60, created: 60, changed: 60 };
+    const busy = { ...none, ago: 0, runs: 60, failed: 1, created: 60, changed: 60 };
     expect(await sums(NOW + DAY_MS)).toEqual([{ ...first, ago: 1 }, busy]);
     expect(await sums(NOW + 30 * DAY_MS)).toEqual([{ ...busy, ago: 29 }]);
 
