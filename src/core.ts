@@ -10,6 +10,7 @@ import { searchConsumer } from './changes/search-consumer.ts';
 import type { Config } from './config/config.ts';
 import { CALLBACK_PATH } from './contract/routes.ts';
 import type { Settings } from './integration/types.ts';
+import type { CompanyFinder } from './runtime/company-finder.ts';
 import type { Logger } from './runtime/logging.ts';
 import type { Metrics } from './runtime/metrics.ts';
 import { redact } from './runtime/redaction.ts';
@@ -38,6 +39,8 @@ interface CoreOptions {
   counts: ServiceCounts;
   /** The longest statement of a process in which handlers run, in milliseconds. */
   statementsMs?: number;
+  /** Names companies in the log from now on. */
+  companies?: CompanyFinder | undefined;
 }
 
 /**
@@ -51,7 +54,7 @@ export async function openCore(
   config: Config,
   redisUrl: string,
   logger: Logger,
-  { events, counts, statementsMs }: CoreOptions,
+  { events, counts, statementsMs, companies }: CoreOptions,
 ) {
   const cipher = new TokenCipher(config.tokenKeys);
   const onError = (err: Error) => logger.warn({ err }, 'a connection to the database broke');
@@ -73,6 +76,12 @@ export async function openCore(
     await db.destroy();
     if (urgent !== db) await urgent.destroy();
   };
+  if (companies !== undefined) {
+    companies.find = async (id) => {
+      const instance = await stores.instances.find(id);
+      return instance && { company: instance.name, page: `/ops/instances/${encodeURIComponent(id)}` };
+    };
+  }
   const onEvent = events?.sendFor(stores.instances);
   const keep = (name: string, value: string) => keepSetting(db, name, value);
   const installation = await cipher

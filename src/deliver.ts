@@ -13,6 +13,7 @@ import { NO_SETTINGS, readSettings } from './config/fork-settings.ts';
 import { ConfigError } from './config/variables.ts';
 import { openCore } from './core.ts';
 import { loadHandler } from './fork.ts';
+import { CompanyFinder } from './runtime/company-finder.ts';
 import { createLogger } from './runtime/logging.ts';
 import { processFacts } from './runtime/process-facts.ts';
 import type { WatchedProcess } from './runtime/watch-process.ts';
@@ -88,7 +89,9 @@ const { settings, problems } = hasHandler
 if (problems.length > 0) await failed(new ConfigError(problems));
 
 const tell = (event: AppEvent) => send({ type: 'event', event });
+const companies = new CompanyFinder();
 const logger = createLogger(config, {
+  companies,
   facts: processFacts(),
   onError: ({ name, message: words, stack }, { message }) => {
     // Whatever else the error holds may not be for sending.
@@ -107,7 +110,9 @@ const counts = { onServiceOutcome: count('onServiceOutcome'), onTokenRefresh: co
 const loading = hasHandler ? loadHandler(() => import('./integration/handler.ts')) : undefined;
 const handler = await loading?.catch(failed);
 const statementsMs = Math.max(config.handlerTimeoutMs, LEAST_STATEMENT_MS);
-const core = await openCore(config, redisUrl, logger, { events, counts, statementsMs }).catch(failed);
+const core = await openCore(config, redisUrl, logger, { events, counts, statementsMs, companies }).catch(
+  failed,
+);
 close = core.close;
 const onTransaction = (isUnderWay: boolean) => {
   // In seconds, which fit into 32 bits.

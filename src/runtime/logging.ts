@@ -1,10 +1,12 @@
 import { createRequire } from 'node:module';
 import { type DestinationStream, type Logger, pino } from 'pino';
+import type { CompanyFinder } from './company-finder.ts';
 import type { ProcessFacts } from './process-facts.ts';
 import { blankSecrets, hasSecretName, REDACTED, redact } from './redaction.ts';
 
 export type { Logger } from 'pino';
 
+const WARN_LEVEL = pino.levels.values.warn ?? 40;
 const ERROR_LEVEL = pino.levels.values.error ?? 50;
 
 /** The longest message and stack in a line, in UTF-16 units. */
@@ -36,6 +38,8 @@ export interface LoggerOptions {
   destination?: DestinationStream;
   /** Part of every JSON line. */
   facts?: ProcessFacts;
+  /** Lines at `warn` and above that name an instance say of which company it is, and where its page is. */
+  companies?: CompanyFinder;
   /** Gets the error, which may hold secrets, and the message of each line at `error` or `fatal`. It must not log. */
   onError?: (error: Error, line: { message: string }) => void;
 }
@@ -48,7 +52,7 @@ export interface LoggerOptions {
  */
 export function createLogger(
   config: { logLevel: string; production: boolean },
-  { pretty, destination, facts, onError }: LoggerOptions = {},
+  { pretty, destination, facts, companies, onError }: LoggerOptions = {},
 ): Logger {
   const isForPeople = pretty ?? (!config.production && destination === undefined && process.stdout.isTTY);
   const output = destination ?? standardOutput();
@@ -73,7 +77,18 @@ export function createLogger(
             return at > 0 && typeof one === 'object' && one !== null ? plainFields({ one }).one : one;
           });
           if (level >= ERROR_LEVEL && error instanceof Error) onError?.(error, { message: String(texts[0]) });
-          log.apply(this, [fields, ...texts] as Parameters<typeof log>);
+          const write = (of: object | undefined) => {
+            const line =
+              typeof fields === 'string' ? [of, fields] : [of ? { ...asFields(fields), ...of } : fields];
+            log.apply(this, [...line.filter((part) => part !== undefined), ...texts] as Parameters<
+              typeof log
+            >);
+          };
+          const instanceId =
+            level < WARN_LEVEL ? undefined : (instanceOf(fields) ?? instanceOf(this.bindings()));
+          const about = instanceId === undefined ? undefined : companies?.of(instanceId);
+          if (about instanceof Promise) void about.then(write);
+          else write(about);
         },
         streamWrite: blankSecrets,
       },
@@ -96,6 +111,15 @@ function errorOf(first: unknown): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** As pino takes an error in place of fields. */
+function asFields(fields: unknown): object {
+  return fields instanceof Error ? { err: fields } : Object(fields);
+}
+
+function instanceOf(fields: unknown): unknown {
+  return (fields as { instanceId?: unknown } | undefined)?.instanceId;
 }
 
 function escapeControl(character: string): string {

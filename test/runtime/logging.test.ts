@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { CompanyFinder } from '../../src/runtime/company-finder.ts';
 import { createLogger, type LoggerOptions } from '../../src/runtime/logging.ts';
 import { processFacts } from '../../src/runtime/process-facts.ts';
 import { testLogger } from '../support/test-logger.ts';
@@ -216,4 +217,37 @@ test('a process that ends at once writes its last lines', async () => {
   expect((await once(child, 'close'))[0]).toBe(3);
   expect(written.trimEnd().split('\n')).toHaveLength(2_001);
   expect(written).toMatch(/"msg":"the end"\}\n$/);
+});
+
+test('lines at warn and above say of which company they are, and where its page is', async () => {
+  const companies = new CompanyFinder();
+  const lines: Record<string, unknown>[] = [];
+  const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
+  const logger = createLogger({ logLevel: 'info', production: true }, { destination, companies });
+  logger.warn({ instanceId: 'ins_1' }, 'nobody knows yet');
+  let asked = 0;
+  companies.find = async (id) => {
+    asked++;
+    if (id === 'ins_9') throw new Error('no database');
+    return { company: `Acme ${id}`, page: `https://x.example/ops/instances/${id}` };
+  };
+  logger.warn({ instanceId: 'ins_1', n: 1 }, 'first');
+  await expect.poll(() => lines.length).toBe(2);
+  const child = logger.child({ instanceId: 'ins_1' });
+  child.error(new Error('It broke.'));
+  child.warn('second');
+  child.info('third');
+  logger.error({ instanceId: 'ins_9' }, 'unknown');
+  await expect.poll(() => lines.length).toBe(6);
+  const facts = { company: 'Acme ins_1', page: 'https://x.example/ops/instances/ins_1' };
+  expect(lines).toMatchObject([
+    { msg: 'nobody knows yet' },
+    { msg: 'first', n: 1, ...facts },
+    { msg: 'It broke.', err: { message: 'It broke.' }, instanceId: 'ins_1', ...facts },
+    { msg: 'second', ...facts },
+    { msg: 'third' },
+    { msg: 'unknown', instanceId: 'ins_9' },
+  ]);
+  expect(lines.map((line) => 'company' in line)).toEqual([false, true, true, true, false, false]);
+  expect(asked).toBe(2);
 });
