@@ -9,6 +9,7 @@ ENV NODE_ENV=production
 WORKDIR /app
 COPY --from=build /app/node_modules ./node_modules
 COPY package.json LICENSE ./
+COPY docs/operations.md ./docs/
 COPY src ./src
 COPY jobs ./jobs
 COPY views ./views

@@ -27,6 +27,10 @@ const REFRESH_OUTCOMES = ['refreshed', 'rotated', 'failed', 'rejected', 'lost'] 
 /** Figures of the database, equal in all processes. Ages and times are in milliseconds. */
 interface Figures {
   instances: Record<string, number>;
+  /** Of active instances, without paused ones. */
+  lists: Record<string, number>;
+  /** Since when the list that fails longest has failed; 0 without one. */
+  listFailsMs: number;
   heldDeletions: number;
   deadLetters: number;
   /** Writes to the service by state, and the age of the oldest one that waits or is being sent. */
@@ -67,7 +71,12 @@ const GAUGES: Record<
 > = {
   figures_read: ['1 if database and queue could be read.', ({ store, jobs }) => (store && jobs ? 1 : 0)],
   ready: ['1 if /readyz finds nothing wrong.', ({ isReady }) => (isReady ? 1 : 0)],
-  instances: ['Instances by status.', ({ store }) => store?.instances, 'status'],
+  instances: ['Instances.', ({ store }) => store?.instances, 'status'],
+  lists: ['Lists of active instances, without paused ones.', ({ store }) => store?.lists, 'state'],
+  list_failing_seconds: [
+    'For how long errors have kept all pages of a list back, of the list with the longest such time; 0 without one.',
+    ({ store }) => store && store.listFailsMs / 1_000,
+  ],
   list_age_seconds: [
     'Since the last check or full run of the list that was checked longest ago.',
     ({ store }) => store && store.listAgeMs / 1_000,
@@ -112,25 +121,37 @@ export type Metrics = ReturnType<typeof createMetrics>;
  * Creates the metrics of one process, which docs/operations.md describes. No label holds an id.
  *
  * @param syncedRoutes the routes of the sync; the handler's calls add others
+ * @param version of the app
  */
-export function createMetrics(syncedRoutes: readonly string[], sources: FigureSources) {
+export function createMetrics(syncedRoutes: readonly string[], sources: FigureSources, version: string) {
   const registry = new Registry();
   const registers = [registry];
   const counted = { ...sources, store: kept(sources.store), jobs: kept(sources.jobs) };
-  collectDefaultMetrics({ register: registry, prefix: PREFIX });
+  // Under their usual names, `process_…` and `nodejs_…`, which dashboards know.
+  collectDefaultMetrics({ register: registry });
   const count = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
-    new Counter({ name: PREFIX + name, help, labelNames, registers });
+    new Counter({ name: PREFIX + name, help: withLabels(help, labelNames), labelNames, registers });
   const measure = <Label extends string>(
     name: string,
     help: string,
     buckets: number[],
     ...labelNames: Label[]
-  ) => new Histogram({ name: PREFIX + name, help, buckets, labelNames, registers });
+  ) =>
+    new Histogram({
+      name: PREFIX + name,
+      help: withLabels(help, labelNames),
+      buckets,
+      labelNames,
+      registers,
+    });
   const gauges = Object.entries(GAUGES).map(([name, [help, read, label]]) => {
     const labelNames = label === undefined ? [] : [label];
-    return { gauge: new Gauge({ name: PREFIX + name, help, labelNames, registers }), label, read };
+    const options = { name: PREFIX + name, help: withLabels(help, labelNames), labelNames, registers };
+    return { gauge: new Gauge(options), label, read };
   });
 
+  const build = { name: `${PREFIX}build_info`, help: withLabels('1.', ['version']), registers };
+  new Gauge({ ...build, labelNames: ['version'] }).set({ version }, 1);
   const requests = count('service_requests_total', 'Requests to the service.', 'route', 'outcome');
   const refusals = count('service_refusals_total', 'Requests that the service refused.', 'route', 'by');
   const requestSeconds = measure(
@@ -139,9 +160,9 @@ export function createMetrics(syncedRoutes: readonly string[], sources: FigureSo
     DURATION_BUCKETS_S,
     'route',
   );
-  const tokenRefreshes = count('token_refreshes_total', 'Token refreshes, by outcome.', 'outcome');
-  const checks = count('checks_total', 'Checks of the first pages of lists, by outcome.', 'outcome');
-  const writes = count('outbox_tries_total', 'Tries of writes to the service, by outcome.', 'outcome');
+  const tokenRefreshes = count('token_refreshes_total', 'Token refreshes.', 'outcome');
+  const checks = count('checks_total', 'Checks of the first pages of lists.', 'outcome');
+  const writes = count('outbox_tries_total', 'Tries of writes to the service.', 'outcome');
   // A counter must exist before its first event, or Prometheus sees no increase.
   for (const route of syncedRoutes) for (const by of REFUSED_BY) refusals.inc({ route, by }, 0);
   for (const outcome of REFRESH_OUTCOMES) tokenRefreshes.inc({ outcome }, 0);
@@ -188,7 +209,7 @@ export function createMetrics(syncedRoutes: readonly string[], sources: FigureSo
       WAIT_BUCKETS_S,
     ),
     pages: count('sync_pages_total', 'Pages stored.', 'resource'),
-    runs: count('sync_runs_total', 'Full runs that came to an end, by outcome.', 'resource', 'outcome'),
+    runs: count('sync_runs_total', 'Full runs that came to an end.', 'resource', 'outcome'),
     httpRequestSeconds: measure(
       'http_request_duration_seconds',
       'Requests to the web app.',
@@ -198,6 +219,11 @@ export function createMetrics(syncedRoutes: readonly string[], sources: FigureSo
       'status',
     ),
   };
+}
+
+/** A help text that names the labels. */
+function withLabels(help: string, labels: readonly string[]): string {
+  return labels.length === 0 ? help : `${help} Labels: ${labels.join(', ')}.`;
 }
 
 async function readAll({ store, jobs, isReady, workers, sweepLateMs }: FigureSources) {

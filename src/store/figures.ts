@@ -16,6 +16,8 @@ export interface StateCounts {
 interface StoreFigures extends StateCounts {
   /** When the list that was checked longest ago was checked; null without lists. */
   checkedAt: number | null;
+  /** Since when the list that fails longest has failed; null while none does. */
+  failingSince: number | null;
   /** Deletions that full runs hold back, and records that the handler could not take. */
   heldDeletions: number;
   deadLetters: number;
@@ -94,9 +96,10 @@ export async function readFigures(
     .where('removed_at', 'is', null)
     .executeTakeFirstOrThrow();
   const active = db.selectFrom('lists').where(isActive);
-  const { checkedAt } = await active
+  const { checkedAt, failingSince } = await active
     // A list that was never read counts from the start of its first run.
     .select(sql<number | null>`min(coalesce(checked_at, behind_since))`.as('checkedAt'))
+    .select(({ fn }) => fn.min<number | null>('failing_since').as('failingSince'))
     .where('resource', 'in', [...resources])
     .executeTakeFirstOrThrow();
   const pending = await active
@@ -129,6 +132,7 @@ export async function readFigures(
     heldDeletions: held,
     deadLetters: await countRows(db.selectFrom('dead_letters')),
     checkedAt,
+    failingSince,
     oldestRefreshToken: tokens.oldest,
     overdue: tokens.overdue,
   };

@@ -2,7 +2,7 @@ import { refreshExpiry } from '../auth/expiry.ts';
 import type { ServiceClock } from '../service/headers.ts';
 import type { Database } from '../store/database.ts';
 import { readFigures } from '../store/figures.ts';
-import type { InstanceState } from '../store/states.ts';
+import type { InstanceState, ListState } from '../store/states.ts';
 
 /** A rotation is overdue this long after its time, in milliseconds. */
 const OVERDUE_AFTER_MS = 2 * 60 * 60_000;
@@ -14,6 +14,8 @@ const NO_INSTANCES: Record<InstanceState, number> = {
   needs_reauthorization: 0,
   disconnected: 0,
 };
+
+const NO_LISTS: Record<ListState, number> = { idle: 0, waiting: 0, running: 0, failed: 0 };
 
 /** The same for writes that wait for a person. */
 const NO_WRITES = { pending: 0, sending: 0, refused: 0, unknown: 0 };
@@ -32,18 +34,30 @@ export async function collectFigures(parts: {
 }) {
   const now = parts.clock.now();
   const names = parts.resources.map(({ name }) => name);
-  const { instances, writes, writesSince, pendingSince, checkedAt, oldestRefreshToken, overdue, ...figures } =
-    await readFigures(
-      parts.db,
-      now,
-      OVERDUE_AFTER_MS,
-      names,
-      parts.consumers.map(({ name }) => name),
-    );
+  const {
+    instances,
+    writes,
+    writesSince,
+    pendingSince,
+    checkedAt,
+    failingSince,
+    lists,
+    oldestRefreshToken,
+    overdue,
+    ...figures
+  } = await readFigures(
+    parts.db,
+    now,
+    OVERDUE_AFTER_MS,
+    names,
+    parts.consumers.map(({ name }) => name),
+  );
   const ageMs = (since: number | null) => (since === null ? 0 : Math.max(0, Date.now() - since));
   return {
     ...figures,
     instances: { ...NO_INSTANCES, ...instances },
+    lists: { ...NO_LISTS, ...lists },
+    listFailsMs: ageMs(failingSince),
     writes: { ...NO_WRITES, ...writes },
     writesLagMs: ageMs(writesSince),
     listAgeMs: ageMs(checkedAt),

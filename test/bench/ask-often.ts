@@ -10,7 +10,7 @@ export interface AskOrder {
 /** By name, in milliseconds: how long the answers took, and the delays of loops that they tell, as `p99` and `max`. */
 export type AskTimes = Record<string, number[]>;
 
-const DELAY = /^partner_app_nodejs_eventloop_lag_(p99|max)_seconds (\S+)$/gm;
+const DELAY = /^nodejs_eventloop_lag_(p99|max)_seconds (\S+)$/gm;
 
 // In the process of the sandbox the times would be its own.
 process.once('message', async ({ urls, authorization, everyMs }: AskOrder) => {

@@ -3,6 +3,8 @@ import { createMetrics } from '../../src/runtime/metrics.ts';
 
 const FIGURES = {
   instances: { active: 3, paused: 1 },
+  lists: { idle: 5, failed: 1 },
+  listFailsMs: 90_000,
   heldDeletions: 27,
   deadLetters: 5,
   writes: { pending: 6, unknown: 1 },
@@ -24,6 +26,9 @@ const SOURCES = {
 const OF_STORE = [
   'instances{status="active"} 3',
   'instances{status="paused"} 1',
+  'lists{state="idle"} 5',
+  'lists{state="failed"} 1',
+  'list_failing_seconds 90',
   'sync_held_deletions 27',
   'consumer_lag_seconds{consumer="handler"} 1.5',
   'outbox_writes{state="pending"} 6',
@@ -37,7 +42,7 @@ const OF_STORE = [
 const OF_QUEUE = ['sync_jobs{state="waiting"} 4'];
 
 const create = (sources: Partial<typeof SOURCES> = {}) =>
-  createMetrics(['/contacts'], { ...SOURCES, ...sources });
+  createMetrics(['/contacts'], { ...SOURCES, ...sources }, '1.2.3');
 
 /** The lines of an answer, without the prefix that all have. */
 async function scrape(metrics: ReturnType<typeof create>): Promise<string[]> {
@@ -45,6 +50,19 @@ async function scrape(metrics: ReturnType<typeof create>): Promise<string[]> {
   expect(contentType).toContain('text/plain');
   return body.split('\n').flatMap((line) => /^partner_app_(.*)/.exec(line)?.[1] ?? []);
 }
+
+it('tells the version, names the labels, and leaves the process its usual names', async () => {
+  const { body } = await create().scrape();
+  expect(body).toContain('partner_app_build_info{version="1.2.3"} 1');
+  expect(body).toContain(
+    '# HELP partner_app_service_refusals_total Requests that the service refused. Labels: route, by.',
+  );
+  expect(body).toContain(
+    '# HELP partner_app_lists Lists of active instances, without paused ones. Labels: state.',
+  );
+  expect(body).toMatch(/^process_resident_memory_bytes \d/m);
+  expect(body).toMatch(/^nodejs_eventloop_lag_p99_seconds \d/m);
+});
 
 it('counts and measures what it is told', async () => {
   const metrics = create();
