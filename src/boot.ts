@@ -8,10 +8,12 @@ import { NO_SETTINGS, readSettings } from './config/fork-settings.ts';
 import { ConfigError, type ProcessKind, VARIABLES } from './config/variables.ts';
 import { commandArguments } from './contract/command-arguments.ts';
 import { loadEventHandler } from './fork.ts';
+import { CompanyFinder } from './runtime/company-finder.ts';
 import { createLogger, type Logger } from './runtime/logging.ts';
 import { openRedis } from './runtime/private-redis.ts';
 import { processFacts } from './runtime/process-facts.ts';
 import { INTERRUPTED_CODE, installShutdown, type Shutdown } from './runtime/shutdown.ts';
+import { type TakenPort, takePort } from './web/listen.ts';
 
 const HANDLER_ENDED = 'Your handler, src/integration/handler.ts, ends the process when it loads.';
 
@@ -68,6 +70,11 @@ function isKnown(name: string): boolean {
   );
 }
 
+/** Takes the port for health checks and metrics of a worker, if one is set. */
+export async function takeWorkerPort({ host, workerPort: port }: Config): Promise<TakenPort | undefined> {
+  return port === undefined ? undefined : takePort({ host, port, variable: 'WORKER_PORT' });
+}
+
 /** Runs the workers until the shutdown. It stops them before it closes what was opened earlier. */
 export function runWorkers(app: App, shutdown: Shutdown): void {
   const workers = app.startWorkers();
@@ -85,8 +92,10 @@ export async function boot(
     const { settings, names, problems } = load === undefined ? NO_SETTINGS : await readSettings(load, env);
     const config = loadConfig(env, { kind, others: problems });
     const facts = processFacts();
+    const companies = new CompanyFinder();
     const logger: Logger = createLogger(config, {
       facts,
+      companies,
       onError: (error, { message }) => events.send({ type: 'error', error, message }),
     });
     const events = new EventSender(logger);
@@ -114,7 +123,7 @@ export async function boot(
         logger.fatal(reason);
         void shutdown.stop('the database is lost', 1);
       };
-      const app = await createApp(config, redis.url, logger, fork, { facts, onLost });
+      const app = await createApp(config, redis.url, logger, fork, { facts, onLost, companies });
       shutdown.add(
         'app',
         () => app.close(),

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { boot, runWorkers } from './boot.ts';
+import { boot, runWorkers, takeWorkerPort } from './boot.ts';
 import type { Config } from './config/config.ts';
 import { listenError } from './contract/listen-error.ts';
 import { CALLBACK_PATH } from './contract/routes.ts';
@@ -14,6 +14,7 @@ await boot({ kind: 'start', settings }, async ({ config, shutdown, openApp }) =>
   const sandbox = config.service.isSandbox ? await startSandbox(config) : undefined;
   if (sandbox !== undefined) shutdown.add('sandbox', () => sandbox.close());
   const web = await takePort({ ...config, variable: 'PORT' });
+  const health = await takeWorkerPort(config);
   const app = await openApp({
     events: () => import('./integration/events.ts'),
     resources: RESOURCES,
@@ -21,6 +22,8 @@ await boot({ kind: 'start', settings }, async ({ config, shutdown, openApp }) =>
   });
   await app.startWeb(web);
   shutdown.add('web', () => web.close());
+  if (health !== undefined) await app.startHealth(health);
+  shutdown.add('health', () => health?.close());
   runWorkers(app, shutdown);
   process.stdout.write(banner(config, sandbox));
 });

@@ -1,16 +1,11 @@
-import { boot, runWorkers } from './boot.ts';
+import { boot, runWorkers, takeWorkerPort } from './boot.ts';
 import { APP_INFO } from './integration/app-info.ts';
 import { RESOURCES } from './integration/resources.ts';
-import { takePort } from './web/listen.ts';
 
 const settings = () => import('./integration/settings.ts');
 
 await boot({ kind: 'worker', settings }, async ({ config, logger, shutdown, openApp }) => {
-  const { host, workerPort } = config;
-  const health =
-    workerPort === undefined
-      ? undefined
-      : await takePort({ host, port: workerPort, variable: 'WORKER_PORT' });
+  const health = await takeWorkerPort(config);
   const app = await openApp({
     events: () => import('./integration/events.ts'),
     resources: RESOURCES,
@@ -20,7 +15,7 @@ await boot({ kind: 'worker', settings }, async ({ config, logger, shutdown, open
   if (health !== undefined) {
     await app.startHealth(health);
     shutdown.add('health', () => health.close());
-    logger.info({ host, port: health.port }, 'health checks and metrics listen');
+    logger.info({ host: config.host, port: health.port }, 'health checks and metrics listen');
   }
   logger.info('the workers run');
 });

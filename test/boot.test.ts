@@ -94,6 +94,21 @@ test('handler and events get the settings, and nothing shows their secrets', asy
   writeFileSync(report, '');
 });
 
+test('npm start answers as a worker, too, where WORKER_PORT says', async () => {
+  const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort()]);
+  const [PORT, SANDBOX_PORT, WORKER_PORT] = ports.map(String);
+  const start = spawnEntry('src/start.ts', {
+    PORT,
+    SANDBOX_PORT,
+    WORKER_PORT,
+    REDIS_URL: world.redis.url,
+  } as never);
+  await start.waitForOutput(/runs\./);
+  const metrics = await (await fetch(`http://127.0.0.1:${WORKER_PORT}/metrics`)).text();
+  expect(metrics).toContain('partner_app_sync_sweep_late_seconds 0');
+  expect((await start.stop()).code).toBe(0);
+});
+
 test('a disconnect from the command line is told, and logged', async () => {
   const db = await openDatabase(world.databaseUrl);
   await installInstance(db, { id: 'ins_1', company_id: 'cmp_1', name: 'Acme' }, Date.now());

@@ -157,7 +157,7 @@ export const VARIABLES = {
   PUBLIC_URL: variable(WEB, originUrl, 'https://app.example.com', OF_BROWSERS),
   PROXY_HOPS: variable(WEB, numberBetween(0, 10), '1'),
   PORT: variable(WEB, port, '3000'),
-  WORKER_PORT: variable(['worker'], port, '3001'),
+  WORKER_PORT: variable(['start', 'worker'], port, '3001'),
   HOST: variable(APP, host, '127.0.0.1'),
   DATABASE_URL: variable(ALL, databaseUrl, 'file:/var/lib/partner-app/app.db', OF_ALL),
   REDIS_URL: variable(APP, redisUrl, 'redis://127.0.0.1:6379', OF_ALL),
