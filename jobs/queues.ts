@@ -28,6 +28,18 @@ const ANSWER_LIMIT_MS = 1_500;
 // The database remembers how a job ended, and the job's id must become free.
 const REMOVED = { removeOnComplete: true, removeOnFail: true } as const;
 
+/** A worker without a sign of life for longer is forgotten, in milliseconds. */
+const FORGOTTEN_MS = 5 * 60_000;
+
+/** What a worker process says of itself. Moments are milliseconds since 1970. */
+export interface Heartbeat {
+  version: string;
+  startedAt: number;
+  at: number;
+  /** What its delivery process is at. */
+  delivery: string;
+}
+
 /** Producers of all queues. */
 export type Queues = ReturnType<typeof createQueues>;
 
@@ -37,6 +49,8 @@ export type Queues = ReturnType<typeof createQueues>;
  */
 export function createQueues(redis: Redis, installation: string, logger: Logger) {
   const prefix = `${installation}:bull`;
+  const beats = `${installation}:workers`;
+  const isKnown = ({ at }: Heartbeat) => Date.now() - at < FORGOTTEN_MS;
   const options = { connection: redis, prefix, defaultJobOptions: REMOVED };
   // Jobs carry the names of lists: never a token or a URL.
   const sync = new Queue<ListJobData>(QUEUE.sync, options);
@@ -121,6 +135,21 @@ export function createQueues(redis: Redis, installation: string, logger: Logger)
         return clients.some(({ rawname }) => rawname === undefined)
           ? undefined
           : clients.map(({ rawname = '' }) => readWorkerName(rawname));
+      }),
+    /** Notes that a worker process lives; without a heartbeat, that it has ended. */
+    async beat(processId: string, heartbeat?: Heartbeat): Promise<void> {
+      if (heartbeat === undefined) await redis.hdel(beats, processId);
+      else await redis.hset(beats, processId, JSON.stringify(heartbeat));
+    },
+    /** The worker processes with a heartbeat in the last minutes, the oldest first; undefined while Redis is away. */
+    heartbeats: () =>
+      ifAnswered(redis, async () => {
+        const found = Object.entries(await redis.hgetall(beats)).map(([id, text]) => {
+          return { id, ...(JSON.parse(text) as Heartbeat) };
+        });
+        const [living, gone] = [found.filter(isKnown), found.filter((one) => !isKnown(one))];
+        if (gone.length > 0) await redis.hdel(beats, ...gone.map(({ id }) => id));
+        return living.toSorted((a, b) => a.startedAt - b.startedAt);
       }),
     async close(): Promise<void> {
       await Promise.all(queues.map((queue) => queue.close()));

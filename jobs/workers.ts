@@ -53,6 +53,9 @@ const CLOSE_MS = 6_000;
 /** Pause of a job that an error of the app stopped, in milliseconds. */
 const ERROR_PAUSE_MS = 2_000;
 
+/** Between two heartbeats of a worker process, in milliseconds. */
+const HEARTBEAT_MS = 5_000;
+
 const HOUR_MS = 60 * 60_000;
 
 /** The parts of the app that the workers of a process use. */
@@ -129,14 +132,24 @@ export function startWorkers(parts: WorkerParts): Workers {
     const from = job.timestamp + (job.opts.delay ?? 0);
     parts.onFirstSlot?.({ waitMs: Math.max(0, (job.processedOn ?? Date.now()) - from) });
   });
+  const { processId, version } = parts.process;
+  const startedAt = Date.now();
+  const beat = () => {
+    const heartbeat = { version, startedAt, at: Date.now(), delivery: delivering.state };
+    queues.beat(processId, heartbeat).catch(() => undefined);
+  };
+  beat();
+  const beating = setInterval(beat, HEARTBEAT_MS).unref();
   const sweeping = startSweep(parts, signal);
   return {
     sweepLateMs: sweeping.lateMs,
     async close() {
       slots.close();
+      clearInterval(beating);
       stopping.abort();
       const closings = workers.map((worker) => worker.close());
-      const closed = Promise.all([sweeping.ended, delivering.close(), ...closings]);
+      const ended = queues.beat(processId).catch(() => undefined);
+      const closed = Promise.all([sweeping.ended, delivering.close(), ended, ...closings]);
       await Promise.race([closed, sleep(CLOSE_MS, undefined, { ref: false })]);
       redis.disconnect();
     },

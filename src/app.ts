@@ -12,6 +12,7 @@ import { SEARCH } from './changes/search-consumer.ts';
 import type { Config } from './config/config.ts';
 import { openCore } from './core.ts';
 import type { Settings } from './integration/types.ts';
+import type { CompanyFinder } from './runtime/company-finder.ts';
 import { checkReadiness } from './runtime/health.ts';
 import type { Logger } from './runtime/logging.ts';
 import { createMetrics } from './runtime/metrics.ts';
@@ -73,6 +74,7 @@ export interface Fork {
  * @param options.facts the process, as its log names it
  * @param options.deliveries where a worker's deliveries run: in a child process, or `here`, for tests that hand over
  *   their handler as a function
+ * @param options.companies names companies in the log from now on
  * @param options.onLost the process must end: its database is not the one at DATABASE_URL any more
  * @throws Error when a resource is invalid, the database does not open or has another schema, or a token key is wrong
  */
@@ -93,9 +95,10 @@ export async function createApp(
     facts?: ProcessFacts;
     deliveries?: 'child' | 'here';
     onLost?: (reason: string) => void;
+    companies?: CompanyFinder;
   } = {},
 ): Promise<App> {
-  const { facts = processFacts(), deliveries = 'child', onLost = () => undefined } = options;
+  const { facts = processFacts(), deliveries = 'child', onLost = () => undefined, companies } = options;
   checkResources(resources);
   let workers: Workers | undefined;
   const metrics = createMetrics(
@@ -107,8 +110,9 @@ export async function createApp(
       workers: () => watch.workers,
       isReady: () => readiness().then(({ ok }) => ok),
     },
+    facts.version,
   );
-  const core = await openCore(config, redisUrl, logger, { events, counts: metrics });
+  const core = await openCore(config, redisUrl, logger, { events, counts: metrics, companies });
   const { db, stores, installation, redis, budget, clock, api, oauth, tokens, cipher, onEvent } = core;
   // BullMQ adds a prefix itself.
   const queueRedis = createRedis(redisUrl, 'general', logger);
@@ -175,7 +179,7 @@ export async function createApp(
   const overview = async (query: StatusQuery) => ({
     ...(await status.readPage(query)),
     queues: await queues.counts(),
-    workers: await queues.workers(),
+    workers: await queues.heartbeats(),
   });
 
   const readiness = () => checkReadiness({ database: core.checkDatabase, redis: isRedisWell });
@@ -214,7 +218,13 @@ export async function createApp(
               metrics.httpRequestSeconds.observe({ method, route, status }, durationMs / 1_000),
             ...(config.operatorPassword === undefined
               ? {}
-              : { operations: { password: config.operatorPassword, overview } }),
+              : {
+                  operations: {
+                    password: config.operatorPassword,
+                    overview,
+                    troubles: (id: string) => status.readTroubles([id]),
+                  },
+                }),
             logger,
             shutdown,
           });

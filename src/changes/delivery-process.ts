@@ -115,6 +115,12 @@ export class DeliveryProcess implements Deliveries {
     return 'again' in alone ? alone.again : Date.now();
   }
 
+  get state(): string {
+    if (this.#child === undefined) return 'ended, starts again';
+    if (!this.#isReady) return 'starting';
+    return this.#isAlone ? 'delivers alone what may have ended it' : 'ready';
+  }
+
   /** Ends the process. Its deliveries go on elsewhere. */
   async close(): Promise<void> {
     this.#isClosing = true;

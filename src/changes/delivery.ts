@@ -67,6 +67,8 @@ export interface Deliveries {
   /** @returns when the delivery goes on, in milliseconds since 1970; undefined when nothing is left */
   deliver(key: Lagging): Promise<number | undefined>;
   close(): Promise<void>;
+  /** Where deliveries run, and what that process is at, in words for an operator. */
+  readonly state: string;
 }
 
 /** The surroundings of a delivery. */
@@ -155,6 +157,7 @@ export function deliveriesHere(
       return 'again' in ended ? ended.again : Date.now();
     },
     close: async () => stopping.abort(),
+    state: 'in the worker',
   };
 }
 

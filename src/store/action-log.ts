@@ -4,6 +4,9 @@ import type { ActionTable } from './schema.ts';
 /** How long actions are kept, in milliseconds. */
 const KEPT_MS = 365 * 24 * 60 * 60_000;
 
+/** Pauses that a page looks through. */
+const MOST_PAUSES = 1_000;
+
 /** An action of a person on an instance, a list or a record. */
 interface NewAction extends Pick<ActionTable, 'resource' | 'record' | 'action' | 'by'> {
   instanceId: string;
@@ -11,6 +14,8 @@ interface NewAction extends Pick<ActionTable, 'resource' | 'record' | 'action' |
 
 export interface Action extends NewAction {
   id: number;
+  /** The name of the instance's company. */
+  company: string | null;
   /** Milliseconds since 1970. */
   at: number;
 }
@@ -26,10 +31,24 @@ export class ActionStore extends Store {
   list({ instanceId, limit }: { instanceId?: string; limit: number }): Promise<Action[]> {
     return this.db
       .selectFrom('actions')
-      .select(['id', 'instance_id as instanceId', 'resource', 'record', 'action', 'by', 'at'])
+      .leftJoin('instances', 'instances.id', 'actions.instance_id')
+      .select(['actions.id', 'instance_id as instanceId', 'resource', 'record', 'action', 'by', 'at'])
+      .select('instances.name as company')
       .$if(instanceId !== undefined, (query) => query.where('instance_id', '=', instanceId ?? ''))
-      .orderBy('id', 'desc')
+      .orderBy('actions.id', 'desc')
       .limit(limit)
+      .execute();
+  }
+
+  /** The pauses of some instances and their lists, the newest first. */
+  pauses(instanceIds: readonly string[]): Promise<Pick<Action, 'instanceId' | 'resource' | 'by' | 'at'>[]> {
+    return this.db
+      .selectFrom('actions')
+      .select(['instance_id as instanceId', 'resource', 'by', 'at'])
+      .where('action', '=', 'pause')
+      .where('instance_id', 'in', ['', ...instanceIds])
+      .orderBy('id', 'desc')
+      .limit(MOST_PAUSES)
       .execute();
   }
 

@@ -1,22 +1,26 @@
 import { type ExpressionBuilder, type Kysely, type Selectable, sql } from 'kysely';
 import { countRows, Store } from './database.ts';
-import { countStates, failedLists, type StateCounts } from './figures.ts';
+import { countStates, type StateCounts } from './figures.ts';
 import { scheduleLists, stopLists } from './lists.ts';
-import { UNFINISHED } from './outbox.ts';
 import type { InstanceTable, Schema } from './schema.ts';
 import type { InstanceState } from './states.ts';
+import {
+  countTroubles,
+  readTroubles,
+  TROUBLES,
+  type Trouble,
+  type TroubleRow,
+  troublesOf,
+} from './troubles.ts';
 
 export type Instance = Selectable<InstanceTable>;
-
-/** A list that fails for less than this needs nobody's attention, in milliseconds. */
-const SHORT_FAILURE_MS = 2 * 60_000;
 
 /** Which instances a query finds. */
 export interface InstanceQuery {
   /** A part of the name, of the company's id or of the instance's, in any case. */
   search?: string;
-  /** Those in this state, or those that need a person. */
-  filter?: InstanceState | 'attention';
+  /** Those in this state, with this trouble, or with any. */
+  filter?: InstanceState | Trouble | 'attention';
 }
 
 /** The table of instances. */
@@ -32,9 +36,11 @@ export class InstanceStore extends Store {
       .selectAll()
       .where((eb) => matches(this.db, eb, query))
       .orderBy((eb) => {
-        const { authorization, failing, waiting } = troublesOf(this.db, eb);
-        const urgency = eb.case().when(authorization).then(0).when(failing).then(1).when(waiting).then(2);
-        return urgency.when('status', '!=', 'disconnected').then(3).else(4).end();
+        const troubles = troublesOf(this.db, eb);
+        const urgencies = TROUBLES.map((kind, at) => sql`when ${troubles[kind]} then ${sql.lit(at)}`);
+        const last = sql.lit(TROUBLES.length);
+        return sql`case ${sql.join(urgencies, sql` `)} when status = 'paused' then ${last}
+          when status = 'disconnected' then ${last} + 2 else ${last} + 1 end`;
       })
       .orderBy('installed_at')
       .orderBy('id')
@@ -50,6 +56,16 @@ export class InstanceStore extends Store {
   /** How many instances, and lists of active ones, are in which state. */
   countStates(): Promise<StateCounts> {
     return countStates(this.db);
+  }
+
+  /** How many instances have each trouble. */
+  countTroubles(): Promise<Record<Trouble, number>> {
+    return countTroubles(this.db);
+  }
+
+  /** The troubles of some instances, the worst first. */
+  troubles(ids: readonly string[]): Promise<TroubleRow[]> {
+    return readTroubles(this.db, ids);
   }
 
   /** Notes that the service is asked for the name. @returns false if somebody else has asked since a moment */
@@ -76,7 +92,10 @@ export class InstanceStore extends Store {
     { from }: { from: readonly InstanceState[] },
   ): Promise<boolean> {
     return this.db.durably(async (tx) => {
-      const update = tx.updateTable('instances').set({ status }).where('id', '=', id);
+      const update = tx
+        .updateTable('instances')
+        .set({ status, status_since: Date.now() })
+        .where('id', '=', id);
       const { numUpdatedRows } = await update.where('status', 'in', [...from]).executeTakeFirst();
       if (numUpdatedRows === 0n) return false;
       await (status === 'active'
@@ -95,30 +114,15 @@ function matches(
   const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`;
   const holds = (column: 'name' | 'company_id' | 'id') =>
     sql<boolean>`lower(${eb.ref(`instances.${column}`)}) like lower(${pattern}) escape '\\'`;
+  const troubles = troublesOf(db, eb);
+  const troubled = (kind: Trouble | 'attention') =>
+    kind === 'attention' ? eb.or(Object.values(troubles)) : troubles[kind];
   return eb.and([
     ...(search === '' ? [] : [eb.or([holds('name'), holds('company_id'), holds('id')])]),
-    ...(filter === undefined
-      ? []
-      : [filter === 'attention' ? eb.or(Object.values(troublesOf(db, eb))) : eb('status', '=', filter)]),
+    ...(filter === undefined ? [] : [isTrouble(filter) ? troubled(filter) : eb('status', '=', filter)]),
   ]);
 }
 
-/** Why an instance needs a person: somebody has to authorize the app again, a list fails, or something waits for a word. */
-function troublesOf(db: Kysely<Schema>, eb: ExpressionBuilder<Schema, 'instances'>) {
-  // Each of these is read once, and not once an instance.
-  const lists = db.selectFrom('lists').select('instance_id').where('removed_at', 'is', null);
-  const failing = lists.where((list) => {
-    const isLong = list('failing_since', '<=', Date.now() - SHORT_FAILURE_MS);
-    return list.or([isLong, list('id', 'in', failedLists(db))]);
-  });
-  const held = lists.where('held', '>', 0);
-  const letters = lists.where('id', 'in', db.selectFrom('dead_letters').select('list'));
-  const writes = db.selectFrom('outbox').select('instance_id').where('state', 'in', ['refused', 'unknown']);
-  const waiting = [held, letters, writes.where(UNFINISHED)].map((query) => eb('id', 'in', query));
-  const isConnected = eb('status', '!=', 'disconnected');
-  return {
-    authorization: eb('status', '=', 'needs_reauthorization'),
-    failing: eb.and([isConnected, eb('id', 'in', failing)]),
-    waiting: eb.and([isConnected, eb.or(waiting)]),
-  };
+function isTrouble(filter: string): filter is Trouble | 'attention' {
+  return filter === 'attention' || TROUBLES.some((kind) => kind === filter);
 }

@@ -9,6 +9,7 @@ import * as outbox from './migrations/0004-outbox.ts';
 import * as manyCompanies from './migrations/0005-many-companies.ts';
 import * as erasedStayAway from './migrations/0006-erased-stay-away.ts';
 import * as days from './migrations/0007-days.ts';
+import * as since from './migrations/0008-since.ts';
 import type { Schema } from './schema.ts';
 
 type Migrations = Record<string, Migration>;
@@ -26,6 +27,7 @@ async function loadSets(dialect: StoreDialect): Promise<{ table: string; migrati
     '0005-many-companies': { up: (db: Kysely<unknown>) => manyCompanies.up(db, dialect) },
     '0006-erased-stay-away': { up: (db: Kysely<unknown>) => erasedStayAway.up(db, dialect) },
     '0007-days': days,
+    '0008-since': since,
   };
   return [
     { table: 'kysely_migration', migrations: ours },

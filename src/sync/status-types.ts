@@ -2,6 +2,7 @@ import type { WriteCounts } from '../store/outbox.ts';
 import type { Run } from '../store/runs.ts';
 import type { DayTable } from '../store/schema.ts';
 import type { ErrorKind, InstanceState, ListState } from '../store/states.ts';
+import type { TroubleRow } from '../store/troubles.ts';
 import type { budgetStatus, runJson, tokenStatus } from './status.ts';
 
 /** Instances on one page of the operator. */
@@ -80,10 +81,15 @@ export interface WriteJson {
 /** One full run of a list, or one check that changed something. Dates are ISO 8601 in UTC. */
 export type RunJson = ReturnType<typeof runJson>;
 
-/** What went on in a list on a day. The first copy is counted by itself. */
+/** The sums of a list on a day. The first copy is counted by itself. */
 export interface DayJson extends Omit<DayTable, 'list' | 'day'> {
   /** In UTC: `2025-06-10`. */
   day: string;
+}
+
+/** What is wrong with an instance or a list of it. */
+export interface TroubleJson extends Pick<TroubleRow, 'kind' | 'resource' | 'count' | 'detail'> {
+  since: string | null;
 }
 
 /** A list on the operator's page: its problems are counted. */
@@ -94,6 +100,10 @@ export interface ListOverview extends Omit<ListStatusJson, 'problems'> {
 /** An instance on the operator's page. */
 export interface InstanceOverview
   extends Pick<InstanceStatus, 'id' | 'name' | 'company_id' | 'status' | 'error_kind' | 'error' | 'budget'> {
+  /** Since when it is in its state; null where nobody has noted it. */
+  status_since: string | null;
+  /** The worst first. */
+  troubles: TroubleJson[];
   /** By the resource's name, in the order of `resources.ts`. */
   resources: Record<string, ListOverview>;
 }

@@ -11,6 +11,7 @@ import { DAYS, type ListStatus, NOTHING, type Run } from '../store/runs.ts';
 import { listState } from '../store/states.ts';
 import type { Stores } from '../store/stores.ts';
 import type { TokenRow } from '../store/tokens.ts';
+import type { Trouble } from '../store/troubles.ts';
 import type { Resource } from './resource.ts';
 import { DAY_MS, listIntervalMs, MINUTE_MS } from './schedule.ts';
 import {
@@ -26,6 +27,7 @@ import {
   PROBLEMS_IN_STATUS,
   PROBLEMS_ON_PAGE,
   type RunJson,
+  type TroubleJson,
   type WriteJson,
 } from './status-types.ts';
 import type { AppWatch } from './watch-app.ts';
@@ -62,6 +64,8 @@ export interface StatusPage {
   total: number;
   states: StateCounts['instances'];
   lists: StateCounts['lists'];
+  /** How many instances have each trouble. */
+  troubles: Record<Trouble, number>;
 }
 
 /** Reads what the dashboard shows. */
@@ -129,18 +133,26 @@ export class StatusReader {
     });
   }
 
-  /** What went on on the last days, also on those without a run, by the resource's name, the oldest first. */
+  /** The sums of the last days, also of those without a run, by the resource's name, the oldest first. */
   async readDays(instanceId: string, now: number): Promise<Record<string, DayJson[]>> {
     const { runs } = this.#parts;
     return this.#byResource(await runs.lists(instanceId), async (list) => {
       const days = list === undefined ? new Map<number, never>() : await runs.days(list.id, now);
       return Array.from({ length: DAYS }, (_, at) => {
         const day = Math.floor(now / DAY_MS) - DAYS + 1 + at;
-        const { runs, failed, created, changed, deleted, first_copy } = days.get(day) ?? NOTHING;
+        const { runs, created, changed, deleted, first_copy, ...sums } = days.get(day) ?? NOTHING;
+        const isFailing = list?.failing_since != null && day >= Math.floor(list.failing_since / DAY_MS);
+        const failed = isFailing ? Math.max(1, sums.failed) : sums.failed;
         const date = iso(day * DAY_MS).slice(0, 10);
         return { day: date, runs, failed, created, changed, deleted, first_copy };
       });
     });
+  }
+
+  /** What is wrong with some instances, the worst first. */
+  async readTroubles(instanceIds: readonly string[]): Promise<(TroubleJson & { instanceId: string })[]> {
+    const rows = await this.#parts.instances.troubles(instanceIds);
+    return rows.map((row) => ({ ...row, since: iso(row.since) }));
   }
 
   /** A page of the instances found, those first that need a person most. */
@@ -150,12 +162,24 @@ export class StatusReader {
     const found = Math.min(page, Math.max(1, Math.ceil(total / INSTANCES_PER_PAGE)));
     const range = { offset: (found - 1) * INSTANCES_PER_PAGE, limit: INSTANCES_PER_PAGE };
     const shown = await this.#parts.instances.list({ ...query, ...range });
-    const instances = await this.#overviews(shown, MOST_PENDING_ON_PAGE);
-    return { instances, page: found, total, states, lists };
+    const [overviews, rows, troubles] = await Promise.all([
+      this.#overviews(shown, MOST_PENDING_ON_PAGE),
+      this.readTroubles(shown.map(({ id }) => id)),
+      this.#parts.instances.countTroubles(),
+    ]);
+    const instances = overviews.map((instance, at) => ({
+      ...instance,
+      status_since: iso(shown[at]?.status_since || null),
+      troubles: rows.filter(({ instanceId }) => instanceId === instance.id),
+    }));
+    return { instances, page: found, total, states, lists, troubles };
   }
 
   /** Reads some instances at once: the number of statements does not grow with them. */
-  async #overviews(instances: readonly Instance[], mostPending?: number): Promise<InstanceOverview[]> {
+  async #overviews(
+    instances: readonly Instance[],
+    mostPending?: number,
+  ): Promise<Omit<InstanceOverview, 'status_since' | 'troubles'>[]> {
     const { runs, records, changes, hasHandler } = this.#parts;
     const lists = await runs.listsOf(instances.map(({ id }) => id));
     const ids = lists.map(({ id }) => id);
@@ -164,7 +188,7 @@ export class StatusReader {
       hasHandler ? changes.progress(ids, HANDLER_CONSUMER, mostPending) : undefined,
       Promise.all(instances.map(({ id, company_id }) => this.#budget(company_id ?? id))),
     ]);
-    const read = instances.map(async (instance, at): Promise<InstanceOverview> => {
+    const read = instances.map(async (instance, at) => {
       const own = lists.filter(({ instance_id }) => instance_id === instance.id);
       const { id, name, company_id, status, error_kind, error_detail: error } = instance;
       return {

@@ -273,11 +273,11 @@ export function actionRoutes(
   mayAct: (req: Request) => Promise<unknown>,
   onMistake?: (req: Request, error: FieldError) => Promise<void>,
 ): void {
-  const by = base === '' ? 'administrator' : 'operator';
+  const whose = base === '' ? 'administrator' : 'operator';
   const askedAction = ({ params: { action, resource } }: Request): ActionName => {
     const name = Object.hasOwn(ACTIONS, String(action)) ? (action as ActionName) : undefined;
     const isKnown = resource === undefined || resources.some((one) => one.name === resource);
-    if (name === undefined || !isKnown || !isOffered(name, resource as string | undefined, by))
+    if (name === undefined || !isKnown || !isOffered(name, resource as string | undefined, whose))
       throw notFound();
     return name;
   };
@@ -306,7 +306,8 @@ export function actionRoutes(
         return undefined;
       });
       if (isDone === undefined) return;
-      const facts = { instanceId: id, resource: resource ?? null, by } as const;
+      const by: string = whose === 'operator' ? res.locals.operator : whose;
+      const facts = { instanceId: id, resource: resource ?? null, by };
       const deletesData = name === 'disconnect' && field('delete_data') === 'yes';
       if (isDone) {
         // The id of an erased record is personal data too.

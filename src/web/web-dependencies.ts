@@ -6,6 +6,7 @@ import type { BrowserStore } from '../store/browsers.ts';
 import type { RecordStore } from '../store/records.ts';
 import type { InstanceControl } from '../sync/control.ts';
 import type { StatusPage, StatusQuery } from '../sync/status.ts';
+import type { TroubleJson } from '../sync/status-types.ts';
 import type { WebLimits } from './rate-limit.ts';
 import type { RequestFacts } from './request-log.ts';
 
@@ -34,8 +35,8 @@ export interface Site extends Pick<AppInfo, 'name' | 'support'> {
 export interface OperationsOverview extends StatusPage {
   /** Counts of jobs by state; undefined while Redis is away. */
   queues: { name: string; counts: Record<string, number> }[] | undefined;
-  /** Living worker processes; undefined while Redis is away. */
-  workers: { id: string; version: string; startedAt: string | null }[] | undefined;
+  /** Worker processes of the last minutes, by their heartbeats; undefined while Redis is away. Milliseconds since 1970. */
+  workers: { id: string; version: string; startedAt: number; at: number; delivery: string }[] | undefined;
 }
 
 /** The change feed of a list, as lines of JSON in the order of their `seq`. */
@@ -66,13 +67,18 @@ export interface WebDependencies {
   installs: Installs;
   control: InstanceControl;
   records: Pick<RecordStore, 'browse' | 'find' | 'stream' | 'freshness'>;
-  actions: Pick<ActionStore, 'add' | 'list'>;
+  actions: Pick<ActionStore, 'add' | 'list' | 'pauses'>;
   changes: ChangeFeed;
   resources: readonly WebResource[];
   readiness(): Promise<{ ok: boolean; checks: Record<string, string> }>;
   metrics(): Promise<{ contentType: string; body: string }>;
   /** The operator's pages, which otherwise answer 404. */
-  operations?: { password: string; overview(query: StatusQuery): Promise<OperationsOverview> };
+  operations?: {
+    password: string;
+    overview(query: StatusQuery): Promise<OperationsOverview>;
+    /** What is wrong with one instance. */
+    troubles(instanceId: string): Promise<TroubleJson[]>;
+  };
   logger: Logger;
   /** Called at the end of each request. */
   onRequest?: (facts: RequestFacts) => void;

@@ -179,6 +179,19 @@ test('workers are listed with the id, the version and the start of their process
   await own.close();
 });
 
+test('a worker is known by its heartbeats for some minutes, and not when it has ended', async () => {
+  const own = createQueues(redis, 'four', logger);
+  const beat = { version: '1.2.3', startedAt: Date.now() - 9_000, at: Date.now(), delivery: 'ready' };
+  await own.beat('w1', beat);
+  await own.beat('w2', { ...beat, startedAt: beat.startedAt - 1 });
+  await own.beat('gone', { ...beat, at: Date.now() - 301_000 });
+  expect((await own.heartbeats())?.map(({ id }) => id)).toEqual(['w2', 'w1']);
+  await own.beat('w2');
+  expect(await own.heartbeats()).toEqual([{ id: 'w1', ...beat }]);
+  expect(await redis.hkeys('four:workers')).toEqual(['w1']);
+  await own.close();
+});
+
 test('jobs and workers are unknown while Redis is away', async () => {
   await queues.enqueueLists([jobOf(1)]);
   const [ofSync] = (await queues.counts()) ?? [];

@@ -22,6 +22,15 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await actions.list({ instanceId: 'ins_2', limit: 9 })).toMatchObject([pause]);
     await actions.removeOld(NOW);
     expect(await actions.list({ limit: 9 })).toEqual(all.slice(0, 2));
-    expect(all[0]).toEqual({ id: expect.any(Number), instanceId: 'ins_1', ...replay, at: NOW });
+    expect(all[0]).toEqual({
+      id: expect.any(Number),
+      instanceId: 'ins_1',
+      company: null,
+      ...replay,
+      at: NOW,
+    });
+    expect(await actions.pauses(['ins_1', 'ins_2'])).toMatchObject([
+      { instanceId: 'ins_2', by: 'administrator' },
+    ]);
   });
 });

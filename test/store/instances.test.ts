@@ -89,4 +89,71 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await instances.count({ filter: 'attention', search: name })).toBe(1);
     expect(await instances.count({ filter: 'disconnected', search: name })).toBe(0);
   });
+
+  test('each trouble is counted, found by its filter, and told with its list, its number and since when', async () => {
+    const own = await openTestStore(kind);
+    const now = Date.now();
+    const list = async () => own.copy(documentsOf(2));
+    const [asked, unrenewed, undecided] = [
+      await own.addInstance(),
+      await own.addInstance(),
+      await own.addInstance(),
+    ];
+    await own.instances.setStatus(asked, 'needs_reauthorization', { from: ['active'] });
+    const old = { refresh_failures: 3, refreshed_at: NOW - 9 };
+    await own.db.updateTable('tokens').set(old).where('instance_id', '=', unrenewed).execute();
+    const write = {
+      instance_id: undecided,
+      operation: 'x',
+      is_repeatable: 0,
+      state: 'unknown',
+      created_at: NOW,
+    } as const;
+    const writes = ['a', 'b'].map((key_hash) => ({ ...write, key_hash, request_hash: key_hash }));
+    await own.db.insertInto('outbox').values(writes).execute();
+    const [failing, held, letter, lagging, well] = [
+      await list(),
+      await list(),
+      await list(),
+      await list(),
+      await list(),
+    ];
+    await own.runs.fail(await own.claimRun(failing), REFUSED, now - 200_000, now);
+    await own.finish(await own.claimRun(held), { held: 3, heldRun: held.run, now: NOW + 5 });
+    await own.bury(letter, undefined, NOW + 7);
+    await own.hold(lagging);
+    const early = (now - 31 * 60_000) * 1_000;
+    await own.db
+      .updateTable('records')
+      .set((eb) => ({ change_seq: eb('id', '+', early) }))
+      .where('list', '=', lagging.list)
+      .execute();
+    await own.db.updateTable('consumers').set({ cursor: 0 }).where('list', '=', lagging.list).execute();
+
+    const expected = [
+      ['authorization', asked, null, null, expect.any(Number)],
+      ['token', unrenewed, null, 3, NOW - 9],
+      ['failing', failing.instanceId, 'contacts', null, now - 200_000],
+      ['held', held.instanceId, 'contacts', 3, NOW + 5],
+      ['dead_letters', letter.instanceId, 'contacts', 1, NOW + 7],
+      ['outbox', undecided, null, 2, NOW],
+      ['lagging', lagging.instanceId, 'contacts', null, expect.any(Number)],
+    ] as const;
+    const all = await own.instances.list({ offset: 0, limit: 99 });
+    const found = await own.instances.troubles(all.map(({ id }) => id));
+    expect(
+      found.map(({ kind, instanceId, resource, count, since }) => [kind, instanceId, resource, count, since]),
+    ).toEqual(expected);
+    expect(found.map(({ detail }) => detail).filter((detail) => detail !== null)).toHaveLength(1);
+    // The worst first.
+    expect(all.map(({ id }) => id)).toEqual([...expected.map(([, id]) => id), well.instanceId]);
+    expect(await own.instances.countTroubles()).toEqual(
+      Object.fromEntries(expected.map(([kind]) => [kind, 1])),
+    );
+    for (const [filter, id] of expected) {
+      expect(await own.instances.list({ filter, offset: 0, limit: 9 }), filter).toMatchObject([{ id }]);
+    }
+    expect(await own.instances.troubles([well.instanceId])).toEqual([]);
+    expect(await own.instances.troubles([])).toEqual([]);
+  });
 });

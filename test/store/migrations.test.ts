@@ -106,7 +106,7 @@ describe.each(DATABASES)('on %s', (kind) => {
     await openWith(copyApp({ '0001-remarks': REMARKS }, true), url);
     const later = [
       ...['0001-initial', '0002-checks', '0003-delivery-process', '0004-outbox', '0005-many-companies'],
-      ...['0006-erased-stay-away', '0007-days', '9000-later'],
+      ...['0006-erased-stay-away', '0007-days', '0008-since', '9000-later'],
     ];
     expect(await done(url)).toEqual(later);
     await expect(openDatabase(url)).rejects.toThrow('newer version of this app (9000-later)');

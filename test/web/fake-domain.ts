@@ -120,8 +120,11 @@ export class FakeDomain {
 
   /** What was noted of actions, newest first. */
   readonly noted: Action[] = [];
+  readonly pauses: Awaited<ReturnType<WebDependencies['actions']['pauses']>> = [];
   readonly actions: WebDependencies['actions'] = {
-    add: async (action) => void this.noted.unshift({ id: this.noted.length, at: NOW, ...action }),
+    pauses: async () => this.pauses,
+    add: async (action) =>
+      void this.noted.unshift({ id: this.noted.length, company: null, at: NOW, ...action }),
     list: async ({ limit }) => this.noted.slice(0, limit),
   };
 

@@ -2,7 +2,14 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { StatusQuery } from '../../src/sync/status.ts';
 import type { OperationsOverview } from '../../src/web/web-app.ts';
 import { install, type StartedWeb, startWeb } from './start-web.ts';
-import { at, instanceStatus, listStatus, runJson } from './status-fixtures.ts';
+import { at, instanceStatus, listStatus, NOW, runJson } from './status-fixtures.ts';
+
+const NONE = { authorization: 0, token: 0, failing: 0, held: 0, dead_letters: 0, outbox: 0, lagging: 0 };
+const TROUBLES = [
+  { kind: 'failing', resource: 'contacts', count: null, detail: null, since: at(-60_000) },
+  { kind: 'dead_letters', resource: 'contacts', count: 17, detail: 'No <leads>.', since: at(-7_200_000) },
+  { kind: 'outbox', resource: null, count: 1, detail: null, since: null },
+] as const;
 
 const odd = instanceStatus({
   name: '<i>Odd</i>',
@@ -31,7 +38,8 @@ const app: Pick<OperationsOverview, 'queues' | 'workers'> = { queues: undefined,
 const overview = async (query: StatusQuery): Promise<OperationsOverview> => {
   asked = query;
   return {
-    instances: [odd],
+    instances: [{ ...odd, status_since: at(-60_000), troubles: [...TROUBLES] }],
+    troubles: { ...NONE, failing: 3, outbox: 1 },
     page: Math.min(query.page, 5),
     total: 234,
     states: { active: 230, needs_reauthorization: 4 },
@@ -46,7 +54,7 @@ function basic(password: string): { authorization: string } {
 
 const PASSWORD = 'correct: hörse';
 const headers = basic(PASSWORD);
-const operations = { password: PASSWORD, overview };
+const operations = { password: PASSWORD, overview, troubles: async () => [...TROUBLES] };
 
 let web: StartedWeb;
 beforeAll(async () => {
@@ -66,9 +74,42 @@ describe('/ops', () => {
       ...['refused: It broke: 403 of /contacts.', 'fails since 10 Jun 2025, 11:59 UTC', 'paused by itself'],
       ...['changes pending: 5', 'dead letters: 17', 'rejected records: 1,234', 'deletions held: 60'],
       ...['handler: ECONNREFUSED', 'failed 10 Jun 2025, 11:55 UTC, 4,012 records in 1 min'],
-      ...['Instances (234)', 'active 230, needs reauthorization 4', 'idle 455, failed 5'],
+      ...[
+        '234 instances, the worst first',
+        'idle 455, failed 5',
+        '<strong>failing</strong>, 4,012 in the copy',
+      ],
     ]) {
       expect(body).toContain(text);
+    }
+  });
+
+  it('names what is wrong with whom, since when, and what to do', async () => {
+    web.domain.pauses.push({
+      instanceId: 'ins_1',
+      resource: 'conversations',
+      by: 'operator anna',
+      at: NOW - 900_000,
+    });
+    for (const path of ['', '/instances/ins_1']) {
+      web.domain.instances.set('ins_1', odd);
+      const text = (await show(path)).text();
+      for (const line of [
+        'Contacts: Fails, began 1 min ago . The reason stands with the list.',
+        'Contacts: The handler refused: 17 dead letters, began 2 h ago .',
+        'The outbox holds: 1 write. Somebody has to decide them',
+        'Conversations: paused by operator anna, began 15 min ago . Ask them, or resume it.',
+      ]) {
+        expect(text).toContain(line);
+      }
+    }
+    const { body } = await show('?filter=failing');
+    expect(body).toContain('<q dir="auto">No &lt;leads&gt;.</q> Fix the handler or its target');
+    expect(body).toMatch(/href="\/ops" data-tone="bad" aria-current="true"><strong>3<\/strong> Failing/);
+    expect(body).toMatch(/href="\/ops\?filter=held" data-tone="off"><strong>0<\/strong> Deletions held/);
+    const help = await show('/help');
+    for (const [, anchor = ''] of body.matchAll(/href="\/ops\/help#([^"]+)"/g)) {
+      expect(help.body).toContain(`<section id="${anchor}"`);
     }
   });
 
@@ -76,7 +117,10 @@ describe('/ops', () => {
     const { body } = await show('?q=odd&filter=attention&page=2');
     expect(asked).toEqual({ search: 'odd', filter: 'attention', page: 2 });
     expect(body).toContain('href="/ops?filter=attention&amp;q=odd&amp;page=3"');
-    expect(body).toContain('<option value="attention" selected>');
+    expect(body).toContain('<option value="attention" selected>Needs attention</option>');
+    expect(body).toContain('<option value="needs_reauthorization">Needs authorization (4)</option>');
+    await show('?filter=dead_letters');
+    expect(asked).toEqual({ search: '', filter: 'dead_letters', page: 1 });
     await show('?filter=constructor');
     expect(asked).toEqual({ search: '', page: 1 });
   });
@@ -84,12 +128,23 @@ describe('/ops', () => {
   it('tells of queues and workers, or that Redis is away', async () => {
     expect((await show('')).body).toContain('Redis is away');
     app.queues = [{ name: 'sync', counts: { waiting: 3, delayed: 1_200 } }];
-    app.workers = [{ id: 'w1', version: '1.2.3', startedAt: at(-3_600_000) }];
-    const { body } = await show('');
-    expect(body).toContain('sync: waiting 3, delayed 1,200');
-    expect(body).toMatch(/<code>w1<\/code>, version 1\.2\.3, up for 1 h/);
-    app.workers = [];
-    expect((await show('')).body).toContain('No worker process runs, so nothing is copied');
+    const worker = {
+      id: 'w1',
+      version: '1.2.3',
+      startedAt: NOW - 3_600_000,
+      at: NOW - 4_000,
+      delivery: 'ready',
+    };
+    app.workers = [worker];
+    const page = await show('');
+    expect(page.body).toContain('sync: waiting 3, delayed 1,200');
+    expect(page.text()).toContain(
+      'w1 , version 1.2.3, up for 1 h, last sign of life just now , delivery process: ready',
+    );
+    for (const workers of [[], [{ ...worker, at: NOW - 60_000 }]]) {
+      app.workers = workers;
+      expect((await show('')).body).toContain('No worker process runs, so nothing is copied');
+    }
   });
 
   it('says what the process is not ready for, and why', async () => {
@@ -143,7 +198,7 @@ describe('the operator’s page of an instance', () => {
     expect(page.url.pathname).toBe('/ops/instances/ins_1');
     expect(page.body).toContain('A sync is under way.');
     expect(web.domain.calls).toContain('sync ins_1 contacts');
-    const facts = { instanceId: 'ins_1', resource: 'contacts', action: 'sync', by: 'operator' };
+    const facts = { instanceId: 'ins_1', resource: 'contacts', action: 'sync', by: 'operator anyone' };
     expect(web.domain.noted[0]).toMatchObject(facts);
     expect(web.log.lines).toContainEqual(expect.objectContaining({ ...facts, msg: 'action' }));
   });

@@ -1,13 +1,17 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { type Request, type RequestHandler, Router } from 'express';
+import { TROUBLES } from '../../store/troubles.ts';
+import type { StatusQuery } from '../../sync/status.ts';
 import { INSTANCES_PER_PAGE } from '../../sync/status-types.ts';
 import { ACTIONS, actionRoutes, doneMessage, possibleActions } from '../actions.ts';
 import { instanceAddress, pathValue } from '../own-instance.ts';
 import type { Pages } from '../render.ts';
 import { noStore } from '../security.ts';
 import { formatNumber } from '../view/format.ts';
-import { ageText, operatorsList } from '../view/operations-view.ts';
+import { operatorsList, workerView } from '../view/operations-view.ts';
 import { lastPage, pageLinks, readListQuery } from '../view/paging.ts';
 import { runRow } from '../view/run-view.ts';
+import { pauseLines, troubleLines, troubleTiles } from '../view/trouble-view.ts';
 import type { WebDependencies } from '../web-dependencies.ts';
 import { notFound } from '../web-error.ts';
 
@@ -26,6 +30,9 @@ const FILTERS = {
   disconnected: 'Disconnected',
 } as const;
 
+/** What to do about each trouble: a heading each. An image without docs has none. */
+const HANDBOOK = new URL('../../../docs/operations.md', import.meta.url);
+
 const ACTIONS_SHOWN = 20;
 
 function countsText(counts: Partial<Record<string, number>>): string {
@@ -34,11 +41,23 @@ function countsText(counts: Partial<Record<string, number>>): string {
     .join(', ');
 }
 
-function filterOf({ query }: Request): keyof typeof FILTERS | undefined {
-  const { filter } = query;
-  return typeof filter === 'string' && Object.hasOwn(FILTERS, filter)
-    ? (filter as keyof typeof FILTERS)
-    : undefined;
+function filterOf({ query: { filter } }: Request): StatusQuery['filter'] {
+  const known = [...Object.keys(FILTERS), ...TROUBLES];
+  return known.includes(String(filter)) ? (filter as StatusQuery['filter']) : undefined;
+}
+
+/** The sections of the handbook by their anchors, as text. */
+function readHandbook(): { anchor: string; title: string; text: string }[] {
+  if (!existsSync(HANDBOOK)) return [];
+  const [, ...sections] = readFileSync(HANDBOOK, 'utf8').split(/^###? /m);
+  return sections.map((section) => {
+    const [title = '', ...lines] = section.split('\n');
+    const anchor = title
+      .toLowerCase()
+      .replaceAll(/[^\w\s-]/g, '')
+      .replaceAll(' ', '-');
+    return { anchor, title, text: lines.join('\n').trim() };
+  });
 }
 
 /** Lets a program read with the operator's password. A browser that sees the instance needs none. */
@@ -66,19 +85,29 @@ export function operationsRoutes(deps: WebDependencies, gate: RequestHandler, pa
     const filter = filterOf(req);
     const { checks } = await deps.readiness();
     const overview = await operations.overview({ page, search, ...(filter === undefined ? {} : { filter }) });
-    const { instances, states, lists, total } = overview;
+    const { instances, states, lists, total, troubles } = overview;
+    const pauses = await actions.pauses(instances.map(({ id }) => id));
+    const counts: Record<string, number | undefined> = states;
     const last = lastPage(total, INSTANCES_PER_PAGE);
     renderPage(res, 200, 'operations', {
       search,
       filter,
-      filters: Object.entries(FILTERS),
+      filters: Object.entries(FILTERS).map(([value, label]) => ({
+        value,
+        // Several troubles of one company are one that needs attention: nobody has counted these.
+        label: value === 'attention' ? label : `${label} (${formatNumber(counts[value] ?? 0)})`,
+      })),
+      tiles: troubleTiles(troubles, filter),
       total,
-      statesText: countsText(states),
       listsText: countsText(lists),
       resources: site.resources,
       instances: instances.map((status) => ({
         ...status,
         address: `/ops${instanceAddress(status.id)}`,
+        lines: [
+          ...troubleLines(status.troubles, site.resources, now()),
+          ...pauseLines(status, pauses, site.resources, now()),
+        ],
         lists: site.resources.map(({ name, title }) => {
           const list = status.resources[name];
           return { title, list: list && operatorsList(list, status, now()) };
@@ -86,14 +115,22 @@ export function operationsRoutes(deps: WebDependencies, gate: RequestHandler, pa
       })),
       pages: pageLinks('/ops', { search, filter, page: overview.page }, last),
       queues: overview.queues?.map(({ name, counts }) => ({ name, text: countsText(counts) })),
-      workers: overview.workers?.map((worker) => ({ ...worker, age: ageText(worker.startedAt, now()) })),
+      workers: overview.workers?.map((worker) => workerView(worker, now())),
       failedChecks: Object.entries(checks).filter(([, outcome]) => outcome !== 'ok'),
       actions: await actions.list({ limit: ACTIONS_SHOWN }),
     });
   });
 
+  const handbook = readHandbook();
+  router.get('/ops/help', (_req, res) => {
+    if (handbook.length === 0) throw notFound();
+    renderPage(res, 200, 'operations-help', { handbook });
+  });
+
   router.get('/ops/instances/:id', async (req, res) => {
     const status = await find(req);
+    const troubles = await operations.troubles(status.id);
+    const pauses = await actions.pauses([status.id]);
     const runs = await control.runs(status.id);
     const address = `/ops${instanceAddress(status.id)}`;
     const formsOf = (resource?: string) =>
@@ -103,6 +140,10 @@ export function operationsRoutes(deps: WebDependencies, gate: RequestHandler, pa
       });
     renderPage(res, 200, 'operations-instance', {
       status,
+      lines: [
+        ...troubleLines(troubles, site.resources, now()),
+        ...pauseLines(status, pauses, site.resources, now()),
+      ],
       forms: formsOf(),
       lists: site.resources.flatMap((of) => {
         const { name, title } = of;

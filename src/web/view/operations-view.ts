@@ -1,5 +1,6 @@
 import { type InstanceOverview, type ListOverview, MOST_PENDING_ON_PAGE } from '../../sync/status-types.ts';
-import { formatAhead, formatDuration, formatInstant, formatNumber, instantOf } from './format.ts';
+import type { OperationsOverview } from '../web-dependencies.ts';
+import { formatAhead, formatDuration, formatInstant, formatNumber, instantOf, sentence } from './format.ts';
 
 const WAITS = {
   limit: 'waits for the limit',
@@ -41,6 +42,16 @@ function pendingText(pending: number): string {
   return `${pending === MOST_PENDING_ON_PAGE ? 'at least ' : ''}${formatNumber(pending)}`;
 }
 
+/** What a list is at: what keeps it, before the state of its last run. */
+function stateText(list: ListOverview, status: InstanceOverview['status']): string {
+  if (status === 'disconnected') return 'ended';
+  if (status === 'needs_reauthorization') return 'stopped';
+  if (status === 'paused' || list.paused) return 'paused';
+  if (list.failing_since !== null) return 'failing';
+  if (list.held_deletions > 0) return 'deletions held';
+  return (list.handler?.dead_letters ?? 0) > 0 ? `${list.state}, with dead letters` : list.state;
+}
+
 export function operatorsList(
   list: ListOverview,
   status: Pick<InstanceOverview, 'status' | 'budget'>,
@@ -52,15 +63,27 @@ export function operatorsList(
       ? ''
       : `${list.state === 'failed' ? 'failed' : 'finished'} ${formatInstant(list.finished_at)}, ${formatNumber(list.records)} records in ${formatDuration(end - start)}`;
   return {
-    state: list.state,
+    state: stateText(list, status.status),
     stored: formatNumber(list.stored),
     last,
     reasons: reasonsOf(list, status, now),
-    isBad: list.state === 'failed' || list.held_deletions > 0 || (list.handler?.dead_letters ?? 0) > 0,
+    isBad:
+      list.state === 'failed' ||
+      list.failing_since !== null ||
+      list.held_deletions > 0 ||
+      (list.handler?.dead_letters ?? 0) > 0,
   };
 }
 
-export function ageText(startedAt: string | null, now: number): string {
-  const start = instantOf(startedAt);
-  return start === undefined ? '' : formatDuration(now - start);
+/** A worker process without a sign of life for longer stands still, or is gone, in milliseconds. */
+const SILENT_MS = 20_000;
+
+/** A worker process, by its last heartbeat. */
+export function workerView(
+  { id, version, startedAt, at, delivery }: NonNullable<OperationsOverview['workers']>[number],
+  now: number,
+) {
+  const isSilent = now - at > SILENT_MS;
+  const beat = sentence('last sign of life {ago}', new Date(at).toISOString(), now);
+  return { id, version, age: formatDuration(now - startedAt), beat, delivery, isSilent };
 }
