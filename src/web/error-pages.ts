@@ -76,7 +76,9 @@ export function errorPages(renderPage: RenderPage, installUrl: string): ErrorReq
     }
     // Offered for unknown ids too, so that it reveals none.
     const isSignIn = status === 404 && links.length === 0 && /^\/instances\/[^/]/.test(req.path);
-    const signIn = { address: startAddress(installUrl, req.originalUrl), text: 'Sign in with the service' };
+    // A form is not sent again: its instance is where the browser comes back to.
+    const returnTo = req.method === 'POST' ? req.path.split('/').slice(0, 3).join('/') : req.originalUrl;
+    const signIn = { address: startAddress(installUrl, returnTo), text: 'Sign in with the service' };
     renderPage(res, status, 'error', {
       error: { status, title, message, advice, needsHelp },
       links: isSignIn ? [signIn] : links,

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { openBrowser } from '../support/browser.ts';
 import { type StartedWeb, startWeb } from '../web/start-web.ts';
-import { at, instanceStatus, listStatus, runJson } from '../web/status-fixtures.ts';
+import { at, instanceStatus, listStatus, NOW, runJson } from '../web/status-fixtures.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const PASSWORD = 'a password of the tests';
@@ -15,6 +15,14 @@ const problems = {
   rejected_records: [{ reason: 'It has no id.', excerpt: '{"name":"x"}', length: 5_000, at: at(0) }],
   dead_letters: [{ id: 'crd_1', error: 'No leads.', at: at(0) }],
 };
+const TROUBLE = {
+  kind: 'dead_letters',
+  resource: 'contacts',
+  count: 2,
+  detail: null,
+  since: at(-90_000),
+} as const;
+
 /** Everything that the pages can show at once. */
 const busy = instanceStatus({
   name: 'w'.repeat(80),
@@ -39,21 +47,29 @@ const PAGES = [
   ...['/instances/ins_1/runs', '/instances/ins_1/problems', '/instances/ins_1/contacts'],
   ...['/instances/ins_1/settings', '/instances/ins_2/settings', '/instances/ins_3/settings'],
   ...[`/instances/ins_1/contacts?q=${'w'.repeat(199)}`, '/instances/ins_1/contacts/crd_1'],
-  ...['/ops', '/ops/instances/ins_1'],
+  ...['/ops', '/ops/instances/ins_1', '/ops/help'],
 ];
 
 let web: StartedWeb;
 beforeAll(async () => {
   const overview = async () => ({
-    instances: Object.values(SHOWN),
+    instances: Object.values(SHOWN).map((status) => ({
+      ...status,
+      status_since: at(0),
+      troubles: [TROUBLE],
+    })),
+    troubles: { authorization: 1, token: 0, failing: 0, held: 1, dead_letters: 1, outbox: 0, lagging: 0 },
     page: 1,
     total: 4,
     states: { active: 2 },
     lists: { idle: 1 },
     queues: [{ name: 'sync', counts: { active: 1 } }],
-    workers: [{ id: 'w1', version: '0.1.0', startedAt: at(-100_000) }],
+    workers: [{ id: 'w1', version: '0.1.0', startedAt: NOW - 100_000, at: NOW - 50_000, delivery: 'ready' }],
   });
-  web = await startWeb({ isSandbox: true, operations: { password: PASSWORD, overview } });
+  web = await startWeb({
+    isSandbox: true,
+    operations: { password: PASSWORD, overview, troubles: async () => [TROUBLE] },
+  });
   for (const [id, status] of Object.entries(SHOWN)) web.domain.instances.set(id, status);
   const none = { runs: 24, failed: 1, created: 0, changed: 0, deleted: 0, first_copy: 0 };
   const days = Array.from({ length: 30 }, (_, ago) => {

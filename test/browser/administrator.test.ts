@@ -244,8 +244,10 @@ test('reads the chart of the history by the keyboard, and by touch', async () =>
   expect(await said.textContent()).toMatch(/3 changed · first copy of 30 records · \d syncs/);
   await page.keyboard.press('ArrowLeft');
   expect(await said.textContent()).toMatch(/: no changes$/);
-  await today.dispatchEvent('pointerdown');
+  await page.locator('#chart-contacts').getByRole('button', { name: 'the next day' }).click();
   expect(await said.textContent()).toMatch(/3 changed/);
+  await page.locator('#chart-contacts').getByRole('button', { name: 'the day before' }).click();
+  expect(await said.textContent()).toMatch(/: no changes$/);
 });
 
 test('sees what could not be handed on, has it tried again, and replays the copy', async () => {

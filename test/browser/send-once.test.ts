@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
+import { StoreError } from '../../src/store/database.ts';
 import { openBrowser } from '../support/browser.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -55,17 +56,47 @@ test('a button that is pressed again while its answer is on its way sends its fo
   }
 });
 
-test('a form whose answer is lost says so, and can be sent again', async () => {
+test('a form whose answer is lost says so, also while the page is brought up to date, and can be sent again', async () => {
   const page = await openDashboard();
   await proxy.refuse();
   await page.getByRole('button', { name: 'Pause' }).click();
-  await page
-    .getByText('Look whether it was done, then try again.')
-    .or(page.getByText('the app cannot be reached'))
-    .waitFor();
+  const lost = page.getByText('Look whether it was done, then try again.');
+  await lost.waitFor();
   await proxy.pass();
+  await page.getByText('Live', { exact: true }).waitFor();
+  expect(await lost.isVisible()).toBe(true);
   await page.getByRole('button', { name: 'Pause' }).click();
   await page.getByText('Nothing is copied at the moment.').waitFor();
+  expect(await lost.count()).toBe(0);
+  web.domain.instances.set('ins_1', instanceStatus());
+});
+
+test('an error that passes leaves the page as it is', async () => {
+  const page = await openDashboard();
+  const { control } = web.domain;
+  const { pause } = control;
+  Object.assign(control, { pause: () => Promise.reject(new StoreError('The disk is full.')) });
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByText('The app cannot use its database at the moment. Nothing is lost.').waitFor();
+  await page.getByRole('link', { name: 'History' }).waitFor();
+  Object.assign(control, { pause });
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByRole('button', { name: 'Resume' }).waitFor();
+  web.domain.instances.set('ins_1', instanceStatus());
+});
+
+test('a mistake stays told while the rest of the page goes on, and the answer of a form outlives an older look', async () => {
+  const page = await openDashboard();
+  await page.goto(`${publicUrl}/instances/ins_1/settings`);
+  const minutes = page.getByLabel('Minutes between two syncs').first();
+  await minutes.fill('0');
+  await minutes.press('Enter');
+  const told = page.getByText('from 1 to 44,640 (31 days). Nothing was done.');
+  await told.waitFor();
+  web.domain.instances.set('ins_1', instanceStatus({ status: 'paused' }));
+  await page.getByRole('region', { name: 'Contacts', exact: true }).getByText('Paused').waitFor();
+  expect([await told.isVisible(), await minutes.inputValue()]).toEqual([true, '0']);
+  web.domain.instances.set('ins_1', instanceStatus());
 });
 
 test('a page that is brought up to date keeps the focus, what was typed, and each button its action', async () => {

@@ -161,7 +161,7 @@ describe('writes to the service', () => {
       writes: [write, refused, retried],
     };
     expect((await show({ outbox })).text()).toContain(
-      'The copy is up to date, but 3 changes for the service wait for your decision.',
+      'The copy is up to date, but 3 changes for the service wait for a decision.',
     );
     const page = await showPage('settings', { outbox });
     const text = page.text();
@@ -412,8 +412,10 @@ describe('a browser that another one has logged out', () => {
     for (const path of ['', '/contacts', '/settings']) {
       const page = await other.get(`/instances/ins_1${path}`);
       expect([page.status, page.text().includes('You were signed out')], path).toEqual([404, true]);
-      expect(page.body).toContain('Sign in with the service');
+      expect(page.body).toContain(`return_to=%2Finstances%2Fins_1${encodeURIComponent(path)}"`);
     }
+    const pressed = await other.post('/instances/ins_1/contacts/pause');
+    expect(pressed.body).toContain('return_to=%2Finstances%2Fins_1"');
     expect((await other.get('/')).body).not.toContain('/instances/ins_1');
     // Nobody else reads that there is such a company.
     expect((await web.browser().get('/instances/ins_1')).text()).not.toContain('You were signed out');

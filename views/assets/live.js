@@ -8,8 +8,15 @@ import { Idiomorph } from './idiomorph.esm.js';
 
 const LOOK_EVERY_MS = 2_000;
 
-/** Give up on a longer answer: the next one may come from another process. */
+/** The operator's page has no status that says whether it has changed. */
+const LOOK_SELDOM_MS = 10_000;
+
+/** Give up on a longer answer: the next one may come from another process. A form may have much to do. */
 const LONGEST_ANSWER_MS = 10_000;
+const LONGEST_FORM_MS = 60_000;
+
+/** A form without an answer for longer is told. */
+const LATE_ANSWER_MS = 3_000;
 
 const moments = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 
@@ -56,18 +63,22 @@ function isEdited(element) {
   return element.value !== element.defaultValue || element.checked !== element.defaultChecked;
 }
 
-/** Replaces what differs. What the reader has opened, typed or ticked stays, but in a form that was sent. */
+/** Replaces what differs. What the reader has opened, typed, ticked or chosen stays, but in a form that was sent. */
 function replace(current, next, sent) {
   showTimes(next);
   const focused = document.activeElement;
   const around = [];
   for (let at = focused; at; at = at.parentElement) if (at.id) around.push(at.id);
+  // A chart that is read, and a form whose mistake is told.
+  const isKept = (element) =>
+    element.dataset?.used !== undefined ||
+    (element.tagName === 'FORM' && element !== sent && element.querySelector('[aria-invalid]') !== null);
   Idiomorph.morph(current, next, {
     callbacks: {
       beforeAttributeUpdated: (name, element) =>
         !(name === 'open' && element.tagName === 'DETAILS') &&
         !(name === 'tabindex' && element === document.activeElement),
-      beforeNodeMorphed: (element) => sent?.contains(element) || !isEdited(element),
+      beforeNodeMorphed: (element) => sent?.contains(element) || !(isKept(element) || isEdited(element)),
     },
   });
   if (focused === document.body || (focused.isConnected && focused.checkVisibility())) return;
@@ -78,6 +89,14 @@ function replace(current, next, sent) {
 
 function parse(html) {
   return new DOMParser().parseFromString(html, 'text/html');
+}
+
+/** Says it above the page, for a reader of screens, too. */
+function tell(text, tone) {
+  const flash = document.createElement('p');
+  Object.assign(flash, { className: 'flash', textContent: text });
+  flash.dataset.tone = tone;
+  document.getElementById('news').replaceChildren(flash);
 }
 
 /** When the page was last known to be true. */
@@ -101,22 +120,27 @@ function isLost(text = navigator.onLine ? 'the app cannot be reached' : 'you are
   say('lost', text);
 }
 
-/** Whether a form is on its way: its answer brings a newer page. */
+/** The forms that were sent so far, and whether the last one is on its way: its answer is newer than what a look finds. */
+let forms = 0;
 let sending = false;
 
 async function look(dashboard) {
-  const status = await ask(dashboard.dataset.live, { 'If-None-Match': dashboard.dataset.tag });
-  if (sending) return;
-  if (status.status === 404) return location.reload();
-  if (status.status === 304) return isLive();
-  if (!status.ok) return isLost((await status.json())._error.message.replace(/\.$/, ''));
-  const page = await ask(location.pathname, {});
-  if (!page.ok) return;
-  const next = parse(await page.text()).getElementById('dashboard');
-  if (sending || !next) return;
+  const before = forms;
+  const { live, tag } = dashboard.dataset;
+  if (live) {
+    const status = await ask(live, { 'If-None-Match': tag });
+    if (forms !== before) return;
+    if (status.status === 404) return location.reload();
+    if (status.status === 304) return isLive();
+    if (!status.ok) return isLost((await status.json())._error.message.replace(/\.$/, ''));
+  }
+  const page = await ask(location.pathname + location.search, {});
+  const next = page.ok && parse(await page.text()).getElementById('dashboard');
+  if (forms !== before) return;
+  if (!next) return isLost('the app cannot show this page');
   replace(dashboard, next);
   // What a message said was true of the status before, unless it leads somewhere.
-  document.querySelector('.flash:not(:has(a))')?.remove();
+  document.querySelector('.flash[data-tone="good"]:not(:has(a))')?.remove();
   isLive();
 }
 
@@ -124,37 +148,62 @@ let timer;
 async function lookAgain() {
   clearTimeout(timer);
   const dashboard = document.getElementById('dashboard');
-  const isMistaken = document.querySelector('[aria-invalid]');
   if (!dashboard || document.visibilityState !== 'visible') return;
-  if (!sending && !isMistaken) await look(dashboard).catch(() => isLost());
+  if (!sending) await look(dashboard).catch(() => isLost());
   clearTimeout(timer);
-  timer = setTimeout(lookAgain, LOOK_EVERY_MS);
+  timer = setTimeout(lookAgain, dashboard.dataset.live ? LOOK_EVERY_MS : LOOK_SELDOM_MS);
 }
 
-/** Sends one form at a time: a second click does nothing. */
+/** Shows the answer of a form. @returns whether the browser goes elsewhere with it */
+async function show(answer, form) {
+  const text = await answer.text();
+  say('', '');
+  const isHere = new URL(answer.url).pathname === location.pathname;
+  if (answer.redirected && !isHere) location.assign(answer.url);
+  else if (answer.status === 404) location.reload();
+  else {
+    const main = parse(text).querySelector('main');
+    const isMistake = main?.querySelector('[aria-invalid]');
+    // An error that passes must not take the page away.
+    if (answer.ok || isMistake) replace(document.querySelector('main'), main, form);
+    else tell(main?.querySelector('.lead')?.textContent ?? 'The app could not do this. Try again.', 'bad');
+    document.querySelector(`form[id="${form.id}"] [aria-invalid]`)?.focus();
+    return false;
+  }
+  return true;
+}
+
+/** Sends one form at a time: a second click does nothing, as the answer of the first may hold a new cookie. */
 addEventListener('submit', async (event) => {
   const form = event.target;
   if (form.method !== 'post') return;
   event.preventDefault();
   if (sending) return;
   sending = true;
+  forms++;
+  const late = setTimeout(() => isLost('the app has not answered yet'), LATE_ANSWER_MS);
   try {
     const body = new URLSearchParams(new FormData(form));
-    const answer = await fetch(form.action, { method: 'POST', body });
-    const isHere = new URL(answer.url).pathname === location.pathname;
-    if (answer.redirected && !isHere) return location.assign(answer.url);
-    const next = parse(await answer.text());
-    replace(document.querySelector('main'), next.querySelector('main'), form);
-    document.querySelector('[aria-invalid]')?.focus();
+    const signal = AbortSignal.timeout(LONGEST_FORM_MS);
+    const answer = await fetch(form.action, { method: 'POST', body, signal });
+    clearTimeout(late);
+    sending = await show(answer, form);
   } catch {
-    isLost('the app did not answer. Look whether it was done, then try again');
-  } finally {
+    tell('The app did not answer. Look whether it was done, then try again.', 'bad');
     sending = false;
+  } finally {
+    clearTimeout(late);
   }
 });
 
+// What is mended is no mistake any more.
+addEventListener('input', ({ target }) => target.removeAttribute('aria-invalid'));
 document.addEventListener('visibilitychange', lookAgain);
-addEventListener('pageshow', (event) => event.persisted && lookAgain());
+addEventListener('pageshow', ({ persisted }) => {
+  if (!persisted) return;
+  sending = false;
+  void lookAgain();
+});
 addEventListener('offline', () => isLost());
 addEventListener('online', () => document.getElementById('dashboard') || say('', ''));
 showTimes(document);

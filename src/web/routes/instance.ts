@@ -131,7 +131,7 @@ export function instanceRoutes(deps: WebDependencies, { renderPage, site, now }:
           company: status.status === 'paused',
           list: status.resources[name]?.paused ?? false,
         };
-        const chart = chartView(days[name], pausedDays(actions, name, isPaused, now()));
+        const chart = chartView(days[name] ?? [], pausedDays(actions, name, isPaused, now()));
         return chart === undefined ? [] : [{ name, title, ...chart }];
       }),
       rows: historyRows(runs, site, status, now()),

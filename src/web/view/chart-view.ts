@@ -23,6 +23,9 @@ export function changesText(of: Record<(typeof CHANGES)[number][0], number>): st
   return counts.map(([kind, word]) => `${formatNumber(of[kind])} ${word}`).join(', ') || 'no changes';
 }
 
+/** Actions that end the pause of a company. */
+const ENDS = /^(?:install|disconnect)/;
+
 /** The next 1, 2 or 5 with zeros: the end of the axis. */
 function axisEnd(most: number): number {
   const unit = 10 ** Math.floor(Math.log10(Math.max(1, most)));
@@ -46,7 +49,7 @@ export function pausedDays(
   for (const [of, isNow] of [[null, isPaused.company] as const, [resource, isPaused.list] as const]) {
     let end = isNow ? now : undefined;
     for (const { action, at } of actions.filter((one) => one.resource === of)) {
-      if (action === 'resume') end = at;
+      if (action === 'resume' || (of === null && ENDS.test(action))) end = at;
       if (action !== 'pause') continue;
       for (let ms = at; ms <= (end ?? at); ms += 24 * 60 * 60_000) days.add(day(ms));
       days.add(day(end ?? at));
@@ -62,11 +65,11 @@ export function pausedDays(
  * first copy is told beside it, as it would hide the rest.
  *
  * @param days the oldest first; undefined for a list that was never read
- * @returns undefined if there is nothing to draw
+ * @returns undefined if nothing was ever read
  */
-export function chartView(days: readonly DayJson[] = [], paused: ReadonlySet<string>) {
+export function chartView(days: readonly DayJson[], paused: ReadonlySet<string>) {
   const isEmpty = (sums: object) => Object.values(sums).every((sum) => sum === 0);
-  if (days.every(({ day: _, ...sums }) => isEmpty(sums))) return undefined;
+  if (paused.size === 0 && days.every(({ day: _, ...sums }) => isEmpty(sums))) return undefined;
   const sumOf = (day: DayJson) => day.created + day.changed + day.deleted;
   const end = axisEnd(Math.max(...days.map(sumOf)));
   const width = (100 - AXIS) / days.length;
@@ -92,7 +95,7 @@ export function chartView(days: readonly DayJson[] = [], paused: ReadonlySet<str
         changesText(day),
         ...(day.first_copy > 0 ? [`first copy of ${formatCount(day.first_copy, 'record')}`] : []),
         ...(day.runs > 0 ? [formatCount(day.runs, 'sync')] : []),
-        ...(day.failed > 0 ? [`${formatNumber(day.failed)} failed`] : []),
+        ...(day.failed > 0 ? ['a sync failed'] : []),
         ...(isPaused ? ['paused'] : []),
       ];
       return {

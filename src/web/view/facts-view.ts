@@ -63,5 +63,6 @@ export function tokenFacts({ token, now: serviceNow }: InstanceStatus): Fact[] {
 /** That the authorization cannot be renewed at the moment; empty if it can. */
 export function tokenFailure({ token, status }: InstanceStatus): string {
   if (token.failures === 0 || (status !== 'active' && status !== 'paused')) return '';
-  return `The last ${formatCount(token.failures, 'try', 'tries')} to renew the authorization failed. The app keeps trying; until it succeeds, the copy may stand still.`;
+  const tries = token.failures === 1 ? 'last try' : `last ${formatNumber(token.failures)} tries`;
+  return `The ${tries} to renew the authorization failed. The app keeps trying; until it succeeds, the copy may stand still.`;
 }

@@ -13,9 +13,9 @@ export interface InstanceMessage {
   label: string;
   headline: Sentence;
   next: Sentence;
-  /** What is as it should be, in small print. */
+  /** The wait for the limit, which is as it should be, in small print. */
   small: Sentence | null;
-  /** Where the reasons are: a path below the instance's. */
+  /** Where the reasons are: the rest of the address behind the instance's. */
   more: { path: string; text: string } | null;
 }
 
@@ -23,8 +23,8 @@ interface NamedList extends ListStatusJson {
   title: string;
 }
 
-const SETTINGS = { path: 'settings#developer', text: 'For the developer' };
-const PROBLEMS = { path: 'problems', text: 'See which, and why' };
+const SETTINGS = { path: '/settings#developer', text: 'For the developer' };
+const PROBLEMS = { path: '#problems-rejected', text: 'See which, and why' };
 
 /** An outage of the service that is younger shows as "Retrying". */
 const SHORT_OUTAGE_MS = 2 * 60_000;
@@ -84,15 +84,33 @@ export function isCopying({ state, waiting_for, error_kind }: ListStatusJson): b
   return error_kind === null && (state === 'running' || (state === 'waiting' && waiting_for === 'limit'));
 }
 
-function copyingMessage(status: InstanceStatus, copying: readonly NamedList[], now: number): InstanceMessage {
+/** The lists that are not copied while others are: the state of a company is not that of its best list. */
+function restText(all: readonly NamedList[], copying: readonly NamedList[], now: number): string {
+  const rest = all.filter((list) => !copying.includes(list));
+  const stopped = rest.filter((list) => !list.paused && hasStopped(list, now));
+  const partial = rest.filter((list) => list.paused && list.full_at === null);
+  return [
+    ...(stopped.length > 0 ? [` The sync of ${titlesOf(stopped)} has stopped: see the reason below.`] : []),
+    ...(partial.length > 0 ? [` The first copy of ${titlesOf(partial)} is paused before its end.`] : []),
+  ].join('');
+}
+
+function copyingMessage(
+  status: InstanceStatus,
+  all: readonly NamedList[],
+  copying: readonly NamedList[],
+  now: number,
+): InstanceMessage {
   const [until] = copying.flatMap(({ waiting_until }) => waiting_until ?? []).sort();
   const asked = isBlocked(status.budget, now)
     ? 'The service asked for a break: next requests {in}'
     : 'Next requests {in}';
   const pace = paceText(status.budget, copying, now);
-  const next = `${pace} You can leave this page: the copy goes on without it.`.trim();
+  const rest = restText(all, copying, now);
+  const next = `${pace} You can leave this page: the copy goes on without it.${rest}`.trim();
+  const tone = rest === '' ? 'busy' : 'warn';
   const small = until === undefined ? null : sentence(asked, until, now);
-  return say('busy', 'Syncing', `Copying ${titlesOf(copying)}.`, next, { small });
+  return say(tone, 'Syncing', `Copying ${titlesOf(copying)}.`, next, { small });
 }
 
 function waitingMessage(waiting: readonly NamedList[], now: number): InstanceMessage {
@@ -101,7 +119,7 @@ function waitingMessage(waiting: readonly NamedList[], now: number): InstanceMes
     const headline = `The last request for ${titlesOf(retried)} failed.`;
     return say('wait', 'Retrying', headline, 'The app tries again by itself.');
   }
-  return say('wait', 'Waiting', 'The sync waits until a worker is free.', 'It goes on by itself.');
+  return say('wait', 'Waiting', 'The sync waits for its turn.', 'It goes on by itself.');
 }
 
 /** Whether a worker would have work now. */
@@ -141,7 +159,7 @@ export function undeliveredText(count: number, app: string): string {
 }
 
 function finishedMessage(
-  { next_sync_at: next, outbox }: InstanceStatus,
+  { next_sync_at: next, outbox, token }: InstanceStatus,
   lists: readonly NamedList[],
   paused: readonly NamedList[],
   { name, support }: Site,
@@ -157,7 +175,7 @@ function finishedMessage(
   const undecided = outbox.refused + outbox.unknown;
   if (undecided > 0) {
     const what = `${formatCount(undecided, 'change')} for the service ${undecided === 1 ? 'waits' : 'wait'}`;
-    const headline = `${isWhole ? 'The copy is up to date, but ' : ''}${what} for your decision.`;
+    const headline = `${isWhole ? 'The copy is up to date, but ' : ''}${what} for a decision.`;
     return say('warn', 'Needs attention', headline, `${name} wants to write to the service.`, {
       more: SETTINGS,
     });
@@ -166,14 +184,19 @@ function finishedMessage(
   if (failing.length > 0) {
     const count = failing.reduce((sum, list) => sum + undelivered(list), 0);
     const headline = `${isWhole ? 'The copy is up to date, but ' : ''}${undeliveredText(count, name)}`;
-    const advice = `They are tried again by themselves. If this continues, write to ${support}.`;
+    const again = count === 1 ? 'It is tried again by itself.' : 'They are tried again by themselves.';
+    const advice = `${again} If this continues, write to ${support}.`;
     return say('warn', 'Needs attention', headline, advice, { more: SETTINGS });
   }
   if (!isWhole) return pausedMessage(paused);
+  if (token.failures > 0) {
+    const headline = 'The copy is up to date, but the authorization could not be renewed.';
+    return say('warn', 'Needs attention', headline, 'The app tries again by itself.');
+  }
   const rejected = lists.reduce((sum, list) => sum + list.problems.rejected, 0);
   const headline = 'Everything is copied, and kept up to date.';
   if (rejected === 0) return say('good', 'Up to date', headline, 'There is nothing to do.');
-  const correct = `${formatCount(rejected, 'record')} cannot be copied: correct them at the service.`;
+  const correct = `${formatCount(rejected, 'record')} cannot be copied: correct ${rejected === 1 ? 'it' : 'them'} at the service.`;
   return say('good', 'Up to date', 'All other records are copied, and kept up to date.', correct, {
     more: PROBLEMS,
   });
@@ -200,7 +223,7 @@ function activeMessage(
     return say('off', 'Paused', 'Every list is paused.', next);
   }
   const copying = lists.filter(isCopying);
-  if (copying.length > 0) return copyingMessage(status, copying, now);
+  if (copying.length > 0) return copyingMessage(status, all, copying, now);
   const isWaiting = (list: NamedList) =>
     isRetried(list, now) || (['running', 'waiting'].includes(list.state) && !hasStopped(list, now));
   const waiting = lists.filter(isWaiting);

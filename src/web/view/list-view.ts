@@ -21,7 +21,7 @@ interface ListMessage {
 const WAITS_FOR = {
   limit: '',
   retry: 'The app tries again {in}.',
-  turn: 'The list waits until a worker is free.',
+  turn: 'The list waits for its turn.',
 } as const;
 
 function runMessage(list: ListStatusJson, now: number): ListMessage {
@@ -64,13 +64,17 @@ function waitSentence(list: ListStatusJson, { status }: InstanceStatus, now: num
   return text === '' ? null : sentence(text, waiting_until, now);
 }
 
+/** Whether the last full run tells how many records the open one will read: in a first copy nobody knows. */
+function isSizeKnown({ full_at, stored, records }: ListStatusJson): boolean {
+  return full_at !== null && stored > records;
+}
+
 /**
  * The progress bar: value and maximum. The value is null on a first run, as nobody knows how many records will come.
  */
 function bar(list: ListStatusJson): { value: number | null; max: number } | null {
-  const { state, stored, records } = list;
-  if (state === 'idle') return null;
-  if (stored > records) return { value: records, max: stored };
+  if (list.state === 'idle') return null;
+  if (isSizeKnown(list)) return { value: list.records, max: list.stored };
   return isCopying(list) ? { value: null, max: 1 } : null;
 }
 
@@ -84,9 +88,10 @@ function progressSentence(list: ListStatusJson, now: number): Sentence | null {
       `The last sync read ${formatCount(list.records, 'record')} in ${formatDuration(end - start)}.`,
     );
   }
-  const isKnown = list.stored > list.records;
-  const of = isKnown ? ` of about ${formatCount(list.stored, 'record')} read` : ' records so far';
-  return sentence(`${formatNumber(list.records)}${of}, begun {ago}`, list.started_at, now);
+  const read = isSizeKnown(list)
+    ? `${formatNumber(list.records)} of about ${formatCount(list.stored, 'record')} read`
+    : `${formatCount(list.records, 'record')} so far`;
+  return sentence(`${read}, begun {ago}`, list.started_at, now);
 }
 
 function heldText(list: ListStatusJson, title: string): string {

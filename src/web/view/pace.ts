@@ -4,6 +4,9 @@ import { formatDuration, formatNumber, instantOf } from './format.ts';
 /** A shorter time says nothing of the pace, in milliseconds. */
 const SHORTEST_MS = 10_000;
 
+/** A slower pace than this part of what the limit allows counts pauses or outages: it says nothing of what is to come. */
+const INTERRUPTED = 0.25;
+
 /** Two digits: nobody needs more. */
 function roughly(value: number): number {
   return Number(value.toPrecision(2));
@@ -27,8 +30,10 @@ export function paceText(
   const measured = elapsedMs < SHORTEST_MS ? Number.POSITIVE_INFINITY : records / (elapsedMs / 1_000);
   const allowed = limit === null || pages === 0 ? Number.POSITIVE_INFINITY : (records / pages) * (limit / 60);
   const perSecond = Math.min(measured, allowed);
-  if (perSecond === 0 || !Number.isFinite(perSecond)) return '';
+  const isInterrupted = Number.isFinite(allowed) && perSecond < allowed * INTERRUPTED;
+  if (perSecond === 0 || !Number.isFinite(perSecond) || isInterrupted) return '';
   if (open.every(({ full_at, stored, records }) => full_at !== null && stored >= records)) {
+    if (open.every(({ stored, records }) => stored === records)) return 'Nearly done.';
     const leftMs = (sum((list) => list.stored - list.records) / perSecond) * 1_000;
     return `About ${formatDuration(leftMs < 60_000 ? leftMs : Math.round(leftMs / 60_000) * 60_000)} left.`;
   }

@@ -18,7 +18,7 @@ const STATES: Record<RunJson['state'], { text: string; tone: Tone }> = {
   ended: { text: 'Broken off', tone: 'off' },
 };
 
-/** What became of a run, or what it is at. An open one stands where its instance or its list does. */
+/** How a run ended, or how far it is. An open one stands where its instance or its list does. */
 function outcomeOf(
   { state, finished_at, error_kind }: RunJson,
   whose: InstanceStatus,
@@ -76,10 +76,14 @@ export function historyRows(
   const startOf = ({ run }: (typeof all)[number]) => instantOf(run.started_at) ?? 0;
   const groups: (typeof all)[] = [];
   for (const one of all.toSorted((a, b) => startOf(b) - startOf(a))) {
-    const group = groups.findLast(([first]) => first?.run.kind === one.run.kind);
-    const isNear = group?.[0] !== undefined && startOf(group[0]) - startOf(one) <= TOGETHER_MS;
-    if (isNear && !group.some(({ of }) => of === one.of)) group.push(one);
-    else groups.push([one]);
+    // The nearest first: a list that was read again at once has two runs near those of the others.
+    const group = groups.findLast(
+      (others) =>
+        others.every(({ run, of }) => run.kind === one.run.kind && of !== one.of) &&
+        Math.abs(startOf(others.at(-1) ?? one) - startOf(one)) <= TOGETHER_MS,
+    );
+    if (group === undefined) groups.push([one]);
+    else group.push(one);
   }
   return groups.map((group) => {
     const start = Math.min(...group.map(startOf));

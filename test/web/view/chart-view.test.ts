@@ -56,14 +56,18 @@ describe('the chart', () => {
   it('shows failures and pauses', () => {
     const { days, isFlat } = chartOf({ 1: { failed: 2, runs: 3 } }, [dayOf(2)]);
     expect(isFlat).toBe(false);
-    expect(days.at(-2)).toMatchObject({ hasFailed: true, text: '9 Jun: no changes · 3 syncs · 2 failed' });
+    expect(days.at(-2)).toMatchObject({
+      hasFailed: true,
+      text: '9 Jun: no changes · 3 syncs · a sync failed',
+    });
     expect(days.at(-3)).toMatchObject({ isPaused: true, text: '8 Jun: no changes · paused' });
   });
 
   it('draws nothing where nothing changed, and is none where nothing ran', () => {
     expect(chartOf({ 0: { runs: 24 } }).isFlat).toBe(true);
     expect(chartView(daysOf({}), new Set())).toBeUndefined();
-    expect(chartView(undefined, new Set())).toBeUndefined();
+    expect(chartView([], new Set())).toBeUndefined();
+    expect(chartView(daysOf({}), new Set([dayOf(2)]))?.isFlat).toBe(false);
   });
 });
 
@@ -80,7 +84,8 @@ describe('the days of a pause', () => {
     ['of the list alone', [done('resume', 1, 'contacts'), done('pause', 2, 'contacts')], running, [2, 1]],
     ['not of another list', [done('resume', 1, 'tags'), done('pause', 2, 'tags')], running, []],
     ['until today while it lasts', [done('pause', 2)], paused, [2, 1, 0]],
-    ['that an install has ended', [done('pause', 2)], running, [2]],
+    ['that an install has ended', [done('install', 4), done('pause', 5)], running, [5, 4]],
+    ['whose end nobody noted', [done('pause', 2)], running, [2]],
     ['of which nothing is known any more', [], paused, [0]],
   ])('%s', (_what, actions, isPaused, ago) => {
     expect([...pausedDays(actions, 'contacts', isPaused, NOW)].sort()).toEqual(ago.map(dayOf));

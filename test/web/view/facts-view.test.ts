@@ -57,7 +57,7 @@ describe('the tokens', () => {
     const failureOf = (failures: number, status: InstanceStatus['status'] = 'active') =>
       tokenFailure(instanceStatus({ status, token: { ...instanceStatus().token, failures } }));
     expect(failureOf(0)).toBe('');
-    expect(failureOf(1)).toContain('The last 1 try to renew the authorization failed.');
+    expect(failureOf(1)).toContain('The last try to renew the authorization failed.');
     expect(failureOf(3, 'paused')).toContain('The last 3 tries to renew the authorization failed.');
     expect(failureOf(3, 'disconnected')).toBe('');
   });

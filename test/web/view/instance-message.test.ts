@@ -98,6 +98,27 @@ describe('instanceMessage', () => {
     expect(said.next).toMatch(/nothing new is copied\. Nothing is lost.*write to help@test\.example/);
   });
 
+  it('names the lists that stand still while others are copied', () => {
+    const conversations = listStatus({ state: 'running' });
+    const stopped = listStatus({ state: 'failed', error_kind: 'refused', failing_since: at(-200_000) });
+    expect(messageOf({ resources: { contacts: stopped, conversations } })).toMatchObject({
+      tone: 'warn',
+      next: expect.stringContaining('The sync of contacts has stopped: see the reason below.'),
+    });
+    const paused = listStatus({ paused: true, full_at: null });
+    expect(messageOf({ resources: { contacts: paused, conversations } }).next).toContain(
+      'The first copy of contacts is paused before its end.',
+    );
+  });
+
+  it('calls no company up to date whose authorization cannot be renewed', () => {
+    const token = { ...instanceStatus().token, failures: 1 };
+    expect(messageOf({ token })).toMatchObject({
+      tone: 'warn',
+      headline: 'The copy is up to date, but the authorization could not be renewed.',
+    });
+  });
+
   it('calls no company up to date that has a paused list', () => {
     const paused = listStatus({ paused: true, state: 'failed' });
     expect(withContacts({ paused: true, full_at: null, finished_at: null, stored: 35_534 })).toMatchObject({
@@ -117,7 +138,7 @@ describe('instanceMessage', () => {
     const both = { contacts: listStatus({ paused: true }), conversations: failing };
     expect(messageOf({ resources: both }).headline).toBe('1 change could not be handed to Acme Sync.');
     expect(messageOf({ resources: both, outbox }).headline).toBe(
-      '2 changes for the service wait for your decision.',
+      '2 changes for the service wait for a decision.',
     );
   });
 
@@ -125,7 +146,7 @@ describe('instanceMessage', () => {
     const problems = { ...listStatus().problems, rejected: 5 };
     expect(withContacts({ problems })).toMatchObject({
       next: '5 records cannot be copied: correct them at the service.',
-      more: { path: 'problems' },
+      more: { path: '#problems-rejected' },
     });
   });
 
@@ -146,7 +167,7 @@ describe('instanceMessage', () => {
   ])('says how many changes the handler cannot take, without a word of it: %j', (changes, count) => {
     const said = withContacts({ handler: { ...HANDLER, ...changes } });
     expect([said.tone, said.more?.path]).toEqual(
-      count > 0 ? ['warn', 'settings#developer'] : ['good', undefined],
+      count > 0 ? ['warn', '/settings#developer'] : ['good', undefined],
     );
     if (count > 0)
       expect(said.headline).toMatch(new RegExp(`but ${count} changes? could not be handed to Acme Sync\\.$`));

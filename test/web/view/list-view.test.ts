@@ -17,6 +17,8 @@ describe('the progress of a list', () => {
   it.each([
     [{ state: 'running', records: 100, stored: 4_000 }, [100, 4_000]],
     [{ state: 'running', records: 100, stored: 100 }, [null, 1]],
+    // A check has found one more, or the first run began again.
+    [{ state: 'running', records: 100, stored: 101, full_at: null }, [null, 1]],
     [{ state: 'waiting', records: 100, stored: 100 }, null],
     [{ state: 'waiting', waiting_for: 'limit', records: 100, stored: 100 }, [null, 1]],
     [{ state: 'waiting', records: 100, stored: 4_000 }, [100, 4_000]],
@@ -40,6 +42,7 @@ describe('the progress of a list', () => {
       '1,200 of about 4,012 records read, begun 30 s ago',
     );
     expect(view({}).progress).toBe('The last sync read 4,012 records in 1 min.');
+    expect(view({ ...first, records: 1, full_at: null }).progress).toBe('1 record so far, begun 30 s ago');
     expect(view(first, { status: 'disconnected' }).progress).toBeNull();
   });
 });
@@ -66,7 +69,7 @@ describe('the state of a list', () => {
   it.each([
     [{ waiting_for: 'limit' }, null],
     [{ waiting_for: 'retry' }, 'The app tries again in 9 s.'],
-    [{ waiting_for: 'turn' }, 'The list waits until a worker is free.'],
+    [{ waiting_for: 'turn' }, 'The list waits for its turn.'],
   ] as const)('says what it waits for: %j', (list, wait) => {
     const waiting = { state: 'waiting', waiting_until: at(9_000), ...list } as const;
     expect(view(waiting).wait).toBe(wait);

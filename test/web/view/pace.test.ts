@@ -23,8 +23,14 @@ it.each<[string, Partial<ListStatusJson>[], string]>([
     Array(3).fill({ ...FIRST, records: 9_000, pages: 90 }),
     'About 200 records a second for 3 lists.',
   ],
-  ['a slow service sets the pace', [{ ...FIRST, records: 2_400, pages: 24 }], 'About 40 records a second.'],
+  ['a slow service sets the pace', [{ ...FIRST, records: 6_000, pages: 60 }], 'About 100 records a second.'],
   ['one record a page', [{ ...FIRST, records: 500, pages: 500 }], 'About 2 records a second.'],
+  [
+    'what was interrupted says nothing',
+    [{ ...LATER, records: 3_000, pages: 30, started_at: at(-36_000_000) }],
+    '',
+  ],
+  ['nothing is left', [{ ...LATER, records: 10_000, pages: 100 }], 'Nearly done.'],
   [
     'the burst says nothing yet',
     [{ ...FIRST, records: 6_000, pages: 60, started_at: at(-2_000) }],
