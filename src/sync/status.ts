@@ -66,6 +66,8 @@ export interface StatusPage {
   lists: StateCounts['lists'];
   /** How many instances have each trouble. */
   troubles: Record<Trouble, number>;
+  /** How many have any. */
+  attention: number;
 }
 
 /** Reads what the dashboard shows. */
@@ -162,17 +164,18 @@ export class StatusReader {
     const found = Math.min(page, Math.max(1, Math.ceil(total / INSTANCES_PER_PAGE)));
     const range = { offset: (found - 1) * INSTANCES_PER_PAGE, limit: INSTANCES_PER_PAGE };
     const shown = await this.#parts.instances.list({ ...query, ...range });
-    const [overviews, rows, troubles] = await Promise.all([
+    const [overviews, rows, troubles, attention] = await Promise.all([
       this.#overviews(shown, MOST_PENDING_ON_PAGE),
       this.readTroubles(shown.map(({ id }) => id)),
       this.#parts.instances.countTroubles(),
+      this.#parts.instances.count({ filter: 'attention' }),
     ]);
     const instances = overviews.map((instance, at) => ({
       ...instance,
       status_since: iso(shown[at]?.status_since || null),
       troubles: rows.filter(({ instanceId }) => instanceId === instance.id),
     }));
-    return { instances, page: found, total, states, lists, troubles };
+    return { instances, page: found, total, states, lists, troubles, attention };
   }
 
   /** Reads some instances at once: the number of statements does not grow with them. */

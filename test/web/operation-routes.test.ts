@@ -40,6 +40,7 @@ const overview = async (query: StatusQuery): Promise<OperationsOverview> => {
   return {
     instances: [{ ...odd, status_since: at(-60_000), troubles: [...TROUBLES] }],
     troubles: { ...NONE, failing: 3, outbox: 1 },
+    attention: 4,
     page: Math.min(query.page, 5),
     total: 234,
     states: { active: 230, needs_reauthorization: 4 },
@@ -117,7 +118,7 @@ describe('/ops', () => {
     const { body } = await show('?q=odd&filter=attention&page=2');
     expect(asked).toEqual({ search: 'odd', filter: 'attention', page: 2 });
     expect(body).toContain('href="/ops?filter=attention&amp;q=odd&amp;page=3"');
-    expect(body).toContain('<option value="attention" selected>Needs attention</option>');
+    expect(body).toContain('<option value="attention" selected>Needs attention (4)</option>');
     expect(body).toContain('<option value="needs_reauthorization">Needs authorization (4)</option>');
     await show('?filter=dead_letters');
     expect(asked).toEqual({ search: '', filter: 'dead_letters', page: 1 });

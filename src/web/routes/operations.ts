@@ -87,15 +87,14 @@ export function operationsRoutes(deps: WebDependencies, gate: RequestHandler, pa
     const overview = await operations.overview({ page, search, ...(filter === undefined ? {} : { filter }) });
     const { instances, states, lists, total, troubles } = overview;
     const pauses = await actions.pauses(instances.map(({ id }) => id));
-    const counts: Record<string, number | undefined> = states;
+    const counts: Record<string, number | undefined> = { ...states, attention: overview.attention };
     const last = lastPage(total, INSTANCES_PER_PAGE);
     renderPage(res, 200, 'operations', {
       search,
       filter,
       filters: Object.entries(FILTERS).map(([value, label]) => ({
         value,
-        // Several troubles of one company are one that needs attention: nobody has counted these.
-        label: value === 'attention' ? label : `${label} (${formatNumber(counts[value] ?? 0)})`,
+        label: `${label} (${formatNumber(counts[value] ?? 0)})`,
       })),
       tiles: troubleTiles(troubles, filter),
       total,
