@@ -32,6 +32,7 @@ async function startSandbox(config: Config): Promise<Sandbox> {
   try {
     return await createSandbox({
       ...config.sandbox,
+      applicationName: APP_INFO.name,
       redirectUris: [config.publicUrl + CALLBACK_PATH],
       tokensFile: join(config.dataDir, 'sandbox-tokens.bin'),
     });

@@ -78,7 +78,8 @@ function event({ type, object }: Fields): string {
 
 /** The values of a grouping key's parts. The members of the bodies are our choice: the specification shows none. */
 const PARTS: Record<GroupPart, (body: Fields) => string> = {
-  account: (body) => text(body.account_id),
+  // Without an id it is the account that the request makes, which no other request means.
+  account: (body) => text(body.account_id) || crypto.randomUUID(),
   event,
   'channel type': (body) => text(body.type),
   recipients,

@@ -7,9 +7,9 @@ export const SANDBOX_DEFAULTS = {
   port: 4010,
   apiPath: '/api',
   authPath: '/auth',
-  clientId: 'sandbox-partner-app',
-  /** Not a secret: it opens nothing but the sandbox. Its characters are ones that form-encoding would change. */
-  clientSecret: 'not-secret: s@ndbox+only/100%=~',
+  clientId: 'sandboxpartnerapp',
+  /** Not a secret: it opens nothing but the sandbox. Letters and digits alone: many libraries form-encode them. */
+  clientSecret: 'notasecretsandboxonly100',
 } as const;
 
 /** What has to be said for the sandbox to listen beyond this machine. */

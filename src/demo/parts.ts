@@ -24,7 +24,10 @@ export async function startParts(
 
   const web = await takePort({ host: '127.0.0.1', port: 0, variable: 'PORT' });
   const appUrl = `http://127.0.0.1:${web.port}`;
-  const sandbox = await createSandbox({ redirectUris: [appUrl + CALLBACK_PATH] });
+  const sandbox = await createSandbox({
+    redirectUris: [appUrl + CALLBACK_PATH],
+    applicationName: own.appInfo.name,
+  });
   shutdown.add('sandbox', () => sandbox.close());
   const redis = await openRedis({ dir, logger });
   shutdown.add('redis', () => redis.release());

@@ -20,16 +20,22 @@ const FLAGS: Readonly<Record<string, readonly [value: string, about: string]>> =
 
 /** The variable that says the same: SANDBOX_PUBLIC_URL for `public-url`. */
 const variableOf = (flag: string) => `SANDBOX_${flag.toUpperCase().replaceAll('-', '_')}`;
+/** Flags without a value. */
+const SWITCHES: Readonly<Record<string, string>> = {
+  strict: 'refuses parameters and members that the service does not know',
+  json: 'prints one line of JSON: addresses, credentials, companies',
+  help: 'prints this',
+};
+
 const row = (left: string, right: string) => `  ${left.padEnd(22)}${right}`;
 
 const HELP = [
   'The sandbox: a customer-messaging service in one process, in memory.',
   '',
   ...Object.entries(FLAGS).map(([flag, [value, about]]) => row(`--${flag} ${value}`, about)),
-  row('--json', 'prints one line of JSON: addresses, credentials, companies'),
-  row('--help', 'prints this'),
+  ...Object.entries(SWITCHES).map(([flag, about]) => row(`--${flag}`, about)),
   '',
-  `Variables say the same: ${Object.keys(FLAGS).map(variableOf).join(', ')}.`,
+  `Variables say the same: ${Object.keys(FLAGS).map(variableOf).join(', ')}, SANDBOX_STRICT=yes.`,
   '',
 ].join('\n');
 
@@ -41,8 +47,9 @@ function fail(...lines: string[]): never {
 /** The flags by their variable, `--json` and `--help` where given, and what is wrong. */
 function readCommand() {
   const strings = Object.keys(FLAGS).map((name) => [name, { type: 'string' }] as const);
+  const booleans = Object.keys(SWITCHES).map((name) => [name, { type: 'boolean' }] as const);
   const { tokens } = parseArgs({
-    options: { json: { type: 'boolean' }, help: { type: 'boolean' }, ...Object.fromEntries(strings) },
+    options: Object.fromEntries([...strings, ...booleans]),
     strict: false,
     tokens: true,
   });
@@ -55,7 +62,8 @@ function readCommand() {
     const { name, rawName: flag, value } = token;
     if (Object.hasOwn(FLAGS, name) && value) flags.set(variableOf(name), { flag, value });
     else if (Object.hasOwn(FLAGS, name)) problems.push(`${flag} needs a value`);
-    else if ((name === 'json' || name === 'help') && value === undefined) switches.add(name);
+    else if (name === 'strict' && value === undefined) flags.set(variableOf(name), { flag, value: 'yes' });
+    else if (Object.hasOwn(SWITCHES, name) && value === undefined) switches.add(name);
     else problems.push(`${flag} is not understood: see --help`);
   }
   return { flags, switches, problems };

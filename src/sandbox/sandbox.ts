@@ -35,7 +35,8 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   }
   const publicUrl = options.publicUrl && new URL(options.publicUrl).origin;
   const seed = readSeed(options.seed);
-  const settings = settingsOf({ ...options, order: options.order ?? seed.order });
+  const { order = seed.order, strict = seed.strict } = options;
+  const settings = settingsOf({ ...options, order, strict });
   const clock = new Clock(options.now);
   const newWorld = () => {
     const world = createWorld(settings, clock);

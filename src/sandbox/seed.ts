@@ -14,6 +14,7 @@ const schema = z.strictObject({
   now: SCHEMA.clock.shape.set,
   frozen: z.boolean().optional(),
   order: SCHEMA.company.shape.order,
+  strict: z.boolean().optional(),
   companies: z.array(SCHEMA.company).optional(),
   applications: z.array(SCHEMA.application).optional(),
   faults: z.array(SCHEMA.fault).optional(),

@@ -29,6 +29,8 @@ export function settingsOf(options: SandboxOptions) {
     redirectUris: options.redirectUris ?? [],
     guards: { ...GUARDS, search: { ...GUARDS.search, windowMs }, ...options.guards } as GuardRules,
     order: options.order ?? 'activity',
+    strict: options.strict ?? false,
+    applicationName: options.applicationName ?? 'Partner app',
     readings: { expiresAt: 'string', changes: 200, ...options.readings } as Readings,
     onAnswer: options.onAnswer,
   };
@@ -43,7 +45,7 @@ export function createWorld(settings: Settings, clock: Clock) {
     settings,
     clock,
     companies: new Companies(settings.order),
-    applications: new Applications(settings.redirectUris),
+    applications: new Applications(settings.redirectUris, settings.applicationName),
     codes: new Codes(),
     tokens: new Tokens(),
     limiter: new Limiter(settings.windowMs),

@@ -39,7 +39,7 @@ describe('The command of the sandbox', () => {
     const [line = '', ...more] = command.output().split('\n');
     expect(more).toEqual(['']);
     const { pid, api_url, application, companies } = JSON.parse(line);
-    expect([pid, application.client_id]).toEqual([command.pid, 'sandbox-partner-app']);
+    expect([pid, application.client_id]).toEqual([command.pid, 'sandboxpartnerapp']);
     const [{ name, administrator, api_tokens }] = companies;
     expect([name, companies.length]).toEqual(['Acme', 1]);
     const authorization = `Bearer ${api_tokens[0].token}`;

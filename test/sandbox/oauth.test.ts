@@ -249,6 +249,7 @@ describe('Authentication', () => {
   test('5. The token route takes Basic with id and secret in Base64, not form-encoded', async () => {
     const { service, company, application, redirect_uri } = await start();
     const { client_id, client_secret } = application;
+    const odd = service.application({ client_id: 'odd', client_secret: 'odd: s@ndbox+only/100%=~' });
     const code = service.code(company);
     const form = { grant_type: 'authorization_code', code, redirect_uri, client_id, client_secret };
     for (const header of [
@@ -258,15 +259,19 @@ describe('Authentication', () => {
       basic({ ...application, client_id: 'nobody' }),
       `Basic ${client_id}:${client_secret}`,
       `${basic(application)}!`,
-      formEncoded(application),
+      formEncoded(odd),
     ]) {
       const answer = await service.token(form, header);
       expectError(answer, 401, 'invalid_client');
       expect(answer.headers.get('www-authenticate')).toMatch(/^Basic /);
     }
-    const { body } = await service.token(form, formEncoded(application));
+    const { body } = await service.token(form, formEncoded(odd));
     expect(body.error_description).toContain('form-encoded');
-    expect(client_secret, 'the first colon parts').toContain(':');
+    const ofOdd = await service.exchange(service.code(company, odd), odd);
+    expect(ofOdd.status, 'the first colon parts').toBe(200);
+    expect(
+      (await service.token({ ...form, code: service.code(company) }, formEncoded(application))).status,
+    ).toBe(200);
     expect((await service.exchange(code)).status, 'the code is still good').toBe(200);
   });
 

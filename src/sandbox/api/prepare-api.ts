@@ -197,7 +197,8 @@ async function perform(request: ApiContext, asked: Asked, instead?: Answer): Pro
 }
 
 /** Serves a request that counts already. Throws a {@link Problem} for what cannot be served. */
-async function serve(request: ApiContext, { route, body }: Asked): Promise<Answer> {
+async function serve(request: ApiContext, asked: Asked): Promise<Answer> {
+  const { route, body } = asked;
   const { world, call, caller } = request;
   if (route instanceof Problem) throw route;
   if (/%(?![\da-f]{2})/i.test(call.path + call.search)) throw new Problem(400, 'The URL has a % on its own.');
@@ -207,6 +208,9 @@ async function serve(request: ApiContext, { route, body }: Asked): Promise<Answe
     throw new Problem(403, `The token's scopes (${caller.scopes.join(', ')}) do not reach this.`);
   }
   if (body instanceof Problem) throw body;
+  const unknown = world.settings.strict ? ignoredOf(call, asked) : [];
+  if (unknown.length > 0)
+    throw new Problem(400, `The service does not know: ${unknown.join(', ')} (strict).`);
   const checked = { params: route.params, body: schema && check(schema, body, 422) };
   const result = await handler(Object.assign(request, checked));
   if (result instanceof Ready) return result.answer;

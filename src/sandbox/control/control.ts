@@ -1,13 +1,20 @@
 import type { z } from 'zod';
+import { ROUTES } from '../../contract/api/api.ts';
+import { OAUTH_ROUTE } from '../../contract/routes.ts';
+import { SANDBOX_DEFAULTS } from '../../contract/sandbox.ts';
 import { CLOCK_MAX_MS } from '../clock.ts';
 import { type Answer, check, json, Problem } from '../http/answer.ts';
 import { type Call, mediaType, parseJson, splitTarget } from '../http/call.ts';
-import { findRoute, type Route } from '../http/router.ts';
+import { findRoute, matchPath, type Route } from '../http/router.ts';
+import { grantWithoutBrowser } from '../oauth/authorize.ts';
+import { exchangeCode } from '../oauth/token.ts';
 import { describeService } from '../openapi/describe-service.ts';
 import * as openapi from '../openapi/nodes.ts';
+import { loadWorld, saveWorld } from '../snapshots.ts';
 import { changeRecords, unknownId } from '../state/change-records.ts';
 import type * as Shown from '../types.ts';
 import type { Host } from '../world.ts';
+import { nearestOf } from './nearest.ts';
 import { SCHEMA } from './schemas.ts';
 import { showCompany, showState } from './state.ts';
 
@@ -57,6 +64,7 @@ const COMPANY = added<Shown.Company>('id', 'name', 'plan', 'teammates', 'api_tok
 const APPLICATION = added<Shown.Application>('client_id', 'client_secret', 'redirect_uris', 'kind', 'scopes');
 const RECORDS = shown<Shown.ChangedRecords>('created', 'deleted', 'changed', 'reordered');
 const CLOCK = shown<Shown.ClockState>('now', 'frozen');
+const TOKENS = shown<Shown.TokenAnswer>('access_token', 'refresh_token', 'expires_at', 'token_type');
 const ID = added<{ id: string }>('id');
 const DELETED = shown<{ deleted: number }>('deleted');
 const DOCUMENT = shown<{ openapi: string; paths: object }>('openapi', 'paths');
@@ -92,8 +100,27 @@ function changeRecordsOf({ world }: Host, changes: Shown.RecordChanges, { params
   return changeRecords(company, changes, world.clock.now());
 }
 
-/** Throws a {@link Problem} (404) for a fault that changes a record which none of its companies has. */
+/** @throws Problem (400) that names the nearest if there is no such route or company: the fault would never happen */
+function checkMatch({ companies }: Host['world'], { path, company_id }: Shown.FaultMatch): void {
+  const paths = [...ROUTES.map(([, route]) => route.path), ...Object.values(OAUTH_ROUTE)];
+  if (path !== undefined && !paths.some((route) => matchPath(route, path) !== undefined)) {
+    throw new Problem(400, `match.path: no route has ${path}. The nearest is ${nearestOf(path, paths)}.`);
+  }
+  if (company_id === undefined || companies.get(company_id) !== undefined) return;
+  const nearest = nearestOf(
+    company_id,
+    companies.all().map(({ id }) => id),
+  );
+  const instead = nearest === undefined ? 'There is none yet' : `The nearest is ${nearest}`;
+  throw new Problem(400, `match.company_id: there is no company ${company_id}. ${instead}.`);
+}
+
+/**
+ * Throws a {@link Problem}: 400 for a fault that no request can meet, 404 for one that changes a record which none of its
+ * companies has.
+ */
 function orderFault({ world }: Host, { match, fault, times }: z.output<typeof SCHEMA.fault>) {
+  checkMatch(world, match ?? {});
   const companies = world.companies.all().filter(({ id }) => (match?.company_id ?? id) === id);
   const { records } = fault;
   const unknown = records === undefined ? [] : companies.map((company) => unknownId(company, records));
@@ -101,6 +128,54 @@ function orderFault({ world }: Host, { match, fault, times }: z.output<typeof SC
     throw new Problem(404, `fault.records: There is no ${unknown[0]}.`);
   }
   return { id: world.faults.order(match, fault, times) };
+}
+
+/** @throws Problem (404) */
+export function applicationOf({ applications }: Host['world'], clientId: string): Shown.Application {
+  const application = applications.get(clientId);
+  if (application === undefined) throw new Problem(404, `There is no application ${clientId}.`);
+  return application;
+}
+
+/** The id of a teammate, or of a company's first administrator: by default the first company's. */
+function teammateIdOf({ world }: Host, ref: string | undefined): string {
+  const id = ref ?? world.companies.all()[0]?.id;
+  if (id === undefined) throw new Problem(404, 'There is no company yet.');
+  const company = world.companies.get(id);
+  if (company === undefined) return id;
+  return company.tables.teammates.all().find(({ is_admin }) => is_admin)?.id ?? '';
+}
+
+type Consent = z.output<typeof SCHEMA.consent>;
+
+/** Consents as a teammate does on the page. */
+function authorize(host: Host, { client_id = SANDBOX_DEFAULTS.clientId, teammate_id, ...more }: Consent) {
+  const { redirect_uris } = applicationOf(host.world, client_id);
+  const { redirect_uri = redirect_uris[0] ?? '', state } = more;
+  const query = { client_id, redirect_uri, ...(state !== undefined && { state }) };
+  return grantWithoutBrowser(host.world, query, teammateIdOf(host, teammate_id));
+}
+
+/** Consents, and exchanges the code: the answer of the token route. */
+function issueTokens(host: Host, consent: Consent): Shown.TokenAnswer {
+  const { client_id = SANDBOX_DEFAULTS.clientId } = consent;
+  const application = applicationOf(host.world, client_id);
+  const { redirect_uri = application.redirect_uris[0] ?? '' } = consent;
+  const parameters = new Map(Object.entries({ code: authorize(host, consent).code, redirect_uri }));
+  return JSON.parse(String(exchangeCode(host.world, application, parameters).body));
+}
+
+/** Runs with a file of this machine. @throws Problem: 403 for a sandbox that others reach, 400 if the file cannot be used */
+function withFile(host: Host, run: () => void): Shown.ClockState {
+  if (host.exposed || host.publicUrl !== undefined) {
+    throw new Problem(403, 'file: a sandbox that listens beyond this machine reads and writes no file.');
+  }
+  try {
+    run();
+  } catch (error) {
+    throw new Problem(400, `file: ${(error as Error).message}`);
+  }
+  return showClock(host);
 }
 
 function removeFault({ world }: Host, _sent: unknown, { params: { id = '' } }: Place) {
@@ -127,6 +202,20 @@ const CALLS: readonly Route<ControlCall>[] = [
   ),
   row('POST /companies/:company_id/records', 'Changes records', SCHEMA.records, RECORDS, changeRecordsOf),
   row('POST /applications', 'Registers an application', SCHEMA.application, APPLICATION, addApplication),
+  row(
+    'POST /authorize',
+    'Consents without a browser',
+    SCHEMA.consent,
+    shown<{ code: string; url: string }>('code', 'url'),
+    authorize,
+  ),
+  row('POST /tokens', 'Consents, and exchanges the code', SCHEMA.consent, TOKENS, issueTokens),
+  row('POST /save', 'Saves everything to a file', SCHEMA.file, CLOCK, (host, { file }) =>
+    withFile(host, () => saveWorld(host.world, file)),
+  ),
+  row('POST /load', 'Goes on from a file', SCHEMA.file, CLOCK, (host, { file }) =>
+    withFile(host, () => loadWorld(host.world, file)),
+  ),
   row('POST /clock', 'Freezes, sets and moves the clock', SCHEMA.clock, CLOCK, moveClock),
   row('GET /faults', 'Lists faults', SCHEMA.ignored, LIST, ({ world }) => world.faults.list()),
   row('POST /faults', 'Orders a fault', SCHEMA.fault, ID, orderFault),

@@ -77,6 +77,7 @@ const application = z.strictObject({
     .transform((scopes) => [...new Set(scopes)])
     .default([SCOPE.shared]),
   introspection_url: introspectionUrl.optional(),
+  expires_at: z.enum(['string', 'number', 'iso']).optional(),
   client_id: z
     .string()
     .regex(/^[\x21-\x39\x3b-\x7e]{1,200}$/, 'must be printable ASCII without blanks and colons')
@@ -181,6 +182,14 @@ export const SCHEMA = {
   fault,
   records,
   guard,
+  /** A consent without a browser; `teammate_id` may be a company's id: then its first administrator consents. */
+  consent: z.strictObject({
+    client_id: someText.optional(),
+    teammate_id: someText.optional(),
+    redirect_uri: someText.optional(),
+    state: z.string().optional(),
+  }),
+  file: z.strictObject({ file: someText }),
   restore: z.strictObject({ id: someText }),
   nothing: z.strictObject({}),
   /** A query that is not read. */

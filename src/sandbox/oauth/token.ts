@@ -25,11 +25,11 @@ function expiryOf({ expiresAt }: Token, form: Readings['expiresAt']): string | n
   return form === 'number' ? seconds : String(seconds);
 }
 
-function tokenAnswer({ settings }: World, { access, refresh }: TokenPair): Answer {
+function tokenAnswer({ settings }: World, application: Application, { access, refresh }: TokenPair): Answer {
   const tokens = {
     access_token: access.value,
     refresh_token: refresh.value,
-    expires_at: expiryOf(access, settings.readings.expiresAt),
+    expires_at: expiryOf(access, application.expires_at ?? settings.readings.expiresAt),
     token_type: 'Bearer',
   };
   return json(200, tokens, NO_STORE);
@@ -71,7 +71,8 @@ function authenticateClient(
 }
 
 /** The answer to an authorization code: tokens, or why there are none. */
-export function exchangeCode(world: World, { client_id }: Application, parameters: Parameters): Answer {
+export function exchangeCode(world: World, application: Application, parameters: Parameters): Answer {
+  const { client_id } = application;
   const now = world.clock.now();
   const code = parameters.get('code');
   const redirectUri = parameters.get('redirect_uri');
@@ -79,10 +80,11 @@ export function exchangeCode(world: World, { client_id }: Application, parameter
   if (!redirectUri) return oauthError('invalid_request', 'The parameter redirect_uri is missing.');
   const grant = world.codes.redeem(code, client_id, redirectUri, now);
   if (typeof grant === 'string') return oauthError('invalid_grant', grant);
-  return tokenAnswer(world, world.tokens.issue(grant, now));
+  return tokenAnswer(world, application, world.tokens.issue(grant, now));
 }
 
-function refresh(world: World, { client_id }: Application, parameters: Parameters): Answer {
+function refresh(world: World, application: Application, parameters: Parameters): Answer {
+  const { client_id } = application;
   const now = world.clock.now();
   const value = parameters.get('refresh_token');
   if (!value) return oauthError('invalid_request', 'The parameter refresh_token is missing.');
@@ -92,7 +94,7 @@ function refresh(world: World, { client_id }: Application, parameters: Parameter
   }
   if (token.grant.revoked) return oauthError('invalid_grant', 'The refresh token was revoked.');
   if (!isValid(token, now)) return oauthError('invalid_grant', 'The refresh token has expired.');
-  return tokenAnswer(world, world.tokens.refresh(token, now));
+  return tokenAnswer(world, application, world.tokens.refresh(token, now));
 }
 
 function grant(world: World, application: Application, parameters: Parameters): Answer {

@@ -17,10 +17,13 @@ export class Applications {
   /** By client id; plain data. */
   state = new Map<string, Application>();
 
-  /** @param redirectUris addresses of the application at start, beside those of an app on port 3000 of this machine */
-  constructor(redirectUris: readonly string[]) {
+  /**
+   * @param redirectUris addresses of the application at start, beside those of an app on port 3000 of this machine
+   * @param name of that application
+   */
+  constructor(redirectUris: readonly string[], name: string) {
     this.register({
-      name: 'Partner app',
+      name,
       kind: 'partner',
       client_id: SANDBOX_DEFAULTS.clientId,
       client_secret: SANDBOX_DEFAULTS.clientSecret,
