@@ -42,7 +42,7 @@ describe('values', () => {
   it('uses the sandbox and this machine in development if nothing is set', () => {
     expect(load({ PORT: '', REDIS_URL: '' })).toMatchObject({
       production: false,
-      service: { apiUrl: 'http://127.0.0.1:4010/api', clientId: 'sandbox-partner-app', isSandbox: true },
+      service: { apiUrl: 'http://127.0.0.1:4010/api', clientId: 'sandboxpartnerapp', isSandbox: true },
       publicUrl: 'http://localhost:3000',
       host: '127.0.0.1',
       databaseUrl: expect.stringMatching(/^file:\/.*\/app\.db$/),
@@ -297,9 +297,11 @@ describe('production', () => {
       `a:${key.toString('base64')}`,
       '"a" that is not random: make one with npm run keys',
     ]),
-    ...['not-secret: s@ndbox+only/100%=~', 'your-client-secret', VARIABLES.CLIENT_SECRET.example].map(
-      (secret) => ['CLIENT_SECRET', secret, 'is a placeholder: copy the secret'],
-    ),
+    ...['notasecretsandboxonly100', 'your-client-secret', VARIABLES.CLIENT_SECRET.example].map((secret) => [
+      'CLIENT_SECRET',
+      secret,
+      'is a placeholder: copy the secret',
+    ]),
     ['SESSION_SECRET', 'abcd'.repeat(16), 'is not random'],
     ...['change_me', 'placeholder-', 'session-secret-goes-here-', 'an-example-'].map((text) => [
       'SESSION_SECRET',

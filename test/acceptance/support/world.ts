@@ -295,19 +295,23 @@ export async function createWorld(
   const { isPostgres = process.env.TEST_DATABASE === 'postgres' } = options;
   const port = await findFreePort();
   const publicUrl = options.env?.PUBLIC_URL ?? `http://127.0.0.1:${port}`;
-  const sandbox = await createSandbox({
-    redirectUris: [`${publicUrl}/oauth/callback`],
-    ...options.sandbox,
-  });
+  const sandbox = await createSandbox(options.sandbox);
   closers.push(() => sandbox.close());
+  // Form-encoding would change its credentials, which go into Basic as they are.
+  const application = sandbox.register({
+    name: 'Odd credentials',
+    client_id: 'odd+client/100%',
+    client_secret: 'odd: s@ndbox+only/100%=~',
+    redirect_uris: [`${publicUrl}/oauth/callback`],
+  });
   const redis = await startTestRedis();
   const postgres = isPostgres ? await createTestPostgres() : undefined;
   if (postgres !== undefined) closers.push(postgres.drop);
   return new World(sandbox, redis, {
     SERVICE_API_URL: sandbox.apiUrl,
     SERVICE_AUTH_URL: sandbox.authUrl,
-    CLIENT_ID: sandbox.application.client_id,
-    CLIENT_SECRET: sandbox.application.client_secret,
+    CLIENT_ID: application.client_id,
+    CLIENT_SECRET: application.client_secret,
     PUBLIC_URL: publicUrl,
     PORT: String(port),
     REDIS_URL: redis.url,
