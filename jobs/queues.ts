@@ -50,7 +50,7 @@ export type Queues = ReturnType<typeof createQueues>;
 export function createQueues(redis: Redis, installation: string, logger: Logger) {
   const prefix = `${installation}:bull`;
   const beats = `${installation}:workers`;
-  const isKnown = ({ at }: Heartbeat) => Date.now() - at < FORGOTTEN_MS;
+
   const options = { connection: redis, prefix, defaultJobOptions: REMOVED };
   // Jobs carry the names of lists: never a token or a URL.
   const sync = new Queue<ListJobData>(QUEUE.sync, options);
@@ -61,6 +61,13 @@ export function createQueues(redis: Redis, installation: string, logger: Logger)
   for (const queue of queues) {
     queue.on('error', (err) => logger.debug({ queue: queue.name, err }, 'the queue cannot use Redis'));
   }
+  const listWorkers = async () => {
+    const clients = await sync.getWorkers();
+    // Where Redis refuses to list its clients, BullMQ answers one without a name.
+    return clients.some(({ rawname }) => rawname === undefined)
+      ? undefined
+      : clients.map(({ rawname = '' }) => readWorkerName(rawname));
+  };
   return {
     /** The beginning of BullMQ's keys. */
     prefix,
@@ -128,28 +135,41 @@ export function createQueues(redis: Redis, installation: string, logger: Logger)
         Promise.all(queues.map(async (queue) => ({ name: queue.name, counts: await countJobs(queue) }))),
       ),
     /** Lists the worker processes; undefined while Redis is away or hides its clients. */
-    workers: () =>
-      ifAnswered(redis, async () => {
-        const clients = await sync.getWorkers();
-        // Where Redis refuses to list its clients, BullMQ answers one without a name.
-        return clients.some(({ rawname }) => rawname === undefined)
-          ? undefined
-          : clients.map(({ rawname = '' }) => readWorkerName(rawname));
-      }),
+    workers: () => ifAnswered(redis, listWorkers),
     /** Notes that a worker process lives; without a heartbeat, that it has ended. */
     async beat(processId: string, heartbeat?: Heartbeat): Promise<void> {
       if (heartbeat === undefined) await redis.hdel(beats, processId);
-      else await redis.hset(beats, processId, JSON.stringify(heartbeat));
+      else {
+        await redis.hset(beats, processId, JSON.stringify(heartbeat));
+        await redis.pexpire(beats, 2 * FORGOTTEN_MS);
+      }
     },
-    /** The worker processes with a heartbeat in the last minutes, the oldest first; undefined while Redis is away. */
+    /**
+     * The worker processes with a heartbeat in the last minutes, and those that Redis knows without one, as an older
+     * version has none; the oldest first. Undefined while Redis is away.
+     */
     heartbeats: () =>
       ifAnswered(redis, async () => {
         const found = Object.entries(await redis.hgetall(beats)).map(([id, text]) => {
           return { id, ...(JSON.parse(text) as Heartbeat) };
         });
-        const [living, gone] = [found.filter(isKnown), found.filter((one) => !isKnown(one))];
-        if (gone.length > 0) await redis.hdel(beats, ...gone.map(({ id }) => id));
-        return living.toSorted((a, b) => a.startedAt - b.startedAt);
+        const isKnown = ({ at }: Heartbeat) => Date.now() - at < FORGOTTEN_MS;
+        const known = found.filter(isKnown);
+        const gone = found.filter((one) => !isKnown(one)).map(({ id }) => id);
+        if (gone.length > 0) await redis.hdel(beats, ...gone);
+        const clients = (await listWorkers()) ?? [];
+        const silent = clients
+          .filter(({ id }) => !known.some((one) => one.id === id))
+          .map(({ id, version, startedAt }) => {
+            return {
+              id,
+              version,
+              startedAt: Date.parse(startedAt ?? '') || Date.now(),
+              at: null,
+              delivery: '',
+            };
+          });
+        return [...known, ...silent].toSorted((one, other) => one.startedAt - other.startedAt);
       }),
     async close(): Promise<void> {
       await Promise.all(queues.map((queue) => queue.close()));

@@ -222,7 +222,7 @@ export async function createApp(
                   operations: {
                     password: config.operatorPassword,
                     overview,
-                    troubles: (id: string) => status.readTroubles([id]),
+                    troubles: (id: string) => status.readTroubles(id),
                   },
                 }),
             logger,

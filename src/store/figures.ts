@@ -90,10 +90,13 @@ export async function readFigures(
     .select(sql<number>`coalesce(sum(case when ${isOverdue} then 1 else 0 end), 0)`.as('overdue'))
     .where('instances.status', 'in', ['active', 'paused'])
     .executeTakeFirstOrThrow();
+  // After a disconnect nobody has to act.
+  const connected = db.selectFrom('instances').select('id').where('status', '!=', 'disconnected');
   const { held } = await db
     .selectFrom('lists')
     .select(sql<number>`coalesce(sum(held), 0)`.as('held'))
     .where('removed_at', 'is', null)
+    .where('instance_id', 'in', connected)
     .executeTakeFirstOrThrow();
   const active = db.selectFrom('lists').where(isActive);
   const { checkedAt, failingSince } = await active
@@ -118,8 +121,7 @@ export async function readFigures(
     .selectFrom('outbox')
     .select(({ fn }) => ['state', fn.countAll<number>().as('count'), fn.min('created_at').as('since')])
     .where(UNFINISHED)
-    // After a disconnect nobody has to act.
-    .where('instance_id', 'in', db.selectFrom('instances').select('id').where('status', '!=', 'disconnected'))
+    .where('instance_id', 'in', connected)
     .groupBy('state')
     .execute();
   const waiting = writes.filter(({ state }) => state === 'pending' || state === 'sending');
@@ -130,7 +132,11 @@ export async function readFigures(
     writes: Object.fromEntries(writes.map(({ state, count }) => [state, count])),
     writesSince: waiting.length === 0 ? null : Math.min(...waiting.map(({ since }) => since)),
     heldDeletions: held,
-    deadLetters: await countRows(db.selectFrom('dead_letters')),
+    deadLetters: await countRows(
+      db
+        .selectFrom('dead_letters')
+        .where('list', 'in', db.selectFrom('lists').select('id').where('instance_id', 'in', connected)),
+    ),
     checkedAt,
     failingSince,
     oldestRefreshToken: tokens.oldest,

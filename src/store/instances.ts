@@ -4,14 +4,7 @@ import { countStates, type StateCounts } from './figures.ts';
 import { scheduleLists, stopLists } from './lists.ts';
 import type { InstanceTable, Schema } from './schema.ts';
 import type { InstanceState } from './states.ts';
-import {
-  countTroubles,
-  readTroubles,
-  TROUBLES,
-  type Trouble,
-  type TroubleRow,
-  troublesOf,
-} from './troubles.ts';
+import { readTroubles, TROUBLES, type Trouble, type TroubleRow, troublesOf, type Work } from './troubles.ts';
 
 export type Instance = Selectable<InstanceTable>;
 
@@ -19,8 +12,10 @@ export type Instance = Selectable<InstanceTable>;
 export interface InstanceQuery {
   /** A part of the name, of the company's id or of the instance's, in any case. */
   search?: string;
-  /** Those in this state, with this trouble, or with any. */
+  /** Those in this state, with this trouble, or with any. Those with a paused list are paused, too. */
   filter?: InstanceState | Trouble | 'attention';
+  /** What troubles are of. */
+  work: Work;
 }
 
 /** The table of instances. */
@@ -36,10 +31,10 @@ export class InstanceStore extends Store {
       .selectAll()
       .where((eb) => matches(this.db, eb, query))
       .orderBy((eb) => {
-        const troubles = troublesOf(this.db, eb);
+        const troubles = troublesOf(this.db, eb, query.work);
         const urgencies = TROUBLES.map((kind, at) => sql`when ${troubles[kind]} then ${sql.lit(at)}`);
         const last = sql.lit(TROUBLES.length);
-        return sql`case ${sql.join(urgencies, sql` `)} when status = 'paused' then ${last}
+        return sql`case ${sql.join(urgencies, sql` `)} when ${isPaused(this.db, eb)} then ${last}
           when status = 'disconnected' then ${last} + 2 else ${last} + 1 end`;
       })
       .orderBy('installed_at')
@@ -58,14 +53,9 @@ export class InstanceStore extends Store {
     return countStates(this.db);
   }
 
-  /** How many instances have each trouble. */
-  countTroubles(): Promise<Record<Trouble, number>> {
-    return countTroubles(this.db);
-  }
-
-  /** The troubles of some instances, the worst first. */
-  troubles(ids: readonly string[]): Promise<TroubleRow[]> {
-    return readTroubles(this.db, ids);
+  /** The troubles of one instance, or of all, the worst first. */
+  troubles(work: Work, id?: string): Promise<TroubleRow[]> {
+    return readTroubles(this.db, work, id);
   }
 
   /** Notes that the service is asked for the name. @returns false if somebody else has asked since a moment */
@@ -109,20 +99,35 @@ export class InstanceStore extends Store {
 function matches(
   db: Kysely<Schema>,
   eb: ExpressionBuilder<Schema, 'instances'>,
-  { search = '', filter }: InstanceQuery,
+  { search = '', filter, work }: InstanceQuery,
 ) {
   const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`;
   const holds = (column: 'name' | 'company_id' | 'id') =>
     sql<boolean>`lower(${eb.ref(`instances.${column}`)}) like lower(${pattern}) escape '\\'`;
-  const troubles = troublesOf(db, eb);
+  const troubles = troublesOf(db, eb, work);
   const troubled = (kind: Trouble | 'attention') =>
     kind === 'attention' ? eb.or(Object.values(troubles)) : troubles[kind];
   return eb.and([
     ...(search === '' ? [] : [eb.or([holds('name'), holds('company_id'), holds('id')])]),
-    ...(filter === undefined ? [] : [isTrouble(filter) ? troubled(filter) : eb('status', '=', filter)]),
+    ...(filter === undefined
+      ? []
+      : [
+          isTrouble(filter)
+            ? troubled(filter)
+            : filter === 'paused'
+              ? isPaused(db, eb)
+              : eb('status', '=', filter),
+        ]),
   ]);
 }
 
 function isTrouble(filter: string): filter is Trouble | 'attention' {
   return filter === 'attention' || TROUBLES.some((kind) => kind === filter);
+}
+
+/** Whether a company is paused, or a list of one that is active. */
+function isPaused(db: Kysely<Schema>, eb: ExpressionBuilder<Schema, 'instances'>) {
+  const lists = db.selectFrom('lists').select('instance_id').where('removed_at', 'is', null);
+  const withPaused = eb('instances.id', 'in', lists.where('paused_at', 'is not', null));
+  return eb.or([eb('status', '=', 'paused'), eb.and([eb('status', '=', 'active'), withPaused])]);
 }

@@ -170,9 +170,9 @@ export class TokenStore extends Store {
         )
         .executeTakeFirst();
       if (numUpdatedRows === 0n) return false;
-      await noteFailure(tx, { instance_id }, Date.now());
       // A worker that meets this error would make its list due again.
       await stopLists(this.db, tx, { instanceId: instance_id });
+      await noteFailure(tx, { instance_id }, Date.now());
       return true;
     });
   }

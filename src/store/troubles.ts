@@ -1,6 +1,7 @@
 import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
 import type { Database } from './database.ts';
 import { failedLists } from './figures.ts';
+import { isActive } from './lists.ts';
 import { UNFINISHED } from './outbox.ts';
 import type { Schema } from './schema.ts';
 
@@ -29,29 +30,45 @@ export interface TroubleRow {
   since: number | null;
 }
 
+/** What this version works with: nobody works on other lists, and without a handler nothing waits for it. */
+export interface Work {
+  /** The names of the resources. */
+  resources: readonly string[];
+  hasHandler: boolean;
+}
+
 /** A list that fails for less than this needs nobody's attention, in milliseconds. */
 const SHORT_FAILURE_MS = 2 * 60_000;
 
-/** So many failed refreshes in a row are no accident. */
-const MANY_FAILURES = 3;
+/** So many failed refreshes in a row, with growing pauses, are more than a short outage. */
+const MANY_FAILURES = 6;
 
-/** A change that waits longer for the handler lags, in milliseconds. */
+/** A rotation is overdue this long after its time, in milliseconds. */
+export const OVERDUE_AFTER_MS = 2 * 60 * 60_000;
+
+/** A change or a write that waits longer lags, in milliseconds. */
 const LAG_MS = 30 * 60_000;
+
+/** The handler is in trouble once the tries of a record have failed so often. */
+const MANY_TRIES = 2;
 
 const HANDLER = 'handler';
 
 /** Each kind of trouble, as queries of the instances and lists that have it. Each is read once, not once an instance. */
-function sourcesOf(db: Kysely<Schema>, now: number) {
-  const lists = db.selectFrom('lists').where('removed_at', 'is', null);
-  const isConnected = (eb: ExpressionBuilder<Schema, 'lists'>) =>
-    eb(
-      'instance_id',
-      'in',
-      eb.selectFrom('instances').select('instances.id').where('status', '!=', 'disconnected'),
-    );
+function sourcesOf(db: Kysely<Schema>, { resources, hasHandler }: Work, now: number) {
+  const connected = db.selectFrom('instances').select('instances.id').where('status', '!=', 'disconnected');
+  const known = db
+    .selectFrom('lists')
+    .where('removed_at', 'is', null)
+    .where('resource', 'in', ['', ...resources]);
+  const lists = known.where('instance_id', 'in', connected);
   const noList = sql<null>`cast(null as text)`.as('resource');
   const noDetail = sql<null>`cast(null as text)`.as('detail');
   const noCount = sql<null>`cast(null as bigint)`.as('count');
+  // A page clears `failing_since`, also that of a run that fails behind it again and again.
+  const firstFailed = sql<number | null>`(select min(started_at) from runs where runs.list = lists.id
+    and kind = 'full' and state = 'failed' and runs.id > coalesce(lists.full_run, 0))`;
+  const overdueFrom = now - OVERDUE_AFTER_MS;
   return {
     authorization: db
       .selectFrom('instances')
@@ -61,21 +78,31 @@ function sourcesOf(db: Kysely<Schema>, now: number) {
       .selectFrom('tokens')
       .innerJoin('instances', 'instances.id', 'tokens.instance_id')
       .where('instances.status', 'in', ['active', 'paused'])
-      .where('refresh_failures', '>=', MANY_FAILURES)
+      .where((eb) =>
+        eb.or([
+          eb('refresh_failures', '>=', MANY_FAILURES),
+          // As the metric has it, which raises an alarm.
+          eb.and([eb('refresh_due_at', '<=', overdueFrom), eb('refreshed_at', '<=', overdueFrom)]),
+        ]),
+      )
       .select(['instance_id', noList, 'refresh_failures as count', noDetail, 'refreshed_at as since']),
-    failing: lists
-      .where(isConnected)
+    failing: known
+      .where(isActive)
       .where((eb) =>
         eb.or([eb('failing_since', '<=', now - SHORT_FAILURE_MS), eb('id', 'in', failedLists(db))]),
       )
-      .select(['instance_id', 'resource', noCount, noDetail, 'failing_since as since']),
+      .select([
+        'instance_id',
+        'resource',
+        noCount,
+        noDetail,
+        sql<number | null>`coalesce(${firstFailed}, failing_since)`.as('since'),
+      ]),
     held: lists
-      .where(isConnected)
       .where('held', '>', 0)
       .select(['instance_id', 'resource', 'held as count', noDetail, 'held_since as since']),
     dead_letters: lists
       .innerJoin('dead_letters', 'dead_letters.list', 'lists.id')
-      .where(isConnected)
       .groupBy(['instance_id', 'resource'])
       .select(({ fn }) => [
         'instance_id',
@@ -86,9 +113,8 @@ function sourcesOf(db: Kysely<Schema>, now: number) {
       ]),
     outbox: db
       .selectFrom('outbox')
-      .innerJoin('instances', 'instances.id', 'outbox.instance_id')
-      .where('instances.status', '!=', 'disconnected')
-      .where('state', 'in', ['refused', 'unknown'])
+      .where('instance_id', 'in', connected)
+      .where((eb) => eb.or([eb('state', 'in', ['refused', 'unknown']), eb('created_at', '<=', now - LAG_MS)]))
       .where(UNFINISHED)
       .groupBy('instance_id')
       .select(({ fn }) => [
@@ -98,13 +124,20 @@ function sourcesOf(db: Kysely<Schema>, now: number) {
         fn.max('error').as('detail'),
         fn.min('created_at').as('since'),
       ]),
-    lagging: lists
-      .innerJoin('consumers', 'consumers.list', 'lists.id')
-      .where('consumer', '=', HANDLER)
-      .whereRef('lists.change_seq', '>', 'consumers.cursor')
-      .where('instance_id', 'in', db.selectFrom('instances').select('id').where('status', '=', 'active'))
-      // A change's number is the clock in microseconds when it was made.
-      .where(sql<SqlBool>`${OLDEST_PENDING} < ${now - LAG_MS}`)
+    lagging: known
+      .where(isActive)
+      .leftJoin('consumers', (join) =>
+        join.onRef('consumers.list', '=', 'lists.id').on('consumers.consumer', '=', HANDLER),
+      )
+      .where(sql<SqlBool>`lists.change_seq > coalesce(consumers.cursor, 0)`)
+      .where((eb) =>
+        eb.or([
+          eb('consumers.attempts', '>=', MANY_TRIES),
+          // A change's number is the clock in microseconds when it was made.
+          sql<SqlBool>`${OLDEST_PENDING} < ${now - LAG_MS}`,
+        ]),
+      )
+      .$if(!hasHandler, (query) => query.where(sql<SqlBool>`1 = 0`))
       .select([
         'instance_id',
         'resource',
@@ -116,47 +149,33 @@ function sourcesOf(db: Kysely<Schema>, now: number) {
 }
 
 const OLDEST_PENDING = sql<number>`(select min(change_seq) / 1000 from records
-  where records.list = lists.id and records.change_seq > consumers.cursor)`;
+  where records.list = lists.id and records.change_seq > coalesce(consumers.cursor, 0))`;
 
 /** Which instances have a trouble, by its kind. */
 export function troublesOf(
   db: Kysely<Schema>,
   eb: ExpressionBuilder<Schema, 'instances'>,
+  work: Work,
   now = Date.now(),
 ): Record<Trouble, Expression<SqlBool>> {
-  const entries = Object.entries(sourcesOf(db, now)).map(([kind, source]) => {
+  const entries = Object.entries(sourcesOf(db, work, now)).map(([kind, source]) => {
     const ids = db.selectFrom(sql<{ instance_id: string }>`(${source})`.as('found')).select('instance_id');
     return [kind, eb('instances.id', 'in', ids)];
   });
   return Object.fromEntries(entries);
 }
 
-/** Counts the instances that have each trouble. */
-export async function countTroubles(db: Database, now = Date.now()): Promise<Record<Trouble, number>> {
-  const rows = Object.entries(sourcesOf(db, now)).map(
-    ([kind, source]) => sql<{ kind: Trouble; count: number }>`select ${sql.lit(kind)} as kind,
-      count(distinct instance_id) as count from (${source}) as found`,
-  );
-  const { rows: counts } = await sql<{
-    kind: Trouble;
-    count: number;
-  }>`${sql.join(rows, sql` union all `)}`.execute(db);
-  return Object.fromEntries(counts.map(({ kind, count }) => [kind, Number(count)])) as Record<
-    Trouble,
-    number
-  >;
-}
-
-/** The troubles of some instances, the worst first, and the oldest of a kind. */
+/** The troubles of one instance, or of all: the worst first, and the oldest of a kind. */
 export async function readTroubles(
   db: Database,
-  instanceIds: readonly string[],
+  work: Work,
+  instanceId?: string,
   now = Date.now(),
 ): Promise<TroubleRow[]> {
-  if (instanceIds.length === 0) return [];
-  const rows = Object.entries(sourcesOf(db, now)).map(([kind, source]) => {
-    return sql`select ${sql.lit(kind)} as kind, instance_id, resource, count, detail, since from (${source}) as found
-      where instance_id in (${sql.join(instanceIds)})`;
+  const whose = instanceId === undefined ? sql`` : sql`where instance_id = ${instanceId}`;
+  const rows = Object.entries(sourcesOf(db, work, now)).map(([kind, source]) => {
+    return sql`select ${sql.lit(kind)} as kind, instance_id, resource, count, detail, since
+      from (${source}) as found ${whose}`;
   });
   const { rows: found } = await sql<{
     kind: Trouble;

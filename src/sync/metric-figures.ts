@@ -3,9 +3,7 @@ import type { ServiceClock } from '../service/headers.ts';
 import type { Database } from '../store/database.ts';
 import { readFigures } from '../store/figures.ts';
 import type { InstanceState, ListState } from '../store/states.ts';
-
-/** A rotation is overdue this long after its time, in milliseconds. */
-const OVERDUE_AFTER_MS = 2 * 60 * 60_000;
+import { OVERDUE_AFTER_MS } from '../store/troubles.ts';
 
 /** An alarm on a missing state needs a zero. */
 const NO_INSTANCES: Record<InstanceState, number> = {

@@ -11,7 +11,7 @@ import { DAYS, type ListStatus, NOTHING, type Run } from '../store/runs.ts';
 import { listState } from '../store/states.ts';
 import type { Stores } from '../store/stores.ts';
 import type { TokenRow } from '../store/tokens.ts';
-import type { Trouble } from '../store/troubles.ts';
+import { TROUBLES, type Trouble, type Work } from '../store/troubles.ts';
 import type { Resource } from './resource.ts';
 import { DAY_MS, listIntervalMs, MINUTE_MS } from './schedule.ts';
 import {
@@ -50,7 +50,7 @@ const BUDGET_LIMIT_MS = 500;
 const NO_PROBLEMS: ListProblems = { rejected: 0, rejected_records: [], dead_letters: [] };
 
 /** A search for instances. */
-export interface StatusQuery extends InstanceQuery {
+export interface StatusQuery extends Omit<InstanceQuery, 'work'> {
   /** From 1. A page beyond the last one means the last one. */
   page: number;
 }
@@ -66,8 +66,9 @@ export interface StatusPage {
   lists: StateCounts['lists'];
   /** How many instances have each trouble. */
   troubles: Record<Trouble, number>;
-  /** How many have any. */
+  /** How many have any, and how many are paused, or have a paused list. */
   attention: number;
+  paused: number;
 }
 
 /** Reads what the dashboard shows. */
@@ -151,31 +152,40 @@ export class StatusReader {
     });
   }
 
-  /** What is wrong with some instances, the worst first. */
-  async readTroubles(instanceIds: readonly string[]): Promise<(TroubleJson & { instanceId: string })[]> {
-    const rows = await this.#parts.instances.troubles(instanceIds);
+  /** What is wrong with one instance, or with all, the worst first. */
+  async readTroubles(instanceId?: string): Promise<(TroubleJson & { instanceId: string })[]> {
+    const rows = await this.#parts.instances.troubles(this.#work, instanceId);
     return rows.map((row) => ({ ...row, since: iso(row.since) }));
   }
 
+  get #work(): Work {
+    const { resources, hasHandler } = this.#parts;
+    return { resources: resources.map(({ name }) => name), hasHandler };
+  }
+
   /** A page of the instances found, those first that need a person most. */
-  async readPage({ page, ...query }: StatusQuery): Promise<StatusPage> {
+  async readPage({ page, ...given }: StatusQuery): Promise<StatusPage> {
+    const query = { ...given, work: this.#work };
     const { instances: states, lists } = await this.#parts.instances.countStates();
     const total = await this.#parts.instances.count(query);
     const found = Math.min(page, Math.max(1, Math.ceil(total / INSTANCES_PER_PAGE)));
     const range = { offset: (found - 1) * INSTANCES_PER_PAGE, limit: INSTANCES_PER_PAGE };
     const shown = await this.#parts.instances.list({ ...query, ...range });
-    const [overviews, rows, troubles, attention] = await Promise.all([
+    const [overviews, rows, paused] = await Promise.all([
       this.#overviews(shown, MOST_PENDING_ON_PAGE),
-      this.readTroubles(shown.map(({ id }) => id)),
-      this.#parts.instances.countTroubles(),
-      this.#parts.instances.count({ filter: 'attention' }),
+      this.readTroubles(),
+      this.#parts.instances.count({ filter: 'paused', work: this.#work }),
     ]);
+    const idsOf = (kind?: Trouble) =>
+      new Set(rows.filter((row) => (kind ?? row.kind) === row.kind).map(({ instanceId }) => instanceId));
+    const counts = TROUBLES.map((kind) => [kind, idsOf(kind).size]);
+    const troubles = Object.fromEntries(counts) as StatusPage['troubles'];
     const instances = overviews.map((instance, at) => ({
       ...instance,
       status_since: iso(shown[at]?.status_since || null),
       troubles: rows.filter(({ instanceId }) => instanceId === instance.id),
     }));
-    return { instances, page: found, total, states, lists, troubles, attention };
+    return { instances, page: found, total, states, lists, troubles, attention: idsOf().size, paused };
   }
 
   /** Reads some instances at once: the number of statements does not grow with them. */

@@ -36,7 +36,9 @@ export interface OperationsOverview extends StatusPage {
   /** Counts of jobs by state; undefined while Redis is away. */
   queues: { name: string; counts: Record<string, number> }[] | undefined;
   /** Worker processes of the last minutes, by their heartbeats; undefined while Redis is away. Milliseconds since 1970. */
-  workers: { id: string; version: string; startedAt: number; at: number; delivery: string }[] | undefined;
+  workers:
+    | { id: string; version: string; startedAt: number; at: number | null; delivery: string }[]
+    | undefined;
 }
 
 /** The change feed of a list, as lines of JSON in the order of their `seq`. */

@@ -7,7 +7,8 @@ const REFUSED = { kind: 'refused', detail: 'Refused (404).' } as const;
 describe.each(DATABASES)('on %s', async (kind) => {
   const store = await openTestStore(kind);
   const { db, instances, runs } = store;
-  const page = { offset: 0, limit: 100 };
+  const work = { resources: ['contacts'], hasHandler: true };
+  const page = { offset: 0, limit: 100, work };
 
   test('instances are found by a part of a name or an id, in any case', async () => {
     const { db, instances: own } = await openTestStore(kind);
@@ -30,9 +31,9 @@ describe.each(DATABASES)('on %s', async (kind) => {
         (await own.list({ search, ...page })).map(({ name }) => name),
         search,
       ).toEqual(names);
-      expect(await own.count({ search }), search).toBe(names.length);
+      expect(await own.count({ search, work }), search).toBe(names.length);
     }
-    expect(await own.list({ offset: 1, limit: 1 })).toMatchObject([{ id: 'other_1' }]);
+    expect(await own.list({ offset: 1, limit: 1, work })).toMatchObject([{ id: 'other_1' }]);
   });
 
   test('instances are found by their state, and by what needs attention', async () => {
@@ -72,6 +73,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
       .values([write, { ...write, instance_id: letter.instanceId, state: 'done' }])
       .execute();
 
+    await db.updateTable('tokens').set({ refresh_due_at: Date.now() }).execute();
     const found = async (filter?: 'attention' | 'disconnected' | 'paused') =>
       (await instances.list({ ...(filter !== undefined && { filter }), ...page })).map(({ id }) => id);
     const [fails, waits] = [
@@ -86,8 +88,8 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await found('disconnected')).toEqual([gone.instanceId]);
     expect(await found('paused')).toEqual([]);
     const { name } = (await instances.find(held.instanceId)) ?? expect.unreachable();
-    expect(await instances.count({ filter: 'attention', search: name })).toBe(1);
-    expect(await instances.count({ filter: 'disconnected', search: name })).toBe(0);
+    expect(await instances.count({ filter: 'attention', search: name, work })).toBe(1);
+    expect(await instances.count({ filter: 'disconnected', search: name, work })).toBe(0);
   });
 
   test('each trouble is counted, found by its filter, and told with its list, its number and since when', async () => {
@@ -100,7 +102,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
       await own.addInstance(),
     ];
     await own.instances.setStatus(asked, 'needs_reauthorization', { from: ['active'] });
-    const old = { refresh_failures: 3, refreshed_at: NOW - 9 };
+    const old = { refresh_failures: 6, refreshed_at: NOW - 9 };
     await own.db.updateTable('tokens').set(old).where('instance_id', '=', unrenewed).execute();
     const write = {
       instance_id: undecided,
@@ -130,30 +132,46 @@ describe.each(DATABASES)('on %s', async (kind) => {
       .execute();
     await own.db.updateTable('consumers').set({ cursor: 0 }).where('list', '=', lagging.list).execute();
 
+    const notDue = own.db.updateTable('tokens').set({ refresh_due_at: now });
+    await notDue.execute();
     const expected = [
       ['authorization', asked, null, null, expect.any(Number)],
-      ['token', unrenewed, null, 3, NOW - 9],
-      ['failing', failing.instanceId, 'contacts', null, now - 200_000],
+      ['token', unrenewed, null, 6, NOW - 9],
+      ['failing', failing.instanceId, 'contacts', null, NOW],
       ['held', held.instanceId, 'contacts', 3, NOW + 5],
       ['dead_letters', letter.instanceId, 'contacts', 1, NOW + 7],
       ['outbox', undecided, null, 2, NOW],
       ['lagging', lagging.instanceId, 'contacts', null, expect.any(Number)],
     ] as const;
-    const all = await own.instances.list({ offset: 0, limit: 99 });
-    const found = await own.instances.troubles(all.map(({ id }) => id));
+    const all = await own.instances.list({ offset: 0, limit: 99, work });
+    const found = await own.instances.troubles(work);
     expect(
       found.map(({ kind, instanceId, resource, count, since }) => [kind, instanceId, resource, count, since]),
     ).toEqual(expected);
     expect(found.map(({ detail }) => detail).filter((detail) => detail !== null)).toHaveLength(1);
     // The worst first.
     expect(all.map(({ id }) => id)).toEqual([...expected.map(([, id]) => id), well.instanceId]);
-    expect(await own.instances.countTroubles()).toEqual(
-      Object.fromEntries(expected.map(([kind]) => [kind, 1])),
-    );
     for (const [filter, id] of expected) {
-      expect(await own.instances.list({ filter, offset: 0, limit: 9 }), filter).toMatchObject([{ id }]);
+      expect(await own.instances.list({ filter, offset: 0, limit: 9, work }), filter).toMatchObject([{ id }]);
     }
-    expect(await own.instances.troubles([well.instanceId])).toEqual([]);
-    expect(await own.instances.troubles([])).toEqual([]);
+    expect(await own.instances.troubles(work, well.instanceId)).toEqual([]);
+    expect(await own.instances.troubles(work, held.instanceId)).toMatchObject([{ kind: 'held' }]);
+
+    // A rotation that is overdue raises an alarm, too, whatever became of the refreshes.
+    const overdue = { refresh_due_at: NOW, refreshed_at: NOW };
+    await own.db.updateTable('tokens').set(overdue).where('instance_id', '=', well.instanceId).execute();
+    const ofWell = await own.instances.troubles(work, well.instanceId);
+    expect(ofWell).toMatchObject([{ kind: 'token', count: 0, since: NOW }]);
+    await notDue.execute();
+
+    // Nobody works on a resource that is gone, on what is paused, or for a handler that there is not.
+    const kindsOf = async (of: typeof work) => (await own.instances.troubles(of)).map((row) => row.kind);
+    expect(await kindsOf({ ...work, hasHandler: false })).not.toContain('lagging');
+    expect(await kindsOf({ ...work, resources: ['tags'] })).toEqual(['authorization', 'token', 'outbox']);
+    for (const { instanceId } of [failing, lagging])
+      await own.runs.pause({ instanceId, resource: 'contacts' }, now);
+    expect(await kindsOf(work)).toEqual(['authorization', 'token', 'held', 'dead_letters', 'outbox']);
+    const paused = await own.instances.list({ filter: 'paused', offset: 0, limit: 9, work });
+    expect(paused.map(({ id }) => id)).toEqual([failing.instanceId, lagging.instanceId]);
   });
 });

@@ -41,6 +41,7 @@ const overview = async (query: StatusQuery): Promise<OperationsOverview> => {
     instances: [{ ...odd, status_since: at(-60_000), troubles: [...TROUBLES] }],
     troubles: { ...NONE, failing: 3, outbox: 1 },
     attention: 4,
+    paused: 2,
     page: Math.min(query.page, 5),
     total: 234,
     states: { active: 230, needs_reauthorization: 4 },
@@ -98,7 +99,7 @@ describe('/ops', () => {
       for (const line of [
         'Contacts: Fails, began 1 min ago . The reason stands with the list.',
         'Contacts: The handler refused: 17 dead letters, began 2 h ago .',
-        'The outbox holds: 1 write. Somebody has to decide them',
+        'The outbox holds: 1 write. Decide with npm run outbox',
         'Conversations: paused by operator anna, began 15 min ago . Ask them, or resume it.',
       ]) {
         expect(text).toContain(line);
@@ -140,8 +141,10 @@ describe('/ops', () => {
     const page = await show('');
     expect(page.body).toContain('sync: waiting 3, delayed 1,200');
     expect(page.text()).toContain(
-      'w1 , version 1.2.3, up for 1 h, last sign of life just now , delivery process: ready',
+      'w1 , version 1.2.3, up for 1 h, last heartbeat just now , delivery process: ready',
     );
+    app.workers = [{ ...worker, at: null, delivery: '' }];
+    expect((await show('')).text()).toContain('up for 1 h, without heartbeats: an older version');
     for (const workers of [[], [{ ...worker, at: NOW - 60_000 }]]) {
       app.workers = workers;
       expect((await show('')).body).toContain('No worker process runs, so nothing is copied');

@@ -30,7 +30,7 @@ const FILTERS = {
   disconnected: 'Disconnected',
 } as const;
 
-/** What to do about each trouble: a heading each. An image without docs has none. */
+/** What to do about each trouble: a heading each. */
 const HANDBOOK = new URL('../../../docs/operations.md', import.meta.url);
 
 const ACTIONS_SHOWN = 20;
@@ -87,7 +87,11 @@ export function operationsRoutes(deps: WebDependencies, gate: RequestHandler, pa
     const overview = await operations.overview({ page, search, ...(filter === undefined ? {} : { filter }) });
     const { instances, states, lists, total, troubles } = overview;
     const pauses = await actions.pauses(instances.map(({ id }) => id));
-    const counts: Record<string, number | undefined> = { ...states, attention: overview.attention };
+    const counts: Record<string, number | undefined> = {
+      ...states,
+      attention: overview.attention,
+      paused: overview.paused,
+    };
     const last = lastPage(total, INSTANCES_PER_PAGE);
     renderPage(res, 200, 'operations', {
       search,

@@ -42,7 +42,7 @@ function pendingText(pending: number): string {
   return `${pending === MOST_PENDING_ON_PAGE ? 'at least ' : ''}${formatNumber(pending)}`;
 }
 
-/** What a list is at: what keeps it, before the state of its last run. */
+/** What keeps a list from its work, or else the state of its last run. */
 function stateText(list: ListOverview, status: InstanceOverview['status']): string {
   if (status === 'disconnected') return 'ended';
   if (status === 'needs_reauthorization') return 'stopped';
@@ -75,7 +75,7 @@ export function operatorsList(
   };
 }
 
-/** A worker process without a sign of life for longer stands still, or is gone, in milliseconds. */
+/** A worker process without a heartbeat for longer stands still, or is gone, in milliseconds. */
 const SILENT_MS = 20_000;
 
 /** A worker process, by its last heartbeat. */
@@ -83,7 +83,12 @@ export function workerView(
   { id, version, startedAt, at, delivery }: NonNullable<OperationsOverview['workers']>[number],
   now: number,
 ) {
-  const isSilent = now - at > SILENT_MS;
-  const beat = sentence('last sign of life {ago}', new Date(at).toISOString(), now);
+  const isSilent = at !== null && now - at > SILENT_MS;
+  const last = at === null ? null : new Date(at).toISOString();
+  const beat = sentence(
+    at === null ? 'without heartbeats: an older version' : 'last heartbeat {ago}',
+    last,
+    now,
+  );
   return { id, version, age: formatDuration(now - startedAt), beat, delivery, isSilent };
 }

@@ -6,7 +6,7 @@ import { formatCount, instantOf, sentence } from './format.ts';
 /** What an operator reads of each kind: on its tile, in the row of a company, and what to do. */
 const KINDS: Record<
   Trouble,
-  { title: string; noun?: [string, string]; words: string; remedy: string; help: string }
+  { title: string; noun?: [string, string]; words: string; since?: string; remedy: string; help: string }
 > = {
   authorization: {
     title: 'Needs authorization',
@@ -18,7 +18,8 @@ const KINDS: Record<
     title: 'Token not renewed',
     noun: ['failed refresh', 'failed refreshes'],
     words: 'Its token cannot be renewed',
-    remedy: 'Search the log for “tokens could not be renewed”.',
+    since: 'last renewed {ago}',
+    remedy: 'The reason stands with its lists; for a paused company, in the log.',
     help: 'refreshtokensindanger',
   },
   failing: {
@@ -45,12 +46,13 @@ const KINDS: Record<
     title: 'Writes to decide',
     noun: ['write', 'writes'],
     words: 'The outbox holds',
-    remedy: 'Somebody has to decide them: look whether they arrived.',
+    remedy: 'Decide with npm run outbox; of an unknown one, look first whether it arrived.',
     help: 'writeswaitforaperson-outboxlags',
   },
   lagging: {
     title: 'Handler lags',
     words: 'Changes wait for the handler',
+    since: 'the oldest is from {ago}',
     remedy: 'Read the handler’s error, or start more workers.',
     help: 'handlerlags-deadletters',
   },
@@ -75,18 +77,23 @@ export function troubleLines(
   now: number,
 ) {
   return troubles.map(({ kind, resource, count, detail, since }) => {
-    const { words, noun, remedy, help } = KINDS[kind];
+    const { words, noun, since: when = 'began {ago}', remedy, help } = KINDS[kind];
     const list = resources.find(({ name }) => name === resource)?.title ?? resource;
-    const what = count === null || noun === undefined ? words : `${words}: ${formatCount(count, ...noun)}`;
+    const what = !count || noun === undefined ? words : `${words}: ${formatCount(count, ...noun)}`;
     const text = list === null ? what : `${list}: ${what}`;
-    const begun = instantOf(since) === undefined ? text : `${text}, began {ago}`;
+    const begun = instantOf(since) === undefined ? text : `${text}, ${when}`;
     return { text: sentence(begun, since, now), detail: detail ?? '', remedy, help: `/ops/help#${help}` };
   });
 }
 
 /** Who paused a company or a list of it, and when: a pause may be forgotten. */
 export function pauseLines(
-  { id, status, resources }: Pick<InstanceOverview, 'id' | 'status' | 'resources'>,
+  {
+    id,
+    status,
+    status_since,
+    resources,
+  }: Pick<InstanceOverview, 'id' | 'status' | 'resources'> & Partial<Pick<InstanceOverview, 'status_since'>>,
   pauses: Awaited<ReturnType<WebDependencies['actions']['pauses']>>,
   all: readonly WebResource[],
   now: number,
@@ -96,8 +103,9 @@ export function pauseLines(
   return paused.map((list) => {
     const own = pauses.find((pause) => pause.instanceId === id && pause.resource === (list?.name ?? null));
     const what = list === null ? 'Paused' : `${list.title}: paused`;
-    const text = own === undefined ? what : `${what} by ${own.by}, began {ago}`;
-    const at = own === undefined ? null : new Date(own.at).toISOString();
+    const at =
+      own === undefined ? (list === null ? (status_since ?? null) : null) : new Date(own.at).toISOString();
+    const text = `${what}${own === undefined ? '' : ` by ${own.by}`}${at === null ? '' : ', began {ago}'}`;
     return { text: sentence(text, at, now), detail: '', remedy: 'Ask them, or resume it.', help: '' };
   });
 }
