@@ -94,6 +94,7 @@ describe.each(['SQLite', 'PostgreSQL'])('with %s', (kind) => {
       { action: 'disconnect and delete data', resource: null, record: null },
       { action: 'replay', resource: 'contacts', record: 'a' },
       { action: 'erase', resource: 'contacts', record: null, by: 'command', instanceId: 'ins_1' },
+      { action: 'install' },
     ]);
   });
 });
@@ -150,6 +151,7 @@ describe('outbox', () => {
     expect(await new ActionStore(db).list({ limit: 9 })).toMatchObject([
       { action: 'end-write', record: null, by: 'command' },
       { action: 'send-again' },
+      { action: 'install' },
     ]);
     for (const [args, says] of [
       [['retry', 'reply:2'], 'The write reply:2 of Acme?[2J is being sent.'],

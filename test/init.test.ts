@@ -12,6 +12,7 @@ const TOP = [
   '.gitignore',
   '.github',
   'docs',
+  'monitoring',
   'jobs',
   'src',
   'test',

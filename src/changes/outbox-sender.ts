@@ -248,7 +248,7 @@ function report(
   error: string | null,
 ): void {
   const text = state === 'refused' ? 'the service refused a write' : 'a write may have arrived, or not';
-  logger.warn({ company: name, operation, writeKey: key, error }, text);
+  logger.warn({ instanceId, company: name, operation, writeKey: key, error }, text);
   const facts = { operation, key: key ?? '', error: error ?? '' };
   onEvent?.(instanceId, { type: state === 'refused' ? 'write_refused' : 'write_unknown', ...facts });
 }

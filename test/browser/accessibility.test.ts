@@ -59,6 +59,7 @@ beforeAll(async () => {
       troubles: [TROUBLE],
     })),
     attention: 3,
+    paused: 1,
     troubles: { authorization: 1, token: 0, failing: 0, held: 1, dead_letters: 1, outbox: 0, lagging: 0 },
     page: 1,
     total: 4,

@@ -122,6 +122,7 @@ test('a page that is brought up to date keeps the focus, what was typed, and eac
     'Log out everywhere else logout-others',
     'Disconnect disconnect',
   ]);
+  expect(await page.locator('#banner').textContent()).toBe('');
   expect(await page.evaluate('document.activeElement.id')).toBe('logout-others-button');
   expect(await page.getByLabel('Also delete the copied data').isChecked()).toBe(true);
   expect(await page.getByLabel(/To delete the data/).inputValue()).toBe('River');

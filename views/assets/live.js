@@ -59,6 +59,9 @@ async function ask(address, headers) {
 }
 
 function isEdited(element) {
+  if (element.tagName === 'SELECT') {
+    return !element.options[element.selectedIndex]?.defaultSelected && element.selectedIndex > 0;
+  }
   if (element.tagName !== 'INPUT') return false;
   return element.value !== element.defaultValue || element.checked !== element.defaultChecked;
 }
@@ -105,7 +108,9 @@ let shownAt = Date.parse(document.body.dataset.loaded);
 function say(state, text) {
   const mark = document.querySelector('[data-live-mark]');
   if (mark) mark.dataset.liveState = state;
-  if (mark && state === 'live') mark.textContent = 'Live';
+  // Where nothing tells of a change, the moment stays.
+  const isFollowed = document.querySelector('[data-live]')?.dataset.live;
+  if (mark && isFollowed && state === 'live') mark.textContent = 'Live';
   const banner = document.getElementById('banner');
   const told = text && `Not live: ${text}. This page shows what was so at ${moments.format(shownAt)}.`;
   if (banner.textContent !== told) banner.textContent = told;
@@ -189,6 +194,7 @@ addEventListener('submit', async (event) => {
     clearTimeout(late);
     sending = await show(answer, form);
   } catch {
+    say('', '');
     tell('The app did not answer. Look whether it was done, then try again.', 'bad');
     sending = false;
   } finally {
