@@ -1,3 +1,4 @@
+import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { CompanyFinder } from './company-finder.ts';
@@ -15,8 +16,11 @@ const LONGEST_FRAMES = 4_000;
 
 const MOST_CAUSES = 5;
 
-/** The bytes that wait for a stopped reader; the log loses later lines. */
+/** The UTF-16 units that wait for a stopped reader; the log loses later lines. */
 const LONGEST_BACKLOG = 4 * 1024 * 1024;
+
+/** Until an output that takes no more for now is asked again. */
+const BUSY_MS = 100;
 
 /** Errors of JavaScript itself. */
 const BUG = /^(?:Aggregate|Eval|Range|Reference|Syntax|Type|URI)?Error$/;
@@ -172,14 +176,45 @@ function serializeError(error: Error, causes = 0, isHandlers = false): Record<st
   };
 }
 
-/** A stopped log reader or a full disk does not stop the process. */
-function standardOutput(): DestinationStream {
-  const output = pino.destination({ dest: 1, sync: false, maxLength: LONGEST_BACKLOG });
-  output.on('error', () => {
-    // A closed terminal takes no more lines: at the exit, pino would try without an end.
-    output.flushSync = () => undefined;
-  });
-  return output;
+/**
+ * The standard output. A stopped log reader or a full disk does not stop the process, nor its end: pino's own
+ * destination tries a failed write at the exit again, without an end.
+ */
+function standardOutput(): DestinationStream & { flushSync(): void } {
+  let waiting = '';
+  let isWriting = false;
+  const write = (bytes: Buffer): void => {
+    isWriting = true;
+    fs.write(1, bytes, (err, written = 0) => {
+      if (err?.code === 'EAGAIN') return setTimeout(write, BUSY_MS, bytes).unref();
+      if (!err && written < bytes.length) return write(bytes.subarray(written));
+      isWriting = false;
+      send();
+    });
+  };
+  const send = (): void => {
+    if (isWriting || waiting === '') return;
+    const bytes = Buffer.from(waiting);
+    waiting = '';
+    write(bytes);
+  };
+  const flushSync = (): void => {
+    let bytes = Buffer.from(waiting);
+    waiting = '';
+    try {
+      while (bytes.length > 0) bytes = bytes.subarray(fs.writeSync(1, bytes));
+    } catch {
+      // Nothing can take these lines.
+    }
+  };
+  process.on('exit', flushSync);
+  return {
+    write: (line) => {
+      if (waiting.length + line.length <= LONGEST_BACKLOG) waiting += line;
+      send();
+    },
+    flushSync,
+  };
 }
 
 /** Without pino-pretty, a development dependency, the log is JSON. */
