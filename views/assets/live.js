@@ -60,7 +60,8 @@ async function ask(address, headers) {
 
 function isEdited(element) {
   if (element.tagName === 'SELECT') {
-    return !element.options[element.selectedIndex]?.defaultSelected && element.selectedIndex > 0;
+    const options = [...element.options];
+    return element.selectedOptions[0] !== (options.find((option) => option.defaultSelected) ?? options[0]);
   }
   if (element.tagName !== 'INPUT') return false;
   return element.value !== element.defaultValue || element.checked !== element.defaultChecked;

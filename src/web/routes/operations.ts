@@ -87,6 +87,7 @@ export function operationsRoutes(deps: WebDependencies, gate: RequestHandler, pa
     const overview = await operations.overview({ page, search, ...(filter === undefined ? {} : { filter }) });
     const { instances, states, lists, total, troubles } = overview;
     const pauses = await actions.pauses(instances.map(({ id }) => id));
+    const tiles = troubleTiles(troubles, filter);
     const counts: Record<string, number | undefined> = {
       ...states,
       attention: overview.attention,
@@ -96,11 +97,11 @@ export function operationsRoutes(deps: WebDependencies, gate: RequestHandler, pa
     renderPage(res, 200, 'operations', {
       search,
       filter,
-      filters: Object.entries(FILTERS).map(([value, label]) => ({
-        value,
-        label: `${label} (${formatNumber(counts[value] ?? 0)})`,
-      })),
-      tiles: troubleTiles(troubles, filter),
+      filters: [
+        ...Object.entries(FILTERS).map(([value, title]) => ({ value, title, count: counts[value] ?? 0 })),
+        ...tiles.map(({ kind: value, title, count }) => ({ value, title, count })),
+      ],
+      tiles,
       total,
       listsText: countsText(lists),
       resources: site.resources,
