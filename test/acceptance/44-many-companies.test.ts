@@ -26,7 +26,7 @@ describe('44. Ten thousand companies on two workers: every due run is open and q
     );
     const db = await openDatabase(world.databaseUrl);
     const { tokenKeys } = loadConfig(world.env, { dataDir: world.dir });
-    await installMany(db, new TokenCipher(tokenKeys), sandbox, companies);
+    await installMany(db, new TokenCipher(tokenKeys), sandbox, companies, world.env.CLIENT_ID);
     const mark = sandbox.requests().at(-1)?.n ?? 0;
     const sync = new Queue('sync', {
       connection: { url: world.redis.url },

@@ -7,17 +7,22 @@ import type { Database } from '../../src/store/database.ts';
 const PORTION = 500;
 const ROTATION_IN_MS = 30 * 24 * 3_600_000;
 
-/** Writes installs of companies of a sandbox straight into the database. Workers give them their lists. */
+/**
+ * Writes installs of companies of a sandbox straight into the database. Workers give them their lists.
+ *
+ * @param clientId of the application that they authorize
+ */
 export async function installMany(
   db: Database,
   cipher: TokenCipher,
   sandbox: Sandbox,
   companies: readonly Company[],
+  clientId = sandbox.application.client_id,
 ): Promise<string[]> {
   const now = Date.now();
   const rows = companies.map((company) => {
     const id = `ins_${company.id}`;
-    const grant = sandbox.tokens(sandbox.application, company);
+    const grant = sandbox.tokens(clientId, company);
     const dates = { refresh_issued_at: now, refresh_due_at: now + ROTATION_IN_MS, refreshed_at: now };
     return {
       instance: {
