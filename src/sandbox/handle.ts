@@ -52,7 +52,10 @@ export function createHandle(host: Host): Handle {
     guards: { add: (guard) => void post('/guards', guard), clear: () => remove('/guards') },
     changeRecords: (companyId, changes) =>
       post(`/companies/${encodeURIComponent(companyId)}/records`, changes),
-    requests: (after = 0) => get(`/requests?after=${after}`),
+    requests: (filter = {}) => {
+      const { after = 0, ...more } = typeof filter === 'number' ? { after: filter } : filter;
+      return get(`/requests?${new URLSearchParams({ after: String(after), ...more })}`);
+    },
     state: () => get('/state'),
     snapshot: () => post<{ id: string }>('/snapshot').id,
     restore: (id) => void post('/restore', { id }),

@@ -121,6 +121,8 @@ if (Array.isArray(options) || problems.length > 0) {
 const sandbox = await start(options);
 process.stdout.write(switches.has('json') ? jsonLine(sandbox) : banner(sandbox));
 if (sandbox.exposed) process.stderr.write(EXPOSED);
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.once(signal, () => void sandbox.close().then(() => process.exit(0)));
-}
+const end = () => void sandbox.close().then(() => process.exit(0));
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, end);
+const parent = process.ppid;
+// npx does not pass on what ends it.
+if (process.env.npm_command === 'exec') setInterval(() => process.ppid !== parent && end(), 500).unref();

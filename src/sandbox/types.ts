@@ -128,12 +128,15 @@ export interface GuardSpec {
 /** Lists whose records a call can change while a client pages. */
 export type ChangeableResource = 'contacts' | 'conversations';
 
-/** Changes of a list: numbers of records, or the ids of existing ones. */
+/** A record with the members that change: `{id: 'crd_1', name: 'Ada'}`. */
+export type ChangedValues = Readonly<{ id: string } & Record<string, unknown>>;
+
+/** Changes of a list: numbers of records, or the ids of existing ones, changed ones also with what they get. */
 export interface RecordChanges {
   resource: ChangeableResource;
   create?: number | undefined;
   delete?: number | readonly string[] | undefined;
-  change?: number | readonly string[] | undefined;
+  change?: number | readonly (string | ChangedValues)[] | undefined;
   /** Puts the list into another order, whatever its order was. */
   reorder?: boolean | undefined;
 }
@@ -395,8 +398,8 @@ export interface Sandbox extends Addresses {
   guards: { add(guard: GuardSpec): void; clear(): void };
   /** Deletes, changes, creates and reorders records of a company, in this order. */
   changeRecords(companyId: string, changes: RecordChanges): ChangedRecords;
-  /** The journal: requests with a number above `after`, oldest first. */
-  requests(after?: number): JournalRow[];
+  /** The journal: requests with a number above `after`, and perhaps of one method or route alone, oldest first. */
+  requests(filter?: number | { after?: number; method?: string; path?: string }): JournalRow[];
   state(): State;
   /** Keeps everything as it is, and answers the snapshot's id. */
   snapshot(): string;

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
@@ -78,6 +79,23 @@ describe('The command of the sandbox', () => {
     socket.write('GET /_sandbox/state HTTP/1.1\r\nhost: localhost\r\n\r\n');
     await once(socket, 'data');
     expect(await command.stop('SIGTERM')).toEqual({ code: 0, signal: null });
+  });
+
+  test('Started by npx, it ends with its parent', async () => {
+    const env = { ...process.env, npm_command: 'exec', SANDBOX_PORT: '0' };
+    const main = join(import.meta.dirname, '../../src/sandbox/main.ts');
+    const preload = join(import.meta.dirname, '../../src/runtime/preload.js');
+    const script = `require('child_process').spawn(process.execPath, ['--import', ${JSON.stringify(preload)}, ${JSON.stringify(main)}, '--json'],
+      { stdio: ['ignore', 1, 2] }); setInterval(() => 0, 1000);`;
+    const parent = spawn(process.execPath, ['-e', script], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    const [line] = await once(parent.stdout, 'data');
+    const { pid, origin } = JSON.parse(String(line));
+    expect((await fetch(origin)).status).toBe(200);
+    parent.kill('SIGKILL');
+    await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), {
+      timeout: 20_000,
+      interval: 50,
+    });
   });
 
   test('One clear line tells what keeps it from starting', async () => {

@@ -68,6 +68,40 @@ describe('The control interface', () => {
     for (const call of ['save', 'load']) expect((await exposed.control(call, { file })).status).toBe(403);
   });
 
+  test('A change names values, which are checked; requests are found by method and route', async () => {
+    const { service, company, token } = await startCompany({
+      contacts: [{ id: 'crd_a', name: 'Ada' }, { id: 'crd_b' }],
+    });
+    const change = [{ id: 'crd_a', name: 'Countess', custom_fields: { vip: true } }, 'crd_b'];
+    const path = `companies/${company.id}/records`;
+    expect(await service.done(path, { resource: 'contacts', change })).toMatchObject({
+      changed: ['crd_a', 'crd_b'],
+    });
+    const { body } = await service.call('GET', '/contacts/crd_a', token);
+    expect(body).toMatchObject({ id: 'crd_a', name: 'Countess', custom_fields: { vip: true, revision: 1 } });
+    for (const [wrong, words] of [
+      [{ id: 'crd_a', name: 5 }, 'change.0.name'],
+      [{ name: 'nobody' }, 'list of so many ids or records'],
+    ] as const) {
+      const answer = await service.control(path, { resource: 'contacts', change: [wrong] });
+      expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining(words)]);
+    }
+    const unknown = await service.control(path, {
+      resource: 'contacts',
+      change: [{ id: 'crd_x', name: 'X' }],
+    });
+    expect(unknown.status).toBe(404);
+
+    await service.call('GET', '/contacts', token);
+    await service.call('PATCH', `/tags/${at(company.tags, 0)}`, token, { name: 'New' });
+    const { sandbox } = service;
+    const found = (filter: object) => sandbox.requests(filter).map((row) => `${row.method} ${row.path}`);
+    expect(found({ path: '/contacts/:contact_id' })).toEqual(['GET /contacts/crd_a']);
+    expect(found({ method: 'patch', path: '/tags/:tag_id' })).toEqual([`PATCH /tags/${at(company.tags, 0)}`]);
+    expect(found({ method: 'POST' })).toEqual([]);
+    expect(sandbox.requests(2)).toEqual(sandbox.requests({ after: 2 }));
+  });
+
   test('A fault that no request can meet is refused, with the nearest name', async () => {
     const { service, company } = await startCompany();
     const order = (match: object) => service.control('faults', { match, fault: { status: 500 } });

@@ -191,8 +191,11 @@ const CALLS: readonly Route<ControlCall>[] = [
   row('GET /control.json', 'Describes these calls', SCHEMA.ignored, DOCUMENT, (_host, _sent, { baseUrl }) =>
     describeControl(baseUrl),
   ),
-  row('GET /requests', 'Lists requests to the service', SCHEMA.after, LIST, ({ world }, { after }) =>
-    world.journal.after(after),
+  row('GET /requests', 'Lists requests to the service', SCHEMA.requests, LIST, ({ world }, sent) =>
+    world.journal
+      .after(sent.after)
+      .filter(({ method }) => method === (sent.method?.toUpperCase() ?? method))
+      .filter(({ path }) => sent.path === undefined || matchPath(sent.path, path) !== undefined),
   ),
   row('GET /calls', 'Lists calls to applications', SCHEMA.after, LIST, ({ world }, { after }) =>
     world.calls.after(after),

@@ -111,15 +111,30 @@ const changed = z.union([created, z.array(someText).max(RECORDS_CHANGED_MAX)], {
   error: `must be a number up to ${RECORDS_CHANGED_MAX}, or a list of so many ids`,
 });
 
+/** Ids, or records with the members that change; {@link records} checks these by the resource. */
+const valued = z.union(
+  [created, z.array(z.union([someText, z.looseObject({ id: someText })])).max(RECORDS_CHANGED_MAX)],
+  { error: `must be a number up to ${RECORDS_CHANGED_MAX}, or a list of so many ids or records` },
+);
+const LITERAL = { contacts: literalContact, conversations: literalConversation };
+
 const records = z
   .strictObject({
     resource: z.enum(['contacts', 'conversations']),
     create: created.optional(),
     delete: changed.optional(),
-    change: changed.optional(),
+    change: valued.optional(),
     reorder: z.boolean().optional(),
   })
-  .refine(({ resource: _, ...changes }) => isAnyGiven(changes), 'needs create, delete, change or reorder');
+  .refine(({ resource: _, ...changes }) => isAnyGiven(changes), 'needs create, delete, change or reorder')
+  .superRefine(({ resource, change }, { addIssue }) => {
+    for (const [at, record] of (typeof change === 'object' ? change : []).entries()) {
+      const { error } = typeof record === 'string' ? {} : LITERAL[resource].safeParse(record);
+      for (const { path, message } of error?.issues ?? []) {
+        addIssue({ code: 'custom', path: ['change', at, ...path], message });
+      }
+    }
+  });
 
 function isHeader([field, value]: [string, string | null]): boolean {
   try {
@@ -174,6 +189,8 @@ const fault = z.strictObject({
   times: count(1, TIMES_MAX).default(1),
 });
 
+const after = wholeNumber.transform(Number).prefault('0');
+
 /** What the control interface takes: the shapes of `types.ts`, with their bounds. */
 export const SCHEMA = {
   company,
@@ -195,7 +212,9 @@ export const SCHEMA = {
   /** A query that is not read. */
   ignored: z.object({}),
   /** The query of a list: only rows with a number above this one. */
-  after: z.object({ after: wholeNumber.transform(Number).prefault('0') }),
+  after: z.object({ after }),
+  /** The same of requests, and of one method or route alone. */
+  requests: z.object({ after, method: someText.optional(), path: someText.optional() }),
 } satisfies Record<string, z.ZodType> & {
   company: z.ZodType<unknown, Types.CompanySpec>;
   application: z.ZodType<unknown, Types.ApplicationSpec>;

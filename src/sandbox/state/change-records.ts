@@ -1,7 +1,7 @@
 import type { Collection } from '../data/collection.ts';
 import type { Document } from '../data/kinds.ts';
 import { Problem } from '../http/answer.ts';
-import type { ChangedRecords, RecordChanges } from '../types.ts';
+import type { ChangedRecords, ChangedValues, RecordChanges } from '../types.ts';
 import type { Company } from './companies.ts';
 
 type Changeable = Document & { readonly custom_fields: Readonly<Record<string, unknown>> };
@@ -23,10 +23,17 @@ function spread<D extends Document>(table: Collection<D>, count: number): D[] {
   return [...chosen.values()];
 }
 
+const idOf = (named: string | ChangedValues) => (typeof named === 'string' ? named : named.id);
+
 /** So many records, or those with these ids, each once. */
-function pick<D extends Document>(table: Collection<D>, wanted: number | readonly string[]): D[] {
+function pick<D extends Document>(
+  table: Collection<D>,
+  wanted: number | readonly (string | ChangedValues)[],
+): D[] {
   if (typeof wanted === 'number') return spread(table, wanted);
-  return [...new Set(wanted)].map((id) => table.find(id)).filter((document) => document !== undefined);
+  return [...new Set(wanted.map(idOf))]
+    .map((id) => table.find(id))
+    .filter((document) => document !== undefined);
 }
 
 /** The first id that changes name and a company does not have. */
@@ -34,7 +41,7 @@ export function unknownId(
   { tables }: Company,
   { resource, delete: remove, change }: RecordChanges,
 ): string | undefined {
-  const named = [remove, change].flatMap((wanted) => (typeof wanted === 'object' ? wanted : []));
+  const named = [remove, change].flatMap((wanted) => (typeof wanted === 'object' ? wanted.map(idOf) : []));
   return named.find((id) => tables[resource].find(id) === undefined);
 }
 
@@ -45,14 +52,20 @@ function apply<D extends Changeable>(
   fresh: object,
 ): ChangedRecords {
   const deleted = pick(table, remove).map(({ id }) => id);
-  const twice = typeof change === 'number' ? undefined : change.find((id) => deleted.includes(id));
+  const twice = typeof change === 'number' ? undefined : change.map(idOf).find((id) => deleted.includes(id));
   if (twice !== undefined) throw new Problem(400, `${twice} cannot be deleted and changed.`);
   for (const id of deleted) table.delete(id);
+  const values = new Map(
+    (typeof change === 'number' ? [] : change).flatMap((one) =>
+      typeof one === 'string' ? [] : [[one.id, one]],
+    ),
+  );
   const changed = pick(table, change).map((document) => {
+    const { _links, custom_fields: own, ...members }: Partial<ChangedValues> = values.get(document.id) ?? {};
     const { revision } = document.custom_fields;
     const next = typeof revision === 'number' ? revision + 1 : 1;
-    const custom_fields = { ...document.custom_fields, revision: next };
-    return table.replace({ ...document, custom_fields, updated_at }).id;
+    const custom_fields = { ...document.custom_fields, ...(own as object), revision: next };
+    return table.replace({ ...document, ...members, custom_fields, updated_at }).id;
   });
   const created = Array.from({ length: create }, () => table.replace({ ...table.add(), ...fresh }).id);
   return { created, deleted, changed, reordered: reorder && table.reorder() };
