@@ -49,14 +49,21 @@ it('ends after ten seconds, and names the closer that hangs', async () => {
 });
 
 // A terminal that was closed refuses whatever is written to it, as does this device.
+const throughFullOutput = { through: ['sh', '-c', 'exec "$@" > /dev/full', 'sh'] };
+
 it.skipIf(!existsSync('/dev/full'))('ends in order if nothing can write to its log', async () => {
   const file = join(tempDir(), 'closed');
   const entry = spawnEntry(
     'test/support/shutdown-process.ts',
     {},
-    { args: ['touch', file], through: ['sh', '-c', 'exec "$@" > /dev/full', 'sh'] },
+    { args: ['touch', file], ...throughFullOutput },
   );
   await entry.waitForOutput(/runs/);
   expect(await entry.stop('SIGHUP'), entry.output()).toEqual({ code: 0, signal: null });
   expect(existsSync(file)).toBe(true);
+});
+
+it.skipIf(!existsSync('/dev/full'))('ends after an error that it can tell nobody', async () => {
+  const entry = spawnEntry('test/support/shutdown-process.ts', {}, { args: ['throw'], ...throughFullOutput });
+  expect(await entry.exited).toEqual({ code: 1, signal: null });
 });
