@@ -35,19 +35,19 @@ test('an open dashboard says that no worker runs, and that the app cannot use it
   let loads = 0;
   page.on('load', () => loads++);
   const headline = page.locator('.headline');
+  const contacts = page.getByRole('region', { name: 'Contacts', exact: true });
   const shows = (words: RegExp) => headline.filter({ hasText: words }).waitFor();
 
   // Installed while none runs.
   await shows(/^The app’s worker is not running/);
   const worker = await startWorker();
   await shows(/^Copying/);
+  // Which list begins first is open.
+  await contacts.getByText('Copying', { exact: true }).waitFor();
 
   await worker.stop('SIGKILL');
   await shows(/^The app’s worker is not running/);
-  await page
-    .getByRole('region', { name: 'Contacts', exact: true })
-    .getByText('Waiting', { exact: true })
-    .waitFor();
+  await contacts.getByText('Waiting', { exact: true }).waitFor();
 
   await proxy.refuse();
   await shows(/^The sync has stopped/);
