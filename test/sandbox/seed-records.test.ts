@@ -79,6 +79,108 @@ describe('literal records of a company', () => {
   });
 });
 
+describe('other resources of a company', () => {
+  const contents = { fr: { name: 'Aide', note: 1 } };
+  const SEED = {
+    teammates: [{ id: 'tea_eve' }, { id: 'tea_ada', is_admin: true }].map((one) => ({
+      name: 'Eve Of Two',
+      ...one,
+    })),
+    inboxes: [
+      { id: 'inb_own', name: 'Own', is_private: true, teammate_id: 'tea_ada' },
+      { id: 'inb_all', name: 'All', colour: 'red' },
+    ],
+    tags: [
+      { id: 'tag_top', name: 'Top' },
+      { id: 'tag_sub', name: 'Sub', parent_tag_id: 'tag_top' },
+    ],
+    channels: [
+      { id: 'cha_x', name: 'X' },
+      { name: 'Y', inbox_id: 'inb_own' },
+    ],
+    responses: [{ id: 'rsp_x', name: 'Hello', body: '<p>Hi</p>' }],
+    accounts: [{ id: 'acc_x', name: 'Big', domains: ['engine.example'] }],
+    links: [{ id: 'lnk_x', name: 'Order' }],
+    knowledge_bases: [{ id: 'knb_x', default_locale: 'fr', contents }],
+    articles: [{ id: 'kba_x', contents: { fr: { subject: 'Bonjour', author_id: 'tea_eve' } } }],
+    contacts: [ADA],
+    conversations: [TALK, {}],
+    messages: [
+      { id: 'msg_1', conversation_id: 'talk.1', body: '<p>How  are you?</p>', created_at: 9 },
+      { conversation_id: 'talk.1', text: 'a < b', is_inbound: false },
+    ],
+  };
+
+  test('Each record is as it was given, in its place, with what it needs', async () => {
+    const { list, read, send, service, company } = await start(SEED);
+    const all = async (path: string) => (await list(path)).map(({ _links, ...record }) => record);
+    for (const path of [
+      'teammates',
+      'inboxes',
+      'tags',
+      'channels',
+      'responses',
+      'accounts',
+      'links',
+    ] as const) {
+      expect(await all(`/${path}`), path).toMatchObject(SEED[path]);
+    }
+    expect((await all('/teammates'))[0]).toMatchObject({
+      ...{ first_name: 'Eve', last_name: 'Of Two', username: 'eve.of.two', email: 'eve.of.two@team.example' },
+    });
+    expect(await all('/tags/tag_top/children')).toMatchObject([SEED.tags[1] as object]);
+    expect(await all('/inboxes/inb_all/channels')).toMatchObject([{ id: 'cha_x', type: 'custom' }]);
+    expect(idsIn(await list('/accounts/acc_x/contacts'))).toEqual(['ada']);
+    expect(await all('/knowledge_bases/knb_x/articles')).toMatchObject([
+      { id: 'kba_x', locale: 'fr', subject: 'Bonjour', status: 'draft', content: '' },
+    ]);
+    expect(await read('/knowledge_bases/knb_x')).toMatchObject({ name: 'Aide', note: 1, locales: ['fr'] });
+    expect(await all('/conversations/talk.1/messages')).toMatchObject([
+      { text: 'How are you?', blurb: 'How are you?', is_inbound: true, created_at: 9, message_uid: 'mui_1' },
+      { body: 'a &lt; b', is_inbound: false },
+    ]);
+    expect(await read('/conversations/talk.1')).toMatchObject({
+      ...{ inbox: { id: 'inb_all' }, last_message: { excerpt: 'a < b', is_inbound: false } },
+    });
+    const reply = await send('POST', '/conversations/talk.1/messages', { body: 'x', channel_id: 'cha_x' });
+    expect(reply.status).toBe(201);
+    expect(await list('/conversations/talk.1/messages')).toHaveLength(3);
+    expect(service.sandbox.tokens(undefined, company).access_token, 'by the second teammate').toMatch(/^at_/);
+  });
+
+  test.each([
+    [{ teammates: [{ name: 'Eve' }] }, 'teammates: need one with is_admin'],
+    [{ inboxes: [] }, 'inboxes: need one that is not private'],
+    [{ tags: [{}] }, 'tags.0.name: '],
+    [{ messages: [{ conversation_id: 'x' }] }, 'messages: need the conversations'],
+    [
+      { conversations: [{}], messages: [{ conversation_id: 'x' }] },
+      'messages: 0.conversation_id: there is no x',
+    ],
+    [{ channels: [{ name: 'x', inbox_id: 'x' }] }, 'channels: 0.inbox_id: there is no x'],
+    [
+      { knowledge_bases: [{ default_locale: 'fr', contents: { en: { name: 'x' } } }] },
+      'needs the default locale',
+    ],
+    [{ articles: [{ contents: {} }] }, 'articles.0.contents: needs a locale'],
+  ])('%j is refused', async (spec, message) => {
+    const { service } = await start();
+    expect(() => service.sandbox.company({ name: 'Other', plan: 'starter', ...spec })).toThrow(message);
+  });
+
+  test('Without tags and replaced teammates, generated conversations name who is there', async () => {
+    const { list } = await start({
+      tags: [],
+      teammates: SEED.teammates,
+      inboxes: SEED.inboxes,
+      conversations: 40,
+    });
+    const conversations = await list('/conversations');
+    expect(new Set(conversations.map(({ inbox }) => (inbox as Document).id))).toEqual(new Set(['inb_all']));
+    expect(new Set(conversations.map(({ tags }) => (tags as unknown[]).length))).toEqual(new Set([0]));
+  });
+});
+
 describe('chosen ids and tokens of a company', () => {
   test('A company has the id and the tokens that were chosen, beside its own two', async () => {
     const { service } = await start();

@@ -11,7 +11,7 @@ const attachment = z.looseObject({
 });
 
 /** A canned answer (the fields are our choice): `body` is HTML; `inbox_ids` says where it may be used, if not everywhere. */
-const cannedAnswer = z.looseObject({
+export const cannedAnswer = z.looseObject({
   _links: links,
   id,
   name: z.string(),

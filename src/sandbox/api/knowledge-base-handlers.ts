@@ -5,6 +5,7 @@ import {
   presentArticle,
   presentKnowledgeBase,
 } from '../data/knowledge-bases.ts';
+import { ARTICLE } from '../data/literals.ts';
 import { Problem } from '../http/answer.ts';
 import { type ApiContext, type ApiRequest, type Handlers, own } from './request.ts';
 
@@ -13,9 +14,6 @@ type InBase = ApiContext & { params: { kb_id: string; locale?: string } };
 type InArticle = ApiContext & { params: { kba_id: string; locale?: string } };
 
 type ArticleBody = ApiRequest<'createArticle'>['body'];
-
-/** An article begins as an empty draft. */
-const NEW = { subject: 'Untitled', content: '', status: 'draft', author_id: null } as const;
 
 /** The locale that a path names, or the default one. Throws a `Problem` (404) when the knowledge base has it not. */
 function localeIn(base: KnowledgeBase, locale = base.default_locale): string {
@@ -54,7 +52,7 @@ function showArticle({ call }: ApiContext, article: Article, locale: string) {
 function contentAfter(request: ApiContext, body: ArticleBody, before?: ArticleContent): ArticleContent {
   if (typeof body.author_id === 'string') request.named('teammates', body.author_id);
   const { at } = request;
-  return { ...NEW, created_at: at, ...before, ...own(body), updated_at: at } as ArticleContent;
+  return { ...ARTICLE, created_at: at, ...before, ...own(body), updated_at: at } as ArticleContent;
 }
 
 function createArticle(request: InBase & { body: ArticleBody }) {

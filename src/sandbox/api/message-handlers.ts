@@ -2,15 +2,15 @@ import type { CheckedBodyOf } from '../../contract/api/api.ts';
 import { type Contact, indexInHandle } from '../data/contacts.ts';
 import type { Conversation } from '../data/conversations.ts';
 import type { Channel, Inbox, Tag } from '../data/kinds.ts';
-import { CONTACT, CONVERSATION } from '../data/literals.ts';
+import { DEFAULTS } from '../data/literals.ts';
 import {
   authorOf,
-  blurbOf,
   type Message,
   type MessageContent,
   messageId,
   messageUid,
   type Recipient,
+  wordsOf,
 } from '../data/messages.ts';
 import { json, Problem } from '../http/answer.ts';
 import { listNamed } from './list.ts';
@@ -76,26 +76,9 @@ export function addressees({ to, cc, bcc }: MessageBody): Recipient[] {
   return all.flatMap(([role, handles = []]) => handles.map((handle) => ({ handle, role })));
 }
 
-function textOf(html: string): string {
-  const text = html.replace(/<[^<>]*>/g, ' ');
-  return text.replace(/\s+/g, ' ').trim();
-}
-
-function htmlOf(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('\n', '<br>');
-}
-
-/** The content of a message. The service makes `body` from `text`, or `text` from `body`. */
+/** The content of a message. */
 export function contentOf(body: MessageBody) {
-  const text = body.text ?? textOf(body.body ?? '');
-  return {
-    ...own(body),
-    subject: body.subject ?? null,
-    body: body.body ?? htmlOf(text),
-    text,
-    blurb: blurbOf(text),
-    metadata: body.metadata ?? {},
-  };
+  return { ...own(body), ...wordsOf(body) };
 }
 
 function sourceOf(handle: string): string {
@@ -114,7 +97,7 @@ function contactOf({ tables, company, at }: ApiContext, handle: string, name = h
     .find((contact) => contact?.handles.some((one) => one.handle.toLowerCase() === key));
   if (known !== undefined) return known;
   const contact = contacts.add((id) => ({
-    ...CONTACT,
+    ...DEFAULTS.contacts,
     id,
     name,
     handles: [{ handle, source: sourceOf(handle) }],
@@ -135,7 +118,7 @@ export function startConversation(
   const { subject, status, tags, isInbound, at } = begun;
   const contact = contactOf(request, handle, name);
   return request.tables.conversations.add((id) => ({
-    ...CONVERSATION,
+    ...DEFAULTS.conversations,
     id,
     subject: subject ?? '',
     status,
@@ -164,20 +147,16 @@ export function addMessage(
   content: MessageContent,
 ): Message {
   const { correspondence } = request.company;
-  const message = request.tables.messages.add((id) => ({
-    ...content,
-    id,
-    message_uid: messageUid(id),
-    conversation_id: conversation.id,
-  }));
+  const { id: conversation_id } = conversation;
+  const message = request.tables.messages.add((id) => ({ ...content, id, conversation_id }));
   correspondence.addMessage(conversation.id, message.id);
   noteLast(request, conversation, message);
   return message;
 }
 
 /** What the asynchronous routes answer of a message (Resources, "Message"). */
-export function accepted({ message_uid }: Message) {
-  return { status: 'accepted', message_uid };
+export function accepted({ id }: Message) {
+  return { status: 'accepted', message_uid: messageUid(id) };
 }
 
 type Sending = ApiRequest<'createMessage'> | ApiRequest<'replyToConversation'>;

@@ -68,12 +68,12 @@ function recipientsOf({ body, isInbound, ownHandle }: Told, contact: Sender): Re
 /** Puts another content in the place of a message's. */
 function replace(
   request: ApiContext,
-  { id, message_uid, conversation_id, created_at, seen_at }: Message,
+  { id, conversation_id, created_at, seen_at }: Message,
   conversation: Conversation,
   content: MessageContent,
 ): Message {
   const { tables, company, at } = request;
-  const kept = { id, message_uid, conversation_id, created_at, seen_at };
+  const kept = { id, conversation_id, created_at, seen_at };
   const message = tables.messages.replace({ ...content, ...kept });
   const isLast = company.correspondence.messagesOf(conversation_id).at(-1) === id;
   if (isLast) noteLast(request, conversation, message);

@@ -2,19 +2,15 @@ import type { CheckedBodyOf } from '../../contract/api/api.ts';
 import { SCOPE } from '../../contract/scopes.ts';
 import { conversationsCsv, filenameOf, METRICS_DEFAULT, standOf } from '../data/analytics.ts';
 import type { Tag, Teammate } from '../data/kinds.ts';
+import { DEFAULTS } from '../data/literals.ts';
 import { Problem } from '../http/answer.ts';
 import { listPage } from './list.ts';
 import { type ApiContext, type ApiRequest, type Handlers, own, Ready } from './request.ts';
 
 const DEFAULT_RANGE_S = 30 * 86_400;
 
-/** What a new record has where the body says nothing. */
-const NEW = {
-  tag: { description: null, highlight: null },
-  account: { description: null, domains: [], external_id: null, custom_fields: {}, is_blocked: false },
-  link: { type: 'web', custom_fields: {} },
-  event: { object: null, payload: {} },
-};
+/** What a new event has where the body says nothing. */
+const EVENT = { object: null, payload: {} };
 
 /** Throws a `Problem` (422) when the new parent is the tag itself or below it, or of another kind. */
 function checkParent({ tables }: ApiContext, tag: Tag, parent: Tag): void {
@@ -83,13 +79,13 @@ export const recordHandlers = {
     const { body, at } = request;
     const { id: parent_tag_id, is_private, teammate_id } = request.reach('tags', request.params.tag_id);
     const set = { parent_tag_id, is_private, teammate_id, created_at: at, updated_at: at };
-    return request.add('tags', (id) => ({ ...NEW.tag, ...own(body), ...set, id }));
+    return request.add('tags', (id) => ({ ...DEFAULTS.tags, ...own(body), ...set, id }));
   },
 
   createAccount: (request) => {
     const { body, at } = request;
     const dates = { created_at: at, updated_at: at };
-    return request.add('accounts', (id) => ({ ...NEW.account, ...own(body), ...dates, id }));
+    return request.add('accounts', (id) => ({ ...DEFAULTS.accounts, ...own(body), ...dates, id }));
   },
 
   updateAccount: (request) => {
@@ -103,7 +99,7 @@ export const recordHandlers = {
     const dates = { created_at: at, updated_at: at };
     return request.add('links', (id) => {
       const name = body.name ?? external_url ?? id;
-      return { ...NEW.link, ...own(body), ...dates, id, name, external_url };
+      return { ...DEFAULTS.links, ...own(body), ...dates, id, name, external_url };
     });
   },
 
@@ -127,7 +123,7 @@ export const recordHandlers = {
   createApplicationEvent: (request) => {
     const application_uid = applicationOf(request);
     const set = { application_uid, status: 'accepted', created_at: request.at } as const;
-    return request.add('application_events', (id) => ({ ...NEW.event, ...own(request.body), ...set, id }));
+    return request.add('application_events', (id) => ({ ...EVENT, ...own(request.body), ...set, id }));
   },
 
   getApplicationEvent: (request) => {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { DEFAULT_PLAN, PLAN_LIMITS, type Plan } from '../../contract/limits.ts';
 import { OAUTH_SCOPES, SCOPE, type Scope } from '../../contract/scopes.ts';
 import { CLOCK_MAX_MS } from '../clock.ts';
-import { chosenId, literalContact, literalConversation, recordsOf } from '../data/literals.ts';
+import { chosenId, LITERAL, recordsOf } from '../data/literals.ts';
 import { isIntrospectionUrl } from '../outgoing.ts';
 import type * as Types from '../types.ts';
 
@@ -30,14 +30,21 @@ const isAnyGiven = (members: object) => Object.values(members).some((value) => v
 
 const apiToken = z.strictObject({ token: asciiWord.optional(), scopes: z.array(z.enum(SCOPES)).min(1) });
 
+const { contacts, conversations, ...few } = LITERAL;
+const given = Object.entries(few).map(([resource, record]) => [resource, z.array(record).optional()]);
+
 const company = z
   .strictObject({
+    ...(Object.fromEntries(given) as Record<
+      keyof typeof few,
+      z.ZodOptional<z.ZodArray<z.ZodType<Types.LiteralRecord, Types.LiteralRecord>>>
+    >),
     id: chosenId.optional(),
     name,
     plan: z.enum(PLANS),
     addon_rpm: count(0, 100_000).optional(),
-    contacts: recordsOf(literalContact).optional(),
-    conversations: recordsOf(literalConversation).optional(),
+    contacts: recordsOf(contacts).optional(),
+    conversations: recordsOf(conversations).optional(),
     order: z.enum(['activity', 'created']).optional(),
     // As many as anyone needs to try every combination of scopes.
     api_tokens: z.array(apiToken).max(20).optional(),
@@ -45,6 +52,18 @@ const company = z
   .refine((spec) => !spec.addon_rpm || spec.plan !== DEFAULT_PLAN, {
     path: ['addon_rpm'],
     error: 'needs the professional plan or higher',
+  })
+  .refine((spec) => spec.teammates?.some((one) => one.is_admin === true) !== false, {
+    path: ['teammates'],
+    error: 'need one with is_admin: true',
+  })
+  .refine((spec) => spec.inboxes?.some((one) => one.is_private !== true) !== false, {
+    path: ['inboxes'],
+    error: 'need one that is not private',
+  })
+  .refine((spec) => !spec.messages?.length || typeof spec.conversations === 'object', {
+    path: ['messages'],
+    error: 'need the conversations that they belong to, as a list',
   });
 
 // A Location header holds printable ASCII alone.
@@ -116,7 +135,6 @@ const valued = z.union(
   [created, z.array(z.union([someText, z.looseObject({ id: someText })])).max(RECORDS_CHANGED_MAX)],
   { error: `must be a number up to ${RECORDS_CHANGED_MAX}, or a list of so many ids or records` },
 );
-const LITERAL = { contacts: literalContact, conversations: literalConversation };
 
 const records = z
   .strictObject({

@@ -57,7 +57,7 @@ export function generateConversation(
     status,
     assignee,
     inbox: random.pick(parties.inboxes),
-    tags: random.chance(55) ? [random.pick(parties.tags)] : [],
+    tags: random.chance(55) && parties.tags.length > 0 ? [random.pick(parties.tags)] : [],
     links: [],
     custom_fields: random.chance(30) ? { order_number: number, priority: random.int(4) + 1 } : {},
     last_message: { excerpt: random.pick(EXCERPTS), is_inbound: random.chance(60), created_at: updated_at },

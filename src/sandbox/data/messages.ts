@@ -28,16 +28,33 @@ export type MessageContent = Stored<
 };
 
 /** A message (Resources, "Message"; the other fields are our choice). */
-export type Message = MessageContent &
-  Document &
-  Pick<Stored<'getMessage'>, 'message_uid' | 'conversation_id'>;
+export type Message = MessageContent & Document & Pick<Stored<'getMessage'>, 'conversation_id'>;
 
 /** Who sent or gets a message. */
 export type Recipient = Message['recipients'][number];
 
 /** A message's beginning, for lists. */
-export function blurbOf(text: string): string {
+function blurbOf(text: string): string {
   return text.length <= BLURB_LENGTH ? text : `${[...text].slice(0, BLURB_LENGTH - 1).join('')}…`;
+}
+
+function textOf(html: string): string {
+  const text = html.replace(/<[^<>]*>/g, ' ');
+  return text.replace(/\s+/g, ' ').trim();
+}
+
+function htmlOf(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('\n', '<br>');
+}
+
+/** What a message says: the service makes `body` from `text`, or `text` from `body`. */
+export function wordsOf({
+  subject = null,
+  metadata = {},
+  ...given
+}: { [Name in 'subject' | 'body' | 'text' | 'metadata']?: MessageContent[Name] | undefined }) {
+  const text = given.text ?? textOf(given.body ?? '');
+  return { subject, body: given.body ?? htmlOf(text), text, blurb: blurbOf(text), metadata };
 }
 
 /** What a message shows of the teammate who wrote it. */
@@ -91,13 +108,12 @@ export function generateMessage(
     ],
     subject,
     blurb: blurbOf(text),
-    body: `<p>${text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')}</p>`,
+    body: `<p>${htmlOf(text)}</p>`,
     text,
     metadata: {},
     seen_at: null,
     created_at: isLast ? last.created_at : created_at + elapsed,
     id,
-    message_uid: messageUid(id),
   };
 }
 
@@ -109,6 +125,7 @@ export const messageKind: Kind<Message> = {
       related: { conversation: `${baseUrl}/conversations/${message.conversation_id}` },
     },
     ...message,
+    message_uid: messageUid(message.id),
     is_draft: delivery !== null && !(now >= delivery.at && delivery.error === null),
     error_type: delivery !== null && now >= delivery.at ? delivery.error : null,
     is_seen: seen_at !== null,

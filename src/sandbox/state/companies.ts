@@ -15,9 +15,6 @@ const AT_START: readonly CompanySpec[] = [
   { name: 'Meridian Outfitters', plan: 'enterprise', contacts: 9_000, conversations: 6_500 },
 ];
 
-const CONTACTS_DEFAULT = 100;
-const CONVERSATIONS_DEFAULT = 50;
-
 /** The API tokens of every company: one for everything, and one that reaches no knowledge base. */
 const API_TOKENS: NonNullable<CompanySpec['api_tokens']> = [
   { scopes: [SCOPE.shared, SCOPE.private, SCOPE.knowledgeBase] },
@@ -49,12 +46,18 @@ function createCompany(ordinal: number, spec: CompanySpec & { order: ListOrder }
   const code = companyCode(ordinal);
   const owner = { code, seed: mix32(ordinal) };
   const { id = `cmp_${code}`, name, plan, addon_rpm = 0, order } = spec;
-  const { contacts = CONTACTS_DEFAULT, conversations = CONVERSATIONS_DEFAULT, api_tokens: more = [] } = spec;
-  const tables = createTables(owner, { contacts, conversations }, order);
-  const correspondence = new Correspondence(owner, typeof conversations === 'number' ? conversations : 0);
-  if (typeof contacts !== 'number') {
+  const { api_tokens: more = [] } = spec;
+  const tables = createTables(owner, spec);
+  const isGenerated = typeof spec.conversations !== 'object';
+  const correspondence = new Correspondence(owner, isGenerated ? tables.conversations.count : 0);
+  if (typeof spec.contacts === 'object') {
     for (const { id, handles } of tables.contacts.all()) {
       for (const { handle } of handles) correspondence.note(id, 'contact handle', handle.toLowerCase());
+    }
+  }
+  if (!isGenerated) {
+    for (const { id, conversation_id } of tables.messages.all()) {
+      correspondence.addMessage(conversation_id, id);
     }
   }
   const api_tokens = [...API_TOKENS, ...more].map(({ token, scopes }, index) => ({
