@@ -8,9 +8,20 @@ import { fileURLToPath } from 'node:url';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const OUT = join(ROOT, 'dist/sandbox');
 const PAGES = join(ROOT, 'src/sandbox/pages');
-const ENTRIES = { sandbox: 'sandbox', 'sandbox/vitest': 'vitest' };
+const ENTRIES = {
+  sandbox: 'sandbox',
+  'sandbox/vitest': 'vitest',
+  'sandbox/jest': 'jest',
+  'sandbox/node-test': 'node-test',
+};
+/** Vitest itself is no CommonJS. */
+const COMMON = Object.values(ENTRIES).filter((name) => name !== 'vitest');
 const COMMAND = 'main';
 const NODE_MAJOR = 22;
+/** Stands before all code: older versions of Node lack what it calls. */
+const CHECK = `if (Number.parseInt(process.versions.node) < ${NODE_MAJOR}) {
+  throw new Error('Node ${NODE_MAJOR} or newer is needed, this is ' + process.versions.node + '.');
+}`;
 /** Loaded by the control panel in the browser. */
 const MORPH = 'node_modules/idiomorph/dist/idiomorph.esm.js';
 
@@ -23,13 +34,19 @@ function write(path, text) {
 
 /** Writes the JavaScript with all that it imports. @returns the packages in it */
 async function bundleCode(rolldown) {
-  const names = [...Object.values(ENTRIES), COMMAND];
-  const bundle = await rolldown({
-    input: Object.fromEntries(names.map((name) => [name, join(ROOT, `src/sandbox/${name}.ts`)])),
-    platform: 'node',
-    external: ['vitest'],
-  });
-  const { output } = await bundle.write({ dir: join(OUT, 'lib'), chunkFileNames: '[name]-shared.js' });
+  const bundleOf = (names) =>
+    rolldown({
+      input: Object.fromEntries(names.map((name) => [name, join(ROOT, `src/sandbox/${name}.ts`)])),
+      platform: 'node',
+      external: ['vitest'],
+      // What it would look up by itself lies beside the package's files.
+      checks: { emptyImportMeta: false },
+    });
+  const dir = join(OUT, 'lib');
+  const bundle = await bundleOf([...Object.values(ENTRIES), COMMAND]);
+  const { output } = await bundle.write({ dir, banner: CHECK, chunkFileNames: '[name]-shared.js' });
+  const files = { entryFileNames: '[name].cjs', chunkFileNames: '[name]-shared.cjs' };
+  await (await bundleOf(COMMON)).write({ dir, format: 'cjs', banner: CHECK, ...files });
   const modules = output.flatMap(({ moduleIds = [] }) => moduleIds);
   const packages = modules.map((id) => /node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/.exec(id)?.[1]);
   return [...new Set(packages.filter((name) => name !== undefined))].toSorted();
@@ -59,6 +76,9 @@ function declareTypes() {
       if (!waiting.includes(found)) waiting.push(found);
     }
   }
+  // The same declarations for `require`.
+  cpSync(join(OUT, 'types'), join(OUT, 'common'), { recursive: true });
+  write('common/package.json', '{ "type": "commonjs" }\n');
   rmSync(temporary, { recursive: true });
   rmSync(join(ROOT, 'dist/tsconfig.json'));
 }
@@ -67,7 +87,13 @@ function describePackage() {
   const { name, version, license } = JSON.parse(read('package.json'));
   const paths = Object.entries(ENTRIES).map(([path, entry]) => [
     `./${path}`,
-    { types: `./types/sandbox/${entry}.d.ts`, default: `./lib/${entry}.js` },
+    {
+      ...(COMMON.includes(entry) && {
+        require: { types: `./common/sandbox/${entry}.d.ts`, default: `./lib/${entry}.cjs` },
+      }),
+      types: `./types/sandbox/${entry}.d.ts`,
+      default: `./lib/${entry}.js`,
+    },
   ]);
   const manifest = {
     ...{ name, version, license, type: 'module', engines: { node: `>=${NODE_MAJOR}` } },
@@ -80,13 +106,11 @@ function describePackage() {
   write('package.json', `${JSON.stringify(manifest, null, 2)}\n`);
 }
 
-/** Older versions of Node cannot load the bundle, so the command checks the version first. */
 const COMMAND_CODE = `#!/usr/bin/env node
-if (Number.parseInt(process.versions.node) < ${NODE_MAJOR}) {
-  process.stderr.write('sandbox: Node ${NODE_MAJOR} or newer is needed, this is ' + process.versions.node + '.\\n');
+import('./${COMMAND}.js').catch((error) => {
+  process.stderr.write('sandbox: ' + error.message + '\\n');
   process.exit(1);
-}
-await import('./${COMMAND}.js');
+});
 `;
 
 async function build({ rolldown }) {

@@ -53,9 +53,11 @@ export function createHandle(host: Host): Handle {
     changeRecords: (companyId, changes) =>
       post(`/companies/${encodeURIComponent(companyId)}/records`, changes),
     requests: (filter = {}) => {
-      const { after = 0, ...more } = typeof filter === 'number' ? { after: filter } : filter;
-      return get(`/requests?${new URLSearchParams({ after: String(after), ...more })}`);
+      const asked = Object.entries(typeof filter === 'number' ? { after: filter } : filter);
+      const given = asked.flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
+      return get(`/requests?${new URLSearchParams(Object.fromEntries(given))}`);
     },
+    received: (wanted) => post('/received', wanted),
     state: () => get('/state'),
     snapshot: () => post<{ id: string }>('/snapshot').id,
     restore: (id) => void post('/restore', { id }),

@@ -1,4 +1,6 @@
-import type { JournalRow } from './types.ts';
+import type { IncomingHttpHeaders } from 'node:http';
+import { mediaType } from './http/call.ts';
+import type { JournalContent, JournalRow } from './types.ts';
 
 /** One request, as it is written down: `search` is the raw query with its question mark, or empty. */
 type JournalEntry = Omit<JournalRow, 'n' | 'query'> & { search: string };
@@ -14,6 +16,18 @@ const SECRET_NAME = /^(code|state)$|secret|password|assertion|verifier|token$/i;
  */
 const LOOKS_SECRET = /(?:[A-Za-z0-9_+=~-]|%[0-9A-Fa-f]{2}){32,}/g;
 const VALUE_LOOKS_SECRET = /[A-Za-z0-9_+/=~-]{32,}/g;
+
+/** The same in bodies, where ids of other systems (a UUID has 36 characters) are none; also our own tokens. */
+const BODY_LOOKS_SECRET = /\b(?:at|rt|api)_[A-Za-z0-9_-]{20,}|[A-Za-z0-9_+=~-]{40,}/g;
+const SECRET_IN_URL =
+  /([?&](?:code|state|[^=&#]*(?:secret|password|assertion|verifier|(?<!page_)token))=)[^&#]*/gi;
+const SECRET_MEMBER = /("(?:code|state|[^"]*(?:secret|password|token))"\s*:\s*)"(?:[^"\\]|\\.)*"?/gi;
+const SECRET_HEADER = /^(proxy-)?authorization$|cookie/;
+
+/** As much of a body is shown, and as much is kept of all of them, with about so much for headers. */
+const BODY_SHOWN_MAX = 64 * 1024;
+const BYTES_KEPT = 64 * 1024 * 1024;
+const HEADERS_BYTES = 2_000;
 
 /** The longest page token of ours; what is longer under that name is something else. */
 const PAGE_TOKEN_MAX = 30;
@@ -36,30 +50,96 @@ function shownQuery(search: string): JournalRow['query'] {
   return Object.fromEntries(query);
 }
 
-/** The newest 100,000 requests to the service's API and OAuth routes, without secrets. */
+/** Headers and body of a request or an answer, as they went over the line. */
+export interface Content {
+  headers: Readonly<IncomingHttpHeaders>;
+  body: string | Buffer;
+}
+
+/** What is kept of a row beside it. */
+interface Exchanged {
+  request: Content;
+  answer: Content;
+  bytes: number;
+}
+
+/** The body's value: of JSON and of forms parsed, or else its text. */
+export function bodyOf({ headers, body }: Content): unknown {
+  const text = String(body);
+  if (text === '') return null;
+  const type = mediaType(headers['content-type']);
+  if (type === 'application/x-www-form-urlencoded') return Object.fromEntries(new URLSearchParams(text));
+  if (type !== 'application/json') return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** A value of a body without the secrets in it. */
+function blanked(value: unknown): unknown {
+  if (typeof value === 'string') {
+    return value.replace(SECRET_IN_URL, `$1${HIDDEN}`).replace(BODY_LOOKS_SECRET, HIDDEN);
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(blanked);
+  const members = Object.entries(value).map(([name, one]) => {
+    return [name, typeof one === 'string' && SECRET_NAME.test(name) ? HIDDEN : blanked(one)];
+  });
+  return Object.fromEntries(members);
+}
+
+/** Headers and body without secrets. */
+function shownContent(content: Content): JournalContent {
+  const headers = Object.entries(content.headers).map(([name, value]) => {
+    return [name, SECRET_HEADER.test(name) ? HIDDEN : blanked(String(value))];
+  });
+  const size = Buffer.byteLength(content.body);
+  let body = bodyOf(content);
+  if (mediaType(content.headers['content-type']) === 'text/html') body = `A page of ${size} bytes.`;
+  else if (size > BODY_SHOWN_MAX) {
+    const beginning = Buffer.from(content.body).subarray(0, BODY_SHOWN_MAX).toString();
+    body = beginning.replace(SECRET_MEMBER, `$1"${HIDDEN}"`);
+  }
+  return { headers: Object.fromEntries(headers), body: blanked(body) };
+}
+
+/** The newest 100,000 requests to the service's API and OAuth routes. */
 export class Journal {
   readonly #rows: JournalRow[] = [];
   #count = 0;
+  /** By number of the row, the oldest first; they go when they are too many bytes. */
+  readonly #exchanged = new Map<number, Exchanged>();
+  #bytes = 0;
 
   /** How many requests there were; also the number of the newest. */
   get count(): number {
     return this.#count;
   }
 
-  add({ search, ...entry }: JournalEntry): void {
-    const row = {
-      n: this.#count + 1,
+  add({ search, ...entry }: JournalEntry, request: Content, answer: Content): void {
+    const n = this.#count + 1;
+    this.#rows[this.#count % CAPACITY] = {
+      n,
       ...entry,
       path: hide(entry.path),
       query: search === '' ? {} : shownQuery(search),
       ignored: entry.ignored.map((name) => hide(name)),
       duration_ms: Math.round(entry.duration_ms * 10) / 10,
     };
-    this.#rows[this.#count % CAPACITY] = row;
-    this.#count += 1;
+    this.#count = n;
+    const bytes = HEADERS_BYTES + request.body.length + answer.body.length;
+    this.#exchanged.set(n, { request, answer, bytes });
+    this.#bytes += bytes;
+    for (const [oldest, one] of this.#exchanged) {
+      if (this.#bytes <= BYTES_KEPT) break;
+      this.#exchanged.delete(oldest);
+      this.#bytes -= one.bytes;
+    }
   }
 
-  /** The rows with a number above `after`, oldest first; numbers start with 1. */
+  /** The rows with a number above `after`, oldest first, without secrets; numbers start with 1. */
   after(after: number): JournalRow[] {
     const first = Math.max(after, this.#count - CAPACITY, 0);
     const rows = Array.from(
@@ -67,5 +147,20 @@ export class Journal {
       (_, place) => this.#rows[(first + place) % CAPACITY],
     );
     return rows.filter((row) => row !== undefined);
+  }
+
+  /** The row with its headers and bodies, without secrets; null where they are not kept any more. */
+  detailed(row: JournalRow): JournalRow {
+    const { request, answer } = this.#exchanged.get(row.n) ?? {};
+    return {
+      ...row,
+      request: request === undefined ? null : shownContent(request),
+      answer: answer === undefined ? null : shownContent(answer),
+    };
+  }
+
+  /** The request of a row as it came, with its secrets; undefined where it is not kept any more. */
+  requestOf({ n }: JournalRow): Content | undefined {
+    return this.#exchanged.get(n)?.request;
   }
 }

@@ -253,6 +253,43 @@ export interface JournalRow {
   ignored: readonly string[];
   /** Real milliseconds until the answer. */
   duration_ms: number;
+  /** Where details are asked for; null where they are not kept any more: 64 MiB are. */
+  request?: JournalContent | null;
+  answer?: JournalContent | null;
+}
+
+/** Headers and body in the journal, without secrets. */
+export interface JournalContent {
+  headers: Record<string, string>;
+  /** The value of JSON or of a form, or text; of more than 64 KiB the beginning of its text; null for none. */
+  body: unknown;
+}
+
+/** Requests of the journal. */
+export interface RequestFilter {
+  /** Only requests with a higher number. */
+  after?: number | undefined;
+  /** At most so many, the oldest. */
+  limit?: number | undefined;
+  method?: string | undefined;
+  /** Literal, or with the specification's placeholders: `/contacts/:contact_id`. */
+  path?: string | undefined;
+  /** With headers and bodies. */
+  details?: boolean | undefined;
+}
+
+/** What a request that a test waits for has. Objects need these members, other values and lists are equal. */
+export interface WantedRequest {
+  method?: string | undefined;
+  /** Literal, or with the specification's placeholders: `/contacts/:contact_id`. */
+  path?: string | undefined;
+  query?: Readonly<Record<string, unknown>> | undefined;
+  headers?: Readonly<Record<string, unknown>> | undefined;
+  body?: unknown;
+  /** Of the answer. */
+  status?: number | undefined;
+  /** How many such requests there are; at least one by default. */
+  times?: number | undefined;
 }
 
 /** Readings of points that the specification leaves open. */
@@ -423,8 +460,10 @@ export interface Sandbox extends Addresses {
   guards: { add(guard: GuardSpec): void; clear(): void };
   /** Deletes, changes, creates and reorders records of a company, in this order. */
   changeRecords(companyId: string, changes: RecordChanges): ChangedRecords;
-  /** The journal: requests with a number above `after`, and perhaps of one method or route alone, oldest first. */
-  requests(filter?: number | { after?: number; method?: string; path?: string }): JournalRow[];
+  /** The journal, oldest first; a number stands for `{after}`. */
+  requests(filter?: number | RequestFilter): JournalRow[];
+  /** The newest request of the journal that is as wanted. It throws, and names the nearest, if there is none. */
+  received(wanted: WantedRequest): JournalRow;
   state(): State;
   /** Keeps everything as it is, and answers the snapshot's id. */
   snapshot(): string;

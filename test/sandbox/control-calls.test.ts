@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { SANDBOX_DEFAULTS } from '../../src/contract/sandbox.ts';
+import '../../src/sandbox/vitest.ts';
+import type { List } from './support/routes.ts';
 import { at, START_MS, startCompany, startFrozen, startSandbox } from './support/test-sandbox.ts';
 
 /** Bodies that the control calls refuse, with a word of the refusal. */
@@ -165,5 +167,76 @@ describe('The journal', () => {
     for (const secret of secrets) expect(journal).not.toContain(secret);
     expect(journal).toContain('"state":"[hidden]"');
     expect(journal).toContain('"page_token":"abc"');
+    const details = JSON.stringify(service.sandbox.requests({ details: true }));
+    for (const secret of secrets.slice(0, 6)) expect(details).not.toContain(secret);
+    expect(details).toContain('"refresh_token":"[hidden]"');
+  });
+
+  test('It shows headers and bodies when it is asked, 64 KB of each', async () => {
+    const { service, token } = await startCompany();
+    const reply = { body: 'Hi', metadata: { external_id: '4be0643f-1d98-573b-97cd-ca98a65347dd' } };
+    await service.call('POST', '/links', token, { name: 'x', note: reply });
+    await service.call('POST', '/links', token, { name: 'x '.repeat(35_000), api_token: 'hush' });
+    await service.api('/contacts?limit=1', token);
+    const [link, long, list, ...more] = service.sandbox.requests({ details: true });
+    expect(more).toEqual([]);
+    expect(link).toMatchObject({
+      request: { headers: { authorization: '[hidden]' }, body: { name: 'x', note: reply } },
+      answer: { headers: { 'content-type': expect.stringContaining('json') }, body: { note: reply } },
+    });
+    expect(long?.request?.body).toMatch(/^\{"name":"[x ]+$/);
+    expect(long?.request?.body).toHaveLength(64 * 1024);
+    expect(list).toMatchObject({ request: { body: null }, answer: { body: { _results: [{}] } } });
+    const asked = 'requests?after=1&limit=1&details=true';
+    expect(await service.done(asked, undefined, 'GET')).toEqual([long]);
+    expect(service.sandbox.requests({ path: '/contacts' })[0], 'not asked').not.toHaveProperty('request');
+  });
+
+  test('It keeps 64 MB of bodies, the newest', async () => {
+    const { service, token } = await startCompany();
+    const big = { name: 'x '.repeat(450_000) };
+    for (let n = 0; n < 40; n++) await service.call('POST', '/links', token, big);
+    const rows = service.sandbox.requests({ details: true });
+    expect(rows).toHaveLength(40);
+    expect([rows[0]?.request, rows[0]?.answer]).toEqual([null, null]);
+    expect(rows.at(-1)?.request?.body).toMatch(/^\{"name":"x x/);
+  });
+});
+
+describe('A request that a test waits for', () => {
+  const PATH = '/conversations/:conversation_id/messages';
+
+  test('It is found by what it is to have, or the nearest is named', async () => {
+    const { service, token } = await startCompany();
+    const { sandbox } = service;
+    expect(() => sandbox.received({})).toThrow('No request has come yet.');
+    await service.call('GET', '/contacts?limit=5', token);
+    const talk = (await service.call<List>('GET', '/conversations', token)).body._results[0]?.id;
+    const reply = { body: 'Hi', options: { tag_ids: [], archive: false }, metadata: { id: 7 } };
+    await service.call('POST', `/conversations/${talk}/messages`, token, reply);
+    const post = { method: 'post', path: PATH };
+    expect(sandbox.received({ ...post, body: { body: 'Hi', options: { tag_ids: [] } } })).toMatchObject({
+      ...{ n: 3, status: 201, request: { body: reply } },
+    });
+    for (const wanted of [
+      { path: '/contacts', query: { limit: '5' }, headers: { Authorization: `Bearer ${token}` } },
+      { body: { body: /^h/i, metadata: { id: expect.any(Number) } }, status: 201 },
+      { method: 'GET', times: 2 },
+    ]) {
+      expect(sandbox).toHaveReceived(wanted);
+    }
+    expect(sandbox).not.toHaveReceived({ ...post, body: { body: 'Hello' } });
+    expect(() => sandbox.received({ ...post, body: { body: 'Hello', metadata: { id: '7' } } })).toThrow(
+      `No request is as wanted (POST ${PATH}). The nearest of 3 is 3, POST /conversations/${talk}/messages:
+  body.body: "Hello" was wanted, and "Hi" came
+  body.metadata.id: "7" was wanted, and 7 came`,
+    );
+    expect(() => sandbox.received({ method: 'GET', times: 3 })).toThrow('2 requests are as wanted');
+    expect(() => expect(sandbox).not.toHaveReceived(post)).toThrow(`Request 3, POST /conversations/${talk}`);
+    const answer = await service.control('received', { path: '/tags', status: 200 });
+    expect([answer.status, await answer.text()]).toEqual([
+      404,
+      expect.stringContaining('The nearest of 3 is'),
+    ]);
   });
 });

@@ -1,27 +1,33 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { tempDir } from '../support/temp-dir.ts';
 
+/** Has some 250 packages, so it is none of ours: its test installs it. */
+const JEST = 'jest@30.5.2';
 const ROOT = join(import.meta.dirname, '../..');
 const PROJECT = tempDir();
 const { HOME = '', PATH = '' } = process.env;
+const SHELL = process.platform === 'win32';
 const ENV = { HOME, NO_COLOR: '1', PATH: [dirname(process.execPath), PATH].join(delimiter) };
 
 /** What a program writes, run in the other project. Throws with what it wrote if it fails. */
 async function run(command: string, ...args: string[]): Promise<string> {
-  const options = { cwd: PROJECT, env: ENV, shell: process.platform === 'win32' };
+  const options = { cwd: PROJECT, env: ENV, shell: SHELL };
   const { stdout } = await promisify(execFile)(command, args, options).catch((error) => {
     throw new Error(`${command} ${args.join(' ')}\n${error.stdout}\n${error.stderr}`);
   });
   return stdout;
 }
 
-const write = (file: string, text: string) => writeFileSync(join(PROJECT, file), text);
+function write(file: string, text: string): void {
+  mkdirSync(dirname(join(PROJECT, file)), { recursive: true });
+  writeFileSync(join(PROJECT, file), text);
+}
 
 beforeAll(async () => {
   await run('node', join(ROOT, '.ci/build-sandbox.js'));
@@ -72,11 +78,55 @@ describe('The package, in another project', () => {
     expect(await run('node', 'script.ts')).toMatch(/^flt_\w+ Bearer Acme\n$/);
   });
 
-  test('It runs the test that its documentation begins with', async () => {
-    const guide = readFileSync(join(ROOT, 'docs/sandbox.md'), 'utf8');
-    write('contacts.test.ts', /```ts\n([^`]*useSandbox[\s\S]*?)```/.exec(guide)?.[1] ?? '');
+  const guide = readFileSync(join(ROOT, 'docs/sandbox.md'), 'utf8');
+  const example = /```ts\n([^`]*useSandbox[\s\S]*?)```/.exec(guide)?.[1] ?? '';
+  /** The documented line of a test runner in place of Vitest's in the documented test. */
+  function exampleFor(runner: string): string {
+    const [, line = ''] = new RegExp(String.raw`^\| ${runner} \| .(.*). \|$`, 'm').exec(guide) ?? [];
+    expect(line).toContain('partner-app');
+    return example.replace(/^import .*vitest.*$/gm, '').replace(/^/, `${line}\n`);
+  }
+
+  test('It runs the documented test with Vitest', async () => {
+    write('contacts.test.ts', example);
     symlinkSync(join(ROOT, 'node_modules/vitest'), join(PROJECT, 'node_modules/vitest'), 'junction');
-    const output = await run('node', 'node_modules/vitest/vitest.mjs', 'run');
+    const output = await run('node', 'node_modules/vitest/vitest.mjs', 'run', 'contacts.test.ts');
     expect(output).toMatch(/Tests +1 passed \(1\)/);
   });
+
+  test('It runs the documented test with node:test, where the handle asserts', async () => {
+    const asserted = exampleFor('node:test')
+      .replace(/expect\(page._results\).*$/m, 'assert.equal(page._results.length, 100);')
+      .replace('expect(sandbox).toHaveReceived(', 'sandbox.received(');
+    write(
+      'node.test.mjs',
+      `import assert from 'node:assert';\nimport { test } from 'node:test';\n${asserted}`,
+    );
+    expect(await run('node', '--test', 'node.test.mjs')).toMatch(/pass 1\b/);
+  });
+
+  test('It runs the documented test with Jest, as CommonJS', async ({ annotate }) => {
+    const flags = ['--no-audit', '--prefer-offline', '--fetch-retries=1', '--fetch-timeout=30000'];
+    // With the certificates and proxies of this machine.
+    const options = { cwd: PROJECT, env: { ...process.env, ...ENV }, shell: SHELL };
+    const installed = await promisify(execFile)('npm', ['install', ...flags, JEST], options).catch(String);
+    if (!existsSync(join(PROJECT, 'node_modules/jest'))) {
+      expect(installed, 'only without a registry').toMatch(
+        /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENOTCACHED|ETIMEDOUT/,
+      );
+      return void (await annotate('Jest cannot be installed here', 'NOT TRIED'));
+    }
+    write('jest/contacts.test.cjs', exampleFor('Jest'));
+    const output = await run('node', 'node_modules/jest/bin/jest.js', '--rootDir', 'jest', '--json');
+    expect(JSON.parse(output)).toMatchObject({ numPassedTests: 1, numFailedTests: 0 });
+  }, 240_000);
+
+  test('It runs the documented test of Python', async ({ annotate }) => {
+    write('test_contacts.py', /```python\n([\s\S]*?)```/.exec(guide)?.[1] ?? '');
+    const found = await run('python3', '-m', 'pytest', '--version').catch(String);
+    if (!/pytest \d/.test(found)) {
+      return void (await annotate('There is no pytest here', 'NOT TRIED'));
+    }
+    expect(await run('python3', '-m', 'pytest', '-q', 'test_contacts.py')).toMatch(/1 passed/);
+  }, 60_000);
 });

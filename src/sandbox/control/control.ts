@@ -15,6 +15,7 @@ import { changeRecords, unknownId } from '../state/change-records.ts';
 import type * as Shown from '../types.ts';
 import type { Host } from '../world.ts';
 import { nearestOf } from './nearest.ts';
+import { findReceived } from './received.ts';
 import { SCHEMA } from './schemas.ts';
 import { showCompany, showState } from './state.ts';
 
@@ -178,6 +179,15 @@ function withFile(host: Host, run: () => void): Shown.ClockState {
   return showClock(host);
 }
 
+function listRequests({ world: { journal } }: Host, sent: z.output<typeof SCHEMA.requests>) {
+  const rows = journal
+    .after(sent.after)
+    .filter(({ method }) => method === (sent.method?.toUpperCase() ?? method))
+    .filter(({ path }) => sent.path === undefined || matchPath(sent.path, path) !== undefined)
+    .slice(0, sent.limit);
+  return sent.details === 'true' ? rows.map((row) => journal.detailed(row)) : rows;
+}
+
 function removeFault({ world }: Host, _sent: unknown, { params: { id = '' } }: Place) {
   if (!world.faults.remove(id)) throw new Problem(404, `There is no fault ${id}.`);
   return { deleted: 1 };
@@ -191,11 +201,13 @@ const CALLS: readonly Route<ControlCall>[] = [
   row('GET /control.json', 'Describes these calls', SCHEMA.ignored, DOCUMENT, (_host, _sent, { baseUrl }) =>
     describeControl(baseUrl),
   ),
-  row('GET /requests', 'Lists requests to the service', SCHEMA.requests, LIST, ({ world }, sent) =>
-    world.journal
-      .after(sent.after)
-      .filter(({ method }) => method === (sent.method?.toUpperCase() ?? method))
-      .filter(({ path }) => sent.path === undefined || matchPath(sent.path, path) !== undefined),
+  row('GET /requests', 'Lists requests to the service', SCHEMA.requests, LIST, listRequests),
+  row(
+    'POST /received',
+    'Finds a request to the service',
+    SCHEMA.received,
+    shown<Shown.JournalRow>('n', 'method', 'path', 'status'),
+    ({ world }, wanted) => findReceived(world.journal, wanted),
   ),
   row('GET /calls', 'Lists calls to applications', SCHEMA.after, LIST, ({ world }, { after }) =>
     world.calls.after(after),

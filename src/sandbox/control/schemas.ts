@@ -24,6 +24,7 @@ const someText = z.string().min(1);
 const wholeNumber = z.string().regex(/^\d{1,15}$/, 'must be a whole number');
 const ascii = z.string().regex(/^[\x20-\x7e]{1,500}$/, 'must be printable ASCII');
 const asciiWord = z.string().regex(/^[\x21-\x7e]{1,500}$/, 'must be printable ASCII without blanks');
+const anyObject = z.record(z.string(), z.unknown());
 const count = (min: number, max: number) => z.int().min(min).max(max);
 
 const isAnyGiven = (members: object) => Object.values(members).some((value) => value !== undefined);
@@ -231,8 +232,23 @@ export const SCHEMA = {
   ignored: z.object({}),
   /** The query of a list: only rows with a number above this one. */
   after: z.object({ after }),
-  /** The same of requests, and of one method or route alone. */
-  requests: z.object({ after, method: someText.optional(), path: someText.optional() }),
+  /** The same of requests, see {@link Types.RequestFilter}. */
+  requests: z.object({
+    after,
+    limit: wholeNumber.transform(Number).optional(),
+    method: someText.optional(),
+    path: someText.optional(),
+    details: z.enum(['true', 'false']).optional(),
+  }),
+  received: z.strictObject({
+    method: someText.optional(),
+    path: z.string().startsWith('/').optional(),
+    query: anyObject.optional(),
+    headers: anyObject.optional(),
+    body: z.unknown().optional(),
+    status: count(0, 599).optional(),
+    times: count(1, TIMES_MAX).optional(),
+  }),
 } satisfies Record<string, z.ZodType> & {
   company: z.ZodType<unknown, Types.CompanySpec>;
   application: z.ZodType<unknown, Types.ApplicationSpec>;

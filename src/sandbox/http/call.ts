@@ -15,6 +15,8 @@ export interface Call {
   headers: IncomingHttpHeaders;
   /** Address of the area, for links: as the client reached it, or below the public address. */
   baseUrl: string;
+  /** The body's bytes, once somebody has read them. */
+  sent?: Buffer;
   /** The body's bytes. Throws a `Problem` (413) when there are more than `maxBytes`. */
   body(maxBytes: number): Promise<Buffer>;
 }
@@ -35,15 +37,19 @@ export function splitTarget(target: string): { path: string; search: string } {
  */
 export function createCall(request: IncomingMessage, prefix: string, publicUrl: string | undefined): Call {
   const { path, search } = splitTarget(request.url ?? '/');
-  return {
+  const call: Call = {
     method: request.method ?? 'GET',
     path: path.slice(prefix.length),
     search,
     query: new URLSearchParams(search),
     headers: request.headers,
     baseUrl: `${publicUrl ?? `http://${request.headers.host}`}${prefix}`,
-    body: (maxBytes) => readBody(request, maxBytes),
+    async body(maxBytes) {
+      call.sent = await readBody(request, maxBytes);
+      return call.sent;
+    },
   };
+  return call;
 }
 
 /** Query parameters or members of a body that the route does not know, as the journal names them. */

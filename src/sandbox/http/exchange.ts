@@ -100,7 +100,7 @@ export async function exchange(
   const taken = world.faults.take({ method, path, route: prepared.route, companyId, application });
   const fault = taken?.fault;
   let status = 0;
-  let headers: Record<string, string> = {};
+  let answered: Pick<Answer, 'headers' | 'body'> = { headers: {}, body: '' };
   if (fault?.drop === 'before') {
     response.destroy();
   } else {
@@ -116,13 +116,14 @@ export async function exchange(
     const delayMs = latencyMs + (fault?.delay_ms ?? 0);
     // A stopping process does not wait for answers that are still held back.
     if (delayMs > 0) await pause(delayMs, undefined, { ref: false });
-    headers = outgoing.headers;
+    answered = outgoing;
     status = outgoing.status;
     if (fault === undefined) send(response, outgoing, world.clock.now());
     else status = await deliver(response, outgoing, fault, world.clock.now());
   }
+  const { headers } = answered;
   const remaining = headers[HEADER.remaining];
-  world.journal.add({
+  const row = {
     at,
     method,
     path,
@@ -135,5 +136,6 @@ export async function exchange(
     fault: taken?.id ?? null,
     ignored: prepared.ignored ?? [],
     duration_ms: performance.now() - startedAt,
-  });
+  };
+  world.journal.add(row, { headers: call.headers, body: call.sent ?? '' }, answered);
 }
