@@ -8,6 +8,7 @@ type JournalEntry = Omit<JournalRow, 'n' | 'query'> & { search: string };
 const CAPACITY = 100_000;
 const TEXT_MAX = 500;
 const HIDDEN = '[hidden]';
+const LONG_BODY = '[longer than 8 KiB]';
 const SECRET_NAME = /^(code|state)$|secret|password|assertion|verifier|token$/i;
 
 /**
@@ -26,8 +27,10 @@ const SECRET_HEADER = /^(proxy-)?authorization$|cookie/;
 
 /** As much of a body is shown, and as much is kept of all of them, with about so much for headers. */
 const BODY_SHOWN_MAX = 64 * 1024;
-const BYTES_KEPT = 64 * 1024 * 1024;
+const BYTES_KEPT = 16 * 1024 * 1024;
 const HEADERS_BYTES = 2_000;
+/** To keep the pages of lists would cost each a tenth of its time. */
+const ANSWER_KEPT_MAX = 8 * 1024;
 
 /** The longest page token of ours; what is longer under that name is something else. */
 const PAGE_TOKEN_MAX = 30;
@@ -129,8 +132,10 @@ export class Journal {
       duration_ms: Math.round(entry.duration_ms * 10) / 10,
     };
     this.#count = n;
-    const bytes = HEADERS_BYTES + request.body.length + answer.body.length;
-    this.#exchanged.set(n, { request, answer, bytes });
+    const { headers, body } = answer;
+    const kept = body.length > ANSWER_KEPT_MAX ? LONG_BODY : body;
+    const bytes = HEADERS_BYTES + request.body.length + kept.length;
+    this.#exchanged.set(n, { request, answer: { headers, body: kept }, bytes });
     this.#bytes += bytes;
     for (const [oldest, one] of this.#exchanged) {
       if (this.#bytes <= BYTES_KEPT) break;

@@ -253,8 +253,9 @@ export interface JournalRow {
   ignored: readonly string[];
   /** Real milliseconds until the answer. */
   duration_ms: number;
-  /** Where details are asked for; null where they are not kept any more: 64 MiB are. */
+  /** Where details are asked for; null where they are not kept any more: 16 MiB are. */
   request?: JournalContent | null;
+  /** The same; a body of more than 8 KiB is not kept. */
   answer?: JournalContent | null;
 }
 
