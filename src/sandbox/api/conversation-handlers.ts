@@ -1,6 +1,6 @@
 import type { CheckedBodyOf } from '../../contract/api/api.ts';
 import type { Conversation } from '../data/conversations.ts';
-import type { Tag } from '../data/kinds.ts';
+import type { Tag } from '../data/record.ts';
 import { Problem } from '../http/answer.ts';
 import { listPage } from './list.ts';
 import { applicableTags, taggedWith, without } from './message-handlers.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../contract/limits.ts';
 import type { Collection, PageStart, Slice } from '../data/collection.ts';
-import type { Document } from '../data/kinds.ts';
+import type { Document } from '../data/record.ts';
 import { jsonText, Problem } from '../http/answer.ts';
 import { type ApiContext, Ready, type RecordOf, type Table } from './request.ts';
 

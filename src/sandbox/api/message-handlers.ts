@@ -1,7 +1,6 @@
 import type { CheckedBodyOf } from '../../contract/api/api.ts';
 import { type Contact, indexInHandle } from '../data/contacts.ts';
 import type { Conversation } from '../data/conversations.ts';
-import type { Channel, Inbox, Tag } from '../data/kinds.ts';
 import { DEFAULTS } from '../data/literals.ts';
 import {
   authorOf,
@@ -12,6 +11,7 @@ import {
   type Recipient,
   wordsOf,
 } from '../data/messages.ts';
+import type { Channel, Inbox, Tag } from '../data/record.ts';
 import { json, Problem } from '../http/answer.ts';
 import { listNamed } from './list.ts';
 import { type ApiContext, type ApiRequest, type Handlers, own, Ready } from './request.ts';

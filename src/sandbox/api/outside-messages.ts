@@ -1,6 +1,6 @@
 import type { Conversation } from '../data/conversations.ts';
-import type { Inbox } from '../data/kinds.ts';
 import type { Message, MessageContent, Recipient } from '../data/messages.ts';
+import type { Inbox } from '../data/record.ts';
 import { Problem } from '../http/answer.ts';
 import type { KnownBy } from '../state/correspondence.ts';
 import { opened } from './conversation-handlers.ts';

@@ -1,8 +1,8 @@
 import type { CheckedBodyOf } from '../../contract/api/api.ts';
 import { SCOPE } from '../../contract/scopes.ts';
 import { conversationsCsv, filenameOf, METRICS_DEFAULT, standOf } from '../data/analytics.ts';
-import type { Tag, Teammate } from '../data/kinds.ts';
 import { DEFAULTS } from '../data/literals.ts';
+import type { Tag, Teammate } from '../data/record.ts';
 import { Problem } from '../http/answer.ts';
 import { listPage } from './list.ts';
 import { type ApiContext, type ApiRequest, type Handlers, own, Ready } from './request.ts';

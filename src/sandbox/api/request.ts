@@ -1,7 +1,7 @@
 import type { CheckedBodyOf, Operation, ParamsOf } from '../../contract/api/api.ts';
 import { SCOPE } from '../../contract/scopes.ts';
 import type { Collection } from '../data/collection.ts';
-import type { Document, Teammate, View } from '../data/kinds.ts';
+import type { Document, Teammate, View } from '../data/record.ts';
 import { type Answer, Problem } from '../http/answer.ts';
 import type { Call } from '../http/call.ts';
 import type { LimitScope } from '../limits/limiter.ts';

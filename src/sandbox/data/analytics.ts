@@ -1,7 +1,7 @@
 import type { Collection } from './collection.ts';
 import type { Conversation } from './conversations.ts';
-import type { Document, Kind, Stored } from './kinds.ts';
 import { hashText, Random } from './random.ts';
+import type { Document, Kind, Stored } from './record.ts';
 
 /** How long a report or an export takes, in milliseconds on the service's clock. */
 const ANALYTICS_RUN_MS = 5_000;

@@ -1,8 +1,8 @@
 import { Problem } from '../http/answer.ts';
 import type { ListOrder } from '../types.ts';
 import { IdSeries, type Owner } from './ids.ts';
-import type { Document, Kind, View } from './kinds.ts';
 import { mix32 } from './random.ts';
+import type { Document, Kind, View } from './record.ts';
 
 /** About how many records lie between two short pages. */
 const SHORT_PAGE_DISTANCE = 800;

@@ -1,6 +1,6 @@
-import type { Stored } from './kinds.ts';
 import { personName } from './names.ts';
 import { Random, seedOf } from './random.ts';
+import type { Stored } from './record.ts';
 import { CITIES, CONTACT_DESCRIPTIONS, CONTACT_GROUPS, DOMAINS, LANGUAGES, SEGMENTS } from './words.ts';
 
 const KIND = 1;

@@ -1,6 +1,6 @@
 import { datesOf } from './contacts.ts';
-import type { Stored, Tag } from './kinds.ts';
 import { Random, seedOf } from './random.ts';
+import type { Stored, Tag } from './record.ts';
 import { EXCERPTS, SUBJECTS } from './words.ts';
 
 const KIND = 2;

@@ -1,4 +1,4 @@
-import type { Document, Kind, Stored } from './kinds.ts';
+import type { Document, Kind, Stored } from './record.ts';
 
 /** What both say in one locale; members that the contract does not name are kept too. */
 type Content<Op extends 'getKnowledgeBase' | 'getArticle'> = Stored<

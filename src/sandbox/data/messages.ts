@@ -1,6 +1,6 @@
 import type { Conversation } from './conversations.ts';
-import type { Document, Kind, Stored } from './kinds.ts';
 import { Random, seedOf } from './random.ts';
+import type { Document, Kind, Stored } from './record.ts';
 import { EXCERPTS } from './words.ts';
 
 const KIND = 4;

@@ -1,5 +1,5 @@
 import type { Collection } from '../data/collection.ts';
-import type { Document } from '../data/kinds.ts';
+import type { Document } from '../data/record.ts';
 import { Problem } from '../http/answer.ts';
 import type { ChangedRecords, ChangedValues, RecordChanges } from '../types.ts';
 import type { Company } from './companies.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { SCOPE, type Scope } from '../../contract/scopes.ts';
 import { companyCode } from '../data/ids.ts';
-import type { Teammate } from '../data/kinds.ts';
 import { mix32 } from '../data/random.ts';
+import type { Teammate } from '../data/record.ts';
 import { Problem } from '../http/answer.ts';
 import type { CompanySpec, ListOrder, Company as ShownCompany } from '../types.ts';
 import { Correspondence } from './correspondence.ts';

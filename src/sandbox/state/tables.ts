@@ -3,9 +3,10 @@ import { Collection, type Literal } from '../data/collection.ts';
 import { type Contact, generateContact } from '../data/contacts.ts';
 import { type Conversation, type ConversationParties, generateConversation } from '../data/conversations.ts';
 import type { Owner } from '../data/ids.ts';
-import { type Document, KINDS, type Kind } from '../data/kinds.ts';
+import { KINDS } from '../data/kinds.ts';
 import { complete } from '../data/literals.ts';
 import { generateMessage, MESSAGES_EACH, type Message } from '../data/messages.ts';
+import type { Document, Kind } from '../data/record.ts';
 import { Problem } from '../http/answer.ts';
 import type { CompanySpec, ListOrder, LiteralRecord, SeededResource } from '../types.ts';
 
