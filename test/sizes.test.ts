@@ -22,9 +22,9 @@ test.each([
     filesOf('{src,jobs}/**').filter((path) => !/^src\/(contract|sandbox)\//.test(path)),
   ],
   ['src/contract', 1_905, filesOf('src/contract/**')],
-  ['src/sandbox', 8_370, filesOf('src/sandbox/**')],
+  ['src/sandbox', 8_430, filesOf('src/sandbox/**')],
   ['views', 1_910, filesOf('views/**')],
-  ['test', 28_260, filesOf('test/**').filter((path) => !path.startsWith('test/bench/'))],
+  ['test', 28_345, filesOf('test/**').filter((path) => !path.startsWith('test/bench/'))],
   ['test/bench', 2_170, filesOf('test/bench/**')],
   ['README.md', 150, ['README.md']],
 ])('%s has at most %d lines', (_part, most, files) => {

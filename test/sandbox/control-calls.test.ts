@@ -170,6 +170,22 @@ describe('The journal', () => {
     const details = JSON.stringify(service.sandbox.requests({ details: true }));
     for (const secret of secrets.slice(0, 6)) expect(details).not.toContain(secret);
     expect(details).toContain('"refresh_token":"[hidden]"');
+    const bodies = [
+      ['text/plain', 'client_secret=hush'],
+      ['application/json', '{"client_secret":["hush"]'],
+      ['application/json', '{"client_secret":["hush"]}'],
+      ['application/json', `{"x":"${' x'.repeat(40_000)}","code_verifier":"hush"}`],
+    ] as const;
+    for (const [type, body] of bodies) {
+      const headers = { 'content-type': type, 'x-api-key': 'hush', authorization: `Bearer ${token}` };
+      await fetch(`${service.sandbox.apiUrl}/links`, { method: 'POST', headers, body });
+    }
+    expect(() => service.sandbox.received({ headers: { authorization: 'x' } })).toThrow(
+      '"Bearer [hidden]" came',
+    );
+    const more = service.sandbox.requests({ after: 5, details: true });
+    expect(more).toHaveLength(bodies.length);
+    expect(JSON.stringify(more)).not.toContain('hush');
   });
 
   test('It shows headers and bodies when it is asked, 64 KB of each', async () => {
@@ -206,6 +222,27 @@ describe('The journal', () => {
 });
 
 describe('A request that a test waits for', () => {
+  test('It is there before its answer, also where its client no longer waits', async () => {
+    const { service, token } = await startCompany();
+    service.sandbox.faults.order({ match: { path: '/contacts' }, fault: { delay_ms: 60_000 } });
+    const away = new AbortController();
+    const call = fetch(`${service.sandbox.apiUrl}/contacts`, {
+      ...{ headers: { authorization: `Bearer ${token}` }, signal: away.signal },
+    });
+    await expect.poll(() => service.sandbox.requests()).toHaveLength(1);
+    away.abort();
+    await expect(call).rejects.toThrow('aborted');
+    expect(service.sandbox).toHaveReceived({ path: '/contacts', status: 200 });
+  });
+
+  test('Its body may be nested as deep as you like', async () => {
+    const { service, token } = await startCompany();
+    const deep = `{"name":"x","note":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    await fetch(`${service.sandbox.apiUrl}/links`, { method: 'POST', headers, body: deep });
+    expect(service.sandbox.received({ body: { name: 'x' } }).request?.body).toContain('too deep');
+  });
+
   const PATH = '/conversations/:conversation_id/messages';
 
   test('It is found by what it is to have, or the nearest is named', async () => {
@@ -224,6 +261,7 @@ describe('A request that a test waits for', () => {
       { path: '/contacts', query: { limit: '5' }, headers: { Authorization: `Bearer ${token}` } },
       { body: { body: /^h/i, metadata: { id: expect.any(Number) } }, status: 201 },
       { method: 'GET', times: 2 },
+      { query: expect.objectContaining({ limit: '5' }), status: undefined },
     ]) {
       expect(sandbox).toHaveReceived(wanted);
     }
@@ -233,12 +271,26 @@ describe('A request that a test waits for', () => {
   body.body: "Hello" was wanted, and "Hi" came
   body.metadata.id: "7" was wanted, and 7 came`,
     );
+    expect(() => sandbox.received({ body: {}, path: '/contacts' })).toThrow(
+      'body: {} was wanted, and null came',
+    );
+    expect(() => sandbox.received({ ...post, body: { body: expect.stringMatching(/^Ho/) } })).toThrow(
+      '/^Ho/',
+    );
     expect(() => sandbox.received({ method: 'GET', times: 3 })).toThrow('2 requests are as wanted');
     expect(() => expect(sandbox).not.toHaveReceived(post)).toThrow(`Request 3, POST /conversations/${talk}`);
+    const uuid = '4be0643f-1d98-573b-97cd-ca98a65347dd';
+    const long = 'a'.repeat(40);
+    for (const id of [uuid, long]) {
+      await service.call('GET', `/contacts/${id}`, token);
+      expect(sandbox.received({ path: `/contacts/${id}` })).toMatchObject({ status: 404 });
+      expect(sandbox.requests({ path: `/contacts/${id}` })).toHaveLength(1);
+    }
+    expect(JSON.stringify(sandbox.requests())).not.toContain(long);
     const answer = await service.control('received', { path: '/tags', status: 200 });
     expect([answer.status, await answer.text()]).toEqual([
       404,
-      expect.stringContaining('The nearest of 3 is'),
+      expect.stringContaining('The nearest of 5 is'),
     ]);
   });
 });

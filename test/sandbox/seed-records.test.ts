@@ -162,10 +162,32 @@ describe('other resources of a company', () => {
       { knowledge_bases: [{ default_locale: 'fr', contents: { en: { name: 'x' } } }] },
       'needs the default locale',
     ],
+    [{ knowledge_bases: [], articles: [{ contents: { en: { subject: 'x' } } }] }, 'there is no record that'],
+    [
+      { teammates: [{ id: 'tea_known', name: 'Eve', is_admin: true }] },
+      'tea_known is one of another company',
+    ],
     [{ articles: [{ contents: {} }] }, 'articles.0.contents: needs a locale'],
   ])('%j is refused', async (spec, message) => {
-    const { service } = await start();
+    const { service } = await start({ teammates: [{ id: 'tea_known', name: 'Eve', is_admin: true }] });
     expect(() => service.sandbox.company({ name: 'Other', plan: 'starter', ...spec })).toThrow(message);
+  });
+
+  test('An article has its own knowledge base’s default locale, and the newest message is the last', async () => {
+    const base = (id: string, locale: string) => ({
+      ...{ id, default_locale: locale, contents: { [locale]: { name: id } } },
+    });
+    const { read } = await start({
+      knowledge_bases: [base('knb_en', 'en'), base('knb_de', 'de')],
+      articles: [{ id: 'kba_de', knowledge_base_id: 'knb_de', contents: { de: { subject: 'Hallo' } } }],
+      conversations: [TALK],
+      messages: [2, 1].map((created_at) => ({ conversation_id: TALK.id, text: `${created_at}`, created_at })),
+    });
+    expect(await read('/knowledge_base_articles/kba_de')).toMatchObject({
+      default_locale: 'de',
+      subject: 'Hallo',
+    });
+    expect(await read('/conversations/talk.1')).toMatchObject({ last_message: { excerpt: '2' } });
   });
 
   test('Without tags and replaced teammates, generated conversations name who is there', async () => {

@@ -101,12 +101,16 @@ function changeRecordsOf({ world }: Host, changes: Shown.RecordChanges, { params
   return changeRecords(company, changes, world.clock.now());
 }
 
+/** @throws Problem (400) that names the nearest if no route has this path */
+function checkPath(member: string, path: string): void {
+  const paths = [...ROUTES.map(([, route]) => route.path), ...Object.values(OAUTH_ROUTE)];
+  if (paths.some((route) => matchPath(route, path) !== undefined)) return;
+  throw new Problem(400, `${member}: no route has ${path}. The nearest is ${nearestOf(path, paths)}.`);
+}
+
 /** @throws Problem (400) that names the nearest if there is no such route or company: the fault would never happen */
 function checkMatch({ companies }: Host['world'], { path, company_id }: Shown.FaultMatch): void {
-  const paths = [...ROUTES.map(([, route]) => route.path), ...Object.values(OAUTH_ROUTE)];
-  if (path !== undefined && !paths.some((route) => matchPath(route, path) !== undefined)) {
-    throw new Problem(400, `match.path: no route has ${path}. The nearest is ${nearestOf(path, paths)}.`);
-  }
+  if (path !== undefined) checkPath('match.path', path);
   if (company_id === undefined || companies.get(company_id) !== undefined) return;
   const nearest = nearestOf(
     company_id,
@@ -144,7 +148,8 @@ function teammateIdOf({ world }: Host, ref: string | undefined): string {
   if (id === undefined) throw new Problem(404, 'There is no company yet.');
   const company = world.companies.get(id);
   if (company === undefined) return id;
-  return company.tables.teammates.all().find(({ is_admin }) => is_admin)?.id ?? '';
+  const administrators = company.tables.teammates.all().filter(({ is_admin }) => is_admin);
+  return (administrators.find(({ is_blocked }) => !is_blocked) ?? administrators[0])?.id ?? '';
 }
 
 type Consent = z.output<typeof SCHEMA.consent>;
@@ -183,7 +188,10 @@ function listRequests({ world: { journal } }: Host, sent: z.output<typeof SCHEMA
   const rows = journal
     .after(sent.after)
     .filter(({ method }) => method === (sent.method?.toUpperCase() ?? method))
-    .filter(({ path }) => sent.path === undefined || matchPath(sent.path, path) !== undefined)
+    .filter((row) => {
+      const { path } = journal.received(row) ?? row;
+      return sent.path === undefined || matchPath(sent.path, path) !== undefined;
+    })
     .slice(0, sent.limit);
   return sent.details === 'true' ? rows.map((row) => journal.detailed(row)) : rows;
 }
@@ -239,6 +247,7 @@ const CALLS: readonly Route<ControlCall>[] = [
   })),
   row('DELETE /faults/:id', 'Forgets a fault', SCHEMA.ignored, DELETED, removeFault),
   row('POST /guards', 'Adds a guard', SCHEMA.guard, added<Shown.GuardSpec>('tier'), ({ world }, guard) => {
+    for (const path of guard.paths ?? []) checkPath('paths', path);
     world.guards.add(guard);
     return { tier: guard.tier };
   }),

@@ -1,50 +1,69 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Problem } from '../http/answer.ts';
 import { matchPath } from '../http/router.ts';
-import { bodyOf, type Content, type Journal } from '../journal.ts';
+import { blanked, bodyOf, type Journal, type Received } from '../journal.ts';
 import type { JournalRow, WantedRequest } from '../types.ts';
 
 const SHOWN_MAX = 200;
 
 /** A matcher of Vitest's or Jest's, like `expect.any(String)`. */
-const isMatcher = (value: unknown): value is { asymmetricMatch(given: unknown): boolean } =>
-  typeof (value as { asymmetricMatch?: unknown } | null)?.asymmetricMatch === 'function';
+interface Matcher {
+  asymmetricMatch(given: unknown): boolean;
+  /** What it was made with. */
+  sample?: unknown;
+}
+
+const isMatcher = (value: unknown): value is Matcher =>
+  typeof (value as Partial<Matcher> | null)?.asymmetricMatch === 'function';
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof RegExp);
 
 function shown(value: unknown): string {
-  const text = value instanceof RegExp || isMatcher(value) ? String(value) : JSON.stringify(value);
+  if (isMatcher(value)) return value.sample === undefined ? String(value) : `${value} ${shown(value.sample)}`;
+  const text = value instanceof RegExp ? String(value) : JSON.stringify(blanked(value));
   return (text ?? 'nothing').slice(0, SHOWN_MAX);
 }
 
 /** Where a value is not as wanted, a line each. */
 function differences(place: string, wanted: unknown, given: unknown): string[] {
-  if (isObject(wanted) && !isMatcher(wanted)) {
-    const members = isObject(given) ? given : {};
+  if (isMatcher(wanted) ? wanted.asymmetricMatch(given) : isDeepStrictEqual(wanted, given)) return [];
+  if (wanted instanceof RegExp && wanted.test(String(given))) return [];
+  if (isObject(wanted) && !isMatcher(wanted) && isObject(given)) {
     return Object.entries(wanted).flatMap(([name, value]) =>
-      differences(place === '' ? name : `${place}.${name}`, value, members[name]),
+      differences(`${place}.${name}`, value, given[name]),
     );
   }
-  if (isMatcher(wanted) && wanted.asymmetricMatch(given)) return [];
-  if (wanted instanceof RegExp && wanted.test(String(given))) return [];
   if (Array.isArray(wanted) && Array.isArray(given) && wanted.length === given.length) {
     return wanted.flatMap((value, at) => differences(`${place}.${at}`, value, given[at]));
   }
-  if (isDeepStrictEqual(wanted, given)) return [];
   return [`${place}: ${shown(wanted)} was wanted, and ${shown(given)} came`];
 }
 
-/** Where a request is not as wanted: none for one that is. */
-function compare(row: JournalRow, sent: Content | undefined, wanted: WantedRequest): string[] {
-  const { method = row.method, path = row.path, times: _, headers = {}, ...more } = wanted;
-  const fields = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
-  const given = { query: row.query, headers: sent?.headers, status: row.status, body: sent && bodyOf(sent) };
-  return [
-    ...differences('method', method.toUpperCase(), row.method),
-    ...(matchPath(path, row.path) === undefined ? differences('path', path, row.path) : []),
-    ...differences('', { ...more, ...(fields.length > 0 && { headers: Object.fromEntries(fields) }) }, given),
-  ];
+/** Where a request is not as wanted: none for one that is. @param sent undefined if it is not kept any more */
+function compare(row: JournalRow, sent: Received | undefined, wanted: WantedRequest): string[] {
+  const { path = row.path, query = row.query } = sent ?? {};
+  const lines: string[] = [];
+  const need = (place: string, value: unknown, given: () => unknown) => {
+    if (value !== undefined) lines.push(...differences(place, value, given()));
+  };
+  need('method', wanted.method?.toUpperCase(), () => row.method);
+  if (wanted.path !== undefined && matchPath(wanted.path, path) === undefined) {
+    need('path', wanted.path, () => path);
+  }
+  need('query', wanted.query, () => query);
+  const fields = Object.entries(wanted.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]);
+  need('headers', isMatcher(wanted.headers) ? wanted.headers : Object.fromEntries(fields), () => {
+    return fields.length === 0 && !isMatcher(wanted.headers) ? {} : sent?.headers;
+  });
+  need('body', wanted.body, () => sent && bodyOf(sent));
+  need('status', wanted.status, () => row.status);
+  return lines;
+}
+
+/** Another route is further away than any other difference. */
+function distance(lines: string[]): number {
+  return lines.length + 100 * lines.filter((line) => /^(method|path):/.test(line)).length;
 }
 
 /**
@@ -54,7 +73,7 @@ function compare(row: JournalRow, sent: Content | undefined, wanted: WantedReque
 export function findReceived(journal: Journal, wanted: WantedRequest): JournalRow {
   const compared = journal
     .after(0)
-    .map((row) => ({ row, lines: compare(row, journal.requestOf(row), wanted) }))
+    .map((row) => ({ row, lines: compare(row, journal.received(row), wanted) }))
     .reverse();
   const found = compared.filter(({ lines }) => lines.length === 0);
   const { times = Math.max(1, found.length) } = wanted;
@@ -62,9 +81,11 @@ export function findReceived(journal: Journal, wanted: WantedRequest): JournalRo
   if (row !== undefined && found.length === times) return journal.detailed(row);
   const asked = `${wanted.method?.toUpperCase() ?? 'any method'} ${wanted.path ?? 'of any path'}`;
   if (found.length > 0) {
-    throw new Problem(404, `${found.length} requests are as wanted (${asked}), not ${times}.`);
+    const isForgotten = compared.some(({ row }) => journal.received(row) === undefined);
+    const hint = isForgotten ? ' Headers and bodies of the oldest requests are not kept any more.' : '';
+    throw new Problem(404, `${found.length} requests are as wanted (${asked}), not ${times}.${hint}`);
   }
-  const nearest = compared.toSorted((one, other) => one.lines.length - other.lines.length)[0];
+  const nearest = compared.toSorted((one, other) => distance(one.lines) - distance(other.lines))[0];
   if (nearest === undefined) throw new Problem(404, 'No request has come yet.');
   const { n, method, path } = nearest.row;
   const head = `No request is as wanted (${asked}). The nearest of ${compared.length} is ${n}, ${method} ${path}:`;

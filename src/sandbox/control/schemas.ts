@@ -24,7 +24,10 @@ const someText = z.string().min(1);
 const wholeNumber = z.string().regex(/^\d{1,15}$/, 'must be a whole number');
 const ascii = z.string().regex(/^[\x20-\x7e]{1,500}$/, 'must be printable ASCII');
 const asciiWord = z.string().regex(/^[\x21-\x7e]{1,500}$/, 'must be printable ASCII without blanks');
-const anyObject = z.record(z.string(), z.unknown());
+const anyObject = z.custom<Readonly<Record<string, unknown>>>(
+  (value) => typeof value === 'object' && value !== null,
+  'must be an object',
+);
 const count = (min: number, max: number) => z.int().min(min).max(max);
 
 const isAnyGiven = (members: object) => Object.values(members).some((value) => value !== undefined);

@@ -57,26 +57,25 @@ function disturb(answer: Answer, { body, headers = {}, truncate, drop }: Fault):
   };
 }
 
-/**
- * Sends a disturbed answer the way that the fault wants it: whole, in small pieces, in part, or not at all.
- *
- * @param now the moment in the `Date` header, in ms since 1970
- * @returns the status for the journal: 0 when nothing is sent
- */
-async function deliver(
-  response: ServerResponse,
-  answer: Answer,
-  { drop, truncate, drip }: Fault,
-  now: number,
-): Promise<number> {
+/** Lets a request take effect, and then whatever its fault does: its answer, as it is to be sent. */
+async function answerOf(world: World, call: Call, prepared: Prepared, fault?: Fault): Promise<Answer> {
+  const { method, baseUrl, path, search } = call;
+  const ordered = fault?.status;
+  const instead = ordered === undefined ? undefined : errorAnswer(ordered, 'This fault was ordered.');
+  const answer = await prepared.perform(instead);
+  if (instead === undefined) world.settings.onAnswer?.({ method, url: `${baseUrl}${path}${search}`, answer });
+  if (fault === undefined) return answer;
+  // A record that the fault names may be gone by now.
+  await orProblem(() => leaveBehind(world, fault, prepared));
+  return disturb(answer, fault);
+}
+
+/** Sends a disturbed answer whole, in small pieces, or in part. @param now the moment in the `Date` header, in ms since 1970 */
+async function deliver(response: ServerResponse, answer: Answer, fault: Fault, now: number): Promise<void> {
+  const { drop, truncate, drip } = fault;
   const most = drop === 'after' ? truncate : undefined;
-  if (drop === 'after' && most === undefined) {
-    response.destroy();
-    return 0;
-  }
   if (drip === undefined && most === undefined) send(response, answer, now);
   else await sendPart(response, answer, now, most, drip);
-  return answer.status;
 }
 
 /**
@@ -99,43 +98,34 @@ export async function exchange(
   const { method, path, search } = call;
   const taken = world.faults.take({ method, path, route: prepared.route, companyId, application });
   const fault = taken?.fault;
-  let status = 0;
-  let answered: Pick<Answer, 'headers' | 'body'> = { headers: {}, body: '' };
-  if (fault?.drop === 'before') {
-    response.destroy();
-  } else {
-    const ordered = fault?.status;
-    const instead = ordered === undefined ? undefined : errorAnswer(ordered, 'This fault was ordered.');
-    const answer = await prepared.perform(instead);
-    if (instead === undefined) {
-      world.settings.onAnswer?.({ method, url: `${call.baseUrl}${path}${search}`, answer });
-    }
-    // A record that the fault names may be gone by now.
-    if (fault !== undefined) await orProblem(() => leaveBehind(world, fault, prepared));
-    const outgoing = fault === undefined ? answer : disturb(answer, fault);
-    const delayMs = latencyMs + (fault?.delay_ms ?? 0);
-    // A stopping process does not wait for answers that are still held back.
-    if (delayMs > 0) await pause(delayMs, undefined, { ref: false });
-    answered = outgoing;
-    status = outgoing.status;
-    if (fault === undefined) send(response, outgoing, world.clock.now());
-    else status = await deliver(response, outgoing, fault, world.clock.now());
-  }
-  const { headers } = answered;
+  const answer = fault?.drop === 'before' ? undefined : await answerOf(world, call, prepared, fault);
+  const { headers, body }: Pick<Answer, 'headers' | 'body'> = answer ?? { headers: {}, body: '' };
   const remaining = headers[HEADER.remaining];
-  const row = {
-    at,
-    method,
-    path,
-    search,
-    status,
-    company_id: companyId ?? null,
-    application: application ?? null,
-    tier: headers[HEADER.tier] ?? null,
-    remaining: remaining === undefined ? null : Number(remaining),
-    fault: taken?.id ?? null,
-    ignored: prepared.ignored ?? [],
-    duration_ms: performance.now() - startedAt,
-  };
-  world.journal.add(row, { headers: call.headers, body: call.sent ?? '' }, answered);
+  const isDropped = answer === undefined || (fault?.drop === 'after' && fault.truncate === undefined);
+  // Before the answer: a client that waits no longer finds its request there, too.
+  const row = world.journal.add(
+    {
+      at,
+      method,
+      path,
+      search,
+      status: isDropped ? 0 : answer.status,
+      company_id: companyId ?? null,
+      application: application ?? null,
+      tier: headers[HEADER.tier] ?? null,
+      remaining: remaining === undefined ? null : Number(remaining),
+      fault: taken?.id ?? null,
+      ignored: prepared.ignored ?? [],
+      duration_ms: 0,
+    },
+    { headers: call.headers, body: call.sent ?? '' },
+    { headers, body },
+  );
+  const delayMs = answer === undefined ? 0 : latencyMs + (fault?.delay_ms ?? 0);
+  // A stopping process does not wait for answers that are still held back.
+  if (delayMs > 0) await pause(delayMs, undefined, { ref: false });
+  row.duration_ms = Math.round((performance.now() - startedAt) * 10) / 10;
+  if (isDropped) response.destroy();
+  else if (fault === undefined) send(response, answer, world.clock.now());
+  else await deliver(response, answer, fault, world.clock.now());
 }

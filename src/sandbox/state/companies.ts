@@ -115,6 +115,9 @@ export class Companies {
     const tokens = company.api_tokens.map(({ token }) => token);
     const taken = tokens.find((token, nth) => this.#byApiToken.has(token) || tokens.indexOf(token) < nth);
     if (taken !== undefined) throw new Problem(400, `api_tokens: ${taken} is another API token, too.`);
+    const chosen = spec.teammates === undefined ? [] : company.tables.teammates.all();
+    const known = chosen.find(({ id }) => this.findTeammate(id) !== undefined);
+    if (known !== undefined) throw new Problem(400, `teammates: ${known.id} is one of another company.`);
     this.#byId.set(company.id, company);
     for (const { token, scopes } of company.api_tokens) this.#byApiToken.set(token, { company, scopes });
     return company;

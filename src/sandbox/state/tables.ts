@@ -27,8 +27,11 @@ const idsOf = (table: Collection) => table.all().map(({ id }) => id);
 /** Throws a {@link Problem} (400) if a given record belongs to one that there is not. */
 function checkOwner(spec: CompanySpec, resource: Few, member: string, owners: Collection): void {
   for (const [place, { [member]: id }] of (spec[resource] ?? []).entries()) {
-    if (id === undefined || owners.find(String(id)) !== undefined) continue;
-    throw new Problem(400, `${resource}: ${place}.${member}: there is no ${id}.`);
+    if (id === undefined ? owners.count > 0 : owners.find(String(id)) !== undefined) continue;
+    throw new Problem(
+      400,
+      `${resource}: ${place}.${member}: there is no ${id ?? 'record that it could belong to'}.`,
+    );
   }
 }
 
@@ -38,10 +41,16 @@ function withLast(
   conversations: readonly LiteralRecord[],
   inbox: unknown,
 ): LiteralRecord[] {
-  const last = new Map<unknown, object>();
+  const last = new Map<unknown, NonNullable<Conversation['last_message']>>();
   for (const message of spec.messages ?? []) {
-    const { blurb: excerpt, is_inbound, created_at } = complete('messages', message) as Message;
-    last.set(message.conversation_id, { excerpt, is_inbound, created_at });
+    const {
+      conversation_id,
+      blurb: excerpt,
+      is_inbound,
+      created_at,
+    } = complete('messages', message) as Message;
+    const isOlder = created_at < (last.get(conversation_id)?.created_at ?? 0);
+    if (!isOlder) last.set(conversation_id, { excerpt, is_inbound, created_at });
   }
   return conversations.map((one) => ({ inbox, last_message: last.get(one.id) ?? null, ...one }));
 }
@@ -59,9 +68,9 @@ export function createTables(owner: Owner, spec: CompanySpec & { order: ListOrde
     resource: Few,
     kind: Kind<D>,
     atStart: readonly LiteralRecord[],
-    owned: LiteralRecord = {},
+    owned: (record: LiteralRecord) => LiteralRecord = () => ({}),
   ) => {
-    const records = (spec[resource] ?? atStart).map((record) => ({ ...owned, ...record }));
+    const records = (spec[resource] ?? atStart).map((record) => ({ ...owned(record), ...record }));
     return new Collection<D>(kind, owner, completed(resource, records));
   };
   const empty = <D extends Document>(kind: Kind<D>) => new Collection<D>(kind, owner, []);
@@ -114,7 +123,7 @@ export function createTables(owner: Owner, spec: CompanySpec & { order: ListOrde
     teammates,
     inboxes,
     tags,
-    channels: few('channels', KINDS.channels, AT_START.channels(inboxIds), { inbox_id: inbox?.id }),
+    channels: few('channels', KINDS.channels, AT_START.channels(inboxIds), () => ({ inbox_id: inbox?.id })),
     responses: few('responses', KINDS.responses, AT_START.responses(inboxIds)),
     accounts: few('accounts', KINDS.accounts, AT_START.accounts),
     links: few('links', KINDS.links, AT_START.links),
@@ -123,7 +132,10 @@ export function createTables(owner: Owner, spec: CompanySpec & { order: ListOrde
       'articles',
       KINDS.articles,
       spec.knowledge_bases === undefined ? AT_START.articles(teammateIds) : [],
-      { knowledge_base_id: base?.id, default_locale: base?.default_locale },
+      ({ knowledge_base_id = base?.id }) => ({
+        knowledge_base_id,
+        default_locale: knowledge_bases.find(String(knowledge_base_id))?.default_locale,
+      }),
     ),
     analytics_reports: empty(KINDS.analytics_reports),
     analytics_exports: empty(KINDS.analytics_exports),
