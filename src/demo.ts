@@ -3,6 +3,7 @@ import { listCompanies, listRequests } from './demo/companies.ts';
 import { DemoError } from './demo/install-company.ts';
 import { startParts } from './demo/parts.ts';
 import { ProgressBars } from './demo/progress-bars.ts';
+import { demoHandler, proveChange } from './demo/proof.ts';
 import { summarize, summaryTable } from './demo/summary.ts';
 import { syncCompany } from './demo/sync-company.ts';
 import { APP_INFO } from './integration/app-info.ts';
@@ -13,7 +14,12 @@ const usage = `The demo copies one company. To copy all of them: npm run demo --
 const all = commandArguments(usage, [ALL]).has(ALL);
 const print = (text: string) => process.stdout.write(`${text}\n`);
 
-const { appUrl, sandboxUrl, shutdown } = await startParts({ resources: RESOURCES, appInfo: APP_INFO });
+// With a handler of its own: yours may write made-up records to a real system.
+const { appUrl, sandboxUrl, shutdown } = await startParts({
+  handler: demoHandler,
+  resources: RESOURCES,
+  appInfo: APP_INFO,
+});
 try {
   await demonstrate();
   await shutdown.stop('the demo is over');
@@ -51,4 +57,6 @@ async function demonstrate(): Promise<void> {
   const refused = rows.reduce((total, row) => total + row.refused, 0);
   if (refused > 0)
     throw new DemoError(`The service refused ${refused} requests with 429: the app exceeded the limit.`);
+  const [company] = companies;
+  if (company && resources.includes('conversations')) print(`${await proveChange(sandboxUrl, company)}\n`);
 }

@@ -27,7 +27,10 @@ export async function listRequests(sandboxUrl: string, companyId: string): Promi
   return all.filter(({ company_id, path }) => company_id === companyId && !path.startsWith('/oauth/'));
 }
 
-async function control<Answer>(sandboxUrl: string, path: string): Promise<Answer> {
-  const answer = await fetch(`${sandboxUrl}/_sandbox/${path}`);
+/** Calls the sandbox's control interface: a POST if there is a body. */
+export async function control<Answer>(sandboxUrl: string, path: string, body?: object): Promise<Answer> {
+  const headers = { 'content-type': 'application/json' };
+  const sent = body && { method: 'POST', headers, body: JSON.stringify(body) };
+  const answer = await fetch(`${sandboxUrl}/_sandbox/${path}`, sent);
   return (await answer.json()) as Answer;
 }

@@ -40,11 +40,11 @@ export async function startParts(
       PUBLIC_URL: appUrl,
       PORT: String(web.port),
       LOG_LEVEL: logLevel,
+      CHECK_INTERVAL_SECONDS: '5',
     },
     { dataDir: dir },
   );
-  // Without the handler, as it may write made-up records to a real system.
-  const app = await createApp(config, redis.url, logger, own, { facts });
+  const app = await createApp(config, redis.url, logger, own, { facts, deliveries: 'here' });
   shutdown.add(
     'app',
     () => app.close(),
