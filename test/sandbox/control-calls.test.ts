@@ -174,7 +174,7 @@ describe('The journal', () => {
       ['text/plain', 'client_secret=hush'],
       ['application/json', '{"client_secret":["hush"]'],
       ['application/json', '{"client_secret":["hush"]}'],
-      ['application/json', `{"x":"${' x'.repeat(40_000)}","code_verifier":"hush"}`],
+      ['application/json', `{"code_verifier":"hush","x":"${' x'.repeat(40_000)}"}`],
     ] as const;
     for (const [type, body] of bodies) {
       const headers = { 'content-type': type, 'x-api-key': 'hush', authorization: `Bearer ${token}` };
@@ -287,6 +287,7 @@ describe('A request that a test waits for', () => {
       expect(sandbox.requests({ path: `/contacts/${id}` })).toHaveLength(1);
     }
     expect(JSON.stringify(sandbox.requests())).not.toContain(long);
+    expect(JSON.stringify(sandbox.requests())).toContain(uuid);
     const answer = await service.control('received', { path: '/tags', status: 200 });
     expect([answer.status, await answer.text()]).toEqual([
       404,
